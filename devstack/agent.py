@@ -1,5 +1,6 @@
 """A router's agent beside its dataplane."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,9 +31,16 @@ class Agent:
     def metrics_url(self) -> str:
         return f"http://{LOOPBACK}:{self.metrics_port}"
 
+    @property
+    def ca(self) -> Path:
+        """The file of CAs that it trusts."""
+        return self.folder / "ca.pem"
+
     def start(self, family: Family, sockets: Sockets) -> Child:
         state = self.folder / "state"
         state.mkdir(parents=True, exist_ok=True)
+        # Its own, as on a machine of its own.
+        shutil.copy(self.pki / "ca.pem", self.ca)
         config = self.folder / "agent.yaml"
         config.write_text(f"""\
 router: {self.router}
@@ -40,7 +48,7 @@ listen: {LOOPBACK}:{self.port}
 state_dir: {state}
 adoption: allowed
 tls:
-  ca: {self.pki / "ca.pem"}
+  ca: {self.ca}
   certificate: {self.pki / f"router-{self.router}.pem"}
   key: {self.pki / f"router-{self.router}.key"}
 vpp:

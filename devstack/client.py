@@ -78,9 +78,15 @@ class Client:
         return identity
 
     def found_lines(self) -> list[Json]:
-        """Those that somebody else made; for the NOC."""
-        results: list[Json] = self._call("GET", "/api/v1/found-lines")["results"]
+        """Those that somebody else made, up to a hundred; for the NOC."""
+        results: list[Json] = self._call("GET", "/api/v1/found-lines?limit=100")["results"]
         return results
+
+    def adopt_several(self, lines: list[Json], *, dry_run: bool = False) -> list[Json]:
+        """Have all of these taken over, or none; what becomes of each. Raises Refused."""
+        asked = {"lines": lines, "dry_run": dry_run}
+        outcomes: list[Json] = self._call("POST", "/api/v1/found-lines/adopt", json=asked)["lines"]
+        return outcomes
 
     def adopt(self, found_line: int, **wanted: Any) -> Accepted:
         """Have a found line taken over. Raises Refused."""

@@ -23,21 +23,28 @@ from devstack.process import Family
 class Stack:
     """`loaded` is what `devstack.load` returned: tokens, logins and the ids of ports.
 
-    `agent_urls`, `agent_metrics_urls` and `sockets` are by the names of the routers that have an agent.
+    `sockets`, and what is told of agents, are by the names of the routers that have one.
     """
 
     isp: Isp
     portal: Portal
     dataplane: Dataplane
     family: Family
-    agent_urls: dict[str, str]
-    agent_metrics_urls: dict[str, str]
+    agents: list[Agent]
     sockets: dict[str, Sockets]
     loaded: dict[str, Any]
 
     @property
     def url(self) -> str:
         return self.portal.url
+
+    @property
+    def agent_urls(self) -> dict[str, str]:
+        return {agent.router: agent.url for agent in self.agents}
+
+    @property
+    def agent_metrics_urls(self) -> dict[str, str]:
+        return {agent.router: agent.metrics_url for agent in self.agents}
 
     def client(self, who: str) -> Client:
         """The REST API as "customer", "stranger" or "noc"."""
@@ -97,12 +104,10 @@ def running(
                 isp.agents, agent_ports, agent_metrics_ports, strict=True
             )
         ]
-        agent_urls = {agent.router: agent.url for agent in agents}
-        agent_metrics_urls = {agent.router: agent.metrics_url for agent in agents}
         with ThreadPoolExecutor(max_workers=1) as aside:
             prepared = aside.submit(
                 portal.prepare,
-                agent_urls=agent_urls,
+                agent_urls={agent.router: agent.url for agent in agents},
                 extra_ports=sorted({p.interface for r in isp.agents for p in r.ports if p.linux is None}),
             )
             # Here and not aside: the kernel ends a child with the thread that started it.
@@ -119,8 +124,7 @@ def running(
             portal=portal,
             dataplane=dataplane,
             family=family,
-            agent_urls=agent_urls,
-            agent_metrics_urls=agent_metrics_urls,
+            agents=agents,
             sockets=sockets,
             loaded=loaded,
         )

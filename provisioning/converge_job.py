@@ -56,10 +56,11 @@ def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
 def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
     """Send the router its newest intent and take in the answer.
 
-    False when there was nothing to do here: no agent, the NOC holds it, somebody else at
+    False when there was nothing to do here: no agent, the NOC holds it, it is frozen, somebody else at
     work, or its backoff lasts.
     """
-    router = Router.objects.exclude(agent_url="").filter(pk=router_id, held_since__isnull=True).first()
+    told = Router.objects.exclude(agent_url="").filter(held_since__isnull=True, frozen_since__isnull=True)
+    router = told.filter(pk=router_id).first()
     if router is None:
         return False
     claim = claim_router(router.pk, now=now())

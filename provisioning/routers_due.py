@@ -24,7 +24,7 @@ def routers_due(*, now: datetime) -> list[int]:
     """
     free = (
         Router.objects.exclude(agent_url="")
-        .filter(held_since__isnull=True)
+        .filter(held_since__isnull=True, frozen_since__isnull=True)
         .filter(Q(convergence__isnull=True) | is_free(now=now, prefix="convergence__"))
     )
     ends = unconfirmed_ends().exclude(

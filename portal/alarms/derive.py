@@ -26,7 +26,10 @@ SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[Found]]]] = 
     ((Kind.CONTESTED,), of_lines.contested),
     ((Kind.LOSSES, Kind.FEW_BUFFERS), of_routers.lossy),
     ((Kind.ORDER_OVERDUE, Kind.ORDER_FAILED, Kind.ORDER_HELD), of_orders.orders),
-    ((Kind.AGENT_AHEAD, Kind.FILES_ASIDE, Kind.WITHHELD), of_routers.agents),
+    (
+        (Kind.AGENT_AHEAD, Kind.FILES_ASIDE, Kind.CERTIFICATE_ENDS, Kind.WITHHELD),
+        of_routers.agents,
+    ),
     ((Kind.RELAY,), of_portal.relay),
     ((Kind.TEST_FAILED,), of_orders.failed_tests),
     ((Kind.UNCONFIRMED,), of_orders.unconfirmed),

@@ -40,6 +40,7 @@ class Kind(models.TextChoices):
     LINK_MTU = "link_mtu", _("Links with conflicting MTUs")
     LINK_INTERFACE = "link_interface", _("Links with a missing interface")
     FILES_ASIDE = "files_aside", _("Agents with unusable files")
+    CERTIFICATE_ENDS = "certificate_ends", _("Certificates of routers that end soon and were not renewed")
     QUARANTINE = "quarantine", _("Samples with a wrong time or count, waiting for a decision")
     MAILS = "mails", _("Mail that the mail server does not accept")
     WEBHOOK = "webhook", _("Disabled webhooks")
@@ -47,7 +48,7 @@ class Kind(models.TextChoices):
     NETBOX_LINES = "netbox_lines", _("Lines that NetBox refuses")
     PATH_UNHEARD = "path_unheard", _("Paths that cannot be watched: UDP port 4784 may be filtered")
     ORDER_HELD = "order_held", _("Orders waiting for approval")
-    WITHHELD = "withheld", _("Routers held or under maintenance")
+    WITHHELD = "withheld", _("Routers held, frozen or under maintenance")
     PORT_FULL = "port_full", _("Ports almost fully booked")
     ROUTER_FULL = "router_full", _("Routers with almost fully booked cores")
 
@@ -76,6 +77,7 @@ SEVERITIES: dict[Kind, Severity] = {
     Kind.LINK_MTU: Severity.MINOR,
     Kind.LINK_INTERFACE: Severity.MINOR,
     Kind.FILES_ASIDE: Severity.MINOR,
+    Kind.CERTIFICATE_ENDS: Severity.MINOR,
     Kind.QUARANTINE: Severity.MINOR,
     Kind.MAILS: Severity.MINOR,
     Kind.WEBHOOK: Severity.MINOR,

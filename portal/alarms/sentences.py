@@ -44,6 +44,7 @@ HEADLINES: dict[Kind, str] = {
     Kind.LINK_MTU: gettext_noop("The MTUs of {name} conflict"),
     Kind.LINK_INTERFACE: gettext_noop("{name}: an interface is missing"),
     Kind.FILES_ASIDE: gettext_noop("The agent of {name} could not use its files"),
+    Kind.CERTIFICATE_ENDS: gettext_noop("The certificate of {name} ends soon"),
     Kind.QUARANTINE: gettext_noop("Samples from {name} are waiting for a decision"),
     Kind.MAILS: gettext_noop("The mail server does not accept mail"),
     Kind.WEBHOOK: gettext_noop("The webhook {name} was disabled"),
@@ -51,7 +52,7 @@ HEADLINES: dict[Kind, str] = {
     Kind.NETBOX_LINES: gettext_noop("NetBox refuses lines"),
     Kind.PATH_UNHEARD: gettext_noop("The path {name} cannot be watched"),
     Kind.ORDER_HELD: gettext_noop("The order for {name} is waiting for approval"),
-    Kind.WITHHELD: gettext_noop("{name} is held or under maintenance"),
+    Kind.WITHHELD: gettext_noop("{name} is held, frozen or under maintenance"),
     Kind.PORT_FULL: gettext_noop("{name} is almost fully booked"),
     Kind.ROUTER_FULL: gettext_noop("The cores of {name} are almost fully booked"),
 }
@@ -120,8 +121,20 @@ def _files_aside(facts: Facts) -> str:
     return "; ".join(f"{each['file']}: {each['why']}" for each in facts["files"])
 
 
+def _certificate_ends(facts: Facts) -> str:
+    text = _(
+        "It ends at {ends} UTC and was not renewed. Without one the router is silent and gets no orders: see"
+        " its agent’s log, or enrol it anew."
+    )
+    return text.format(ends=facts["ends"])
+
+
 def _withheld(facts: Facts) -> str:
-    return _("Nothing is sent to it.") if facts["held"] else _("It accepts no new work.")
+    if facts["held"]:
+        return _("Nothing is sent to it.")
+    if facts.get("frozen"):
+        return _("It is frozen: nothing is changed on it before somebody has looked.")
+    return _("It accepts no new work.")
 
 
 def _losses(facts: Facts) -> str:
@@ -225,6 +238,7 @@ _NOTES: dict[Kind, Callable[[Facts], str]] = {
     Kind.TROUBLE: _trouble,
     Kind.CONTESTED: _contested,
     Kind.FILES_ASIDE: _files_aside,
+    Kind.CERTIFICATE_ENDS: _certificate_ends,
     Kind.WITHHELD: _withheld,
     Kind.LOSSES: _losses,
     Kind.FEW_BUFFERS: _few_buffers,

@@ -87,6 +87,13 @@ def cores_book(
             raise _full(router, side, load, before, transport, ends)
 
 
+def cores_lock(routers: Collection[int]) -> None:
+    """Lock the sums of these routers, by id, for a caller who books on them more than once."""
+    with connection.cursor() as cursor:
+        for router in sorted(routers):
+            cursor.execute(_ADD, {"router": router, "load": 0})
+
+
 def cores_look(
     *, ends: Mapping[str, EndLoad], transport: Transport, own: Collection[UUID] = ()
 ) -> list[RouterFull]:

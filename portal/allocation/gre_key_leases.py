@@ -5,6 +5,7 @@ Of 4,294,967,295 values the first try nearly always wins; no gaps have to be loo
 
 import random
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -16,12 +17,21 @@ from portal.allocation.models import LAST_GRE_KEY, GreKeyLease
 
 _TRIES = 64
 
+_LEASE = """
+INSERT INTO allocation_grekeylease (gre_key, holder, leased_at)
+SELECT %(key)s, %(holder)s, %(now)s
+WHERE %(of_others)s OR NOT EXISTS (
+    SELECT 1 FROM inventory_observedcircuit WHERE key = %(key)s AND encapsulation = 'gre'
+)
+ON CONFLICT (gre_key) DO NOTHING
+"""
+
 
 def gre_key_lease(*, holder: UUID, now: datetime) -> int:
-    """Lease a free key for ``holder``, or raise ``GreKeysExhausted``."""
+    """Lease a free key for ``holder``, none that lines of others use, or raise ``GreKeysExhausted``."""
     for _ in range(_TRIES):
         key = random.randint(1, LAST_GRE_KEY)  # noqa: S311 - not a secret
-        if _insert(key, holder, now):
+        if _insert(key, holder, now, of_others=False):
             return key
     raise GreKeysExhausted
 
@@ -29,7 +39,7 @@ def gre_key_lease(*, holder: UUID, now: datetime) -> int:
 def gre_key_lease_named(key: int, *, holder: UUID, now: datetime) -> None:
     """Lease this one for ``holder``, also where it rests, or raise ``TunnelKeyTaken``."""
     rests = GreKeyLease.objects.filter(gre_key=key)
-    if not _insert(key, holder, now) and not resting_take(rests, holder=holder, now=now):
+    if not _insert(key, holder, now, of_others=True) and not resting_take(rests, holder=holder, now=now):
         raise TunnelKeyTaken(key=key)
 
 
@@ -43,11 +53,9 @@ def rested_gre_keys_free(*, now: datetime) -> int:
     return GreKeyLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
 
 
-def _insert(key: int, holder: UUID, now: datetime) -> bool:
+def _insert(key: int, holder: UUID, now: datetime, *, of_others: bool) -> bool:
+    """``of_others``: whether it may be one that lines of others use."""
+    asked: dict[str, Any] = {"key": key, "holder": holder, "now": now, "of_others": of_others}
     with connection.cursor() as cursor:
-        cursor.execute(
-            "INSERT INTO allocation_grekeylease (gre_key, holder, leased_at) VALUES (%s, %s, %s)"
-            " ON CONFLICT (gre_key) DO NOTHING",
-            [key, holder, now],
-        )
+        cursor.execute(_LEASE, asked)
         return bool(cursor.rowcount)

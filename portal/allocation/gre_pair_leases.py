@@ -11,7 +11,8 @@ from django.db.models import Q, QuerySet
 from portal.allocation.errors import GrePairsExhausted, TunnelPairTaken
 from portal.allocation.lease_cooldown import leases_end, resting_take
 from portal.allocation.models import GrePairLease
-from portal.inventory.models import ObservedRoute, Router, TunnelAddress
+from portal.core.encapsulations import Encapsulation
+from portal.inventory.models import ObservedCircuit, ObservedRoute, Router, TunnelAddress
 
 
 def gre_pair_lease(
@@ -19,7 +20,8 @@ def gre_pair_lease(
 ) -> tuple[str, str]:
     """Lease (A address, Z address), or raise ``GrePairsExhausted``.
 
-    Only addresses that the router's agent observes and that the far end has a route to are offered.
+    Only addresses that the router's agent observes and that the far end has a route to are offered, and no
+    pair between which lines of others run without a key.
     """
     for a_address, z_address in _offered(a_router, z_router, family):
         if _insert(a_address, z_address, holder, now):
@@ -78,10 +80,15 @@ def rested_gre_pairs_free(*, now: datetime) -> int:
 
 
 def _offered(a_router: Router, z_router: Router, family: int) -> Iterator[tuple[str, str]]:
-    return product(
+    of_others = ObservedCircuit.objects.filter(
+        router__in=(a_router, z_router), encapsulation=Encapsulation.GRE, key=0
+    )
+    taken = {frozenset(pair) for pair in of_others.values_list("local", "remote")}
+    pairs = product(
         usable_gre_addresses(a_router, far=z_router, family=family),
         usable_gre_addresses(z_router, far=a_router, family=family),
     )
+    return (pair for pair in pairs if frozenset(pair) not in taken)
 
 
 def usable_gre_addresses(router: Router, *, far: Router, family: int) -> list[str]:

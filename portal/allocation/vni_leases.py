@@ -8,6 +8,7 @@ so many values that it takes no more than about a second: a pool of up to a mill
 import random
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -32,6 +33,9 @@ INSERT INTO allocation_vnilease (vni, holder, leased_at)
 SELECT %(vni)s, %(holder)s, %(now)s
 WHERE %(vni)s <> %(probe)s
 AND NOT EXISTS (SELECT 1 FROM allocation_reservedvnirange WHERE %(vni)s BETWEEN first AND last)
+AND (%(of_others)s OR NOT EXISTS (
+    SELECT 1 FROM inventory_observedcircuit WHERE key = %(vni)s AND encapsulation IN ('vxlan', 'geneve')
+))
 ON CONFLICT (vni) DO NOTHING
 """
 # The ranges between reserved ones (islands and gaps), cut into pieces, those from the start on first; in each
@@ -66,9 +70,12 @@ LIMIT %(count)s
 
 
 def vni_lease(*, holder: UUID, now: datetime) -> int:
-    """Lease a free VNI for ``holder``, or raise ``VniPoolExhausted``: in a bounded time, however full."""
+    """Lease a free VNI for ``holder``, or raise ``VniPoolExhausted``: in a bounded time, however full.
+
+    None that lines of others use: they may be adopted.
+    """
     for vni in _candidates():
-        if _insert(vni, holder, now):
+        if _insert(vni, holder, now, of_others=False):
             return vni
     raise VniPoolExhausted
 
@@ -76,7 +83,7 @@ def vni_lease(*, holder: UUID, now: datetime) -> int:
 def vni_lease_named(vni: int, *, holder: UUID, now: datetime) -> None:
     """Lease this one for ``holder``, also where it rests, or raise ``TunnelKeyTaken``."""
     rests = VniLease.objects.filter(vni=vni)
-    if not _insert(vni, holder, now) and not resting_take(rests, holder=holder, now=now):
+    if not _insert(vni, holder, now, of_others=True) and not resting_take(rests, holder=holder, now=now):
         raise TunnelKeyTaken(key=vni)
 
 
@@ -117,7 +124,9 @@ def _gaps(count: int) -> list[tuple[int, int]]:
     return gaps
 
 
-def _insert(vni: int, holder: UUID, now: datetime) -> bool:
+def _insert(vni: int, holder: UUID, now: datetime, *, of_others: bool) -> bool:
+    """``of_others``: whether it may be one that lines of others use."""
+    asked: dict[str, Any] = {"vni": vni, "holder": holder, "now": now, "probe": PROBE_VNI}
     with connection.cursor() as cursor:
-        cursor.execute(_LEASE, {"vni": vni, "holder": holder, "now": now, "probe": PROBE_VNI})
+        cursor.execute(_LEASE, asked | {"of_others": of_others})
         return bool(cursor.rowcount)

@@ -25,9 +25,12 @@ def problem(code: str, detail: str, **members: Any) -> dict[str, Any]:
 
 def refusal(error: DomainError) -> dict[str, Any]:
     """The document of a rule that stood against it."""
-    entry = {"field": error.field, "code": error.code, "detail": error.sentence, "facts": error.facts}
+    entries = [
+        {"field": each.field, "code": each.code, "detail": each.sentence, "facts": each.facts}
+        for each in getattr(error, "refusals", (error,))
+    ]
     title = _("The request was refused")
-    return _document(error.code, status_of(type(error)), title, error.sentence, {"errors": [entry]})
+    return _document(error.code, status_of(type(error)), title, error.sentence, {"errors": entries})
 
 
 def _document(code: str, status: int, title: str, detail: str, members: dict[str, Any]) -> dict[str, Any]:

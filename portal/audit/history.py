@@ -13,7 +13,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 
 from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
 from portal.audit.models import EVENTS
-from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
+from portal.inventory.models import Router, RouterCertificate, RouterEnrolment, RouterFreeze
 from portal.notifications.models import MailOptOut
 from portal.vll.models import Hold, Order, Vll, VllEnd
 
@@ -60,12 +60,13 @@ def object_history(model: type[models.Model], pk: int) -> list[Change]:
 
 
 def router_history(pk: int) -> list[Change]:
-    """The newest changes of a router, its certificates and the tokens that it was offered to enrol with."""
+    """The newest changes of a router, its certificates, its freezes and the tokens to enrol with."""
     return _newest(
         [
             *changes(Router, {pk: "router"}),
             *changes(RouterCertificate, "routercertificate", among=_ever_of(RouterCertificate, router_id=pk)),
             *changes(RouterEnrolment, "routerenrolment", among=_ever_of(RouterEnrolment, router_id=pk)),
+            *changes(RouterFreeze, "routerfreeze", among=_ever_of(RouterFreeze, router_id=pk)),
         ]
     )
 

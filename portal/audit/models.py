@@ -18,7 +18,15 @@ from portal.accounts.models import ApiToken, Customer, Invitation, Membership, U
 from portal.alarms.models import OperatorState
 from portal.allocation.models import ReservedVniRange
 from portal.diagnosis.models import TroubleReport
-from portal.inventory.models import BackboneLink, Port, Router, RouterCertificate, RouterEnrolment, Site
+from portal.inventory.models import (
+    BackboneLink,
+    Port,
+    Router,
+    RouterCertificate,
+    RouterEnrolment,
+    RouterFreeze,
+    Site,
+)
 from portal.notifications.models import MailOptOut, Webhook
 from portal.telemetry.models import Quarantine
 from portal.vll.models import Hold, Order, Vll, VllEnd
@@ -35,7 +43,8 @@ TRACKED: dict[type[models.Model], str] = {
     SocialAccount: "id user provider uid date_joined",
     Site: "id name latitude longitude",
     Router: "id name site loopback4 loopback6 agent_url cpu cores line_test_pps calibration"
-    " maintenance_since drained_since held_since dead_since retired_at",
+    " maintenance_since drained_since held_since frozen_since dead_since retired_at",
+    RouterFreeze: "id router reason by since until ended_at closed_at looked_by",
     RouterCertificate: "id router serial fingerprint issued_at expires_at revoked_at enrolment",
     RouterEnrolment: "id router offered_by made_with created_at expires_at used_at",
     Port: "id router interface description kind customer speed_bps bookable_bps"
@@ -66,6 +75,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     # The identity provider's own words, anew with each login.
     SocialAccount: "last_login extra_data",
     RouterCertificate: "der",
+    RouterFreeze: "kept_since",
     RouterEnrolment: "digest",
     Router: "generation",
     Port: "booked_bps",

@@ -31,10 +31,10 @@ def neutral(cell: object) -> object:
     if not isinstance(cell, str):
         return cell
     text = made_plain(cell)
-    return f"'{text}" if _begins_like_a_formula(text) else text
+    return f"'{text}" if begins_like_a_formula(text) else text
 
 
-def _begins_like_a_formula(text: str) -> bool:
+def begins_like_a_formula(text: str) -> bool:
     """By the first character that is seen."""
     seen = (each for each in text if not each.isspace() and unicodedata.category(each) != "Cf")
     return next(seen, "") in _FORMULA_STARTS

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, dataclass_transform
 from django.utils.translation import gettext as _
 
 # Where it is, and the other refusals that are told beside it.
-_NOT_FACTS = ("field", "also")
+_NOT_FACTS = ("field", "also", "refusals")
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True)

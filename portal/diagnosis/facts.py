@@ -173,7 +173,7 @@ def _end(
         reported_at=None if seen is None else seen.reported_at,
         vpp_away=seen is not None and (not seen.vpp_connected or seen.vpp_hangs),
         silent_since=_silent_since(router, seen, silences, now),
-        held_since=router.held_since,
+        held_since=router.held_since or router.frozen_since,
         maintenance_since=router.maintenance_since,
         link_up=end.link_up,
         reachable=end.reachable,

@@ -36,6 +36,9 @@ _SENTENCES = {
     Oddity.NOT_STANDARD: gettext_noop(
         "On {where}, {interface} has a UDP port, a table or a mode of its own."
     ),
+    Oddity.POLICED: gettext_noop(
+        "On {where}, {interface} has a policer of somebody else’s, and a line here has one of its own."
+    ),
     Oddity.OTHER_MTU: gettext_noop("The ports have different MTUs: {a} and {z} bytes ({where})."),
 }
 

@@ -208,6 +208,17 @@ class SetAsideReport(Struct, frozen=True, forbid_unknown_fields=True):
     why: ForeignText
 
 
+class FreezeReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """A freeze that the agent keeps. ``over``: it has ended, and nobody has looked what it left."""
+
+    id: Uuid
+    by: Literal["portal", "router"]
+    reason: ForeignText
+    since_ms: Natural53
+    until_ms: Natural53
+    over: bool
+
+
 class VppVersion(ForeignText):
     """As VPP names itself."""
 
@@ -249,7 +260,8 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ``line_tests``: its VPP can send test frames. ``gre_keys``: it tells GRE tunnels apart by keys.
     ``path_watch``: it has multihop BFD. ``watching``: None where the held intent has no path watched.
     ``probes``: its agent takes tunnels without an access, for test frames. ``adoption``: whether it
-    takes over what others made; "": it does not know how to.
+    takes over what others made; "": it does not know how to. ``freezes``: its agent knows how to leave
+    VPP alone, and ``freeze`` is that it does so, None for not.
     """
 
     boot_id: Uuid
@@ -272,6 +284,8 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     look: Natural53 | None = None
     circuits: Annotated[tuple[CircuitReport, ...], _Many] | ListName = ()
     set_aside: Annotated[tuple[SetAsideReport, ...], Meta(max_length=100)] = ()
+    freezes: bool = False
+    freeze: FreezeReport | None = None
 
     def __post_init__(self) -> None:
         require_unique(self.interfaces, "name", at="/interfaces")

@@ -2,7 +2,8 @@
 
 ECDSA P-256 throughout. The authority signs end entities only (path length 0) and serves nothing else.
 Files: ca.pem, ca.key, portal.pem, portal.key, router-<name>.pem, router-<name>.key; all private to
-their owner, and never overwritten.
+their owner. None is overwritten, but where an authority takes over from another: meanwhile ca.pem holds both,
+and ca.key is the key of the one that signs.
 """
 
 import os
@@ -30,30 +31,98 @@ class Authority:
 
 
 class NotAnAuthority(ValueError):
-    """ca.key is not the ECDSA key of ca.pem."""
+    """ca.key is not the ECDSA key of a certificate in ca.pem."""
+
+
+class NoRollover(ValueError):
+    """The authorities are not at the step before this one."""
 
 
 def authority_create(folder: Path, *, now: datetime) -> Authority:
     """Make ca.pem and ca.key in ``folder``. Raises FileExistsError rather than replace an authority."""
+    authority = _new_authority("Longline CA", now)
+    _write(folder, "ca", authority.certificate, authority.key)
+    return authority
+
+
+def _new_authority(called: str, now: datetime) -> Authority:
     key = ec.generate_private_key(ec.SECP256R1())
-    name = _name("Longline CA")
+    name = _name(called)
     certificate = (
         _builder(subject=name, issuer=name, key=key.public_key(), now=now, lifetime=CA_LIFETIME)
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(_key_usage(signs_certificates=True), critical=True)
         .sign(key, hashes.SHA256())
     )
-    _write(folder, "ca", certificate, key)
     return Authority(certificate, key)
 
 
 def authority_load(folder: Path) -> Authority:
-    """Read ca.pem and ca.key. Raises FileNotFoundError or NotAnAuthority."""
-    certificate = x509.load_pem_x509_certificate((folder / "ca.pem").read_bytes())
+    """The one that signs: of ca.pem that of ca.key. Raises FileNotFoundError or NotAnAuthority."""
+    trusted = authorities_load(folder)
     key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), password=None)
-    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
-        raise NotAnAuthority(str(folder))
-    return Authority(certificate, key)
+    for certificate in trusted:
+        if isinstance(key, ec.EllipticCurvePrivateKey) and key.public_key() == certificate.public_key():
+            return Authority(certificate, key)
+    raise NotAnAuthority(str(folder))
+
+
+def authorities_load(folder: Path) -> list[x509.Certificate]:
+    """All that are trusted: ca.pem. Raises FileNotFoundError or NotAnAuthority."""
+    try:
+        return x509.load_pem_x509_certificates((folder / "ca.pem").read_bytes())
+    except ValueError as error:
+        raise NotAnAuthority(str(folder)) from error
+
+
+def trusted_pem(folder: Path) -> bytes:
+    """All that are trusted, as agents keep them. Raises FileNotFoundError or NotAnAuthority."""
+    return _pem(authorities_load(folder))
+
+
+def rollover_begin(folder: Path, *, now: datetime) -> x509.Certificate:
+    """Make the next authority, which is trusted from now on and signs nothing yet. Raises NoRollover."""
+    trusted = authorities_load(folder)
+    if len(trusted) > 1:
+        raise NoRollover("one has begun already")
+    following = _new_authority(f"Longline CA {now:%Y-%m-%d}", now)
+    _write_new(folder / "ca-next.key", _private(following.key))
+    _replace(folder / "ca.pem", _pem([*trusted, following.certificate]))
+    return following.certificate
+
+
+def rollover_switch(
+    folder: Path,
+    *,
+    uri: str,
+    dns: Sequence[str] = (),
+    addresses: Sequence[IPv4Address | IPv6Address] = (),
+    now: datetime,
+) -> None:
+    """From now on the next authority signs, first of all the portal's own certificate. Raises NoRollover."""
+    waiting = folder / "ca-next.key"
+    if not waiting.exists():
+        raise NoRollover("none has begun, or the next authority signs already")
+    waiting.replace(folder / "ca.key")
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = certificate_sign(
+        key.public_key(),
+        authority=authority_load(folder),
+        common_name="portal",
+        uri=uri,
+        dns=dns,
+        addresses=addresses,
+        now=now,
+    )
+    _replace(folder / "portal.key", _private(key))
+    _replace(folder / "portal.pem", _pem([certificate]))
+
+
+def rollover_finish(folder: Path) -> None:
+    """Trust the authority that signs, and no other. Raises NoRollover."""
+    if (folder / "ca-next.key").exists() or len(authorities_load(folder)) == 1:
+        raise NoRollover("the next authority does not sign yet, or there is no other")
+    _replace(folder / "ca.pem", _pem([authority_load(folder).certificate]))
 
 
 def certificate_issue(
@@ -165,11 +234,26 @@ def _write(folder: Path, name: str, certificate: x509.Certificate, key: ec.Ellip
     for path in (folder / f"{name}.pem", folder / f"{name}.key"):
         if path.exists():
             raise FileExistsError(path)
-    private = key.private_bytes(
+    _write_new(folder / f"{name}.key", _private(key))
+    _write_new(folder / f"{name}.pem", _pem([certificate]))
+
+
+def _private(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    _write_new(folder / f"{name}.key", private)
-    _write_new(folder / f"{name}.pem", certificate.public_bytes(serialization.Encoding.PEM))
+
+
+def _pem(certificates: Sequence[x509.Certificate]) -> bytes:
+    return b"".join(each.public_bytes(serialization.Encoding.PEM) for each in certificates)
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Whoever reads it meanwhile finds the old content or the new."""
+    beside = path.with_suffix(f"{path.suffix}.new")
+    beside.unlink(missing_ok=True)
+    _write_new(beside, content)
+    beside.replace(path)
 
 
 def _write_new(path: Path, content: bytes) -> None:

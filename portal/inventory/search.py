@@ -25,6 +25,7 @@ class RouterStatus(models.TextChoices):
     IN_SERVICE = "in-service"
     MAINTENANCE = "maintenance"
     HELD = "held"
+    FROZEN = "frozen"
 
 
 def found(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
@@ -49,14 +50,16 @@ def port_as_shown(text: str) -> Q:
 
 
 def routers_with_status(rows: QuerySet[Any], status: str) -> QuerySet[Any]:
-    """The routers that are held or under maintenance, or neither."""
+    """The routers that are held, frozen or under maintenance, or none of these."""
     match RouterStatus(status):
         case RouterStatus.HELD:
             return rows.filter(held_since__isnull=False)
+        case RouterStatus.FROZEN:
+            return rows.filter(frozen_since__isnull=False)
         case RouterStatus.MAINTENANCE:
             return rows.filter(maintenance_since__isnull=False)
         case _:
-            return rows.filter(held_since=None, maintenance_since=None)
+            return rows.filter(held_since=None, frozen_since=None, maintenance_since=None)
 
 
 def links_touching(rows: QuerySet[Any], router: str) -> QuerySet[Any]:

@@ -2,13 +2,17 @@
 
 from django.urls import path
 
+from portal.api.agent.certificate_view import certificate
 from portal.api.agent.counters_view import counters
 from portal.api.agent.events_view import events
+from portal.api.agent.line_view import line
 from portal.api.agent.observed_view import observed
 
 urlpatterns = [
+    path("api/agent/v1/certificate", certificate),
     path("api/agent/v1/counters", counters),
     path("api/agent/v1/events", events),
+    path("api/agent/v1/line", line),
     path("api/agent/v1/observed", observed),
 ]
 handler404 = "portal.api.problem_details.not_found"

@@ -65,13 +65,46 @@ TEXTS |= {
         "A line is taken over as it is, and something about this one is odd: {odd} Mend that on the routers"
         " first."
     ),
+    errors.AdoptionsRefused: gettext_noop(
+        "{count} of these lines cannot be taken over, and so none was. Leave those out, or mend what stands"
+        " against them."
+    ),
     errors.FoundPortUnknown: gettext_noop(
-        "{interface} of {router} is no port of the inventory. Add it, with the customer of the line, and try"
-        " again."
+        "{interface} of {router} is no port of the inventory. It becomes one where you name the customer of"
+        " the line and VPP knows its speed. Otherwise add it, with both, and try again."
+    ),
+    errors.FoundPortOfAnother: gettext_noop(
+        "{port} is a port of {owner}, and the line was to be {customer}’s. A line and its ports have the same"
+        " customer: name {owner}, or change the port."
     ),
     errors.RouterAdoptsNothing: gettext_noop(
         "The agent of {router} takes over nothing that others made, or has not reported lately. Set"
         " `adoption: allowed` in its file, start it again, and wait for its next report."
+    ),
+    errors.LineNotHere: gettext_noop(
+        "No line “{line}” ends on {router}. Give its whole id, or its name as the portal has it."
+    ),
+    errors.LineAmbiguous: gettext_noop("Several lines here are called “{line}”. Give the id of one: {ids}."),
+    errors.AdoptionWhileFrozen: gettext_noop(
+        "{router} is frozen: somebody is at work on it, and what it shows may change at any moment. Take the"
+        " line over when the freeze has ended."
+    ),
+    errors.RouterCannotBeFrozen: gettext_noop(
+        "The agent of {router} does not know how to freeze it, or has never reported. Upgrade it first, or"
+        " hold the router: then nothing is sent to it, but its agent goes on repairing."
+    ),
+    errors.FreezeTooLong: gettext_noop(
+        "A freeze ends after now, and within {days} days. Begin another one when more time is needed."
+    ),
+    errors.RouterIsFrozen: gettext_noop(
+        "{router} is frozen until {until}: {reason}. Nothing is changed on it. End that freeze first."
+    ),
+    errors.RouterIsNotFrozen: gettext_noop(
+        "{router} is not frozen by the portal. What an operator on the router froze is ended there, with"
+        " `longline-agent unfreeze`."
+    ),
+    errors.FreezeNotOver: gettext_noop(
+        "The freeze of {router} is not over. End it first; then you see what was changed meanwhile."
     ),
     errors.RouterLetsNothingGo: gettext_noop(
         "The agent of {router} does not know how to let a line go as it is. Upgrade it first."

@@ -310,15 +310,85 @@ class FoundLineOdd(DomainError):
     odd: str
 
 
+class AdoptionsRefused(DomainError):
+    """Of lines that were to be taken over together some are refused, and so none is. ``refusals``: each."""
+
+    count: int
+    refusals: tuple[DomainError, ...]
+
+
 class FoundPortUnknown(DomainError):
-    """An end of a found line is at an interface that is no port of the inventory."""
+    """An end of a found line is at an interface that is no port, and no customer or no speed is known."""
 
     router: str
     interface: str
 
 
+class FoundPortOfAnother(DomainError):
+    """An end of a found line is at a port of another customer than the line is to be of."""
+
+    port: str
+    owner: str
+    customer: str
+
+
 class RouterAdoptsNothing(DomainError):
     """The router's agent has not said that it takes over what others made, or is away."""
+
+    router: str
+
+
+class LineNotHere(DomainError):
+    """No line of that id or name ends on the router."""
+
+    line: str
+    router: str
+    field: str = "line"
+
+
+class LineAmbiguous(DomainError):
+    """Several lines on the router have that name."""
+
+    line: str
+    ids: str
+    field: str = "line"
+
+
+class AdoptionWhileFrozen(Conflict):
+    """Nothing is adopted on a router that is frozen: what it shows may be changed at any moment."""
+
+    router: str
+
+
+class RouterCannotBeFrozen(DomainError):
+    """The router's agent does not know how to leave VPP alone, or has never reported."""
+
+    router: str
+
+
+class FreezeTooLong(DomainError):
+    """A freeze ends after now, and within some days."""
+
+    days: int
+    field: str = "until"
+
+
+class RouterIsFrozen(Conflict):
+    """Nothing is changed on the router; it is frozen already."""
+
+    router: str
+    reason: str
+    until: datetime
+
+
+class RouterIsNotFrozen(Conflict):
+    """There is no freeze that could be ended or looked at here."""
+
+    router: str
+
+
+class FreezeNotOver(Conflict):
+    """What a freeze left is looked at when it has ended."""
 
     router: str
 

@@ -16,6 +16,15 @@ def maintenance_notice(router: Router) -> dict[str, str] | None:
             "code": "router-held",
             "message": text.format(router=router.name, since=router.held_since),
         }
+    if router.frozen_since is not None:
+        text = _(
+            "{router} has been frozen since {since:%Y-%m-%d %H:%M} UTC: nothing is changed on it meanwhile."
+            " Orders continue by themselves afterwards."
+        )
+        return {
+            "code": "router-frozen",
+            "message": text.format(router=router.name, since=router.frozen_since),
+        }
     if router.maintenance_since is not None:
         text = _(
             "{router} has been under maintenance since {since:%Y-%m-%d %H:%M} UTC, so this may take "

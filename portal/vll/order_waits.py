@@ -21,7 +21,8 @@ class Wait:
 def waits_of(ports: Collection[Port]) -> list[Wait]:
     """The reasons why a line to these ports would not be built at once; their routers come with them."""
     routers = {port.router_id: port.router for port in ports}
-    notices = [maintenance_notice(router) for router in routers.values() if router.held_since is not None]
+    away = [each for each in routers.values() if each.held_since or each.frozen_since]
+    notices = [maintenance_notice(router) for router in away]
     waits = [Wait(notice["code"], notice["message"]) for notice in notices if notice is not None]
     text = _("{router} reports no interface {interface}. A line there would wait until it has one.")
     for port in interfaces_not_reported(ports):

@@ -173,6 +173,7 @@ ROUTERS = Kind(
                 (RouterStatus.IN_SERVICE, _("in service")),
                 (RouterStatus.MAINTENANCE, _("under maintenance")),
                 (RouterStatus.HELD, _("held")),
+                (RouterStatus.FROZEN, _("frozen")),
             ],
             narrow=routers_with_status,
         ),

@@ -44,12 +44,17 @@ class ListFilters:
         return bool(self.keep)
 
 
-def filtered(rows: QuerySet[Any], asked: QueryDict, choices: tuple[Choice, ...] = ()) -> ListFilters:
+def filtered(
+    rows: QuerySet[Any],
+    asked: QueryDict,
+    choices: tuple[Choice, ...] = (),
+    search: Callable[[QuerySet[Any], str], QuerySet[Any]] = found,
+) -> ListFilters:
     """``rows`` as ``asked`` for. A value that is none of the options is left out, like an empty one."""
     q = asked.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     kept = {"q": q} if q else {}
     if q:
-        rows = found(rows, q)
+        rows = search(rows, q)
     selects = []
     for choice in choices:
         options = choice.options()

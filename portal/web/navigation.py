@@ -80,7 +80,9 @@ OF_THE_NOC = (
             Page(ROUTERS.title, "web:noc-routers", "i", below=("web:noc-router",)),
             Page(PORTS.title, "web:noc-ports", "p", below=("web:noc-ports", "web:port")),
             Page(LINKS.title, "web:noc-links", "k", below=("web:noc-links",)),
-            Page(_("Found lines"), "web:noc-found-lines", "f", below=("web:noc-adopt",)),
+            Page(
+                _("Found lines"), "web:noc-found-lines", "f", below=("web:noc-adopt", "web:noc-adopt-several")
+            ),
             Page(_("Pools"), "web:noc-pools"),
             Page(VNI_RANGES.title, "web:noc-vni-ranges", below=("web:noc-vni-ranges",)),
             Page("NetBox", "web:noc-netbox", "n", is_used=lambda: bool(settings.NETBOX_URL)),

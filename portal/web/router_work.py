@@ -18,6 +18,8 @@ def router_work(router: Router) -> list[tuple[Promise, str]]:
         said.append((_("Drained"), "warning"))
     if router.held_since is not None:
         said.append((_("On hold"), "warning"))
+    if router.frozen_since is not None:
+        said.append((_("Frozen"), "warning"))
     if router.maintenance_since is not None and router.dead_since is None and router.drained_since is None:
         said.append((_("Under maintenance"), "warning"))
     return said

@@ -160,6 +160,8 @@ def askings(owned: dict[str, Any], operation: Any) -> list[dict[str, str]]:
         "gre_key": ["1"],  # hers has a VNI instead
         "vlan": ["100"],
         "q": list(words),
+        "standing": ["complete"],
+        "odd": ["shut"],
         "lifecycle": ["active"],
         "oper_status": ["op-unknown"],
         "in_sync": ["true", "false"],

@@ -3,13 +3,23 @@
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any, ClassVar
+from uuid import uuid4
 
 import pytest
 from msgspec.structs import replace
 
 from portal.accounts.models import Customer, User
-from portal.allocation.errors import TunnelKeyTaken, VlanTaken
-from portal.allocation.models import BandwidthBooking, GreKeyLease, GrePairLease, PortVlanLease, VniLease
+from portal.allocation.errors import GrePairsExhausted, TunnelKeyTaken, VlanTaken, VniPoolExhausted
+from portal.allocation.gre_key_leases import gre_key_lease
+from portal.allocation.models import (
+    BandwidthBooking,
+    GreKeyLease,
+    GrePairLease,
+    PortVlanLease,
+    ReservedVniRange,
+    VniLease,
+)
+from portal.allocation.vni_leases import LAST_VNI
 from portal.core import clock
 from portal.inventory.models import ObservedCircuit, ObservedRouter, Router
 from portal.inventory.observation_report import CircuitReport
@@ -24,6 +34,7 @@ from portal.vll.errors import (
 )
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations import (
+    Adoption,
     Changes,
     dead_routers_settle,
     line_adopt,
@@ -44,6 +55,7 @@ from tests.integration.web_pages.browser import signed_in, text
 pytestmark = pytest.mark.django_db
 ASKED: dict[str, Any] = {"description": "ACME", "svc_mtu": 1500, "cir_bps": 10**7}
 DIFFERS = {"code": "adoption_differs", "message": "VLAN 7", "object": "host-cust1.301"}
+ENDS = {"a_end": "rhino", "z_end": "hippo"}
 Find = Callable[..., int]
 
 
@@ -75,7 +87,11 @@ def store(isp: Isp, router: str, *circuits: CircuitReport) -> None:
 
 
 def adopt(user: User, line: int, **otherwise: Any) -> Order:
-    return line_adopt(user=user, found_line=line, now=clock.now(), **(ASKED | otherwise))
+    return line_adopt(user=user, adoption=adoption(line, **otherwise), now=clock.now())
+
+
+def adoption(line: int, **otherwise: Any) -> Adoption:
+    return Adoption(found_line=line, **(ASKED | otherwise))
 
 
 def row(isp: Isp, router: str) -> EndRow:
@@ -244,6 +260,38 @@ def test_the_tags_of_before_go_with_the_interfaces_that_had_them(isp: Isp, found
         "a": "",
         "z": "vppcfg: ACME",
     }
+
+
+def only(first: int, last: int) -> None:
+    """Leaves no other VNIs."""
+    ReservedVniRange.objects.create(first=1, last=first - 1, reason="below")
+    ReservedVniRange.objects.create(first=last + 1, last=LAST_VNI, reason="above")
+
+
+def test_a_vni_that_others_use_is_not_leased_to_a_new_line(isp: Isp, found: Find, alice: User) -> None:
+    found("geneve", 7001)
+    only(7000, 7001)
+    assert order(isp, alice).vll.vni == 7000
+    with pytest.raises(VniPoolExhausted):
+        more = {side: end(isp, f"{name}:host-cust1", outer=7) for side, name in ENDS.items()}
+        order(isp, alice, **more)
+
+
+def test_a_gre_key_that_others_use_is_not_leased(found: Find, monkeypatch: pytest.MonkeyPatch) -> None:
+    found("gre", 9)
+    tried = iter((9, 9, 11))
+    monkeypatch.setattr("random.randint", lambda *_: next(tried))
+    assert gre_key_lease(holder=uuid4(), now=clock.now()) == 11
+
+
+def test_a_pair_of_addresses_that_others_use_is_not_leased(isp: Isp, found: Find, alice: User) -> None:
+    ObservedRouter.objects.update(gre_keys=False)
+    order(isp, alice, transport="gre4")
+    GrePairLease.objects.all().delete()
+    found("gre", 0)
+    with pytest.raises(GrePairsExhausted):
+        more = {side: end(isp, f"{name}:host-cust1", outer=7) for side, name in ENDS.items()}
+        order(isp, alice, transport="gre4", **more)
 
 
 def test_what_others_use_is_not_chosen_for_a_new_line(isp: Isp, found: Find, alice: User) -> None:

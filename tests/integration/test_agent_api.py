@@ -10,13 +10,16 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+from cryptography.x509 import CertificateSigningRequestBuilder, Name
 from django.conf import settings
-from django.db import connection
 
 from devstack.ports import LOOPBACK, accepts, free_ports
 from portal.accounts.models import User
@@ -28,6 +31,7 @@ from portal.inventory.models import ObservedInterface, ObservedRouter, Router, R
 from portal.telemetry.models import AgentApiUptime, QuarantinedSample, Sample
 from portal.vll.models import RouterConvergence, Vll
 from tests.integration.certificates import certificates, issue, register
+from tests.integration.database_url import database_url
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
@@ -35,6 +39,7 @@ from tests.integration.router_answers import activate
 pytestmark = pytest.mark.django_db(transaction=True)
 REPORTS = Path(__file__).parent.parent / "contract" / "reports"
 COUNTERS, OBSERVED = "/api/agent/v1/counters", "/api/agent/v1/observed"
+CERTIFICATE = "/api/agent/v1/certificate"
 Post = Callable[..., httpx.Response]
 
 
@@ -43,17 +48,12 @@ def agent_api(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -
     """The base URL of a running agent API on the test database."""
     certificates()
     (port,) = free_ports(1)
-    database = settings.DATABASES["default"]
-    url = (
-        f"postgres://{database['USER']}:{database['PASSWORD']}@{database['HOST']}:{database['PORT']}"
-        f"/{connection.settings_dict['NAME']}"
-    )
     process = subprocess.Popen(
         [
             sys.executable, "-m", "gunicorn", "--config", "python:portal.processes.gunicorn_agent_api",
             "--bind", f"{LOOPBACK}:{port}", "--no-control-socket", "--log-level", "warning",
         ],
-        env=os.environ | {"DATABASE_URL": url},
+        env=os.environ | {"DATABASE_URL": database_url()},
         cwd=settings.BASE_DIR,
     )  # fmt: skip
     try:
@@ -141,7 +141,7 @@ def test_the_contracts_own_reports_are_understood(post: Post, vll: Vll) -> None:
     }
     answer = post(OBSERVED, again | {"watch_etag": etags["watch_routes"]})
     assert answer.status_code == 200
-    assert answer.json() == {"watch_routes": None, "etags": etags, "maintenance": False}
+    assert answer.json() == {"watch_routes": None, "etags": etags, "maintenance": False, "freeze": None}
 
 
 def test_the_answer_says_whether_the_router_is_under_maintenance(post: Post, isp: Isp) -> None:
@@ -247,6 +247,26 @@ def test_a_certificate_that_nobody_registered_is_refused(post: Post, isp: Isp) -
     if not (folder / "unregistered.pem").exists():
         issue(folder, "unregistered", router_uri("rhino"), pki.authority_load(folder))
     assert post(COUNTERS, counters(), who="unregistered").status_code == 403
+
+
+def renewal(folder: Path, key_of: str) -> dict[str, Any]:
+    """What an agent asks with this key."""
+    key = load_pem_private_key((folder / f"{key_of}.key").read_bytes(), password=None)
+    request = CertificateSigningRequestBuilder().subject_name(Name([]))
+    csr = request.sign(key, SHA256()).public_bytes(Encoding.PEM).decode()  # type: ignore[arg-type]
+    digest = sha256(pki.trusted_pem(folder)).hexdigest()
+    return {"schema": 1, "csr_pem": csr, "ca_sha256": digest}
+
+
+def test_a_certificate_is_renewed_for_its_own_key_alone(post: Post) -> None:
+    folder = certificates()
+    answer = post(CERTIFICATE, renewal(folder, "router-rhino"))
+    assert answer.json() == {"certificate_pem": None, "ca_pem": None}
+    refused = post(CERTIFICATE, renewal(folder, "router-hippo"))
+    assert (refused.status_code, refused.json()["type"].partition("#")[2]) == (422, "bad-certificate-request")
+    assert post(CERTIFICATE, {"schema": 1, "csr_pem": "", "ca_sha256": "x"}).status_code == 422
+    RouterCertificate.objects.filter(router__name="rhino").update(revoked_at=clock.now())
+    assert post(CERTIFICATE, renewal(folder, "router-rhino")).status_code == 403
 
 
 def test_nobody_comes_in_without_a_certificate(agent_api: str) -> None:

@@ -34,21 +34,21 @@ class MemifCustomer:
     _numbers = count()
 
     def __init__(self, vpp: Vpp, generator: str, folder: Path) -> None:
-        self._vpp, self._generator, self._folder = vpp, generator, folder
+        self.vpp, self.generator, self.folder = vpp, generator, folder
         self._capture = folder / "none"
 
     def drain(self) -> None:
         if self._capture.exists():
-            self._vpp.configure(f"packet-generator capture {self._generator} disable")
-        self._capture = self._folder / f"capture-{next(self._numbers)}.pcap"
-        self._vpp.configure(f"packet-generator capture {self._generator} pcap {self._capture} count 1000")
+            self.vpp.configure(f"packet-generator capture {self.generator} disable")
+        self._capture = self.folder / f"capture-{next(self._numbers)}.pcap"
+        self.vpp.configure(f"packet-generator capture {self.generator} pcap {self._capture} count 1000")
 
     def send(self, whole: bytes) -> None:
         stream = f"stream{next(self._numbers)}"
-        source = self._folder / f"{stream}.pcap"
+        source = self.folder / f"{stream}.pcap"
         pcap.write(source, [whole])
-        self._vpp.configure(
-            f"packet-generator new pcap {source} source {self._generator} name {stream} limit 1",
+        self.vpp.configure(
+            f"packet-generator new pcap {source} source {self.generator} name {stream} limit 1",
             f"packet-generator enable-stream {stream}",
         )
 

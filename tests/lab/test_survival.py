@@ -8,12 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from devstack.client import Client
+from devstack.client import Client, NotReached
 from devstack.vpp_network import commands_of
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
-from tests.lab.lab_line import in_service, pass_both_ways
+from tests.lab.handmade_network import HandmadeLine, configuration
+from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service, pass_both_ways
 from tests.lab.test_diagnosis import must_say
+from tests.lab.test_network_taken_over import all_found
 
 PORTAL = ("worker", "sweeper", "beat", "relay", "agent-api")
 LINE = Combination("geneve6", "dot1q")
@@ -78,3 +80,34 @@ def test_an_agent_that_dies_and_comes_back_costs_no_frame(lab: Lab) -> None:
     for agent in agents:
         agent.wait_until_ready()
     lab.report.append(f"lab {LINE}: both agents killed and started again, {STREAM_FRAMES} frames, none lost")
+
+
+def test_a_vpp_that_dies_while_lines_are_taken_over_has_nothing_made_anew(lab: Lab) -> None:
+    """It has lost them, and so they are found otherwise: the other router lets go of its halves again."""
+    lines, vpps = [HandmadeLine(number, "vxlan4", "dot1q") for number in range(3)], lab.dataplane.vpps
+    # A client that does not mind that a VPP is dead.
+    noc = Client(lab.stack.url, lab.stack.loaded["noc_token"])
+    before = lab.traces()
+    try:
+        for line in lines:
+            line.make(vpps)
+            line.finish(vpps)
+        made, found = configuration(vpps["rhino"]), all_found(noc, lines)
+        lab.stack.family["worker"].freeze()
+        wanted = [{"found_line": each["id"], "svc_mtu": 1500, "cir_bps": CIR_BPS} for each in found.values()]
+        outcomes = noc.adopt_several(wanted)
+        lab.stack.family["vpp-hippo"].end()
+        lab.stack.family["worker"].thaw()
+        forward_again(lab, "hippo")
+        for each in outcomes:
+            with pytest.raises(NotReached, match="'state': 'failed'"):
+                noc.wait_completed(each["order"], timeout_s=WAIT_S)
+        assert configuration(vpps["rhino"]) == made
+    finally:
+        for line in lines:
+            line.unmake(vpps)
+    assert lab.traces()["rhino"] == before["rhino"]
+    pass_both_ways(lab, LINE)
+    lab.report.append(
+        f"lab: VPP killed while {len(lines)} lines were taken over: none made anew, let go again"
+    )

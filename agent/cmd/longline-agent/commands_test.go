@@ -227,3 +227,52 @@ func TestHealthIsLifeAndReadinessIsMore(t *testing.T) {
 		}
 	}
 }
+
+func TestTheCommandLineShowsALineByTheBeginningOfItsIDAndWithoutAPortal(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	a.put("vxlan4-dot1q.json")
+	out, err := invoke(t, "line", "6f0b2c52", "-config", a.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, out, "line     6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", "portal   ", "end a    revision 3 on cust0\n",
+		"vxlan from 10.255.0.1 to 10.255.0.2, key 70001", "subif", "cust0.", "vxlan_tunnel", "admin up", "now: ", " Mbit/s in (")
+	if _, err := invoke(t, "line", "no such name", "-config", a.config); err == nil || !strings.Contains(err.Error(), "No such line") {
+		t.Errorf("an unknown line: %v", err)
+	}
+	var usage *usageError
+	if _, err := invoke(t, "line", "-config", a.config); !errors.As(err, &usage) {
+		t.Errorf("no line: %v", err)
+	}
+}
+
+func TestTheCommandsFreezeAndUnfreeze(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	a.put("vxlan4-dot1q.json")
+	out, err := invoke(t, "freeze", "-reason", "new line cards", "-for", "2h", "-config", a.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, out, "frozen by the router until ", ": new line cards")
+	if _, err := invoke(t, "freeze", "-reason", "again", "-for", "1h", "-config", a.config); err == nil || !strings.Contains(err.Error(), "frozen already") {
+		t.Errorf("frozen twice: %v", err)
+	}
+	if out, err = invoke(t, "state", "-config", a.config); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, out, "frozen   frozen by the router until ")
+	if out, err = invoke(t, "unfreeze", "-config", a.config); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, out, "the freeze by the router (new line cards) is over")
+	for _, args := range [][]string{{"freeze", "-for", "2h"}, {"freeze", "-reason", "x"}, {"freeze", "-reason", "x", "-for", "10ms"}} {
+		var usage *usageError
+		if _, err := invoke(t, append(args, "-config", a.config)...); !errors.As(err, &usage) {
+			t.Errorf("%v: %v", args, err)
+		}
+	}
+}

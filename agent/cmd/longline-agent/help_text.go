@@ -14,9 +14,12 @@ SYNOPSIS
   longline-agent [-config FILE] [-check-config]
   longline-agent plan -intent FILE [-json] [-config FILE]
   longline-agent state [-json] [-config FILE]
+  longline-agent line ID|NAME [-json] [-config FILE]
   longline-agent claim -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
   longline-agent release -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
   longline-agent calibrate [-beside-lines] [-json] [-config FILE]
+  longline-agent freeze -reason TEXT -for DURATION [-json] [-config FILE]
+  longline-agent unfreeze [-json] [-config FILE]
   longline-agent health [-ready] [-config FILE]
   longline-agent enroll -portal URL -token-file FILE [-ca FILE | -ca-fingerprint SHA256] [-replace] [-config FILE]
   longline-agent -version | -help
@@ -31,6 +34,10 @@ DESCRIPTION
           CLI, and why. Nothing is written.
   state   shows which intent is held and applied, what the agent owns in VPP, what is in conflict, what
           differs from the intent, what is quarantined, and what somebody relabelled. Nothing is written.
+
+  line    shows a line by its id, the beginning of one (4 characters), or its name: what it is here, what passes it now,
+          what differs, and what the portal says of it, the last test with frames included. Without the portal ids
+          alone are known. Nothing is written.
 
   claim   puts the agent's tag back on what it made for an end of a line and somebody relabelled since: cleared or
           replaced its tag. Until then nothing is done to it, and the end is in conflict with it (relabelled).
@@ -48,6 +55,12 @@ DESCRIPTION
           frames here, or nothing is done. With -beside-lines it is done all the same: their frames come later, by up
           to a millisecond, some may be lost, and those that pass spoil the figures.
           The NOC can take the figures as this router's profile: give the output with -json to its page in the portal.
+
+  freeze  leaves VPP alone for a while, over restarts of the agent and of VPP: it is read and reported, and nothing is
+          built, changed, repaired, removed or tested. The portal says so, and what is ordered waits. Afterwards nothing
+          is repaired before somebody has looked in the portal at what was changed meanwhile, if anything was.
+  unfreeze
+          ends the freeze before its time, the portal's too.
 
   health  exits with 0 if the agent lives; with -ready, if it is connected to VPP and its intent is applied.
 
@@ -71,6 +84,8 @@ OPTIONS
   -end a|z        its end on this router
   -interface NAME this interface alone
   -json           print the agent's answer as it came (docs/agent-api.md)
+  -reason TEXT    why, for whoever meets the freeze
+  -for DURATION   how long at the most: 45m, 2h30m; up to 720h
   -beside-lines   calibrate although lines carry frames here
   -ready          ask for more than life
   -portal URL     https URL of the portal's web pages
@@ -99,6 +114,7 @@ FILES
   state_dir/counters/       counter samples that the portal has not taken
   state_dir/events/         events that the portal has not taken
   state_dir/*.set-aside     what could not be read at a start; remove it once it was looked at
+  state_dir/freeze.json     the freeze, until somebody has looked at what it left
   state_dir/reserve         space for intent and journal, used when the disk is full
   state_dir/control.sock    control socket
   state_dir/lock            locked while an agent runs
@@ -114,8 +130,12 @@ EXAMPLES
         what a document would do to this VPP; with the document from state_dir/intent.json: what differs now
   longline-agent state -json | jq '.conflicts'
         what is in the way, and of which line
+  longline-agent line Cheese cellar
+        how is that line, and what passes it now
   longline-agent claim -vll 6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01 -end a
         somebody cleared the tags of that line by mistake: let it go on
+  longline-agent freeze -reason "new line cards" -for 2h
+        before somebody works on this VPP by hand
   longline-agent calibrate -json > profile.json
         what encapsulations cost here, for the router's page in the portal
   longline-agent enroll -portal https://portal.example.net -token-file /dev/stdin

@@ -69,6 +69,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return runClaimOrRelease(ctx, args[0], args[1:], stdout)
 		case "calibrate":
 			return runCalibrate(ctx, args[1:], stdout)
+		case "line":
+			return runLine(ctx, args[1:], stdout)
+		case "freeze":
+			return runFreeze(ctx, args[1:], stdout)
+		case "unfreeze":
+			return runUnfreeze(ctx, args[1:], stdout)
 		case "health":
 			return runHealth(ctx, args[1:], stdout)
 		case "enroll":

@@ -61,6 +61,8 @@ func newPortal(t *testing.T, ca *identitytest.CA) *portal {
 		case "/api/agent/v1/events":
 			p.events <- body
 			fmt.Fprint(w, `{"accepted": 1, "duplicate": 0}`)
+		case "/api/agent/v1/certificate":
+			fmt.Fprint(w, `{"certificate_pem": null, "ca_pem": null}`)
 		case "/api/agent/v1/observed":
 			p.observed <- body
 			fmt.Fprintf(w, `{"watch_routes": ["10.255.0.2", "10.255.0.3"], "maintenance": %t}`, p.maintenance.Load())

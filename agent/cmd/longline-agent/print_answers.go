@@ -64,6 +64,7 @@ type (
 		Drift       []struct{ VLL, End, Object, Field, Desired, Actual string }
 		SetAside    []struct{ File, Why string } `json:"set_aside"`
 		Paths       []watchedPath
+		Freeze      *freezeAnswer
 	}
 )
 
@@ -96,6 +97,10 @@ func printState(w io.Writer, s *stateAnswer) {
 		fmt.Fprintln(w, "applied  nothing in this run of VPP")
 	} else {
 		fmt.Fprintf(w, "applied  generation %d at %s\n", s.Applied.Generation, moment(s.Applied.AtMS))
+	}
+	if s.Freeze != nil {
+		fmt.Fprint(w, "frozen   ")
+		printFreeze(w, s.Freeze)
 	}
 	for _, aside := range s.SetAside {
 		fmt.Fprintf(w, "unread   %s: %s\n", aside.File, aside.Why)

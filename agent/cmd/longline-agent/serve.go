@@ -13,12 +13,14 @@ import (
 	"longline.dev/agent/internal/config"
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/durable"
+	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/identity"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/memory"
 	"longline.dev/agent/internal/metrics"
 	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/pathwatch"
+	"longline.dev/agent/internal/renewal"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/server"
 	"longline.dev/agent/internal/statseg"
@@ -85,6 +87,17 @@ func setAside(folder string, store *intent.Store, reporter *report.Reporter, log
 	return func() []durable.SetAsideFile { return durable.StillSetAside(all) }
 }
 
+// counters reads a stats segment for whoever asks, one at a time.
+func counters(socket string) func(bootMS int64) (statseg.Reading, error) {
+	var mu sync.Mutex
+	segment := statseg.NewReopeningSegment(socket)
+	return func(bootMS int64) (statseg.Reading, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return segment.Read(bootMS)
+	}
+}
+
 // serve runs until ctx ends or a listener fails.
 func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	files, err := identity.Load(c.TLS, c.Router)
@@ -122,7 +135,12 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	frozen, err := freeze.Open(c.StateDir, time.Now)
+	if err != nil {
+		return err
+	}
 	engine := converge.New(store, journal, log, time.Now)
+	engine.Frozen = frozen
 	engine.RememberPaths(heard)
 	stats := statseg.NewReopeningSegment(c.VPP.StatsSocket)
 	engine.FreeInterfaces, engine.Epoch, engine.TunnelCounters = stats.FreeInterfaces, stats.Epoch, stats.TunnelCounters
@@ -146,6 +164,10 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	collector.Segment = func() (statseg.Memory, error) { return statseg.Fullness(c.VPP.StatsSocket) }
 	httpServer := server.New(c.Router, version, reportingEngine{engine, reporter}, collector, log)
 	httpServer.Valid = files.Valid
+	httpServer.Counters = counters(c.VPP.StatsSocket)
+	if options.Client != nil {
+		httpServer.AskPortal = options.Client.Post
+	}
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -167,6 +189,10 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return nil
 	})
 	work(func() error { reporter.Run(ctx); return nil })
+	if c.Report.URL != "" {
+		renewer := renewal.Renewer{Router: c.Router, Files: c.TLS, Portal: options.Client, Log: log, Now: time.Now}
+		work(func() error { renewer.Run(ctx); return nil })
+	}
 	work(func() error { return httpServer.Serve(ctx, l.portal, files.Server()) })
 	work(func() error { return httpServer.ServeControl(ctx, l.control) })
 	if l.metrics != nil {

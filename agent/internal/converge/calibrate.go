@@ -1,6 +1,7 @@
 package converge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,11 +24,11 @@ type Calibrated struct {
 // Calibrate measures what encapsulations cost on this router, which the portal has to have under maintenance. Where ends of
 // lines carry frames it does so only besideLines: they share VPP's graph, its threads and the figures. Nothing else is
 // done meanwhile. Error: *InServiceError, *calibration.CannotError, *vpp.RefusedError, *calibration.DisturbedError,
-// ErrNoVPP or that of the connection.
+// *FrozenError, ErrNoVPP or that of the connection.
 func (e *Engine) Calibrate(ctx context.Context, besideLines bool) (*Calibrated, error) {
 	e.busy.Lock()
 	defer e.busy.Unlock()
-	if err := e.mayCalibrate(besideLines); err != nil {
+	if err := cmp.Or(e.frozen(), e.mayCalibrate(besideLines)); err != nil {
 		return nil, err
 	}
 	session, err := e.Session()

@@ -32,7 +32,7 @@ func (e *Engine) noteTagged(s *observe.Snapshot, p *plan.Plan) {
 
 // Claim puts the agent's tag back on what was made for an end and relabelled since, all of it or the named interface, on
 // an operator's word; then the end goes on. It returns what it found. Error: *NotRelabelledError, *NotClaimedError,
-// ErrNoVPP or that of the connection.
+// *FrozenError, ErrNoVPP or that of the connection.
 func (e *Engine) Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error) {
 	return e.decide(ctx, end, name, "claimed", func(session Session, s *observe.Snapshot, found []*plan.Holding) error {
 		var ops []plan.Op
@@ -78,6 +78,9 @@ func (e *Engine) decide(
 	found, err := func() ([]*plan.Holding, error) {
 		e.busy.Lock()
 		defer e.busy.Unlock()
+		if err := e.frozen(); err != nil {
+			return nil, err
+		}
 		session, err := e.Session()
 		if err != nil {
 			return nil, err

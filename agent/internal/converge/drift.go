@@ -74,9 +74,11 @@ func driftHeld(op plan.Op) *plan.Reason {
 // convergeNewConnection converges with a new connection. A VPP that restarted keeps nothing, so everything is made
 // again; in one that has the held generation already, differences are drift.
 func (e *Engine) convergeNewConnection(ctx context.Context) {
-	if e.Repair == Hold && e.resume() {
-		e.repair(ctx)
-		return
+	if e.Frozen.Held() != nil || e.Repair == Hold {
+		if e.resume() || e.Frozen.Held() != nil {
+			e.repair(ctx)
+			return
+		}
 	}
 	e.Converge(ctx)
 }
@@ -111,6 +113,9 @@ func (e *Engine) repair(ctx context.Context) bool {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
+	if held != nil && e.leftAlone(ctx, held) {
+		return false
+	}
 	if e.unfinished && held != nil {
 		withheld := e.backoff.withheld(held, e.now())
 		e.convergeLocked(ctx, held, nil, withheld, e.planEarly(ctx, e.fullLook, held, nil, withheld, nil))

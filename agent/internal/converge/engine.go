@@ -12,6 +12,7 @@ import (
 
 	"longline.dev/agent/internal/apply"
 	"longline.dev/agent/internal/durable"
+	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
@@ -64,6 +65,9 @@ type Engine struct {
 	// portal. Set it before Serve.
 	Maintenance func() (on, known bool)
 
+	// Frozen says whether VPP is left alone; set it before Serve.
+	Frozen *freeze.File
+
 	// NeverWatch has no path watched, whatever the intent wants; set it before Serve.
 	NeverWatch bool
 	// Adoption lets the portal have ends made of what others made; set it before Serve.
@@ -112,7 +116,8 @@ func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, 
 	return &Engine{
 		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), anewAsked: make(chan struct{}, 1),
 		backoff: make(backoff), contests: make(contests), made: make(map[uint32]int64),
-		paths: pathwatch.NewBook(pathwatch.NoFile(), now), pathsChanged: make(chan struct{}, 1),
+		Frozen: freeze.NoFile(now),
+		paths:  pathwatch.NewBook(pathwatch.NoFile(), now), pathsChanged: make(chan struct{}, 1),
 	}
 }
 
@@ -135,6 +140,7 @@ type Status struct {
 	Refused    error     // why VPP is not used although it is there (*vpp.OtherAgentError, vpp.ErrHangs); nil for no such reason
 	NeverWatch bool
 	Adoption   bool // lines of others may be taken over
+	Freeze     *freeze.Freeze
 	Absent     bool // no VPP listens: nothing is forwarded, where away may only mean that it does not answer
 	Statistics Statistics
 	// Look is the number of the last look at VPP, or of the moment at which VPP was found to be away. What has a
@@ -150,7 +156,7 @@ func (s Status) Hangs() bool { return errors.Is(s.Refused, vpp.ErrHangs) }
 
 // Status is a copy.
 func (e *Engine) Status() Status {
-	s := Status{NeverWatch: e.NeverWatch, Adoption: e.Adoption, Paths: e.paths.Paths()}
+	s := Status{NeverWatch: e.NeverWatch, Adoption: e.Adoption, Freeze: e.Frozen.Held(), Paths: e.paths.Paths()}
 	s.Held, s.SHA256 = e.store.Held()
 	if e.SetAside != nil {
 		s.SetAside = e.SetAside()
@@ -224,10 +230,13 @@ func boot(session Session) ownership.Boot {
 // Put accepts an intent and converges. Errors are those of intent.Store.Accept; a VPP that is away is none:
 // then the intent is held. The generation that is held already asks for another attempt at everything; a
 // new one leaves alone what VPP refused lately and the document did not change, and trusts what was seen
-// lately of what nobody can change in place.
+// lately of what nobody can change in place. While the router is frozen it is refused, with *FrozenError.
 func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	e.busy.Lock()
 	defer e.busy.Unlock()
+	if err := e.thaw(); err != nil {
+		return nil, err
+	}
 	held, _ := e.store.Held()
 	again := held != nil && held.Generation == in.Generation
 	look, before, withheld, withhold := lookFunc(e.quickLook), held, e.backoff.withheld(in, e.now()), e.contested

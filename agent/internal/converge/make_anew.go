@@ -11,7 +11,7 @@ import (
 // soon, if it still bears that name, is the agent's and serves its end, and nothing else is to be done. Under Hold nothing
 // is done: what is wrong with it is somebody else's doing. It waits for nothing.
 func (e *Engine) MakeAnew(index uint32, name string) {
-	if e.Repair == Hold {
+	if e.Repair == Hold || e.Frozen.Held() != nil {
 		return
 	}
 	e.mu.Lock()

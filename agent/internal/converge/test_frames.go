@@ -39,12 +39,15 @@ type TestResult struct {
 
 // SendTestFrames sends frames through the tunnel of an end that the held intent has tested, none if asked for none, and
 // then reads what the tunnel has counted. Error: *NotTestingError, *FrameTooLongError, *linetest.CannotError,
-// *vpp.RefusedError, ErrNoVPP or that of the connection.
+// *vpp.RefusedError, *FrozenError, ErrNoVPP or that of the connection.
 func (e *Engine) SendTestFrames(ctx context.Context, asked *intent.TestFrames) (*TestResult, error) {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, err // whoever asked has gone meanwhile
+	}
+	if err := e.frozen(); err != nil {
+		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // what is begun is tidied up
 	held := e.heldOrEmpty()
@@ -128,6 +131,9 @@ func tunnelOf(end *intent.End, s *observe.Snapshot, todo *plan.Plan) (*observe.I
 func (e *Engine) tidyTests(ctx context.Context, session Session) {
 	e.busy.Lock()
 	defer e.busy.Unlock()
+	if e.frozen() != nil {
+		return
+	}
 	if err := linetest.Tidy(ctx, session); err != nil {
 		e.log.Warn("what a line test may have left in VPP is not removed", "error", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip_types"
 
+	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
@@ -169,9 +170,14 @@ func (r *router) open() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	frozen, err := freeze.Open(r.folder, time.Now)
+	if err != nil {
+		r.t.Fatal(err)
+	}
 	session := r.session
 	r.Engine = New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
 	r.RememberPaths(heard)
+	r.Frozen = frozen
 	r.FullLook, r.Adoption = time.Hour, true
 	counters := statseg.NewReopeningSegment(r.stats)
 	r.t.Cleanup(counters.Close)

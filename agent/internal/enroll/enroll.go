@@ -53,7 +53,7 @@ func Enroll(ctx context.Context, o Options) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := check(answer, o, key)
+	certificate, err := identity.Usable([]byte(answer.CertificatePEM), []byte(answer.CAPEM), key.Public(), o.Router, o.Now)
 	if err != nil {
 		return nil, fmt.Errorf("the portal's answer is not usable, nothing was stored: %w", err)
 	}
@@ -89,33 +89,4 @@ func requestFor(router string, key *ecdsa.PrivateKey) ([]byte, error) {
 		return nil, err
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
-}
-
-// check is whether the certificate is for this key and this router, under the CA that came with it.
-func check(a *answer, o Options, key *ecdsa.PrivateKey) (*x509.Certificate, error) {
-	block, _ := pem.Decode([]byte(a.CertificatePEM))
-	if block == nil {
-		return nil, fmt.Errorf("there is no certificate in it")
-	}
-	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	if !key.PublicKey.Equal(certificate.PublicKey) {
-		return nil, fmt.Errorf("the certificate is for another key")
-	}
-	if role := identity.RoleOf(certificate); role != identity.Router(o.Router) {
-		return nil, fmt.Errorf("the certificate is for %q and not for %q", role, identity.Router(o.Router))
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM([]byte(a.CAPEM)) {
-		return nil, fmt.Errorf("there is no CA in it")
-	}
-	_, err = certificate.Verify(x509.VerifyOptions{
-		Roots: roots, CurrentTime: o.Now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
-	})
-	if err != nil {
-		return nil, fmt.Errorf("%w (this machine's clock says %s)", err, o.Now.UTC().Format(time.RFC3339))
-	}
-	return certificate, nil
 }

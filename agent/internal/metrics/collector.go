@@ -39,6 +39,7 @@ var (
 	operations  = describe("vpp_operations_total", "Messages that change VPP, by its answer: ok or refused.", "message", "result")
 	paths       = describe("vpp_watched_paths", "Paths to other routers that VPP watches by BFD, by how they stand.", "state")
 	setAside    = describe("set_aside_files", "Files of the agent that it could not use and set aside, until somebody removes them.")
+	frozen      = describe("frozen", "1 while VPP is left alone on somebody's word, 2 afterwards until somebody has looked.")
 	repairs     = describe("drift_repairs_total", "Drift checks that found something to repair.")
 	looks       = describe("vpp_looks_total", "Looks at VPP's configuration: full ones, and quick and partial ones (glance, peek).", "extent")
 	dropped     = describe("report_dropped_total", "Samples and events that the portal will never get.", "kind")
@@ -67,7 +68,7 @@ var (
 	buffersFree = describe("vpp_buffers_free", "Buffers that VPP has left; without one it can receive nothing.")
 
 	all = []*prometheus.Desc{
-		info, connected, hangs, overlooked, connections, generation, setAside, paths, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
+		info, connected, hangs, overlooked, connections, generation, setAside, frozen, paths, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
 		segmentSize, segmentUsed, policedBytes, policedFrames, endDropped, portFrames, portDropped, portLost, noTunnel, fragments, reassembled,
 		buffers, buffersFree,
 	}

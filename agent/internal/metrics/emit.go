@@ -1,9 +1,12 @@
 package metrics
 
 import (
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/statseg"
@@ -18,6 +21,16 @@ func (e emitter) gauge(d *prometheus.Desc, value float64, labels ...string) {
 
 func (e emitter) count(d *prometheus.Desc, value float64, labels ...string) {
 	e.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
+}
+
+func frozenValue(held *freeze.Freeze) float64 {
+	switch {
+	case held == nil:
+		return 0
+	case held.Over(time.Now()):
+		return 2
+	}
+	return 1
 }
 
 func (e emitter) agent(version string, s converge.Status) {
@@ -38,6 +51,7 @@ func (e emitter) agent(version string, s converge.Status) {
 		e.gauge(generation, float64(s.Applied.Generation), "applied")
 	}
 	e.gauge(setAside, float64(len(s.SetAside)))
+	e.gauge(frozen, frozenValue(s.Freeze))
 	stand := make(map[pathwatch.State]int)
 	for _, path := range s.Paths {
 		stand[path.State]++

@@ -18,10 +18,15 @@ const (
 	maxAnswer   = 1 << 20 // bytes
 )
 
-// RefusedError says that the portal will never take this report (413, 422).
-type RefusedError struct{ Status int }
+// RefusedError says that the portal will never take this report (413, 422), and why in its words.
+type RefusedError struct {
+	Status int
+	Detail string
+}
 
-func (e *RefusedError) Error() string { return fmt.Sprintf("report: refused with status %d", e.Status) }
+func (e *RefusedError) Error() string {
+	return strings.TrimSuffix(fmt.Sprintf("refused with status %d: %s", e.Status, e.Detail), ": ")
+}
 
 // ErrNotStored says that the report names what the portal has not stored, or has to look into (412).
 var ErrNotStored = errors.New("report: the portal wants it whole")
@@ -62,7 +67,9 @@ func (c *Client) Post(ctx context.Context, kind string, report, answer any) erro
 		}
 		return nil
 	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		return &RefusedError{Status: response.StatusCode}
+		var why struct{ Detail string }
+		_ = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&why) // whoever refuses need not say why
+		return &RefusedError{response.StatusCode, why.Detail}
 	case http.StatusPreconditionFailed:
 		return ErrNotStored
 	}

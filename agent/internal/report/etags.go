@@ -34,7 +34,9 @@ type observedAnswer struct {
 	WatchRoutes []string `json:"watch_routes"`
 	// Maintenance is nil from portals of before routers were calibrated.
 	Maintenance *bool `json:"maintenance"`
-	ETags       struct {
+	// Freeze is nil from portals of before routers were frozen, and JSON's null where the portal wants none.
+	Freeze json.RawMessage `json:"freeze"`
+	ETags  struct {
 		WatchRoutes string `json:"watch_routes"`
 		Routes      string `json:"routes"`
 		Ends        string `json:"ends"`

@@ -146,6 +146,18 @@ type observedBody struct {
 	Circuits []circuitBody `json:"circuits"`
 	// SetAside are files of the agent that it could not use, and why.
 	SetAside []setAsideBody `json:"set_aside"`
+	Freezes  bool           `json:"freezes"` // this agent can be told to leave VPP alone
+	// Freeze is null where VPP is not left alone.
+	Freeze *freezeBody `json:"freeze"`
+}
+
+type freezeBody struct {
+	ID      string `json:"id"`
+	By      string `json:"by"`
+	Reason  string `json:"reason"`
+	SinceMS int64  `json:"since_ms"`
+	UntilMS int64  `json:"until_ms"`
+	Over    bool   `json:"over"`
 }
 
 type setAsideBody struct {

@@ -30,6 +30,7 @@ type Engine interface {
 	Paths() []pathwatch.Watched
 	PathsChanged() <-chan struct{}
 	MakeAnew(index uint32, name string)
+	PortalFreezes(id, reason string, until time.Time)
 }
 
 const (
@@ -208,7 +209,7 @@ func (r *Reporter) unseen(status converge.Status) observedBody {
 	return observedBody{
 		Schema: 1, BootID: r.bootID.String(), Look: status.Look, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
 		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{},
-		Ends: []endBody{}, Paths: []pathBody{}, Circuits: []circuitBody{}, SetAside: setAsideOf(status),
+		Ends: []endBody{}, Paths: []pathBody{}, Circuits: []circuitBody{}, SetAside: setAsideOf(status), Freezes: true,
 	}
 }
 
@@ -217,6 +218,7 @@ func (r *Reporter) unseen(status converge.Status) observedBody {
 func (r *Reporter) look(ctx context.Context, count bool) {
 	status := r.engine.Status()
 	report := r.unseen(status)
+	report.Freeze = freezeOf(status, r.now())
 	state, err := r.engine.ObservedState(ctx)
 	if ctx.Err() != nil {
 		return // the agent ends: that VPP seems to be away is its own doing
@@ -381,6 +383,7 @@ func (r *Reporter) sendObserved(ctx context.Context) {
 				continue
 			}
 			r.maintenance.Store(answer.Maintenance)
+			r.hearFreeze(answer.Freeze)
 			r.observedTaken.Store(r.now().UnixMilli())
 			if answer.WatchRoutes != nil || watched == "" {
 				r.setWatchedRoutes(answer.WatchRoutes)

@@ -162,6 +162,8 @@ func (e *dyingVPP) Paths() []pathwatch.Watched         { return nil }
 func (e *dyingVPP) PathsChanged() <-chan struct{}      { return nil }
 func (e *dyingVPP) MakeAnew(uint32, string)            {}
 
+func (e *dyingVPP) PortalFreezes(string, string, time.Time) {}
+
 func TestDriftIsToldThoughVPPDiesBeforeItIsReported(t *testing.T) {
 	r := New(Options{
 		Engine: &dyingVPP{}, Client: &stubPortal{}, Folder: t.TempDir(), StoreLimit: 1 << 20, Interval: time.Second, Log: quiet, Now: time.Now,

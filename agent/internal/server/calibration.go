@@ -98,10 +98,13 @@ func failedCalibration(err error) problem {
 	var cannot *calibration.CannotError
 	var refused *vpp.RefusedError
 	var disturbed *calibration.DisturbedError
+	var frozen *converge.FrozenError
 	conflict := func(code, title string) problem {
 		return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
 	}
 	switch {
+	case errors.As(err, &frozen):
+		return frozenProblem(frozen)
 	case errors.As(err, &inService):
 		return conflict("in-service", "The router is in service, and nothing was done")
 	case errors.As(err, &cannot):

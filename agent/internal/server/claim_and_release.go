@@ -57,7 +57,10 @@ func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]
 			found, err := do(r.Context(), end, name)
 			var notRelabelled *converge.NotRelabelledError
 			var notDone *converge.NotClaimedError
+			var frozen *converge.FrozenError
 			switch {
+			case errors.As(err, &frozen):
+				frozenProblem(frozen).write(w)
 			case errors.As(err, &notRelabelled):
 				problem{Type: "not-relabelled", Title: "Nothing to decide", Status: http.StatusConflict, Detail: err.Error()}.write(w)
 			case errors.As(err, &notDone):

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 )
 
@@ -48,7 +49,10 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 	outcome, err := s.engine.Put(r.Context(), in)
 	var old *intent.OldGenerationError
 	var reused *intent.GenerationReusedError
+	var frozen *converge.FrozenError
 	switch {
+	case errors.As(err, &frozen):
+		frozenProblem(frozen).write(w)
 	case errors.As(err, &old):
 		problem{Type: "old-generation", Title: "An older generation", Status: http.StatusConflict,
 			Detail: fmt.Sprintf("generation %d is held", old.Held), Held: old.Held, Generation: old.Generation}.write(w)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -15,11 +16,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/identity"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/roundtrip"
+	"longline.dev/agent/internal/statseg"
 )
 
 // Engine is what the server needs of the engine.
@@ -30,6 +33,8 @@ type Engine interface {
 	Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
 	SendTestFrames(context.Context, *intent.TestFrames) (*converge.TestResult, error)
 	MeasureRoundTrip(context.Context, *intent.RoundTrip) (*roundtrip.Times, error)
+	FreezeHere(reason string, until time.Time) (*freeze.Freeze, error)
+	Unfreeze() error
 	Calibrate(ctx context.Context, besideLines bool) (*converge.Calibrated, error)
 	Status() converge.Status
 	Ready() error
@@ -45,15 +50,22 @@ type Server struct {
 	timeouts        Timeouts
 	bodySlots       chan struct{} // a token for each body in memory
 
+	// AskPortal posts a question to the portal and reads the answer; set it before Serve.
+	AskPortal func(ctx context.Context, kind string, asked, told any) error
+	// Counters reads VPP's stats segment, of the VPP started at bootMS; nil without one. Set it before Serve.
+	Counters func(bootMS int64) (statseg.Reading, error)
 	// Valid is an error for a certificate that is not served although the CA signed it; set it before Serve.
 	Valid func(*x509.Certificate) error
 }
+
+var errNoPortal = errors.New("report.url names no portal")
 
 // New makes a server for the named router.
 func New(router, version string, engine Engine, metrics prometheus.Gatherer, log *slog.Logger) *Server {
 	return &Server{
 		router: router, version: version, intents: intent.NewDecoder(router), engine: engine, metrics: metrics, log: log,
 		timeouts: usualTimeouts, bodySlots: make(chan struct{}, maxBodies), Valid: func(*x509.Certificate) error { return nil },
+		AskPortal: func(context.Context, string, any, any) error { return errNoPortal },
 	}
 }
 
@@ -67,12 +79,15 @@ func (s *Server) Handler() http.Handler {
 }
 
 // ControlHandler is what the commands of this machine may ask: nothing that changes anything, but for an operator's word on
-// what somebody relabelled, which the portal cannot know, and a calibration, which somebody should be there for.
+// what somebody relabelled, which the portal cannot know, a calibration, which somebody should be there for, and a freeze.
 func (s *Server) ControlHandler() http.Handler {
 	mux := s.readingRoutes()
 	mux.Handle("/v1/claim", only(http.MethodPost, s.claimOrRelease(s.engine.Claim)))
 	mux.Handle("/v1/release", only(http.MethodPost, s.claimOrRelease(s.engine.Release)))
 	mux.Handle("/v1/calibration", only(http.MethodPost, s.postCalibration))
+	mux.Handle("/v1/line", only(http.MethodGet, s.getLine))
+	mux.Handle("/v1/freeze", only(http.MethodPost, s.postFreeze))
+	mux.Handle("/v1/unfreeze", only(http.MethodPost, s.postUnfreeze))
 	return mux
 }
 

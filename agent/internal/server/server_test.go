@@ -17,10 +17,12 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/identity"
 	"longline.dev/agent/internal/identity/identitytest"
 	"longline.dev/agent/internal/intent"
@@ -79,6 +81,9 @@ func (e *engine) Calibrate(_ context.Context, besideLines bool) (*converge.Calib
 	e.beside = besideLines
 	return e.calibrated, e.err
 }
+
+func (e *engine) FreezeHere(string, time.Time) (*freeze.Freeze, error) { return nil, freeze.ErrNone }
+func (e *engine) Unfreeze() error                                      { return freeze.ErrNone }
 
 func (e *engine) Status() converge.Status { return converge.Status{} }
 func (e *engine) Ready() error            { return converge.ErrNoVPP }
@@ -338,7 +343,7 @@ func TestStateWithoutVPPNamesEveryMember(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	want := []string{"agent_version", "applied", "conflicts", "drift", "held", "owned", "paths", "quarantined", "relabelled", "router", "schema", "set_aside", "vpp"}
+	want := []string{"agent_version", "applied", "conflicts", "drift", "freeze", "held", "owned", "paths", "quarantined", "relabelled", "router", "schema", "set_aside", "vpp"}
 	if status != http.StatusOK || !slices.Equal(names, want) {
 		t.Errorf("got %d %v", status, names)
 	}

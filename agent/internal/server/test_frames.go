@@ -87,10 +87,13 @@ func failedTest(err error) problem {
 	var cannotSend *linetest.CannotError
 	var cannotTime *roundtrip.CannotError
 	var refused *vpp.RefusedError
+	var frozen *converge.FrozenError
 	conflict := func(code, title string) problem {
 		return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
 	}
 	switch {
+	case errors.As(err, &frozen):
+		return frozenProblem(frozen)
 	case errors.As(err, &tooLong):
 		return invalidTest(&intent.InvalidError{Errors: []intent.Error{{Pointer: "/frame", Code: "out_of_range", Detail: err.Error()}}})
 	case errors.As(err, &notTesting):

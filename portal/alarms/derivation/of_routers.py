@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Exists, F, Max, OuterRef, Prefetch, Q, QuerySet
 
 from portal.alarms.affected_lines import on_routers
 from portal.alarms.found import NOBODY, PORTAL, Affected, Found
@@ -16,6 +16,8 @@ from portal.vll.operations.oper_status import FRESH
 
 # The agent API notes every ten seconds that it is there; a restart takes less than this.
 _AWAY_AFTER = timedelta(seconds=45)
+# Nine days after it should have been renewed.
+NOT_RENEWED = timedelta(days=21)
 
 
 def reports_away(now: datetime) -> Iterator[Found]:
@@ -59,9 +61,14 @@ def agents(now: datetime) -> Iterator[Found]:
     unread = with_agent.filter(observed__isnull=False).exclude(observed__set_aside=[])
     for router in unread.select_related("observed"):
         yield _of(router, Kind.FILES_ASIDE, facts={"files": router.observed.set_aside})
-    for router in Router.objects.exclude(held_since=None, maintenance_since=None).order_by("name"):
-        since = router.held_since or router.maintenance_since
-        facts = {"held": router.held_since is not None}
+    good = Q(certificates__revoked_at__isnull=True)
+    ending = with_agent.annotate(ends=Max("certificates__expires_at", filter=good))
+    for router in ending.filter(ends__lt=now + NOT_RENEWED):
+        yield _of(router, Kind.CERTIFICATE_ENDS, facts={"ends": f"{router.ends:%Y-%m-%d %H:%M}"})
+    kept = Router.objects.exclude(held_since=None, frozen_since=None, maintenance_since=None)
+    for router in kept.order_by("name"):
+        since = router.held_since or router.frozen_since or router.maintenance_since
+        facts = {"held": router.held_since is not None, "frozen": router.frozen_since is not None}
         yield _of(router, Kind.WITHHELD, since=since, facts=facts)
 
 

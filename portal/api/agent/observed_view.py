@@ -9,6 +9,7 @@ from portal.inventory.models import Router
 from portal.inventory.observation_report import ObservedReport
 from portal.inventory.queries import watch_routes
 from portal.telemetry.observation_ingest import observation_take
+from portal.vll.router_freeze import freeze_wanted
 
 
 class _Document(ObservedReport, frozen=True, kw_only=True):
@@ -18,7 +19,7 @@ class _Document(ObservedReport, frozen=True, kw_only=True):
 
 @report_endpoint(_Document)
 def observed(router: Router, report: _Document) -> dict[str, Any]:
-    """Take the report in, and say which routes the next one is to name, and whether there is a maintenance.
+    """Take the report in, and say which routes the next one is to name, and of a maintenance and a freeze.
 
     Neither side says again what the other has: the etags name what was told last.
     """
@@ -26,4 +27,5 @@ def observed(router: Router, report: _Document) -> dict[str, Any]:
     etag, addresses = watch_routes(router, known=report.watch_etag)
     etags = {"watch_routes": etag} | {name: report.digests[name] for name in ("routes", "ends", "circuits")}
     maintenance = router.maintenance_since is not None
-    return {"watch_routes": addresses, "etags": etags, "maintenance": maintenance}
+    freeze = freeze_wanted(router, now=clock.now())
+    return {"watch_routes": addresses, "etags": etags, "maintenance": maintenance, "freeze": freeze}

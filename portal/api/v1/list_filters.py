@@ -1,6 +1,7 @@
 """The filters of each list. An unknown name is refused: it would show too much in silence."""
 
 from datetime import UTC, date
+from enum import StrEnum
 from typing import Any
 
 import django_filters
@@ -22,8 +23,14 @@ from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER
 from portal.core import clock
 from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
-from portal.inventory.found_lines import circuits_touching
-from portal.inventory.models import BackboneLink, ObservedCircuit, Router
+from portal.inventory.found_lines import (
+    Oddity,
+    Standing,
+    circuits_named,
+    circuits_touching,
+    circuits_where,
+)
+from portal.inventory.models import BackboneLink, Router
 from portal.inventory.search import RouterStatus, found, links_touching, routers_with_status
 from portal.telemetry.models import Quarantine
 from portal.telemetry.monthly_figures import in_service_in
@@ -96,6 +103,11 @@ def text(*, about: str, **kwargs: Any) -> django_filters.CharFilter:
     schema = {"type": "string", "minLength": 1, "maxLength": 100, "description": about}
     kind = extend_schema_field(schema)(type("BoundedTextFilter", (django_filters.CharFilter,), {}))
     return kind(max_length=100, strip=False, **kwargs)
+
+
+def choices_of(kind: type[StrEnum]) -> list[tuple[str, str]]:
+    """As they are, for programs."""
+    return [(each.value, each.value) for each in kind]
 
 
 class Filters(django_filters.FilterSet):
@@ -219,9 +231,21 @@ class QuarantineFilters(Filters):
 class FoundLineFilters(Filters):
     router = text(method="touching", about="The name of a router at either end.")
     key = whole_number(1, LAST_GRE_KEY, about="Its VNI or GRE key.")
+    standing = django_filters.ChoiceFilter(choices=choices_of(Standing), method="standing_so")
+    odd = django_filters.ChoiceFilter(choices=choices_of(Oddity), method="with_oddity")
+    q = text(method="named", about="Part of the name of a router or an interface at either end, or of a tag.")
 
-    def touching(self, rows: QuerySet[ObservedCircuit], name: str, value: str) -> QuerySet[ObservedCircuit]:
+    def touching(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         return circuits_touching(rows, value)
+
+    def standing_so(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return circuits_where(rows, lambda line: line.standing == value)
+
+    def with_oddity(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return circuits_where(rows, lambda line: any(each.code == value for each in line.odd))
+
+    def named(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
+        return circuits_named(rows, value)
 
 
 class LinkFilters(Filters):

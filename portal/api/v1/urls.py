@@ -136,6 +136,7 @@ urlpatterns = [
     path("people/<int:pk>/history", audit_history.PersonHistoryView.as_view(), name="person-history"),
     path("pools", pools.PoolsView.as_view(), name="pools"),
     path("found-lines", found_lines.FoundLinesView.as_view(), name="found-lines"),
+    path("found-lines/adopt", found_lines.AdoptSeveralView.as_view(), name="found-lines-adopt"),
     path("found-lines/<int:pk>/adopt", found_lines.AdoptView.as_view(), name="found-line-adopt"),
     path("quarantines", quarantine.QuarantinesView.as_view(), name="quarantines"),
     path("quarantines/<int:pk>", quarantine.QuarantineView.as_view(), name="quarantine"),

@@ -12,6 +12,7 @@ from portal.inventory.models.observation import (
 )
 from portal.inventory.models.port import Port
 from portal.inventory.models.router import Router, RouterCertificate, RouterEnrolment
+from portal.inventory.models.router_freeze import RouterFreeze
 from portal.inventory.models.site import Site
 from portal.inventory.models.topology import TopologyVersion
 
@@ -28,6 +29,7 @@ __all__ = [
     "Router",
     "RouterCertificate",
     "RouterEnrolment",
+    "RouterFreeze",
     "RouterSilence",
     "Site",
     "TopologyVersion",

@@ -51,6 +51,11 @@ class ObservedRouter(models.Model):
     # Whether its agent takes over lines that others made, "refused" or "allowed" by its own file; "": it does
     # not know how to, nor how to let one go.
     adoption = models.CharField(max_length=10, blank=True, default="", db_default="")
+    # Whether its agent can be told to change nothing; and the freeze that it keeps, null for none.
+    freezes = models.BooleanField(default=False, db_default=False)
+    freeze = models.JSONField(null=True)
+    # SHA-256 (hex) of the file of authorities that its agent trusts, as it last asked for its certificate.
+    ca_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
     generation_held = models.BigIntegerField(null=True)
     generation_applied = models.BigIntegerField(null=True)
     # Of the parts of its last report, by their names: a part that says the same again is not looked into.
@@ -244,6 +249,7 @@ class ObservedCircuit(models.Model):
         ]
         indexes = [
             models.Index(fields=["remote", "local", "encapsulation", "key"], name="circuit_by_far_end"),
+            models.Index(fields=["key", "encapsulation"], name="circuit_by_key"),
         ]
 
     def __str__(self) -> str:

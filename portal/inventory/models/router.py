@@ -28,6 +28,8 @@ class Router(models.Model):
     drained_since = models.DateTimeField(null=True, blank=True)
     # Since when no intent is sent to it; what is ordered waits.
     held_since = models.DateTimeField(null=True, blank=True)
+    # Since when nothing is changed on it, until somebody has looked what that left (RouterFreeze).
+    frozen_since = models.DateTimeField(null=True, blank=True)
     # Since when removals do not wait for its word; a dead router is under maintenance as well.
     dead_since = models.DateTimeField(null=True, blank=True)
     # Since when it is kept for the record only.

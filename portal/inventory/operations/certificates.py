@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from cryptography.hazmat.primitives.serialization import Encoding
-from cryptography.x509 import Certificate
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+from cryptography.x509 import Certificate, load_der_x509_certificate
 from django.db import transaction
 
 from portal.events.outbox import announce
@@ -32,6 +32,7 @@ def certificate_register(*, router: Router, certificate: Certificate, now: datet
         defaults={
             "issued_at": certificate.not_valid_before_utc,
             "expires_at": certificate.not_valid_after_utc,
+            "der": certificate.public_bytes(Encoding.DER),
         },
     )
     if row.revoked_at is not None:
@@ -44,15 +45,26 @@ def certificate_register(*, router: Router, certificate: Certificate, now: datet
 
 @transaction.atomic
 def certificates_revoke(*, router: Router, serial: str | None, now: datetime) -> list[str]:
-    """Revoke one certificate of the router, or all; returns their serial numbers (hex).
+    """Revoke one certificate of the router, with all others of its key, or all; returns their serial numbers
+    (hex).
 
     It counts from the next report and the next connection on.
     """
-    rows = RouterCertificate.objects.filter(router=router, revoked_at__isnull=True)
+    rows = list(RouterCertificate.objects.filter(router=router, revoked_at__isnull=True).select_for_update())
     if serial is not None:
-        rows = rows.filter(serial=serial.lower())
-    serials = list(rows.select_for_update().values_list("serial", flat=True))
+        named = [row for row in rows if row.serial == serial.lower()]
+        keys = {_key_of(row) for row in named} - {None}
+        rows = [row for row in rows if row in named or _key_of(row) in keys]
+    serials = [row.serial for row in rows]
     RouterCertificate.objects.filter(router=router, serial__in=serials).update(revoked_at=now)
     for each in serials:
         announce("router.certificate_revoked", now=now, router_id=router.pk, data={"serial": each})
     return serials
+
+
+def _key_of(row: RouterCertificate) -> bytes | None:
+    """Its public key (SubjectPublicKeyInfo); None of one that was registered before they were kept."""
+    if row.der is None:
+        return None
+    key = load_der_x509_certificate(bytes(row.der)).public_key()
+    return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

@@ -74,14 +74,14 @@ def router_enrol(
         raise EnrolmentOfAnother(router=name, asking=router)
     if enrolment.expires_at <= now or enrolment.router.retired_at is not None:
         raise EnrolmentExpired(router=name)
-    key, authority = _key_of(csr_pem), _authority()
+    key, authority = key_of_request(csr_pem), authority_here()
     # By compare-and-swap: of two callers with one token, one gets a certificate.
     if RouterEnrolment.objects.filter(pk=enrolment.pk, used_at__isnull=True).update(used_at=now):
         row, certificate = _certify(enrolment, key, authority, now)
     else:
         row, certificate = _certified(enrolment, key)
-    pems = [c.public_bytes(Encoding.PEM).decode() for c in (certificate, authority.certificate)]
-    return row, pems[0], pems[1]
+    ca_pem = pki.trusted_pem(settings.LONGLINE_PKI_DIR).decode()
+    return row, certificate.public_bytes(Encoding.PEM).decode(), ca_pem
 
 
 @transaction.atomic
@@ -105,9 +105,7 @@ def _certify(
         now=now,
     )
     row = certificate_register(router=router, certificate=certificate, now=now)
-    RouterCertificate.objects.filter(pk=row.pk).update(
-        enrolment=enrolment, der=certificate.public_bytes(Encoding.DER)
-    )
+    RouterCertificate.objects.filter(pk=row.pk).update(enrolment=enrolment)
     announce("router.enrolled", now=now, router_id=router.pk, data={"serial": row.serial})
     return row, certificate
 
@@ -129,14 +127,16 @@ def _digest(token: str) -> bytes:
     return hmac.new(settings.TOKEN_PEPPER.encode(), token.encode(), hashlib.sha256).digest()
 
 
-def _authority() -> pki.Authority:
+def authority_here() -> pki.Authority:
+    """The one that signs. Raises NoAuthorityHere."""
     try:
         return pki.authority_load(settings.LONGLINE_PKI_DIR)
     except (OSError, pki.NotAnAuthority) as error:
         raise NoAuthorityHere from error
 
 
-def _key_of(csr_pem: str) -> ec.EllipticCurvePublicKey:
+def key_of_request(csr_pem: str) -> ec.EllipticCurvePublicKey:
+    """The key of a PKCS #10 request that is signed with it. Raises BadCertificateRequest."""
     try:
         request = x509.load_pem_x509_csr(csr_pem.encode())
         key = request.public_key()

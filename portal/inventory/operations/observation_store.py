@@ -153,6 +153,8 @@ def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "path_watch": report.path_watch,
         "probes": report.probes,
         "adoption": report.adoption,
+        "freezes": report.freezes,
+        "freeze": None if report.freeze is None else asdict(report.freeze),
         "generation_held": report.generation.held,
         "generation_applied": report.generation.applied,
     }

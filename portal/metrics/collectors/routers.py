@@ -59,6 +59,7 @@ def _states(now: datetime) -> dict[str, Count]:
         ),
         "ahead": Count("pk", filter=Q(observed__generation_held__gt=F("generation"))),
         "held": Count("pk", filter=Q(held_since__isnull=False)),
+        "frozen": Count("pk", filter=Q(frozen_since__isnull=False)),
         "in_maintenance": Count("pk", filter=Q(maintenance_since__isnull=False)),
     }
 

@@ -1,7 +1,7 @@
 """Every write to VLLs and orders. Each function owns one transaction; none talks to the network."""
 
 from portal.vll.operations.add_line import order_add
-from portal.vll.operations.adopt_line import line_adopt, line_let_go
+from portal.vll.operations.adopt_line import Adoption, line_adopt, lines_adopt
 from portal.vll.operations.approval import order_approve, order_reject
 from portal.vll.operations.attempt_log import attempt_record, attempts_forget
 from portal.vll.operations.cancel_order import order_cancel
@@ -10,6 +10,7 @@ from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.feasibility_rules import LineRequest
 from portal.vll.operations.force_order_end import order_force_end, order_force_retry
 from portal.vll.operations.holds import hold_make, hold_release, hold_renew, holds_expire
+from portal.vll.operations.let_line_go import line_let_go
 from portal.vll.operations.line_description import vll_describe
 from portal.vll.operations.line_test_lifecycle import line_tests_resend
 from portal.vll.operations.line_test_on_demand import (
@@ -35,6 +36,7 @@ from portal.vll.operations.terminate_line import (
 from portal.vll.operations.tunnel_paths import tunnel_paths_keep
 
 __all__ = [
+    "Adoption",
     "Changes",
     "EndRequest",
     "LineRequest",
@@ -56,6 +58,7 @@ __all__ = [
     "line_test_schedule",
     "line_tests_give_up",
     "line_tests_resend",
+    "lines_adopt",
     "oper_statuses_refresh",
     "order_add",
     "order_approve",

@@ -1,57 +1,122 @@
-"""Adopting a line that others made, as it is, and letting one go the same way (ADR 43)."""
+"""Adopting lines that others made, as they are (ADR 43)."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
 
-from portal.accounts import permissions
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
+from portal.allocation.cpu_core_bookings import cores_lock
 from portal.allocation.gre_key_leases import gre_key_lease_named
 from portal.allocation.gre_pair_leases import gre_pair_lease_named
 from portal.allocation.vni_leases import vni_lease_named
 from portal.core.encapsulations import Transport
+from portal.core.errors import DomainError
 from portal.inventory.found_line_sentences import odd_sentence
-from portal.inventory.found_lines import FoundEnd, found_circuits, found_lines
-from portal.inventory.models import ObservedRouter, Port
-from portal.vll.errors import (
-    FoundLineOdd,
-    FoundLineUnknown,
-    FoundPortUnknown,
-    NotAllowedToOrder,
-    RouterAdoptsNothing,
-    RouterLetsNothingGo,
-    WrongLifecycle,
-)
-from portal.vll.models import Order, Vll
+from portal.inventory.found_lines import FoundEnd, FoundLine, found_circuits, found_lines
+from portal.inventory.models import ObservedRouter, Port, Router
+from portal.vll.adoption_differences import AdoptionDifference, FoundPorts, adoption_differences
+from portal.vll.errors import AdoptionWhileFrozen, FoundLineOdd, FoundLineUnknown, RouterAdoptsNothing
+from portal.vll.models import Order
 from portal.vll.operations.add_line import content_for, vll_create
-from portal.vll.operations.convergence_requests import converge_routers, converge_routers_of
+from portal.vll.operations.convergence_requests import converge_routers
 from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.feasibility_rules import LineRequest, check_line
-from portal.vll.operations.modify_line import vll_lock
+from portal.vll.operations.found_ports import found_port
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.operations.order_record import order_acknowledge
-from portal.vll.operations.removal_steps import removal_values
 from portal.vll.operations.resource_leases import LeasedTunnel, cores_lease, ends_lease
-from portal.vll.operations.state_transitions import lifecycle_move
-from portal.vll.states import IN_SERVICE, Handover, Lifecycle, OrderAction
+from portal.vll.states import Handover, OrderAction
+
+# Together: what a person looks through, and what is done in seconds.
+MOST_ADOPTIONS = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adoption:
+    """A found line, by its id, as it is to be called and sold: ``svc_mtu`` in bytes, ``cir_bps`` in bit/s.
+
+    ``customer``: whose its ports become where they are nobody's, or no ports yet.
+    """
+
+    found_line: int
+    description: str
+    svc_mtu: int
+    cir_bps: int
+    customer: Customer | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptionOutcome:
+    """What became of one, or would: an ``order`` and what becomes another by it, or a ``refusal``."""
+
+    found_line: int
+    order: Order | None = None
+    differences: Sequence[AdoptionDifference] = ()
+    refusal: DomainError | None = None
 
 
 @transaction.atomic
-def line_adopt(
-    *, user: User, found_line: int, description: str, svc_mtu: int, cir_bps: int, now: datetime
-) -> Order:
-    """Order that both routers take over a found line, or raise a DomainError and leave no trace.
+def line_adopt(*, user: User, adoption: Adoption, now: datetime) -> Order:
+    """Order that both routers take over this line. Raises a DomainError, and then leaves no trace."""
+    [outcome] = lines_adopt(user=user, wanted=[adoption], now=now)
+    if outcome.order is None:
+        assert outcome.refusal is not None  # noqa: S101 - it is one or the other
+        raise outcome.refusal
+    return outcome.order
 
-    ``found_line``: its id; ``svc_mtu`` in bytes, ``cir_bps`` in bit/s. The line is that of the customer of
-    its ports. It keeps its VLANs, its key and its addresses, which are leased like any others. Nothing of it
-    changes on the routers but tags, and where that cannot be done it is let go as it was; the bandwidth is
-    enforced once both have it.
+
+def lines_adopt(
+    *, user: User, wanted: Sequence[Adoption], now: datetime, dry_run: bool = False
+) -> list[AdoptionOutcome]:
+    """Order that all of these are taken over: none of them where one is refused, or with ``dry_run``.
+
+    Each is looked at as if it came after those before it, and the outcomes are in their order.
+
+    A line is that of the customer of its ports. It keeps its VLANs, its key and its addresses, which are
+    leased like any others. Nothing of it changes on the routers but tags, and where that cannot be done it is
+    let go as it was; the bandwidth is enforced once both have it.
     """
-    found = next(found_lines(found_circuits().filter(pk=found_line)), None)
-    if found is None:
-        raise FoundLineUnknown
+    with transaction.atomic():
+        circuits = found_circuits().filter(pk__in=[each.found_line for each in wanted])
+        found = {line.id: line for line in found_lines(circuits)}
+        _lock(found.values(), wanted)
+        before = FoundPorts(found.values())
+        outcomes = [_outcome(user, each, found.get(each.found_line), before, now) for each in wanted]
+        if dry_run or any(each.refusal for each in outcomes):
+            transaction.set_rollback(True)
+    return outcomes
+
+
+def _lock(lines: Collection[FoundLine], wanted: Sequence[Adoption]) -> None:
+    """All that these adoptions lock, in the order of any order, so that none waits for another in a ring."""
+    ends = [end for line in lines for end in line.ends]
+    routers = {end.router.pk for end in ends}
+    customers = {each.customer.pk for each in wanted if each.customer}
+    ports = Port.objects.filter(router__in=routers, interface__in={end.port for end in ends})
+    list(ports.locked().order_by("pk"))
+    list(Router.objects.select_for_update(no_key=True).filter(pk__in=routers).order_by("pk"))
+    list(Customer.objects.select_for_update(no_key=True).filter(pk__in=customers).order_by("pk"))
+    cores_lock(routers)
+
+
+def _outcome(
+    user: User, adoption: Adoption, found: FoundLine | None, before: FoundPorts, now: datetime
+) -> AdoptionOutcome:
+    try:
+        if found is None:
+            raise FoundLineUnknown
+        with transaction.atomic():
+            order = _adopt(user, adoption, found, now)
+    except DomainError as refusal:
+        return AdoptionOutcome(found_line=adoption.found_line, refusal=refusal)
+    differences = adoption_differences(found, order, before)
+    return AdoptionOutcome(found_line=adoption.found_line, order=order, differences=differences)
+
+
+def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> Order:
     if found.hindrances:
         raise FoundLineOdd(odd=" ".join(odd_sentence(each) for each in found.hindrances))
     assert found.a and found.z  # noqa: S101, PT018 - or something would be odd
@@ -59,16 +124,16 @@ def line_adopt(
     ends = {"a": found.a, "z": found.z}
     _require_adopting(ends, now)
     request = LineRequest(
-        a_end=_asked(found.a),
-        z_end=_asked(found.z),
-        svc_mtu=svc_mtu,
-        cir_bps=cir_bps,
+        a_end=_asked(found.a, adoption.customer, user, now),
+        z_end=_asked(found.z, adoption.customer, user, now),
+        svc_mtu=adoption.svc_mtu,
+        cir_bps=adoption.cir_bps,
         transport=found.transport.value,
     )
     accepted = check_line(user=user, request=request, now=now, lock=True).accepted(request)
     holder = uuid.uuid4()
     leased = ends_lease(
-        ends=request.ends, ports=accepted.ports, cir_bps=cir_bps, holder=holder, leased=None, now=now
+        ends=request.ends, ports=accepted.ports, cir_bps=adoption.cir_bps, holder=holder, leased=None, now=now
     )
     tunnel = _tunnel_lease(found.transport, found.key, ends, holder=holder, now=now)
     content = content_for(accepted, ends=leased, tunnel=tunnel)
@@ -76,7 +141,9 @@ def line_adopt(
         side: {"access_tag_before": end.tag, "tunnel_tag_before": end.tunnel_tag or ""}
         for side, end in ends.items()
     }
-    vll = vll_create(holder, accepted, content, description, now, handover=Handover.ADOPT, of_ends=tags)
+    vll = vll_create(
+        holder, accepted, content, adoption.description, now, handover=Handover.ADOPT, of_ends=tags
+    )
     order = order_acknowledge(
         vll=vll,
         action=OrderAction.ADD,
@@ -90,37 +157,14 @@ def line_adopt(
     return order
 
 
-@transaction.atomic
-def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
-    """Order that both routers let the line go: it forwards on, with the tags that it had, and the portal
-    forgets it.
-
-    It cannot be called off: what a router has let go of is somebody else's. Raises NotAllowedToOrder,
-    OrderIsOpen, WrongLifecycle, RouterLetsNothingGo.
-    """
-    if not permissions.may_let_go(user, vll.customer):
-        raise NotAllowedToOrder(customer=vll.customer.name)
-    vll = vll_lock(vll, user)
-    if vll.lifecycle not in IN_SERVICE:
-        raise WrongLifecycle(lifecycle=vll.lifecycle, action="let go")
-    for end in vll.ends.select_related("port__router__observed"):
-        if not getattr(getattr(end.port.router, "observed", None), "adoption", ""):
-            raise RouterLetsNothingGo(router=end.port.router.name)
-    goes = removal_values(vll) | {"handover": Handover.RELEASE}
-    lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=user.username, **goes)
-    order = order_acknowledge(
-        vll=vll, action=OrderAction.DELETE, revision=vll.revision, actor=user.username, now=now
-    )
-    converge_routers_of(vll, now=now)
-    return order
-
-
 def _require_adopting(ends: Mapping[str, FoundEnd], now: datetime) -> None:
     routers = {end.router.pk: end.router for end in ends.values()}
     seen = ObservedRouter.objects.in_bulk(routers, field_name="router_id")
     for pk, router in routers.items():
         if not _adopts(seen.get(pk), now):
             raise RouterAdoptsNothing(router=router.name)
+        if router.frozen_since is not None:
+            raise AdoptionWhileFrozen(router=router.name)
 
 
 def _adopts(seen: ObservedRouter | None, now: datetime) -> bool:
@@ -128,13 +172,10 @@ def _adopts(seen: ObservedRouter | None, now: datetime) -> bool:
     return seen is not None and seen.adoption == "allowed" and seen.reported_at >= now - FRESH
 
 
-def _asked(end: FoundEnd) -> EndRequest:
-    port = Port.objects.filter(router=end.router, interface=end.port, retired_at__isnull=True).first()
-    if port is None:
-        raise FoundPortUnknown(router=end.router.name, interface=end.port)
+def _asked(end: FoundEnd, customer: Customer | None, user: User, now: datetime) -> EndRequest:
     assert end.tagging is not None  # noqa: S101 - or it would be odd
     return EndRequest(
-        port=port.pk,
+        port=found_port(end, customer=customer, user=user, now=now).pk,
         tagging=end.tagging,
         outer_vlan=end.outer_vlan,
         inner_vlan=end.inner_vlan,

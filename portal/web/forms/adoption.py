@@ -1,39 +1,115 @@
-"""Taking a found line over: what it is called and sold as from now on."""
+"""Taking found lines over: what each is called and sold as from now on."""
 
 from typing import Any
 
 from django import forms
-from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from portal.accounts.models import User
 from portal.inventory.found_lines import FoundLine
+from portal.vll.operations import Adoption
+from portal.web.forms.autocomplete import AutocompleteField
 from portal.web.forms.bandwidth import BandwidthForm
+from portal.web.forms.base import TablerForm
+from portal.web.forms.inventory import MbitField
 from portal.web.forms.numbers import WholeNumberField
 from portal.web.line_names import name_after
 
-_USUAL_MTU = 1500
+_USUAL_MTU, _LARGEST = 1500, 2**31
+
+
+def _customer_field(**more: Any) -> AutocompleteField:
+    return AutocompleteField(label=gettext_lazy("Customer"), of="customers", required=False, **more)
+
+
+def _mtu_field(**more: Any) -> WholeNumberField:
+    return WholeNumberField(
+        label=gettext_lazy("Largest packet (MTU)"),
+        min_value=0,
+        max_value=_LARGEST,
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+        **more,
+    )
+
+
+def _name_field() -> forms.CharField:
+    return forms.CharField(label=gettext_lazy("Name or reference"), max_length=100, required=False)
 
 
 class AdoptionForm(BandwidthForm):
-    """Its cleaned data have ``description``, ``svc_mtu`` (bytes) and ``cir_bps`` (bit/s)."""
+    """One line. Cleans to ``customer``, ``description``, ``svc_mtu`` (bytes) and ``cir_bps`` (bit/s)."""
 
-    description = forms.CharField(label=_("Name or reference"), max_length=100, required=False)
-    svc_mtu = WholeNumberField(
-        label=_("Largest packet (MTU)"),
-        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        error_messages={"required": _("Enter the size of the largest packet.")},
+    customer = _customer_field(
+        help_text=gettext_lazy("Whose its ports become where they are nobody’s, or no ports yet")
     )
+    description = _name_field()
+    svc_mtu = _mtu_field(error_messages={"required": gettext_lazy("Enter the size of the largest packet.")})
 
-    def __init__(self, data: Any, *, line: FoundLine, user: User) -> None:
-        ends = [end for end in (line.a, line.z) if end]
-        name = next((end.tag for end in ends if end.tag), "") or name_after(
-            [str(end.router.site) for end in ends], user=user
-        )
-        super().__init__(data, initial={"description": name, "svc_mtu": _proposed_mtu(line)})
+    def __init__(self, data: Any, *, line: FoundLine, customer: str, user: User) -> None:
+        name = tag_of(line) or name_after([str(end.router.site) for end in line.ends], user=user)
+        initial = {"customer": customer, "description": name, "svc_mtu": proposed_mtu(line)}
+        super().__init__(data, initial=initial)
         self.fields["cir"].widget.attrs["autofocus"] = True
 
 
-def _proposed_mtu(line: FoundLine) -> int:
+class AdoptionsForm(TablerForm):
+    """What holds for all of several lines that say nothing else."""
+
+    customer = _customer_field(help_text=gettext_lazy("Of lines whose ports are nobody’s, or no ports yet"))
+    svc_mtu = _mtu_field(required=False)
+    cir_bps = MbitField(label=gettext_lazy("Bandwidth (Mbit/s)"), required=False)
+
+
+class AdoptionRowForm(TablerForm):
+    """One of several lines; what is empty is as for all."""
+
+    take = forms.BooleanField(label=gettext_lazy("Take over"), required=False, initial=True)
+    customer = _customer_field()
+    description = _name_field()
+    svc_mtu = _mtu_field(required=False)
+    cir_bps = MbitField(label=gettext_lazy("Bandwidth (Mbit/s)"), required=False)
+
+    def __init__(self, data: Any, *, line: FoundLine, initial: dict[str, Any] | None = None) -> None:
+        super().__init__(data, prefix=str(line.id), initial=initial or {})
+        self._line = line
+        # The suggestions are those of the field for all: a hundred lists of their own would be too long.
+        self.fields["customer"].widget = forms.TextInput(
+            attrs={"class": "form-control", "list": "id_customer-names", "maxlength": "100"}
+        )
+        for field in self.fields.values():
+            field.widget.attrs["aria-label"] = f"{field.label}: {where(line)}"
+
+    @property
+    def columns(self) -> list[forms.BoundField]:
+        return [self[name] for name in self.fields if name != "take"]
+
+    def adoption(self, for_all: AdoptionsForm) -> Adoption | None:
+        """What it asks for; None where it is not to be taken over, or something is missing or wrong."""
+        if not (self.is_valid() and for_all.is_valid() and self.cleaned_data["take"]):
+            return None
+        told = {
+            name: common if self.cleaned_data[name] is None else self.cleaned_data[name]
+            for name, common in for_all.cleaned_data.items()
+        }
+        if told["svc_mtu"] is None:
+            self.add_error("svc_mtu", _("Enter the size of the largest packet, here or for all."))
+        if told["cir_bps"] is None:
+            self.add_error("cir_bps", _("Enter a bandwidth, here or for all."))
+        if self.errors:
+            return None
+        return Adoption(found_line=self._line.id, description=self.cleaned_data["description"], **told)
+
+
+def where(line: FoundLine) -> str:
+    return " – ".join(f"{end.router}:{end.interface}" for end in line.ends)
+
+
+def tag_of(line: FoundLine) -> str:
+    """What somebody wrote on one of its ends; "" for nothing."""
+    return next((end.tag for end in line.ends if end.tag), "")
+
+
+def proposed_mtu(line: FoundLine) -> int:
     """The smaller one of its ports', where they tell; what is usual if that is less."""
-    told = [end.ip_mtu for end in (line.a, line.z) if end and end.ip_mtu]
-    return min([_USUAL_MTU, *told])
+    return min([_USUAL_MTU, *(end.ip_mtu for end in line.ends if end.ip_mtu)])

@@ -32,6 +32,7 @@ WHAT = {
     "socialaccount": gettext_noop("Single sign-on"),
     "routercertificate": gettext_noop("Certificate"),
     "routerenrolment": gettext_noop("Enrolment"),
+    "routerfreeze": gettext_noop("Freeze"),
     "hold": gettext_noop("Hold"),
     "webhook": gettext_noop("Webhook"),
     "mailoptout": gettext_noop("Notification opt-outs"),
@@ -53,11 +54,12 @@ _SEVERAL = (
     "emailaddress",
     "socialaccount",
     "routercertificate",
+    "routerfreeze",
     "hold",
     "mailoptout",
 )
 _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d+)?\+00:00$")
-_TELLING = ("role", "email", "prefix", "type", "provider", "serial", "held_by", "group")
+_TELLING = ("role", "email", "prefix", "type", "provider", "serial", "held_by", "group", "reason")
 
 
 @register.filter

@@ -10,8 +10,9 @@ from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.inventory.found_lines import found_circuits, found_lines
+from portal.vll.adoption_differences import FoundPorts
 from portal.vll.models import Vll
-from portal.vll.operations import line_adopt, line_let_go
+from portal.vll.operations import Adoption, line_adopt, line_let_go
 from portal.web.access_control import SignedInRequest, requires, visible_vll
 from portal.web.forms.adoption import AdoptionForm
 
@@ -27,11 +28,13 @@ def adopt(request: SignedInRequest, circuit_id: int) -> HttpResponse:
     if line is None:
         raise Http404
     sent = request.POST if request.method == "POST" else None
-    form, refusal = AdoptionForm(sent, line=line, user=request.user), ""
+    customer = FoundPorts([line]).customer(line)
+    form, refusal = AdoptionForm(sent, line=line, customer=customer, user=request.user), ""
     if form.is_valid():
-        asked = {name: form.cleaned_data[name] for name in ("description", "svc_mtu", "cir_bps")}
+        told = {name: form.cleaned_data[name] for name in ("customer", "description", "svc_mtu", "cir_bps")}
+        adoption = Adoption(found_line=circuit_id, **told)
         try:
-            order = line_adopt(user=request.user, found_line=circuit_id, now=clock.now(), **asked)
+            order = line_adopt(user=request.user, adoption=adoption, now=clock.now())
         except DomainError as error:
             refusal = error.sentence
         else:

@@ -1,6 +1,7 @@
 """One router: what its agent says, what was tried, what ends there, and what the NOC can do to it."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -20,13 +21,15 @@ from portal.inventory.models import Router
 from portal.inventory.operations import certificates_revoke, enrolment_offer
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.inventory.router_calibration import calibration_read
-from portal.vll import router_actions
+from portal.vll import router_actions, router_freeze
 from portal.vll.models import VllEnd
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.router_calibration import router_calibration_set
+from portal.vll.router_freeze import freeze_of
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
+from portal.web.forms.freeze import FreezeForm
 from portal.web.loss_rows import router_loss_rows
 from portal.web.pagination import in_order
 from portal.web.router_contents import holdings_of
@@ -59,6 +62,14 @@ _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
     ),
     "hold": (_hold(True), gettext_noop("%(router)s is held: nothing is sent to it until it is released.")),
     "release": (_hold(False), gettext_noop("%(router)s is released and catches up.")),
+    "unfreeze": (
+        lambda router, user: router_freeze.router_unfreeze(router=router, user=user, now=clock.now()),
+        gettext_noop("The freeze of %(router)s ends as soon as its agent hears of it."),
+    ),
+    "freeze-looked": (
+        lambda router, user: router_freeze.freeze_looked(router=router, user=user, now=clock.now()),
+        gettext_noop("%(router)s is brought to what is wanted again."),
+    ),
     "retry": (
         lambda router, user: router_actions.router_retry(router=router, user=user, now=clock.now()),
         gettext_noop("%(router)s is asked again now; its answer will stand below."),
@@ -102,6 +113,27 @@ def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
         messages.success(request, _("Removals do not wait for it any more."))
     else:
         messages.error(request, _("Give a reason why the router is dead: it is kept."))
+    return redirect("web:noc-router", router_id=router.pk)
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def freeze(request: SignedInRequest, router_id: int) -> HttpResponse:
+    """For so many ``hours``, for a ``reason``."""
+    router, form = _router(router_id), FreezeForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("Say why the router is frozen, and for how long."))
+        return redirect("web:noc-router", router_id=router.pk)
+    done = _("%(router)s is frozen as soon as its agent hears of it, within seconds.")
+    with telling(request, done=done % {"router": router}):
+        until = clock.now() + timedelta(hours=form.cleaned_data["hours"])
+        router_freeze.router_freeze(
+            router=router,
+            user=request.user,
+            now=clock.now(),
+            reason=form.cleaned_data["reason"],
+            until=until,
+        )
     return redirect("web:noc-router", router_id=router.pk)
 
 
@@ -172,6 +204,8 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         "agent_clock": getattr(router, "agent_clock", None),
         "fresh_since": clock.now() - FRESH,
         "token": token,
+        "freeze": freeze_of(router),
+        "freeze_form": FreezeForm(None),
         "attempts": router.attempts.order_by("-id")[:ATTEMPTS_SHOWN],
         "ends": in_order(
             ends.select_related("vll__customer", "port"),

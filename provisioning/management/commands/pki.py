@@ -12,6 +12,7 @@ from portal.core import clock
 from portal.inventory import pki
 from portal.inventory.certificate_identity import PORTAL_URI, is_router_name, router_uri
 from portal.inventory.models import Router
+from portal.inventory.operations.certificate_renewal import without_authorities, without_certificate_of
 from portal.inventory.operations.certificates import (
     AlreadyRevoked,
     NotThisRouters,
@@ -19,10 +20,14 @@ from portal.inventory.operations.certificates import (
     certificates_revoke,
 )
 
+_NAMED = 10
+_AGAIN = "Start the agent API and the workers again: they read ca.pem when they start."
+
 
 class Command(BaseCommand):
     help = (
-        "Creates the CA (init), issues certificates (issue), accepts them (register), revokes them (revoke)."
+        "Creates the CA (init), issues certificates (issue), accepts them (register), revokes them (revoke),"
+        " and lets another CA take over (rollover)."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -38,6 +43,12 @@ class Command(BaseCommand):
         register = actions.add_parser("register", help="accept a router's certificate that was issued before")
         register.add_argument("--dir", type=Path, required=True)
         register.add_argument("--name", required=True)
+        rollover = actions.add_parser("rollover", help="let another CA take over, in three steps")
+        rollover.add_argument("step", choices=["begin", "switch", "finish"])
+        rollover.add_argument("--dir", type=Path, required=True)
+        rollover.add_argument("--dns", action="append", default=[], help="a host name of the server (switch)")
+        rollover.add_argument("--ip", action="append", default=[], type=ip_address, help="an address of it")
+        rollover.add_argument("--force", action="store_true", help="although agents would be left behind")
         revoke = actions.add_parser("revoke", help="refuse a router's certificates from now on")
         revoke.add_argument("--name", required=True)
         revoke.add_argument("--serial", help="only this one (hex); otherwise all")
@@ -51,6 +62,8 @@ class Command(BaseCommand):
             raise CommandError(f"{error.filename} is missing") from error
         except pki.NotAnAuthority as error:
             raise CommandError(f"ca.key in {error} does not belong to ca.pem") from error
+        except pki.NoRollover as error:
+            raise CommandError(f"this step of the rollover cannot be now: {error}") from error
         except NotThisRouters as error:
             raise CommandError(f"the certificate is another's: {error}") from error
         except AlreadyRevoked as error:
@@ -86,6 +99,35 @@ class Command(BaseCommand):
             router=_router(options["name"]), certificate=load_pem_x509_certificate(pem), now=clock.now()
         )
         self.stdout.write(f"registered serial {row.serial} for {row.router.name}")
+
+    def _rollover(self, options: dict[str, Any]) -> None:
+        getattr(self, f"_rollover_{options['step']}")(options)
+
+    def _rollover_begin(self, options: dict[str, Any]) -> None:
+        pki.rollover_begin(options["dir"], now=clock.now())
+        self.stdout.write(f"the next CA is trusted, and signs nothing yet. {_AGAIN}")
+
+    def _rollover_switch(self, options: dict[str, Any]) -> None:
+        """Whoever does not trust the next CA would not know the portal any more."""
+        self._require(without_authorities(options["dir"]), "do not trust the next CA yet", options)
+        pki.rollover_switch(
+            options["dir"], uri=PORTAL_URI, dns=options["dns"], addresses=options["ip"], now=clock.now()
+        )
+        self.stdout.write(f"the next CA signs, and agents renew their certificates by themselves. {_AGAIN}")
+
+    def _rollover_finish(self, options: dict[str, Any]) -> None:
+        """Whoever has no certificate of the new CA would not be known any more."""
+        lacking = without_certificate_of(pki.authority_load(options["dir"]))
+        self._require(lacking, "have no certificate of the new CA", options)
+        pki.rollover_finish(options["dir"])
+        self.stdout.write(f"the old CA is not trusted any more. {_AGAIN}")
+
+    def _require(self, names: list[str], lack: str, options: dict[str, Any]) -> None:
+        if names and not options["force"]:
+            shown = ", ".join(names[:_NAMED]) + (" ..." if len(names) > _NAMED else "")
+            raise CommandError(
+                f"{len(names)} routers {lack}: {shown}. Agents ask every hour; --force goes on"
+            )
 
     def _revoke(self, options: dict[str, Any]) -> None:
         router = _router(options["name"])

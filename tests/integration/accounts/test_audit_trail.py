@@ -105,7 +105,8 @@ class TestWhatIsRecorded:
         silent = {model.__name__ for model in TRACKED if not EVENTS[model].objects.exists()}
         assert silent == {
             *("Invitation", "EmailAddress", "SocialAccount"),
-            *("RouterCertificate", "RouterEnrolment", "Hold", "Webhook", "MailOptOut", "Quarantine"),
+            *("RouterCertificate", "RouterEnrolment", "RouterFreeze"),
+            *("Hold", "Webhook", "MailOptOut", "Quarantine"),
             *("TroubleReport", "OperatorState"),
         }
 

@@ -74,7 +74,7 @@ def test_the_list_is_bounded_and_its_counts_are_whole(isp: Isp, browser: Client,
     monkeypatch.setattr("portal.web.views.noc_overview.SHOWN", 2)
     Router.objects.update(held_since=clock.now())
     shown = noc_page(browser)
-    assert shown.count("is held or under maintenance Nothing is sent to it.") == 2
+    assert shown.count("is held, frozen or under maintenance Nothing is sent to it.") == 2
     assert f"The worst 2 of {Router.objects.count()} are shown." in shown
 
 

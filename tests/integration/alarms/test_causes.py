@@ -11,7 +11,7 @@ from portal.alarms.models import Alarm
 from portal.alarms.rounds import alarms_watch
 from portal.core import clock
 from portal.core.path_watch import PathState
-from portal.inventory.models import ObservedRouter, Port, RouterSilence
+from portal.inventory.models import ObservedRouter, Port, RouterCertificate, RouterSilence
 from portal.vll.models import Order, TunnelPath, Vll, VllEnd
 from tests.integration.isp import Isp, member
 from tests.integration.orders import end, modify, order
@@ -195,3 +195,16 @@ def test_trouble_and_orders_name_their_line(isp: Isp, alice: User, lines: dict[s
     assert alarms_raised(Kind.ORDER_OVERDUE) == ["The order for milk is overdue"]
     alarm = Alarm.objects.get(kind=Kind.ORDER_OVERDUE)
     assert (alarm.lines, alarm.first_lines[0]["name"]) == (1, "milk")
+
+
+def test_a_certificate_that_was_not_renewed(isp: Isp, now: datetime) -> None:
+    """By the newest that is good: an old one ends while another serves."""
+    rhino = isp.routers["rhino"]
+    ending = {"router": rhino, "issued_at": now, "fingerprint": "a", "serial": "1"}
+    RouterCertificate.objects.create(**ending, expires_at=now + timedelta(days=20))
+    revoked = {"serial": "2", "fingerprint": "b", "expires_at": now + timedelta(days=300), "revoked_at": now}
+    RouterCertificate.objects.create(**(ending | revoked))
+    assert alarms_raised() == ["The certificate of rhino ends soon"]
+    good = {"serial": "3", "fingerprint": "c", "expires_at": now + timedelta(days=300)}
+    RouterCertificate.objects.create(**(ending | good))
+    assert alarms_raised() == []

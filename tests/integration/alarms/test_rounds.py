@@ -112,7 +112,7 @@ def test_a_source_that_breaks_clears_nothing_and_keeps_no_other_from_looking(
     sources = [(kinds, broken if Kind.ROUTER_SILENT in kinds else source) for kinds, source in derive.SOURCES]
     monkeypatch.setattr(derive, "SOURCES", sources)
     Router.objects.filter(name="hippo").update(held_since=now)
-    assert alarms_raised() == ["rhino is silent", "hippo is held or under maintenance"]
+    assert alarms_raised() == ["rhino is silent", "hippo is held, frozen or under maintenance"]
     assert AlarmRound.objects.get().unseen == ["router_silent"]
 
 

@@ -268,7 +268,7 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
         "Critical hippo is silent Its lines may be down. Line Milk run of Alpine Dairy",
         "The agent of hippo is ahead of the database",
         "The agent of hippo could not use its files /state/intent.json.set-aside: it is torn",
-        "Warning rhino is held or under maintenance Nothing is sent to it.",
+        "Warning rhino is held, frozen or under maintenance Nothing is sent to it.",
         "Major Milk run is not configured as ordered Line Milk run of Alpine Dairy",
         "Minor The MTUs of zebra:bb-next — panda:bb-prev conflict",
         "rhino:bb-next — hippo:bb-prev: an interface is missing",

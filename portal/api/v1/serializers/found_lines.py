@@ -1,11 +1,16 @@
 """Found lines as they go out."""
 
 from typing import Any
+from uuid import UUID
 
 from rest_framework import serializers
 
+from portal.accounts.models import Customer
+from portal.api.v1.serializers.event_data import FactsField
+from portal.api.v1.serializers.inventory_writes import AutocompleteField
 from portal.api.v1.serializers.strict_fields import (
     MAX_SAFE_INTEGER,
+    StrictBooleanField,
     StrictCharField,
     StrictIntegerField,
     StrictSerializer,
@@ -14,6 +19,9 @@ from portal.core.encapsulations import Transport
 from portal.core.vlan_tags import Tagging
 from portal.inventory.found_line_sentences import odd_sentence
 from portal.inventory.found_lines import Odd, Oddity, Standing
+from portal.vll.adoption_differences import AdoptionDifference, Difference
+from portal.vll.adoption_sentences import adoption_sentence
+from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
 
 
 class FoundEndSerializer(serializers.Serializer[Any]):
@@ -57,6 +65,14 @@ class FoundLineSerializer(serializers.Serializer[Any]):
 class AdoptionSerializer(StrictSerializer):
     """A found line as it is to be called and sold from now on. Sizes in bytes, rates in bit/s."""
 
+    customer = AutocompleteField(
+        slug_field="name",
+        queryset=Customer.objects.all(),
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Whose its ports become where they are nobody's, or no ports yet.",
+    )
     description = StrictCharField(required=False, default="", allow_blank=True, max_length=100)
     svc_mtu = StrictIntegerField(
         min_value=0, max_value=MAX_SAFE_INTEGER, help_text="The largest IP packet that it is to carry."
@@ -64,3 +80,61 @@ class AdoptionSerializer(StrictSerializer):
     cir_bps = StrictIntegerField(
         min_value=0, max_value=MAX_SAFE_INTEGER, help_text="Booked at once; enforced once it is taken over."
     )
+
+
+class AdoptionOfSerializer(AdoptionSerializer):
+    """The same for one of several; ``found_line``: its id in the list."""
+
+    found_line = StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER)
+
+
+class AdoptionsSerializer(StrictSerializer):
+    """Lines that are taken over together, or not at all."""
+
+    dry_run = StrictBooleanField(
+        required=False,
+        default=False,
+        help_text="Nothing is ordered; the answer says what would be.",
+    )
+    lines = serializers.ListField(child=AdoptionOfSerializer(), allow_empty=False, max_length=MOST_ADOPTIONS)
+
+
+class AdoptionDifferenceSerializer(serializers.Serializer[AdoptionDifference]):
+    """Something that becomes another."""
+
+    code = serializers.ChoiceField(choices=[each.value for each in Difference])
+    sentence = serializers.SerializerMethodField()
+
+    def get_sentence(self, difference: AdoptionDifference) -> str:
+        return adoption_sentence(difference)
+
+
+class AdoptionRefusalSerializer(serializers.Serializer[Any]):
+    """Why it cannot be; ``facts`` as in a problem document."""
+
+    code = serializers.CharField()
+    detail = serializers.CharField(source="sentence")
+    facts = FactsField()
+
+
+class AdoptionOutcomeSerializer(serializers.Serializer[Any]):
+    """What becomes of one line: refused, or with a customer and differences. Ids only where it is ordered."""
+
+    found_line = serializers.IntegerField()
+    refusal = AdoptionRefusalSerializer(allow_null=True)
+    customer = serializers.CharField(source="order.vll.customer.name", default=None, allow_null=True)
+    differences = AdoptionDifferenceSerializer(many=True)
+    order = serializers.SerializerMethodField()
+    vll = serializers.SerializerMethodField()
+
+    def get_order(self, outcome: AdoptionOutcome) -> UUID | None:
+        return outcome.order.pk if outcome.order and not self.context["dry_run"] else None
+
+    def get_vll(self, outcome: AdoptionOutcome) -> UUID | None:
+        return outcome.order.vll_id if outcome.order and not self.context["dry_run"] else None
+
+
+class AdoptionOutcomesSerializer(serializers.Serializer[Any]):
+    """In the order in which they were sent."""
+
+    lines = AdoptionOutcomeSerializer(many=True)

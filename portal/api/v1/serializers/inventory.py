@@ -41,6 +41,7 @@ class RouterSerializer(serializers.ModelSerializer[Router]):
             "maintenance_since",
             "drained_since",
             "held_since",
+            "frozen_since",
             "dead_since",
         ]
 

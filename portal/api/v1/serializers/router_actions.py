@@ -10,25 +10,33 @@ from portal.core.encapsulations import Transport
 from portal.vll.models import VllEnd
 from portal.vll.router_drain import DrainStep, drain_step
 
+MAX_REASON = 200
 CARE = (
     *("maintenance-begin", "maintenance-end", "drain-begin", "drain-end", "hold", "release", "retry"),
-    *("reconcile", "declare-dead", "declare-alive"),
+    *("reconcile", "declare-dead", "declare-alive", "freeze", "unfreeze", "freeze-looked"),
 )
 
 
 class RouterActionSerializer(StrictSerializer):
     """``accept_affected`` counts for drains: even if lines in service no longer fit the paths. ``reason``:
-    why a router is declared dead, which NOC admins do."""
+    why a router is declared dead, which NOC admins do, or frozen, and ``until``: when a freeze ends."""
 
     do = serializers.ChoiceField(choices=CARE)
     accept_affected = StrictBooleanField(required=False, default=False)
     reason = StrictCharField(required=False, max_length=500, several_lines=True)
 
+    until = serializers.DateTimeField(required=False)
+
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if attrs["do"] == "declare-dead" and "reason" not in attrs:
-            raise serializers.ValidationError(
-                {"reason": [_("Give a reason: it is kept with the router.")]}, code="required"
-            )
+        missing: dict[str, list[Any]] = {}
+        if attrs["do"] in ("declare-dead", "freeze") and "reason" not in attrs:
+            missing["reason"] = [_("Give a reason: it is kept with the router.")]
+        if attrs["do"] == "freeze" and len(attrs.get("reason", "")) > MAX_REASON:
+            missing["reason"] = [_("A freeze has a reason of up to {n} characters.").format(n=MAX_REASON)]
+        if attrs["do"] == "freeze" and "until" not in attrs:
+            missing["until"] = [_("Say when the freeze ends.")]
+        if missing:
+            raise serializers.ValidationError(missing, code="required")
         return attrs
 
 

@@ -1,10 +1,11 @@
 """Lines that others made on the routers."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
-from rest_framework import generics
+from rest_framework import generics, status
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -13,14 +14,21 @@ from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.list_filters import FoundLineFilters
 from portal.api.v1.pagination import KeysetPagination
 from portal.api.v1.permissions import IsNoc, IsNocAdmin, caller
-from portal.api.v1.serializers.found_lines import AdoptionSerializer, FoundLineSerializer
+from portal.api.v1.serializers.found_lines import (
+    AdoptionOutcomesSerializer,
+    AdoptionSerializer,
+    AdoptionsSerializer,
+    FoundLineSerializer,
+)
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer
 from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock
 from portal.inventory.found_lines import found_circuits, found_lines
 from portal.inventory.models import ObservedCircuit
-from portal.vll.operations import line_adopt
+from portal.vll.errors import AdoptionsRefused
+from portal.vll.operations import Adoption, line_adopt, lines_adopt
+from portal.vll.operations.adopt_line import AdoptionOutcome
 
 
 class FoundLinesView(generics.ListAPIView[ObservedCircuit]):
@@ -53,5 +61,39 @@ class AdoptView(APIView):
         """Nothing of it changes on the routers but tags; its VLANs, its key and its bandwidth are booked as
         those of any line. Where that cannot be, or something about the line is odd, it is refused."""
         asked = validated(AdoptionSerializer, request.data)
-        order = line_adopt(user=caller(request), found_line=pk, now=clock.now(), **asked)
-        return accepted(request, order)
+        adoption = Adoption(found_line=pk, **asked)
+        return accepted(request, line_adopt(user=caller(request), adoption=adoption, now=clock.now()))
+
+
+class AdoptSeveralView(APIView):
+    """Take over several found lines together, or see what would become of each; for NOC admins."""
+
+    permission_classes = [IsNocAdmin]
+
+    @extend_schema(
+        operation_id="found_lines_adopt_several",
+        request=AdoptionsSerializer,
+        responses={202: AdoptionOutcomesSerializer, 200: AdoptionOutcomesSerializer},
+    )
+    @once_per_key
+    def post(self, request: Request) -> Response:
+        """All of them are ordered (202), or none where one is refused; each is checked as if it came alone
+        after those before it. With `dry_run` nothing is ordered (200), and refusals are in the answer."""
+        asked = validated(AdoptionsSerializer, request.data)
+        wanted, dry_run = [Adoption(**each) for each in asked["lines"]], asked["dry_run"]
+        outcomes = lines_adopt(user=caller(request), wanted=wanted, now=clock.now(), dry_run=dry_run)
+        if not dry_run:
+            _require_all(outcomes)
+        answer = AdoptionOutcomesSerializer({"lines": outcomes}, context={"dry_run": dry_run})
+        return Response(answer.data, status=status.HTTP_200_OK if dry_run else status.HTTP_202_ACCEPTED)
+
+
+def _require_all(outcomes: Sequence[AdoptionOutcome]) -> None:
+    """Raises AdoptionsRefused, with each refusal at its line."""
+    refusals = []
+    for at, outcome in enumerate(outcomes):
+        if outcome.refusal:
+            outcome.refusal.field = f"lines.{at}"
+            refusals.append(outcome.refusal)
+    if refusals:
+        raise AdoptionsRefused(count=len(refusals), refusals=tuple(refusals))

@@ -24,11 +24,11 @@ from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.views.inventory_crud import NocAlone
 from portal.core import clock
 from portal.inventory.models import Router
-from portal.vll import router_actions, router_drain
+from portal.vll import router_actions, router_drain, router_freeze
 from portal.vll.models import VllEnd
 
 _ROUTERS = Router.objects.filter(retired_at__isnull=True).select_related("site")
-_DO: dict[str, Callable[..., None]] = {
+_DO: dict[str, Callable[..., Any]] = {
     "maintenance-begin": lambda **asked: router_actions.router_maintenance_set(on=True, **asked),
     "maintenance-end": lambda **asked: router_actions.router_maintenance_set(on=False, **asked),
     "drain-begin": router_drain.drain_begin,
@@ -39,6 +39,9 @@ _DO: dict[str, Callable[..., None]] = {
     "reconcile": router_actions.generation_adopt_ask,
     "declare-dead": router_actions.router_declare_dead,
     "declare-alive": router_actions.router_declare_alive,
+    "freeze": router_freeze.router_freeze,
+    "unfreeze": router_freeze.router_unfreeze,
+    "freeze-looked": router_freeze.freeze_looked,
 }
 
 
@@ -50,8 +53,9 @@ class RouterActionsView(APIView):
     @extend_schema(request=RouterActionSerializer, responses={200: RouterSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Begin or end maintenance, a drain or a hold, try again now, count on from what the agent holds; for
-        NOC staff. Declare a router dead, or alive again; for NOC admins."""
+        """Begin or end maintenance, a drain, a hold or a freeze, say that somebody has looked what a freeze
+        left, try again now, count on from what the agent holds; for NOC staff. Declare a router dead, or
+        alive again; for NOC admins."""
         router = get_object_or_404(_ROUTERS, pk=pk)
         asked = validated(RouterActionSerializer, request.data)
         do: str = asked["do"]
@@ -60,6 +64,8 @@ class RouterActionsView(APIView):
             more["accept_affected"] = asked["accept_affected"]
         elif do == "declare-dead":
             more["reason"] = asked["reason"]
+        elif do == "freeze":
+            more |= {"reason": asked["reason"], "until": asked["until"]}
         _DO[do](router=router, user=caller(request), now=clock.now(), **more)
         return Response(RouterSerializer(_ROUTERS.get(pk=pk)).data)
 

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+type lineAnswer struct {
+	VLL  string
+	Ends []struct {
+		End, Port, Transport string
+		Revision             int32
+		AdminUp              bool `json:"admin_up"`
+		Testing              bool
+		Local, Remote, Path  *string
+		Key                  *uint32
+		Interfaces           []struct {
+			Kind, Name string
+			SwIfIndex  uint32 `json:"sw_if_index"`
+			AdminUp    bool   `json:"admin_up"`
+			LinkUp     bool   `json:"link_up"`
+		}
+		Reason *reason
+		Drift  []struct{ Object, Field, Desired, Actual string }
+		Rates  *struct {
+			InBPS     int64 `json:"in_bps"`
+			InFrames  int64 `json:"in_frames"`
+			OutBPS    int64 `json:"out_bps"`
+			OutFrames int64 `json:"out_frames"`
+		}
+	}
+	Portal *struct {
+		Description, Customer, Lifecycle, Verdict string
+		CIRBPS                                    int64 `json:"cir_bps"`
+		Checks                                    []struct{ Code, State, Evidence string }
+	}
+	PortalError string `json:"portal_error"`
+}
+
+// runLine shows a line as this router has it, and what the portal says of it.
+func runLine(ctx context.Context, args []string, stdout io.Writer) error {
+	var of []string
+	for len(args) > 0 && !strings.HasPrefix(args[0], "-") { // a name may have spaces, quoted or not
+		of, args = append(of, args[0]), args[1:]
+	}
+	flags := quietFlags()
+	configPath := flags.String("config", defaultConfig, "")
+	asJSON := flags.Bool("json", false, "")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if len(of) == 0 {
+		return &usageError{"line needs the line's id, the beginning of it, or its name"}
+	}
+	answer, err := ask(ctx, *configPath, http.MethodGet, "/v1/line?of="+url.QueryEscape(strings.Join(of, " ")), nil)
+	if err != nil {
+		return err
+	}
+	return show(stdout, answer, *asJSON, printLine)
+}
+
+func printLine(w io.Writer, l *lineAnswer) {
+	fmt.Fprintf(w, "line     %s\n", l.VLL)
+	if p := l.Portal; p != nil {
+		fmt.Fprintf(w, "         %s, of %s, %s, %.10g Mbit/s\n%s\n", orDash(p.Description), p.Customer, p.Lifecycle, float64(p.CIRBPS)/1e6, p.Verdict)
+	} else {
+		fmt.Fprintf(w, "portal   %s\n", l.PortalError)
+	}
+	if len(l.Ends) == 0 {
+		fmt.Fprintln(w, "here     nothing: no end of it is in the intent that is held")
+	}
+	for _, e := range l.Ends {
+		fmt.Fprintf(w, "\nend %s    revision %d on %s%s\n", e.End, e.Revision, e.Port, setAs(e.AdminUp, e.Testing))
+		if e.Local != nil {
+			fmt.Fprintf(w, "  %s from %s to %s%s%s\n", e.Transport, *e.Local, *e.Remote, keyed(e.Key), watched(e.Path))
+		}
+		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, i := range e.Interfaces {
+			fmt.Fprintf(t, "  %s\t%s\t%d\tadmin %s\tlink %s\n", i.Kind, i.Name, i.SwIfIndex, upOrDown(i.AdminUp), upOrDown(i.LinkUp))
+		}
+		_ = t.Flush() // into a buffer
+		if r := e.Rates; r != nil {
+			fmt.Fprintf(w, "  now: %.4g Mbit/s in (%d frames/s), %.4g Mbit/s out (%d frames/s)\n", float64(r.InBPS)/1e6, r.InFrames, float64(r.OutBPS)/1e6, r.OutFrames)
+		}
+		if e.Reason != nil {
+			fmt.Fprintf(w, "  %s\n", inWords(e.Reason))
+		}
+		for _, d := range e.Drift {
+			fmt.Fprintf(w, "  differs: %s of %s is %q and not %q\n", d.Field, d.Object, d.Actual, d.Desired)
+		}
+	}
+	if l.Portal != nil {
+		printChecks(w, l)
+	}
+}
+
+// printChecks lists what the portal looked at, what is wrong first.
+func printChecks(w io.Writer, l *lineAnswer) {
+	checks := slices.Clone(l.Portal.Checks)
+	slices.SortStableFunc(checks, func(x, y struct{ Code, State, Evidence string }) int {
+		return rank(x.State) - rank(y.State)
+	})
+	fmt.Fprintln(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, c := range checks {
+		fmt.Fprintf(t, "%s\t%s\t%s\n", c.State, c.Code, c.Evidence)
+	}
+	_ = t.Flush() // into a buffer
+}
+
+func rank(state string) int { return slices.Index([]string{"broken", "unknown", "ok"}, state) }
+
+func setAs(adminUp, testing bool) string {
+	switch {
+	case testing:
+		return ", being tested"
+	case !adminUp:
+		return ", suspended"
+	}
+	return ""
+}
+
+func keyed(key *uint32) string {
+	if key == nil {
+		return ""
+	}
+	return fmt.Sprintf(", key %d", *key)
+}
+
+func watched(path *string) string {
+	if path == nil {
+		return ""
+	}
+	return ", path " + *path
+}
+
+func upOrDown(up bool) string {
+	if up {
+		return "up"
+	}
+	return "down"
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

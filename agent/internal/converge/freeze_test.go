@@ -1,0 +1,155 @@
+package converge
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	interfaces "go.fd.io/govpp/binapi/interface"
+
+	"longline.dev/agent/internal/freeze"
+	"longline.dev/agent/internal/intent"
+)
+
+func (r *router) freeze() {
+	r.t.Helper()
+	if _, err := r.FreezeHere("work on the line cards", time.Now().Add(time.Hour)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// refuses reports whether an intent is refused because the router is frozen.
+func (r *router) refuses() bool {
+	held, _ := r.store.Held()
+	next := *held
+	next.Generation++
+	_, err := r.Put(r.t.Context(), &next)
+	var frozen *FrozenError
+	return errors.As(err, &frozen)
+}
+
+func TestNothingIsRepairedWhileARouterIsFrozenNorBeforeSomebodyHasLooked(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
+		r.freeze()
+		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(r.ports[0] + ".101"), Flags: 0})
+		left := func(when string) {
+			t.Helper()
+			if r.repair(t.Context()) || !r.fieldsOff()["admin_up"] {
+				t.Errorf("%s: it was repaired", when)
+			}
+		}
+		left("while it is frozen")
+		if !r.refuses() {
+			t.Error("an intent was taken")
+		}
+		r.convergeNewConnection(t.Context())
+		left("after a new connection")
+		r.open()
+		r.convergeNewConnection(t.Context())
+		left("after a new start of the agent")
+		if err := r.Unfreeze(); err != nil {
+			t.Fatal(err)
+		}
+		left("after the freeze, before somebody has looked")
+		if held := r.Status().Freeze; held == nil || !held.Over(time.Now()) {
+			t.Errorf("the freeze is %+v, want one that is over", held)
+		}
+		held, _ := r.store.Held()
+		outcome, err := r.Put(t.Context(), held)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outcome.mustAllBe(t, "verified")
+		if off := r.fieldsOff(); len(off) != 0 || r.Status().Freeze != nil {
+			t.Errorf("somebody has looked, and these are off: %v; the freeze is %+v", off, r.Status().Freeze)
+		}
+	})
+}
+
+func TestAVPPThatStartsAnewInAFreezeIsLeftAsItIs(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
+		r.freeze()
+		r.restartVPP()
+		r.convergeNewConnection(t.Context())
+		if r.repair(t.Context()); len(r.fieldsOff()) == 0 {
+			t.Error("the line was made again")
+		}
+		if err := r.Ready(); err == nil {
+			t.Error("it counts as applied")
+		}
+	})
+}
+
+func TestAFreezeThatLeftEverythingAsItWasNeedsNobody(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
+		r.freeze()
+		r.repair(t.Context())
+		if r.Status().Freeze == nil {
+			t.Fatal("it is not frozen any more")
+		}
+		if err := r.Unfreeze(); err != nil {
+			t.Fatal(err)
+		}
+		r.repair(t.Context())
+		if held := r.Status().Freeze; held != nil {
+			t.Errorf("the freeze stays: %+v", held)
+		}
+		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}).mustAllBe(t, "verified")
+	})
+}
+
+func TestTheFreezeOfAnOperatorOnTheRouterIsNotThePortalsToEnd(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
+		until := time.Now().Add(time.Hour)
+		r.PortalFreezes("one", "upgrade", until)
+		if held := r.Status().Freeze; held == nil || held.By != freeze.ByPortal || held.Reason != "upgrade" {
+			t.Fatalf("the freeze is %+v", held)
+		}
+		if _, err := r.FreezeHere("mine", until); err == nil {
+			t.Error("two freezes at a time")
+		}
+		r.PortalFreezes("", "", time.Time{})
+		r.repair(t.Context())
+		if held := r.Status().Freeze; held != nil {
+			t.Fatalf("the portal ended it, and it is %+v", held)
+		}
+		r.freeze()
+		r.PortalFreezes("", "", time.Time{})
+		r.PortalFreezes("two", "upgrade", until)
+		if held := r.Status().Freeze; held == nil || held.By != freeze.ByRouter || held.Over(time.Now()) {
+			t.Errorf("the freeze is %+v, want the operator's", held)
+		}
+		if err := r.Unfreeze(); err != nil {
+			t.Fatal(err)
+		}
+		r.PortalFreezes("three", "too late", time.Now().Add(-time.Minute))
+		if held := r.Status().Freeze; held == nil || held.ID == "three" {
+			t.Errorf("the freeze is %+v, want the one that is over", held)
+		}
+	})
+}
+
+func TestWhatAFreezeKeepsFromBeingDone(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		end := vxlanEnd(1, r.ports[0])
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		r.freeze()
+		var frozen *FrozenError
+		if _, err := r.Claim(t.Context(), end.Key, ""); !errors.As(err, &frozen) {
+			t.Errorf("claim: %v", err)
+		}
+		if _, err := r.Release(t.Context(), end.Key, ""); !errors.As(err, &frozen) {
+			t.Errorf("release: %v", err)
+		}
+		if _, err := r.SendTestFrames(t.Context(), &intent.TestFrames{Key: end.Key, Revision: 1}); !errors.As(err, &frozen) {
+			t.Errorf("test frames: %v", err)
+		}
+		if _, err := r.Calibrate(t.Context(), true); !errors.As(err, &frozen) {
+			t.Errorf("calibration: %v", err)
+		}
+	})
+}

@@ -1,0 +1,58 @@
+package freeze
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+func TestAFreezeOutlivesTheAgent(t *testing.T) {
+	folder, now := t.TempDir(), time.Now()
+	clock := func() time.Time { return now }
+	open := func() *File {
+		t.Helper()
+		f, err := Open(folder, clock)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := open()
+	if f.Held() != nil || !errors.Is(f.End(), ErrNone) {
+		t.Fatal("frozen without a word")
+	}
+	begun, err := f.BeginHere("line cards", now.Add(time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f = open()
+	if held := f.Held(); held == nil || *held != *begun || held.Over(now) {
+		t.Fatalf("held %+v, want %+v", held, begun)
+	}
+	if err := f.Looked(); err != nil || f.Held() == nil {
+		t.Fatal("it is forgotten before it is over")
+	}
+	now = now.Add(time.Hour)
+	if held := f.Held(); !held.Over(now) {
+		t.Fatalf("not over: %+v", held)
+	}
+	later, err := f.BeginHere("again", now.Add(time.Hour))
+	if err != nil || later.SinceMS != begun.SinceMS {
+		t.Fatalf("%+v, %v: nobody has looked since %d", later, err, begun.SinceMS)
+	}
+	if err := errors.Join(f.End(), f.Looked()); err != nil || f.Held() != nil || open().Held() != nil {
+		t.Fatalf("it stays: %v", err)
+	}
+}
+
+func TestAFileThatCannotBeReadIsNotTakenForNoFreeze(t *testing.T) {
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "freeze.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(folder, time.Now); err == nil {
+		t.Fatal("it was opened")
+	}
+}

@@ -1,0 +1,84 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/freeze"
+)
+
+// longestReason is in bytes.
+const longestReason = 200
+
+type freezeRequest struct {
+	Reason  string `json:"reason"`
+	Seconds int64  `json:"seconds"`
+}
+
+type freezeBody struct {
+	ID      string `json:"id"`
+	By      string `json:"by"`
+	Reason  string `json:"reason"`
+	SinceMS int64  `json:"since_ms"`
+	UntilMS int64  `json:"until_ms"`
+	Over    bool   `json:"over"`
+}
+
+func freezeOf(held *freeze.Freeze) *freezeBody {
+	if held == nil {
+		return nil
+	}
+	return &freezeBody{held.ID, held.By, held.Reason, held.SinceMS, held.UntilMS, held.Over(time.Now())}
+}
+
+func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) {
+	s.takeBody(w, r, func(body []byte) {
+		var asked freezeRequest
+		decoder := json.NewDecoder(bytes.NewReader(body))
+		decoder.DisallowUnknownFields()
+		longest := int64(freeze.Longest / time.Second)
+		if err := decoder.Decode(&asked); err != nil || strings.TrimSpace(asked.Reason) == "" || len(asked.Reason) > longestReason ||
+			asked.Seconds < 1 || asked.Seconds > longest {
+			problem{Type: "invalid-freeze", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
+				Detail: "the body is not {reason, seconds}: a reason of up to 200 bytes, and 1 second to 30 days"}.write(w)
+			return
+		}
+		begun, err := s.engine.FreezeHere(asked.Reason, time.Now().Add(time.Duration(asked.Seconds)*time.Second))
+		if err != nil {
+			notFrozen(err).write(w)
+			return
+		}
+		writeJSON(w, freezeOf(begun))
+	})
+}
+
+func (s *Server) postUnfreeze(w http.ResponseWriter, r *http.Request) {
+	s.takeBody(w, r, func([]byte) {
+		if err := s.engine.Unfreeze(); err != nil {
+			notFrozen(err).write(w)
+			return
+		}
+		writeJSON(w, freezeOf(s.engine.Status().Freeze))
+	})
+}
+
+func notFrozen(err error) problem {
+	var other *freeze.OtherError
+	switch {
+	case errors.As(err, &other):
+		return problem{Type: "frozen", Title: "This router is frozen already", Status: http.StatusConflict, Detail: err.Error()}
+	case errors.Is(err, freeze.ErrNone):
+		return problem{Type: "not-frozen", Title: "There is no freeze", Status: http.StatusConflict, Detail: err.Error()}
+	}
+	return problem{Type: "storage", Title: "It could not be stored", Status: http.StatusInternalServerError, Detail: "nothing was changed: " + err.Error()}
+}
+
+// frozenProblem is the answer to what a freeze keeps from being done.
+func frozenProblem(err *converge.FrozenError) problem {
+	return problem{Type: "frozen", Title: "This router is frozen", Status: http.StatusConflict, Detail: err.Error()}
+}

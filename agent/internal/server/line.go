@@ -1,0 +1,231 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+	"longline.dev/agent/internal/statseg"
+)
+
+const (
+	// countFor is how long frames are counted for an answer.
+	countFor = time.Second
+	// portalWait is how long the portal may take to say what it knows of a line.
+	portalWait = 5 * time.Second
+	// shortestID is how much of a line's id names it.
+	shortestID = 4
+)
+
+type lineInterfaceBody struct {
+	Kind      string `json:"kind"`
+	Name      string `json:"name"`
+	SwIfIndex uint32 `json:"sw_if_index"`
+	AdminUp   bool   `json:"admin_up"`
+	LinkUp    bool   `json:"link_up"`
+}
+
+// ratesBody is what passed the customer's side within a second; in is what the customer sent.
+type ratesBody struct {
+	InBPS     int64 `json:"in_bps"`
+	InFrames  int64 `json:"in_frames"`
+	OutBPS    int64 `json:"out_bps"`
+	OutFrames int64 `json:"out_frames"`
+}
+
+type lineEndBody struct {
+	End        string              `json:"end"`
+	Revision   int32               `json:"revision"`
+	AdminUp    bool                `json:"admin_up"`
+	Testing    bool                `json:"testing"`
+	Port       string              `json:"port"`
+	Local      *string             `json:"local"`
+	Remote     *string             `json:"remote"`
+	Key        *uint32             `json:"key"`
+	Transport  string              `json:"transport"`
+	Interfaces []lineInterfaceBody `json:"interfaces"`
+	Reason     *reasonBody         `json:"reason"`
+	Drift      []driftBody         `json:"drift"`
+	Path       *string             `json:"path"`  // how it stands, null where it is not watched
+	Rates      *ratesBody          `json:"rates"` // null where VPP tells none
+}
+
+type lineBody struct {
+	Schema int           `json:"schema"`
+	Router string        `json:"router"`
+	VLL    string        `json:"vll"`
+	Ends   []lineEndBody `json:"ends"`
+	// Portal is what the portal knows of the line (POST /api/agent/v1/line), null where it was not heard, and why not.
+	Portal      json.RawMessage `json:"portal"`
+	PortalError string          `json:"portal_error"`
+}
+
+type portalLine struct {
+	VLL string `json:"vll"`
+}
+
+// getLine answers for the line that ?of= names: by its id, the beginning of one, or its name, which the portal knows.
+func (s *Server) getLine(w http.ResponseWriter, r *http.Request) {
+	of := r.URL.Query().Get("of")
+	ids := s.heldWith(of)
+	if len(ids) > 1 {
+		problem{Type: "several-lines", Title: "Several lines", Status: http.StatusConflict, Detail: "these begin so: " + strings.Join(ids, ", ")}.write(w)
+		return
+	}
+	asked := of
+	if len(ids) == 1 {
+		asked = ids[0]
+	}
+	told, err := s.askPortal(r.Context(), asked)
+	body := lineBody{Schema: 1, Router: s.router, Ends: []lineEndBody{}}
+	var known portalLine
+	if err != nil {
+		body.PortalError = err.Error()
+	} else if json.Unmarshal(told, &known) == nil {
+		body.Portal = told
+	}
+	if body.VLL = known.VLL; body.VLL == "" {
+		if len(ids) == 0 {
+			detail := "no line whose id begins so is held here"
+			if body.PortalError != "" {
+				detail += ", and the portal does not say of which line it is the name: " + body.PortalError
+			}
+			problem{Type: "no-such-line", Title: "No such line", Status: http.StatusNotFound, Detail: detail}.write(w)
+			return
+		}
+		body.VLL = ids[0]
+	}
+	s.fillLine(r.Context(), &body)
+	writeJSON(w, body)
+}
+
+// heldWith are the ids of lines in the held intent that begin with the text.
+func (s *Server) heldWith(text string) []string {
+	held := s.engine.Status().Held
+	if held == nil || len(text) < shortestID {
+		return nil
+	}
+	var ids []string
+	for _, end := range held.Present {
+		if strings.HasPrefix(end.VLL, strings.ToLower(text)) && (len(ids) == 0 || ids[len(ids)-1] != end.VLL) {
+			ids = append(ids, end.VLL) // the ends of a line are neighbours
+		}
+	}
+	return ids
+}
+
+func (s *Server) askPortal(ctx context.Context, line string) (json.RawMessage, error) {
+	ctx, cancel := context.WithTimeout(ctx, portalWait)
+	defer cancel()
+	var told json.RawMessage
+	err := s.AskPortal(ctx, "line", map[string]any{"schema": 1, "line": line}, &told)
+	return told, err
+}
+
+// fillLine adds what VPP has of the line's ends here. Without VPP there is nothing to add.
+func (s *Server) fillLine(ctx context.Context, body *lineBody) {
+	status := s.engine.Status()
+	if status.Held == nil {
+		return
+	}
+	todo, snapshot, err := s.engine.Plan(ctx, status.Held)
+	before, after := s.countTwice(ctx, status.VPP != nil && err == nil, snapshot)
+	paths := make(map[intent.Path]string)
+	for _, w := range status.Paths {
+		paths[intent.Path{Local: w.Local, Remote: w.Remote}] = string(w.State)
+	}
+	for _, end := range status.Held.Present {
+		if end.VLL != body.VLL {
+			continue
+		}
+		told := endOfLine(&end)
+		if path, tunnelled := end.Tunnel.Path(); tunnelled {
+			if state, watched := paths[path]; watched {
+				told.Path = &state
+			}
+		}
+		if err == nil {
+			told.fill(&end, todo, before, after)
+		}
+		body.Ends = append(body.Ends, told)
+	}
+}
+
+func endOfLine(end *intent.End) lineEndBody {
+	told := lineEndBody{
+		End: end.End, Revision: end.Revision, AdminUp: end.AdminUp, Testing: end.Testing, Port: end.Access.Interface,
+		Transport: string(end.Tunnel.Encapsulation), Interfaces: []lineInterfaceBody{}, Drift: []driftBody{},
+	}
+	if end.Tunnel.Encapsulation != intent.L2XC {
+		local, remote := end.Tunnel.Local.String(), end.Tunnel.Remote.String()
+		told.Local, told.Remote = &local, &remote
+	}
+	if key := max(end.Tunnel.VNI, end.Tunnel.GREKey); key != 0 {
+		told.Key = &key
+	}
+	return told
+}
+
+func (b *lineEndBody) fill(end *intent.End, todo *plan.Plan, before, after *statseg.Reading) {
+	for _, h := range todo.Owned {
+		if h.End != end.Key {
+			continue
+		}
+		i := h.Interface
+		b.Interfaces = append(b.Interfaces, lineInterfaceBody{h.Kind(), i.Name, i.Index, i.AdminUp, i.LinkUp})
+		if h.Tunnel == nil && after != nil {
+			b.Rates = ratesOf(i, before, after)
+		}
+	}
+	if reason := todo.Blocked[end.Key]; reason != nil {
+		b.Reason = reasonOf(reason)
+	}
+	for _, op := range todo.Ops {
+		if op.End == end.Key {
+			b.Drift = append(b.Drift, driftBody{op.End.VLL, op.End.End, op.Drift.Object, op.Drift.Field, op.Drift.Desired, op.Drift.Actual})
+		}
+	}
+}
+
+// countTwice reads the counters now and a second later; nil, nil where VPP tells none.
+func (s *Server) countTwice(ctx context.Context, connected bool, snapshot *observe.Snapshot) (before, after *statseg.Reading) {
+	if !connected || s.Counters == nil {
+		return nil, nil
+	}
+	first, err := s.Counters(snapshot.Boot.MS)
+	if err != nil {
+		return nil, nil
+	}
+	select {
+	case <-ctx.Done():
+		return nil, nil
+	case <-time.After(countFor):
+	}
+	second, err := s.Counters(snapshot.Boot.MS)
+	if err != nil {
+		return nil, nil
+	}
+	return &first, &second
+}
+
+// ratesOf is nil where the index is another interface's now.
+func ratesOf(i *observe.Interface, before, after *statseg.Reading) *ratesBody {
+	at := int(i.Index)
+	for _, reading := range []*statseg.Reading{before, after} {
+		if at >= len(reading.Names) || reading.Names[at] != i.Name || at >= len(reading.Rx) || at >= len(reading.Tx) {
+			return nil
+		}
+	}
+	seconds := countFor.Seconds()
+	per := func(was, is uint64) int64 { return int64(float64(is-was) / seconds) }
+	rx, tx := after.Rx[at], after.Tx[at]
+	return &ratesBody{
+		InBPS: 8 * per(before.Rx[at].Bytes, rx.Bytes), InFrames: per(before.Rx[at].Packets, rx.Packets),
+		OutBPS: 8 * per(before.Tx[at].Bytes, tx.Bytes), OutFrames: per(before.Tx[at].Packets, tx.Packets),
+	}
+}

@@ -1,0 +1,30 @@
+"""POST /api/agent/v1/certificate (docs/agent-api.md)."""
+
+from typing import Annotated, Any, Literal
+
+from cryptography.x509 import Certificate
+from msgspec import Meta, Struct
+
+from portal.api.agent.client_certificate import report_endpoint
+from portal.core import clock
+from portal.inventory.models import Router
+from portal.inventory.operations.certificate_renewal import certificate_renew
+
+
+class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    schema: Literal[1]
+    csr_pem: Annotated[str, Meta(max_length=10_000)]
+    ca_sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+
+
+@report_endpoint(_Document, with_certificate=True)
+def certificate(router: Router, asked: _Document, shown: Certificate) -> dict[str, Any]:
+    """The certificate and the authorities that the agent is to use from now on; null: those that it has."""
+    renewed = certificate_renew(
+        router=router,
+        shown=shown,
+        csr_pem=asked.csr_pem,
+        ca_sha256=asked.ca_sha256,
+        now=clock.now(),
+    )
+    return {"certificate_pem": renewed.certificate_pem, "ca_pem": renewed.ca_pem}

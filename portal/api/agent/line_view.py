@@ -1,0 +1,55 @@
+"""POST /api/agent/v1/line (docs/agent-api.md)."""
+
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from django.db.models import QuerySet
+from msgspec import Meta, Struct
+
+from portal.api.agent.client_certificate import report_endpoint
+from portal.core import clock
+from portal.diagnosis.diagnosis import diagnosis_of
+from portal.inventory.models import Router
+from portal.vll.errors import LineAmbiguous, LineNotHere
+from portal.vll.models import Vll
+from portal.vll.states import TERMINAL_LIFECYCLES
+
+_NAMED = 10
+
+
+class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    schema: Literal[1]
+    line: Annotated[str, Meta(min_length=1, max_length=100)]
+
+
+@report_endpoint(_Document)
+def line(router: Router, asked: _Document) -> dict[str, Any]:
+    """What the portal knows of the line of that id or name, of those that end on the router that asks."""
+    found = list(_lines(router, asked.line)[: _NAMED + 1])
+    if not found:
+        raise LineNotHere(line=asked.line, router=router.name)
+    if len(found) > 1:
+        raise LineAmbiguous(line=asked.line, ids=", ".join(str(each.pk) for each in found[:_NAMED]))
+    vll = found[0]
+    told = diagnosis_of(vll, now=clock.now()).as_document(for_noc=True)
+    return {
+        "vll": str(vll.pk),
+        "description": vll.description,
+        "customer": vll.customer.name,
+        "lifecycle": vll.lifecycle,
+        "cir_bps": vll.cir_bps,
+        "verdict": told["verdict"]["sentence"],
+        "checks": [
+            {"code": each["code"], "state": each["state"], "evidence": each["evidence"]}
+            for each in told["checks"]
+        ],
+    }
+
+
+def _lines(router: Router, text: str) -> QuerySet[Vll]:
+    here = Vll.objects.filter(ends__port__router=router).exclude(lifecycle__in=TERMINAL_LIFECYCLES).distinct()
+    rows = here.select_related("customer").order_by("created_at", "pk")
+    try:
+        return rows.filter(pk=UUID(text))
+    except ValueError:
+        return rows.filter(description__iexact=text)

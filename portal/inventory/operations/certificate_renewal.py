@@ -1,0 +1,111 @@
+"""Renewing a router's certificate over the connection that the old one opens, for the key that it has."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding
+from django.conf import settings
+from django.db import transaction
+from django.db.models import QuerySet
+
+from portal.events.outbox import announce
+from portal.inventory import pki
+from portal.inventory.certificate_identity import router_uri
+from portal.inventory.errors import BadCertificateRequest
+from portal.inventory.models import ObservedRouter, Router, RouterCertificate
+from portal.inventory.operations.certificates import certificate_register
+from portal.inventory.operations.enrolment import authority_here, key_of_request
+
+# From so long before its end on.
+RENEWAL = timedelta(days=30)
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What the agent is to use from now on; None: what it has is good."""
+
+    certificate_pem: str | None
+    ca_pem: str | None
+
+
+@transaction.atomic
+def certificate_renew(
+    *, router: Router, shown: x509.Certificate, csr_pem: str, ca_sha256: str, now: datetime
+) -> Renewed:
+    """A new certificate, where the one that it has ``shown`` ends soon or is not of the authority that signs;
+    and the authorities that are trusted, where its file of them (SHA-256) has others.
+
+    Of the request only the key counts, and it is that of the certificate that was shown. Asked again, the
+    answer is the same. Raises BadCertificateRequest, NoAuthorityHere.
+    """
+    key = key_of_request(csr_pem)
+    if key != shown.public_key():
+        raise BadCertificateRequest
+    authority, trusted = authority_here(), pki.trusted_pem(settings.LONGLINE_PKI_DIR)
+    ObservedRouter.objects.filter(router=router).exclude(ca_sha256=ca_sha256).update(ca_sha256=ca_sha256)
+    others = hashlib.sha256(trusted).hexdigest() != ca_sha256
+    new = _renewed(router, shown, authority, now) if _is_due(shown, authority, now) else None
+    return Renewed(
+        certificate_pem=None if new is None else new.public_bytes(Encoding.PEM).decode(),
+        ca_pem=trusted.decode() if others else None,
+    )
+
+
+def _is_due(certificate: x509.Certificate, authority: pki.Authority, now: datetime) -> bool:
+    return certificate.not_valid_after_utc - now < RENEWAL or not _is_of(certificate, authority)
+
+
+def _is_of(certificate: x509.Certificate, authority: pki.Authority) -> bool:
+    try:
+        certificate.verify_directly_issued_by(authority.certificate)
+    except Exception:
+        # A signature that is another's, a name or a kind of key: cryptography has an error for each.
+        return False
+    return True
+
+
+def _renewed(
+    router: Router, shown: x509.Certificate, authority: pki.Authority, now: datetime
+) -> x509.Certificate:
+    """The newest that it has for this key and that is not due; one that is made now where there is none."""
+    locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
+    good = RouterCertificate.objects.filter(router=locked, revoked_at__isnull=True, der__isnull=False)
+    for row in good.order_by("-expires_at"):
+        kept = x509.load_der_x509_certificate(bytes(row.der or b""))
+        if kept.public_key() == shown.public_key() and not _is_due(kept, authority, now):
+            return kept
+    key = shown.public_key()
+    made = pki.certificate_sign(
+        key,  # type: ignore[arg-type]
+        authority=authority,
+        common_name=f"router-{locked.name}",
+        uri=router_uri(locked.name),
+        now=now,
+    )
+    row = certificate_register(router=locked, certificate=made, now=now)
+    announce("router.certificate_renewed", now=now, router_id=locked.pk, data={"serial": row.serial})
+    return made
+
+
+def without_authorities(folder: Path) -> list[str]:
+    """The routers with an agent that has not said that it trusts all that is trusted there."""
+    digest = hashlib.sha256(pki.trusted_pem(folder)).hexdigest()
+    return list(_with_agent().exclude(observed__ca_sha256=digest).values_list("name", flat=True))
+
+
+def without_certificate_of(authority: pki.Authority) -> list[str]:
+    """The routers with an agent that have no good certificate of this authority."""
+    good = RouterCertificate.objects.filter(revoked_at__isnull=True, der__isnull=False)
+    has = {
+        row.router_id
+        for row in good
+        if _is_of(x509.load_der_x509_certificate(bytes(row.der or b"")), authority)
+    }
+    return list(_with_agent().exclude(pk__in=has).values_list("name", flat=True))
+
+
+def _with_agent() -> QuerySet[Router]:
+    return Router.objects.exclude(agent_url="").filter(retired_at__isnull=True).order_by("name")

@@ -1,0 +1,1 @@
+"""Tables that people write in spreadsheets: read, checked and carried out."""

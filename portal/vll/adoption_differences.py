@@ -1,0 +1,62 @@
+"""What becomes another when a found line is adopted: on the routers its tags, here whose its ports are."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from portal.inventory.found_lines import FoundEnd, FoundLine
+from portal.inventory.models import Port
+from portal.vll.models import Order
+
+
+class Difference(StrEnum):
+    """``portal.vll.adoption_sentences`` has the sentences."""
+
+    TAG = "tag"
+    PORT_MADE = "port_made"
+    PORT_GIVEN = "port_given"
+    LIMITED = "limited"
+
+
+@dataclass(frozen=True, slots=True)
+class AdoptionDifference:
+    code: Difference
+    facts: dict[str, Any]
+
+
+class FoundPorts:
+    """The ports of these lines as they are, read at once."""
+
+    def __init__(self, lines: Iterable[FoundLine]) -> None:
+        ends = [end for line in lines for end in line.ends]
+        ports = Port.objects.filter(
+            router__in={end.router.pk for end in ends},
+            interface__in={end.port for end in ends},
+            retired_at__isnull=True,
+        ).select_related("customer")
+        self._ports = {(port.router_id, port.interface): port for port in ports}
+
+    def of(self, end: FoundEnd) -> Port | None:
+        return self._ports.get((end.router.pk, end.port))
+
+    def customer(self, line: FoundLine) -> str:
+        """The name of the one whose a port of it is; "" where they are nobody's, or no ports."""
+        ports = [self.of(end) for end in line.ends]
+        return next((port.customer.name for port in ports if port and port.customer), "")
+
+
+def adoption_differences(line: FoundLine, order: Order, ports: FoundPorts) -> list[AdoptionDifference]:
+    """``order``: the one that adopts the line, or would; ``ports`` as they were before it."""
+    found, customer = [], order.vll.customer.name
+    for end in line.ends:
+        where = {"router": end.router.name, "interface": end.interface}
+        port, of_port = ports.of(end), {"router": end.router.name, "port": end.port, "customer": customer}
+        if port is None:
+            found.append(AdoptionDifference(Difference.PORT_MADE, of_port))
+        elif port.customer is None:
+            found.append(AdoptionDifference(Difference.PORT_GIVEN, of_port))
+        if end.tag:
+            found.append(AdoptionDifference(Difference.TAG, where | {"tag": end.tag}))
+    found.append(AdoptionDifference(Difference.LIMITED, {"cir_bps": order.vll.cir_bps}))
+    return found

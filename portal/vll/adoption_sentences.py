@@ -1,0 +1,27 @@
+"""What becomes another when a found line is adopted, as a sentence."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from portal.core.units import rate_text
+from portal.vll.adoption_differences import AdoptionDifference, Difference
+
+_SENTENCES = {
+    Difference.TAG: gettext_noop(
+        "The tag “{tag}” of {interface} on {router} gives way to the portal’s, and comes back when the line"
+        " is let go of."
+    ),
+    Difference.PORT_MADE: gettext_noop("{port} of {router} becomes a port of {customer}."),
+    Difference.PORT_GIVEN: gettext_noop("{port} of {router} was nobody’s, and becomes {customer}’s."),
+    Difference.LIMITED: gettext_noop(
+        "{rate} are booked at once, and enforced once both routers have it. Nothing limits it today."
+    ),
+}
+
+
+def adoption_sentence(difference: AdoptionDifference) -> str:
+    """In the reader's language."""
+    facts = dict(difference.facts)
+    if "cir_bps" in facts:
+        facts["rate"] = rate_text(facts["cir_bps"])
+    return _(_SENTENCES[difference.code]).format(**facts)

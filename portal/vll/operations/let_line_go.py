@@ -1,0 +1,41 @@
+"""Letting a line go: it forwards on, and is somebody else's from then on (ADR 43)."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from portal.accounts import permissions
+from portal.accounts.models import User
+from portal.vll.errors import NotAllowedToOrder, RouterLetsNothingGo, WrongLifecycle
+from portal.vll.models import Order, Vll
+from portal.vll.operations.convergence_requests import converge_routers_of
+from portal.vll.operations.modify_line import vll_lock
+from portal.vll.operations.order_record import order_acknowledge
+from portal.vll.operations.removal_steps import removal_values
+from portal.vll.operations.state_transitions import lifecycle_move
+from portal.vll.states import IN_SERVICE, Handover, Lifecycle, OrderAction
+
+
+@transaction.atomic
+def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
+    """Order that both routers let the line go: it forwards on, with the tags that it had, and the portal
+    forgets it.
+
+    It cannot be called off: what a router has let go of is somebody else's. Raises NotAllowedToOrder,
+    OrderIsOpen, WrongLifecycle, RouterLetsNothingGo.
+    """
+    if not permissions.may_let_go(user, vll.customer):
+        raise NotAllowedToOrder(customer=vll.customer.name)
+    vll = vll_lock(vll, user)
+    if vll.lifecycle not in IN_SERVICE:
+        raise WrongLifecycle(lifecycle=vll.lifecycle, action="let go")
+    for end in vll.ends.select_related("port__router__observed"):
+        if not getattr(getattr(end.port.router, "observed", None), "adoption", ""):
+            raise RouterLetsNothingGo(router=end.port.router.name)
+    goes = removal_values(vll) | {"handover": Handover.RELEASE}
+    lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=user.username, **goes)
+    order = order_acknowledge(
+        vll=vll, action=OrderAction.DELETE, revision=vll.revision, actor=user.username, now=now
+    )
+    converge_routers_of(vll, now=now)
+    return order

@@ -1,0 +1,130 @@
+"""What a file says of found lines that are to be taken over: our CSV, or vppcfg's YAML."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from portal.core.units import localized
+from portal.inventory.found_lines import FoundLine, circuits_at, found_circuits, found_lines
+from portal.spreadsheets.table import TableRow, read_table
+from portal.spreadsheets.vppcfg_descriptions import vppcfg_descriptions
+from portal.vll.adoption_differences import FoundPorts
+from portal.vll.operations.adopt_line import MOST_ADOPTIONS
+from portal.web.forms.adoption import proposed_mtu, tag_of
+
+# The first two name the line, by either of its ends; the last four say what it becomes.
+COLUMNS = (
+    "router",
+    "interface",
+    "far_router",
+    "far_interface",
+    "transport",
+    "key",
+    "tag",
+    "customer",
+    "description",
+    "svc_mtu",
+    "cir_bps",
+)
+_MBIT = 10**6
+
+
+@dataclass(slots=True)
+class AdoptionFile:
+    """``lines`` with the fields of their row form, and what could not be made of the file."""
+
+    lines: list[tuple[FoundLine, dict[str, str]]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def of_csv(data: bytes) -> AdoptionFile:
+    """Raises one of portal.spreadsheets.errors."""
+    rows = read_table(data, columns=COLUMNS, required=("router", "interface"), max_rows=MOST_ADOPTIONS)
+    told, seen = AdoptionFile(), set[int]()
+    lines = _lines_at(_place(row) for row in rows)
+    for row in rows:
+        router, interface = _place(row)
+        line = lines.get((router, interface))
+        where = {"line": row.line, "router": router, "interface": interface}
+        if line is None:
+            told.problems.append(
+                _("Line {line}: no line that can be taken over has an end at {router}, {interface}.").format(
+                    **where
+                )
+            )
+        elif line.id in seen:
+            told.problems.append(
+                _("Line {line}: the line at {router}, {interface} is there twice.").format(**where)
+            )
+        else:
+            seen.add(line.id)
+            told.lines.append((line, _fields(row)))
+    return told
+
+
+def of_vppcfg(data: bytes, *, router: str) -> AdoptionFile:
+    """The lines with an end on ``router`` whose interface has a description in the file."""
+    named = vppcfg_descriptions(data)
+    lines = _lines_at((router, interface) for interface in named)
+    told, seen = AdoptionFile(), set[int]()
+    for (_router, interface), line in lines.items():
+        if interface in named and line.id not in seen and len(seen) < MOST_ADOPTIONS:
+            seen.add(line.id)
+            told.lines.append((line, {"description": named[interface]}))
+    if not told.lines:
+        told.problems.append(
+            _("Nothing that this file describes is a line on {router} that can be taken over.").format(
+                router=router
+            )
+        )
+    return told
+
+
+def csv_rows(lines: Iterable[FoundLine]) -> Iterator[list[object]]:
+    """The header, and a row for each line: what it has, and what is proposed."""
+    lines = list(lines)
+    ports = FoundPorts(lines)
+    yield list(COLUMNS)
+    for line in lines:
+        a, z = line.a, line.z
+        assert a and z and line.transport  # noqa: S101, PT018 - or it could not be taken over
+        yield [
+            a.router.name,
+            a.interface,
+            z.router.name,
+            z.interface,
+            line.transport.value,
+            "" if line.key is None else line.key,
+            tag_of(line),
+            ports.customer(line),
+            tag_of(line),
+            proposed_mtu(line),
+            "",
+        ]
+
+
+def _lines_at(places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], FoundLine]:
+    """Those that can be taken over, by each of their ends."""
+    found = found_lines(circuits_at(found_circuits(), set(places)))
+    return {
+        (end.router.name, end.interface): line for line in found if line.may_be_adopted for end in line.ends
+    }
+
+
+def _place(row: TableRow) -> tuple[str, str]:
+    return row.cells["router"], row.cells["interface"]
+
+
+def _fields(row: TableRow) -> dict[str, Any]:
+    names = ("customer", "description", "svc_mtu")
+    return {name: row.cells[name] for name in names} | {"cir_bps": _mbit(row.cells["cir_bps"])}
+
+
+def _mbit(bps: str) -> str:
+    """As the form has it; what is no whole number is left as it is, for the form to say so."""
+    if not (bps.isascii() and bps.isdigit()):
+        return bps
+    return localized(f"{Decimal(bps) / _MBIT:f}")

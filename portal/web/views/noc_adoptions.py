@@ -1,0 +1,181 @@
+"""Taking over several lines of others together: those of the list's filters, or those of a file."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib import messages
+from django.core.files.uploadedfile import UploadedFile
+from django.http import HttpResponse, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_http_methods, require_safe
+
+from portal.accounts import permissions
+from portal.core import clock
+from portal.core.csv_text import csv_lines
+from portal.core.errors import DomainError
+from portal.inventory.found_lines import FoundLine, found_circuits, found_lines
+from portal.spreadsheets.errors import TableTooLarge
+from portal.spreadsheets.table import MAX_BYTES
+from portal.vll.adoption_differences import FoundPorts
+from portal.vll.operations import lines_adopt
+from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.adoption_file import AdoptionFile, csv_rows, of_csv, of_vppcfg
+from portal.web.forms.adoption import AdoptionRowForm, AdoptionsForm, proposed_mtu, tag_of
+from portal.web.found_line_filters import adoptable, found_line_filters
+from portal.web.row_id import row_id
+
+_UNPROCESSABLE = 422
+_LONGEST_NAME = 100
+
+
+@dataclass(slots=True)
+class Row:
+    """``outcome``: what would become of it; None where nobody looked."""
+
+    line: FoundLine
+    form: AdoptionRowForm
+    outcome: AdoptionOutcome | None = None
+
+
+@requires(permissions.may_remove_from_the_network)
+@require_http_methods(["GET", "HEAD", "POST"])
+def adopt_several(request: SignedInRequest) -> HttpResponse:
+    """GET shows the lines that the filters of the list leave, as many as go together.
+
+    POST with ``step=file`` shows those of a file; with ``step=check``, what would become of those that are
+    sent; with ``step=adopt`` it orders all of them, or answers 422.
+    """
+    if request.method != "POST":
+        circuits = adoptable(found_line_filters(request.GET).rows)[:MOST_ADOPTIONS]
+        return _page(request, AdoptionsForm(), _proposed(list(found_lines(circuits))))
+    step = request.POST.get("step")
+    for_all = AdoptionsForm(request.POST)
+    if step == "file":
+        told = _told(request)
+        rows = _filled(told.lines)
+        problems = told.problems
+    else:
+        rows, problems = _sent(request)
+    outcomes = _look(request, for_all, rows, adopting=step == "adopt")
+    if step == "adopt" and outcomes and all(each.order for each in outcomes):
+        text = ngettext("{n} line is being taken over.", "{n} lines are being taken over.", len(outcomes))
+        messages.success(request, text.format(n=len(outcomes)))
+        return redirect("web:noc-orders")
+    return _page(request, for_all, rows, problems, status=_UNPROCESSABLE if step == "adopt" else 200)
+
+
+@requires(permissions.may_remove_from_the_network)
+@require_safe
+def sheet(request: SignedInRequest) -> StreamingHttpResponse:
+    """The lines that the filters leave as a CSV to fill in: what they have, and what is proposed."""
+    lines = list(found_lines(adoptable(found_line_filters(request.GET).rows)))
+    answer = StreamingHttpResponse(csv_lines(csv_rows(lines)), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = 'attachment; filename="found-lines.csv"'
+    return answer
+
+
+def _proposed(lines: Sequence[FoundLine]) -> list[Row]:
+    ports = FoundPorts(lines)
+    return [
+        Row(
+            line,
+            AdoptionRowForm(
+                None,
+                line=line,
+                initial={
+                    "customer": ports.customer(line),
+                    "description": tag_of(line) or _name(line),
+                    "svc_mtu": proposed_mtu(line),
+                },
+            ),
+        )
+        for line in lines
+    ]
+
+
+def _filled(told: Iterable[tuple[FoundLine, Mapping[str, str]]]) -> list[Row]:
+    """Forms that hold what a file says, checked where that has a bandwidth; the rest is proposed."""
+    told = list(told)
+    rows = _proposed([line for line, _fields in told])
+    for row, (line, fields) in zip(rows, told, strict=True):
+        data = dict(row.form.initial) | {name: text for name, text in fields.items() if text}
+        whole = {f"{line.id}-{name}": text for name, text in data.items()} | {f"{line.id}-take": "on"}
+        row.form = AdoptionRowForm(whole if fields.get("cir_bps") else None, line=line, initial=data)
+    return rows
+
+
+def _sent(request: SignedInRequest) -> tuple[list[Row], list[str]]:
+    ids = {number for text in request.POST.getlist("line") if (number := row_id(text)) is not None}
+    lines = list(found_lines(found_circuits().filter(pk__in=sorted(ids)[:MOST_ADOPTIONS])))
+    gone, problems = len(ids) - len(lines), []
+    if gone:
+        text = ngettext(
+            "{n} line is no longer there as it was: its routers report it otherwise, or it was taken over.",
+            "{n} lines are no longer there as they were: their routers report them otherwise, or they were"
+            " taken over.",
+            gone,
+        )
+        problems.append(text.format(n=gone))
+    return [Row(line, AdoptionRowForm(request.POST, line=line)) for line in lines], problems
+
+
+def _look(
+    request: SignedInRequest, for_all: AdoptionsForm, rows: Iterable[Row], *, adopting: bool
+) -> list[AdoptionOutcome]:
+    """Of all lines that are to be taken over; nothing is ordered where a form has an error."""
+    wanted = {row.line.id: adoption for row in rows if (adoption := row.form.adoption(for_all))}
+    wrong = not for_all.is_valid() or any(row.form.errors for row in rows)
+    outcomes = lines_adopt(
+        user=request.user, wanted=list(wanted.values()), now=clock.now(), dry_run=wrong or not adopting
+    )
+    by_line = {each.found_line: each for each in outcomes}
+    for row in rows:
+        row.outcome = by_line.get(row.line.id)
+    return [] if wrong else outcomes
+
+
+def _told(request: SignedInRequest) -> AdoptionFile:
+    file = request.FILES.get("file")
+    if not isinstance(file, UploadedFile):
+        return AdoptionFile(problems=[_("Choose a file first.")])
+    router = request.POST.get("router", "").replace("\0", "").strip()[:_LONGEST_NAME]
+    try:
+        if (file.size or 0) > MAX_BYTES:
+            raise TableTooLarge(max_bytes=MAX_BYTES)
+        if str(file.name).endswith((".yaml", ".yml")):
+            return of_vppcfg(file.read(), router=router)
+        return of_csv(file.read())
+    except DomainError as error:
+        return AdoptionFile(problems=[error.sentence])
+
+
+def _page(
+    request: SignedInRequest,
+    for_all: AdoptionsForm,
+    rows: Sequence[Row],
+    problems: Sequence[str] = (),
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    looked = [row.outcome for row in rows if row.outcome]
+    context: dict[str, Any] = {
+        "for_all": for_all,
+        "rows": rows,
+        "problems": problems,
+        "refused": sum(1 for each in looked if each.refusal),
+        "accepted": sum(1 for each in looked if each.order),
+        "most": MOST_ADOPTIONS,
+        "query": request.GET.urlencode(),
+    }
+    return render(request, "noc/adopt_several.html", context, status=status)
+
+
+def _name(line: FoundLine) -> str:
+    """After its places and its key, or its VLAN."""
+    places = " – ".join(dict.fromkeys(str(end.router.site) for end in line.ends))
+    number = line.key if line.key is not None else next((each.outer_vlan for each in line.ends), None)
+    return places if number is None else f"{places} {number}"

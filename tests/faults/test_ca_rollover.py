@@ -1,0 +1,61 @@
+"""A CA takes over from another while orders go on: agents renew by themselves, and nobody is left behind."""
+
+from pathlib import Path
+
+from cryptography import x509
+
+from devstack.stack import Stack
+from tests.faults.checker import Checker, wait
+from tests.faults.customer import Customer, Line
+
+# An agent asks five seconds after it has started.
+RENEWED_WITHIN_S = 30
+ORDERED_WITHIN_S = 30
+ROUTERS = ("rhino", "hippo")
+
+
+def certificates(path: Path) -> list[x509.Certificate]:
+    return x509.load_pem_x509_certificates(path.read_bytes())
+
+
+def issuer(product: Stack, name: str) -> x509.Name:
+    return certificates(product.portal.pki / f"{name}.pem")[0].issuer
+
+
+def start_again(product: Stack, *names: str) -> None:
+    for name in names:
+        product.family[name].end()
+        product.family[name].restart()
+
+
+def take_step(product: Stack, step: str, *more: str) -> None:
+    product.portal.manage("pki", "rollover", step, "--dir", str(product.portal.pki), *more)
+    start_again(product, "agent-api", *(f"agent-{name}" for name in ROUTERS))
+
+
+def test_a_ca_takes_over_and_the_old_one_goes(
+    product: Stack, alice: Customer, checker: Checker, line: Line
+) -> None:
+    def trusts(count: int) -> bool:
+        return all(len(certificates(agent.ca)) == count for agent in product.agents)
+
+    def orders_go_on() -> None:
+        placed = alice.post(line.order())
+        assert checker.require_terminal([placed.order], within_s=ORDERED_WITHIN_S) == {
+            placed.order: "completed"
+        }
+
+    pki = product.portal.pki
+    keys = {name: (pki / f"router-{name}.key").read_bytes() for name in ROUTERS}
+    old = issuer(product, "portal")
+    take_step(product, "begin")
+    assert wait(lambda: trusts(2), timeout_s=RENEWED_WITHIN_S)
+    take_step(product, "switch", "--dns", "localhost", "--ip", "127.0.0.1")
+    orders_go_on()
+    names = ("portal", *(f"router-{name}" for name in ROUTERS))
+    assert wait(lambda: all(issuer(product, name) != old for name in names), timeout_s=RENEWED_WITHIN_S)
+    take_step(product, "finish")
+    assert wait(lambda: trusts(1), timeout_s=RENEWED_WITHIN_S)
+    orders_go_on()
+    assert {name: (pki / f"router-{name}.key").read_bytes() for name in ROUTERS} == keys
+    assert [each.subject for each in certificates(pki / "ca.pem")] == [issuer(product, "portal")]

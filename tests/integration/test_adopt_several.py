@@ -1,0 +1,325 @@
+"""Many found lines are taken over together: from the list's filters or a file, all of them or none."""
+
+import re
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.http import HttpResponse
+
+from portal.accounts.models import Customer, User
+from portal.allocation.models import BandwidthBooking, PortVlanLease, VniLease
+from portal.core import clock
+from portal.inventory.models import ObservedCircuit, ObservedInterface, ObservedRouter, Port
+from portal.inventory.observation_report import CircuitReport
+from portal.vll.models import Order, Vll
+from tests.integration.circuits import attachment, circuit, tunnel
+from tests.integration.isp import Isp
+from tests.integration.test_adoption import store
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+SEVERAL = "/noc/found-lines/adopt/"
+ASKED = {"svc_mtu": 1500, "cir_bps": 10**7}
+
+
+@pytest.fixture
+def lines(isp: Isp) -> list[int]:
+    """The ids of three found lines, VLANs 300 to 302 of rhino and hippo, VNIs 7000 to 7002."""
+    ObservedRouter.objects.update(reported_at=clock.now(), vpp_connected=True, adoption="allowed")
+    return found_on(isp, "host-cust1")
+
+
+def found_on(isp: Isp, port: str, **otherwise: Any) -> list[int]:
+    for here, there in (("rhino", "hippo"), ("hippo", "rhino")):
+        store(isp, here, *(half(here, there, n, port, **otherwise) for n in range(3)))
+    return list(
+        ObservedCircuit.objects.filter(router=isp.routers["rhino"])
+        .order_by("pk")
+        .values_list("pk", flat=True)
+    )
+
+
+def half(here: str, there: str, n: int, port: str, **otherwise: Any) -> CircuitReport:
+    return circuit(attachment(port, 300 + n, **otherwise), tunnel(here, there, 7000 + n))
+
+
+def adopt(user: User, ids: list[int], **more: Any) -> HttpResponse:
+    asked = {"lines": [{"found_line": each, **ASKED} for each in ids], **more}
+    return client(user).post("/api/v1/found-lines/adopt", asked, content_type="application/json")  # type: ignore[return-value]
+
+
+def page(user: User, step: str, ids: list[int], **fields: Any) -> HttpResponse:
+    """As the page sends it; ``fields`` as they are, those of a line with its id before them."""
+    rows = {f"{each}-take": "on" for each in ids} | {f"{each}-svc_mtu": "1500" for each in ids}
+    sent = {"step": step, "line": ids, "cir_bps": "10", **rows, **fields}
+    return signed_in(user).post(SEVERAL, sent)  # type: ignore[return-value]
+
+
+def read(user: User, content: str | bytes, name: str = "lines.csv", **fields: str) -> str:
+    """The page's text, and what its fields hold."""
+    file = SimpleUploadedFile(name, content if isinstance(content, bytes) else content.encode())
+    answer = signed_in(user).post(SEVERAL, {"step": "file", "file": file, **fields})
+    held = re.findall(r'value="([^"]*)"', answer.content.decode())
+    return " ".join([text(answer), *held, ""])
+
+
+def nothing_is_booked() -> bool:
+    return not any(each.objects.exists() for each in (Order, Vll, VniLease, BandwidthBooking, PortVlanLease))
+
+
+class TestTheApi:
+    def test_all_are_ordered(self, lines: list[int], nina: User, dairy: Customer) -> None:
+        answer = adopt(nina, lines)
+        assert answer.status_code == 202
+        outcomes = answer.json()["lines"]
+        assert [each["found_line"] for each in outcomes] == lines
+        assert {each["customer"] for each in outcomes} == {dairy.name}
+        assert {Order.objects.get(pk=each["order"]).vll_id for each in outcomes} == set(
+            Vll.objects.values_list("pk", flat=True)
+        )
+        assert set(Vll.objects.values_list("vni", flat=True)) == {7000, 7001, 7002}
+
+    def test_a_dry_run_says_what_would_become_another_and_writes_nothing(
+        self, lines: list[int], nina: User
+    ) -> None:
+        answer = adopt(nina, lines, dry_run=True)
+        assert answer.status_code == 200
+        first = answer.json()["lines"][0]
+        assert (first["order"], first["vll"], first["refusal"]) == (None, None, None)
+        assert [each["code"] for each in first["differences"]] == ["limited"]
+        assert "10 Mbit/s" in first["differences"][0]["sentence"]
+        assert nothing_is_booked()
+
+    def test_none_is_ordered_where_one_is_refused(self, lines: list[int], nina: User) -> None:
+        VniLease.objects.create(vni=7001, holder=uuid4(), leased_at=clock.now())
+        answer = adopt(nina, lines)
+        assert answer.status_code == 422
+        problem = answer.json()
+        assert problem["type"].endswith("#adoptions-refused")
+        [error] = problem["errors"]
+        assert (error["field"], error["code"]) == ("lines.1", "tunnel-key-taken")
+        assert not Order.objects.exists()
+
+    def test_a_line_twice_collides_with_itself(self, lines: list[int], nina: User) -> None:
+        answer = adopt(nina, [lines[0], lines[0]], dry_run=True)
+        assert [each["refusal"] and each["refusal"]["code"] for each in answer.json()["lines"]] == [
+            None,
+            "vlan-taken",
+        ]
+
+    def test_together_they_book_no_more_than_there_is(self, lines: list[int], nina: User, isp: Isp) -> None:
+        Port.objects.update(bookable_bps=25 * 10**6, oversubscription_percent=None)
+        refused = [each["refusal"] for each in adopt(nina, lines, dry_run=True).json()["lines"]]
+        assert [bool(each) for each in refused] == [False, False, True]
+        assert nothing_is_booked()
+
+    def test_what_is_wrong_is_named_at_its_line(self, lines: list[int], nina: User) -> None:
+        asked = {"lines": [{"found_line": lines[0], **ASKED}, {"found_line": lines[1], "svc_mtu": "x"}]}
+        answer = client(nina).post("/api/v1/found-lines/adopt", asked, content_type="application/json")
+        assert answer.status_code == 422
+        assert {each["field"] for each in answer.json()["errors"]} == {"lines.1.svc_mtu", "lines.1.cir_bps"}
+
+    def test_more_than_go_together_are_refused(self, nina: User) -> None:
+        assert adopt(nina, list(range(101))).status_code == 422
+        assert adopt(nina, []).status_code == 422
+
+    def test_others_may_not(self, lines: list[int], nora: User, alice: User) -> None:
+        assert adopt(nora, lines).status_code == 403
+        assert adopt(alice, lines).status_code == 403
+
+
+class TestPortsThatAreNone:
+    """The NOC names a customer, and the interfaces become ports of it."""
+
+    @pytest.fixture
+    def at_new_ports(self, isp: Isp, lines: list[int]) -> list[int]:
+        for router in ("rhino", "hippo"):
+            ObservedInterface.objects.update_or_create(
+                router=isp.routers[router],
+                name="host-new",
+                defaults={"admin_up": True, "link_up": True, "speed_bps": 10**10, "ip_mtu": 9000},
+            )
+        return found_on(isp, "host-new")
+
+    def test_they_are_made(self, at_new_ports: list[int], nina: User, dairy: Customer) -> None:
+        asked = {"lines": [{"found_line": each, "customer": dairy.name, **ASKED} for each in at_new_ports]}
+        seen = client(nina).post(
+            "/api/v1/found-lines/adopt", asked | {"dry_run": True}, content_type="application/json"
+        )
+        codes = [each["code"] for each in seen.json()["lines"][0]["differences"]]
+        assert codes == ["port_made", "port_made", "limited"]
+        assert not Port.objects.filter(interface="host-new").exists()
+        answer = client(nina).post("/api/v1/found-lines/adopt", asked, content_type="application/json")
+        assert answer.status_code == 202
+        ports = Port.objects.filter(interface="host-new")
+        assert [(each.customer, each.speed_bps, each.max_frame) for each in ports] == [
+            (dairy, 10**10, 9022),
+            (dairy, 10**10, 9022),
+        ]
+
+    def test_without_a_customer_or_a_speed_they_are_not(
+        self, at_new_ports: list[int], nina: User, dairy: Customer
+    ) -> None:
+        assert adopt(nina, at_new_ports[:1]).json()["errors"][0]["code"] == "found-port-unknown"
+        ObservedInterface.objects.filter(name="host-new").update(speed_bps=None)
+        asked = {"lines": [{"found_line": at_new_ports[0], "customer": dairy.name, **ASKED}]}
+        answer = client(nina).post("/api/v1/found-lines/adopt", asked, content_type="application/json")
+        assert answer.json()["errors"][0]["code"] == "found-port-unknown"
+        assert not Port.objects.filter(interface="host-new").exists()
+
+    def test_a_port_of_nobody_becomes_the_customers(
+        self, lines: list[int], nina: User, bakery: Customer
+    ) -> None:
+        Port.objects.filter(interface="host-cust1").update(customer=None)
+        asked = {"lines": [{"found_line": lines[0], "customer": bakery.name, **ASKED}]}
+        answer = client(nina).post("/api/v1/found-lines/adopt", asked, content_type="application/json")
+        assert [each["code"] for each in answer.json()["lines"][0]["differences"]] == [
+            "port_given",
+            "port_given",
+            "limited",
+        ]
+        assert Vll.objects.get().customer == bakery
+
+    def test_a_port_of_somebody_else_stays_theirs(
+        self, lines: list[int], nina: User, bakery: Customer
+    ) -> None:
+        asked = {"lines": [{"found_line": lines[0], "customer": bakery.name, **ASKED}]}
+        answer = client(nina).post("/api/v1/found-lines/adopt", asked, content_type="application/json")
+        assert answer.json()["errors"][0]["code"] == "found-port-of-another"
+        assert nothing_is_booked()
+
+
+class TestThePage:
+    def test_it_shows_what_the_filters_of_the_list_leave(
+        self, isp: Isp, lines: list[int], nina: User
+    ) -> None:
+        shown = text(signed_in(nina).get(f"{SEVERAL}?q=host-cust1.301"))
+        assert "VNI 7001" in shown
+        assert "VNI 7000" not in shown
+        store(isp, "hippo")
+        assert "No line can be taken over" in text(signed_in(nina).get(SEVERAL))
+
+    def test_a_check_says_what_becomes_another_and_orders_nothing(self, lines: list[int], nina: User) -> None:
+        answer = page(nina, "check", lines)
+        assert answer.status_code == 200
+        shown = text(answer)
+        assert "3 lines can be taken over like this" in shown
+        assert shown.count("10 Mbit/s are booked at once") == 3
+        assert nothing_is_booked()
+
+    def test_what_one_says_goes_before_what_is_for_all(self, lines: list[int], nina: User) -> None:
+        fields = {f"{lines[1]}-cir_bps": "20", f"{lines[1]}-description": "Milk", f"{lines[2]}-take": ""}
+        assert page(nina, "adopt", lines, **fields).status_code == 302
+        assert sorted(Vll.objects.values_list("cir_bps", "description")) == [(10**7, ""), (2 * 10**7, "Milk")]
+
+    def test_none_is_ordered_where_one_is_refused_or_wrong(self, lines: list[int], nina: User) -> None:
+        answer = page(nina, "adopt", lines, **{f"{lines[0]}-cir_bps": "1000000"})
+        assert answer.status_code == 422
+        assert "One of these lines cannot be taken over" in text(answer)
+        answer = page(nina, "adopt", lines, **{f"{lines[0]}-cir_bps": "much"})
+        assert answer.status_code == 422
+        answer = page(nina, "adopt", lines, cir_bps="")
+        assert text(answer).count("Enter a bandwidth, here or for all.") == 3
+        assert nothing_is_booked()
+
+    def test_lines_that_are_gone_meanwhile_are_told_of(self, isp: Isp, lines: list[int], nina: User) -> None:
+        ObservedCircuit.objects.filter(pk=lines[0]).delete()
+        answer = page(nina, "check", lines)
+        assert "1 line is no longer there as it was" in text(answer)
+
+    def test_others_may_not(self, lines: list[int], nora: User, alice: User) -> None:
+        for user in (nora, alice):
+            assert signed_in(user).get(SEVERAL).status_code in (403, 404)
+            assert signed_in(user).get(f"{SEVERAL}sheet.csv").status_code in (403, 404)
+
+
+class TestAFile:
+    def sheet(self, user: User) -> str:
+        return b"".join(signed_in(user).get(f"{SEVERAL}sheet.csv")).decode()  # type: ignore[call-overload]
+
+    def test_what_is_downloaded_is_read_again(self, lines: list[int], nina: User, dairy: Customer) -> None:
+        sheet = self.sheet(nina)
+        assert sheet.count("\n") == 4
+        filled = "\r\n".join(each + "20000000" if each.endswith(",") else each for each in sheet.splitlines())
+        shown = read(nina, filled)
+        assert "3 lines can be taken over like this" in shown
+        assert shown.count("20 Mbit/s are booked at once") == 3
+
+    @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+    @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+    def test_a_line_is_named_by_either_end(
+        self, lines: list[int], nina: User, encoding: str, delimiter: str
+    ) -> None:
+        rows = [
+            ["Router", "Interface", "Description", "cir_bps"],
+            ["hippo", "host-cust1.301", "Käse", "10000000"],
+            [""] * 4,
+        ]
+        shown = read(nina, "\r\n".join(map(delimiter.join, rows)).encode(encoding))
+        assert "VNI 7001" in shown
+        assert "VNI 7000" not in shown
+        assert "Käse" in shown
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ("", "The column “router” is missing"),
+            ("router,interface,colour\n", "There is no column “colour”"),
+            ("router,router,interface\n", "The column “router” is there twice"),
+            ("router,interface\nrhino,host-cust1.300,x\n", "Line 2 has more cells"),
+            ("router,interface,description\nrhino,host-cust1.300,=1+1\n", "begins like a formula"),
+            ('router,interface\nrhino,"host-cust1.300\n', "a quotation mark is not closed"),
+            ("router,interface\nrhino,caf\xe9\n".encode("latin-1"), "Line 2 is neither UTF-8 nor UTF-16"),
+            (b"router,interface\nrhino,a\0b\n", "Line 2 is neither UTF-8 nor UTF-16"),
+            ("router,interface\nrhino,host-cust1.999\n", "Line 2: no line that can be taken over has an end"),
+            ("router,interface\nrhino,host-cust1.300\nhippo,host-cust1.300\n", "is there twice"),
+            ("router,interface\n" + "rhino,x\n" * 101, "more than 100 rows"),
+            ("x" * (8 * 1024 * 1024 + 1), "larger than 8388608 bytes"),
+        ],
+        ids=lambda value: value if isinstance(value, str) and len(value) < 60 else "",
+    )
+    def test_what_is_no_such_table_is_said(
+        self, lines: list[int], nina: User, content: str | bytes, said: str
+    ) -> None:
+        assert said in read(nina, content)
+        assert nothing_is_booked()
+
+    def test_a_wrong_cell_is_said_at_its_field(self, lines: list[int], nina: User) -> None:
+        shown = read(nina, "router,interface,cir_bps\nrhino,host-cust1.300,fast\n")
+        assert " fast " in shown
+        assert "Enter a number" in shown
+
+    def test_no_file_is_asked_for(self, nina: User) -> None:
+        assert "Choose a file first" in text(signed_in(nina).post(SEVERAL, {"step": "file"}))
+
+    def test_descriptions_of_vppcfg_become_names(self, lines: list[int], nina: User) -> None:
+        file = (
+            "interfaces:\n  host-cust1:\n    description: 'Port'\n    sub-interfaces:\n"
+            "      301:\n        description: 'Cust: Miller'\n      309:\n        description: 'other'\n"
+        )
+        shown = read(nina, file, "hippo.yaml", router="hippo")
+        assert "Cust: Miller" in shown
+        assert "VNI 7001" in shown
+        assert "VNI 7000" not in shown
+
+    @pytest.mark.parametrize("file", ["a: [", "- 1", "interfaces: 7", "&a [*a]", "\x00"])
+    def test_what_is_no_file_of_vppcfg_is_said(self, nina: User, file: str) -> None:
+        assert "This is no file of vppcfg" in read(nina, file, "hippo.yaml", router="hippo")
+
+
+@pytest.mark.parametrize(
+    ("asked", "keys"),
+    [("standing=complete", 3), ("standing=one_sided", 0), ("odd=shut", 0), ("q=CUST1.301", 1)],
+)
+def test_the_list_is_filtered(lines: list[int], nora: User, asked: str, keys: int) -> None:
+    assert len(client(nora).get(f"/api/v1/found-lines?{asked}").json()["results"]) == keys
+
+
+def test_a_policer_of_somebody_else_is_in_the_way(isp: Isp, lines: list[int], nina: User) -> None:
+    ids = found_on(isp, "host-cust1", policed=True)
+    errors = adopt(nina, ids[:1]).json()["errors"]
+    assert errors[0]["code"] == "found-line-odd"
+    assert "policer of somebody else" in errors[0]["detail"]

@@ -1,0 +1,166 @@
+"""Certificates are renewed over the connection that they open; a CA takes over from another step by step."""
+
+import hashlib
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
+from cryptography.x509.oid import NameOID
+from django.core.management import CommandError, call_command
+
+from portal.core import clock
+from portal.inventory import pki
+from portal.inventory.certificate_identity import PORTAL_URI, router_uri
+from portal.inventory.errors import BadCertificateRequest
+from portal.inventory.models import ObservedRouter, Router, RouterCertificate
+from portal.inventory.operations.certificate_renewal import Renewed, certificate_renew
+from portal.inventory.operations.certificates import certificate_register, certificates_revoke
+from tests.integration.isp import Isp
+
+pytestmark = pytest.mark.django_db
+YEAR = timedelta(days=365)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, settings) -> Path:
+    settings.LONGLINE_PKI_DIR = tmp_path
+    pki.authority_create(tmp_path, now=clock.now())
+    pki.certificate_issue(
+        tmp_path,
+        authority=pki.authority_load(tmp_path),
+        file_name="portal",
+        uri=PORTAL_URI,
+        now=clock.now(),
+    )
+    return tmp_path
+
+
+class Agent:
+    """A key with a certificate that ends so long from now."""
+
+    def __init__(self, folder: Path, router: Router, ends_in: timedelta) -> None:
+        self.folder, self.router, self.key = folder, router, ec.generate_private_key(ec.SECP256R1())
+        self.trusted = pki.trusted_pem(folder)
+        self.certificate = pki.certificate_sign(
+            self.key.public_key(),
+            authority=pki.authority_load(folder),
+            common_name="router",
+            uri=router_uri(router.name),
+            now=clock.now() + ends_in - YEAR,
+        )
+        certificate_register(router=router, certificate=self.certificate, now=clock.now())
+
+    def ask(self, *, key: ec.EllipticCurvePrivateKey | None = None, now: datetime | None = None) -> Renewed:
+        name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "anything")])
+        request = x509.CertificateSigningRequestBuilder().subject_name(name)
+        csr = request.sign(key or self.key, hashes.SHA256()).public_bytes(Encoding.PEM).decode()
+        told = certificate_renew(
+            router=self.router,
+            shown=self.certificate,
+            csr_pem=csr,
+            ca_sha256=hashlib.sha256(self.trusted).hexdigest(),
+            now=now or clock.now(),
+        )
+        if told.ca_pem:
+            self.trusted = told.ca_pem.encode()
+        if told.certificate_pem:
+            self.certificate = x509.load_pem_x509_certificate(told.certificate_pem.encode())
+        return told
+
+
+def authority_of(certificate: x509.Certificate, trusted: bytes) -> x509.Certificate:
+    for each in x509.load_pem_x509_certificates(trusted):
+        if each.subject == certificate.issuer:
+            certificate.verify_directly_issued_by(each)
+            return each
+    raise AssertionError("it is of no authority that is trusted")
+
+
+def test_what_is_good_for_long_stays(folder: Path, isp: Isp) -> None:
+    agent = Agent(folder, isp.routers["rhino"], timedelta(days=31))
+    assert agent.ask() == Renewed(certificate_pem=None, ca_pem=None)
+
+
+def test_a_certificate_that_ends_soon_is_renewed_for_its_key_and_once(folder: Path, isp: Isp) -> None:
+    agent = Agent(folder, isp.routers["rhino"], timedelta(days=29))
+    old = agent.certificate
+    told = agent.ask()
+    new = agent.certificate
+    assert new.public_key() == old.public_key()
+    assert new.not_valid_after_utc > clock.now() + timedelta(days=364)
+    agent.certificate = old
+    assert agent.ask() == told
+    assert RouterCertificate.objects.filter(router=agent.router, revoked_at__isnull=True).count() == 2
+
+
+def test_another_key_is_refused(folder: Path, isp: Isp) -> None:
+    agent = Agent(folder, isp.routers["rhino"], timedelta(days=29))
+    with pytest.raises(BadCertificateRequest):
+        agent.ask(key=ec.generate_private_key(ec.SECP256R1()))
+
+
+def test_with_a_certificate_all_others_of_its_key_are_revoked(folder: Path, isp: Isp) -> None:
+    agent, another = (Agent(folder, isp.routers["rhino"], timedelta(days=29)) for _ in range(2))
+    old = agent.certificate
+    agent.ask()
+    serials = {f"{each.serial_number:x}" for each in (old, agent.certificate)}
+    revoked = certificates_revoke(router=agent.router, serial=f"{old.serial_number:x}", now=clock.now())
+    assert {serial.lstrip("0") for serial in revoked} == serials
+    good = RouterCertificate.objects.get(router=agent.router, revoked_at__isnull=True)
+    assert int(good.serial, 16) == another.certificate.serial_number
+
+
+class TestRollover:
+    @pytest.fixture
+    def agents(self, folder: Path, isp: Isp) -> list[Agent]:
+        ObservedRouter.objects.exclude(router__name__in=["rhino", "hippo"]).delete()
+        Router.objects.exclude(name__in=["rhino", "hippo"]).update(agent_url="")
+        return [Agent(folder, isp.routers[name], YEAR) for name in ("rhino", "hippo")]
+
+    def step(self, folder: Path, name: str, *more: str) -> None:
+        call_command("pki", "rollover", name, "--dir", str(folder), *more)
+
+    def test_nobody_is_left_behind(self, folder: Path, agents: list[Agent]) -> None:
+        old = pki.authority_load(folder).certificate
+        self.step(folder, "begin")
+        with pytest.raises(CommandError, match="2 routers do not trust the next CA yet: hippo, rhino"):
+            self.step(folder, "switch")
+        for agent in agents:
+            assert agent.ask().certificate_pem is None
+            # An agent asks again at once where something came.
+            assert agent.ask() == Renewed(certificate_pem=None, ca_pem=None)
+            assert authority_of(agent.certificate, agent.trusted) == old
+        self.step(folder, "switch", "--dns", "portal.example.net")
+        new = pki.authority_load(folder).certificate
+        assert new != old
+        own = x509.load_pem_x509_certificate((folder / "portal.pem").read_bytes())
+        assert authority_of(own, agents[0].trusted) == new
+        with pytest.raises(CommandError, match="2 routers have no certificate of the new CA"):
+            self.step(folder, "finish")
+        for agent in agents:
+            agent.ask()
+            assert authority_of(agent.certificate, agent.trusted) == new
+        self.step(folder, "finish")
+        for agent in agents:
+            agent.ask()
+            assert x509.load_pem_x509_certificates(agent.trusted) == [new]
+            assert authority_of(agent.certificate, agent.trusted) == new
+            assert agent.ask() == Renewed(certificate_pem=None, ca_pem=None)
+
+    def test_steps_come_in_their_order(self, folder: Path, agents: list[Agent]) -> None:
+        for wrong in ("switch", "finish"):
+            with pytest.raises(CommandError, match="cannot be now"):
+                self.step(folder, wrong, "--force")
+        self.step(folder, "begin")
+        for wrong in ("begin", "finish"):
+            with pytest.raises(CommandError, match="cannot be now"):
+                self.step(folder, wrong, "--force")
+        self.step(folder, "switch", "--force")
+        with pytest.raises(CommandError, match="cannot be now"):
+            self.step(folder, "switch", "--force")
+        self.step(folder, "finish", "--force")
+        assert pki.authorities_load(folder) == [pki.authority_load(folder).certificate]

@@ -1,0 +1,176 @@
+"""A router that is frozen is only read: nothing is sent before somebody has looked what the freeze left."""
+
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.core.unix_time import to_ms
+from portal.events.models import Event
+from portal.inventory.models import ObservedRouter, Router, RouterFreeze
+from portal.inventory.observation_report import FreezeReport
+from portal.vll.errors import (
+    AdoptionWhileFrozen,
+    FreezeNotOver,
+    FreezeTooLong,
+    RouterCannotBeFrozen,
+    RouterIsFrozen,
+    RouterIsNotFrozen,
+)
+from portal.vll.models import RouterConvergence
+from portal.vll.router_freeze import (
+    freeze_looked,
+    freeze_reported,
+    freeze_wanted,
+    router_freeze,
+    router_unfreeze,
+)
+from provisioning.converge_job import converge_router
+from provisioning.routers_due import routers_due
+from tests.integration.isp import Isp
+from tests.integration.orders import order
+from tests.integration.test_adopt_several import found_on
+from tests.integration.test_adoption import adopt
+from tests.integration.test_api_v1 import client
+from tests.integration.web_pages.browser import signed_in, text
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def rhino(isp: Isp) -> Router:
+    ObservedRouter.objects.update(freezes=True, reported_at=clock.now(), adoption="allowed")
+    return isp.routers["rhino"]
+
+
+def freeze(router: Router, user: User, **otherwise: Any) -> RouterFreeze:
+    asked = {"reason": "new line cards", "until": clock.now() + timedelta(hours=1)} | otherwise
+    return router_freeze(router=router, user=user, now=clock.now(), **asked)
+
+
+def told(router: Router, freeze_id: Any = None, *, by: str = "portal", over: bool = False) -> None:
+    """What the agent says of it; None: it keeps none."""
+    report = None
+    if freeze_id is not None:
+        now = to_ms(clock.now())
+        report = FreezeReport(str(freeze_id), by, "line cards", now - 1000, now + 10**6, over)  # type: ignore[arg-type]
+    freeze_reported(router=router, told=report, now=clock.now())
+    router.refresh_from_db()
+
+
+def kinds() -> list[str]:
+    return list(
+        Event.objects.filter(kind__startswith="router.f").order_by("id").values_list("kind", flat=True)
+    )
+
+
+def test_nothing_is_sent_and_orders_say_that_they_wait(
+    isp: Isp, rhino: Router, nora: User, alice: User
+) -> None:
+    freeze(rhino, nora)
+    placed = order(isp, alice)
+    assert rhino.pk not in routers_due(now=clock.now())
+    assert not converge_router(rhino.pk)
+    page = text(signed_in(alice).get(f"/vlls/{placed.vll_id}/"))
+    assert "rhino has been frozen since" in page
+
+
+def test_the_agent_is_told_until_its_end(rhino: Router, nora: User) -> None:
+    made = freeze(rhino, nora)
+    rhino.refresh_from_db()
+    wanted = freeze_wanted(rhino, now=clock.now())
+    assert wanted == {"id": str(made.pk), "reason": "new line cards", "until_ms": to_ms(made.until)}
+    assert freeze_wanted(rhino, now=made.until) is None
+    router_unfreeze(router=rhino, user=nora, now=clock.now())
+    assert freeze_wanted(Router.objects.get(pk=rhino.pk), now=clock.now()) is None
+
+
+def test_what_it_left_is_looked_at_before_anything_is_sent(rhino: Router, nora: User) -> None:
+    made = freeze(rhino, nora)
+    told(rhino, made.pk)
+    with pytest.raises(FreezeNotOver):
+        freeze_looked(router=rhino, user=nora, now=clock.now())
+    router_unfreeze(router=rhino, user=nora, now=clock.now())
+    told(rhino, made.pk, over=True)
+    assert rhino.frozen_since
+    assert "The freeze has ended" in text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/"))
+    RouterConvergence.objects.get_or_create(router=rhino)
+    freeze_looked(router=rhino, user=nora, now=clock.now())
+    rhino.refresh_from_db()
+    made.refresh_from_db()
+    assert (rhino.frozen_since, made.looked_by) == (None, nora.username)
+    assert RouterConvergence.objects.get(router=rhino).ask_anew
+    told(rhino, made.pk, over=True)
+    assert rhino.frozen_since is None
+    assert kinds() == ["router.frozen", "router.freeze_ended", "router.freeze_looked"]
+
+
+def test_where_nothing_was_changed_nobody_has_to_look(rhino: Router, nora: User) -> None:
+    made = freeze(rhino, nora)
+    told(rhino, made.pk)
+    told(rhino)
+    made.refresh_from_db()
+    assert (rhino.frozen_since, made.looked_by) == (None, "")
+
+
+def test_a_freeze_that_its_agent_never_heard_of_ends_at_once(rhino: Router, nora: User) -> None:
+    freeze(rhino, nora)
+    told(rhino)
+    assert rhino.frozen_since
+    router_unfreeze(router=rhino, user=nora, now=clock.now())
+    rhino.refresh_from_db()
+    assert rhino.frozen_since is None
+
+
+def test_an_operator_on_the_router_freezes_it_and_ends_that_there(rhino: Router, nora: User) -> None:
+    own = uuid4()
+    told(rhino, own, by="router")
+    assert rhino.frozen_since
+    assert "Frozen by an operator on the router" in text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/"))
+    with pytest.raises(RouterIsNotFrozen):
+        router_unfreeze(router=rhino, user=nora, now=clock.now())
+    made = freeze(rhino, nora)
+    told(rhino, own, by="router", over=True)
+    told(rhino, made.pk)
+    assert rhino.frozen_since
+    assert RouterFreeze.objects.get(pk=own).closed_at
+
+
+def test_what_cannot_be_is_refused(isp: Isp, rhino: Router, nora: User, nina: User) -> None:
+    for until in (clock.now(), clock.now() + timedelta(days=31)):
+        with pytest.raises(FreezeTooLong):
+            freeze(rhino, nora, until=until)
+    [line, *_] = found_on(isp, "host-cust1")
+    freeze(rhino, nora)
+    with pytest.raises(RouterIsFrozen):
+        freeze(rhino, nora)
+    with pytest.raises(AdoptionWhileFrozen):
+        adopt(nina, line)
+    ObservedRouter.objects.update(freezes=False)
+    with pytest.raises(RouterCannotBeFrozen):
+        freeze(isp.routers["hippo"], nora)
+    with pytest.raises(RouterIsNotFrozen):
+        freeze_looked(router=isp.routers["hippo"], user=nora, now=clock.now())
+
+
+def test_the_api_and_the_page_do_so_too(rhino: Router, nora: User, alice: User) -> None:
+    address = f"/api/v1/routers/{rhino.pk}/actions"
+    until = (clock.now() + timedelta(hours=1)).isoformat()
+    lacking = client(nora).post(address, {"do": "freeze"}, content_type="application/json")
+    assert {each["field"] for each in lacking.json()["errors"]} == {"reason", "until"}
+    asked = {"do": "freeze", "reason": "cards", "until": until}
+    assert client(alice).post(address, asked, content_type="application/json").status_code in (403, 404)
+    answer = client(nora).post(address, asked, content_type="application/json")
+    assert answer.json()["frozen_since"]
+    assert client(nora).post(address, {"do": "unfreeze"}, content_type="application/json").status_code == 200
+    page = signed_in(nora)
+    page.post(f"/noc/routers/{rhino.pk}/freeze/", {"reason": "", "hours": "2"})
+    assert not RouterFreeze.objects.filter(closed_at__isnull=True).exists()
+    page.post(f"/noc/routers/{rhino.pk}/freeze/", {"reason": "cards", "hours": "2"})
+    assert "End the freeze" in text(page.get(f"/noc/routers/{rhino.pk}/"))
+    page.post(f"/noc/routers/{rhino.pk}/actions/", {"do": "unfreeze"})
+    rhino.refresh_from_db()
+    assert rhino.frozen_since is None

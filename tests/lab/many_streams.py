@@ -1,0 +1,197 @@
+"""Numbered frames over many lines at a time, both ways, and which of them came out how often.
+
+On ports behind a Linux interface each line gets a frame each way five times a second. Those of 802.1ad are
+sent by a packet generator, from a file and at the same pace.
+"""
+
+import re
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devstack.frames import Wire
+from devstack.vpp import Vpp
+from tests.lab import pcap
+from tests.lab.handmade_network import HandmadeLine
+
+ROUND_S = 0.2
+SETTLE_S = 2.0
+_MARK = b"longline numbered frame of line "
+_SIZE = 100
+# For as many seconds as no test takes.
+_GENERATED = 6000
+
+Flow = tuple[HandmadeLine, str]
+
+
+def payload(line: HandmadeLine, number: int) -> bytes:
+    return (_MARK + line.number.to_bytes(2, "big") + number.to_bytes(4, "big")).ljust(_SIZE, b"\x5a")
+
+
+@dataclass
+class _Seen:
+    """Of each flow the numbers that came out, as often as they did; and what came out otherwise."""
+
+    lines: Mapping[int, HandmadeLine]
+    came: dict[Flow, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    otherwise: list[bytes] = field(default_factory=list)
+
+    def take(self, whole: bytes, *, at: tuple[str, str]) -> None:
+        begins = whole.find(_MARK)
+        if begins < 0:
+            return
+        told = whole[begins + len(_MARK) :]
+        line, number = self.lines[int.from_bytes(told[:2], "big")], int.from_bytes(told[2:6], "big")
+        for of, far in (("a", "z"), ("z", "a")):
+            expected = line.on_the_wire(of=of, at=far, payload=payload(line, number))
+            if line.place(far) == at and whole == expected:
+                self.came[line, of][number] += 1
+                return
+        self.otherwise.append(whole)
+
+    def complaints(self) -> list[str]:
+        return [f"came out otherwise: {whole.hex()}" for whole in self.otherwise[:5]]
+
+
+class ManyStreams:
+    """From ``start`` to ``stop``; a line that ``leave`` names gets no more frames from then on."""
+
+    def __init__(self, lines: Iterable[HandmadeLine], wires: Mapping[tuple[str, str], Wire]) -> None:
+        self._lines, self._wires = list(lines), wires
+        self._left: set[HandmadeLine] = set()
+        self._seen = _Seen({line.number: line for line in self._lines})
+        self._sent: Counter[Flow] = Counter()
+        self._stop_sending, self._stop_receiving = threading.Event(), threading.Event()
+        self._sender = threading.Thread(target=self._send)
+        self._receivers = [threading.Thread(target=self._receive, args=(at,)) for at in wires]
+
+    def start(self) -> None:
+        for wire in self._wires.values():
+            wire.drain()
+            wire.overflowed()
+        for thread in (*self._receivers, self._sender):
+            thread.start()
+
+    def _send(self) -> None:
+        while not self._stop_sending.wait(ROUND_S):
+            for line in self._lines:
+                for of in "az" if line not in self._left else "":
+                    number = self._sent[line, of]
+                    self._wires[line.place(of)].send(
+                        line.on_the_wire(of=of, at=of, payload=payload(line, number))
+                    )
+                    self._sent[line, of] = number + 1
+
+    def _receive(self, at: tuple[str, str]) -> None:
+        while not self._stop_receiving.is_set():
+            whole = self._wires[at].receive(timeout_s=0.1)
+            if whole is not None:
+                self._seen.take(whole, at=at)
+
+    def leave(self, lines: Iterable[HandmadeLine]) -> None:
+        """Returns when their last frames have arrived, or never will."""
+        self._left |= set(lines)
+        time.sleep(ROUND_S * 3 + SETTLE_S)
+
+    def stop(self) -> None:
+        self._stop_sending.set()
+        self._sender.join()
+        time.sleep(SETTLE_S)
+        self._stop_receiving.set()
+        for thread in self._receivers:
+            thread.join()
+
+    def complaints(self) -> list[str]:
+        """What the instrument lost itself, and what came out otherwise than it should."""
+        full = {at: wire.overflowed() for at, wire in self._wires.items()}
+        return [f"{at}: {n} found the socket full" for at, n in full.items() if n] + self._seen.complaints()
+
+    def losses(self) -> dict[Flow, str]:
+        return _losses(self._sent, self._seen)
+
+    @property
+    def frames(self) -> int:
+        return self._sent.total()
+
+
+class GeneratedStreams:
+    """The same for lines whose customers are packet generators; ``generators``: by router and port."""
+
+    def __init__(
+        self, lines: Iterable[HandmadeLine], vpp: Vpp, generators: Mapping[tuple[str, str], str], folder: Path
+    ) -> None:
+        self._lines, self._vpp, self._generators, self._folder = list(lines), vpp, generators, folder
+        self._flows: dict[tuple[str, str], list[Flow]] = defaultdict(list)
+        for line in self._lines:
+            for of in "az":
+                self._flows[line.place(of)].append((line, of))
+        self._sent: Counter[Flow] = Counter()
+        self._seen = _Seen({line.number: line for line in self._lines})
+
+    def start(self) -> None:
+        for at in self._flows:
+            self._vpp.configure(
+                f"packet-generator capture {self._generators[at]} pcap {self._capture(at)} count {_GENERATED}"
+            )
+        for at, flows in self._flows.items():
+            source = self._folder / f"many-{self._generators[at]}.pcap"
+            frames = [
+                line.on_the_wire(of=of, at=of, payload=payload(line, number // len(flows)))
+                for number in range(_GENERATED)
+                for line, of in [flows[number % len(flows)]]
+            ]
+            pcap.write(source, frames)
+            rate = len(flows) / ROUND_S
+            self._vpp.configure(
+                f"packet-generator new pcap {source} source {self._generators[at]} name {self._name(at)}"
+                f" limit {_GENERATED} rate {rate:g}",
+                f"packet-generator enable-stream {self._name(at)}",
+            )
+
+    def stop(self) -> None:
+        for at, flows in self._flows.items():
+            self._vpp.configure(f"packet-generator disable-stream {self._name(at)}")
+            told = self._vpp.show("show packet-generator")
+            found = re.search(rf"^\s*{self._name(at)}\s+\S+\s+(\d+)", told, re.MULTILINE)
+            assert found is not None, told
+            sent = int(found[1])
+            assert 0 < sent < _GENERATED, told
+            for n, flow in enumerate(flows):
+                self._sent[flow] = (sent - n + len(flows) - 1) // len(flows)
+        time.sleep(SETTLE_S)
+        for at in self._flows:
+            self._vpp.configure(f"packet-generator capture {self._generators[at]} disable")
+            for whole in pcap.read(self._capture(at)):
+                self._seen.take(whole, at=at)
+            self._vpp.configure(f"packet-generator delete {self._name(at)}")
+
+    def complaints(self) -> list[str]:
+        return self._seen.complaints()
+
+    def losses(self) -> dict[Flow, str]:
+        return _losses(self._sent, self._seen)
+
+    @property
+    def frames(self) -> int:
+        return self._sent.total()
+
+    def _capture(self, at: tuple[str, str]) -> Path:
+        return self._folder / f"many-{self._generators[at]}-came.pcap"
+
+    def _name(self, at: tuple[str, str]) -> str:
+        return f"many-{self._generators[at]}"
+
+
+def _losses(sent: Mapping[Flow, int], seen: _Seen) -> dict[Flow, str]:
+    """Of each flow of which frames were lost or came twice: which."""
+    found = {}
+    for (line, of), count in sent.items():
+        came = seen.came[line, of]
+        lost = [number for number in range(count) if not came[number]]
+        twice = [number for number, times in came.items() if times > 1]
+        if lost or twice or not count:
+            found[line, of] = f"of {count} lost {lost[:10]} ({len(lost)}), twice {twice[:10]}"
+    return found
