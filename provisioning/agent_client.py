@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -89,13 +89,20 @@ class AgentClient:
         return Unreachable(f"GET /v1/state: HTTP {answer.status}") if isinstance(answer, Refused) else answer
 
     def put_intent(
-        self, intent: RouterIntent, document: bytes, *, request_ids: Sequence[str] = ()
+        self,
+        intent: RouterIntent,
+        document: bytes,
+        *,
+        request_ids: Sequence[str] = (),
+        freeze_looked: str = "",
     ) -> Answered | Refused | Unreachable:
         """Send ``document``, the rendering of ``intent``, and wait until the agent has converged.
 
-        ``request_ids``: those of the orders that it speaks of, for the agent's log.
+        ``request_ids``: those of the orders that it speaks of, for the agent's log. ``freeze_looked``: the
+        freeze of which somebody has looked what it left; after any other the agent refuses.
         """
-        answer = self._ask("PUT", "/v1/intent", partial(reply_decode, sent=intent), document, request_ids)
+        decode = partial(reply_decode, sent=intent)
+        answer = self._ask("PUT", "/v1/intent", decode, document, request_ids, freeze_looked)
         return Answered(answer) if isinstance(answer, Reply) else answer
 
     def plan(
@@ -131,8 +138,14 @@ class AgentClient:
         decode: Callable[[bytes], Told],
         document: bytes | None = None,
         request_ids: Sequence[str] = (),
+        freeze_looked: str = "",
     ) -> Told | Refused | Unreachable:
-        answer = self._exchange(method, path, document, request_ids)
+        headers = dict(_JSON) if document else {}
+        if request_ids:
+            headers["X-Request-Id"] = ", ".join(request_ids)
+        if freeze_looked:
+            headers["Longline-Freeze-Looked"] = freeze_looked
+        answer = self._exchange(method, path, document, headers)
         if isinstance(answer, Unreachable):
             return answer
         status, body = answer
@@ -142,12 +155,9 @@ class AgentClient:
             return Unreachable(f"{method} {path}: HTTP {status}: {error}")
 
     def _exchange(
-        self, method: str, path: str, body: bytes | None, request_ids: Sequence[str]
+        self, method: str, path: str, body: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, bytes] | Unreachable:
         deadline = time.monotonic() + TOTAL_S
-        headers = dict(_JSON) if body else {}
-        if request_ids:
-            headers["X-Request-Id"] = ", ".join(request_ids)
         try:
             with self._http.stream(method, path, content=body, headers=headers) as response:
                 received = bytearray()

@@ -20,6 +20,7 @@ from portal.vll.models import Attempt, RouterConvergence, VllEnd
 from portal.vll.operations import answers_take, attempt_record
 from portal.vll.operations.convergence_requests import ASK_AGAIN, LONGEST_UNASKED
 from portal.vll.operations.path_probes import probe_answers_take
+from portal.vll.router_freeze import freeze_looked_last
 from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable
 from provisioning.attempt_evidence import evidence_of
@@ -126,7 +127,8 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
     intent = next_intent(router)
     document = intent.document()
     request_ids = request_ids_of(router)
-    outcome = agent.put_intent(intent, document, request_ids=request_ids)
+    looked = freeze_looked_last(router)
+    outcome = agent.put_intent(intent, document, request_ids=request_ids, freeze_looked=looked)
     times = _record(router, intent.generation, document, outcome, started_at, now())
     _tell(router, intent, outcome, request_ids, now() - started_at)
     # Whoever took over from us knows more than this answer does.

@@ -21,6 +21,7 @@ def routers_due(*, now: datetime) -> list[int]:
     """Unclaimed routers out of backoff that have ends to be asked about, or hold another intent than ours.
 
     What a router was never asked about is asked at once, and what it has not confirmed at its ``ask_at``.
+    One that waits for the word that somebody has looked what a freeze left is told again.
     """
     free = (
         Router.objects.exclude(agent_url="")
@@ -34,6 +35,7 @@ def routers_due(*, now: datetime) -> list[int]:
     wanting = Q(pk__in=ends.values("port__router")) | Q(pk__in=left.values("router"))
     return sorted(
         set(free.filter(wanting).values_list("pk", flat=True))
+        | set(_told_after_answer(free.filter(observed__freeze__over=True)).values_list("pk", flat=True))
         | set(_holding_another(free).filter(generation__gt=0).exclude(_AHEAD).values_list("pk", flat=True))
     )
 
@@ -70,10 +72,16 @@ _AHEAD = Q(observed__generation_held__gt=F("generation"))
 
 
 def _holding_another(routers: QuerySet[Router]) -> QuerySet[Router]:
+    return _told_after_answer(
+        routers.filter(
+            ~Q(observed__generation_held=F("generation")) | Q(observed__generation_held__isnull=True),
+            observed__isnull=False,
+        )
+    )
+
+
+def _told_after_answer(routers: QuerySet[Router]) -> QuerySet[Router]:
     return routers.filter(
-        ~Q(observed__generation_held=F("generation")) | Q(observed__generation_held__isnull=True),
-        observed__isnull=False,
-    ).filter(
         Q(convergence__last_answered_at__isnull=True)
         | Q(observed__reported_at__gt=F("convergence__last_answered_at") + REPORT_TRAVELS)
     )

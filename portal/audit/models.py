@@ -44,7 +44,7 @@ TRACKED: dict[type[models.Model], str] = {
     Site: "id name latitude longitude",
     Router: "id name site loopback4 loopback6 agent_url cpu cores line_test_pps calibration"
     " maintenance_since drained_since held_since frozen_since dead_since retired_at",
-    RouterFreeze: "id router reason by since until ended_at closed_at looked_by",
+    RouterFreeze: "id router reason by since until end_asked_at ended_at closed_at looked_by",
     RouterCertificate: "id router serial fingerprint issued_at expires_at revoked_at enrolment",
     RouterEnrolment: "id router offered_by made_with created_at expires_at used_at",
     Port: "id router interface description kind customer speed_bps bookable_bps"

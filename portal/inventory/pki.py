@@ -3,7 +3,7 @@
 ECDSA P-256 throughout. The authority signs end entities only (path length 0) and serves nothing else.
 Files: ca.pem, ca.key, portal.pem, portal.key, router-<name>.pem, router-<name>.key; all private to
 their owner. None is overwritten, but where an authority takes over from another: meanwhile ca.pem holds both,
-and ca.key is the key of the one that signs.
+and ca.key is the key of the one that signs (ca-next.key that of the next, ca-old.key that of the old one).
 """
 
 import os
@@ -59,12 +59,16 @@ def _new_authority(called: str, now: datetime) -> Authority:
 
 def authority_load(folder: Path) -> Authority:
     """The one that signs: of ca.pem that of ca.key. Raises FileNotFoundError or NotAnAuthority."""
-    trusted = authorities_load(folder)
-    key = serialization.load_pem_private_key((folder / "ca.key").read_bytes(), password=None)
+    return _authority_of(folder / "ca.key")
+
+
+def _authority_of(key_file: Path) -> Authority:
+    trusted = authorities_load(key_file.parent)
+    key = serialization.load_pem_private_key(key_file.read_bytes(), password=None)
     for certificate in trusted:
         if isinstance(key, ec.EllipticCurvePrivateKey) and key.public_key() == certificate.public_key():
             return Authority(certificate, key)
-    raise NotAnAuthority(str(folder))
+    raise NotAnAuthority(str(key_file.parent))
 
 
 def authorities_load(folder: Path) -> list[x509.Certificate]:
@@ -86,7 +90,8 @@ def rollover_begin(folder: Path, *, now: datetime) -> x509.Certificate:
     if len(trusted) > 1:
         raise NoRollover("one has begun already")
     following = _new_authority(f"Longline CA {now:%Y-%m-%d}", now)
-    _write_new(folder / "ca-next.key", _private(following.key))
+    # One that lies there was cut off here, and nobody trusts its certificate.
+    _replace(folder / "ca-next.key", _private(following.key))
     _replace(folder / "ca.pem", _pem([*trusted, following.certificate]))
     return following.certificate
 
@@ -99,15 +104,19 @@ def rollover_switch(
     addresses: Sequence[IPv4Address | IPv6Address] = (),
     now: datetime,
 ) -> None:
-    """From now on the next authority signs, first of all the portal's own certificate. Raises NoRollover."""
+    """From now on the next authority signs, first of all the portal's own certificate.
+
+    Cut off, it is begun anew; the key of the old authority is kept until the last step. Raises NoRollover,
+    NotAnAuthority.
+    """
     waiting = folder / "ca-next.key"
     if not waiting.exists():
         raise NoRollover("none has begun, or the next authority signs already")
-    waiting.replace(folder / "ca.key")
+    authority = _authority_of(waiting)
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = certificate_sign(
         key.public_key(),
-        authority=authority_load(folder),
+        authority=authority,
         common_name="portal",
         uri=uri,
         dns=dns,
@@ -116,6 +125,8 @@ def rollover_switch(
     )
     _replace(folder / "portal.key", _private(key))
     _replace(folder / "portal.pem", _pem([certificate]))
+    _replace(folder / "ca-old.key", (folder / "ca.key").read_bytes())
+    waiting.replace(folder / "ca.key")
 
 
 def rollover_finish(folder: Path) -> None:
@@ -123,6 +134,7 @@ def rollover_finish(folder: Path) -> None:
     if (folder / "ca-next.key").exists() or len(authorities_load(folder)) == 1:
         raise NoRollover("the next authority does not sign yet, or there is no other")
     _replace(folder / "ca.pem", _pem([authority_load(folder).certificate]))
+    (folder / "ca-old.key").unlink(missing_ok=True)
 
 
 def certificate_issue(
@@ -254,6 +266,11 @@ def _replace(path: Path, content: bytes) -> None:
     beside.unlink(missing_ok=True)
     _write_new(beside, content)
     beside.replace(path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def _write_new(path: Path, content: bytes) -> None:
@@ -261,3 +278,5 @@ def _write_new(path: Path, content: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
+        file.flush()
+        os.fsync(descriptor)

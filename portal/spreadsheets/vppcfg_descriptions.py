@@ -11,6 +11,15 @@ MAX_BYTES = 1024 * 1024
 _LONGEST = 100
 
 
+class _Plain(yaml.BaseLoader):
+    """Each scalar is the text that stands there; no aliases, of which a few make millions of nodes."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.MarkedYAMLError(problem="an alias", problem_mark=self.peek_event().start_mark)
+        return super().compose_node(parent, index)
+
+
 def vppcfg_descriptions(data: bytes) -> dict[str, str]:
     """``description`` by interface, and by sub-interface as VPP calls it: ``TenGigabitEthernet3/0/0.100``.
 
@@ -19,8 +28,8 @@ def vppcfg_descriptions(data: bytes) -> dict[str, str]:
     if len(data) > MAX_BYTES:
         raise TableTooLarge(max_bytes=MAX_BYTES)
     try:
-        told = yaml.safe_load(data)
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+        told = yaml.load(data, Loader=_Plain)  # noqa: S506 - it makes texts, lists and mappings only
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         raise VppcfgUnreadable(line=mark.line + 1 if mark else 1) from None
     if not isinstance(told, dict) or not isinstance(told.get("interfaces"), dict):
@@ -40,4 +49,4 @@ def _described(interfaces: dict[Any, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _text(interface: dict[Any, Any]) -> str:
-    return str(interface.get("description") or "")[:_LONGEST]
+    return str(interface.get("description") or "").replace("\0", "")[:_LONGEST]

@@ -19,7 +19,6 @@ from portal.vll.models import RouterConvergence, VllEnd
 from portal.vll.operations import ends_observed
 from portal.vll.operations.convergence_requests import router_changed
 from portal.vll.operations.oper_status import FRESH
-from portal.vll.router_freeze import freeze_reported
 from portal.vll.states import IN_SERVICE
 from portal.vll.task_names import CONVERGE_ROUTER
 from portal.vll.unconfirmed_ends import unconfirmed_ends
@@ -77,8 +76,6 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
         unknown_after=None if was_down else silent_since,
         now=now,
     )
-    if router.frozen_since is not None or report.freeze is not None:
-        freeze_reported(router=router, told=report.freeze, now=now)
     back = _is_back(last, report, now)
     ended = back and _end_backoff(router, now)
     otherwise = _polices_otherwise(router, last, report)

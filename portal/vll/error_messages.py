@@ -96,8 +96,9 @@ TEXTS |= {
     errors.FreezeTooLong: gettext_noop(
         "A freeze ends after now, and within {days} days. Begin another one when more time is needed."
     ),
-    errors.RouterIsFrozen: gettext_noop(
-        "{router} is frozen until {until}: {reason}. Nothing is changed on it. End that freeze first."
+    errors.LineBeingTested: gettext_noop(
+        "{line} is being tested through {router} and would carry nothing while that is frozen. A test takes"
+        " less than a minute; freeze the router after it."
     ),
     errors.RouterIsNotFrozen: gettext_noop(
         "{router} is not frozen by the portal. What an operator on the router froze is ended there, with"

@@ -373,12 +373,11 @@ class FreezeTooLong(DomainError):
     field: str = "until"
 
 
-class RouterIsFrozen(Conflict):
-    """Nothing is changed on the router; it is frozen already."""
+class LineBeingTested(Conflict):
+    """Frozen now, the router would keep the line cut in two for test frames."""
 
     router: str
-    reason: str
-    until: datetime
+    line: str
 
 
 class RouterIsNotFrozen(Conflict):

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from portal.accounts.models import User
 from portal.core.unix_time import to_ms, to_time
@@ -17,28 +18,39 @@ from portal.inventory.observation_report import FreezeReport
 from portal.vll.errors import (
     FreezeNotOver,
     FreezeTooLong,
+    LineBeingTested,
     RouterCannotBeFrozen,
-    RouterIsFrozen,
     RouterIsNotFrozen,
 )
+from portal.vll.models import LineTest
 from portal.vll.operations.convergence_requests import converge_routers_anew
+from portal.vll.states import OrderAction
 
 LONGEST_FREEZE = timedelta(days=30)
 
 
 @transaction.atomic
 def router_freeze(*, router: Router, user: User, now: datetime, reason: str, until: datetime) -> RouterFreeze:
-    """Freeze the router from its agent's next report on. What is under way there is done to its end.
+    """Freeze the router from its agent's next report on; or give the freeze that stands another end.
 
-    Raises FreezeTooLong, RouterCannotBeFrozen, RouterIsFrozen.
+    What is under way there is done to its end. Raises FreezeTooLong, RouterCannotBeFrozen, LineBeingTested.
     """
     locked = _lock(router)
     if not now < until <= now + LONGEST_FREEZE:
         raise FreezeTooLong(days=LONGEST_FREEZE.days)
     if not ObservedRouter.objects.filter(router=locked, freezes=True).exists():
         raise RouterCannotBeFrozen(router=locked.name)
-    if standing := _open(locked).exclude(by="").first():
-        raise RouterIsFrozen(router=locked.name, reason=standing.reason, until=standing.until)
+    if tested := _tested_line(locked):
+        raise LineBeingTested(router=locked.name, line=tested)
+    standing = _portals(locked)
+    if standing is not None and not standing.is_ending(now):
+        standing.reason, standing.until, standing.by = reason, until, user.username
+        standing.save(update_fields=["reason", "until", "by"])
+        _began(standing, actor=user.username, now=now)
+        return standing
+    if standing is not None:
+        # What it left is looked at with what the next one leaves.
+        _set_closed(standing, looked_by="", now=now)
     freeze = RouterFreeze.objects.create(
         router=locked, reason=reason, by=user.username, since=now, until=until
     )
@@ -53,12 +65,16 @@ def router_unfreeze(*, router: Router, user: User, now: datetime) -> None:
     Raises RouterIsNotFrozen.
     """
     locked = _lock(router)
-    freeze = _open(locked).filter(ended_at__isnull=True).exclude(by="").first()
-    if freeze is None:
+    freeze = _portals(locked)
+    if freeze is None or freeze.ended_at is not None:
         raise RouterIsNotFrozen(router=locked.name)
-    _ended(freeze, actor=user.username, now=now)
+    if freeze.end_asked_at is not None:
+        return
+    freeze.end_asked_at = now
+    freeze.save(update_fields=["end_asked_at"])
+    announce("router.freeze_ended", now=now, router_id=locked.pk, actor=user.username)
     if freeze.kept_since is None:
-        # Its agent never heard of it.
+        # Its agent has not said that it heard of it; freeze_reported takes it up again where it did.
         _close(freeze, looked_by="", now=now)
 
 
@@ -66,13 +82,14 @@ def router_unfreeze(*, router: Router, user: User, now: datetime) -> None:
 def freeze_looked(*, router: Router, user: User, now: datetime) -> None:
     """Somebody has looked at what the freeze left: the router is brought to what is wanted again.
 
+    Of a router that is silent it can be said when the freeze's time is up, or its end was asked for.
     Raises RouterIsNotFrozen, FreezeNotOver.
     """
     locked = _lock(router)
     standing = list(_open(locked))
     if not standing:
         raise RouterIsNotFrozen(router=locked.name)
-    if not all(freeze.ended_at for freeze in standing):
+    if not all(freeze.is_ending(now) for freeze in standing):
         raise FreezeNotOver(router=locked.name)
     for freeze in standing:
         _close(freeze, looked_by=user.username, now=now)
@@ -83,37 +100,58 @@ def freeze_looked(*, router: Router, user: User, now: datetime) -> None:
 def freeze_reported(*, router: Router, told: FreezeReport | None, now: datetime) -> None:
     """Take in what the agent says of a freeze: its own, that it keeps ours, that one is over or gone."""
     locked = _lock(router)
-    if told is not None and not RouterFreeze.objects.filter(pk=told.id).exists():
+    if told is not None:
+        _kept(locked, told, now)
+    for freeze in _open(locked):
+        if told is not None and str(freeze.pk) == told.id:
+            if told.over and freeze.ended_at is None:
+                _ended(freeze, now=now)
+        elif freeze.by == "" or freeze.is_ending(now):
+            # Its agent keeps it no more, or never heard of it in time; any other it is told of again.
+            _close(freeze, looked_by="", now=now)
+
+
+def _kept(router: Router, told: FreezeReport, now: datetime) -> None:
+    """Have the freeze that the agent tells of stand, unless somebody has looked what it left."""
+    freeze = RouterFreeze.objects.filter(pk=told.id).first()
+    if freeze is None:
         # That of a portal whose database was restored later is as good as one of the router's own.
+        since = min(now, to_time(told.since_ms))
         freeze = RouterFreeze.objects.create(
             pk=told.id,
-            router=locked,
+            router=router,
             reason=told.reason[:200],
-            since=min(now, to_time(told.since_ms)),
-            until=max(to_time(told.until_ms), min(now, to_time(told.since_ms)) + timedelta(seconds=1)),
+            since=since,
+            until=max(to_time(told.until_ms), since + timedelta(seconds=1)),
             kept_since=now,
         )
         _began(freeze, actor="", now=now)
-    for freeze in _open(locked):
-        if told is None or str(freeze.pk) != told.id:
-            # Its agent keeps it no more, or never heard of it in time.
-            if freeze.kept_since is not None or freeze.until <= now:
-                _close(freeze, looked_by="", now=now)
-            continue
+    elif freeze.closed_at is None:
         if freeze.kept_since is None:
-            RouterFreeze.objects.filter(pk=freeze.pk).update(kept_since=now)
-        if told.over and freeze.ended_at is None:
-            _ended(freeze, actor="", now=now)
+            freeze.kept_since = now
+            freeze.save(update_fields=["kept_since"])
+    elif not (told.over and freeze.looked_by) and not _open(router).exists():
+        # It was taken for unheard of, or looked at too early.
+        freeze.kept_since, freeze.ended_at, freeze.closed_at, freeze.looked_by = now, None, None, ""
+        freeze.save(update_fields=["kept_since", "ended_at", "closed_at", "looked_by"])
+        _began(freeze, actor="", now=now)
 
 
 def freeze_wanted(router: Router, *, now: datetime) -> dict[str, Any] | None:
     """What the agent is told in answer to each report: the portal's freeze, None for none."""
     if router.frozen_since is None:
         return None
-    freeze = _open(router).filter(ended_at__isnull=True, until__gt=now).exclude(by="").first()
-    if freeze is None:
+    freeze = _portals(router)
+    if freeze is None or freeze.is_ending(now):
         return None
     return {"id": str(freeze.pk), "reason": freeze.reason, "until_ms": to_ms(freeze.until)}
+
+
+def freeze_looked_last(router: Router) -> str:
+    """The id of the last freeze that somebody has looked what it left; "" for none."""
+    looked = RouterFreeze.objects.filter(router=router, closed_at__isnull=False).exclude(looked_by="")
+    last = looked.order_by("-closed_at").values_list("pk", flat=True).first()
+    return str(last or "")
 
 
 def freeze_of(router: Router) -> RouterFreeze | None:
@@ -125,8 +163,13 @@ def _lock(router: Router) -> Router:
     return Router.objects.select_for_update(no_key=True).get(pk=router.pk)
 
 
-def _open(router: Router) -> Any:
+def _open(router: Router) -> QuerySet[RouterFreeze]:
     return RouterFreeze.objects.filter(router=router, closed_at__isnull=True)
+
+
+def _portals(router: Router) -> RouterFreeze | None:
+    """That of an operator on the router has no name."""
+    return _open(router).exclude(by="").first()
 
 
 def _began(freeze: RouterFreeze, *, actor: str, now: datetime) -> None:
@@ -135,16 +178,28 @@ def _began(freeze: RouterFreeze, *, actor: str, now: datetime) -> None:
     announce("router.frozen", now=now, router_id=freeze.router_id, actor=actor, data=data)
 
 
-def _ended(freeze: RouterFreeze, *, actor: str, now: datetime) -> None:
+def _ended(freeze: RouterFreeze, *, now: datetime) -> None:
     freeze.ended_at = now
     freeze.save(update_fields=["ended_at"])
-    announce("router.freeze_ended", now=now, router_id=freeze.router_id, actor=actor)
+    if freeze.end_asked_at is None:
+        announce("router.freeze_ended", now=now, router_id=freeze.router_id, actor="")
 
 
-def _close(freeze: RouterFreeze, *, looked_by: str, now: datetime) -> None:
+def _set_closed(freeze: RouterFreeze, *, looked_by: str, now: datetime) -> None:
     freeze.ended_at = freeze.ended_at or now
     freeze.closed_at, freeze.looked_by = now, looked_by
     freeze.save(update_fields=["ended_at", "closed_at", "looked_by"])
+
+
+def _close(freeze: RouterFreeze, *, looked_by: str, now: datetime) -> None:
+    _set_closed(freeze, looked_by=looked_by, now=now)
     if not _open(freeze.router).exists():
         Router.objects.filter(pk=freeze.router_id).update(frozen_since=None)
         converge_routers_anew([freeze.router_id], now=now)
+
+
+def _tested_line(router: Router) -> str | None:
+    """How a line in service is called that is being tested through this router; None for none."""
+    tests = LineTest.objects.filter(state=LineTest.State.WAITING, order__action=OrderAction.TEST)
+    test = tests.filter(vll__ends__port__router=router).select_related("vll").first()
+    return None if test is None else str(test.vll)

@@ -51,9 +51,8 @@ def test_a_click_acknowledges_and_what_was_opened_stays_open(
     assert OperatorState.objects.get().acknowledged_by == "nora"
     Router.objects.filter(name="hippo").update(held_since=clock.now())
     alarms_watch(now=clock.now())
-    expect(page.get_by_role("link", name="hippo is held, frozen or under maintenance", exact=True)).to_be_visible(
-        timeout=15_000
-    )
+    link = page.get_by_role("link", name="hippo is held, frozen or under maintenance", exact=True)
+    expect(link).to_be_visible(timeout=15_000)
     expect(page.get_by_role("link", name="line 101")).to_be_visible()
     assert nora.complaints == []
 

@@ -114,6 +114,20 @@ def test_with_a_certificate_all_others_of_its_key_are_revoked(folder: Path, isp:
     assert int(good.serial, 16) == another.certificate.serial_number
 
 
+def test_one_that_is_revoked_meanwhile_renews_nothing(folder: Path, isp: Isp) -> None:
+    agent = Agent(folder, isp.routers["rhino"], timedelta(days=29))
+    certificates_revoke(router=agent.router, serial=None, now=clock.now())
+    with pytest.raises(BadCertificateRequest):
+        agent.ask()
+
+
+def test_where_the_key_of_the_ca_is_not_kept_other_cas_are_told(folder: Path, isp: Isp) -> None:
+    agent = Agent(folder, isp.routers["rhino"], timedelta(days=29))
+    agent.trusted = b"others"
+    (folder / "ca.key").unlink()
+    assert agent.ask() == Renewed(certificate_pem=None, ca_pem=pki.trusted_pem(folder).decode())
+
+
 class TestRollover:
     @pytest.fixture
     def agents(self, folder: Path, isp: Isp) -> list[Agent]:
@@ -139,17 +153,37 @@ class TestRollover:
         assert new != old
         own = x509.load_pem_x509_certificate((folder / "portal.pem").read_bytes())
         assert authority_of(own, agents[0].trusted) == new
-        with pytest.raises(CommandError, match="2 routers have no certificate of the new CA"):
+        with pytest.raises(CommandError, match="2 routers have not shown a certificate of the new CA"):
             self.step(folder, "finish")
         for agent in agents:
             agent.ask()
             assert authority_of(agent.certificate, agent.trusted) == new
+        # They have one, and nobody knows yet whether they use it.
+        with pytest.raises(CommandError, match="2 routers have not shown a certificate of the new CA"):
+            self.step(folder, "finish")
+        for agent in agents:
+            agent.ask()
         self.step(folder, "finish")
+        assert not (folder / "ca-old.key").exists()
         for agent in agents:
             agent.ask()
             assert x509.load_pem_x509_certificates(agent.trusted) == [new]
             assert authority_of(agent.certificate, agent.trusted) == new
             assert agent.ask() == Renewed(certificate_pem=None, ca_pem=None)
+
+    def test_a_step_that_was_cut_off_is_taken_again(self, folder: Path, agents: list[Agent]) -> None:
+        (folder / "ca-next.key").write_bytes(b"cut off")
+        self.step(folder, "begin")
+        before = (folder / "ca-next.key").read_bytes()
+        (folder / "ca-next.key").write_bytes((folder / "portal.key").read_bytes())
+        with pytest.raises(CommandError, match="does not belong"):
+            self.step(folder, "switch", "--force")
+        (folder / "ca-next.key").write_bytes(before)
+        (folder / "portal.key").write_bytes(b"cut off")
+        self.step(folder, "switch", "--force")
+        assert authority_of(
+            x509.load_pem_x509_certificates((folder / "portal.pem").read_bytes())[0], pki.trusted_pem(folder)
+        )
 
     def test_steps_come_in_their_order(self, folder: Path, agents: list[Agent]) -> None:
         for wrong in ("switch", "finish"):
@@ -162,5 +196,6 @@ class TestRollover:
         self.step(folder, "switch", "--force")
         with pytest.raises(CommandError, match="cannot be now"):
             self.step(folder, "switch", "--force")
+        assert (folder / "ca-old.key").exists()
         self.step(folder, "finish", "--force")
         assert pki.authorities_load(folder) == [pki.authority_load(folder).certificate]

@@ -12,7 +12,7 @@ from portal.core.line_test_setting import LineTestMode
 from portal.inventory.models import ObservedRouter, Router
 from portal.telemetry.availability import availability
 from portal.telemetry.models import OperInterval
-from portal.vll.errors import OrderIsOpen
+from portal.vll.errors import LineBeingTested, OrderIsOpen
 from portal.vll.models import LineTest, Order, RouterConvergence, Vll
 from portal.vll.operations import (
     line_test_order,
@@ -24,6 +24,7 @@ from portal.vll.operations import (
     scheduled_line_tests_begin,
 )
 from portal.vll.operations.line_test_on_demand import LATEST_BEGIN, LONGEST_INTERRUPTION
+from portal.vll.router_freeze import router_freeze
 from provisioning.line_test_job import line_test
 from tests.integration.isp import Isp
 from tests.integration.line_testing import Underlay, apart, built, carry_out, told
@@ -80,6 +81,18 @@ def test_a_line_is_taken_apart_tested_and_joined_again(
     assert found.interruption is not None
     assert found.interrupted_at == found.created_at
     assert found.restored_at == placed.state_at
+
+
+def test_a_router_is_not_frozen_while_a_line_is_taken_apart(
+    isp: Isp, alice: User, nora: User, line: Vll
+) -> None:
+    ObservedRouter.objects.update(freezes=True)
+    asked = {"router": isp.routers["rhino"], "user": nora, "now": clock.now(), "reason": "new line cards"}
+    placed = ask(alice, line)
+    with pytest.raises(LineBeingTested):
+        router_freeze(**asked, until=clock.now() + timedelta(hours=1))
+    carried_through(line, placed)
+    assert router_freeze(**asked, until=clock.now() + timedelta(hours=1))
 
 
 def test_a_line_that_does_not_pass_is_joined_again_and_its_order_fails(

@@ -17,12 +17,13 @@ from portal.vll.errors import (
     FreezeNotOver,
     FreezeTooLong,
     RouterCannotBeFrozen,
-    RouterIsFrozen,
     RouterIsNotFrozen,
 )
 from portal.vll.models import RouterConvergence
 from portal.vll.router_freeze import (
     freeze_looked,
+    freeze_looked_last,
+    freeze_of,
     freeze_reported,
     freeze_wanted,
     router_freeze,
@@ -106,11 +107,15 @@ def test_what_it_left_is_looked_at_before_anything_is_sent(rhino: Router, nora: 
     told(rhino, made.pk, over=True)
     assert rhino.frozen_since is None
     assert kinds() == ["router.frozen", "router.freeze_ended", "router.freeze_looked"]
+    assert freeze_looked_last(rhino) == str(made.pk)
 
 
 def test_where_nothing_was_changed_nobody_has_to_look(rhino: Router, nora: User) -> None:
     made = freeze(rhino, nora)
     told(rhino, made.pk)
+    router_unfreeze(router=rhino, user=nora, now=clock.now())
+    told(rhino, made.pk)
+    assert rhino.frozen_since
     told(rhino)
     made.refresh_from_db()
     assert (rhino.frozen_since, made.looked_by) == (None, "")
@@ -123,6 +128,67 @@ def test_a_freeze_that_its_agent_never_heard_of_ends_at_once(rhino: Router, nora
     router_unfreeze(router=rhino, user=nora, now=clock.now())
     rhino.refresh_from_db()
     assert rhino.frozen_since is None
+
+
+def test_one_that_its_agent_heard_of_after_all_stands_until_it_is_over(rhino: Router, nora: User) -> None:
+    made = freeze(rhino, nora)
+    router_unfreeze(router=rhino, user=nora, now=clock.now())
+    told(rhino, made.pk)
+    assert rhino.frozen_since
+    assert freeze_wanted(rhino, now=clock.now()) is None
+    told(rhino, made.pk, over=True)
+    assert rhino.frozen_since
+    freeze_looked(router=rhino, user=nora, now=clock.now())
+    told(rhino, made.pk, over=True)
+    assert rhino.frozen_since is None
+
+
+def test_an_agent_that_lost_it_is_told_again(rhino: Router, nora: User) -> None:
+    made = freeze(rhino, nora)
+    told(rhino, made.pk)
+    told(rhino)
+    assert (freeze_wanted(rhino, now=clock.now()) or {})["id"] == str(made.pk)
+
+
+def test_it_can_be_told_another_end_and_a_next_one_follows_it(rhino: Router, nora: User) -> None:
+    made = freeze(rhino, nora)
+    told(rhino, made.pk)
+    later = clock.now() + timedelta(hours=5)
+    assert freeze(rhino, nora, until=later, reason="more cards") == made
+    assert (freeze_wanted(rhino, now=clock.now()) or {})["until_ms"] == to_ms(later)
+    router_unfreeze(router=rhino, user=nora, now=clock.now())
+    following = freeze(rhino, nora)
+    assert following != made
+    told(rhino, made.pk, over=True)
+    told(rhino, following.pk)
+    assert freeze_of(rhino) == following
+    assert RouterFreeze.objects.filter(closed_at__isnull=True).count() == 1
+
+
+def test_of_a_router_that_stays_silent_somebody_can_look(rhino: Router, nora: User) -> None:
+    made = freeze(rhino, nora)
+    told(rhino, made.pk)
+    router_unfreeze(router=rhino, user=nora, now=clock.now())
+    freeze_looked(router=rhino, user=nora, now=clock.now())
+    rhino.refresh_from_db()
+    assert rhino.frozen_since is None
+    told(rhino, made.pk)
+    assert rhino.frozen_since
+
+
+def test_the_word_that_somebody_has_looked_is_sent_until_it_is_heard(rhino: Router) -> None:
+    # Whatever else is wanted of it has been told, long ago.
+    ObservedRouter.objects.filter(router=rhino).update(generation_held=rhino.generation)
+    RouterConvergence.objects.update_or_create(
+        router=rhino,
+        defaults={
+            "last_answered_at": clock.now() - timedelta(minutes=5),
+            "ask_at": clock.now() + timedelta(hours=1),
+        },
+    )
+    assert rhino.pk not in routers_due(now=clock.now())
+    ObservedRouter.objects.filter(router=rhino).update(freeze={"id": str(uuid4()), "over": True})
+    assert rhino.pk in routers_due(now=clock.now())
 
 
 def test_an_operator_on_the_router_freezes_it_and_ends_that_there(rhino: Router, nora: User) -> None:
@@ -145,8 +211,6 @@ def test_what_cannot_be_is_refused(isp: Isp, rhino: Router, nora: User, nina: Us
             freeze(rhino, nora, until=until)
     [line, *_] = found_on(isp, "host-cust1")
     freeze(rhino, nora)
-    with pytest.raises(RouterIsFrozen):
-        freeze(rhino, nora)
     with pytest.raises(AdoptionWhileFrozen):
         adopt(nina, line)
     ObservedRouter.objects.update(freezes=False)

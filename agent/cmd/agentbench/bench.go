@@ -176,7 +176,7 @@ func put(ctx context.Context, engine *converge.Engine, decoder *intent.Decoder, 
 		return err
 	}
 	memory.Bound(in)
-	outcome, err := engine.Put(ctx, in)
+	outcome, err := engine.Put(ctx, in, "")
 	if err != nil {
 		return err
 	}

@@ -68,10 +68,10 @@ type reportingEngine struct {
 	reporter *report.Reporter
 }
 
-func (t reportingEngine) Put(ctx context.Context, in *intent.Intent) (*converge.Outcome, error) {
+func (t reportingEngine) Put(ctx context.Context, in *intent.Intent, looked string) (*converge.Outcome, error) {
 	defer t.reporter.ReportNow()
 	memory.Bound(in)
-	return t.Engine.Put(ctx, in)
+	return t.Engine.Put(ctx, in, looked)
 }
 
 // setAside says in the log what the agent could not read, and returns what it goes on saying.
@@ -151,8 +151,11 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,
 		First: store.Reserve,
 	}
+	var renewer *renewal.Renewer
 	if c.Report.URL != "" {
-		options.Client = report.NewClient(c.Report.URL, files.Client())
+		client := report.NewClient(c.Report.URL, files.Client())
+		options.Client = client
+		renewer = &renewal.Renewer{Router: c.Router, Files: c.TLS, Portal: client, Log: log, Now: time.Now}
 	}
 	reporter := report.New(options)
 	engine.Maintenance = reporter.Maintenance
@@ -189,8 +192,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return nil
 	})
 	work(func() error { reporter.Run(ctx); return nil })
-	if c.Report.URL != "" {
-		renewer := renewal.Renewer{Router: c.Router, Files: c.TLS, Portal: options.Client, Log: log, Now: time.Now}
+	if renewer != nil {
 		work(func() error { renewer.Run(ctx); return nil })
 	}
 	work(func() error { return httpServer.Serve(ctx, l.portal, files.Server()) })

@@ -110,7 +110,7 @@ func TestDocumentsForOtherLinesDoNotRepairWhatIsContested(t *testing.T) {
 			t.Error("a document for other lines repaired it")
 		}
 		held, _ := r.store.Held()
-		again, err := r.Put(t.Context(), held)
+		again, err := r.Put(t.Context(), held, "")
 		if err != nil {
 			t.Fatal(err)
 		}

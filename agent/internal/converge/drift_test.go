@@ -43,7 +43,7 @@ func TestHeldDriftIsReportedAndLeftUntilTheIntentIsSentAgain(t *testing.T) {
 		r.convergeNewConnection(t.Context())
 		stillDown("after a new start of the agent")
 		held, _ := r.store.Held()
-		outcome, err := r.Put(t.Context(), held)
+		outcome, err := r.Put(t.Context(), held, "")
 		if err != nil {
 			t.Fatal(err)
 		}

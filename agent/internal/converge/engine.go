@@ -67,6 +67,8 @@ type Engine struct {
 
 	// Frozen says whether VPP is left alone; set it before Serve.
 	Frozen *freeze.File
+	// freezeWaits is since when a freeze waits for the tests that are under way; busy guards it.
+	freezeWaits map[freezeWait]time.Time
 
 	// NeverWatch has no path watched, whatever the intent wants; set it before Serve.
 	NeverWatch bool
@@ -230,11 +232,12 @@ func boot(session Session) ownership.Boot {
 // Put accepts an intent and converges. Errors are those of intent.Store.Accept; a VPP that is away is none:
 // then the intent is held. The generation that is held already asks for another attempt at everything; a
 // new one leaves alone what VPP refused lately and the document did not change, and trusts what was seen
-// lately of what nobody can change in place. While the router is frozen it is refused, with *FrozenError.
-func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
+// lately of what nobody can change in place. While the router is frozen it is refused, with
+// *FrozenError, and afterwards, until looked is the id of that freeze: somebody has looked what it left.
+func (e *Engine) Put(ctx context.Context, in *intent.Intent, looked string) (*Outcome, error) {
 	e.busy.Lock()
 	defer e.busy.Unlock()
-	if err := e.thaw(); err != nil {
+	if err := e.frozenFor(looked); err != nil {
 		return nil, err
 	}
 	held, _ := e.store.Held()
@@ -251,6 +254,9 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 		<-early.done // or what it sees would replace what is seen later
 		return nil, err
 	}
+	if err := e.Frozen.Forget(); err != nil {
+		e.log.Error("the freeze that somebody has looked at stays, for the disk does not take it", "error", err)
+	}
 	if again {
 		clear(e.backoff)
 	}
@@ -261,12 +267,12 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent) (*Outcome, error) {
 	return outcome, nil
 }
 
-// Converge brings VPP to the held intent, whatever was refused lately; nil when none is held.
+// Converge brings VPP to the held intent, whatever was refused lately; nil when none is held, or VPP is left alone.
 func (e *Engine) Converge(ctx context.Context) *Outcome {
 	e.busy.Lock()
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
-	if held == nil {
+	if held == nil || e.leftAlone(ctx, held) {
 		return nil
 	}
 	outcome := e.convergeLocked(ctx, held, nil, nil, e.planEarly(ctx, e.fullLook, held, nil, nil, nil))

@@ -23,9 +23,14 @@ func (r *router) refuses() bool {
 	held, _ := r.store.Held()
 	next := *held
 	next.Generation++
-	_, err := r.Put(r.t.Context(), &next)
+	_, err := r.Put(r.t.Context(), &next, "")
 	var frozen *FrozenError
 	return errors.As(err, &frozen)
+}
+
+func (r *router) keeps(id string) bool {
+	held := r.Status().Freeze
+	return held != nil && held.ID == id && !held.Over(time.Now())
 }
 
 func TestNothingIsRepairedWhileARouterIsFrozenNorBeforeSomebodyHasLooked(t *testing.T) {
@@ -52,11 +57,15 @@ func TestNothingIsRepairedWhileARouterIsFrozenNorBeforeSomebodyHasLooked(t *test
 			t.Fatal(err)
 		}
 		left("after the freeze, before somebody has looked")
-		if held := r.Status().Freeze; held == nil || !held.Over(time.Now()) {
-			t.Errorf("the freeze is %+v, want one that is over", held)
+		over := r.Status().Freeze
+		if over == nil || !over.Over(time.Now()) {
+			t.Fatalf("the freeze is %+v, want one that is over", over)
+		}
+		if !r.refuses() || r.Converge(t.Context()) != nil {
+			t.Error("an intent was taken before somebody has looked")
 		}
 		held, _ := r.store.Held()
-		outcome, err := r.Put(t.Context(), held)
+		outcome, err := r.Put(t.Context(), held, over.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,9 +135,33 @@ func TestTheFreezeOfAnOperatorOnTheRouterIsNotThePortalsToEnd(t *testing.T) {
 		if err := r.Unfreeze(); err != nil {
 			t.Fatal(err)
 		}
+		if r.PortalFreezes("two", "upgrade", until); !r.keeps("two") {
+			t.Error("the portal's does not follow the operator's")
+		}
+		r.PortalFreezes("", "", time.Time{})
 		r.PortalFreezes("three", "too late", time.Now().Add(-time.Minute))
 		if held := r.Status().Freeze; held == nil || held.ID == "three" {
 			t.Errorf("the freeze is %+v, want the one that is over", held)
+		}
+	})
+}
+
+func TestALineThatIsBeingTestedIsNotFrozenInTwo(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		end := vxlanEnd(1, r.ports[0])
+		end.Testing = true
+		r.put([]intent.End{end})
+		var testing *TestUnderWayError
+		if _, err := r.FreezeHere("mine", time.Now().Add(time.Hour)); !errors.As(err, &testing) {
+			t.Errorf("frozen during a test: %v", err)
+		}
+		until := time.Now().Add(time.Hour)
+		if r.PortalFreezes("one", "upgrade", until); r.keeps("one") {
+			t.Error("the portal froze it during a test")
+		}
+		r.now = func() time.Time { return time.Now().Add(longestTest) }
+		if r.PortalFreezes("one", "upgrade", until); !r.keeps("one") {
+			t.Error("a line that is not in service yet keeps the router from being frozen")
 		}
 	})
 }

@@ -232,7 +232,7 @@ func (r *router) put(present []intent.End, removed ...intent.Tombstone) *Outcome
 	if err != nil {
 		r.t.Fatalf("the test's own intent: %+v", err)
 	}
-	outcome, err := r.Put(r.t.Context(), in)
+	outcome, err := r.Put(r.t.Context(), in, "")
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (r *router) putWatched(watch intent.Watch, present ...intent.End) *Outcome 
 	if err != nil {
 		r.t.Fatalf("the test's own intent: %+v", err)
 	}
-	outcome, err := r.Put(r.t.Context(), in)
+	outcome, err := r.Put(r.t.Context(), in, "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestWhatAHandChangesOfASessionIsRepairedAndUnderHoldNotBeforeTheNextIntent(
 			t.Errorf("under hold: %+v", there)
 		}
 		held, _ := r.store.Held()
-		if _, err := r.Put(t.Context(), held); err != nil {
+		if _, err := r.Put(t.Context(), held, ""); err != nil {
 			t.Fatal(err)
 		}
 		r.mustWatch(watched, pathOf(4), pathOf(6))

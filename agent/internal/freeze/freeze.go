@@ -125,8 +125,8 @@ func (f *File) End() error {
 	return f.replace(&ended)
 }
 
-// Looked forgets a freeze that is over: somebody has looked, or there is nothing to look at.
-func (f *File) Looked() error {
+// Forget forgets a freeze that is over: somebody has looked, or there is nothing to look at.
+func (f *File) Forget() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.held == nil || !f.held.Over(f.now()) {

@@ -31,7 +31,7 @@ func TestAFreezeOutlivesTheAgent(t *testing.T) {
 	if held := f.Held(); held == nil || *held != *begun || held.Over(now) {
 		t.Fatalf("held %+v, want %+v", held, begun)
 	}
-	if err := f.Looked(); err != nil || f.Held() == nil {
+	if err := f.Forget(); err != nil || f.Held() == nil {
 		t.Fatal("it is forgotten before it is over")
 	}
 	now = now.Add(time.Hour)
@@ -42,7 +42,7 @@ func TestAFreezeOutlivesTheAgent(t *testing.T) {
 	if err != nil || later.SinceMS != begun.SinceMS {
 		t.Fatalf("%+v, %v: nobody has looked since %d", later, err, begun.SinceMS)
 	}
-	if err := errors.Join(f.End(), f.Looked()); err != nil || f.Held() != nil || open().Held() != nil {
+	if err := errors.Join(f.End(), f.Forget()); err != nil || f.Held() != nil || open().Held() != nil {
 		t.Fatalf("it stays: %v", err)
 	}
 }

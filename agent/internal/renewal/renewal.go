@@ -3,6 +3,7 @@
 package renewal
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/rand"
@@ -12,6 +13,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"log/slog"
 	mathrand "math/rand/v2"
@@ -33,11 +35,19 @@ const (
 	soon = 21 * 24 * time.Hour
 )
 
+// Portal is asked; after CloseIdle over a new connection.
+type Portal interface {
+	report.Poster
+	CloseIdle()
+}
+
+var errOther = errors.New("it is another one")
+
 // Renewer asks for a router.
 type Renewer struct {
 	Router string
 	Files  config.TLS
-	Portal report.Poster
+	Portal Portal
 	Log    *slog.Logger
 	Now    func() time.Time
 }
@@ -78,12 +88,13 @@ func (r *Renewer) complain(err error) {
 			level = slog.LevelError
 		}
 	}
-	r.Log.Log(context.Background(), level, "the portal was not asked for a new certificate; it is in an hour", "ends", ends, "error", err)
+	r.Log.Log(context.Background(), level, "the certificate and the CAs are not known to be good; the portal is asked again in an hour", "ends", ends, "error", err)
 }
 
-// Once asks, and where something came, once more: so the portal hears at once that it is stored.
+// Once asks, and where something came, once more: so the portal sees at once that it is used.
 func (r *Renewer) Once(ctx context.Context) error {
 	for range 2 {
+		r.Portal.CloseIdle()
 		if came, err := r.ask(ctx); err != nil || !came {
 			return err
 		}
@@ -126,6 +137,10 @@ func (r *Renewer) ask(ctx context.Context) (came bool, err error) {
 	leaf, err := identity.Usable(certificate, trusted, own.Leaf.PublicKey, r.Router, r.Now())
 	if err != nil {
 		return false, fmt.Errorf("the portal's answer is not usable, nothing was stored: %w", err)
+	}
+	// An enrolment that ended meanwhile has brought another key, and its certificate.
+	if now, err := tls.LoadX509KeyPair(r.Files.Certificate, r.Files.Key); err != nil || !now.Leaf.Equal(own.Leaf) {
+		return false, fmt.Errorf("the certificate was replaced meanwhile, nothing was stored: %w", cmp.Or(err, errOther))
 	}
 	// The CAs first: they are those of both certificates. Cut off in between, the rest is done in an hour.
 	if told.CAPEM != nil {

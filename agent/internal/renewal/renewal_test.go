@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -19,13 +20,15 @@ import (
 // portal answers as POST /api/agent/v1/certificate does.
 type portal struct {
 	asked  *request
+	fresh  bool
 	answer func(*request) (*answer, error)
 }
 
 func (p *portal) Post(_ context.Context, kind string, asked, told any) error {
-	if kind != "certificate" {
-		return errors.New(kind)
+	if kind != "certificate" || !p.fresh {
+		return fmt.Errorf("%s over a new connection: %v", kind, p.fresh)
 	}
+	p.fresh = false
 	p.asked = asked.(*request)
 	got, err := p.answer(p.asked)
 	if err == nil {
@@ -33,6 +36,8 @@ func (p *portal) Post(_ context.Context, kind string, asked, told any) error {
 	}
 	return err
 }
+
+func (p *portal) CloseIdle() { p.fresh = true }
 
 func renewer(t *testing.T) (*Renewer, *portal, *identitytest.CA, config.TLS) {
 	t.Helper()
@@ -98,6 +103,26 @@ func TestOtherCAsAreStoredAndTheCertificateStays(t *testing.T) {
 	}
 	if read(t, files.CA) != both || read(t, files.Certificate) != before {
 		t.Error("the CAs are not the new ones, or the certificate another")
+	}
+}
+
+func TestAnEnrolmentThatEndedMeanwhileStays(t *testing.T) {
+	r, p, ca, files := renewer(t)
+	p.answer = func(asked *request) (*answer, error) {
+		other := ca.Issue("other", identity.Router("rhino"))
+		for from, to := range map[string]string{other.Certificate: files.Certificate, other.Key: files.Key} {
+			if err := os.Rename(from, to); err != nil {
+				return nil, err
+			}
+		}
+		made := ca.Certify(asked.CSRPEM, time.Now().Add(time.Hour), identity.Router("rhino"))
+		return &answer{CertificatePEM: &made}, nil
+	}
+	if err := r.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "replaced meanwhile") {
+		t.Error(err)
+	}
+	if _, err := identity.Load(files, "rhino"); err != nil {
+		t.Error(err)
 	}
 }
 

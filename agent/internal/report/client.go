@@ -43,6 +43,9 @@ func NewClient(url string, config *tls.Config) *Client {
 	return &Client{url: strings.TrimSuffix(url, "/"), http: &http.Client{Transport: transport, Timeout: postTimeout}}
 }
 
+// CloseIdle has the next request make a new connection, with the certificate and the CAs of now.
+func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
+
 // Post sends a report and reads the answer into answer. Errors: *RefusedError, or anything after which the
 // report may be sent again.
 func (c *Client) Post(ctx context.Context, kind string, report, answer any) error {

@@ -231,7 +231,7 @@ func TestTheAgentMendsWhatARefusedDuplicateStopped(t *testing.T) {
 		Access: intent.Access{Interface: "cust0", Tagging: intent.Dot1q, Outer: 100, Exact: true},
 		Tunnel: intent.Tunnel{Encapsulation: intent.VXLAN, Local: netip.MustParseAddr("10.255.0.1"), Remote: netip.MustParseAddr("10.255.0.2"), VNI: 1001},
 	}
-	if outcome, err := engine.Put(t.Context(), &intent.Intent{Router: "rhino", Generation: 1, Present: []intent.End{end}}); err != nil || !outcome.Applied {
+	if outcome, err := engine.Put(t.Context(), &intent.Intent{Router: "rhino", Generation: 1, Present: []intent.End{end}}, ""); err != nil || !outcome.Applied {
 		t.Fatalf("%+v, %v", outcome, err)
 	}
 	r := New(Options{

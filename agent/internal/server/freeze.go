@@ -69,7 +69,10 @@ func (s *Server) postUnfreeze(w http.ResponseWriter, r *http.Request) {
 
 func notFrozen(err error) problem {
 	var other *freeze.OtherError
+	var testing *converge.TestUnderWayError
 	switch {
+	case errors.As(err, &testing):
+		return problem{Type: "test-under-way", Title: "A line is being tested", Status: http.StatusConflict, Detail: err.Error()}
 	case errors.As(err, &other):
 		return problem{Type: "frozen", Title: "This router is frozen already", Status: http.StatusConflict, Detail: err.Error()}
 	case errors.Is(err, freeze.ErrNone):

@@ -9,6 +9,9 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
+// lookedHeader names the freeze of which the portal says that somebody has looked what it left.
+const lookedHeader = "Longline-Freeze-Looked"
+
 // takeIntent decodes the body and hands it to use, or answers why not.
 func (s *Server) takeIntent(w http.ResponseWriter, r *http.Request, use func(*intent.Intent)) {
 	var in *intent.Intent
@@ -46,7 +49,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 	ids := requestIDs(r.Header)
 	// Before the work begins: what happens to VPP from here on was asked for under these.
 	s.log.Info("intent", "generation", in.Generation, "present", len(in.Present), "removed", len(in.Removed), "request_ids", ids)
-	outcome, err := s.engine.Put(r.Context(), in)
+	outcome, err := s.engine.Put(r.Context(), in, r.Header.Get(lookedHeader))
 	var old *intent.OldGenerationError
 	var reused *intent.GenerationReusedError
 	var frozen *converge.FrozenError

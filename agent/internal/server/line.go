@@ -19,7 +19,7 @@ const (
 	// portalWait is how long the portal may take to say what it knows of a line.
 	portalWait = 5 * time.Second
 	// shortestID is how much of a line's id names it.
-	shortestID = 4
+	shortestID = 8
 )
 
 type lineInterfaceBody struct {
@@ -213,7 +213,7 @@ func (s *Server) countTwice(ctx context.Context, connected bool, snapshot *obser
 	return &first, &second
 }
 
-// ratesOf is nil where the index is another interface's now.
+// ratesOf is nil where the index is another interface's now, or somebody cleared the counters.
 func ratesOf(i *observe.Interface, before, after *statseg.Reading) *ratesBody {
 	at := int(i.Index)
 	for _, reading := range []*statseg.Reading{before, after} {
@@ -224,6 +224,9 @@ func ratesOf(i *observe.Interface, before, after *statseg.Reading) *ratesBody {
 	seconds := countFor.Seconds()
 	per := func(was, is uint64) int64 { return int64(float64(is-was) / seconds) }
 	rx, tx := after.Rx[at], after.Tx[at]
+	if rx.Packets < before.Rx[at].Packets || tx.Packets < before.Tx[at].Packets {
+		return nil
+	}
 	return &ratesBody{
 		InBPS: 8 * per(before.Rx[at].Bytes, rx.Bytes), InFrames: per(before.Rx[at].Packets, rx.Packets),
 		OutBPS: 8 * per(before.Tx[at].Bytes, tx.Bytes), OutFrames: per(before.Tx[at].Packets, tx.Packets),

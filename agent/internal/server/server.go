@@ -27,7 +27,7 @@ import (
 
 // Engine is what the server needs of the engine.
 type Engine interface {
-	Put(context.Context, *intent.Intent) (*converge.Outcome, error)
+	Put(ctx context.Context, in *intent.Intent, looked string) (*converge.Outcome, error)
 	Plan(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error)
 	Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
 	Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)

@@ -49,7 +49,7 @@ type engine struct {
 	beside       bool // the last calibration
 }
 
-func (e *engine) Put(context.Context, *intent.Intent) (*converge.Outcome, error) {
+func (e *engine) Put(context.Context, *intent.Intent, string) (*converge.Outcome, error) {
 	e.puts++
 	return e.outcome, e.err
 }

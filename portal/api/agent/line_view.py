@@ -52,4 +52,4 @@ def _lines(router: Router, text: str) -> QuerySet[Vll]:
     try:
         return rows.filter(pk=UUID(text))
     except ValueError:
-        return rows.filter(description__iexact=text)
+        return rows.filter(description__iexact=text.replace("\0", ""))

@@ -9,7 +9,7 @@ from portal.inventory.models import Router
 from portal.inventory.observation_report import ObservedReport
 from portal.inventory.queries import watch_routes
 from portal.telemetry.observation_ingest import observation_take
-from portal.vll.router_freeze import freeze_wanted
+from portal.vll.router_freeze import freeze_reported, freeze_wanted
 
 
 class _Document(ObservedReport, frozen=True, kw_only=True):
@@ -23,9 +23,12 @@ def observed(router: Router, report: _Document) -> dict[str, Any]:
 
     Neither side says again what the other has: the etags name what was told last.
     """
-    observation_take(router=router, report=report, now=clock.now())
+    now = clock.now()
+    taken = observation_take(router=router, report=report, now=now)
+    if taken and (router.frozen_since is not None or report.freeze is not None):
+        freeze_reported(router=router, told=report.freeze, now=now)
     etag, addresses = watch_routes(router, known=report.watch_etag)
     etags = {"watch_routes": etag} | {name: report.digests[name] for name in ("routes", "ends", "circuits")}
     maintenance = router.maintenance_since is not None
-    freeze = freeze_wanted(router, now=clock.now())
+    freeze = freeze_wanted(router, now=now)
     return {"watch_routes": addresses, "etags": etags, "maintenance": maintenance, "freeze": freeze}

@@ -24,6 +24,7 @@ class Migration(migrations.Migration):
                 ("since", models.DateTimeField()),
                 ("until", models.DateTimeField()),
                 ("kept_since", models.DateTimeField(blank=True, null=True)),
+                ("end_asked_at", models.DateTimeField(blank=True, null=True)),
                 ("ended_at", models.DateTimeField(blank=True, null=True)),
                 ("closed_at", models.DateTimeField(blank=True, null=True)),
                 ("looked_by", models.CharField(blank=True, max_length=150)),
@@ -32,6 +33,11 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="observedrouter",
             name="ca_sha256",
+            field=models.CharField(blank=True, db_default="", default="", max_length=64),
+        ),
+        migrations.AddField(
+            model_name="observedrouter",
+            name="certificate_shown",
             field=models.CharField(blank=True, db_default="", default="", max_length=64),
         ),
         migrations.AddField(

@@ -1,4 +1,5 @@
 import uuid
+from datetime import datetime
 
 from django.db import models
 from django.db.models import F, Q
@@ -20,7 +21,9 @@ class RouterFreeze(models.Model):
     until = models.DateTimeField()
     # When the agent first said that it keeps it; null: it has not yet.
     kept_since = models.DateTimeField(null=True, blank=True)
-    # When it ended; what it left is looked at from then on.
+    # When the portal was asked to end its own before its time.
+    end_asked_at = models.DateTimeField(null=True, blank=True)
+    # When its agent said that it ended, or keeps it no more; what it left is looked at from then on.
     ended_at = models.DateTimeField(null=True, blank=True)
     # When somebody had looked, or there was nothing to look at: ``looked_by`` "".
     closed_at = models.DateTimeField(null=True, blank=True)
@@ -38,3 +41,7 @@ class RouterFreeze(models.Model):
 
     def __str__(self) -> str:
         return f"{self.router} since {self.since:%Y-%m-%d %H:%M}"
+
+    def is_ending(self, now: datetime) -> bool:
+        """Whether it has ended, or ends as soon as its agent knows of that."""
+        return self.ended_at is not None or self.end_asked_at is not None or self.until <= now

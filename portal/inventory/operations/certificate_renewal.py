@@ -1,20 +1,22 @@
 """Renewing a router's certificate over the connection that the old one opens, for the key that it has."""
 
 import hashlib
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.serialization import Encoding
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from portal.events.outbox import announce
 from portal.inventory import pki
 from portal.inventory.certificate_identity import router_uri
-from portal.inventory.errors import BadCertificateRequest
+from portal.inventory.errors import BadCertificateRequest, NoAuthorityHere
 from portal.inventory.models import ObservedRouter, Router, RouterCertificate
 from portal.inventory.operations.certificates import certificate_register
 from portal.inventory.operations.enrolment import authority_here, key_of_request
@@ -39,15 +41,23 @@ def certificate_renew(
     and the authorities that are trusted, where its file of them (SHA-256) has others.
 
     Of the request only the key counts, and it is that of the certificate that was shown. Asked again, the
-    answer is the same. Raises BadCertificateRequest, NoAuthorityHere.
+    answer is the same. Where the authority's key is not here, nothing is signed: the alarm
+    ``certificate_ends`` tells the NOC. Raises BadCertificateRequest.
     """
-    key = key_of_request(csr_pem)
-    if key != shown.public_key():
+    if key_of_request(csr_pem) != shown.public_key():
         raise BadCertificateRequest
-    authority, trusted = authority_here(), pki.trusted_pem(settings.LONGLINE_PKI_DIR)
-    ObservedRouter.objects.filter(router=router).exclude(ca_sha256=ca_sha256).update(ca_sha256=ca_sha256)
+    # Whoever revokes certificates locks it as well.
+    locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
+    fingerprint = shown.fingerprint(hashes.SHA256()).hex()
+    if not _good(locked).filter(fingerprint=fingerprint).exists():
+        raise BadCertificateRequest
+    ObservedRouter.objects.filter(router=locked).update(ca_sha256=ca_sha256, certificate_shown=fingerprint)
+    trusted = pki.trusted_pem(settings.LONGLINE_PKI_DIR)
     others = hashlib.sha256(trusted).hexdigest() != ca_sha256
-    new = _renewed(router, shown, authority, now) if _is_due(shown, authority, now) else None
+    new = None
+    with suppress(NoAuthorityHere):
+        authority = authority_here()
+        new = _renewed(locked, shown, authority, now) if _is_due(shown, authority, now) else None
     return Renewed(
         certificate_pem=None if new is None else new.public_bytes(Encoding.PEM).decode(),
         ca_pem=trusted.decode() if others else None,
@@ -71,9 +81,7 @@ def _renewed(
     router: Router, shown: x509.Certificate, authority: pki.Authority, now: datetime
 ) -> x509.Certificate:
     """The newest that it has for this key and that is not due; one that is made now where there is none."""
-    locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
-    good = RouterCertificate.objects.filter(router=locked, revoked_at__isnull=True, der__isnull=False)
-    for row in good.order_by("-expires_at"):
+    for row in _good(router).filter(der__isnull=False).order_by("-expires_at"):
         kept = x509.load_der_x509_certificate(bytes(row.der or b""))
         if kept.public_key() == shown.public_key() and not _is_due(kept, authority, now):
             return kept
@@ -81,12 +89,12 @@ def _renewed(
     made = pki.certificate_sign(
         key,  # type: ignore[arg-type]
         authority=authority,
-        common_name=f"router-{locked.name}",
-        uri=router_uri(locked.name),
+        common_name=f"router-{router.name}",
+        uri=router_uri(router.name),
         now=now,
     )
-    row = certificate_register(router=locked, certificate=made, now=now)
-    announce("router.certificate_renewed", now=now, router_id=locked.pk, data={"serial": row.serial})
+    row = certificate_register(router=router, certificate=made, now=now)
+    announce("router.certificate_renewed", now=now, router_id=router.pk, data={"serial": row.serial})
     return made
 
 
@@ -97,14 +105,20 @@ def without_authorities(folder: Path) -> list[str]:
 
 
 def without_certificate_of(authority: pki.Authority) -> list[str]:
-    """The routers with an agent that have no good certificate of this authority."""
-    good = RouterCertificate.objects.filter(revoked_at__isnull=True, der__isnull=False)
-    has = {
+    """The routers with an agent that has not shown a good certificate of this authority lately."""
+    shown = RouterCertificate.objects.filter(
+        revoked_at__isnull=True, der__isnull=False, fingerprint=F("router__observed__certificate_shown")
+    )
+    known = {
         row.router_id
-        for row in good
+        for row in shown
         if _is_of(x509.load_der_x509_certificate(bytes(row.der or b"")), authority)
     }
-    return list(_with_agent().exclude(pk__in=has).values_list("name", flat=True))
+    return list(_with_agent().exclude(pk__in=known).values_list("name", flat=True))
+
+
+def _good(router: Router) -> QuerySet[RouterCertificate]:
+    return RouterCertificate.objects.filter(router=router, revoked_at__isnull=True)
 
 
 def _with_agent() -> QuerySet[Router]:

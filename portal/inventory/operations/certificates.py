@@ -50,6 +50,7 @@ def certificates_revoke(*, router: Router, serial: str | None, now: datetime) ->
 
     It counts from the next report and the next connection on.
     """
+    Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     rows = list(RouterCertificate.objects.filter(router=router, revoked_at__isnull=True).select_for_update())
     if serial is not None:
         named = [row for row in rows if row.serial == serial.lower()]

@@ -195,6 +195,7 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
     touching = links.filter(a_router=router) | links.filter(z_router=router)
     losses, own = router_loss_rows(router=router, now=clock.now())
     ends = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
+    freeze = freeze_of(router)
     context = {
         "router": router,
         "may_enrol": permissions.may_enrol_routers(request.user),
@@ -204,7 +205,8 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         "agent_clock": getattr(router, "agent_clock", None),
         "fresh_since": clock.now() - FRESH,
         "token": token,
-        "freeze": freeze_of(router),
+        "freeze": freeze,
+        "freeze_is_ending": freeze is not None and freeze.is_ending(clock.now()),
         "freeze_form": FreezeForm(None),
         "attempts": router.attempts.order_by("-id")[:ATTEMPTS_SHOWN],
         "ends": in_order(

@@ -21,7 +21,6 @@ from portal.inventory.operations.certificates import (
 )
 
 _NAMED = 10
-_AGAIN = "Start the agent API and the workers again: they read ca.pem when they start."
 
 
 class Command(BaseCommand):
@@ -105,7 +104,7 @@ class Command(BaseCommand):
 
     def _rollover_begin(self, options: dict[str, Any]) -> None:
         pki.rollover_begin(options["dir"], now=clock.now())
-        self.stdout.write(f"the next CA is trusted, and signs nothing yet. {_AGAIN}")
+        self.stdout.write("the next CA is trusted, and signs nothing yet")
 
     def _rollover_switch(self, options: dict[str, Any]) -> None:
         """Whoever does not trust the next CA would not know the portal any more."""
@@ -113,14 +112,14 @@ class Command(BaseCommand):
         pki.rollover_switch(
             options["dir"], uri=PORTAL_URI, dns=options["dns"], addresses=options["ip"], now=clock.now()
         )
-        self.stdout.write(f"the next CA signs, and agents renew their certificates by themselves. {_AGAIN}")
+        self.stdout.write("the next CA signs, and agents renew their certificates by themselves")
 
     def _rollover_finish(self, options: dict[str, Any]) -> None:
-        """Whoever has no certificate of the new CA would not be known any more."""
+        """Whoever goes on showing one of the old CA would not be known any more."""
         lacking = without_certificate_of(pki.authority_load(options["dir"]))
-        self._require(lacking, "have no certificate of the new CA", options)
+        self._require(lacking, "have not shown a certificate of the new CA", options)
         pki.rollover_finish(options["dir"])
-        self.stdout.write(f"the old CA is not trusted any more. {_AGAIN}")
+        self.stdout.write("the old CA is not trusted any more")
 
     def _require(self, names: list[str], lack: str, options: dict[str, Any]) -> None:
         if names and not options["force"]:
