@@ -89,6 +89,10 @@ TEXTS |= {
         "{router} is frozen: somebody is at work on it, and what it shows may change at any moment. Take the"
         " line over when the freeze has ended."
     ),
+    errors.ChangeWhileFrozen: gettext_noop(
+        "{router} is frozen: nothing is changed on it, and the line would carry nothing until the freeze"
+        " ends, for the change needs both of its routers. Order it again then."
+    ),
     errors.RouterCannotBeFrozen: gettext_noop(
         "The agent of {router} does not know how to freeze it, or has never reported. Upgrade it first, or"
         " hold the router: then nothing is sent to it, but its agent goes on repairing."

@@ -360,6 +360,12 @@ class AdoptionWhileFrozen(Conflict):
     router: str
 
 
+class ChangeWhileFrozen(Conflict):
+    """Only one of two routers would be changed: the line would carry nothing until the freeze ends."""
+
+    router: str
+
+
 class RouterCannotBeFrozen(DomainError):
     """The router's agent does not know how to leave VPP alone, or has never reported."""
 

@@ -24,7 +24,12 @@ def needs_test(before: Content | None, after: Content) -> bool:
     """Whether frames will take another way than before: a new line, another tunnel, or a tunnel elsewhere."""
     if settings.LONGLINE_LINE_TEST is LineTestMode.OFF:
         return False
-    return before is None or _way(before) != _way(after)
+    return before is None or takes_another_way(before, after)
+
+
+def takes_another_way(before: Content, after: Content) -> bool:
+    """Whether both routers have to change the line's tunnel before frames pass again."""
+    return _way(before) != _way(after)
 
 
 def untested(content: Content, routers: Iterable[Router]) -> Untested | None:

@@ -97,7 +97,7 @@ class Client:
         return Held(held["generation"], held["sha256"]) if held else Held(0, "")
 
     def put_intent(
-        self, intent: RouterIntent, document: bytes, *, request_ids: Sequence[str] = ()
+        self, intent: RouterIntent, document: bytes, *, request_ids: Sequence[str], freeze_looked: str
     ) -> Answered | Refused | Unreachable:
         self.agents.sent.append((self.router, self.agents.now))
         if self.agents.unreachable:

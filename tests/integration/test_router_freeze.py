@@ -14,6 +14,7 @@ from portal.inventory.models import ObservedRouter, Router, RouterFreeze
 from portal.inventory.observation_report import FreezeReport
 from portal.vll.errors import (
     AdoptionWhileFrozen,
+    ChangeWhileFrozen,
     FreezeNotOver,
     FreezeTooLong,
     RouterCannotBeFrozen,
@@ -32,7 +33,8 @@ from portal.vll.router_freeze import (
 from provisioning.converge_job import converge_router
 from provisioning.routers_due import routers_due
 from tests.integration.isp import Isp
-from tests.integration.orders import order
+from tests.integration.orders import modify, order
+from tests.integration.router_answers import activate
 from tests.integration.test_adopt_several import found_on
 from tests.integration.test_adoption import adopt
 from tests.integration.test_api_v1 import client
@@ -218,6 +220,20 @@ def test_what_cannot_be_is_refused(isp: Isp, rhino: Router, nora: User, nina: Us
         freeze(isp.routers["hippo"], nora)
     with pytest.raises(RouterIsNotFrozen):
         freeze_looked(router=isp.routers["hippo"], user=nora, now=clock.now())
+
+
+def test_a_change_that_needs_both_routers_is_refused(
+    isp: Isp, rhino: Router, nora: User, alice: User
+) -> None:
+    placed = order(isp, alice)
+    line = placed.vll
+    activate(line)
+    freeze(rhino, nora)
+    with pytest.raises(ChangeWhileFrozen):
+        modify(alice, line, transport="geneve4")
+    assert not line.orders.exclude(pk=placed.pk).exists()
+    modify(alice, line, cir_bps=line.cir_bps - 1_000_000)
+    assert line.orders.exclude(pk=placed.pk).exists()
 
 
 def test_the_api_and_the_page_do_so_too(rhino: Router, nora: User, alice: User) -> None:

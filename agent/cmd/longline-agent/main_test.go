@@ -323,6 +323,7 @@ func TestPrometheusSeesTheAgentAndItsEnds(t *testing.T) {
 	for _, line := range []string{
 		"longline_vpp_connected 1", `longline_intent_generation{state="held"} 42`, `longline_intent_generation{state="applied"} 42`,
 		`longline_end_bytes_total{direction="in",end="a",vll="6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01"} `,
+		`longline_end_in_sync{end="a",vll="6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01"} 1`,
 		`longline_vpp_operations_total{message="create_subif",result="ok"} 1`, "longline_vpp_connections_total 1",
 		`longline_report_queue_length{kind="counters"} `, `longline_converge_duration_seconds_count `,
 	} {

@@ -18,6 +18,7 @@ type Engine interface{ Status() converge.Status }
 // Reporter is where the figures of the ends and of the reports come from. Its maps are by kind of report.
 type Reporter interface {
 	Totals() []report.EndCount
+	Ends() []report.EndState
 	LossTotals() ([]report.PortCount, *report.RouterCount)
 	Dropped() map[string]int64
 	Waiting() map[string]int64
@@ -47,6 +48,9 @@ var (
 	taken       = describe("report_last_taken_timestamp_seconds", "When the portal last took a report.", "kind")
 	endBytes    = describe("end_bytes_total", "Bytes of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 	endFrames   = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
+	endInSync   = describe("end_in_sync", "1 when VPP has all of a VLL end as it is wanted, 0 when not.", "vll", "end")
+	endLinkUp   = describe("end_link_up", "1 when the customer's port of a VLL end is up, 0 when not.", "vll", "end")
+	endPathUp   = describe("end_path_up", "1 when the path of a VLL end to the other router is up, 0 when not; none where it is not watched.", "vll", "end")
 
 	segmentSize = describe("vpp_stats_segment_size_bytes", "Size of VPP's stats segment; VPP aborts when it is full.")
 	segmentUsed = describe("vpp_stats_segment_used_bytes", "What of it is in use, by VPP's own count.")
@@ -69,6 +73,7 @@ var (
 
 	all = []*prometheus.Desc{
 		info, connected, hangs, overlooked, connections, generation, setAside, frozen, paths, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
+		endInSync, endLinkUp, endPathUp,
 		segmentSize, segmentUsed, policedBytes, policedFrames, endDropped, portFrames, portDropped, portLost, noTunnel, fragments, reassembled,
 		buffers, buffersFree,
 	}
@@ -127,6 +132,13 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		e.policed(end)
 		e.known(endDropped, end.Dropped.In, end.Key.VLL, end.Key.End, "in")
 		e.known(endDropped, end.Dropped.Out, end.Key.VLL, end.Key.End, "out")
+	}
+	for _, end := range c.m.reporter.Ends() {
+		e.flag(endInSync, end.InSync, end.Key.VLL, end.Key.End)
+		e.flag(endLinkUp, end.LinkUp, end.Key.VLL, end.Key.End)
+		if end.PathUp != nil {
+			e.flag(endPathUp, *end.PathUp, end.Key.VLL, end.Key.End)
+		}
 	}
 	e.losses(c.m.reporter.LossTotals())
 }

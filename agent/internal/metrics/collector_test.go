@@ -45,6 +45,14 @@ func (busyRouter) Totals() []report.EndCount {
 	}}
 }
 
+func (busyRouter) Ends() []report.EndState {
+	down := false
+	return []report.EndState{
+		{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}, InSync: true, PathUp: &down},
+		{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a02", End: "z"}, LinkUp: true},
+	}
+}
+
 func (busyRouter) LossTotals() ([]report.PortCount, *report.RouterCount) {
 	return []report.PortCount{{Name: "bb0", Rx: 100, Tx: 200, Drops: 3, RxMiss: 4, RxErrors: 5, RxNoBuffer: 6, TxErrors: 7}}, &report.RouterCount{
 		RouterErrors: statseg.RouterErrors{NoSuchTunnel: number(8), FragmentsSent: number(9), Reassembled: number(10), ReassemblyFailed: number(11)},
@@ -103,6 +111,9 @@ func TestTheFiguresAreThoseOfTheAgent(t *testing.T) {
 		"longline_vpp_connected":                       {nil, 1},
 		"longline_vpp_connections_total":               {nil, 2},
 		"longline_vpp_hangs":                           {nil, 0},
+		"longline_end_in_sync":                         {[]string{"a"}, 1},
+		"longline_end_link_up":                         {[]string{"z"}, 1},
+		"longline_end_path_up":                         {[]string{"a"}, 0},
 		"longline_vpp_overlooked_clients_total":        {nil, 3},
 		"longline_intent_generation":                   {[]string{"applied"}, 42},
 		"longline_vpp_operations_total":                {[]string{"create_subif", "refused"}, 1},

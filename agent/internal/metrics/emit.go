@@ -23,6 +23,14 @@ func (e emitter) count(d *prometheus.Desc, value float64, labels ...string) {
 	e.ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, value, labels...)
 }
 
+func (e emitter) flag(d *prometheus.Desc, set bool, labels ...string) {
+	value := 0.0
+	if set {
+		value = 1
+	}
+	e.gauge(d, value, labels...)
+}
+
 func frozenValue(held *freeze.Freeze) float64 {
 	switch {
 	case held == nil:
@@ -34,16 +42,13 @@ func frozenValue(held *freeze.Freeze) float64 {
 }
 
 func (e emitter) agent(version string, s converge.Status) {
-	vppVersion, up, hung := "", 0.0, 0.0
+	vppVersion := ""
 	if s.VPP != nil {
-		vppVersion, up = s.VPP.Version, 1
-	}
-	if s.Hangs() {
-		hung = 1
+		vppVersion = s.VPP.Version
 	}
 	e.gauge(info, 1, version, vppVersion)
-	e.gauge(connected, up)
-	e.gauge(hangs, hung)
+	e.flag(connected, s.VPP != nil)
+	e.flag(hangs, s.Hangs())
 	if s.Held != nil {
 		e.gauge(generation, float64(s.Held.Generation), "held")
 	}

@@ -75,6 +75,7 @@ type Reporter struct {
 	mu      sync.Mutex
 	sampler Sampler
 	watched []netip.Addr
+	ends    []EndState
 }
 
 // countedView are the customers' sides of all ends, and the ports, as they were when VPP was last looked at.
@@ -249,15 +250,16 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		r.log.Warn("nothing to report about VPP", "error", err)
 		report.VPP = awayOf(status)
 	}
-	if r.client == nil {
-		return
-	}
 	if err == nil {
 		report.Adoption = "refused"
 		if status.Adoption {
 			report.Adoption = "allowed"
 		}
 		report.fill(state, status.NeverWatch, r.engine.Paths(), watched, reachable, r.loads())
+	}
+	r.noteEnds(report.Ends)
+	if r.client == nil {
+		return
 	}
 	if sample != nil {
 		r.store(*sample, r.seen.simulated)

@@ -61,4 +61,9 @@ class Migration(migrations.Migration):
                 "abstract": False,
             },
         ),
+        migrations.RunSQL(
+            "CREATE INDEX audit_routerfreeze_by_person ON audit_routerfreezeevent"
+            " ((pgh_context ->> 'username'), pgh_id DESC) WHERE (pgh_context ->> 'username') IS NOT NULL",
+            "DROP INDEX audit_routerfreeze_by_person",
+        ),
     ]

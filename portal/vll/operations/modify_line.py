@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
@@ -15,6 +16,7 @@ from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port, Router
 from portal.underlay.transport_selection import SelectedTransport
 from portal.vll.errors import (
+    ChangeWhileFrozen,
     EndsSwapped,
     NotAllowedToOrder,
     NothingToChange,
@@ -23,6 +25,7 @@ from portal.vll.errors import (
     StillBeingRemoved,
     WrongLifecycle,
 )
+from portal.vll.line_test_rules import takes_another_way
 from portal.vll.models import Order, Vll, VllTombstone
 from portal.vll.operations.add_line import content_for
 from portal.vll.operations.end_validation import EndRequest
@@ -67,8 +70,8 @@ def order_modify(
     """Order a change of ``vll``; the values it has now stay leased until both ends verified the new ones.
 
     A new description counts at once, since no router sees it. Raises NotAllowedToOrder, StaleRevision,
-    OrderIsOpen, WrongLifecycle, NothingToChange, EndsSwapped, StillBeingRemoved, and whatever refuses a
-    new order.
+    OrderIsOpen, WrongLifecycle, NothingToChange, EndsSwapped, StillBeingRemoved, ChangeWhileFrozen, and
+    whatever refuses a new order.
     """
     vll = vll_lock(vll, user, expected_revision=expected_revision)
     check_in_service(vll)
@@ -154,11 +157,25 @@ def order_change(
 
 
 def order_carry_out(order: Order, vll: Vll, after: Content, *, now: datetime) -> None:
-    """Have the routers build what a modify order wants; what has a new way is tested first."""
-    routers = Router.objects.filter(ports__in={end.port for end in after.ends.values()}).distinct()
-    test = line_test_plan(content_of(vll), after, routers)
+    """Have the routers build what a modify order wants; what has a new way is tested first.
+
+    Raises ChangeWhileFrozen.
+    """
+    before = content_of(vll)
+    if takes_another_way(before, after) and (frozen := _frozen_router(before, after)):
+        raise ChangeWhileFrozen(router=frozen)
+    test = line_test_plan(before, after, _routers(after))
     revise(vll, test.first, now=now)
     test.note(vll, order, now=now)
+
+
+def _routers(*contents: Content) -> QuerySet[Router]:
+    ports = {end.port for content in contents for end in content.ends.values()}
+    return Router.objects.filter(ports__in=ports).distinct()
+
+
+def _frozen_router(before: Content, after: Content) -> str | None:
+    return _routers(before, after).exclude(frozen_since=None).values_list("name", flat=True).first()
 
 
 def _content_after(

@@ -1,0 +1,36 @@
+package report
+
+import (
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/pathwatch"
+)
+
+// EndState is how an end stood when VPP was last looked at.
+type EndState struct {
+	Key            intent.Key
+	InSync, LinkUp bool
+	PathUp         *bool // nil: its path is not watched
+}
+
+// Ends is empty while VPP cannot be looked at.
+func (r *Reporter) Ends() []EndState {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.ends
+}
+
+// noteEnds replaces what Ends hands out.
+func (r *Reporter) noteEnds(bodies []endBody) {
+	ends := make([]EndState, 0, len(bodies))
+	for _, b := range bodies {
+		state := EndState{Key: intent.Key{VLL: b.VLL, End: b.End}, InSync: b.InSync, LinkUp: b.LinkUp}
+		if b.Path != nil {
+			up := b.Path.State == string(pathwatch.Up)
+			state.PathUp = &up
+		}
+		ends = append(ends, state)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ends = ends
+}
