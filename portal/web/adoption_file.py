@@ -70,10 +70,11 @@ def of_vppcfg(data: bytes, *, router: str) -> AdoptionFile:
     named = vppcfg_descriptions(data)
     lines = _lines_at((router, interface) for interface in named)
     told, seen = AdoptionFile(), set[int]()
-    for (_router, interface), line in lines.items():
-        if interface in named and line.id not in seen and len(seen) < MOST_ADOPTIONS:
+    for interface, description in named.items():
+        line = lines.get((router, interface))
+        if line is not None and line.id not in seen and len(seen) < MOST_ADOPTIONS:
             seen.add(line.id)
-            told.lines.append((line, {"description": named[interface]}))
+            told.lines.append((line, {"description": description}))
     if not told.lines:
         told.problems.append(
             _("Nothing that this file describes is a line on {router} that can be taken over.").format(

@@ -14,6 +14,7 @@ from portal.core import clock
 from portal.inventory.models import ObservedCircuit, ObservedInterface, ObservedRouter, Port
 from portal.inventory.observation_report import CircuitReport
 from portal.vll.models import Order, Vll
+from portal.web.adoption_file import of_vppcfg
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import Isp
 from tests.integration.test_adoption import store
@@ -304,6 +305,23 @@ class TestAFile:
         assert "Cust: Miller" in shown
         assert "VNI 7001" in shown
         assert "VNI 7000" not in shown
+
+    def test_a_description_is_that_of_the_named_routers_interface(self, isp: Isp, nina: User) -> None:
+        """Both routers have sub-interfaces of these names, and the lines lead crosswise between them."""
+        ObservedRouter.objects.update(reported_at=clock.now(), vpp_connected=True, adoption="allowed")
+        crosswise = {"rhino": {301: 7101, 302: 7102}, "hippo": {302: 7101, 301: 7102}}
+        for here, there in (("rhino", "hippo"), ("hippo", "rhino")):
+            halves = crosswise[here].items()
+            store(
+                isp, here, *(circuit(attachment("host-cust1", v), tunnel(here, there, k)) for v, k in halves)
+            )
+        file = (
+            "interfaces: {host-cust1: {sub-interfaces: {301: {description: one}, 302: {description: two}}}}"
+        )
+        for router, vlans in crosswise.items():
+            told = of_vppcfg(file.encode(), router=router)
+            names = {line.key: fields["description"] for line, fields in told.lines}
+            assert names == {key: {301: "one", 302: "two"}[vlan] for vlan, key in vlans.items()}
 
     @pytest.mark.parametrize("file", ["a: [", "- 1", "interfaces: 7", "&a [*a]", "\x00"])
     def test_what_is_no_file_of_vppcfg_is_said(self, nina: User, file: str) -> None:

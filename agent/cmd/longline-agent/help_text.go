@@ -35,7 +35,7 @@ DESCRIPTION
   state   shows which intent is held and applied, what the agent owns in VPP, what is in conflict, what
           differs from the intent, what is quarantined, and what somebody relabelled. Nothing is written.
 
-  line    shows a line by its id, the beginning of one (4 characters), or its name: what it is here, what passes it now,
+  line    shows a line by its id, the beginning of one (8 characters), or its name: what it is here, what passes it now,
           what differs, and what the portal says of it, the last test with frames included. Without the portal ids
           alone are known. Nothing is written.
 
