@@ -126,7 +126,13 @@ def _gaps(count: int) -> list[tuple[int, int]]:
 
 def _insert(vni: int, holder: UUID, now: datetime, *, of_others: bool) -> bool:
     """``of_others``: whether it may be one that lines of others use."""
-    asked: dict[str, Any] = {"vni": vni, "holder": holder, "now": now, "probe": PROBE_VNI}
+    asked: dict[str, Any] = {
+        "vni": vni,
+        "holder": holder,
+        "now": now,
+        "probe": PROBE_VNI,
+        "of_others": of_others,
+    }
     with connection.cursor() as cursor:
-        cursor.execute(_LEASE, asked | {"of_others": of_others})
+        cursor.execute(_LEASE, asked)
         return bool(cursor.rowcount)

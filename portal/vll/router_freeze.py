@@ -14,6 +14,7 @@ from portal.accounts.models import User
 from portal.core.unix_time import to_ms, to_time
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router, RouterFreeze
+from portal.inventory.models.router_freeze import LONGEST_REASON
 from portal.inventory.observation_report import FreezeReport
 from portal.vll.errors import (
     FreezeNotOver,
@@ -120,7 +121,7 @@ def _kept(router: Router, told: FreezeReport, now: datetime) -> None:
         freeze = RouterFreeze.objects.create(
             pk=told.id,
             router=router,
-            reason=told.reason[:200],
+            reason=told.reason[:LONGEST_REASON],
             since=since,
             until=max(to_time(told.until_ms), since + timedelta(seconds=1)),
             kept_since=now,

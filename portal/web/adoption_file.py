@@ -1,6 +1,6 @@
 """What a file says of found lines that are to be taken over: our CSV, or vppcfg's YAML."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -84,9 +84,8 @@ def of_vppcfg(data: bytes, *, router: str) -> AdoptionFile:
     return told
 
 
-def csv_rows(lines: Iterable[FoundLine]) -> Iterator[list[object]]:
+def csv_rows(lines: Sequence[FoundLine]) -> Iterator[list[object]]:
     """The header, and a row for each line: what it has, and what is proposed."""
-    lines = list(lines)
     ports = FoundPorts(lines)
     yield list(COLUMNS)
     for line in lines:

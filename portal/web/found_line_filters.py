@@ -34,15 +34,11 @@ def found_line_filters(asked: QueryDict) -> ListFilters:
     return filtered(found_circuits(), asked, tuple(choices), search=circuits_named)
 
 
-def adoptable(circuits: QuerySet[Any]) -> QuerySet[Any]:
-    return circuits_where(circuits, lambda line: line.may_be_adopted)
-
-
 def _options() -> list[tuple[str, Any]]:
     return [(_ADOPTABLE, _("Can be taken over")), *STANDINGS.items()]
 
 
 def _narrowed(circuits: QuerySet[Any], value: str) -> QuerySet[Any]:
     if value == _ADOPTABLE:
-        return adoptable(circuits)
+        return circuits_where(circuits, lambda line: line.may_be_adopted)
     return circuits_where(circuits, lambda line: line.standing == value)

@@ -8,14 +8,9 @@ import (
 	"net/http"
 	"strings"
 	"time"
-)
 
-type freezeAnswer struct {
-	By, Reason string
-	SinceMS    int64 `json:"since_ms"`
-	UntilMS    int64 `json:"until_ms"`
-	Over       bool
-}
+	"longline.dev/agent/internal/freeze"
+)
 
 // runFreeze has the agent leave VPP alone for a while.
 func runFreeze(ctx context.Context, args []string, stdout io.Writer) error {
@@ -56,7 +51,7 @@ func runUnfreeze(ctx context.Context, args []string, stdout io.Writer) error {
 	return show(stdout, answer, *asJSON, printFreeze)
 }
 
-func printFreeze(w io.Writer, f *freezeAnswer) {
+func printFreeze(w io.Writer, f *freeze.Shown) {
 	if f.Over {
 		fmt.Fprintf(w, "the freeze by the %s (%s) is over; where something differs, nothing is repaired before somebody has looked at it in the portal\n", f.By, f.Reason)
 		return

@@ -5,6 +5,8 @@ import (
 	"io"
 	"text/tabwriter"
 	"time"
+
+	"longline.dev/agent/internal/freeze"
 )
 
 // The parts of the agent's answers that the commands read (docs/agent-api.md).
@@ -64,7 +66,7 @@ type (
 		Drift       []struct{ VLL, End, Object, Field, Desired, Actual string }
 		SetAside    []struct{ File, Why string } `json:"set_aside"`
 		Paths       []watchedPath
-		Freeze      *freezeAnswer
+		Freeze      *freeze.Shown
 	}
 )
 

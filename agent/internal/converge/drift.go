@@ -74,11 +74,9 @@ func driftHeld(op plan.Op) *plan.Reason {
 // convergeNewConnection converges with a new connection. A VPP that restarted keeps nothing, so everything is made
 // again; in one that has the held generation already, differences are drift.
 func (e *Engine) convergeNewConnection(ctx context.Context) {
-	if e.Frozen.Held() != nil || e.Repair == Hold {
-		if e.resume() || e.Frozen.Held() != nil {
-			e.repair(ctx)
-			return
-		}
+	if (e.Repair == Hold || e.Frozen.Held() != nil) && e.resume() {
+		e.repair(ctx)
+		return
 	}
 	e.Converge(ctx)
 }

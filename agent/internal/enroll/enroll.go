@@ -4,13 +4,8 @@ package enroll
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -45,7 +40,7 @@ func Enroll(ctx context.Context, o Options) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	request, err := requestFor(o.Router, key)
+	request, err := identity.Request(o.Router, key)
 	if err != nil {
 		return nil, err
 	}
@@ -74,19 +69,4 @@ func Current(files config.TLS, router string, now time.Time) *x509.Certificate {
 		return nil
 	}
 	return certificate
-}
-
-// requestFor is a PKCS #10 request (RFC 2986). The portal takes only the key from it; the names are for
-// whoever reads it on the way.
-func requestFor(router string, key *ecdsa.PrivateKey) ([]byte, error) {
-	role, err := url.Parse(identity.Router(router))
-	if err != nil {
-		return nil, err
-	}
-	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: "router-" + router}, URIs: []*url.URL{role}}
-	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
-	if err != nil {
-		return nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der}), nil
 }

@@ -37,6 +37,24 @@ type Freeze struct {
 // Over is true once it has ended: nothing is repaired still, until somebody has looked.
 func (f *Freeze) Over(now time.Time) bool { return f.Ended || now.UnixMilli() >= f.UntilMS }
 
+// Shown is a freeze in reports and answers: that it is over, and not whether that was before its time.
+type Shown struct {
+	ID      string `json:"id"`
+	By      string `json:"by"`
+	Reason  string `json:"reason"`
+	SinceMS int64  `json:"since_ms"`
+	UntilMS int64  `json:"until_ms"`
+	Over    bool   `json:"over"`
+}
+
+// Shown is nil for none.
+func (f *Freeze) Shown(now time.Time) *Shown {
+	if f == nil {
+		return nil
+	}
+	return &Shown{f.ID, f.By, f.Reason, f.SinceMS, f.UntilMS, f.Over(now)}
+}
+
 // ErrNone says that there is no freeze to end.
 var ErrNone = errors.New("this router is not frozen")
 

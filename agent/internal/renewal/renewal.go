@@ -6,13 +6,9 @@ import (
 	"cmp"
 	"context"
 	"crypto"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -159,11 +155,10 @@ func (r *Renewer) ask(ctx context.Context) (came bool, err error) {
 }
 
 func (r *Renewer) request(key crypto.PrivateKey, trusted []byte) (*request, error) {
-	template := &x509.CertificateRequest{Subject: pkix.Name{CommonName: "router-" + r.Router}}
-	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
+	csr, err := identity.Request(r.Router, key)
 	if err != nil {
 		return nil, err
 	}
 	digest := sha256.Sum256(trusted)
-	return &request{1, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE REQUEST", Bytes: der})), hex.EncodeToString(digest[:])}, nil
+	return &request{1, string(csr), hex.EncodeToString(digest[:])}, nil
 }

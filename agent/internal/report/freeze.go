@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/freeze"
 )
 
 // wantedFreeze is what the portal's answer asks for.
@@ -14,12 +15,12 @@ type wantedFreeze struct {
 	UntilMS int64  `json:"until_ms"`
 }
 
-func freezeOf(status converge.Status, now time.Time) *freezeBody {
-	held := status.Freeze
-	if held == nil {
-		return nil
+func freezeOf(status converge.Status, now time.Time) *freeze.Shown {
+	shown := status.Freeze.Shown(now)
+	if shown != nil {
+		shown.Reason = printable(shown.Reason)
 	}
-	return &freezeBody{held.ID, held.By, printable(held.Reason), held.SinceMS, held.UntilMS, held.Over(now)}
+	return shown
 }
 
 // hearFreeze tells the engine what the portal wants. A portal that says nothing of it does not know freezes.

@@ -1,6 +1,9 @@
 package report
 
-import "longline.dev/agent/internal/converge"
+import (
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/freeze"
+)
 
 // The structures of docs/agent-api.md; what may be null is a pointer.
 
@@ -148,16 +151,7 @@ type observedBody struct {
 	SetAside []setAsideBody `json:"set_aside"`
 	Freezes  bool           `json:"freezes"` // this agent can be told to leave VPP alone
 	// Freeze is null where VPP is not left alone.
-	Freeze *freezeBody `json:"freeze"`
-}
-
-type freezeBody struct {
-	ID      string `json:"id"`
-	By      string `json:"by"`
-	Reason  string `json:"reason"`
-	SinceMS int64  `json:"since_ms"`
-	UntilMS int64  `json:"until_ms"`
-	Over    bool   `json:"over"`
+	Freeze *freeze.Shown `json:"freeze"`
 }
 
 type setAsideBody struct {

@@ -20,22 +20,6 @@ type freezeRequest struct {
 	Seconds int64  `json:"seconds"`
 }
 
-type freezeBody struct {
-	ID      string `json:"id"`
-	By      string `json:"by"`
-	Reason  string `json:"reason"`
-	SinceMS int64  `json:"since_ms"`
-	UntilMS int64  `json:"until_ms"`
-	Over    bool   `json:"over"`
-}
-
-func freezeOf(held *freeze.Freeze) *freezeBody {
-	if held == nil {
-		return nil
-	}
-	return &freezeBody{held.ID, held.By, held.Reason, held.SinceMS, held.UntilMS, held.Over(time.Now())}
-}
-
 func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) {
 	s.takeBody(w, r, func(body []byte) {
 		var asked freezeRequest
@@ -53,7 +37,7 @@ func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) {
 			notFrozen(err).write(w)
 			return
 		}
-		writeJSON(w, freezeOf(begun))
+		writeJSON(w, begun.Shown(time.Now()))
 	})
 }
 
@@ -63,7 +47,7 @@ func (s *Server) postUnfreeze(w http.ResponseWriter, r *http.Request) {
 			notFrozen(err).write(w)
 			return
 		}
-		writeJSON(w, freezeOf(s.engine.Status().Freeze))
+		writeJSON(w, s.engine.Status().Freeze.Shown(time.Now()))
 	})
 }
 

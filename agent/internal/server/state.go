@@ -3,8 +3,10 @@ package server
 import (
 	"context"
 	"slices"
+	"time"
 
 	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/freeze"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/plan"
 )
@@ -78,7 +80,7 @@ type stateBody struct {
 	Drift        []driftBody       `json:"drift"`
 	SetAside     []setAsideBody    `json:"set_aside"`
 	Paths        []pathBody        `json:"paths"`
-	Freeze       *freezeBody       `json:"freeze"`
+	Freeze       *freeze.Shown     `json:"freeze"`
 }
 
 // stateOf compares VPP with the held intent at this moment. Without VPP, what would come from it is empty.
@@ -87,7 +89,7 @@ func (s *Server) stateOf(ctx context.Context) stateBody {
 	body := stateBody{
 		Schema: 1, Router: s.router, AgentVersion: s.version, VPP: vppOf(status),
 		Owned: []ownedBody{}, Conflicts: []conflictBody{}, Quarantined: []quarantinedBody{}, Relabelled: []relabelledBody{}, Drift: []driftBody{},
-		SetAside: []setAsideBody{}, Paths: []pathBody{}, Freeze: freezeOf(status.Freeze),
+		SetAside: []setAsideBody{}, Paths: []pathBody{}, Freeze: status.Freeze.Shown(time.Now()),
 	}
 	for _, w := range status.Paths {
 		body.Paths = append(body.Paths, pathBody{w.Local.String(), w.Remote.String(), string(w.State), w.Since.UnixMilli(), w.Foreign, w.Detail})

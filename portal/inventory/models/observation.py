@@ -54,8 +54,7 @@ class ObservedRouter(models.Model):
     # Whether its agent can be told to change nothing; and the freeze that it keeps, null for none.
     freezes = models.BooleanField(default=False, db_default=False)
     freeze = models.JSONField(null=True)
-    # SHA-256 (hex) of the file of authorities that its agent trusts, as it last asked for its certificate.
-    # Of the certificate that it showed when it last asked for another (SHA-256), and of its file of CAs.
+    # SHA-256 (hex) of the certificate that its agent last asked for another with, and of its file of CAs.
     certificate_shown = models.CharField(max_length=64, blank=True, default="", db_default="")
     ca_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
     generation_held = models.BigIntegerField(null=True)

@@ -1,3 +1,4 @@
+from cryptography.x509 import Certificate, load_der_x509_certificate
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import F, Q
@@ -134,3 +135,7 @@ class RouterCertificate(models.Model):
 
     def __str__(self) -> str:
         return f"{self.router} {self.serial}"
+
+    def parsed(self) -> Certificate | None:
+        """The certificate itself; None of one that was registered before they were kept."""
+        return None if self.der is None else load_der_x509_certificate(bytes(self.der))

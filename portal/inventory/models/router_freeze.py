@@ -6,6 +6,9 @@ from django.db.models import F, Q
 
 from portal.inventory.models.router import Router
 
+# In characters; the agent takes as many bytes on the router itself.
+LONGEST_REASON = 200
+
 
 class RouterFreeze(models.Model):
     """From when nothing is changed on a router, on somebody's word, until somebody has looked what it left.
@@ -15,7 +18,7 @@ class RouterFreeze(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="freezes")
-    reason = models.CharField(max_length=200)
+    reason = models.CharField(max_length=LONGEST_REASON)
     by = models.CharField(max_length=150, blank=True)
     since = models.DateTimeField()
     until = models.DateTimeField()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import Encoding
 from django.conf import settings
 from django.db import transaction
@@ -15,10 +16,9 @@ from django.db.models import F, QuerySet
 
 from portal.events.outbox import announce
 from portal.inventory import pki
-from portal.inventory.certificate_identity import router_uri
 from portal.inventory.errors import BadCertificateRequest, NoAuthorityHere
 from portal.inventory.models import ObservedRouter, Router, RouterCertificate
-from portal.inventory.operations.certificates import certificate_register
+from portal.inventory.operations.certificates import certificate_make
 from portal.inventory.operations.enrolment import authority_here, key_of_request
 
 # From so long before its end on.
@@ -44,7 +44,8 @@ def certificate_renew(
     answer is the same. Where the authority's key is not here, nothing is signed: the alarm
     ``certificate_ends`` tells the NOC. Raises BadCertificateRequest.
     """
-    if key_of_request(csr_pem) != shown.public_key():
+    key = key_of_request(csr_pem)
+    if key != shown.public_key():
         raise BadCertificateRequest
     # Whoever revokes certificates locks it as well.
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
@@ -57,7 +58,7 @@ def certificate_renew(
     new = None
     with suppress(NoAuthorityHere):
         authority = authority_here()
-        new = _renewed(locked, shown, authority, now) if _is_due(shown, authority, now) else None
+        new = _renewed(locked, key, authority, now) if _is_due(shown, authority, now) else None
     return Renewed(
         certificate_pem=None if new is None else new.public_bytes(Encoding.PEM).decode(),
         ca_pem=trusted.decode() if others else None,
@@ -78,22 +79,14 @@ def _is_of(certificate: x509.Certificate, authority: pki.Authority) -> bool:
 
 
 def _renewed(
-    router: Router, shown: x509.Certificate, authority: pki.Authority, now: datetime
+    router: Router, key: EllipticCurvePublicKey, authority: pki.Authority, now: datetime
 ) -> x509.Certificate:
     """The newest that it has for this key and that is not due; one that is made now where there is none."""
-    for row in _good(router).filter(der__isnull=False).order_by("-expires_at"):
-        kept = x509.load_der_x509_certificate(bytes(row.der or b""))
-        if kept.public_key() == shown.public_key() and not _is_due(kept, authority, now):
+    for row in _good(router).order_by("-expires_at"):
+        kept = row.parsed()
+        if kept is not None and kept.public_key() == key and not _is_due(kept, authority, now):
             return kept
-    key = shown.public_key()
-    made = pki.certificate_sign(
-        key,  # type: ignore[arg-type]
-        authority=authority,
-        common_name=f"router-{router.name}",
-        uri=router_uri(router.name),
-        now=now,
-    )
-    row = certificate_register(router=router, certificate=made, now=now)
+    row, made = certificate_make(router=router, key=key, authority=authority, now=now)
     announce("router.certificate_renewed", now=now, router_id=router.pk, data={"serial": row.serial})
     return made
 
@@ -107,13 +100,10 @@ def without_authorities(folder: Path) -> list[str]:
 def without_certificate_of(authority: pki.Authority) -> list[str]:
     """The routers with an agent that has not shown a good certificate of this authority lately."""
     shown = RouterCertificate.objects.filter(
-        revoked_at__isnull=True, der__isnull=False, fingerprint=F("router__observed__certificate_shown")
+        revoked_at__isnull=True, fingerprint=F("router__observed__certificate_shown")
     )
-    known = {
-        row.router_id
-        for row in shown
-        if _is_of(x509.load_der_x509_certificate(bytes(row.der or b"")), authority)
-    }
+    parsed = ((row.router_id, row.parsed()) for row in shown)
+    known = {router for router, certificate in parsed if certificate and _is_of(certificate, authority)}
     return list(_with_agent().exclude(pk__in=known).values_list("name", flat=True))
 
 

@@ -2,12 +2,14 @@
 
 from datetime import datetime
 
+from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
-from cryptography.x509 import Certificate, load_der_x509_certificate
+from cryptography.x509 import Certificate
 from django.db import transaction
 
 from portal.events.outbox import announce
-from portal.inventory.certificate_identity import identity_of
+from portal.inventory import pki
+from portal.inventory.certificate_identity import identity_of, router_uri
 from portal.inventory.models import Router, RouterCertificate
 
 
@@ -44,6 +46,21 @@ def certificate_register(*, router: Router, certificate: Certificate, now: datet
 
 
 @transaction.atomic
+def certificate_make(
+    *, router: Router, key: EllipticCurvePublicKey, authority: pki.Authority, now: datetime
+) -> tuple[RouterCertificate, Certificate]:
+    """Sign and accept a certificate of the router's for whoever holds the private half of ``key``."""
+    certificate = pki.certificate_sign(
+        key,
+        authority=authority,
+        common_name=f"router-{router.name}",
+        uri=router_uri(router.name),
+        now=now,
+    )
+    return certificate_register(router=router, certificate=certificate, now=now), certificate
+
+
+@transaction.atomic
 def certificates_revoke(*, router: Router, serial: str | None, now: datetime) -> list[str]:
     """Revoke one certificate of the router, with all others of its key, or all; returns their serial numbers
     (hex).
@@ -65,7 +82,7 @@ def certificates_revoke(*, router: Router, serial: str | None, now: datetime) ->
 
 def _key_of(row: RouterCertificate) -> bytes | None:
     """Its public key (SubjectPublicKeyInfo); None of one that was registered before they were kept."""
-    if row.der is None:
+    certificate = row.parsed()
+    if certificate is None:
         return None
-    key = load_der_x509_certificate(bytes(row.der)).public_key()
-    return key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)

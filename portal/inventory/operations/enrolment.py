@@ -14,7 +14,6 @@ from django.db import transaction
 from portal.accounts.models import ApiToken, User
 from portal.events.outbox import announce
 from portal.inventory import pki
-from portal.inventory.certificate_identity import router_uri
 from portal.inventory.errors import (
     BadCertificateRequest,
     EnrolmentExpired,
@@ -25,7 +24,7 @@ from portal.inventory.errors import (
     Retired,
 )
 from portal.inventory.models import Router, RouterCertificate, RouterEnrolment
-from portal.inventory.operations.certificates import certificate_register, certificates_revoke
+from portal.inventory.operations.certificates import certificate_make, certificates_revoke
 
 LIFETIME = timedelta(hours=24)
 _SCHEME = "lle_"
@@ -97,14 +96,7 @@ def _certify(
     enrolment: RouterEnrolment, key: ec.EllipticCurvePublicKey, authority: pki.Authority, now: datetime
 ) -> tuple[RouterCertificate, x509.Certificate]:
     router = enrolment.router
-    certificate = pki.certificate_sign(
-        key,
-        authority=authority,
-        common_name=f"router-{router.name}",
-        uri=router_uri(router.name),
-        now=now,
-    )
-    row = certificate_register(router=router, certificate=certificate, now=now)
+    row, certificate = certificate_make(router=router, key=key, authority=authority, now=now)
     RouterCertificate.objects.filter(pk=row.pk).update(enrolment=enrolment)
     announce("router.enrolled", now=now, router_id=router.pk, data={"serial": row.serial})
     return row, certificate
@@ -116,10 +108,9 @@ def _certified(
     """The certificate that this enrolment has made already, for that very key."""
     made = RouterCertificate.objects.filter(enrolment=enrolment, revoked_at__isnull=True)
     row = made.select_related("router").first()
-    if row is not None and row.der is not None:
-        certificate = x509.load_der_x509_certificate(bytes(row.der))
-        if certificate.public_key() == key:
-            return row, certificate
+    certificate = None if row is None else row.parsed()
+    if row is not None and certificate is not None and certificate.public_key() == key:
+        return row, certificate
     raise EnrolmentUsed(router=enrolment.router.name)
 
 

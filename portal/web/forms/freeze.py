@@ -4,6 +4,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
+from portal.inventory.models.router_freeze import LONGEST_REASON
 from portal.web.forms.base import TablerForm
 
 _HOURS = (1, 2, 4, 8, 24, 72, 168)
@@ -16,5 +17,5 @@ def _lengths() -> list[tuple[int, str]]:
 class FreezeForm(TablerForm):
     """Cleans to ``reason`` and ``hours``."""
 
-    reason = forms.CharField(label=_("Why"), max_length=200)
+    reason = forms.CharField(label=_("Why"), max_length=LONGEST_REASON)
     hours = forms.TypedChoiceField(label=_("For"), coerce=int, choices=_lengths, initial=2)

@@ -25,7 +25,7 @@ from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.adoption_file import AdoptionFile, csv_rows, of_csv, of_vppcfg
 from portal.web.forms.adoption import AdoptionRowForm, AdoptionsForm, proposed_mtu, tag_of
-from portal.web.found_line_filters import adoptable, found_line_filters
+from portal.web.found_line_filters import found_line_filters
 from portal.web.row_id import row_id
 
 _UNPROCESSABLE = 422
@@ -50,8 +50,7 @@ def adopt_several(request: SignedInRequest) -> HttpResponse:
     sent; with ``step=adopt`` it orders all of them, or answers 422.
     """
     if request.method != "POST":
-        circuits = adoptable(found_line_filters(request.GET).rows)[:MOST_ADOPTIONS]
-        return _page(request, AdoptionsForm(), _proposed(list(found_lines(circuits))))
+        return _page(request, AdoptionsForm(), _proposed(_adoptable(request)[:MOST_ADOPTIONS]))
     step = request.POST.get("step")
     for_all = AdoptionsForm(request.POST)
     if step == "file":
@@ -72,10 +71,15 @@ def adopt_several(request: SignedInRequest) -> HttpResponse:
 @require_safe
 def sheet(request: SignedInRequest) -> StreamingHttpResponse:
     """The lines that the filters leave as a CSV to fill in: what they have, and what is proposed."""
-    lines = list(found_lines(adoptable(found_line_filters(request.GET).rows)))
-    answer = StreamingHttpResponse(csv_lines(csv_rows(lines)), content_type="text/csv; charset=utf-8")
+    rows = csv_rows(_adoptable(request))
+    answer = StreamingHttpResponse(csv_lines(rows), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="found-lines.csv"'
     return answer
+
+
+def _adoptable(request: SignedInRequest) -> list[FoundLine]:
+    """The lines that the filters leave and that can be taken over."""
+    return [line for line in found_lines(found_line_filters(request.GET).rows) if line.may_be_adopted]
 
 
 def _proposed(lines: Sequence[FoundLine]) -> list[Row]:

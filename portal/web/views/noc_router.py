@@ -25,7 +25,6 @@ from portal.vll import router_actions, router_freeze
 from portal.vll.models import VllEnd
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.router_calibration import router_calibration_set
-from portal.vll.router_freeze import freeze_of
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
@@ -195,7 +194,7 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
     touching = links.filter(a_router=router) | links.filter(z_router=router)
     losses, own = router_loss_rows(router=router, now=clock.now())
     ends = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
-    freeze = freeze_of(router)
+    freeze = router_freeze.freeze_of(router)
     context = {
         "router": router,
         "may_enrol": permissions.may_enrol_routers(request.user),

@@ -7,10 +7,10 @@ from rest_framework import serializers
 
 from portal.api.v1.serializers.strict_fields import StrictBooleanField, StrictCharField, StrictSerializer
 from portal.core.encapsulations import Transport
+from portal.inventory.models.router_freeze import LONGEST_REASON
 from portal.vll.models import VllEnd
 from portal.vll.router_drain import DrainStep, drain_step
 
-MAX_REASON = 200
 CARE = (
     *("maintenance-begin", "maintenance-end", "drain-begin", "drain-end", "hold", "release", "retry"),
     *("reconcile", "declare-dead", "declare-alive", "freeze", "unfreeze", "freeze-looked"),
@@ -24,15 +24,14 @@ class RouterActionSerializer(StrictSerializer):
     do = serializers.ChoiceField(choices=CARE)
     accept_affected = StrictBooleanField(required=False, default=False)
     reason = StrictCharField(required=False, max_length=500, several_lines=True)
-
     until = serializers.DateTimeField(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         missing: dict[str, list[Any]] = {}
         if attrs["do"] in ("declare-dead", "freeze") and "reason" not in attrs:
             missing["reason"] = [_("Give a reason: it is kept with the router.")]
-        if attrs["do"] == "freeze" and len(attrs.get("reason", "")) > MAX_REASON:
-            missing["reason"] = [_("A freeze has a reason of up to {n} characters.").format(n=MAX_REASON)]
+        if attrs["do"] == "freeze" and len(attrs.get("reason", "")) > LONGEST_REASON:
+            missing["reason"] = [_("A freeze has a reason of up to {n} characters.").format(n=LONGEST_REASON)]
         if attrs["do"] == "freeze" and "until" not in attrs:
             missing["until"] = [_("Say when the freeze ends.")]
         if missing:
