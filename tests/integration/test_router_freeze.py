@@ -241,6 +241,9 @@ def test_the_api_and_the_page_do_so_too(rhino: Router, nora: User, alice: User) 
     until = (clock.now() + timedelta(hours=1)).isoformat()
     lacking = client(nora).post(address, {"do": "freeze"}, content_type="application/json")
     assert {each["field"] for each in lacking.json()["errors"]} == {"reason", "until"}
+    wordy = {"do": "freeze", "reason": "x" * 201, "until": until}
+    refused = client(nora).post(address, wordy, content_type="application/json").json()["errors"]
+    assert [(each["field"], each["code"]) for each in refused] == [("reason", "max_length")]
     asked = {"do": "freeze", "reason": "cards", "until": until}
     assert client(alice).post(address, asked, content_type="application/json").status_code in (403, 404)
     answer = client(nora).post(address, asked, content_type="application/json")
@@ -250,7 +253,13 @@ def test_the_api_and_the_page_do_so_too(rhino: Router, nora: User, alice: User) 
     page.post(f"/noc/routers/{rhino.pk}/freeze/", {"reason": "", "hours": "2"})
     assert not RouterFreeze.objects.filter(closed_at__isnull=True).exists()
     page.post(f"/noc/routers/{rhino.pk}/freeze/", {"reason": "cards", "hours": "2"})
-    assert "End the freeze" in text(page.get(f"/noc/routers/{rhino.pk}/"))
+    shown = page.get(f"/noc/routers/{rhino.pk}/")
+    assert "End the freeze" in text(shown)
+    assert b'value="cards"' in shown.content
+    page.post(f"/noc/routers/{rhino.pk}/freeze/", {"reason": "power", "hours": "8"})
+    changed = RouterFreeze.objects.get(closed_at__isnull=True)
+    assert changed.reason == "power"
+    assert changed.until > clock.now() + timedelta(hours=7)
     page.post(f"/noc/routers/{rhino.pk}/actions/", {"do": "unfreeze"})
     rhino.refresh_from_db()
     assert rhino.frozen_since is None

@@ -206,7 +206,7 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         "token": token,
         "freeze": freeze,
         "freeze_is_ending": freeze is not None and freeze.is_ending(clock.now()),
-        "freeze_form": FreezeForm(None),
+        "freeze_form": FreezeForm(initial={"reason": freeze.reason} if freeze else None),
         "attempts": router.attempts.order_by("-id")[:ATTEMPTS_SHOWN],
         "ends": in_order(
             ends.select_related("vll__customer", "port"),

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 
 from portal.api.v1.serializers.strict_fields import StrictBooleanField, StrictCharField, StrictSerializer
 from portal.core.encapsulations import Transport
@@ -27,15 +28,16 @@ class RouterActionSerializer(StrictSerializer):
     until = serializers.DateTimeField(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        missing: dict[str, list[Any]] = {}
+        wrong: dict[str, ErrorDetail] = {}
         if attrs["do"] in ("declare-dead", "freeze") and "reason" not in attrs:
-            missing["reason"] = [_("Give a reason: it is kept with the router.")]
+            wrong["reason"] = ErrorDetail(_("Give a reason: it is kept with the router."), code="required")
         if attrs["do"] == "freeze" and len(attrs.get("reason", "")) > LONGEST_REASON:
-            missing["reason"] = [_("A freeze has a reason of up to {n} characters.").format(n=LONGEST_REASON)]
+            too_long = _("A freeze has a reason of up to {n} characters.").format(n=LONGEST_REASON)
+            wrong["reason"] = ErrorDetail(too_long, code="max_length")
         if attrs["do"] == "freeze" and "until" not in attrs:
-            missing["until"] = [_("Say when the freeze ends.")]
-        if missing:
-            raise serializers.ValidationError(missing, code="required")
+            wrong["until"] = ErrorDetail(_("Say when the freeze ends."), code="required")
+        if wrong:
+            raise serializers.ValidationError({name: [detail] for name, detail in wrong.items()})
         return attrs
 
 
