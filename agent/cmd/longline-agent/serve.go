@@ -146,6 +146,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	engine.FreeInterfaces, engine.Epoch, engine.TunnelCounters = stats.FreeInterfaces, stats.Epoch, stats.TunnelCounters
 	engine.Repair, engine.FullLook, engine.CLISocket = converge.Repair(c.Drift), c.VPP.FullLook, c.VPP.CLISocket
 	engine.NeverWatch, engine.Adoption = c.VPP.PathWatch == "off", c.Adoption == "allowed"
+	engine.PortMTUs = c.VPP.Vppcfg == "beside"
 	options := report.Options{
 		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
 		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,

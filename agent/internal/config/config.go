@@ -38,6 +38,7 @@ type VPP struct {
 	APISocket, StatsSocket, CLISocket string
 	FullLook                          time.Duration
 	PathWatch                         string // "auto" or "off"
+	Vppcfg                            string // "absent" or "beside"
 }
 
 // Report says where reports go; with an empty URL none are sent.

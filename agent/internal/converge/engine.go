@@ -74,6 +74,8 @@ type Engine struct {
 	NeverWatch bool
 	// Adoption lets the portal have ends made of what others made; set it before Serve.
 	Adoption bool
+	// PortMTUs gives what is made for a line the L3 MTU of its port (intent.Intent); set it before Serve.
+	PortMTUs bool
 
 	// FullLook is for how long quick looks are enough before all of it is read again; set it before Serve. With
 	// zero every look is a full one.

@@ -12,15 +12,25 @@ import (
 // diff plans as plan.Diff does, and leaves out what VPP has no room for: a VPP without room aborts, and takes
 // down every VLL with it.
 func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason) *plan.Plan {
-	withheld = e.withRefusedAdoptions(in, withheld)
+	in, withheld = e.asThisRouterWants(in), e.withRefusedAdoptions(in, withheld)
 	return e.withinInterfaceLimit(plan.Diff(in, s, journal, withheld), in, s, journal, withheld)
+}
+
+// asThisRouterWants adds to an intent what the agent's own file says.
+func (e *Engine) asThisRouterWants(in *intent.Intent) *intent.Intent {
+	if !e.PortMTUs {
+		return in
+	}
+	local := *in
+	local.PortMTUs = true
+	return &local
 }
 
 // diffReplan is diff for what a plan that has been carried out left to do.
 func (e *Engine) diffReplan(
 	done *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason,
 ) *plan.Plan {
-	withheld = e.withRefusedAdoptions(in, withheld)
+	in, withheld = e.asThisRouterWants(in), e.withRefusedAdoptions(in, withheld)
 	return e.withinInterfaceLimit(done.Replan(in, s, journal, withheld), in, s, journal, withheld)
 }
 
@@ -32,7 +42,7 @@ func (e *Engine) diffFor(
 	if e.lastClean.plan == nil || e.lastClean.session != session {
 		return e.diff(in, s, journal, withheld)
 	}
-	withheld = e.withRefusedAdoptions(in, withheld)
+	in, withheld = e.asThisRouterWants(in), e.withRefusedAdoptions(in, withheld)
 	return e.withinInterfaceLimit(e.lastClean.plan.ReplanFor(vlls, in, s, journal, withheld), in, s, journal, withheld)
 }
 

@@ -49,8 +49,8 @@ func (e *Engine) makeAnew(ctx context.Context, held *intent.Intent, withheld map
 		return false
 	}
 	journal := e.journal.Of(early.snapshot.Boot)
-	todo := plan.DiffAnew(held, early.snapshot, journal, withheld, anew)
-	todo = e.withinInterfaceLimit(todo, held, early.snapshot, journal, withheld)
+	todo := plan.DiffAnew(e.asThisRouterWants(held), early.snapshot, journal, withheld, anew)
+	todo = e.withinInterfaceLimit(todo, e.asThisRouterWants(held), early.snapshot, journal, withheld)
 	if len(todo.Ops) == 0 {
 		return false
 	}

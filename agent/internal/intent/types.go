@@ -71,6 +71,8 @@ type Intent struct {
 	Present    []End       // sorted by key
 	Removed    []Tombstone // sorted by key
 	Watch      Watch       // zero: no path is watched
+	// PortMTUs is this router's own choice, and in no document: what is made for a line gets the L3 MTU of its port.
+	PortMTUs bool
 }
 
 // Watch is how the paths between tunnel endpoints are watched, by BFD (RFC 5880): a packet is sent each Interval, and a

@@ -24,6 +24,7 @@ type Interface struct {
 
 	AdminUp, LinkUp bool
 	L3MTU           uint32 // 0: none set
+	LinkMTU         uint32 // the largest frame of the device, as VPP counts it; 0: not known
 	IP4MTU, IP6MTU  uint32
 	SpeedBPS        uint64 // of the link; 0: VPP does not know it
 

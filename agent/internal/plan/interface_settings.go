@@ -58,15 +58,20 @@ const greMTU = 9000
 
 // mtu lets every promised frame through a GRE TEB tunnel, which drops longer ones.
 func (b *operationBuilder) mtu(end intent.End, ref Ref) {
-	actual := uint32(0)
-	if i := b.ByIndex(ref.Index); i != nil {
-		actual = i.L3MTU
-	}
+	actual := b.l3MTU(ref)
 	if actual < uint32(end.Frame) {
 		want := max(uint32(end.Frame), greMTU)
 		b.add(end.Key, Set, 0, SetMTU{ref, want}, Drift{Field: "mtu", Desired: fmt.Sprint(want), Actual: fmt.Sprint(actual)},
 			"GRE drops frames longer than the tunnel's MTU, and %d bytes are promised", end.Frame)
 	}
+}
+
+// l3MTU is 0 for what has none, and for what is yet to be made.
+func (b *operationBuilder) l3MTU(ref Ref) uint32 {
+	if i := b.ByIndex(ref.Index); i != nil {
+		return i.L3MTU
+	}
+	return 0
 }
 
 func (b *operationBuilder) connect(end intent.End, from, to Ref) {

@@ -68,7 +68,7 @@ func (m *model) sub(port string, id uint32, a intent.Access, tag string) *observ
 
 // tunnel adds a tunnel that somebody made.
 func (m *model) tunnel(t intent.Tunnel, tag string) *observe.Interface {
-	i := m.add(observe.Interface{Name: fmt.Sprintf("%s_tunnel%d", t.Encapsulation, m.next), Tag: tag, AdminUp: t.Encapsulation != intent.GRE, L3MTU: 9000})
+	i := m.add(observe.Interface{Name: fmt.Sprintf("%s_tunnel%d", t.Encapsulation, m.next), Tag: tag, AdminUp: t.Encapsulation != intent.GRE, L3MTU: 9000, LinkMTU: 8998})
 	m.s.Tunnels = append(m.s.Tunnels, &observe.Tunnel{Tunnel: t, Index: i.Index, Default: true})
 	m.s.Index()
 	return i

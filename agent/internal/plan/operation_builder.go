@@ -212,10 +212,13 @@ func (b *operationBuilder) build(end intent.End, access Ref) {
 	switch {
 	case end.Tunnel.Encapsulation == intent.L2XC:
 		b.rewrite(end, access, rewriteOf(end.Access.Tagging))
+		b.portMTU(end, access)
 		b.connect(end, access, b.refs[b.present[end.Other()]])
 	case end.Testing: // outside L2, where VPP keeps no tag rewrite
 		tunnel := b.tunnelRef(end)
 		b.tag(end, tunnel)
+		b.portMTU(end, access)
+		b.portMTU(end, tunnel)
 		b.isolate(end.Key, access, tunnel)
 		b.raiseTunnel(end, tunnel)
 	default:
@@ -223,6 +226,8 @@ func (b *operationBuilder) build(end intent.End, access Ref) {
 		tunnel := b.tunnelRef(end)
 		b.tag(end, tunnel)
 		b.rewrite(end, tunnel, 0)
+		b.portMTU(end, access)
+		b.portMTU(end, tunnel)
 		b.connect(end, access, tunnel)
 		b.connect(end, tunnel, access)
 		b.raiseTunnel(end, tunnel)
