@@ -20,6 +20,7 @@ SYNOPSIS
   longline-agent calibrate [-beside-lines] [-json] [-config FILE]
   longline-agent freeze -reason TEXT -for DURATION [-json] [-config FILE]
   longline-agent unfreeze [-json] [-config FILE]
+  longline-agent vppcfg [-with FILE] [-json] [-config FILE]
   longline-agent health [-ready] [-config FILE]
   longline-agent enroll -portal URL -token-file FILE [-ca FILE | -ca-fingerprint SHA256] [-replace] [-config FILE]
   longline-agent -version | -help
@@ -62,6 +63,12 @@ DESCRIPTION
   unfreeze
           ends the freeze before its time, the portal's too.
 
+  vppcfg  prints as YAML what a file of vppcfg (0.0.7) has to name of what the agent made, so that vppcfg does not remove it;
+          with -with FILE the whole of the operator's own FILE and that, for vppcfg reads one file. Comments of FILE stay.
+          Where FILE names something otherwise, each such place is told and nothing is printed. What vppcfg cannot name
+          (GENEVE; GRE on ports with an MTU below its own) stands in comments and on standard error, with what vppcfg
+          does because of it. With vpp.vppcfg: beside in the agent's file a plan over both is empty. Nothing is written.
+
   health  exits with 0 if the agent lives; with -ready, if it is connected to VPP and its intent is applied.
 
   All of these ask the agent that runs with the same configuration, over its control socket, which only the
@@ -86,6 +93,7 @@ OPTIONS
   -json           print the agent's answer as it came (docs/agent-api.md)
   -reason TEXT    why, for whoever meets the freeze
   -for DURATION   how long at the most: 45m, 2h30m; up to 720h
+  -with FILE      print FILE with what vppcfg has to name in it
   -beside-lines   calibrate although lines carry frames here
   -ready          ask for more than life
   -portal URL     https URL of the portal's web pages
@@ -138,11 +146,13 @@ EXAMPLES
         before somebody works on this VPP by hand
   longline-agent calibrate -json > profile.json
         what encapsulations cost here, for the router's page in the portal
+  longline-agent vppcfg -with /etc/vpp/vppcfg.yaml > /tmp/all.yaml && vppcfg plan -c /tmp/all.yaml
+        what vppcfg would change, the lines left out
   longline-agent enroll -portal https://portal.example.net -token-file /dev/stdin
         asks for the first certificate; the token is typed and does not get into the shell's history
 
 EXIT STATUS
-  0 done or stopped by a signal; 1 failed; 2 the command line was wrong
+  0 done or stopped by a signal; 1 failed; 2 the command line was wrong; 3 vppcfg printed, and could not name all
 
 LOGS
   JSON lines on standard error; only what is wrong with the command line or the configuration is told in words

@@ -34,10 +34,14 @@ func main() {
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	var usage *usageError
 	var logged *loggedError
+	var partly *partlyNamedError
 	switch {
 	case errors.As(err, &usage):
 		fmt.Fprintln(os.Stderr, "longline-agent:", err, "(see longline-agent -help)")
 		os.Exit(2)
+	case errors.As(err, &partly):
+		fmt.Fprintln(os.Stderr, "longline-agent:", err)
+		os.Exit(3)
 	case errors.As(err, &logged):
 		os.Exit(1)
 	case err != nil:
@@ -71,6 +75,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return runCalibrate(ctx, args[1:], stdout)
 		case "line":
 			return runLine(ctx, args[1:], stdout)
+		case "vppcfg":
+			return runVppcfg(ctx, args[1:], stdout)
 		case "freeze":
 			return runFreeze(ctx, args[1:], stdout)
 		case "unfreeze":

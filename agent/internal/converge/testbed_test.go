@@ -70,8 +70,14 @@ func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
 // newRealRouter skips the test where no VPP is installed.
 func newRealRouter(t *testing.T) (*router, *realvpp.VPP) {
 	t.Helper()
+	return newRealRouterWith(t)
+}
+
+// newRealRouterWith loads more plugins.
+func newRealRouterWith(t *testing.T, plugins ...string) (*router, *realvpp.VPP) {
+	t.Helper()
 	real := realvpp.StartOrSkip(t, realvpp.Options{
-		Plugins: []string{"vxlan", "geneve", "gre", "ping", "policer", "linux_cp", "linux_cp_unittest"},
+		Plugins: append([]string{"vxlan", "geneve", "gre", "ping", "policer", "linux_cp", "linux_cp_unittest"}, plugins...),
 	})
 	r := newRouter(t, real.APISocket(), real.StatsSocket())
 	r.CLISocket = real.CLISocket()

@@ -86,6 +86,7 @@ func (s *Server) ControlHandler() http.Handler {
 	mux.Handle("/v1/release", only(http.MethodPost, s.claimOrRelease(s.engine.Release)))
 	mux.Handle("/v1/calibration", only(http.MethodPost, s.postCalibration))
 	mux.Handle("/v1/line", only(http.MethodGet, s.getLine))
+	mux.Handle("/v1/vppcfg", only(http.MethodGet, s.getVppcfg))
 	mux.Handle("/v1/freeze", only(http.MethodPost, s.postFreeze))
 	mux.Handle("/v1/unfreeze", only(http.MethodPost, s.postUnfreeze))
 	return mux

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"longline.dev/agent/internal/vppcfg"
+)
+
+// partlyNamedError: the output is there, and does not name all.
+type partlyNamedError struct{ unnamed []vppcfg.Unnamed }
+
+func (e *partlyNamedError) Error() string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%d interfaces cannot be named in a file of vppcfg:", len(e.unnamed))
+	for _, u := range e.unnamed {
+		fmt.Fprintf(&text, "\n  %s of line %s, end %s\n    %s\n    %s", u.Name, u.VLL, u.End, u.Why, u.Consequence())
+	}
+	return text.String()
+}
+
+// runVppcfg prints what a file of vppcfg has to name, by itself or within the operator's own file.
+func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
+	flags := quietFlags()
+	configPath := flags.String("config", defaultConfig, "")
+	with := flags.String("with", "", "")
+	asJSON := flags.Bool("json", false, "")
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if *asJSON && *with != "" {
+		return &usageError{"vppcfg prints either with -json what the agent answers, or YAML with -with FILE"}
+	}
+	var file []byte
+	if *with != "" {
+		var err error
+		if file, err = os.ReadFile(*with); err != nil {
+			return err
+		}
+	}
+	answer, err := ask(ctx, *configPath, http.MethodGet, "/v1/vppcfg", nil)
+	if err != nil {
+		return err
+	}
+	part := &vppcfg.Part{}
+	if err := json.Unmarshal(answer, part); err != nil {
+		return fmt.Errorf("the agent's answer: %w", err)
+	}
+	text := answer
+	switch {
+	case *with != "":
+		if text, err = part.Merge(file); err != nil {
+			return fmt.Errorf("%s and this router's lines are no file of vppcfg together, and nothing is printed:\n%w", *with, err)
+		}
+	case !*asJSON:
+		if text, err = part.Text(); err != nil {
+			return err
+		}
+	}
+	if _, err := stdout.Write(text); err != nil {
+		return err
+	}
+	if len(part.Unnamed) > 0 {
+		return &partlyNamedError{part.Unnamed}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package converge
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/realvpp"
+	"longline.dev/agent/internal/vppcfg"
+)
+
+// operatorsVppcfg names what newVppcfgRouter has without any line.
+const operatorsVppcfg = `# core router
+loopbacks:
+  loop0: {mtu: 9000, addresses: [10.255.0.1/32, "fd00:255::1/128"]}
+  loop100: {mtu: 9000}
+  loop101: {mtu: 9000}
+  loop102: {mtu: 9000}
+  loop103: {mtu: 9000}
+interfaces:
+  memif0/0: # customers in Zurich
+    mtu: 9000
+    sub-interfaces:
+      4000: {mtu: 1500, addresses: [192.0.2.1/24]} # the operator's own
+  memif0/1:
+    mtu: 1500
+  memif0/2: {mtu: 9000}
+`
+
+// vppcfgRunner runs vppcfg against a real VPP. VPPCFG names the program where it is not in PATH.
+type vppcfgRunner struct {
+	t               *testing.T
+	program, socket string
+	messages        string // folder of the message definitions
+}
+
+func newVppcfgRunner(t *testing.T, socket string) vppcfgRunner {
+	t.Helper()
+	name := os.Getenv("VPPCFG")
+	if name == "" {
+		name = "vppcfg"
+	}
+	program, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("SKIPPED, NOT SHOWN WITH VPPCFG: %v (set VPPCFG, or put it in PATH)", err)
+	}
+	install, err := realvpp.Find()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vppcfgRunner{t, program, socket, filepath.Join(filepath.Dir(filepath.Dir(install.Binary)), "share/vpp/api")}
+}
+
+// plan is what vppcfg would have VPP do, a line of VPP's CLI each, after it has checked the file; or why it plans nothing.
+func (v vppcfgRunner) plan(file []byte) (lines []string, refusal string) {
+	v.t.Helper()
+	path := filepath.Join(v.t.TempDir(), "vppcfg.yaml")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		v.t.Fatal(err)
+	}
+	if said, err := exec.CommandContext(v.t.Context(), v.program, "check", "-c", path).CombinedOutput(); err != nil {
+		v.t.Fatalf("vppcfg check: %v\n%s\n%s", err, said, file)
+	}
+	command := exec.CommandContext(v.t.Context(), v.program, "plan", "-c", path, "-a", v.socket, "-j", v.messages)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	if err := command.Run(); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			v.t.Fatal(err)
+		}
+		return nil, stderr.String()
+	}
+	for line := range strings.Lines(stdout.String()) {
+		if !strings.HasPrefix(line, "comment ") {
+			lines = append(lines, strings.TrimSpace(line))
+		}
+	}
+	return lines, ""
+}
+
+// mustRemove wants a plan with these lines. Without VPP's ACL plugin vppcfg 0.0.7 cannot plan to remove an interface, and breaks
+// off (cache_remove_interface in vpp/vppapi.py).
+func (v vppcfgRunner) mustRemove(lines []string, refusal string, wanted ...string) {
+	v.t.Helper()
+	if strings.Contains(refusal, "ACL API not found") && strings.Contains(refusal, "cache_remove_interface") {
+		return
+	}
+	for _, line := range wanted {
+		if refusal != "" || !slices.Contains(lines, line) {
+			v.t.Errorf("%q is not in %q %s", line, lines, refusal)
+		}
+	}
+}
+
+// newVppcfgRouter has three ports that vppcfg takes for physical ones, of which the first carries an operator's VLAN.
+func newVppcfgRouter(t *testing.T) (*router, vppcfgRunner) {
+	t.Helper()
+	r, real := newRealRouterWith(t, "memif")
+	v := newVppcfgRunner(t, real.APISocket())
+	for _, line := range []string{
+		"create interface memif id 0 master", "create interface memif id 1 master", "create interface memif id 2 master",
+		"set interface mtu 1500 memif0/1",
+		"set interface state memif0/0 up", "set interface state memif0/1 up", "set interface state memif0/2 up",
+		"create sub-interfaces memif0/0 4000", "set interface state memif0/0.4000 up",
+		"set interface mtu packet 1500 memif0/0.4000", "set interface ip address memif0/0.4000 192.0.2.1/24",
+	} {
+		if _, err := real.CLI(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r, v
+}
+
+func (r *router) vppcfgPart() *vppcfg.Part {
+	r.t.Helper()
+	held, _ := r.store.Held()
+	todo, snapshot, err := r.Plan(r.t.Context(), held)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return vppcfg.Of(snapshot, todo, held)
+}
+
+func (r *router) withVppcfg() []byte {
+	r.t.Helper()
+	whole, err := r.vppcfgPart().Merge([]byte(operatorsVppcfg))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return whole
+}
+
+// linesForVppcfg are lines of every kind that a file of vppcfg can name.
+func linesForVppcfg() []intent.End {
+	v6 := vxlanEnd(2, "memif0/0")
+	v6.Access.Tagging, v6.Access.Inner = intent.QinQ, 7
+	v6.Tunnel.Local, v6.Tunnel.Remote = locals[6], remotes[6]
+	ad := vxlanEnd(3, "memif0/0")
+	ad.Access.Tagging, ad.Access.Outer, ad.Access.Inner = intent.Dot1ad, 300, 8
+	loose := vxlanEnd(4, "memif0/1")
+	loose.Access.Exact = false
+	whole := vxlanEnd(5, "memif0/2")
+	whole.Access = intent.Access{Interface: "memif0/2", Tagging: intent.Untagged, Exact: true}
+	suspended := vxlanEnd(6, "memif0/0")
+	suspended.AdminUp = false
+	tested := vxlanEnd(7, "memif0/0")
+	tested.Testing = true
+	overGRE := vxlanEnd(8, "memif0/0")
+	overGRE.Tunnel = intent.Tunnel{Encapsulation: intent.GRE, Local: locals[4], Remote: remotes[4]}
+	near, far := vxlanEnd(9, "memif0/0"), vxlanEnd(9, "memif0/1")
+	near.Tunnel, far.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC}, intent.Tunnel{Encapsulation: intent.L2XC}
+	far.Key.End = "z"
+	policed := vxlanEnd(10, "memif0/0")
+	policed.Bandwidth = intent.Bandwidth{CIR: 1e8, CBS: 1e5}
+	probe := vxlanEnd(11, "memif0/0")
+	probe.Access, probe.Testing = intent.Access{}, true
+	return []intent.End{vxlanEnd(1, "memif0/0"), v6, ad, loose, whole, suspended, tested, overGRE, near, far, policed, probe}
+}
+
+func TestAPlanOfVppcfgIsEmptyWithOurPartAndNotWithoutIt(t *testing.T) {
+	r, v := newVppcfgRouter(t)
+	if lines, refusal := v.plan([]byte(operatorsVppcfg)); len(lines) != 0 || refusal != "" {
+		t.Fatalf("the operator's own file is to fit before there is any line: %q %s", lines, refusal)
+	}
+	r.PortMTUs = true
+	outcome := r.put(linesForVppcfg())
+	for _, e := range outcome.Ends {
+		if e.Status != "verified" && e.Status != "testing" {
+			t.Errorf("%s is %s: %+v", e.Key, e.Status, e.Reason)
+		}
+	}
+	part := r.vppcfgPart()
+	if len(part.Unnamed) != 0 {
+		t.Errorf("unnamed: %+v", part.Unnamed)
+	}
+	whole := r.withVppcfg()
+	t.Logf("%s", whole)
+	if lines, refusal := v.plan(whole); len(lines) != 0 || refusal != "" {
+		t.Errorf("vppcfg would do %s\n%s", strings.Join(lines, "\n"), refusal)
+	}
+
+	if _, refusal := v.plan([]byte(operatorsVppcfg)); !strings.Contains(refusal, "Not all PHYs in VPP exist in the config") {
+		t.Errorf("without our part and beside GRE vppcfg is to stop: %s", refusal)
+	}
+	var left []intent.End
+	for _, e := range linesForVppcfg() {
+		if e.Tunnel.Encapsulation != intent.GRE {
+			left = append(left, e)
+		}
+	}
+	r.put(left, tombstone(vxlanEnd(8, "memif0/0")))
+	lines, refusal := v.plan([]byte(operatorsVppcfg))
+	t.Logf("without our part: %s%s", strings.Join(lines, "\n"), refusal)
+	v.mustRemove(lines, refusal, "set interface l3 memif0/0.101", "delete sub memif0/0.101", "create vxlan tunnel instance 0 src 10.255.0.1 dst 10.255.0.2 vni 1001 del")
+	unconnected := strings.Replace(string(r.withVppcfg()), "                l2xc: vxlan_tunnel0\n", "", 1)
+	unconnected = strings.Replace(unconnected, "l2xc: vxlan_tunnel0\n", "state: up\n", 1)
+	want := []string{"set interface l2 tag-rewrite memif0/0.101 disable", "set interface l3 memif0/0.101"}
+	if lines, refusal = v.plan([]byte(unconnected)); !slices.Equal(lines, want) {
+		t.Errorf("with a cross-connect less vppcfg would do %q %s", lines, refusal)
+	}
+	if lines, refusal := v.plan(r.withVppcfg()); len(lines) != 0 || refusal != "" {
+		t.Errorf("after a line has gone vppcfg would do %q %s", lines, refusal)
+	}
+}
+
+func TestWithoutItsMTUsALineCostsVppcfgTheMTUAlone(t *testing.T) {
+	r, v := newVppcfgRouter(t)
+	r.put([]intent.End{vxlanEnd(1, "memif0/0"), vxlanEnd(2, "memif0/1")})
+	lines, refusal := v.plan(r.withVppcfg())
+	want := []string{"set interface mtu packet 1500 vxlan_tunnel1", "set interface mtu packet 9000 memif0/0.101", "set interface mtu packet 1500 memif0/1.102"}
+	if refusal != "" || strings.Join(lines, "|") != strings.Join(want, "|") {
+		t.Errorf("vppcfg would do %q %s", lines, refusal)
+	}
+}
+
+// What a file cannot name is told, and what is said of it is what vppcfg does.
+func TestWhatVppcfgCannotNameIsToldWithWhatItDoes(t *testing.T) {
+	geneve := vxlanEnd(1, "memif0/0")
+	geneve.Tunnel.Encapsulation = intent.GENEVE
+	overGRE := vxlanEnd(1, "memif0/1") // whose MTU of 1500 is below a GRE tunnel's
+	overGRE.Tunnel = intent.Tunnel{Encapsulation: intent.GRE, Local: locals[4], Remote: remotes[4]}
+	here, there := vxlanEnd(1, ""), vxlanEnd(2, "")
+	here.Access, there.Access, here.Testing, there.Testing = intent.Access{}, intent.Access{}, true, true
+	there.Tunnel.Remote, there.Tunnel.VNI = netip.MustParseAddr("10.255.0.3"), here.Tunnel.VNI
+	for name, c := range map[string]struct {
+		ends    []intent.End
+		refusal string // "" where the plan removes
+		removes string
+	}{
+		"GENEVE":              {[]intent.End{geneve}, "Interface geneve_tunnel0 does not exist in the config", ""},
+		"GRE on a small port": {[]intent.End{overGRE}, "Interface gre0 does not exist in the config", ""},
+		"a VNI twice":         {[]intent.End{here, there}, "", "create vxlan tunnel instance 1 src 10.255.0.1 dst 10.255.0.3 vni 1001 del"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, v := newVppcfgRouter(t)
+			r.PortMTUs = true
+			r.put(c.ends)
+			unnamed := r.vppcfgPart().Unnamed
+			if len(unnamed) == 0 || unnamed[0].Stops != (c.refusal != "") {
+				t.Fatalf("unnamed: %+v", unnamed)
+			}
+			lines, refusal := v.plan(r.withVppcfg())
+			if c.refusal == "" {
+				v.mustRemove(lines, refusal, c.removes)
+			} else if !strings.Contains(refusal, c.refusal) {
+				t.Errorf("it is said of it: %s. But vppcfg does %q %s", unnamed[0].Consequence(), lines, refusal)
+			}
+		})
+	}
+}

@@ -1,0 +1,26 @@
+package server
+
+import (
+	"cmp"
+	"net/http"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/vppcfg"
+)
+
+type vppcfgBody struct {
+	Schema int    `json:"schema"`
+	Router string `json:"router"`
+	*vppcfg.Part
+}
+
+// getVppcfg answers with what a file of vppcfg has to name, as VPP has it at this moment.
+func (s *Server) getVppcfg(w http.ResponseWriter, r *http.Request) {
+	held := cmp.Or(s.engine.Status().Held, &intent.Intent{Router: s.router})
+	todo, snapshot, err := s.engine.Plan(r.Context(), held)
+	if err != nil {
+		problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}.write(w)
+		return
+	}
+	writeJSON(w, vppcfgBody{1, s.router, vppcfg.Of(snapshot, todo, held)})
+}

@@ -1,0 +1,202 @@
+package vppcfg
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Merge adds the part to an operator's own file, whose comments and order stay, and returns the whole, since vppcfg reads one
+// file. What the file names already in the same way is left as it is. Errors, all at once: what the file names otherwise, and
+// what it lacks or says otherwise of the lines' ports, so that vppcfg would refuse the whole.
+func (p *Part) Merge(file []byte) ([]byte, error) {
+	document := &yaml.Node{}
+	if err := yaml.Unmarshal(file, document); err != nil {
+		return nil, fmt.Errorf("it is no YAML: %w", err)
+	}
+	if len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
+		return nil, errors.New("it is no file of vppcfg: its outermost part is no mapping with `interfaces`")
+	}
+	m := &merger{root: document.Content[0]}
+	for _, t := range p.Tunnels {
+		m.tunnel(t)
+	}
+	for _, i := range p.Interfaces {
+		switch {
+		case i.SubID != 0:
+			m.subInterface(i)
+		case i.Kind == "port":
+			m.wholePort(i)
+		default:
+			m.add(m.section("interfaces"), "interfaces."+i.Name, i.Name, i.node(), i.VLL)
+		}
+	}
+	if len(m.wrong) > 0 {
+		return nil, errors.Join(m.wrong...)
+	}
+	return p.textOf(document)
+}
+
+type merger struct {
+	root  *yaml.Node
+	wrong []error
+}
+
+func (m *merger) refuse(path, format string, args ...any) {
+	err := fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...))
+	if !slices.ContainsFunc(m.wrong, func(said error) bool { return said.Error() == err.Error() }) {
+		m.wrong = append(m.wrong, err)
+	}
+}
+
+func (m *merger) tunnel(t Tunnel) {
+	tunnels := m.section("vxlan_tunnels")
+	for at := 0; at+1 < len(tunnels.Content); at += 2 {
+		name, there := tunnels.Content[at].Value, tunnels.Content[at+1]
+		if vni := child(there, "vni"); name != t.Name && vni != nil && vni.Value == strconv.FormatUint(uint64(t.VNI), 10) {
+			m.refuse("vxlan_tunnels."+name, "it has the VNI %d, and so has %s of line %s; vppcfg wants each VNI once", t.VNI, t.Name, t.VLL)
+		}
+	}
+	m.add(tunnels, "vxlan_tunnels."+t.Name, t.Name, t.node(), t.VLL)
+}
+
+func (m *merger) subInterface(i Interface) {
+	path := "interfaces." + i.Port
+	port := m.port(i)
+	if port == nil {
+		return
+	}
+	if mtu := mtuOfPort(port); mtu < i.MTU {
+		m.refuse(path, "the file gives it an MTU of %d (without `mtu` vppcfg takes 1500), and %s of line %s has %d, as the port has in VPP; "+
+			"vppcfg wants no more than the port's: write `mtu: %[4]d`", mtu, i.Name, i.VLL, i.MTU)
+		return
+	}
+	if state := child(port, "state"); state != nil && state.Value == "down" && i.AdminUp {
+		m.refuse(path, "the file has it down, and %s of line %s on it is up", i.Name, i.VLL)
+		return
+	}
+	subs := m.mappingIn(port, path, "sub-interfaces")
+	if subs == nil {
+		return
+	}
+	id := strconv.FormatUint(uint64(i.SubID), 10)
+	ours, _ := selection(id, i.node())
+	for at := 0; at+1 < len(subs.Content); at += 2 {
+		other := subs.Content[at].Value
+		if frames, _ := selection(other, subs.Content[at+1]); other != id && frames == ours {
+			m.refuse(path+".sub-interfaces."+other, "it takes the same frames as %s of line %s", i.Name, i.VLL)
+		}
+	}
+	m.add(subs, path+".sub-interfaces."+id, id, i.node(), i.VLL)
+}
+
+// wholePort adds to the port's own entry, which says more of it.
+func (m *merger) wholePort(i Interface) {
+	path := "interfaces." + i.Name
+	port := m.port(i)
+	if port == nil {
+		return
+	}
+	for _, key := range []string{"addresses", "lcp", "unnumbered", "sub-interfaces"} {
+		if there := child(port, key); there != nil {
+			m.refuse(path+"."+key, "line %s has the whole port, and vppcfg has no cross-connect beside that: remove it from the file", i.VLL)
+		}
+	}
+	if mtu := mtuOfPort(port); mtu != i.MTU {
+		m.refuse(path, "the file gives it an MTU of %d (without `mtu` vppcfg takes 1500), and VPP %d, which %s of line %s has too: write `mtu: %[2]d`",
+			mtu, i.MTU, i.L2XC, i.VLL)
+	}
+	ours := i.node()
+	for at := 0; at < len(ours.Content); at += 2 {
+		key, value := ours.Content[at].Value, ours.Content[at+1]
+		if there := child(port, key); there == nil {
+			put(port, key, value)
+		} else if there.Value != value.Value {
+			m.refuse(path+"."+key, "the file says %s, and with line %s it is %s", there.Value, i.VLL, value.Value)
+		}
+	}
+	if state := child(port, "state"); i.AdminUp && state != nil && state.Value == "down" {
+		m.refuse(path+".state", "the file has it down, and with line %s it is up", i.VLL)
+	}
+}
+
+// port is the entry of the port of i, nil where there is none to add to; that is an error.
+func (m *merger) port(i Interface) *yaml.Node {
+	name := i.Port
+	if i.SubID == 0 {
+		name = i.Name
+	}
+	if child(m.section("interfaces"), name) == nil {
+		m.refuse("interfaces."+name, "the file does not name this port of line %s; vppcfg wants all of VPP's ports to be named, with their MTU", i.VLL)
+		return nil
+	}
+	return m.mappingIn(m.section("interfaces"), "interfaces."+name, name)
+}
+
+// add puts ours into a mapping, unless it is there in the same way.
+func (m *merger) add(into *yaml.Node, path, key string, ours *yaml.Node, vll string) {
+	there := child(into, key)
+	if there == nil {
+		put(into, key, ours)
+		return
+	}
+	got, want := meaning(key, there), meaning(key, ours)
+	fields := maps.Clone(got)
+	maps.Copy(fields, want)
+	for _, field := range slices.Sorted(maps.Keys(fields)) {
+		if got[field] != want[field] {
+			m.refuse(path, "the file has %s, and with line %s it has %s: remove it from the file, or change it in VPP if it is none of the line's",
+				stated(field, got), vll, stated(field, want))
+		}
+	}
+}
+
+func stated(field string, of map[string]string) string {
+	if value, there := of[field]; there {
+		return field + " " + value
+	}
+	return "no " + field
+}
+
+// section is a mapping of the file's outermost part, made where it is missing.
+func (m *merger) section(name string) *yaml.Node {
+	if n := m.mappingIn(m.root, name, name); n != nil {
+		return n
+	}
+	return mapping() // of a file that is refused already
+}
+
+// mappingIn is the mapping of that key, made where there is none or nothing in it; nil for what cannot be added to, which is
+// an error.
+func (m *merger) mappingIn(parent *yaml.Node, path, key string) *yaml.Node {
+	for at := 0; at+1 < len(parent.Content); at += 2 {
+		switch n := parent.Content[at+1]; {
+		case parent.Content[at].Value != key:
+			continue
+		case n.Kind == yaml.MappingNode:
+			if len(n.Content) == 0 {
+				n.Style = 0 // {} is written on one line
+			}
+			return n
+		case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
+			n.Kind, n.Tag, n.Value = yaml.MappingNode, "!!map", ""
+			return n
+		case n.Kind == yaml.AliasNode:
+			m.refuse(path, "it is an alias, and what is added there would be added to the others too: write it out")
+		default:
+			m.refuse(path, "it is no mapping")
+		}
+		return nil
+	}
+	if child(parent, key) != nil {
+		m.refuse(path, "it comes from a merge (<<), and what is added there would take its place: write it out")
+		return nil
+	}
+	n := mapping()
+	put(parent, key, n)
+	return n
+}

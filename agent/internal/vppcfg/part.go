@@ -1,0 +1,211 @@
+// Package vppcfg names what the agent made in the words of a file of vppcfg (git.ipng.ch/ipng/vppcfg), which removes what
+// its file does not name. What is said of vppcfg is that of 0.0.7.
+package vppcfg
+
+import (
+	"fmt"
+	"slices"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+)
+
+// Part is what a file of vppcfg has to name, and what it cannot.
+type Part struct {
+	Tunnels    []Tunnel    `json:"vxlan_tunnels"` // sorted by index
+	Interfaces []Interface `json:"interfaces"`    // sorted by index; the VXLAN tunnels are among them
+	Unnamed    []Unnamed   `json:"unnamed"`       // sorted by index
+}
+
+// Tunnel is an entry of vxlan_tunnels.
+type Tunnel struct {
+	Name   string `json:"name"`
+	VLL    string `json:"vll"`
+	End    string `json:"end"`
+	Local  string `json:"local"`
+	Remote string `json:"remote"`
+	VNI    uint32 `json:"vni"`
+}
+
+// Interface is an entry of interfaces, or of sub-interfaces where SubID is not 0. A whole port is its owner's: of it no more
+// is named than its cross-connect and, where its line is suspended, its state.
+type Interface struct {
+	Name  string `json:"name"`
+	VLL   string `json:"vll"`
+	End   string `json:"end"`
+	Kind  string `json:"kind"` // subif, port, vxlan or gre
+	Port  string `json:"port"` // of a sub-interface
+	SubID uint32 `json:"sub_id"`
+
+	Dot1q      uint16 `json:"dot1q"` // 0 for none, as the next two
+	Dot1ad     uint16 `json:"dot1ad"`
+	InnerDot1q uint16 `json:"inner_dot1q"`
+	Exact      bool   `json:"exact_match"`
+
+	L2XC    string `json:"l2xc"` // where it sends; "" while its line is tested, and for a probe
+	MTU     uint32 `json:"mtu"`
+	MTUNow  uint32 `json:"mtu_now"` // in VPP; another one than MTU shows in vppcfg's plan
+	AdminUp bool   `json:"admin_up"`
+}
+
+// Unnamed is an interface that a file of vppcfg cannot name as it is.
+type Unnamed struct {
+	Name string `json:"name"`
+	VLL  string `json:"vll"`
+	End  string `json:"end"`
+	Why  string `json:"why"`
+	// Stops: vppcfg plans nothing on a VPP with such an interface. Otherwise its plan removes the interface.
+	Stops bool `json:"stops"`
+}
+
+// What vppcfg's schema takes for an MTU (bytes).
+const leastMTU, mostMTU = 128, 9216
+
+// obstacle is why something cannot be named.
+type obstacle struct {
+	why   string
+	stops bool
+}
+
+// circuit is what hangs together by cross-connects; a tunnel of a probe is one by itself.
+type circuit []*plan.Holding
+
+// Of names what the plan takes for the agent's, and what was before somebody relabelled it, as the snapshot has it. The intent
+// says which frames are promised.
+func Of(s *observe.Snapshot, todo *plan.Plan, in *intent.Intent) *Part {
+	p := &Part{Tunnels: []Tunnel{}, Interfaces: []Interface{}, Unnamed: []Unnamed{}}
+	ours := slices.Concat(todo.Owned, todo.Relabelled)
+	slices.SortFunc(ours, func(a, b *plan.Holding) int { return int(int64(a.Interface.Index) - int64(b.Interface.Index)) })
+	named := make(map[uint32]string) // VNI -> tunnel
+	frames := make(map[intent.Key]uint32, len(in.Present))
+	for _, end := range in.Present {
+		frames[end.Key] = uint32(end.Frame)
+	}
+	for _, c := range circuitsOf(s, ours) {
+		mtu, in := mtuOf(s, c, frames)
+		for _, h := range c {
+			if o := obstacleOf(s, h, named); o != nil && (in == nil || o.stops && !in.stops) {
+				in = o
+			}
+		}
+		for _, h := range c {
+			i := h.Interface
+			if in != nil {
+				p.Unnamed = append(p.Unnamed, Unnamed{i.Name, h.End.VLL, h.End.End, in.why, in.stops})
+				continue
+			}
+			p.Interfaces = append(p.Interfaces, interfaceOf(s, h, mtu))
+			if h.Kind() == string(intent.VXLAN) {
+				named[h.Tunnel.VNI] = i.Name
+				p.Tunnels = append(p.Tunnels, Tunnel{i.Name, h.End.VLL, h.End.End, h.Tunnel.Local.String(), h.Tunnel.Remote.String(), h.Tunnel.VNI})
+			}
+		}
+	}
+	return p
+}
+
+// circuitsOf keeps the order of what it is given.
+func circuitsOf(s *observe.Snapshot, ours []*plan.Holding) (all []circuit) {
+	senders := make(map[uint32][]uint32, len(ours))
+	for from, to := range s.Connects {
+		senders[to] = append(senders[to], from)
+	}
+	at := make(map[uint32]int, len(ours)) // interface -> place in all
+	for _, h := range ours {
+		index, place := h.Interface.Index, len(all)
+		to, connected := s.Connects[index]
+		if there, known := at[to]; connected && known {
+			place = there
+		}
+		for _, from := range senders[index] {
+			if there, known := at[from]; known {
+				place = there
+			}
+		}
+		if place == len(all) {
+			all = append(all, nil)
+		}
+		all[place] = append(all[place], h)
+		at[index] = place
+	}
+	return all
+}
+
+// obstacleOf is nil for what can be named. named are the VNIs that are.
+func obstacleOf(s *observe.Snapshot, h *plan.Holding, named map[uint32]string) *obstacle {
+	switch h.Kind() {
+	case string(intent.GENEVE):
+		return &obstacle{fmt.Sprintf("%s: vppcfg has no GENEVE and takes it for a physical port, of an MTU that VPP does not set", h.Interface.Name), true}
+	case string(intent.VXLAN):
+		if other, taken := named[h.Tunnel.VNI]; taken {
+			return &obstacle{fmt.Sprintf("%s: vppcfg wants each VNI once, and %s has %d", h.Interface.Name, other, h.Tunnel.VNI), false}
+		}
+	default:
+		port := s.ByIndex(h.Interface.Sup)
+		if h.Tunnel == nil && (port == nil || port.Device == "Loopback" || port.Device == "virtio") {
+			return &obstacle{fmt.Sprintf("%s: vppcfg has lines on physical ports and bonds alone", h.Interface.Name), false}
+		}
+	}
+	return nil
+}
+
+// mtuOf is the MTU that all of a circuit are to have: vppcfg wants one of each interface, the same of both sides of a
+// cross-connect, and of a sub-interface no larger one than its port's.
+func mtuOf(s *observe.Snapshot, c circuit, frames map[intent.Key]uint32) (uint32, *obstacle) {
+	mtu, whole := uint32(mostMTU), uint32(0)
+	ports := 0
+	for _, h := range c {
+		if h.Tunnel != nil {
+			continue
+		}
+		ports++
+		if port := s.ByIndex(h.Interface.Sup); port != nil {
+			mtu = min(mtu, port.L3MTU)
+		}
+		if h.Kind() == "port" {
+			whole = max(whole, h.Interface.L3MTU)
+		}
+	}
+	for _, h := range c {
+		switch {
+		case h.Kind() == string(intent.GRE) && (h.Interface.LinkMTU > mtu || whole != 0 && h.Interface.LinkMTU != whole):
+			return 0, &obstacle{fmt.Sprintf("%s: vppcfg has no GRE and takes it for a physical port; its MTU is %d and that of the line's port %d",
+				h.Interface.Name, h.Interface.LinkMTU, mtu), true}
+		case h.Kind() == string(intent.GRE) && h.Interface.LinkMTU < frames[h.End]:
+			return 0, &obstacle{fmt.Sprintf("%s: vppcfg has no GRE, takes it for a physical port and would lower its MTU to %d; frames of %d bytes are promised",
+				h.Interface.Name, h.Interface.LinkMTU, frames[h.End]), true}
+		case h.Kind() == string(intent.GRE):
+			mtu = h.Interface.LinkMTU
+		case ports == 0:
+			mtu = h.Interface.L3MTU
+		}
+	}
+	switch name := c[0].Interface.Name; {
+	case whole != 0 && whole != mtu:
+		return 0, &obstacle{fmt.Sprintf("%s: vppcfg wants the same MTU on both sides of a cross-connect, and its ports have %d and %d", name, mtu, whole), false}
+	case mtu < leastMTU:
+		return 0, &obstacle{fmt.Sprintf("%s: vppcfg wants an MTU of %d to %d bytes, and that of its port is %d", name, leastMTU, mostMTU, mtu), false}
+	}
+	return mtu, nil
+}
+
+func interfaceOf(s *observe.Snapshot, h *plan.Holding, mtu uint32) Interface {
+	i := h.Interface
+	named := Interface{Name: i.Name, VLL: h.End.VLL, End: h.End.End, Kind: h.Kind(), MTU: mtu, MTUNow: i.L3MTU, AdminUp: i.AdminUp}
+	if to, connected := s.Connects[i.Index]; connected {
+		if there := s.ByIndex(to); there != nil {
+			named.L2XC = there.Name
+		}
+	}
+	if i.IsSub() {
+		named.Port, named.SubID = s.ByIndex(i.Sup).Name, i.Sub.ID
+		named.Exact, named.InnerDot1q = i.Sub.Exact, i.Sub.Inner
+		if i.Sub.Dot1ad {
+			named.Dot1ad = i.Sub.Outer
+		} else {
+			named.Dot1q = i.Sub.Outer
+		}
+	}
+	return named
+}
