@@ -178,9 +178,7 @@ func (m *merger) mappingIn(parent *yaml.Node, path, key string) *yaml.Node {
 		case parent.Content[at].Value != key:
 			continue
 		case n.Kind == yaml.MappingNode:
-			if len(n.Content) == 0 {
-				n.Style = 0 // {} is written on one line
-			}
+			n.Style &^= yaml.FlowStyle // {mtu: 9000} would become one long line
 			return n
 		case n.Kind == yaml.ScalarNode && n.Tag == "!!null":
 			n.Kind, n.Tag, n.Value = yaml.MappingNode, "!!map", ""

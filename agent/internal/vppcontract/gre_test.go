@@ -34,8 +34,8 @@ func TestAGRETunnelIsDownWithMTU9000(t *testing.T) {
 		if i.InterfaceName != "gre0" || i.InterfaceDevType != "GRE tunnel device" {
 			d.Errorf("name %q, device %q", i.InterfaceName, i.InterfaceDevType)
 		}
-		if i.Flags != 0 || i.Mtu[0] != 9000 {
-			d.Errorf("flags %v, mtu %v", i.Flags, i.Mtu)
+		if i.Flags != 0 || i.Mtu[0] != 9000 || i.LinkMtu != 8998 {
+			d.Errorf("flags %v, mtu %v, of its link %d", i.Flags, i.Mtu, i.LinkMtu)
 		}
 		d.setFlags(i.SwIfIndex, up)
 		if flags := d.at(i.SwIfIndex).Flags; flags != up|linkUp {

@@ -57,7 +57,7 @@ func (v *vpp) greTunnel(add bool, m gre.GreTunnelV2) (uint32, int32) {
 	case found != nil:
 		return none, retvalInterfaceExists
 	}
-	template := &iface{name: "gre%d", device: "GRE tunnel device", mtu: [4]uint32{defaultMTU}, linkMTU: defaultMTU, carrier: true}
+	template := &iface{name: "gre%d", device: "GRE tunnel device", mtu: [4]uint32{defaultMTU}, linkMTU: greLinkMTU, carrier: true}
 	if m.Type != gre.GRE_API_TUNNEL_TYPE_L3 {
 		template.ethernet, template.mac = true, ethernet_types.MacAddress{2, 0xfe}
 	}

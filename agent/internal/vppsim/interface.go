@@ -15,7 +15,8 @@ const (
 	none         = ^uint32(0)
 	everyIndex   = interface_types.InterfaceIndex(none)
 	defaultMTU   = 9000
-	maxTagLength = 63 // bytes; string[64] with its NUL
+	greLinkMTU   = 8998 // as VPP 25.10 has it; nothing changes it
+	maxTagLength = 63   // bytes; string[64] with its NUL
 )
 
 // iface is a software interface: a port, a loopback, a sub-interface or a tunnel.
