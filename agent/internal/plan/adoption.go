@@ -85,6 +85,9 @@ func (d *differ) made(end intent.End) (found madeOf, differences []string) {
 	if d.Policed[a.Index] && !d.policedByUs(a.Index) {
 		differ("%s has a policer that the agent did not apply", a.Name)
 	}
+	if linux, paired := d.LCP[a.Index]; paired { // a cross-connect keeps frames from the pair, and the pair goes with its interface
+		differ("%s is paired with the Linux interface %s", a.Name, linux)
+	}
 	if want := rewriteOf(end.Access.Tagging); a.Rewrite != want {
 		differ("%s has the tag rewrite %d and not %d", a.Name, a.Rewrite, want)
 	}

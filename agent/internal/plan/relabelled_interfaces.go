@@ -140,6 +140,9 @@ func (d *differ) notOurs(i *observe.Interface) string {
 			return fmt.Sprintf("which was made for VLL end %s and relabelled since", h.End)
 		}
 	}
+	if linux, paired := d.LCP[i.Index]; paired {
+		return "which the agent did not make and which is paired with the Linux interface " + linux
+	}
 	return "which the agent did not make"
 }
 
