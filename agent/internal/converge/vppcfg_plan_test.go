@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/realvpp"
@@ -255,4 +256,39 @@ func TestWhatVppcfgCannotNameIsToldWithWhatItDoes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// VPP forwards frames that are larger than the L3 MTU of what they are cross-connected through.
+func TestTheMTUOfThePortStopsNoFrameOfALine(t *testing.T) {
+	r, real := newRealRouterWith(t)
+	cli := func(line string) string {
+		t.Helper()
+		said, err := real.CLI(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return said
+	}
+	for _, line := range []string{
+		"create packet-generator interface pg0", "create packet-generator interface pg1", "set interface state pg0 up", "set interface state pg1 up",
+		"set interface mtu packet 1500 pg0", "set interface ip address pg1 10.0.0.1/24", "set ip neighbor pg1 10.0.0.2 02:00:00:00:00:02",
+		"ip route add 10.255.0.2/32 via 10.0.0.2",
+	} {
+		cli(line)
+	}
+	r.PortMTUs = true
+	r.put([]intent.End{vxlanEnd(1, "pg0")}).mustAllBe(t, "verified")
+	s := r.snapshot()
+	if sub, tunnel := s.ByName("pg0.101"), s.ByName("vxlan_tunnel0"); sub.L3MTU != 1500 || tunnel.L3MTU != 1500 {
+		t.Fatalf("the MTUs are %d and %d", sub.L3MTU, tunnel.L3MTU)
+	}
+	cli("packet-generator new { name x limit 10 size 4000-4000 interface pg0 node ethernet-input data { hex 0x02000000000a02000000000b8100006508004500000000000000000000000000000000000000 } }")
+	cli("packet-generator enable x")
+	var shown string
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if shown = cli("show interface pg1"); strings.Contains(strings.Join(strings.Fields(shown), " "), "tx packets 10 ") {
+			return
+		}
+	}
+	t.Errorf("of 10 frames of 4,000 bytes went out: %s", shown)
 }
