@@ -220,6 +220,11 @@ func TestWithoutItsMTUsALineCostsVppcfgTheMTUAlone(t *testing.T) {
 	if refusal != "" || strings.Join(lines, "|") != strings.Join(want, "|") {
 		t.Errorf("vppcfg would do %q %s", lines, refusal)
 	}
+	r.PortMTUs = true // in an agent that was started anew
+	r.Converge(t.Context()).mustAllBe(t, "verified")
+	if lines, refusal = v.plan(r.withVppcfg()); len(lines) != 0 || refusal != "" {
+		t.Errorf("with its MTUs vppcfg would do %q %s", lines, refusal)
+	}
 }
 
 // What a file cannot name is told, and what is said of it is what vppcfg does.
