@@ -2,6 +2,7 @@ package converge
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"net/netip"
 	"os"
@@ -42,21 +43,30 @@ type vppcfgRunner struct {
 	messages        string // folder of the message definitions
 }
 
-func newVppcfgRunner(t *testing.T, socket string) vppcfgRunner {
+// newVppcfgRouter has three ports that vppcfg takes for physical ones, of which the first carries an operator's VLAN.
+func newVppcfgRouter(t *testing.T) (*router, vppcfgRunner) {
 	t.Helper()
-	name := os.Getenv("VPPCFG")
-	if name == "" {
-		name = "vppcfg"
-	}
-	program, err := exec.LookPath(name)
+	program, err := exec.LookPath(cmp.Or(os.Getenv("VPPCFG"), "vppcfg"))
 	if err != nil {
 		t.Skipf("SKIPPED, NOT SHOWN WITH VPPCFG: %v (set VPPCFG, or put it in PATH)", err)
 	}
+	r, real := newRealRouterWith(t, "memif")
 	install, err := realvpp.Find()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return vppcfgRunner{t, program, socket, filepath.Join(filepath.Dir(filepath.Dir(install.Binary)), "share/vpp/api")}
+	for _, line := range []string{
+		"create interface memif id 0 master", "create interface memif id 1 master", "create interface memif id 2 master",
+		"set interface mtu 1500 memif0/1",
+		"set interface state memif0/0 up", "set interface state memif0/1 up", "set interface state memif0/2 up",
+		"create sub-interfaces memif0/0 4000", "set interface state memif0/0.4000 up",
+		"set interface mtu packet 1500 memif0/0.4000", "set interface ip address memif0/0.4000 192.0.2.1/24",
+	} {
+		if _, err := real.CLI(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r, vppcfgRunner{t, program, real.APISocket(), filepath.Join(filepath.Dir(filepath.Dir(install.Binary)), "share/vpp/api")}
 }
 
 // plan is what vppcfg would have VPP do, a line of VPP's CLI each, after it has checked the file; or why it plans nothing.
@@ -99,25 +109,6 @@ func (v vppcfgRunner) mustRemove(lines []string, refusal string, wanted ...strin
 			v.t.Errorf("%q is not in %q %s", line, lines, refusal)
 		}
 	}
-}
-
-// newVppcfgRouter has three ports that vppcfg takes for physical ones, of which the first carries an operator's VLAN.
-func newVppcfgRouter(t *testing.T) (*router, vppcfgRunner) {
-	t.Helper()
-	r, real := newRealRouterWith(t, "memif")
-	v := newVppcfgRunner(t, real.APISocket())
-	for _, line := range []string{
-		"create interface memif id 0 master", "create interface memif id 1 master", "create interface memif id 2 master",
-		"set interface mtu 1500 memif0/1",
-		"set interface state memif0/0 up", "set interface state memif0/1 up", "set interface state memif0/2 up",
-		"create sub-interfaces memif0/0 4000", "set interface state memif0/0.4000 up",
-		"set interface mtu packet 1500 memif0/0.4000", "set interface ip address memif0/0.4000 192.0.2.1/24",
-	} {
-		if _, err := real.CLI(line); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return r, v
 }
 
 func (r *router) vppcfgPart() *vppcfg.Part {
