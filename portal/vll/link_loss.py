@@ -34,7 +34,8 @@ class Timing:
 
     def up_after(self, times: int) -> timedelta:
         """The second of these when it is forwarded for that many times in a row: twice as long each time."""
-        return max(self.up, min(self.up * 2 ** min(max(times - 1, 0), 20), LONGEST_UP))
+        doublings = min(max(times - 1, 0), 20)
+        return max(self.up, min(self.up * (1 << doublings), LONGEST_UP))
 
 
 @dataclass(frozen=True, slots=True)

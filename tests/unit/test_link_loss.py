@@ -1,8 +1,8 @@
-"""Link loss forwarding by its table: which end is kept down, and that it never swings back and forth by itself."""
+"""Link loss forwarding by its table: which end is kept down, and that it never swings by itself."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 from hypothesis import given
@@ -87,7 +87,7 @@ def simulated(flips: list[int], seconds: int) -> Iterator[str]:
 
 
 def turns_of(held: list[str]) -> int:
-    return sum(before != after for before, after in zip(held, held[1:], strict=False))
+    return sum(before != after for before, after in pairwise(held))
 
 
 @given(st.lists(st.integers(0, 3599), max_size=400, unique=True))

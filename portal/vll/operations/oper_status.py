@@ -59,7 +59,8 @@ UPDATE vll_vllend SET link_since = CASE WHEN (link_up, vll_vllend.held_down) IS 
                       drift = said.drift, contested = said.contested
 FROM jsonb_to_recordset(%(said)s)
      AS said (pk bigint, link_up boolean, held_down boolean, reachable boolean,
-              observed_in_sync boolean, policed boolean, path_state text, path_since_ms bigint, drift jsonb, contested jsonb)
+              observed_in_sync boolean, policed boolean, path_state text, path_since_ms bigint, drift jsonb,
+              contested jsonb)
 WHERE id = said.pk
 """
 _TURN = """
