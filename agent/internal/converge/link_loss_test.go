@@ -90,31 +90,35 @@ func TestAPortThatIsKeptDownIsSetUpWhenSomebodyElseUsesIt(t *testing.T) {
 	})
 }
 
-// TestAPortThatIsKeptDownIsUpWhenItsLineGoes: whether it is removed or let go of, and though the journal was lost.
+// TestAPortThatIsKeptDownIsUpWhenItsLineGoes: whether it is removed, let go of or moved, and though the journal was lost.
 func TestAPortThatIsKeptDownIsUpWhenItsLineGoes(t *testing.T) {
-	for how, lost := range map[string]bool{"removed": false, "removed without a journal": true, "let go of": false} {
-		t.Run(how, func(t *testing.T) {
-			onEveryVPP(t, func(t *testing.T, r *router) {
-				port := r.ports[0]
-				end := wholePort(1, port)
-				r.put([]intent.End{end})
-				end.UNILinkDown = true
-				r.put([]intent.End{end}).mustAllBe(t, "verified")
-				if lost {
-					if err := os.Remove(filepath.Join(r.folder, "journal.json")); err != nil {
-						t.Fatal(err)
-					}
-					r.open()
-					r.Converge(t.Context()).mustAllBe(t, "verified")
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		port := r.ports[0]
+		for n, how := range []string{"removed", "removed without a journal", "moved", "let go of"} {
+			end := wholePort(n+1, port)
+			r.put([]intent.End{end})
+			end.UNILinkDown = true
+			r.put([]intent.End{end}).mustAllBe(t, "verified")
+			if how == "removed without a journal" {
+				if err := os.Remove(filepath.Join(r.folder, "journal.json")); err != nil {
+					t.Fatal(err)
 				}
 				r.open()
+				r.Converge(t.Context()).mustAllBe(t, "verified")
+			}
+			r.open()
+			if moved := end; how == "moved" {
+				moved.Access.Interface, moved.Revision = r.ports[1], 2
+				r.put([]intent.End{moved}).mustAllBe(t, "verified")
+			} else {
 				gone := tombstone(end)
 				gone.Release = how == "let go of"
 				r.put(nil, gone).mustAllBe(t, "removed")
-				if now := r.snapshot().ByName(port); !now.AdminUp || now.Tag != "" {
-					t.Errorf("the port is %+v", now)
-				}
-			})
-		})
-	}
+			}
+			if now := r.snapshot().ByName(port); !now.AdminUp || now.Tag != "" {
+				t.Errorf("%s: the port is %+v", how, now)
+			}
+			r.put(nil, tombstone(end))
+		}
+	})
 }

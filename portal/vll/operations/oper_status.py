@@ -50,9 +50,9 @@ WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
        coalesce(said.drift, '[]'), coalesce(said.contested, '[]'))
 """
 _TELL = """
-UPDATE vll_vllend SET link_since = CASE WHEN (link_up, vll_vllend.held_down) IS NOT DISTINCT FROM
-                                             (said.link_up, said.held_down)
-                                        THEN link_since ELSE %(now)s END,
+UPDATE vll_vllend AS e SET link_since = CASE WHEN (e.link_up, e.held_down) IS DISTINCT FROM
+                                                  (said.link_up, said.held_down)
+                                             THEN %(now)s ELSE e.link_since END,
                       link_up = said.link_up, held_down = said.held_down, reachable = said.reachable,
                       observed_in_sync = said.observed_in_sync, policed = said.policed,
                       path_state = said.path_state, path_since_ms = said.path_since_ms,
