@@ -1,4 +1,4 @@
-"""A customer's equipment on a real VPP loses its link, and the customer's interface at the far end its carrier."""
+"""A customer's equipment on a real VPP loses its link, and the customer's far interface its carrier."""
 
 import subprocess
 import time
