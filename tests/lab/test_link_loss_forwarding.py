@@ -7,7 +7,7 @@ from devstack.client import Json
 from devstack.vpp_network import UNI
 from tests.lab.combinations import Combination
 from tests.lab.conftest import MEMIF_PORTS, Lab
-from tests.lab.customers import MemifCustomer
+from tests.lab.customers import MemifCustomer, rest_when_idle
 from tests.lab.lab_line import CIR_BPS, WAIT_S
 
 # VPP hears of a memif that its peer is gone, and of a host-interface it does not.
@@ -27,7 +27,6 @@ def has_carrier(lab: Lab) -> bool:
 def test_a_lost_link_takes_the_far_ends_carrier_and_gives_it_back(lab: Lab) -> None:
     customer, equipment = lab.stack.client("customer"), lab.customers[A_END]
     assert isinstance(equipment, MemifCustomer)
-    interface = f"memif{equipment.generator.removeprefix('pg')}/0"
     ends = {
         f"{side}_end": WHOLE_PORT.end(side, lab.stack.port(*where))
         for side, where in (("a", A_END), ("z", Z_END))
@@ -44,7 +43,7 @@ def test_a_lost_link_takes_the_far_ends_carrier_and_gives_it_back(lab: Lab) -> N
         assert customer.wait(lambda: line()["oper_status"] == "op-up", timeout_s=WAIT_S)
         assert has_carrier(lab)
         begun = time.monotonic()
-        equipment.vpp.configure(f"set interface state {interface} down")
+        equipment.unplug()
         assert customer.wait(lambda: not has_carrier(lab), timeout_s=WAIT_S)
         lab.report.append(f"lab: a lost link was forwarded after {time.monotonic() - begun:.1f} s")
         assert customer.wait(lambda: line()["z_end"]["held_down"] is True, timeout_s=WAIT_S)
@@ -52,17 +51,15 @@ def test_a_lost_link_takes_the_far_ends_carrier_and_gives_it_back(lab: Lab) -> N
         assert health["state"] == "down"
         assert "The link at the Z end has been taken down to tell your equipment" in health["cause"]
         begun = time.monotonic()
-        equipment.vpp.configure(f"set interface state {interface} up")
+        equipment.plug_in()
         assert customer.wait(lambda: has_carrier(lab), timeout_s=WAIT_S)
         lab.report.append(f"lab: and it was over {time.monotonic() - begun:.1f} s after the link was set up")
         assert customer.wait(lambda: line()["health"]["state"] == "up", timeout_s=WAIT_S)
         # A line that goes while a port is down for it gives that one back.
-        equipment.vpp.configure(f"set interface state {interface} down")
+        equipment.unplug()
         assert customer.wait(lambda: not has_carrier(lab), timeout_s=WAIT_S)
     finally:
         customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
-        equipment.vpp.configure(f"set interface state {interface} up")
+        equipment.plug_in()
+        rest_when_idle(lab.dataplane.vpps[A_END[0]], A_END[1], equipment)
     assert has_carrier(lab)
-    # Polled otherwise, as VPP does with each new connection.
-    for vpp, name in ((lab.dataplane.vpps[A_END[0]], A_END[1]), (equipment.vpp, interface)):
-        vpp.configure(f"set interface rx-mode {name} interrupt")
