@@ -32,6 +32,7 @@ class Finding(StrEnum):
     PORTAL_AWAY = "portal-away"
     MAINTENANCE = "maintenance"
     ROUTER_SILENT = "router-silent"
+    ROUTER_DEAD = "router-dead"
     VPP_DOWN = "vpp-down"
     PORT_DOWN = "port-down"
     LINK_HELD_DOWN = "link-held-down"

@@ -151,7 +151,9 @@ def _why_down(line: Vll) -> str:
     """The nearest cause that its ends tell, in the words of the diagnosis; and what is done for it."""
     ends = sorted(line.ends.all(), key=lambda end: end.side)
     done = [_said(Finding.LINK_HELD_DOWN, end) for end in ends if end.held_down]
-    return " ".join([_cause_of_down(ends), *done])
+    dead = next((end for end in ends if done and end.port.router.dead_since), None)
+    cause = _cause_of_down(ends) if dead is None else _said(Finding.ROUTER_DEAD, dead)
+    return " ".join([cause, *done])
 
 
 def _cause_of_down(ends: Sequence[VllEnd]) -> str:

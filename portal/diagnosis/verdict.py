@@ -35,6 +35,7 @@ SENTENCES = {
         "The NOC is working on {router}, at {end}; the line may carry traffic all the same."
     ),
     Finding.ROUTER_SILENT: gettext_noop("Nobody hears from {router}, at {end}; the line may well be up."),
+    Finding.ROUTER_DEAD: gettext_noop("{router}, at {end}, is out of service."),
     Finding.VPP_DOWN: gettext_noop("{router}, at {end}, is not forwarding anything."),
     Finding.PORT_DOWN: gettext_noop("The port {port} at {end} has no link."),
     Finding.LINK_HELD_DOWN: gettext_noop(
@@ -71,6 +72,7 @@ ADVICE = {
     Finding.PORTAL_AWAY: gettext_noop("Look again in a minute. The NOC has been told."),
     Finding.MAINTENANCE: gettext_noop("Wait until the work is over."),
     Finding.ROUTER_SILENT: _NOC_IS_AT_IT,
+    Finding.ROUTER_DEAD: gettext_noop("There is nothing for you to do; the NOC took it out of service."),
     Finding.VPP_DOWN: _NOC_IS_AT_IT,
     Finding.PORT_DOWN: gettext_noop("Check the cable and your own device there: is its port up?"),
     Finding.LINK_HELD_DOWN: gettext_noop(

@@ -95,7 +95,7 @@ class ExcessBurstWithoutRate(DomainError):
 
 
 class LinkLossNeedsWholePorts(DomainError):
-    """Link loss forwarding for a line that shares a port: taking it down would stop others."""
+    """Link loss forwarding for a line that shares a port, whose other users would go down. ``side``: A, Z."""
 
     field: str
     side: str

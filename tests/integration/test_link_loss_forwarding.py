@@ -217,6 +217,13 @@ def test_a_dead_router_is_a_loss_at_once_and_for_as_long_as_it_is_dead(
     rhino.update(dead_since=at.now, maintenance_since=at.now)
     assert (look(at, 1), told(isp)) == (1, "z")
     assert (look(at, 86_400), told(isp)) == (0, "z")
+    see(isp, line, "z", at, link_up=False, held_down=True)
+    found = known_health(Vll.objects.get(pk=line.pk))
+    assert found is not None
+    assert found.cause == (
+        "rhino, at the A end, is out of service. The link at the Z end has been taken down to tell your "
+        "equipment there that the line is interrupted."
+    )
     rhino.update(dead_since=None)
     RouterSilence.objects.all().delete()
     assert (look(at, 10), told(isp)) == (1, "")
@@ -323,6 +330,7 @@ def test_it_is_one_fault_with_one_alarm_and_its_page_says_what_is_done_for_it(
     )
     assert alarms_raised() == ["rhino:host-cust1 has no link"]
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    assert "link taken down" in page
     assert "hippo:host-cust1 is taken down, because rhino:host-cust1 has lost its link" in page
     # A is back, and Z waits for it to last.
     see(isp, line, "a", at)

@@ -25,7 +25,7 @@ def link_loss_refusals(
     """
     for side, end in ends.items():
         if end.tagging is not Tagging.UNTAGGED:
-            yield LinkLossNeedsWholePorts(field=_FIELD, side=side)
+            yield LinkLossNeedsWholePorts(field=_FIELD, side=side.upper())
     for side, port in ports.items():
         if port.kind != Port.Kind.UNI:
             yield LinkLossNeedsUni(field=_FIELD, port=str(port))
