@@ -1,7 +1,8 @@
 """Forwarding link losses: what is known of both ends, turned by the table of portal.vll.link_loss, and told
 to the router of the end that it is about. Looks only at rows, and may run twice."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -44,9 +45,12 @@ def forwards_link_loss(vll: Vll) -> bool:
 def link_losses_forward(*, now: datetime) -> int:
     """Look at every line that may have to turn, or whose router does not do as it is wanted; how many turned.
 
-    Each line is a transaction of its own.
+    Most are as they were, and are only read. Each of the others is a transaction of its own.
     """
-    return sum(_line_forward(vll, now) for vll in sorted(_to_look_at()))
+    silences = _silences()
+    read = _with_ends(Vll.objects.filter(pk__in=_to_look_at()).order_by("pk"))
+    due = [vll.pk for vll in read if _look(vll, silences, now).is_due]
+    return sum(_line_forward(pk, silences, now) for pk in due)
 
 
 def _to_look_at() -> set[UUID]:
@@ -59,39 +63,71 @@ def _to_look_at() -> set[UUID]:
     return set(found.values_list("pk", flat=True)) | set(turned) | set(kept)
 
 
-@transaction.atomic
-def _line_forward(pk: UUID, now: datetime) -> bool:
-    vll = Vll.objects.locked().get(pk=pk)
-    ends = {end.side: end for end in _ends(vll)}
-    row = ForwardedLinkLoss.objects.filter(vll=vll).first()
+def _with_ends(lines: QuerySet[Vll]) -> QuerySet[Vll]:
+    return lines.select_related("forwarded_link_loss").prefetch_related("ends__port__router__observed")
+
+
+def _silences() -> dict[int, datetime]:
+    """Since when nobody hears from these routers, although the portal listens."""
+    return dict(RouterSilence.objects.filter(until__isnull=True).values_list("router_id", "since"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """``row`` None: it never forwarded a loss. ``held`` is to become ``wanted``; ``unheeded``: routers that do
+    otherwise than it is wanted, and say nothing of a conflict."""
+
+    row: ForwardedLinkLoss | None
+    ends: dict[str, VllEnd]
+    held: str
+    wanted: str
+    unheeded: list[int]
+
+    @property
+    def is_due(self) -> bool:
+        return self.wanted != self.held or bool(self.unheeded)
+
+
+def _look(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _Look:
+    row: ForwardedLinkLoss | None = getattr(vll, "forwarded_link_loss", None)
+    ends = {end.side: end for end in sorted(vll.ends.all(), key=lambda end: end.side)}
     held, times = (row.held, row.times) if row else ("", 0)
     wanted = ""
     if forwards_link_loss(vll):
-        links = {side: _link(end, kept=side == held, now=now) for side, end in ends.items()}
+        links = {side: _link(end, silences, kept=side == held, now=now) for side, end in ends.items()}
         wanted = held_next(held, links, times=times, timing=timing(), now=now)
-    if wanted == held:
-        _ask_again(row, ends, now)
+    unheeded: list[int] = []
+    if row is not None and wanted == held and now - row.asked_at >= ASKED_AGAIN_AFTER:
+        otherwise = (end for side, end in ends.items() if end.held_down != (side == held))
+        unheeded = [end.port.router_id for end in otherwise if end.status == VllEnd.Status.VERIFIED]
+    return _Look(row, ends, held, wanted, unheeded)
+
+
+@transaction.atomic
+def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> bool:
+    """Whether it turned, by what is so under its lock."""
+    Vll.objects.locked().get(pk=pk)
+    seen = _look(_with_ends(Vll.objects.filter(pk=pk)).get(), silences, now)
+    if seen.wanted == seen.held:
+        if seen.unheeded:
+            ForwardedLinkLoss.objects.filter(pk=pk).update(asked_at=now)
+        for router_id in seen.unheeded:
+            _ask(router_id, now)
         return False
-    if row is None:
-        row = ForwardedLinkLoss(vll=vll, turned_at=now)
-    if wanted:
-        row.times = times_next(times, turned_at=row.turned_at, now=now)
-    row.held, row.turned_at, row.asked_at = wanted, now, now
+    row = seen.row or ForwardedLinkLoss(vll_id=pk, turned_at=now)
+    if seen.wanted:
+        row.times = times_next(row.times, turned_at=row.turned_at, now=now)
+    row.held, row.turned_at, row.asked_at = seen.wanted, now, now
     row.save()
-    side = wanted or held
-    _announce(vll, ends, side, FORWARDED if wanted else FORWARDED_NO_LONGER, now)
-    _ask(ends[side].port.router_id, now)
+    side = seen.wanted or seen.held
+    _announce(seen.ends, side, FORWARDED if seen.wanted else FORWARDED_NO_LONGER, now)
+    _ask(seen.ends[side].port.router_id, now)
     return True
 
 
-def _ends(vll: Vll) -> QuerySet[VllEnd]:
-    return vll.ends.select_related("port__router__observed").order_by("side")
-
-
-def _link(end: VllEnd, *, kept: bool, now: datetime) -> EndLink:
+def _link(end: VllEnd, silences: Mapping[int, datetime], *, kept: bool, now: datetime) -> EndLink:
     router, seen = end.port.router, getattr(end.port.router, "observed", None)
     heard = seen is not None and now - seen.reported_at <= FRESH
-    silence = None if heard else RouterSilence.objects.filter(router=router, until__isnull=True).first()
     can = (
         seen is not None
         and seen.link_loss_forwarding
@@ -102,21 +138,9 @@ def _link(end: VllEnd, *, kept: bool, now: datetime) -> EndLink:
         link_up=end.link_up if heard and not kept and not end.held_down else None,
         since=end.link_since,
         router_dead=router.dead_since is not None,
-        silent_since=silence.since if silence is not None else None,
+        silent_since=None if heard else silences.get(router.pk),
         may_be_held=can and router.held_since is None and router.frozen_since is None,
     )
-
-
-def _ask_again(row: ForwardedLinkLoss | None, ends: dict[str, VllEnd], now: datetime) -> None:
-    """Once more, where a router does otherwise than it is wanted and says nothing of a conflict."""
-    if row is None or now - row.asked_at < ASKED_AGAIN_AFTER:
-        return
-    otherwise = [end for side, end in ends.items() if end.held_down != (side == row.held)]
-    unsaid = [end.port.router_id for end in otherwise if end.status == VllEnd.Status.VERIFIED]
-    if unsaid:
-        ForwardedLinkLoss.objects.filter(pk=row.pk).update(asked_at=now)
-    for router_id in unsaid:
-        _ask(router_id, now)
 
 
 def _ask(router_id: int, now: datetime) -> None:
@@ -124,8 +148,8 @@ def _ask(router_id: int, now: datetime) -> None:
     send_task(CONVERGE_ROUTER, router_id, now=now)
 
 
-def _announce(vll: Vll, ends: dict[str, VllEnd], side: str, kind: str, now: datetime) -> None:
-    far = ends[other(side)]
+def _announce(ends: Mapping[str, VllEnd], side: str, kind: str, now: datetime) -> None:
+    far, vll = ends[other(side)], ends[side].vll
     data: dict[str, Any] = {
         "end": side,
         "port": str(ends[side].port),
