@@ -74,8 +74,8 @@ def _silences() -> dict[int, datetime]:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """``row`` None: it never forwarded a loss. ``held`` is to become ``wanted``; ``unheeded``: routers that do
-    otherwise than it is wanted, and say nothing of a conflict."""
+    """``row`` None: it never forwarded a loss. ``held`` is to become ``wanted``. ``unheeded``: routers that
+    do otherwise than it is wanted, and say nothing of a conflict."""
 
     row: ForwardedLinkLoss | None
     ends: dict[str, VllEnd]
