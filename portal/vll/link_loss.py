@@ -43,8 +43,9 @@ class EndLink:
     """What is known of an end's link now.
 
     ``link_up`` None: unknown, and so while the agent keeps the port down or nobody hears from its router;
-    ``since``: of that link. ``router_dead``: the NOC has declared the router dead. ``silent_since``: since
-    when nobody has heard from it although the portal listened. ``may_be_held``: that router can be told.
+    ``since``: of that link, None for before that was noted. ``router_dead``: the NOC has declared the router
+    dead. ``silent_since``: since when nobody has heard from it although the portal listened.
+    ``may_be_held``: that router can be told.
     """
 
     link_up: bool | None
@@ -63,7 +64,7 @@ class EndLink:
         return not self.router_dead and self.silent_since is not None and now - self.silent_since > FORGOTTEN
 
     def _lasts(self, at_least: timedelta, now: datetime) -> bool:
-        return self.since is not None and now - self.since >= at_least
+        return self.since is None or now - self.since >= at_least
 
 
 def other(side: str) -> str:

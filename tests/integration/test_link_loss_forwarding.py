@@ -12,6 +12,7 @@ from portal.core.vlan_tags import Tagging
 from portal.diagnosis.health import known_health
 from portal.events.models import Event, Outbox
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router, RouterSilence
+from portal.notifications.line_fault_causes import causes_of_down
 from portal.vll.errors import (
     LinkLossNeedsUni,
     LinkLossNeedsWholePorts,
@@ -315,6 +316,27 @@ def test_a_line_with_a_port_that_is_kept_down_is_not_let_go(
         line_let_go(user=nina, vll=line, now=at.now)
     see(isp, line, "z", at, link_up=True)
     line_let_go(user=nina, vll=line, now=at.now)
+
+
+def test_a_port_that_becomes_another_operators_is_set_up_and_not_taken_down(
+    isp: Isp, line: Vll, at: Clock
+) -> None:
+    lose(isp, line, at)
+    Port.objects.filter(pk=isp.ports["hippo:host-cust1"].pk).update(kind=Port.Kind.ENNI)
+    assert (look(at, 1), told(isp)) == (1, "")
+    see(isp, line, "z", at)
+    assert look(at, 60) == 0
+
+
+def test_the_port_that_is_kept_down_is_not_what_a_mail_says_is_the_cause(
+    isp: Isp, line: Vll, at: Clock
+) -> None:
+    see(isp, line, "z", at, link_up=False)
+    look(at, 10)
+    see(isp, line, "a", at, link_up=False, held_down=True)
+    assert told(isp) == "a"
+    lost = isp.ports["hippo:host-cust1"].pk
+    assert causes_of_down({line.pk}, now=at.now) == {line.pk: f"port:{lost}"}
 
 
 def test_it_is_one_fault_with_one_alarm_and_its_page_says_what_is_done_for_it(

@@ -21,9 +21,27 @@ DEAD_AND_DOWN = EndLink(False, LONG_AGO, router_dead=True)
 SILENT = EndLink(None, None, silent_since=NOW - FORGOTTEN)
 FORGOTTEN_END = EndLink(None, None, silent_since=NOW - FORGOTTEN - timedelta(seconds=1))
 CANNOT = EndLink(True, LONG_AGO, may_be_held=False)
-ALL = (UP, DOWN, UNKNOWN, JUST_UP, JUST_DOWN, DEAD, DEAD_AND_DOWN, SILENT, FORGOTTEN_END, CANNOT)
+UP_BEFORE_IT_WAS_NOTED, DOWN_BEFORE_IT_WAS_NOTED = EndLink(True, None), EndLink(False, None)
+ALL = (
+    UP_BEFORE_IT_WAS_NOTED,
+    DOWN_BEFORE_IT_WAS_NOTED,
+    UP,
+    DOWN,
+    UNKNOWN,
+    JUST_UP,
+    JUST_DOWN,
+    DEAD,
+    DEAD_AND_DOWN,
+    SILENT,
+    FORGOTTEN_END,
+    CANNOT,
+)
 # Whose far end is taken down if it can be, and which one that is; and what sets an end up again.
-LOST, HAS_A_LINK, ENDS_IT = (DOWN, DEAD, DEAD_AND_DOWN), (UP, JUST_UP), (UP, CANNOT, FORGOTTEN_END)
+LOST = (DOWN, DOWN_BEFORE_IT_WAS_NOTED, DEAD, DEAD_AND_DOWN)
+HAS_A_LINK, ENDS_IT = (
+    (UP, UP_BEFORE_IT_WAS_NOTED, JUST_UP),
+    (UP, UP_BEFORE_IT_WAS_NOTED, CANNOT, FORGOTTEN_END),
+)
 
 
 def turn(held: str, a: EndLink, z: EndLink, *, times: int = 1, now: datetime = NOW) -> str:

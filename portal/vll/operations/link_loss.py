@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from portal.core.vlan_tags import Tagging
 from portal.events.outbox import announce, send_task
-from portal.inventory.models import Port, RouterSilence
+from portal.inventory.models import ObservedRouter, Port, RouterSilence
 from portal.vll.link_loss import EndLink, Timing, held_next, other, times_next
 from portal.vll.models import ForwardedLinkLoss, RouterConvergence, Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH
@@ -96,6 +96,8 @@ def _look(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _Look:
     if forwards_link_loss(vll):
         links = {side: _link(end, silences, kept=side == held, now=now) for side, end in ends.items()}
         wanted = held_next(held, links, times=times, timing=timing(), now=now)
+    if wanted and not _can_be_held(ends[wanted]):
+        wanted = ""
     unheeded: list[int] = []
     if row is not None and wanted == held and now - row.asked_at >= ASKED_AGAIN_AFTER:
         otherwise = (end for side, end in ends.items() if end.held_down != (side == held))
@@ -128,19 +130,21 @@ def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> 
 def _link(end: VllEnd, silences: Mapping[int, datetime], *, kept: bool, now: datetime) -> EndLink:
     router, seen = end.port.router, getattr(end.port.router, "observed", None)
     heard = seen is not None and now - seen.reported_at <= FRESH
-    can = (
-        seen is not None
-        and seen.link_loss_forwarding
-        and end.port.kind == Port.Kind.UNI
-        and end.tagging == Tagging.UNTAGGED
-    )
+    told = router.held_since is None and router.frozen_since is None
     return EndLink(
         link_up=end.link_up if heard and not kept and not end.held_down else None,
         since=end.link_since,
         router_dead=router.dead_since is not None,
         silent_since=None if heard else silences.get(router.pk),
-        may_be_held=can and router.held_since is None and router.frozen_since is None,
+        may_be_held=told and _can_be_held(end),
     )
+
+
+def _can_be_held(end: VllEnd) -> bool:
+    """Whether the port may be taken down at all, whatever was so when that was ordered."""
+    seen: ObservedRouter | None = getattr(end.port.router, "observed", None)
+    knows = seen is not None and seen.link_loss_forwarding
+    return knows and end.port.kind == Port.Kind.UNI and end.tagging == Tagging.UNTAGGED
 
 
 def _ask(router_id: int, now: datetime) -> None:
