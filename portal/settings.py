@@ -336,6 +336,7 @@ CELERY_TASK_ROUTES = {
     # Sweepers have a worker of their own: they raise the alarms when all others are busy.
     provisioning.SWEEP: {"queue": "sweepers"},
     provisioning.MARK_STALE: {"queue": "sweepers"},
+    provisioning.FORWARD_LINK_LOSSES: {"queue": "sweepers"},
     alarms.WATCH: {"queue": "sweepers"},
     alarms.FORGET: {"queue": "telemetry"},
     # Routers that probably do not answer hold up each other, and nobody else.
@@ -372,6 +373,7 @@ _EVERY_S = {
     provisioning.SWEEP: 5,
     provisioning.FREE_HOLDS: 2,
     provisioning.MARK_STALE: 10,
+    provisioning.FORWARD_LINK_LOSSES: 2,
     alarms.WATCH: 5,
     alarms.FORGET: 3600,
     provisioning.KEEP_TUNNEL_PATHS: 30,
@@ -465,6 +467,11 @@ LONGLINE_PROBE_EVERY_S = env.int("LONGLINE_PROBE_EVERY_S", default=300)
 # A silent router for which nothing speaks is down after so many seconds. Below 600 the far ends' counters,
 # which are added up by 5 minutes, could not speak in time.
 LONGLINE_SILENCE_IS_DOWN_S = max(600, env.int("LONGLINE_SILENCE_IS_DOWN_S", default=600))
+
+# Link loss forwarding: so many seconds a link has to be lost before the other end's is taken down, and back
+# before that one is set up again (portal.vll.link_loss). A link that is negotiated takes a few.
+LONGLINE_LINK_LOSS_DOWN_S = max(2, env.int("LONGLINE_LINK_LOSS_DOWN_S", default=10))
+LONGLINE_LINK_LOSS_UP_S = max(2, env.int("LONGLINE_LINK_LOSS_UP_S", default=10))
 
 # Where webhooks may lead: networks that are no part of the Internet and allowed nevertheless, for everybody's
 # webhooks and for the NOC's own, on any port; and the ports for all others.

@@ -53,6 +53,8 @@ class EndRow:
     gre_key: int | None = None
     # It takes what others made, as it is.
     adopt: bool = False
+    # Its port is kept down because of the far end's link.
+    uni_link_down: bool = False
     # Where it is not wanted: how it goes, None for deleted.
     release: Release | None = None
 
@@ -166,6 +168,8 @@ def _present(row: EndRow) -> dict[str, Any]:
         **({"testing": True} if row.testing else {}),
         # Those that adopt nothing are not asked to.
         **({"adopt": True} if row.adopt else {}),
+        # Nor those of before link loss forwarding of this.
+        **({"uni_link_down": True} if row.uni_link_down else {}),
         "access": _access(row),
         "transport": {
             "encapsulation": row.encapsulation,

@@ -9,8 +9,10 @@ from django.db import connection
 from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from portal.core.bandwidth_profile import Policing
+from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Router
 from portal.vll.models import Vll, VllEnd, VllTombstone
+from portal.vll.operations.link_loss import forwards_link_loss
 from portal.vll.policing_status import profile_of
 from portal.vll.states import AdminStatus, Handover
 from portal.vll.unconfirmed_ends import GONE, HELD_ADDS, unconfirmed_ends
@@ -28,6 +30,8 @@ _END = (
     "access_tag_before",
     "tunnel_tag_before",
 )
+# What its router can do.
+_OF_ROUTER = ("policing", "line_tests", "adoption", "keeps_down")
 _LINE = (
     "revision",
     "wanted_present",
@@ -42,6 +46,8 @@ _LINE = (
     "requested_cbs_bytes",
     "requested_ebs_bytes",
     "handover",
+    "lifecycle",
+    "link_loss_forwarding",
 )
 
 
@@ -102,9 +108,11 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
             policing=F("port__router__observed__policing"),
             line_tests=F("port__router__observed__line_tests"),
             adoption=F("port__router__observed__adoption"),
+            keeps_down=F("port__router__observed__link_loss_forwarding"),
+            held=F("vll__forwarded_link_loss__held"),
             **of_line,
         )
-        .values("vll_id", *_END, "interface", "far_address", "policing", "line_tests", "adoption", *of_line)
+        .values("vll_id", *_END, *_OF_ROUTER, "interface", "far_address", "held", *of_line)
     )
     return ends
 
@@ -161,6 +169,11 @@ def _row(row: dict[str, Any]) -> EndRow:
         bandwidth=None if adopt else profile_of(vll, end, Policing(row["policing"] or Policing.NONE)),
         testing=vll.admin_status == AdminStatus.TESTING and bool(row["line_tests"]),
         adopt=adopt,
+        uni_link_down=row["held"] == end.side
+        and bool(row["keeps_down"])
+        and end.tagging == Tagging.UNTAGGED
+        and vll.wanted_present
+        and forwards_link_loss(vll),
         release=_release(end) if vll.handover == Handover.RELEASE else None,
     )
 

@@ -7,7 +7,7 @@ from celery import shared_task
 from portal.core import clock
 from portal.telemetry.router_silences import silences_watch
 from portal.vll import task_names
-from portal.vll.operations import holds_expire, stale_vlls_mark, tunnel_paths_keep
+from portal.vll.operations import holds_expire, link_losses_forward, stale_vlls_mark, tunnel_paths_keep
 from portal.vll.operations.path_probes import CLAIM, paths_to_probe
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
 from provisioning import converge_job
@@ -82,6 +82,11 @@ def sweep() -> None:
 def mark_stale() -> None:
     stale_vlls_mark(now=clock.now())
     silences_watch(now=clock.now())
+
+
+@shared_task(name=task_names.FORWARD_LINK_LOSSES)
+def forward_link_losses() -> None:
+    link_losses_forward(now=clock.now())
 
 
 @shared_task(name=task_names.FREE_HOLDS)

@@ -14,8 +14,15 @@ from devstack.process import Family
 from devstack.vppsim import SimulatedDataplane
 from tests.migrated_cluster import migrated_cluster
 
-# Nothing stands on routers that tests do not know of, removals are not put off, and any rate will do.
-AS_TESTED = {"LONGLINE_PROBE_EVERY_S": "0", "LONGLINE_COOLING_OFF_S": "0", "LONGLINE_MIN_CIR_BPS": "1"}
+# Nothing stands on routers that tests do not know of, removals are not put off, any rate will do, and a lost
+# link is forwarded soon.
+AS_TESTED = {
+    "LONGLINE_PROBE_EVERY_S": "0",
+    "LONGLINE_COOLING_OFF_S": "0",
+    "LONGLINE_MIN_CIR_BPS": "1",
+    "LONGLINE_LINK_LOSS_DOWN_S": "2",
+    "LONGLINE_LINK_LOSS_UP_S": "2",
+}
 
 
 def require_built(*programs: str) -> None:

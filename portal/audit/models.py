@@ -53,8 +53,8 @@ TRACKED: dict[type[models.Model], str] = {
     " ipv4 ipv6 in_service",
     ReservedVniRange: "id first last reason",
     Vll: "id customer description created_at lifecycle admin_status svc_mtu cir_bps requested_cbs_bytes"
-    " eir_bps requested_ebs_bytes requested_transport encapsulation family vni gre_key frame revision"
-    " wanted_present decommission_at",
+    " eir_bps requested_ebs_bytes requested_transport link_loss_forwarding encapsulation family vni"
+    " gre_key frame revision wanted_present decommission_at",
     VllEnd: "id vll side port tagging requested_outer_vlan outer_vlan inner_vlan exact_match tunnel_address",
     Order: "id vll customer action state revision ordered_by ordered_at failure approved_at retry_of before"
     " after described forced",
@@ -81,8 +81,9 @@ UNTRACKED: dict[type[models.Model], str] = {
     Port: "booked_bps",
     # What is adopted and let go of follows from orders; the tags are what routers showed.
     Vll: "oper_status oper_since in_sync in_sync_since handover",
-    VllEnd: "status status_revision status_at status_look reason link_up reachable observed_in_sync policed"
-    " path_state path_since_ms drift contested changed_since_report access_tag_before tunnel_tag_before",
+    VllEnd: "status status_revision status_at status_look reason link_up link_since held_down reachable"
+    " observed_in_sync policed path_state path_since_ms drift contested changed_since_report"
+    " access_tag_before tunnel_tag_before",
     # The events' own context has the request id of every change.
     Order: "state_at alarmed_at request_id",
     # What routers had said by then.
@@ -153,6 +154,7 @@ NOT_AUDITED: dict[str, str] = {
     "telemetry.Sample": _BY_ROUTERS,
     "vll.Attempt": "is itself a record that a trigger keeps from being changed",
     "vll.EndMove": _BY_ORDERS,
+    "vll.ForwardedLinkLoss": "follows from what routers say, and the line's events tell of it",
     "vll.LineTest": "is itself a record that a trigger keeps from being changed",
     "vll.PlanResult": _BY_ROUTERS,
     "vll.RouterConvergence": _BY_THE_PORTAL,

@@ -32,8 +32,10 @@ class Finding(StrEnum):
     PORTAL_AWAY = "portal-away"
     MAINTENANCE = "maintenance"
     ROUTER_SILENT = "router-silent"
+    ROUTER_DEAD = "router-dead"
     VPP_DOWN = "vpp-down"
     PORT_DOWN = "port-down"
+    LINK_HELD_DOWN = "link-held-down"
     NOT_AS_WANTED = "not-as-wanted"
     PATH_DOWN = "path-down"
     LARGE_FRAMES_LOST = "large-frames-lost"
@@ -138,6 +140,11 @@ def _port_link(line: LineFacts, side: str, end: EndFacts) -> Check:
     code = f"{side}_port_link"
     if end.link_up is None or not end.is_heard:
         return _unheard(code, side, end)
+    if end.held_down:
+        text = _("Port {port} of {router} is kept down, because the other end has lost its link.").format(
+            port=end.port, router=end.router
+        )
+        return Check(code, CheckState.BROKEN, text, end.reported_at, Finding.LINK_HELD_DOWN, side)
     if end.link_up:
         text = _("Port {port} has a link.").format(port=end.port)
         return Check(code, CheckState.OK, text, end.reported_at, side=side)

@@ -51,6 +51,8 @@ class EndFacts:
     held_since: datetime | None
     maintenance_since: datetime | None
     link_up: bool | None
+    # The port is kept down because of the other end's link.
+    held_down: bool
     reachable: bool | None
     # Verified, and no agent has seen otherwise since; None while it is being worked on.
     as_wanted: bool | None
@@ -176,6 +178,7 @@ def _end(
         held_since=router.held_since or router.frozen_since,
         maintenance_since=router.maintenance_since,
         link_up=end.link_up,
+        held_down=end.held_down,
         reachable=end.reachable,
         as_wanted=verified if settled else None,
         status=end.status,

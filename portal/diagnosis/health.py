@@ -148,11 +148,18 @@ def _setting_up(order: Order | None) -> Health:
 
 
 def _why_down(line: Vll) -> str:
-    """The nearest cause that its ends tell, in the words of the diagnosis."""
+    """The nearest cause that its ends tell, in the words of the diagnosis; and what is done for it."""
     ends = sorted(line.ends.all(), key=lambda end: end.side)
+    done = [_said(Finding.LINK_HELD_DOWN, end) for end in ends if end.held_down]
+    dead = next((end for end in ends if done and end.port.router.dead_since), None)
+    cause = _cause_of_down(ends) if dead is None else _said(Finding.ROUTER_DEAD, dead)
+    return " ".join([cause, *done])
+
+
+def _cause_of_down(ends: Sequence[VllEnd]) -> str:
     checks: tuple[tuple[Finding, Callable[[VllEnd], bool]], ...] = (
         (Finding.VPP_DOWN, _is_without_vpp),
-        (Finding.PORT_DOWN, lambda end: end.link_up is False),
+        (Finding.PORT_DOWN, lambda end: end.link_up is False and not end.held_down),
     )
     for finding, is_so in checks:
         for end in ends:

@@ -35,8 +35,12 @@ SENTENCES = {
         "The NOC is working on {router}, at {end}; the line may carry traffic all the same."
     ),
     Finding.ROUTER_SILENT: gettext_noop("Nobody hears from {router}, at {end}; the line may well be up."),
+    Finding.ROUTER_DEAD: gettext_noop("{router}, at {end}, is out of service."),
     Finding.VPP_DOWN: gettext_noop("{router}, at {end}, is not forwarding anything."),
     Finding.PORT_DOWN: gettext_noop("The port {port} at {end} has no link."),
+    Finding.LINK_HELD_DOWN: gettext_noop(
+        "The link at {end} has been taken down to tell your equipment there that the line is interrupted."
+    ),
     Finding.NOT_AS_WANTED: gettext_noop("{router}, at {end}, is not configured as ordered."),
     Finding.PATH_DOWN: gettext_noop("The network's path between the two ends is down."),
     Finding.LARGE_FRAMES_LOST: gettext_noop(
@@ -68,8 +72,13 @@ ADVICE = {
     Finding.PORTAL_AWAY: gettext_noop("Look again in a minute. The NOC has been told."),
     Finding.MAINTENANCE: gettext_noop("Wait until the work is over."),
     Finding.ROUTER_SILENT: _NOC_IS_AT_IT,
+    Finding.ROUTER_DEAD: gettext_noop("There is nothing for you to do; the NOC took it out of service."),
     Finding.VPP_DOWN: _NOC_IS_AT_IT,
     Finding.PORT_DOWN: gettext_noop("Check the cable and your own device there: is its port up?"),
+    Finding.LINK_HELD_DOWN: gettext_noop(
+        "There is nothing for you to do there: it is set up again once the other end has had its link for a "
+        "while."
+    ),
     Finding.NOT_AS_WANTED: gettext_noop(
         "It is repaired automatically where possible; otherwise the NOC is told."
     ),
@@ -145,13 +154,15 @@ def broken_sentence(
 def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
     """The first check that is broken decides; where none is, what nobody knows is said.
 
-    Work on a router comes before what it explains. Where it explains nothing it is said behind the rest, and
-    has the code where the line works.
+    A port that is kept down follows from a fault, and comes behind all of them. Work on a router comes before
+    what it explains. Where it explains nothing it is said behind the rest, and has the code where the line
+    works.
     """
     checks = list(checks)
     broken = [check for check in checks if check.state == CheckState.BROKEN]
     works = [check for check in broken if check.finding == Finding.MAINTENANCE]
-    fault = next((check for check in broken if check.finding != Finding.MAINTENANCE), None)
+    faults = [check for check in broken if check.finding != Finding.MAINTENANCE]
+    fault = next(iter(sorted(faults, key=lambda check: check.finding == Finding.LINK_HELD_DOWN)), None)
     for work in works:
         if _is_partly_unheard(checks) if fault is None else _explains(work, fault):
             return _found(line, work)

@@ -25,6 +25,8 @@ TOLD = frozenset(
         "line_test.scheduled",
         "vll.black_hole",
         "vll.black_hole_gone",
+        "vll.link_loss_forwarded",
+        "vll.link_loss_over",
         "line_test.passed",
         "line_test.failed",
         "line_test.not_tested",

@@ -135,7 +135,8 @@ class EndPath(Struct, frozen=True, forbid_unknown_fields=True):
 class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
     """An agent's observation of one VLL end; ``reachable`` is None for a local cross-connect.
 
-    ``path``: None where it is not watched.
+    ``path``: None where it is not watched. ``held_down``: its agent keeps the port down because of the far
+    end's link.
     """
 
     vll: Uuid
@@ -148,6 +149,7 @@ class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
     policed: bool = False
     contested: Annotated[tuple[Contest, ...], _Few] = ()
     path: EndPath | None = None
+    held_down: bool = False
 
 
 class AttachmentReport(Struct, frozen=True, forbid_unknown_fields=True):
@@ -261,7 +263,8 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ``path_watch``: it has multihop BFD. ``watching``: None where the held intent has no path watched.
     ``probes``: its agent takes tunnels without an access, for test frames. ``adoption``: whether it
     takes over what others made; "": it does not know how to. ``freezes``: its agent knows how to leave
-    VPP alone, and ``freeze`` is that it does so, None for not.
+    VPP alone, and ``freeze`` is that it does so, None for not. ``link_loss_forwarding``: its agent can be
+    told to keep a port down because of the far end's link.
     """
 
     boot_id: Uuid
@@ -286,6 +289,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     set_aside: Annotated[tuple[SetAsideReport, ...], Meta(max_length=100)] = ()
     freezes: bool = False
     freeze: FreezeReport | None = None
+    link_loss_forwarding: bool = False
 
     def __post_init__(self) -> None:
         require_unique(self.interfaces, "name", at="/interfaces")

@@ -102,6 +102,17 @@ def _line(name: str, announced: str, about: str | Promise, **fact: Any) -> Event
     )
 
 
+def _link_loss(name: str, about: str | Promise) -> EventType:
+    """About the end of a line that link loss forwarding takes down, or sets up again."""
+    return EventType(
+        name=f"vll.{name}",
+        announced=f"vll.{name}",
+        about=about,
+        members={"end": {"enum": ["a", "z"], "description": "The end whose link that is."}, **_LINE},
+        example={"end": "z", **_LINE_EXAMPLE},
+    )
+
+
 def _line_test(state: str, about: str | Promise, **example: Any) -> EventType:
     """About a test of a line with frames that is scheduled or has ended."""
     return EventType(
@@ -219,6 +230,11 @@ TYPES: tuple[EventType, ...] = (
         "black_hole_gone",
         _("Large frames of a line get through between its routers again."),
     ),
+    _link_loss(
+        "link_loss_forwarded",
+        _("The link of a line's end is taken down, because the other end has lost its own."),
+    ),
+    _link_loss("link_loss_over", _("That end's link is set up again.")),
     _line_test(
         "scheduled",
         _("A test with frames was scheduled, which will interrupt a line for a few seconds."),

@@ -99,7 +99,7 @@ def _cause_of_down(ends: Iterable[VllEnd], silent: set[int], links: _Links, now:
         if seen is not None and seen.vpp_absent and seen.reported_at >= now - FRESH:
             return f"vpp:{end.port.router_id}"
     for end in ends:
-        if end.link_up is False:
+        if end.link_up is False and not end.held_down:
             return f"port:{end.port_id}"
     if any(_is_cut(end) for end in ends):
         both = sorted(end.port.router_id for end in ends)

@@ -62,6 +62,8 @@ def _facts(event: Event, kind: EventType) -> dict[str, Any]:
             return {"in_sync": what == "in_sync"}
         case "not_carried" | "black_hole" | "black_hole_gone":
             return {}
+        case "link_loss_forwarded" | "link_loss_over":
+            return {"end": said["end"]}
         case _ if what in OperStatus.values:
             return {"oper_status": what}
         case _:

@@ -34,6 +34,25 @@ TEXTS |= {
     errors.ExcessBurstWithoutRate: gettext_noop(
         "Without an excess rate nothing fills an excess burst. Order an EIR, or leave out the EBS."
     ),
+    errors.LinkLossNeedsWholePorts: gettext_noop(
+        "Link loss forwarding takes a whole port down, so both ends have to be whole ports, and the {side} "
+        "end is not. Order the whole port there, or leave link loss forwarding off."
+    ),
+    errors.LinkLossNeedsUni: gettext_noop(
+        "{port} leads to another operator, so its link is never taken down. Leave link loss forwarding off."
+    ),
+    errors.LinkLossUnsupported: gettext_noop(
+        "The agent on {router} does not know link loss forwarding yet. Leave it off, or ask the NOC to "
+        "upgrade that agent."
+    ),
+    errors.LinkLossPortInUse: gettext_noop(
+        "{port} is used by {interface} as well, which would go down with it. Leave link loss forwarding off, "
+        "or ask the NOC about that interface."
+    ),
+    errors.PortKeptDown: gettext_noop(
+        "A port of this line is kept down because the other end has lost its link. Turn link loss forwarding "
+        "off first, so that the port is up when the line is let go."
+    ),
     errors.RouterHasNoAgent: gettext_noop(
         "{router} only carries traffic: lines cannot end there. Choose a port on another router."
     ),

@@ -94,6 +94,39 @@ class ExcessBurstWithoutRate(DomainError):
     field: str = "ebs_bytes"
 
 
+class LinkLossNeedsWholePorts(DomainError):
+    """Link loss forwarding for a line that shares a port, whose other users would go down. ``side``: A, Z."""
+
+    field: str
+    side: str
+
+
+class LinkLossNeedsUni(DomainError):
+    """Link loss forwarding at a port towards another operator."""
+
+    field: str
+    port: str
+
+
+class LinkLossUnsupported(DomainError):
+    """Link loss forwarding on a router whose agent does not know it."""
+
+    field: str
+    router: str
+
+
+class LinkLossPortInUse(DomainError):
+    """Link loss forwarding at a port that somebody else uses too, by what its router reports."""
+
+    field: str
+    port: str
+    interface: str
+
+
+class PortKeptDown(Conflict):
+    """A line that is to be let go of while one of its ports is kept down because of the far end's link."""
+
+
 class RouterHasNoAgent(DomainError):
     """The port's router carries traffic but cannot end VLLs."""
 

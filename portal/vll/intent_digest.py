@@ -8,13 +8,16 @@ from django.db import connection
 
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-# Each line's revision stands for all of its content.
+# Each line's revision stands for all of its content, but for the end that is kept down because of the other
+# one's link.
 _DIGESTS = """
 WITH told (router, line) AS (
-    SELECT port.router_id, concat_ws(' ', line.id, an_end.side, line.revision, line.wanted_present)
+    SELECT port.router_id, concat_ws(' ', line.id, an_end.side, line.revision, line.wanted_present,
+                                      nullif(loss.held = an_end.side, false))
     FROM vll_vllend an_end
     JOIN vll_vll line ON line.id = an_end.vll_id
     JOIN inventory_port port ON port.id = an_end.port_id
+    LEFT JOIN vll_forwardedlinkloss loss ON loss.vll_id = line.id
     WHERE port.router_id = ANY(%(routers)s) AND line.id <> %(apart)s AND line.lifecycle <> ALL(%(gone)s)
     UNION ALL
     SELECT left_behind.router_id, concat_ws(' ', left_behind.vll_id, left_behind.side, left_behind.revision)

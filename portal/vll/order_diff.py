@@ -18,6 +18,7 @@ class ChangeKind(models.TextChoices):
     SVC_MTU = "svc-mtu"
     TRANSPORT = "transport"
     ENCAPSULATION = "encapsulation"
+    LINK_LOSS_FORWARDING = "link-loss-forwarding"
     VLAN = "vlan"
     MOVE_A_END = "move-a-end"
     MOVE_Z_END = "move-z-end"
@@ -34,6 +35,7 @@ _KINDS = {
     "requested_ebs_bytes": ChangeKind.BANDWIDTH,
     "svc_mtu": ChangeKind.SVC_MTU,
     "requested_transport": ChangeKind.TRANSPORT,
+    "link_loss_forwarding": ChangeKind.LINK_LOSS_FORWARDING,
     "encapsulation": ChangeKind.TRANSPORT,
     "family": ChangeKind.TRANSPORT,
     "tagging": ChangeKind.ENCAPSULATION,

@@ -15,6 +15,7 @@ LINE = (
     "eir_bps",
     "requested_ebs_bytes",
     "requested_transport",
+    "link_loss_forwarding",
     "encapsulation",
     "family",
     "vni",
@@ -60,6 +61,7 @@ class Content:
     requested_cbs_bytes: int | None = None
     requested_ebs_bytes: int | None = None
     gre_key: int | None = None
+    link_loss_forwarding: bool = False
     a: EndContent
     z: EndContent
 

@@ -26,6 +26,7 @@ _NAMES = {
     "requested_ebs_bytes": gettext_noop("Excess burst (EBS)"),
     "svc_mtu": gettext_noop("Largest packet (MTU)"),
     "requested_transport": gettext_noop("Transport asked for"),
+    "link_loss_forwarding": gettext_noop("Link loss forwarding"),
     "encapsulation": gettext_noop("Encapsulation"),
     "family": gettext_noop("IP version"),
     "vni": gettext_noop("VNI"),
@@ -44,7 +45,10 @@ _KEPT_AS = {
     "cbs_bytes": "requested_cbs_bytes",
     "ebs_bytes": "requested_ebs_bytes",
 }
-_OF_A_LINE = ("cir_bps", "cbs_bytes", "eir_bps", "ebs_bytes", "svc_mtu", "transport")
+_OF_A_LINE = (
+    *("cir_bps", "cbs_bytes", "eir_bps", "ebs_bytes", "svc_mtu", "transport"),
+    "link_loss_forwarding",
+)
 _SIDES = {"a": gettext_noop("A end"), "z": gettext_noop("Z end")}
 _TAGGINGS = {
     Tagging.UNTAGGED: gettext_noop("whole port"),
@@ -135,6 +139,8 @@ def _text(name: str, value: Any, ports: dict[int, Port]) -> str:
             return str(ports.get(value, value))
         case "tagging":
             return _(_TAGGINGS[Tagging(value)])
+        case "link_loss_forwarding":
+            return _("on") if value else _("off")
         case "exact_match":
             return _("yes") if value else _("no")
         case _:

@@ -33,9 +33,29 @@ class MemifCustomer:
     _POLL_S = 0.05
     _numbers = count()
 
-    def __init__(self, vpp: Vpp, generator: str, folder: Path) -> None:
-        self.vpp, self.generator, self.folder = vpp, generator, folder
+    def __init__(self, vpp: Vpp, number: int, folder: Path) -> None:
+        """``number``: of its socket, its memif and its generator."""
+        self.vpp, self.generator, self.folder = vpp, f"pg{number}", folder
+        self._number, self.interface = number, f"memif{number}/0"
         self._capture = folder / "none"
+        self._is_plugged_in = False
+
+    def plug_in(self) -> None:
+        """Connect to the router's memif, and to the generator, unless that is so."""
+        if self._is_plugged_in:
+            return
+        self._is_plugged_in = True
+        self.vpp.configure(
+            f"create interface memif id 0 socket-id {self._number} slave buffer-size 10240 no-zero-copy",
+            f"set interface state {self.interface} up",
+            f"set interface l2 xconnect {self.generator} {self.interface}",
+            f"set interface l2 xconnect {self.interface} {self.generator}",
+        )
+
+    def unplug(self) -> None:
+        """The router's memif loses its link. It would not if this one were only set down."""
+        self._is_plugged_in = False
+        self.vpp.configure(f"delete interface memif {self.interface}")
 
     def drain(self) -> None:
         if self._capture.exists():
@@ -69,25 +89,28 @@ def connect_memif(
     VPP polls each queue that comes with a connection, whatever was asked before: the mode is set after it.
     """
     socket = folder / f"memif-{generator}.sock"
-    outside, inside, name = f"memif{socket_id}/0", f"memif{generator}/0", f"pg{generator}"
+    outside = f"memif{socket_id}/0"
     router.configure(
         f"create memif socket id {socket_id} filename {socket}",
         f"create interface memif id 0 socket-id {socket_id} master no-zero-copy",
         f"set interface state {outside} up",
     )
+    connected = MemifCustomer(customer, generator, folder)
     customer.configure(
         f"create memif socket id {generator} filename {socket}",
-        f"create interface memif id 0 socket-id {generator} slave buffer-size 10240 no-zero-copy",
-        f"set interface state {inside} up",
-        f"create packet-generator interface {name}",
-        f"set interface state {name} up",
-        f"set interface l2 xconnect {name} {inside}",
-        f"set interface l2 xconnect {inside} {name}",
+        f"create packet-generator interface {connected.generator}",
+        f"set interface state {connected.generator} up",
     )
-    for vpp, interface in ((router, outside), (customer, inside)):
+    connected.plug_in()
+    rest_when_idle(router, outside, connected)
+    return connected
+
+
+def rest_when_idle(router: Vpp, outside: str, customer: MemifCustomer) -> None:
+    """Once they are connected, until they are anew."""
+    for vpp, interface in ((router, outside), (customer.vpp, customer.interface)):
         _wait_until_connected(vpp, interface)
         vpp.configure(f"set interface rx-mode {interface} interrupt")
-    return MemifCustomer(customer, name, folder)
 
 
 def _wait_until_connected(vpp: Vpp, interface: str) -> None:

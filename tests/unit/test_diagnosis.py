@@ -15,6 +15,7 @@ from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.path_status import PathStatus
 
 NOW = datetime(2026, 11, 24, 14, 3, 7, tzinfo=UTC)
+KEPT_DOWN = {"link_up": False, "held_down": True}
 COUNTED = Counted(frames_in=1200, dropped=0, since=NOW - timedelta(seconds=10), until=NOW)
 
 
@@ -28,6 +29,7 @@ def end(router: str, **more: Any) -> EndFacts:
         held_since=None,
         maintenance_since=None,
         link_up=True,
+        held_down=False,
         reachable=True,
         as_wanted=True,
         status="verified",
@@ -85,6 +87,8 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(a={"vlan_restored_at": NOW}), "a-vlan-was-taken"),
         (line(a={**NOTHING_IN, "port_drops": 9, "vlan_restored_at": NOW}), "a-vlan-was-taken"),
         (line(a={"vlan_restored_at": NOW}, z={"link_up": False}), "z-port-down"),
+        (line(a=KEPT_DOWN, z={"link_up": False}), "z-port-down"),
+        (line(a=KEPT_DOWN), "a-link-held-down"),
         (line(z={**NOTHING_IN, "port_drops": None}), "z-no-frames-in"),
         (line(a=FULL), "a-policed"),
         (line(z={"reachable": False}), "path-down"),

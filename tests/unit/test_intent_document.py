@@ -40,6 +40,7 @@ def rows_of(document: dict[str, Any]) -> list[EndRow]:
             **(end["access"] or NO_ACCESS),
             testing=end.get("testing", False),
             adopt=end.get("adopt", False),
+            uni_link_down=end.get("uni_link_down", False),
             **end["transport"],
             bandwidth=BandwidthProfile(**end["bandwidth"]) if "bandwidth" in end else None,
         )

@@ -161,6 +161,8 @@ func decodeEnd(f *fields) placed[End] {
 	p.entry.Adopt = f.optionalBoolean("adopt")
 	checkProbe(f, &p.entry)
 	checkAdopted(f, &p.entry)
+	p.entry.UNILinkDown = f.optionalBoolean("uni_link_down")
+	checkUNILinkDown(f, &p.entry)
 	p.valid = len(*f.errors) == before
 	return p
 }
@@ -211,6 +213,20 @@ func checkAdopted(f *fields, end *End) {
 	}
 	if end.Bandwidth != (Bandwidth{}) {
 		f.fail("bandwidth", "not_null", "must be null for an end that is adopted")
+	}
+}
+
+// checkUNILinkDown: a port that carries anything else than this line is never taken down, nor one of a line that is not to
+// carry its customer's frames anyhow.
+func checkUNILinkDown(f *fields, end *End) {
+	switch {
+	case !end.UNILinkDown:
+	case end.Access.Tagging != Untagged:
+		f.fail("uni_link_down", "unknown_value", "must be false but for a whole port")
+	case !end.AdminUp:
+		f.fail("uni_link_down", "unknown_value", "must be false for an end that is to be down")
+	case end.Testing || end.Adopt:
+		f.fail("uni_link_down", "unknown_value", "must be false for an end that is tested or adopted")
 	}
 }
 

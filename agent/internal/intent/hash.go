@@ -78,7 +78,11 @@ func (t text) end(e *End) text {
 	} else {
 		t = t.quoted(u.Local.String()).raw(`,"remote":`).quoted(u.Remote.String())
 	}
-	return t.raw(`,"vni":`).orNull(int64(u.VNI)).raw(`},"vll":`).quoted(e.VLL).raw(`}`)
+	t = t.raw(`,"vni":`).orNull(int64(u.VNI)).raw(`}`)
+	if e.UNILinkDown {
+		t = t.raw(`,"uni_link_down":true`)
+	}
+	return t.raw(`,"vll":`).quoted(e.VLL).raw(`}`)
 }
 
 func (t text) tombstone(r Tombstone) text {

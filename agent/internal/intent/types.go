@@ -124,7 +124,12 @@ type End struct {
 	Testing bool
 	// Adopt takes what others made for this end, as it is: nothing but tags is changed.
 	Adopt bool
+	// UNILinkDown keeps the whole port down although the end is up: link loss forwarding from the far end.
+	UNILinkDown bool
 }
+
+// AccessUp is the admin state that the access is to have.
+func (e End) AccessUp() bool { return e.AdminUp && !e.UNILinkDown }
 
 // IsProbe reports whether the end is a tunnel alone, for test frames: it has no access, and nobody is ever joined to it.
 func (e End) IsProbe() bool { return e.Access == Access{} }

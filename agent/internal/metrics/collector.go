@@ -49,8 +49,9 @@ var (
 	endBytes    = describe("end_bytes_total", "Bytes of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 	endFrames   = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 	endInSync   = describe("end_in_sync", "1 when VPP has all of a VLL end as it is wanted, 0 when not.", "vll", "end")
-	endLinkUp   = describe("end_link_up", "1 when the customer's port of a VLL end is up, 0 when not.", "vll", "end")
-	endPathUp   = describe("end_path_up", "1 when the path of a VLL end to the other router is up, 0 when not; none where it is not watched.", "vll", "end")
+	endLinkUp   = describe("end_link_up", "1 when the customer's port of a VLL end is up, 0 when not; none while it is kept down because of the far end's link.",
+		"vll", "end")
+	endPathUp = describe("end_path_up", "1 when the path of a VLL end to the other router is up, 0 when not; none where it is not watched.", "vll", "end")
 
 	segmentSize = describe("vpp_stats_segment_size_bytes", "Size of VPP's stats segment; VPP aborts when it is full.")
 	segmentUsed = describe("vpp_stats_segment_used_bytes", "What of it is in use, by VPP's own count.")
@@ -135,7 +136,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, end := range c.m.reporter.Ends() {
 		e.flag(endInSync, end.InSync, end.Key.VLL, end.Key.End)
-		e.flag(endLinkUp, end.LinkUp, end.Key.VLL, end.Key.End)
+		if !end.HeldDown {
+			e.flag(endLinkUp, end.LinkUp, end.Key.VLL, end.Key.End)
+		}
 		if end.PathUp != nil {
 			e.flag(endPathUp, *end.PathUp, end.Key.VLL, end.Key.End)
 		}

@@ -29,7 +29,8 @@ func (b Boot) mayBe(other Boot) bool {
 
 // Claim is something that belongs to an end although no tag says so: exactly one of SubInterface, Tunnel
 // and Port is set. The first two are about to be made; a port is somebody else's interface, perhaps with
-// a tag of theirs, that a whole-port VLL uses. WasUp says whether the VLL found the port up.
+// a tag of theirs, that a whole-port VLL uses. WasUp says whether the VLL found the port up, LinkLoss that it is down
+// because of the far end's link.
 type Claim struct {
 	VLL          string        `json:"vll"`
 	End          string        `json:"end"`
@@ -38,6 +39,7 @@ type Claim struct {
 	Tunnel       *Tunnel       `json:"tunnel,omitempty"`
 	Port         string        `json:"port,omitempty"`
 	WasUp        bool          `json:"was_up,omitempty"`
+	LinkLoss     bool          `json:"link_loss,omitempty"`
 }
 
 // Key is the claiming end.

@@ -125,6 +125,9 @@ func (d *differ) wasUp(end intent.Key, port *observe.Interface) bool {
 			return claim.WasUp
 		}
 	}
+	if at, present := d.present[holder]; present && d.in.Present[at].UNILinkDown {
+		return true // who takes it down for the far end's link has had it up
+	}
 	return port.AdminUp
 }
 
@@ -193,7 +196,7 @@ func (d *differ) wholePortConflict(end intent.End, port *observe.Interface) *Rea
 }
 
 // PortsToTake are the ports that ends want whole and that bear no tag of theirs yet, so that somebody else may
-// use them; sorted by index.
+// use them, and those that are about to be taken down for the far end's link; sorted by index.
 func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interface {
 	var ports []*observe.Interface
 	for _, in := range ins {
@@ -205,7 +208,7 @@ func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interfac
 			if port == nil || port.IsSub() {
 				continue
 			}
-			if tag, ours := ownership.ParseTag(port.Tag); !ours || tag.Key != end.Key {
+			if tag, ours := ownership.ParseTag(port.Tag); !ours || tag.Key != end.Key || end.UNILinkDown && port.AdminUp {
 				ports = append(ports, port)
 			}
 		}

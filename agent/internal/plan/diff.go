@@ -36,7 +36,8 @@ type Plan struct {
 //     sub-interface which has to come up. A port is never taken down, but as the access of a whole-port
 //     VLL that is to be down; when that goes, the port comes up again if it was. And a classify table of the agent's is
 //     taken off whatever got the index of the access that it was bound to.
-//   - An end that cannot be made as wanted is left wholly as it is, with a reason.
+//   - An end that cannot be made as wanted is left wholly as it is, with a reason. But a port that the agent keeps down
+//     because of the far end's link is set up as soon as somebody else uses it.
 //   - What is owned and not named by the intent is left forwarding, and so is what is let go of.
 //   - Of an end that is adopted only tags are changed.
 //   - Only a changed key recreates (and DiffAnew); everything else changes in place.

@@ -106,19 +106,23 @@ func (b *operationBuilder) admin(end intent.End, ref Ref) {
 	if i := b.ByIndex(ref.Index); i != nil {
 		up = i.AdminUp
 	}
-	if up == end.AdminUp {
+	wanted := end.AccessUp()
+	if up == wanted {
 		return
 	}
 	port := b.ByName(end.Access.Interface)
-	if end.AdminUp && ref.Index != port.Index && !port.AdminUp && !b.raised[port.Index] {
+	if wanted && ref.Index != port.Index && !port.AdminUp && !b.raised[port.Index] {
 		b.raised[port.Index] = true
 		b.setAdmin(end.Key, RefTo(port), 0, true, "its sub-interfaces cannot come up while the port is down")
 	}
 	why := "the VLL is to be up"
-	if !end.AdminUp {
+	switch {
+	case !end.AdminUp:
 		why = "the VLL is to be down"
+	case end.UNILinkDown:
+		why = "the far end has lost its link"
 	}
-	b.setAdmin(end.Key, ref, 2, end.AdminUp, why)
+	b.setAdmin(end.Key, ref, 2, wanted, why)
 }
 
 func (b *operationBuilder) setAdmin(end intent.Key, ref Ref, rank int, up bool, why string) {

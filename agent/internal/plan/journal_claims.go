@@ -42,7 +42,7 @@ func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 		port := d.ByName(end.Access.Interface)
 		wanted[use{end.VLL, port.Name}] = true
 		claims = append(claims, ownership.Claim{
-			VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name, WasUp: d.wasUp(end.Key, port),
+			VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name, WasUp: d.wasUp(end.Key, port), LinkLoss: end.UNILinkDown,
 		})
 	}
 	for _, h := range d.holdings {
@@ -52,6 +52,7 @@ func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 		case h.isPort():
 			for _, claim := range d.ports[h.Interface.Name] {
 				if claim.Key() == h.End {
+					claim.LinkLoss = claim.LinkLoss && !h.Interface.AdminUp
 					claims = append(claims, claim)
 				}
 			}

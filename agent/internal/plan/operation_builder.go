@@ -26,6 +26,11 @@ func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 			b.removePolicer(tombstone.Key, "the VLL is removed")
 		}
 	}
+	for _, h := range d.holdings {
+		if reason := d.blocked[h.End]; reason != nil && reason.Code == "port_in_use" { // by somebody else, who needs it up
+			b.endLinkLoss(h)
+		}
+	}
 	places := d.plannedEnds()
 	for _, at := range places {
 		if !in.Present[at].IsProbe() {
@@ -98,6 +103,7 @@ func (b *operationBuilder) letGo(tombstone intent.Tombstone) {
 		return
 	}
 	for h := range b.holdingsOf(tombstone.Key) {
+		b.endLinkLoss(h)
 		tag, i := tombstone.AccessTag, h.Interface
 		if h.Tunnel != nil {
 			tag = tombstone.TunnelTag
@@ -106,6 +112,19 @@ func (b *operationBuilder) letGo(tombstone intent.Tombstone) {
 			b.add(h.End, Delete, 0, SetTag{Interface: RefTo(i), Tag: tag}, Drift{Field: "tag", Desired: tag, Actual: i.Tag}, "the VLL is let go of")
 		}
 	}
+}
+
+// endLinkLoss sets a port up again that is down for the far end's link, before anything else becomes of its end.
+func (b *operationBuilder) endLinkLoss(h *Holding) {
+	if i := h.Interface; h.isPort() && !i.AdminUp && b.isDownForLinkLoss(h) {
+		b.add(h.End, Detach, 0, SetAdmin{RefTo(i), true}, Drift{Field: "admin_up", Desired: "true", Actual: "false"},
+			"the port is down because the far end had lost its link")
+	}
+}
+
+// isDownForLinkLoss reports whether the agent took the port down because of the far end's link, as the journal has it.
+func (d *differ) isDownForLinkLoss(h *Holding) bool {
+	return slices.ContainsFunc(d.ports[h.Interface.Name], func(claim ownership.Claim) bool { return claim.Key() == h.End && claim.LinkLoss })
 }
 
 // giveBack sets a port up again that its VLL shut, unless another VLL has it whole now and decides.

@@ -150,6 +150,8 @@ type observedBody struct {
 	// SetAside are files of the agent that it could not use, and why.
 	SetAside []setAsideBody `json:"set_aside"`
 	Freezes  bool           `json:"freezes"` // this agent can be told to leave VPP alone
+	// LinkLossForwarding: this agent can be told to keep a port down because of the far end's link.
+	LinkLossForwarding bool `json:"link_loss_forwarding"`
 	// Freeze is null where VPP is not left alone.
 	Freeze *freeze.Shown `json:"freeze"`
 }
@@ -264,6 +266,7 @@ type endBody struct {
 	End       string `json:"end"`
 	Revision  int32  `json:"revision"`
 	LinkUp    bool   `json:"link_up"`
+	HeldDown  bool   `json:"held_down"` // the agent keeps the port down because of the far end's link
 	Reachable *bool  `json:"reachable"`
 	InSync    bool   `json:"in_sync"`
 	Policed   bool   `json:"policed"`

@@ -68,6 +68,7 @@ func (b *observedBody) fill(
 		end.Contested = contestedOf(p.Contested[e.Key])
 		if port := s.ByName(e.Access.Interface); port != nil {
 			end.LinkUp = port.AdminUp && port.LinkUp
+			end.HeldDown = isHeldDown(e, port)
 		}
 		if e.Tunnel.Encapsulation != intent.L2XC {
 			up := reachable[e.Tunnel.Remote]
@@ -78,6 +79,9 @@ func (b *observedBody) fill(
 		b.Ends = append(b.Ends, end)
 	}
 }
+
+// isHeldDown: the port has no link because the agent keeps it down for the far end's, so it tells nothing of its own.
+func isHeldDown(e intent.End, port *observe.Interface) bool { return e.UNILinkDown && !port.AdminUp }
 
 func watchingOf(in *intent.Intent) *watchBody {
 	if in.Watch == (intent.Watch{}) {

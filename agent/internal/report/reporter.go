@@ -211,6 +211,7 @@ func (r *Reporter) unseen(status converge.Status) observedBody {
 		Schema: 1, BootID: r.bootID.String(), Look: status.Look, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
 		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{},
 		Ends: []endBody{}, Paths: []pathBody{}, Circuits: []circuitBody{}, SetAside: setAsideOf(status), Freezes: true,
+		LinkLossForwarding: true,
 	}
 }
 

@@ -49,6 +49,11 @@ func routerViewOf(status converge.Status, p *converge.ObservedState) routerView 
 	v.conflicts, v.quarantined = make(map[intent.Key]string), make(map[quarantine]bool)
 	v.drift, v.contested = make(map[intent.Key]string), make(map[intent.Key]string)
 	made := madeByUs(todo)
+	for _, e := range p.Intent.Present {
+		if port := s.ByName(e.Access.Interface); port != nil && isHeldDown(e, port) {
+			made[port.Index] = true // that it has no link is the agent's doing
+		}
+	}
 	for _, i := range s.Interfaces {
 		if !made[i.Index] {
 			v.links[i.Name] = i.AdminUp && i.LinkUp

@@ -4,7 +4,7 @@ What a silent router or one without a VPP explains is no alarm of its own.
 """
 
 from collections.abc import Collection, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -23,6 +23,8 @@ from portal.vll.path_sentences import black_hole_facts
 from portal.vll.paths_in_use import lines_beyond
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderState
 
+# A port that was kept down for the far end's link is set up within so long, or that is an alarm.
+_SET_UP_WITHIN = timedelta(seconds=60)
 # So many changes of somebody else's are named.
 _CHANGES_NAMED = 3
 # The order is that of the diagnosis: a port without link explains a path that nobody hears, and not the
@@ -31,9 +33,11 @@ _DOWN = f"""
 WITH down AS (
     SELECT line.id, line.created_at, line.customer_id, line.oper_since AS since, line.family,
            a.port_id AS a_port, z.port_id AS z_port, pa.router_id AS a_router, pz.router_id AS z_router,
-           a.link_up IS FALSE AND pa.router_id <> ALL(%(troubled)s) AS a_is_cut_off,
-           z.link_up IS FALSE AND pz.router_id <> ALL(%(troubled)s) AS z_is_cut_off,
-           pa.router_id = ANY(%(troubled)s) OR pz.router_id = ANY(%(troubled)s) AS is_explained,
+           a.link_up IS FALSE AND NOT a.held_down AND pa.router_id <> ALL(%(troubled)s) AS a_is_cut_off,
+           z.link_up IS FALSE AND NOT z.held_down AND pz.router_id <> ALL(%(troubled)s) AS z_is_cut_off,
+           pa.router_id = ANY(%(troubled)s) OR pz.router_id = ANY(%(troubled)s)
+           OR (a.held_down OR z.held_down)
+              AND coalesce(loss.held <> '' OR loss.turned_at > %(set_up_since)s, false) AS is_explained,
            line.family IS NOT NULL AND pa.router_id <> pz.router_id
            AND (a.reachable IS FALSE OR z.reachable IS FALSE
                 OR 'down' IN (a.path_state, z.path_state)
@@ -44,6 +48,7 @@ WITH down AS (
     JOIN inventory_port AS pa ON pa.id = a.port_id
     JOIN vll_vllend AS z ON z.vll_id = line.id AND z.side = 'z'
     JOIN inventory_port AS pz ON pz.id = z.port_id
+    LEFT JOIN vll_forwardedlinkloss AS loss ON loss.vll_id = line.id
     WHERE line.lifecycle = 'active' AND line.oper_status = 'op-down'
 ), cause AS (
     SELECT 'port:' || a_port AS object, down.* FROM down WHERE a_is_cut_off
@@ -96,7 +101,9 @@ class _Cause(NamedTuple):
 def down(now: datetime) -> Iterator[Found]:
     """Ports, paths and single lines, by the lines that are down for them; and paths that routers watch."""
     troubled = troubled_routers(now)
-    causes = _causes(_DOWN, troubled=list(troubled), listening=sorted(LISTENING))
+    causes = _causes(
+        _DOWN, troubled=list(troubled), listening=sorted(LISTENING), set_up_since=now - _SET_UP_WITHIN
+    )
     watched = {each.object: each for each in _watched_paths("down", troubled)}
     ports = Port.objects.select_related("router").in_bulk(_ids(causes, "port"))
     routers = _router_names(causes)

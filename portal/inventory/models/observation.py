@@ -54,6 +54,8 @@ class ObservedRouter(models.Model):
     # Whether its agent can be told to change nothing; and the freeze that it keeps, null for none.
     freezes = models.BooleanField(default=False, db_default=False)
     freeze = models.JSONField(null=True)
+    # Whether its agent can be told to keep a port down because of the far end's link.
+    link_loss_forwarding = models.BooleanField(default=False, db_default=False)
     # SHA-256 (hex) of the certificate that its agent last asked for another with, and of its file of CAs.
     certificate_shown = models.CharField(max_length=64, blank=True, default="", db_default="")
     ca_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")

@@ -49,6 +49,8 @@ class Vll(models.Model):
     eir_bps = models.BigIntegerField(default=0)
     requested_ebs_bytes = models.IntegerField(null=True)
     requested_transport = models.CharField(max_length=10)
+    # Whether one UNI's link is taken down when the other one has lost its own.
+    link_loss_forwarding = models.BooleanField(default=False, db_default=False)
     # Allocated. frame: largest carried frame in bytes, without FCS and popped tags.
     encapsulation = models.CharField(max_length=10)
     family = models.PositiveSmallIntegerField(null=True)
@@ -142,6 +144,11 @@ class Vll(models.Model):
                 name="vll_out_of_sync",
             ),
             models.Index(
+                fields=["lifecycle"],
+                condition=Q(link_loss_forwarding=True),
+                name="vll_forwarding_link_loss",
+            ),
+            models.Index(
                 fields=["-created_at"],
                 condition=Q(wanted_present=False) & ~Q(lifecycle__in=sorted(TERMINAL_LIFECYCLES)),
                 name="vll_on_its_way_out",
@@ -219,6 +226,10 @@ class VllEnd(models.Model):
     reason = models.JSONField(null=True)
     # From the agent's observations; null = not reported.
     link_up = models.BooleanField(null=True)
+    # Since when both of these are so, by the portal's clock. held_down: the agent keeps the port down because
+    # of the far end's link, so what its own link does is not seen.
+    link_since = models.DateTimeField(null=True)
+    held_down = models.BooleanField(default=False, db_default=False)
     reachable = models.BooleanField(null=True)
     observed_in_sync = models.BooleanField(null=True)
     # From both: read back, VPP holds what comes in here to the line's bandwidth profile.
@@ -269,6 +280,7 @@ class VllEnd(models.Model):
             ),
             models.Index(fields=["port"], condition=Q(status="conflict"), name="vll_end_in_conflict"),
             models.Index(fields=["port"], condition=~Q(drift=[]), name="vll_end_drifted"),
+            models.Index(fields=["vll"], condition=Q(held_down=True), name="vll_end_held_down"),
             models.Index(fields=["port"], condition=~Q(contested=[]), name="vll_end_contested"),
             models.Index(
                 fields=["port"], condition=Q(changed_since_report=True), name="vll_end_changed_since_report"

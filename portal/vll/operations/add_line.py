@@ -46,6 +46,7 @@ def order_add(
     eir_bps: int = 0,
     cbs_bytes: int | None = None,
     ebs_bytes: int | None = None,
+    link_loss_forwarding: bool = False,
 ) -> Order:
     """Accept an order for a new VLL, or raise a DomainError and leave no trace.
 
@@ -65,6 +66,7 @@ def order_add(
         eir_bps=eir_bps,
         cbs_bytes=cbs_bytes,
         ebs_bytes=ebs_bytes,
+        link_loss_forwarding=link_loss_forwarding,
     )
     taken = None if hold is None else hold_take(user=user, hold=hold, now=now)
     leased = taken.leased if taken else None
@@ -121,6 +123,7 @@ def content_for(
         requested_cbs_bytes=request.cbs_bytes,
         requested_ebs_bytes=request.ebs_bytes,
         requested_transport=request.transport,
+        link_loss_forwarding=request.link_loss_forwarding,
         encapsulation=selected.transport.encapsulation.value,
         family=None if family is None else family.value,
         vni=tunnel.vni,

@@ -34,6 +34,7 @@ from portal.vll.operations.end_validation import (
     customer_of,
     ports_of,
 )
+from portal.vll.operations.link_loss_rules import link_loss_refusals
 from portal.vll.revision_content import Content
 
 AUTO = "auto"
@@ -54,6 +55,7 @@ class LineRequest:
     eir_bps: int = 0
     cbs_bytes: int | None = None
     ebs_bytes: int | None = None
+    link_loss_forwarding: bool = False
 
     @property
     def ends(self) -> dict[str, EndRequest]:
@@ -183,6 +185,8 @@ def check_line(
         frame=request.largest_uni_frame,
         ports=found.ports,
     )
+    if request.link_loss_forwarding:
+        found.refusals += link_loss_refusals(ends=request.ends, ports=found.ports, line=line)
     return found
 
 

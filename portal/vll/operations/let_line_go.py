@@ -6,9 +6,10 @@ from django.db import transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.vll.errors import NotAllowedToOrder, RouterLetsNothingGo, WrongLifecycle
+from portal.vll.errors import NotAllowedToOrder, PortKeptDown, RouterLetsNothingGo, WrongLifecycle
 from portal.vll.models import Order, Vll
 from portal.vll.operations.convergence_requests import converge_routers_of
+from portal.vll.operations.link_loss import is_held_down
 from portal.vll.operations.modify_line import vll_lock
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.removal_steps import removal_values
@@ -22,16 +23,19 @@ def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
     forgets it.
 
     It cannot be called off: what a router has let go of is somebody else's. Raises NotAllowedToOrder,
-    OrderIsOpen, WrongLifecycle, RouterLetsNothingGo.
+    OrderIsOpen, WrongLifecycle, RouterLetsNothingGo, PortKeptDown.
     """
     if not permissions.may_let_go(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
     vll = vll_lock(vll, user)
     if vll.lifecycle not in IN_SERVICE:
         raise WrongLifecycle(lifecycle=vll.lifecycle, action="let go")
-    for end in vll.ends.select_related("port__router__observed"):
+    ends = list(vll.ends.select_related("port__router__observed"))
+    for end in ends:
         if not getattr(getattr(end.port.router, "observed", None), "adoption", ""):
             raise RouterLetsNothingGo(router=end.port.router.name)
+    if is_held_down(vll, ends):
+        raise PortKeptDown
     goes = removal_values(vll) | {"handover": Handover.RELEASE}
     lifecycle_move(vll, Lifecycle.PENDING_TERMINATE, now=now, actor=user.username, **goes)
     order = order_acknowledge(

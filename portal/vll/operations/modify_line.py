@@ -53,6 +53,7 @@ class Changes:
     eir_bps: int | None = None
     bursts: Mapping[str, int | None] = field(default_factory=dict)
     transport: str | None = None
+    link_loss_forwarding: bool | None = None
     a_end: Mapping[str, Any] | None = None
     z_end: Mapping[str, Any] | None = None
 
@@ -221,6 +222,11 @@ def request_after(before: Content, changes: Changes) -> LineRequest:
         svc_mtu=before.svc_mtu if changes.svc_mtu is None else changes.svc_mtu,
         cir_bps=before.cir_bps if changes.cir_bps is None else changes.cir_bps,
         transport=before.requested_transport if changes.transport is None else changes.transport,
+        link_loss_forwarding=(
+            before.link_loss_forwarding
+            if changes.link_loss_forwarding is None
+            else changes.link_loss_forwarding
+        ),
         **_excess_after(before, changes),
     )
 
@@ -288,6 +294,7 @@ def request_of(content: Content) -> LineRequest:
         eir_bps=content.eir_bps,
         cbs_bytes=content.requested_cbs_bytes,
         ebs_bytes=content.requested_ebs_bytes,
+        link_loss_forwarding=content.link_loss_forwarding,
     )
 
 
@@ -341,6 +348,7 @@ def changes_of(order: Order) -> Changes:
             if getattr(after, name) != getattr(before, name)
         },
         transport=_if_other(before.transport, after.transport),
+        link_loss_forwarding=_if_other(before.link_loss_forwarding, after.link_loss_forwarding),
         a_end=_end_changes(before.a_end, after.a_end),
         z_end=_end_changes(before.z_end, after.z_end),
     )

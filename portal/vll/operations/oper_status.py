@@ -38,25 +38,29 @@ FROM vll_vllend e
 JOIN inventory_port p ON p.id = e.port_id AND p.router_id = %(router)s
 JOIN vll_vll v ON v.id = e.vll_id
 LEFT JOIN jsonb_to_recordset(%(said)s)
-     AS said (vll_id uuid, side text, revision bigint, link_up boolean, reachable boolean,
+     AS said (vll_id uuid, side text, revision bigint, link_up boolean, held_down boolean, reachable boolean,
               observed_in_sync boolean, policed boolean, path_state text, path_since_ms bigint,
               drift jsonb, contested jsonb)
   ON said.vll_id = e.vll_id AND said.side = e.side AND said.revision = v.revision
 WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
-      (e.link_up, e.reachable, e.observed_in_sync, e.policed, e.path_state, e.path_since_ms,
+      (e.link_up, e.held_down, e.reachable, e.observed_in_sync, e.policed, e.path_state, e.path_since_ms,
        e.drift, e.contested) IS DISTINCT FROM
-      (said.link_up, said.reachable, said.observed_in_sync, coalesce(said.policed, false),
-       coalesce(said.path_state, ''), said.path_since_ms,
+      (said.link_up, coalesce(said.held_down, false), said.reachable, said.observed_in_sync,
+       coalesce(said.policed, false), coalesce(said.path_state, ''), said.path_since_ms,
        coalesce(said.drift, '[]'), coalesce(said.contested, '[]'))
 """
 _TELL = """
-UPDATE vll_vllend SET link_up = said.link_up, reachable = said.reachable,
+UPDATE vll_vllend AS e SET link_since = CASE WHEN (e.link_up, e.held_down) IS DISTINCT FROM
+                                                  (said.link_up, said.held_down)
+                                             THEN %(now)s ELSE e.link_since END,
+                      link_up = said.link_up, held_down = said.held_down, reachable = said.reachable,
                       observed_in_sync = said.observed_in_sync, policed = said.policed,
                       path_state = said.path_state, path_since_ms = said.path_since_ms,
                       drift = said.drift, contested = said.contested
 FROM jsonb_to_recordset(%(said)s)
-     AS said (pk bigint, link_up boolean, reachable boolean, observed_in_sync boolean, policed boolean,
-              path_state text, path_since_ms bigint, drift jsonb, contested jsonb)
+     AS said (pk bigint, link_up boolean, held_down boolean, reachable boolean,
+              observed_in_sync boolean, policed boolean, path_state text, path_since_ms bigint, drift jsonb,
+              contested jsonb)
 WHERE id = said.pk
 """
 _TURN = """
@@ -70,6 +74,7 @@ class _Facts(NamedTuple):
     """A report's facts about an end: these fields of a VllEnd."""
 
     link_up: bool | None
+    held_down: bool
     reachable: bool | None
     observed_in_sync: bool | None
     policed: bool
@@ -79,7 +84,7 @@ class _Facts(NamedTuple):
     contested: list[dict[str, Any]]
 
 
-_UNSAID = _Facts(None, None, None, False, "", None, [], [])
+_UNSAID = _Facts(None, False, None, None, False, "", None, [], [])
 
 
 class _End(NamedTuple):
@@ -208,7 +213,7 @@ def ends_observed(
             turns.append(Turn(vll, status, now))
         if in_sync != was_in_sync:
             syncs[vll] = in_sync
-    _facts_write(changed)
+    _facts_write(changed, now)
     statuses_write(turns)
     for pk in syncs:
         sync_move(pk, syncs[pk], now=now)
@@ -370,7 +375,17 @@ def _facts_of(said: EndObservation) -> _Facts:
     # Once paths are no longer to be watched, one session that goes before the other takes no line down.
     path = said.path if settings.LONGLINE_PATH_WATCH else None
     state, since = (path.state, path.since_ms) if path else ("", None)
-    return _Facts(said.link_up, said.reachable, in_sync, said.policed, state, since, drift, contested)
+    return _Facts(
+        link_up=said.link_up,
+        held_down=said.held_down,
+        reachable=said.reachable,
+        observed_in_sync=in_sync,
+        policed=said.policed,
+        path_state=state,
+        path_since_ms=since,
+        drift=drift,
+        contested=contested,
+    )
 
 
 def _answered_since(end: _End, look: int | None, now: datetime) -> bool:
@@ -398,11 +413,12 @@ def _with_news(router: Router, ends: Iterable[EndObservation] | None) -> set[UUI
     return _found(_WITH_NEWS, {"router": router.pk, "in_service": sorted(IN_SERVICE), "said": Jsonb(said)})
 
 
-def _facts_write(facts: Mapping[int, _Facts]) -> None:
+def _facts_write(facts: Mapping[int, _Facts], now: datetime) -> None:
     """Store what is said of these ends. Their lines are locked."""
     if facts:
         with connection.cursor() as cursor:
-            params: dict[str, Any] = {"said": Jsonb([{"pk": pk, **facts[pk]._asdict()} for pk in facts])}
+            said = Jsonb([{"pk": pk, **facts[pk]._asdict()} for pk in facts])
+            params: dict[str, Any] = {"said": said, "now": now}
             cursor.execute(_TELL, params)
 
 

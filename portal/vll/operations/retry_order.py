@@ -54,6 +54,7 @@ def order_retry(*, user: User, order: Order, now: datetime) -> Order:
         eir_bps=request.eir_bps,
         cbs_bytes=request.cbs_bytes,
         ebs_bytes=request.ebs_bytes,
+        link_loss_forwarding=request.link_loss_forwarding,
         description=vll.description,
         now=now,
         retry_of=order,

@@ -61,6 +61,7 @@ class ChangeForm(OrderForm):
             eir_bps=wanted["eir_bps"],
             bursts={name: wanted[name] for name in ("cbs_bytes", "ebs_bytes")},
             transport=wanted["transport"],
+            link_loss_forwarding=wanted["link_loss_forwarding"],
             a_end=self._members("a", wanted["a_end"]),
             z_end=self._members("z", wanted["z_end"]),
         )
@@ -84,6 +85,7 @@ def _initial(vll: Vll) -> dict[str, dict[str, Any]]:
         "ebs_bytes": vll.requested_ebs_bytes,
         "svc_mtu": vll.svc_mtu,
         "transport": vll.requested_transport,
+        "link_loss_forwarding": vll.link_loss_forwarding,
     }
     return {**ends, "line": line}
 

@@ -33,7 +33,10 @@ from portal.web.line_names import name_after
 from portal.web.row_id import row_id
 
 AUTO = "auto"
-_LINE = ("description", "svc_mtu", "cir_bps", "transport", "eir_bps", "cbs_bytes", "ebs_bytes")
+_LINE = (
+    *("description", "svc_mtu", "cir_bps", "transport", "eir_bps", "cbs_bytes", "ebs_bytes"),
+    "link_loss_forwarding",
+)
 
 TAGGINGS = [
     (Tagging.DOT1Q, _("One VLAN")),
@@ -176,6 +179,15 @@ class LineForm(BandwidthForm):
         error_messages={"invalid": _("Enter a whole number of bytes, or nothing.")},
     )
 
+    link_loss_forwarding = forms.BooleanField(
+        label=_("Forward a lost link to the other end"),
+        required=False,
+        help_text=_(
+            "When your equipment at one end loses its link, the port at the other end is taken down too, so "
+            "that your equipment there notices. Between two whole ports only."
+        ),
+    )
+
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if not user.is_noc:
@@ -189,8 +201,9 @@ class LineForm(BandwidthForm):
     @property
     def asks_excess(self) -> bool:
         """Whether something stands, or is wrong, in the part that is folded away otherwise."""
-        fields = [self[name] for name in ("eir", "cbs_bytes", "ebs_bytes", "transport")]
-        plain = (None, "", "0", AUTO)
+        asked = ("eir", "cbs_bytes", "ebs_bytes", "transport", "link_loss_forwarding")
+        fields = [self[name] for name in asked]
+        plain = (None, "", "0", AUTO, False)
         return any(field.value() not in plain or field.errors for field in fields if not field.is_hidden)
 
 
@@ -339,6 +352,7 @@ def like_initial(vll: Vll) -> dict[str, dict[str, Any]]:
         **(rate_initial("eir", vll.eir_bps) if vll.eir_bps else {}),
         "svc_mtu": vll.svc_mtu,
         "transport": vll.requested_transport,
+        "link_loss_forwarding": vll.link_loss_forwarding,
     }
     return {**ends, "line": line}
 

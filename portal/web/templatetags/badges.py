@@ -80,6 +80,7 @@ CHANGES = {
     ChangeKind.SVC_MTU: gettext_noop("packet size"),
     ChangeKind.TRANSPORT: gettext_noop("transport"),
     ChangeKind.ENCAPSULATION: gettext_noop("encapsulation"),
+    ChangeKind.LINK_LOSS_FORWARDING: gettext_noop("link loss forwarding"),
     ChangeKind.VLAN: gettext_noop("VLAN"),
     ChangeKind.MOVE_A_END: gettext_noop("move of the A end"),
     ChangeKind.MOVE_Z_END: gettext_noop("move of the Z end"),

@@ -43,6 +43,8 @@ _SENTENCES = {
     "vll.black_hole_gone": gettext_noop("Large frames get through between the routers again"),
     "vll.drift": gettext_noop("A router is not configured as it should be"),
     "vll.vlan_restored": gettext_noop("Frames with the line's VLAN arrive again, which somebody had blocked"),
+    "vll.link_loss_forwarded": gettext_noop("Link loss forwarded"),
+    "vll.link_loss_over": gettext_noop("Link loss is over"),
     "trouble.reported": gettext_noop("Trouble was reported to the NOC"),
     "trouble.closed": gettext_noop("The NOC closed the trouble report"),
     "line_test.scheduled": gettext_noop("A test with frames is scheduled"),
@@ -96,6 +98,16 @@ _SENTENCES = {
 }
 
 
+def _link_loss(event: Event) -> str:
+    """Which port that is about, and why."""
+    text = _("{port} is set up again")
+    if event.kind == "vll.link_loss_forwarded":
+        text = _("{port} is taken down, because {lost_at} has lost its link")
+        if event.data["router_dead"]:
+            text = _("{port} is taken down, because the router of {lost_at} is out of service")
+    return text.format(port=event.data["port"], lost_at=event.data["lost_at"])
+
+
 @register.filter
 def sentence(event: Event) -> str:
     """The event in words; a kind without words is shown by its name."""
@@ -106,6 +118,8 @@ def sentence(event: Event) -> str:
     said = f"{_(text)} ({_(_IN_BRACKETS[action])})" if action in _IN_BRACKETS else _(text)
     if reason := announced_sentence(event.kind, event.data):
         said += f": {reason}"
+    if "lost_at" in event.data:
+        said += f": {_link_loss(event)}"
     if month := event.data.get("month"):
         said += f" ({month})"
     if passed_over := event.data.get("passed_over"):

@@ -34,6 +34,7 @@ from portal.vll.operations import (
     order_suspend,
     vll_describe,
 )
+from portal.vll.operations.link_loss import FORWARDED, FORWARDED_NO_LONGER
 from portal.vll.operations.oper_status import Turn, statuses_write
 from portal.vll.operations.overdue_orders import orders_overdue_alarm
 from portal.vll.operations.state_transitions import sync_move
@@ -253,6 +254,8 @@ class TestCatalogue:
         announce("vll.not_carried", now=now(), customer_id=dairy.pk, vll_id=active.pk, data={"because": "x"})
         for kind in ("black_hole", "black_hole_gone"):
             announce(f"vll.{kind}", now=now(), customer_id=dairy.pk, vll_id=active.pk, data={"path": "x"})
+        for kind in (FORWARDED, FORWARDED_NO_LONGER):
+            announce(kind, now=now(), customer_id=dairy.pk, vll_id=active.pk, data={"end": "z"})
         for state, code, largest in (
             ("scheduled", "", None),
             ("passed", "", 1514),

@@ -6,7 +6,7 @@ from django.utils.translation import gettext_noop as _
 from rest_framework import serializers
 
 from portal.api.v1.serializers.bandwidth_profile import EIR_HELP, burst_field
-from portal.api.v1.serializers.orders import AUTO, OuterVlanField
+from portal.api.v1.serializers.orders import AUTO, LINK_LOSS_HELP, OuterVlanField
 from portal.api.v1.serializers.strict_fields import (
     MAX_SAFE_INTEGER,
     StrictBooleanField,
@@ -44,6 +44,7 @@ class VllChangeSerializer(StrictSerializer):
     eir_bps = StrictIntegerField(required=False, min_value=0, max_value=MAX_SAFE_INTEGER, help_text=EIR_HELP)
     ebs_bytes = burst_field("EBS", required=False)
     transport = serializers.ChoiceField(choices=[AUTO, *[t.value for t in Transport]], required=False)
+    link_loss_forwarding = StrictBooleanField(required=False, help_text=LINK_LOSS_HELP)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:

@@ -23,6 +23,9 @@ from portal.vll.operations import EndRequest
 from portal.vll.order_diff import ChangeKind, change_kinds
 
 AUTO = "auto"
+LINK_LOSS_HELP = (
+    "Whether the port at one end is taken down when the other end has lost its link. For whole ports only."
+)
 
 
 @extend_schema_field(
@@ -110,6 +113,7 @@ class OrderAddSerializer(StrictSerializer):
         default=AUTO,
         help_text="How frames cross the network; `auto` takes what carries your packets.",
     )
+    link_loss_forwarding = StrictBooleanField(required=False, default=False, help_text=LINK_LOSS_HELP)
     hold = StrictUuidField(
         required=False,
         allow_null=True,

@@ -63,6 +63,7 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
             "reason",
             "policed",
             "unpoliced_reason",
+            "held_down",
         ]
 
     def get_unpoliced_reason(self, end: VllEnd) -> UnpolicedReason | None:
@@ -110,6 +111,7 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
             "eir_bps",
             "ebs_bytes",
             "requested_ebs_bytes",
+            "link_loss_forwarding",
             "policed",
             "path",
             "revision",

@@ -79,7 +79,7 @@ def _rows(parts: Iterator[list[Vll]]) -> Iterator[list[object]]:
     yield [
         *("id", "customer", "description", "created_at", "lifecycle", "decommission_at"),
         *("health", "health_cause", "admin_status", "oper_status", "in_sync", "transport", "vni", "gre_key"),
-        *("svc_mtu", "cir_bps", "eir_bps"),
+        *("svc_mtu", "cir_bps", "eir_bps", "link_loss_forwarding"),
         *(f"{side}_{fact}" for side in "az" for fact in _OF_AN_END),
     ]
     for part in parts:
@@ -106,6 +106,7 @@ def _row(vll: Vll, health: Health | None) -> list[object]:
         vll.svc_mtu,
         vll.cir_bps,
         vll.eir_bps,
+        vll.link_loss_forwarding,
         *(fact for end in vll.ends.all() for fact in _end(end)),
     ]
 

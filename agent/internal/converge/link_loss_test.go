@@ -1,0 +1,124 @@
+package converge
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+
+	"longline.dev/agent/internal/intent"
+)
+
+// TestAPortIsKeptDownForTheFarEndsLinkAndSetUpAgain: and whoever sets it up by hand meanwhile is overruled, as everywhere.
+func TestAPortIsKeptDownForTheFarEndsLinkAndSetUpAgain(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		port := r.ports[0]
+		end := wholePort(1, port)
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		end.UNILinkDown = true
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		if r.snapshot().ByName(port).AdminUp {
+			t.Fatal("the port is up")
+		}
+		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(port), Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
+		if !r.repair(t.Context()) || r.snapshot().ByName(port).AdminUp {
+			t.Error("the port that somebody set up is not down again")
+		}
+		end.UNILinkDown = false
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		if !r.snapshot().ByName(port).AdminUp {
+			t.Error("the port stayed down")
+		}
+	})
+}
+
+// TestAPortThatSomebodyElseUsesIsNotTakenDown: not even if it was the line's alone when that was ordered.
+func TestAPortThatSomebodyElseUsesIsNotTakenDown(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		uses := map[string]func(){
+			r.ports[0]: func() { r.subByHand(r.ports[0], 7, 7) },
+			// No look shows these that is not about the port.
+			r.ports[1]: func() { r.setTable(r.ports[1], false, 10) },
+			r.ports[2]: func() { r.bond(r.ports[2]) },
+		}
+		var ends []intent.End
+		for n, port := range r.ports[:3] {
+			ends = append(ends, wholePort(n+1, port))
+		}
+		r.put(ends).mustAllBe(t, "verified")
+		for n := range ends {
+			uses[ends[n].Access.Interface]()
+			ends[n].UNILinkDown = true
+		}
+		for _, e := range r.put(ends).Ends {
+			if e.Status != "conflict" || e.Reason.Code != "port_in_use" {
+				t.Errorf("%s is %s: %+v", e.Key, e.Status, e.Reason)
+			}
+		}
+		for port := range uses {
+			if !r.snapshot().ByName(port).AdminUp {
+				t.Errorf("%s was taken down", port)
+			}
+		}
+	})
+}
+
+// TestAPortThatIsKeptDownIsSetUpWhenSomebodyElseUsesIt: also by an agent that has started anew meanwhile. What they shut
+// themselves after that stays so.
+func TestAPortThatIsKeptDownIsSetUpWhenSomebodyElseUsesIt(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		port := r.ports[0]
+		end := wholePort(1, port)
+		r.put([]intent.End{end})
+		end.UNILinkDown = true
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		r.subByHand(port, 7, 7)
+		r.open()
+		if !r.repair(t.Context()) || !r.snapshot().ByName(port).AdminUp {
+			t.Fatal("the port is still down")
+		}
+		if e := r.Converge(t.Context()).of(t, end.Key); e.Status != "conflict" || e.Reason.Code != "port_in_use" {
+			t.Errorf("the end is %s: %+v", e.Status, e.Reason)
+		}
+		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(port)})
+		r.repair(t.Context())
+		if r.snapshot().ByName(port).AdminUp {
+			t.Error("the port was set up against its user")
+		}
+	})
+}
+
+// TestAPortThatIsKeptDownIsUpWhenItsLineGoes: whether it is removed, let go of or moved, and though the journal was lost.
+func TestAPortThatIsKeptDownIsUpWhenItsLineGoes(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		port := r.ports[0]
+		for n, how := range []string{"removed", "removed without a journal", "moved", "let go of"} {
+			end := wholePort(n+1, port)
+			r.put([]intent.End{end})
+			end.UNILinkDown = true
+			r.put([]intent.End{end}).mustAllBe(t, "verified")
+			if how == "removed without a journal" {
+				if err := os.Remove(filepath.Join(r.folder, "journal.json")); err != nil {
+					t.Fatal(err)
+				}
+				r.open()
+				r.Converge(t.Context()).mustAllBe(t, "verified")
+			}
+			r.open()
+			if moved := end; how == "moved" {
+				moved.Access.Interface, moved.Revision = r.ports[1], 2
+				r.put([]intent.End{moved}).mustAllBe(t, "verified")
+			} else {
+				gone := tombstone(end)
+				gone.Release = how == "let go of"
+				r.put(nil, gone).mustAllBe(t, "removed")
+			}
+			if now := r.snapshot().ByName(port); !now.AdminUp || now.Tag != "" {
+				t.Errorf("%s: the port is %+v", how, now)
+			}
+			r.put(nil, tombstone(end))
+		}
+	})
+}

@@ -1,0 +1,43 @@
+package report
+
+import (
+	"testing"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/plan"
+)
+
+// TestAPortThatIsKeptDownIsReportedSoAndNoLossOfALink: what it had told before, and what it tells after, is compared with nothing.
+func TestAPortThatIsKeptDownIsReportedSoAndNoLossOfALink(t *testing.T) {
+	key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
+	look := func(wanted, adminUp, linkUp bool) (endBody, routerView) {
+		end := intent.End{Key: key, Revision: 1, AdminUp: true, UNILinkDown: wanted}
+		end.Access = intent.Access{Interface: "cust1", Tagging: intent.Untagged, Exact: true}
+		end.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC}
+		state := &converge.ObservedState{
+			Intent: &intent.Intent{Present: []intent.End{end}}, Plan: &plan.Plan{},
+			Snapshot: (&observe.Snapshot{Interfaces: []*observe.Interface{{Index: 1, Sup: 1, Name: "cust1", AdminUp: adminUp, LinkUp: linkUp}}}).Index(),
+		}
+		var body observedBody
+		body.fill(state, false, nil, nil, nil, Loads{})
+		return body.Ends[0], routerViewOf(converge.Status{}, state)
+	}
+	_, before := look(false, true, true)
+	kept, during := look(true, false, false)
+	back, negotiating := look(false, true, false)
+	if !kept.HeldDown || kept.LinkUp || back.HeldDown {
+		t.Errorf("kept down it is %+v, and after that %+v", kept, back)
+	}
+	// Not taken down yet, its link is its own.
+	if notYet, _ := look(true, true, true); notYet.HeldDown || !notYet.LinkUp {
+		t.Errorf("not taken down yet it is %+v", notYet)
+	}
+	if events := append(eventsBetween(before, during), eventsBetween(during, negotiating)...); len(events) != 0 {
+		t.Errorf("told of it: %v", inShort(events))
+	}
+	if _, lost := look(false, true, false); len(eventsBetween(before, lost)) != 1 {
+		t.Error("a loss of its own is not told")
+	}
+}

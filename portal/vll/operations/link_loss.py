@@ -1,0 +1,169 @@
+"""Forwarding link losses: what is known of both ends, turned by the table of portal.vll.link_loss, and told
+to the router of the end that it is about. Looks only at rows, and may run twice."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from portal.core.vlan_tags import Tagging
+from portal.events.outbox import announce, send_task
+from portal.inventory.models import ObservedRouter, Port, RouterSilence
+from portal.vll.link_loss import EndLink, Timing, held_next, other, times_next
+from portal.vll.models import ForwardedLinkLoss, RouterConvergence, Vll, VllEnd
+from portal.vll.operations.oper_status import FRESH
+from portal.vll.states import IN_SERVICE, AdminStatus, Handover, Lifecycle
+from portal.vll.task_names import CONVERGE_ROUTER
+
+FORWARDED, FORWARDED_NO_LONGER = "vll.link_loss_forwarded", "vll.link_loss_over"
+# A message to a router may be lost, or come while an earlier one is being answered.
+ASKED_AGAIN_AFTER = timedelta(seconds=15)
+
+
+def timing() -> Timing:
+    return Timing(
+        down=timedelta(seconds=settings.LONGLINE_LINK_LOSS_DOWN_S),
+        up=timedelta(seconds=settings.LONGLINE_LINK_LOSS_UP_S),
+    )
+
+
+def forwards_link_loss(vll: Vll) -> bool:
+    """Whether the line forwards a loss now: in service, and neither suspended, tested nor given away."""
+    return (
+        vll.link_loss_forwarding
+        and vll.lifecycle == Lifecycle.ACTIVE
+        and vll.admin_status == AdminStatus.UP
+        and vll.handover == Handover.NONE
+    )
+
+
+def link_losses_forward(*, now: datetime) -> int:
+    """Look at every line that may have to turn, or whose router does not do as it is wanted; how many turned.
+
+    Most are as they were, and are only read. Each of the others is a transaction of its own.
+    """
+    silences = _silences()
+    read = _with_ends(Vll.objects.filter(pk__in=_to_look_at()).order_by("pk"))
+    due = [vll.pk for vll in read if _look(vll, silences, now).is_due]
+    return sum(_line_forward(pk, silences, now) for pk in due)
+
+
+def _to_look_at() -> set[UUID]:
+    """Those with a loss at an end, those that forward one, and those that a router still keeps down."""
+    loss = Q(link_up=False) | Q(port__router__dead_since__isnull=False)
+    lost = VllEnd.objects.filter(loss, vll=OuterRef("pk"))
+    found = Vll.objects.filter(Exists(lost), link_loss_forwarding=True, lifecycle=Lifecycle.ACTIVE)
+    turned = ForwardedLinkLoss.objects.exclude(held="").values_list("vll", flat=True)
+    kept = VllEnd.objects.filter(held_down=True, vll__lifecycle__in=IN_SERVICE).values_list("vll", flat=True)
+    return set(found.values_list("pk", flat=True)) | set(turned) | set(kept)
+
+
+def _with_ends(lines: QuerySet[Vll]) -> QuerySet[Vll]:
+    return lines.select_related("forwarded_link_loss").prefetch_related("ends__port__router__observed")
+
+
+def _silences() -> dict[int, datetime]:
+    """Since when nobody hears from these routers, although the portal listens."""
+    return dict(RouterSilence.objects.filter(until__isnull=True).values_list("router_id", "since"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """``row`` None: it never forwarded a loss. ``held`` is to become ``wanted``. ``unheeded``: routers that
+    do otherwise than it is wanted, and say nothing of a conflict."""
+
+    row: ForwardedLinkLoss | None
+    ends: dict[str, VllEnd]
+    held: str
+    wanted: str
+    unheeded: list[int]
+
+    @property
+    def is_due(self) -> bool:
+        return self.wanted != self.held or bool(self.unheeded)
+
+
+def _look(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _Look:
+    row: ForwardedLinkLoss | None = getattr(vll, "forwarded_link_loss", None)
+    ends = {end.side: end for end in sorted(vll.ends.all(), key=lambda end: end.side)}
+    held, times = (row.held, row.times) if row else ("", 0)
+    wanted = ""
+    if forwards_link_loss(vll):
+        links = {side: _link(end, silences, kept=side == held, now=now) for side, end in ends.items()}
+        wanted = held_next(held, links, times=times, timing=timing(), now=now)
+    if wanted and not _can_be_held(ends[wanted]):
+        wanted = ""
+    unheeded: list[int] = []
+    if row is not None and wanted == held and now - row.asked_at >= ASKED_AGAIN_AFTER:
+        otherwise = (end for side, end in ends.items() if end.held_down != (side == held))
+        unheeded = [end.port.router_id for end in otherwise if end.status == VllEnd.Status.VERIFIED]
+    return _Look(row, ends, held, wanted, unheeded)
+
+
+@transaction.atomic
+def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> bool:
+    """Whether it turned, by what is so under its lock."""
+    Vll.objects.locked().get(pk=pk)
+    seen = _look(_with_ends(Vll.objects.filter(pk=pk)).get(), silences, now)
+    if seen.wanted == seen.held:
+        if seen.unheeded:
+            ForwardedLinkLoss.objects.filter(pk=pk).update(asked_at=now)
+        for router_id in seen.unheeded:
+            _ask(router_id, now)
+        return False
+    row = seen.row or ForwardedLinkLoss(vll_id=pk, turned_at=now)
+    if seen.wanted:
+        row.times = times_next(row.times, turned_at=row.turned_at, now=now)
+    row.held, row.turned_at, row.asked_at = seen.wanted, now, now
+    row.save()
+    side = seen.wanted or seen.held
+    _announce(seen.ends, side, FORWARDED if seen.wanted else FORWARDED_NO_LONGER, now)
+    _ask(seen.ends[side].port.router_id, now)
+    return True
+
+
+def _link(end: VllEnd, silences: Mapping[int, datetime], *, kept: bool, now: datetime) -> EndLink:
+    router, seen = end.port.router, getattr(end.port.router, "observed", None)
+    heard = seen is not None and now - seen.reported_at <= FRESH
+    told = router.held_since is None and router.frozen_since is None
+    return EndLink(
+        link_up=end.link_up if heard and not kept and not end.held_down else None,
+        since=end.link_since,
+        router_dead=router.dead_since is not None,
+        silent_since=None if heard else silences.get(router.pk),
+        may_be_held=told and _can_be_held(end),
+    )
+
+
+def _can_be_held(end: VllEnd) -> bool:
+    """Whether the port may be taken down at all, whatever was so when that was ordered."""
+    seen: ObservedRouter | None = getattr(end.port.router, "observed", None)
+    knows = seen is not None and seen.link_loss_forwarding
+    return knows and end.port.kind == Port.Kind.UNI and end.tagging == Tagging.UNTAGGED
+
+
+def _ask(router_id: int, now: datetime) -> None:
+    RouterConvergence.objects.filter(router=router_id).update(ask_anew=True)
+    send_task(CONVERGE_ROUTER, router_id, now=now)
+
+
+def _announce(ends: Mapping[str, VllEnd], side: str, kind: str, now: datetime) -> None:
+    far, vll = ends[other(side)], ends[side].vll
+    data: dict[str, Any] = {
+        "end": side,
+        "port": str(ends[side].port),
+        "lost_at": str(far.port),
+        "router_dead": far.port.router.dead_since is not None,
+    }
+    announce(kind, now=now, vll_id=vll.pk, customer_id=vll.customer_id, data=data)
+
+
+def is_held_down(vll: Vll, ends: Collection[VllEnd]) -> bool:
+    """Whether a port of the line is down because of the far end's link, or is about to be."""
+    wanted = ForwardedLinkLoss.objects.filter(vll=vll).exclude(held="").exists()
+    return wanted or any(end.held_down for end in ends)

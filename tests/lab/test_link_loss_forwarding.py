@@ -1,0 +1,65 @@
+"""A customer's equipment on a real VPP loses its link, and the customer's far interface its carrier."""
+
+import subprocess
+import time
+
+from devstack.client import Json
+from devstack.vpp_network import UNI
+from tests.lab.combinations import Combination
+from tests.lab.conftest import MEMIF_PORTS, Lab
+from tests.lab.customers import MemifCustomer, rest_when_idle
+from tests.lab.lab_line import CIR_BPS, WAIT_S
+
+# VPP hears of a memif that its peer is gone, and of a host-interface it does not.
+A_END, Z_END = ("rhino", MEMIF_PORTS[0]), ("hippo", "host-cust1")
+WHOLE_PORT = Combination("vxlan4", "untagged")
+
+
+def has_carrier(lab: Lab) -> bool:
+    """Whether the customer's interface at the Z end sees one."""
+    namespace = lab.dataplane.customers[Z_END]
+    shown = subprocess.run(
+        ["ip", "-n", namespace, "link", "show", UNI], capture_output=True, text=True, check=True
+    )
+    return "LOWER_UP" in shown.stdout
+
+
+def test_a_lost_link_takes_the_far_ends_carrier_and_gives_it_back(lab: Lab) -> None:
+    customer, equipment = lab.stack.client("customer"), lab.customers[A_END]
+    assert isinstance(equipment, MemifCustomer)
+    ends = {
+        f"{side}_end": WHOLE_PORT.end(side, lab.stack.port(*where))
+        for side, where in (("a", A_END), ("z", Z_END))
+    }
+    accepted = customer.order(
+        svc_mtu=1500, transport="vxlan4", cir_bps=CIR_BPS, link_loss_forwarding=True, **ends
+    )
+    customer.wait_completed(accepted.order, timeout_s=WAIT_S)
+
+    def line() -> Json:
+        return customer.vll(accepted.vll)
+
+    try:
+        assert customer.wait(lambda: line()["oper_status"] == "op-up", timeout_s=WAIT_S)
+        assert has_carrier(lab)
+        begun = time.monotonic()
+        equipment.unplug()
+        assert customer.wait(lambda: not has_carrier(lab), timeout_s=WAIT_S)
+        lab.report.append(f"lab: a lost link was forwarded after {time.monotonic() - begun:.1f} s")
+        assert customer.wait(lambda: line()["z_end"]["held_down"] is True, timeout_s=WAIT_S)
+        health = line()["health"]
+        assert health["state"] == "down"
+        assert "The link at the Z end has been taken down to tell your equipment" in health["cause"]
+        begun = time.monotonic()
+        equipment.plug_in()
+        assert customer.wait(lambda: has_carrier(lab), timeout_s=WAIT_S)
+        lab.report.append(f"lab: and it was over {time.monotonic() - begun:.1f} s after the link was set up")
+        assert customer.wait(lambda: line()["health"]["state"] == "up", timeout_s=WAIT_S)
+        # A line that goes while a port is down for it gives that one back.
+        equipment.unplug()
+        assert customer.wait(lambda: not has_carrier(lab), timeout_s=WAIT_S)
+    finally:
+        customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
+        equipment.plug_in()
+        rest_when_idle(lab.dataplane.vpps[A_END[0]], A_END[1], equipment)
+    assert has_carrier(lab)
