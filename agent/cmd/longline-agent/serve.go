@@ -147,7 +147,8 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	engine.Repair, engine.FullLook, engine.CLISocket = converge.Repair(c.Drift), c.VPP.FullLook, c.VPP.CLISocket
 	engine.NeverWatch, engine.Adoption = c.VPP.PathWatch == "off", c.Adoption == "allowed"
 	options := report.Options{
-		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
+		IgnoreDefaultRoutes: c.VPP.DefaultRoutes == "ignored",
+		Engine:              engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
 		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,
 		First: store.Reserve,
 	}

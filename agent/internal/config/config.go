@@ -38,6 +38,7 @@ type VPP struct {
 	APISocket, StatsSocket, CLISocket string
 	FullLook                          time.Duration
 	PathWatch                         string // "auto" or "off"
+	DefaultRoutes                     string // "count" or "ignored": whether a default route leads to other routers
 }
 
 // Report says where reports go; with an empty URL none are sent.

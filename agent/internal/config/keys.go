@@ -54,6 +54,8 @@ var keys = []key{
 		set: duration(func(c *Config) *time.Duration { return &c.VPP.FullLook }, 10*time.Second, 24*time.Hour)},
 	{path: "vpp.path_watch", standard: "auto", meaning: "whether VPP watches the paths to other routers by multihop BFD: auto, where it can and the portal asks for it; or off, for a VPP beside a routing daemon that speaks multihop BFD itself, since VPP then takes all packets to UDP port 4784",
 		set: text(func(c *Config) *string { return &c.VPP.PathWatch }, isOneOf("auto", "off"))},
+	{path: "vpp.default_routes", standard: "count", meaning: "whether another router's tunnel address is reachable where only a default route leads to it: count, it is; or ignored, it is not, for a network whose default route leads to the Internet",
+		set: text(func(c *Config) *string { return &c.VPP.DefaultRoutes }, isOneOf("count", "ignored"))},
 	{path: "report.url", meaning: "https URL of the portal's door for agents; nothing is reported if absent",
 		set: text(func(c *Config) *string { return &c.Report.URL }, isHTTPS)},
 	{path: "report.interval", standard: "10s", meaning: "length of a counter sample, 1s to 1h",

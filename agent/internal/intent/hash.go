@@ -78,6 +78,9 @@ func (t text) end(e *End) text {
 	} else {
 		t = t.quoted(u.Local.String()).raw(`,"remote":`).quoted(u.Remote.String())
 	}
+	if u.Table != 0 {
+		t = t.raw(`,"table":`).integer(int64(u.Table))
+	}
 	return t.raw(`,"vni":`).orNull(int64(u.VNI)).raw(`},"vll":`).quoted(e.VLL).raw(`}`)
 }
 
