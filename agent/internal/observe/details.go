@@ -7,6 +7,7 @@ import (
 	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/tunnel_types"
 	"go.fd.io/govpp/binapi/vxlan"
 
@@ -62,7 +63,8 @@ func geneveOf(m *geneve.GeneveTunnelDetails) *Tunnel {
 			Encapsulation: intent.GENEVE, Local: vpp.NetipAddr(m.SrcAddress), Remote: vpp.NetipAddr(m.DstAddress), VNI: m.Vni,
 			Table: m.EncapVrfID,
 		},
-		Default: true,
+		// VPP looks for the table of a tunnel over IPv6 among those of IPv4: what it then says is not known.
+		Default: m.EncapVrfID == 0 || m.DstAddress.Af == ip_types.ADDRESS_IP4,
 	}
 }
 

@@ -59,7 +59,7 @@ func (i *Interface) IsSub() bool { return i.Sup != i.Index }
 type Tunnel struct {
 	intent.Tunnel
 	Index uint32
-	// Default is true when port and mode are those that the agent uses. Others are somebody
+	// Default is true when port and mode are those that the agent uses, and the table is known. Others are somebody
 	// else's and, but for GENEVE, live beside ours.
 	Default bool
 }

@@ -225,6 +225,10 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 		return &Reason{Status: "failed", Code: "unsupported",
 			Message: "this VPP has no GRE keys: gre_tunnel_add_del_v2 and gre_tunnel_dump_v2 are absent from the message table"}
 	}
+	if t.Encapsulation == intent.GENEVE && t.Table != 0 && t.Local.Is6() {
+		return &Reason{Status: "failed", Code: "unsupported", Message: fmt.Sprintf(
+			"VPP does not say in which table a GENEVE tunnel over IPv6 is, so none is made in table %d: use GENEVE over IPv4, or VXLAN or GRE", t.Table)}
+	}
 	if t.Encapsulation == intent.L2XC {
 		return nil
 	}

@@ -59,9 +59,13 @@ func (v *vpp) geneveTunnel(m *geneve.GeneveAddDelTunnel2) (uint32, int32) {
 func (v *vpp) geneveDump(c *call, m *geneve.GeneveTunnelDump) {
 	v.geneves.each(m.SwIfIndex, func(t *tunnel) {
 		made := t.request.(*geneve.GeneveAddDelTunnel2)
+		table := t.table
+		if table != 0 && netipAddr(t.remote).Is6() {
+			table = none // VPP looks among the tables of IPv4
+		}
 		c.reply(&geneve.GeneveTunnelDetails{
 			SwIfIndex: interface_types.InterfaceIndex(t.index), SrcAddress: t.local, DstAddress: t.remote,
-			McastSwIfIndex: made.McastSwIfIndex, EncapVrfID: t.table, DecapNextIndex: t.decapNext, Vni: t.vni,
+			McastSwIfIndex: made.McastSwIfIndex, EncapVrfID: table, DecapNextIndex: t.decapNext, Vni: t.vni,
 		})
 	})
 }
