@@ -46,9 +46,9 @@ class Client:
         body = self._call("POST", "/api/v1/vlls", json=wanted)
         return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
 
-    def feasible(self, **wanted: Any) -> bool:
-        """Whether such an order would be taken."""
-        return bool(self._call("POST", "/api/v1/vlls/validate", json=wanted)["feasible"])
+    def validate(self, **wanted: Any) -> Json:
+        """Whether such an order would be taken, and what is against it."""
+        return self._call("POST", "/api/v1/vlls/validate", json=wanted)
 
     def change(self, vll: str, **wanted: Any) -> str:
         """Order a change of the line, whatever it has become meanwhile; the order's id. Raises Refused."""
