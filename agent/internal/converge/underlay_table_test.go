@@ -139,6 +139,28 @@ func TestATunnelOfOthersIsFoundWithItsTable(t *testing.T) {
 	})
 }
 
+// TestAnAddressThatIsMovedBetweenTwoLooksIsMissed: an operator's script takes it off, moves its interface and gives it back at once.
+func TestAnAddressThatIsMovedBetweenTwoLooksIsMissed(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		end := vxlanEnd(1, r.ports[0])
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		before := r.snapshot()
+		port := interface_types.InterfaceIndex(before.ByAddress(0, locals[4]).Index)
+		address := ip_types.AddressWithPrefix{Address: vpp.IPAddress(locals[4]), Len: 32}
+		r.must(&ip.IPTableAddDel{IsAdd: true, Table: ip.IPTable{TableID: underlayTable}})
+		r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: port, Prefix: address})
+		r.must(&interfaces.SwInterfaceSetTable{SwIfIndex: port, VrfID: underlayTable})
+		r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: port, IsAdd: true, Prefix: address})
+		now, same, err := observe.Quick(t.Context(), r.session, before, nil)
+		if err != nil || !same {
+			t.Fatal(same, err)
+		}
+		if now.ByAddress(0, locals[4]) != nil || now.ByAddress(underlayTable, locals[4]) == nil {
+			t.Error("it is looked for where it was")
+		}
+	})
+}
+
 // routeIntoTheTable has table 0 look up the far ends in the underlay's table.
 func (r *router) routeIntoTheTable(add bool) {
 	r.t.Helper()

@@ -10,8 +10,9 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// takeIPTables asks in which tables the addresses are that were just read. VPP moves no interface that has addresses to another
-// table: of one that has the same as in old, nil for none, it is as it was.
+// takeIPTables asks in which tables the addresses are that were just read. Tunnels end on host addresses: of these it is asked each
+// time, for somebody can take them off, move the interface and give them back between two looks. Of other interfaces that have
+// the same addresses as in old, nil for none, it is as it was: VPP moves none that has addresses.
 func (s *Snapshot) takeIPTables(ctx context.Context, session Session, old *Snapshot) error {
 	if !session.Has(&interfaces.SwInterfaceGetTable{}) {
 		return nil
@@ -28,7 +29,8 @@ func (s *Snapshot) takeIPTables(ctx context.Context, session Session, old *Snaps
 			continue
 		}
 		if old != nil {
-			if was := old.ByIndex(index); was != nil && was.Same(i) && slices.Equal(was.Addresses, prefixes) {
+			was := old.ByIndex(index)
+			if was != nil && was.Same(i) && slices.Equal(was.Addresses, prefixes) && !slices.ContainsFunc(prefixes, netip.Prefix.IsSingleIP) {
 				i.Tables = was.Tables
 				continue
 			}
