@@ -3,6 +3,7 @@ package trace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -70,6 +71,10 @@ func Capture(ctx context.Context, session vpp.Caller, asked Asked) (result *Resu
 		return nil, &InUseError{}
 	}
 	defer func() {
+		var cannot *CannotError
+		if errors.As(err, &cannot) {
+			return // nothing was armed
+		}
 		if left := clearTracer(context.WithoutCancel(ctx), session); left != nil {
 			result, err = nil, &LeftError{left}
 		}
