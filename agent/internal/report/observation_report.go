@@ -70,7 +70,8 @@ func (b *observedBody) fill(
 			end.LinkUp = port.AdminUp && port.LinkUp
 		}
 		if e.Tunnel.Encapsulation != intent.L2XC {
-			up := reachable[observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote}]
+			near := s.ByAddress(e.Tunnel.Table, e.Tunnel.Local) // without it nothing comes back
+			up := near != nil && near.AdminUp && reachable[observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote}]
 			end.Reachable = &up
 			path, _ := e.Tunnel.Path()
 			end.Path = stands[path]
