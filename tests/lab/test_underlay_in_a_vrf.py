@@ -97,10 +97,10 @@ def test_a_line_whose_address_leaves_the_table_is_not_green_and_says_why(vrf: La
     line, noc = Combination("vxlan4", "dot1q"), vrf.stack.client("noc")
     with in_service(vrf, line) as vll:
         loopback_into(vrf, "hippo", 0)
-        why = f"in the IPv4 table 0, and the portal wants its tunnels in table {TABLE}"
         try:
             assert noc.wait(lambda: noc.vll(vll)["oper_status"] == "op-down", timeout_s=WAIT_S)
-            assert noc.wait(lambda: why in str(noc.diagnosis(vll)), timeout_s=WAIT_S), noc.diagnosis(vll)
+            [told] = [each for each in noc.diagnosis(vll)["checks"] if each["code"] == "z_configuration"]
+            assert all(word in told["detail"] for word in ("loop0", "'table'", f"'{TABLE}'", "'0'")), told
         finally:
             loopback_into(vrf, "hippo", TABLE)
         assert noc.wait(lambda: noc.vll(vll)["oper_status"] == "op-up", timeout_s=WAIT_S)

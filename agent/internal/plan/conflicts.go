@@ -255,16 +255,20 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 
 // localAddressConflict: a tunnel begins at an address that an interface which is up has in the tunnel's table.
 func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
-	missing := func(object string, format string, args ...any) *Reason {
-		return pending("local_address_missing", object, format, args...)
+	missing := func(drift Drift, format string, args ...any) *Reason {
+		reason := pending("local_address_missing", drift.Object, format, args...)
+		reason.Drift = &drift
+		return reason
 	}
 	there := d.ByAddress(t.Table, t.Local)
 	switch {
 	case there != nil && there.AdminUp:
 		return nil
 	case there != nil:
-		return missing(Describe(there), "%s, which has the address %s, is down: set it up", there.Name, t.Local)
+		shut := Drift{Object: Describe(there), Field: "admin_up", Desired: "true", Actual: "false"}
+		return missing(shut, "%s, which has the address %s, is down: set it up", there.Name, t.Local)
 	}
+	absent := Drift{Object: t.Local.String(), Field: "exists", Desired: "true", Actual: "false"}
 	family := [2]string{"IPv4", "IPv6"}[observe.Family(t.Local)]
 	var elsewhere *observe.Interface
 	used := t.Table == 0
@@ -278,17 +282,20 @@ func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
 	}
 	switch {
 	case elsewhere != nil:
-		return missing(Describe(elsewhere), "%s has the address %s in the %s table %d, and the portal wants its tunnels in table %d:"+
+		moved := Drift{
+			Object: Describe(elsewhere), Field: "table", Desired: fmt.Sprint(t.Table), Actual: fmt.Sprint(elsewhere.TableOf(t.Local)),
+		}
+		return missing(moved, "%s has the address %s in the %s table %d, and the portal wants its tunnels in table %d:"+
 			" move it there, or correct the router's underlay table in the portal",
 			elsewhere.Name, t.Local, family, elsewhere.TableOf(t.Local), t.Table)
 	case !used:
-		return missing(t.Local.String(), "no interface of this router has an address in the %s table %d, in which the portal wants its tunnels:"+
+		return missing(absent, "no interface of this router has an address in the %s table %d, in which the portal wants its tunnels:"+
 			" make the table and put the loopback with %s and the links into it, or correct the router's underlay table in the portal",
 			family, t.Table, t.Local)
 	case t.Table != 0:
-		return missing(t.Local.String(), "no interface of this router has the address %s in the %s table %d", t.Local, family, t.Table)
+		return missing(absent, "no interface of this router has the address %s in the %s table %d", t.Local, family, t.Table)
 	}
-	return missing(t.Local.String(), "no interface of this router has the address %s", t.Local)
+	return missing(absent, "no interface of this router has the address %s", t.Local)
 }
 
 // leavingConflict: what would be made in the place of an interface into which somebody else sends gets its index as a

@@ -64,6 +64,9 @@ func (b *observedBody) fill(
 		end.InSync = end.Drift == nil && todo.Blocked[e.Key] == nil
 		if end.Drift == nil {
 			end.Drift = []driftBody{}
+			if reason := todo.Blocked[e.Key]; reason != nil && reason.Drift != nil {
+				end.Drift = append(end.Drift, driftOf(*reason.Drift))
+			}
 		}
 		end.Contested = contestedOf(p.Contested[e.Key])
 		if port := s.ByName(e.Access.Interface); port != nil {
