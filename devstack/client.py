@@ -46,6 +46,10 @@ class Client:
         body = self._call("POST", "/api/v1/vlls", json=wanted)
         return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
 
+    def validate(self, **wanted: Any) -> Json:
+        """Whether such an order would be taken, and what is against it."""
+        return self._call("POST", "/api/v1/vlls/validate", json=wanted)
+
     def change(self, vll: str, **wanted: Any) -> str:
         """Order a change of the line, whatever it has become meanwhile; the order's id. Raises Refused."""
         identity: str = self._patch(vll, wanted)["order"]["id"]
@@ -126,6 +130,10 @@ class Client:
         [found] = [each for each in self._call("GET", "/api/v1/routers")["results"] if each["name"] == name]
         identity: int = found["id"]
         return identity
+
+    def change_router(self, identity: int, **wanted: Any) -> None:
+        """For the NOC."""
+        self._call("PATCH", f"/api/v1/routers/{identity}", json=wanted, headers={"If-Match": "*"})
 
     def router_action(self, identity: int, action: str) -> None:
         """Such as ``maintenance-begin``; for the NOC."""

@@ -51,6 +51,8 @@ class EndRow:
     # Its tunnel is tested, and the customer not joined to it.
     testing: bool = False
     gre_key: int | None = None
+    # The FIB table in which its tunnel is.
+    table: int = 0
     # It takes what others made, as it is.
     adopt: bool = False
     # Its port is kept down because of the far end's link.
@@ -179,6 +181,8 @@ def _present(row: EndRow) -> dict[str, Any]:
             "vni": row.vni,
             # Nor those of before GRE had keys.
             **({} if row.gre_key is None else {"gre_key": row.gre_key}),
+            # Nor those of before there were tables, which refuse the document and make nothing in table 0.
+            **({"table": row.table} if row.table else {}),
         },
     }
 

@@ -105,6 +105,7 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
         .annotate(
             interface=F("port__interface"),
             far_address=Subquery(far.values("tunnel_address")),
+            underlay_table=F("port__router__underlay_table"),
             policing=F("port__router__observed__policing"),
             line_tests=F("port__router__observed__line_tests"),
             adoption=F("port__router__observed__adoption"),
@@ -112,7 +113,9 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
             held=F("vll__forwarded_link_loss__held"),
             **of_line,
         )
-        .values("vll_id", *_END, *_OF_ROUTER, "interface", "far_address", "held", *of_line)
+        .values(
+            "vll_id", *_END, *_OF_ROUTER, "interface", "far_address", "underlay_table", "held", *of_line
+        )
     )
     return ends
 
@@ -166,6 +169,7 @@ def _row(row: dict[str, Any]) -> EndRow:
         remote=row["far_address"] if tunnelled else None,
         vni=vll.vni,
         gre_key=vll.gre_key,
+        table=row["underlay_table"] if tunnelled else 0,
         bandwidth=None if adopt else profile_of(vll, end, Policing(row["policing"] or Policing.NONE)),
         testing=vll.admin_status == AdminStatus.TESTING and bool(row["line_tests"]),
         adopt=adopt,

@@ -64,5 +64,6 @@ def _row(path: TunnelPath, side: str) -> EndRow:
         local=path.router(side).loopback(path.family),
         remote=path.router(far).loopback(path.family),
         vni=PROBE_VNI,
+        table=path.router(side).underlay_table,
         testing=True,
     )

@@ -94,9 +94,9 @@ def _offered(a_router: Router, z_router: Router, family: int) -> Iterator[tuple[
 def usable_gre_addresses(router: Router, *, far: Router, family: int) -> list[str]:
     """Addresses of ``router`` that ``far`` reaches; the loopback first, then in a stable order."""
     routed = ObservedRoute.objects.filter(router=far, reachable=True).values("address")
-    addresses = TunnelAddress.objects.filter(router=router, address__in=routed).values_list(
-        "address", flat=True
-    )
+    addresses = TunnelAddress.objects.filter(
+        router=router, table=router.underlay_table, address__in=routed
+    ).values_list("address", flat=True)
     of_family = [a for a in addresses if (":" in a) == (family == 6)]
     return sorted(of_family, key=lambda a: (a != router.loopback(family), a))
 

@@ -42,7 +42,7 @@ TRACKED: dict[type[models.Model], str] = {
     EmailAddress: "id user email verified primary",
     SocialAccount: "id user provider uid date_joined",
     Site: "id name latitude longitude",
-    Router: "id name site loopback4 loopback6 agent_url cpu cores line_test_pps calibration"
+    Router: "id name site loopback4 loopback6 underlay_table agent_url cpu cores line_test_pps calibration"
     " maintenance_since drained_since held_since frozen_since dead_since retired_at",
     RouterFreeze: "id router reason by since until end_asked_at ended_at closed_at looked_by",
     RouterCertificate: "id router serial fingerprint issued_at expires_at revoked_at enrolment",

@@ -18,6 +18,7 @@ LIMITS: dict[str, tuple[int, int]] = {
     "approve_up_to_bps": (0, _MAX_RATE),
     "cooling_off_s": (0, 90 * 86400),
     "cores": (1, 1024),
+    "underlay_table": (0, 2**32 - 2),
     "line_test_pps": (100, 10**6),
     "a_metric": (1, 2**24 - 1),
     "z_metric": (1, 2**24 - 1),

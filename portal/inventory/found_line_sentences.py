@@ -34,7 +34,10 @@ _SENTENCES = {
         " that begins with “longline:”."
     ),
     Oddity.NOT_STANDARD: gettext_noop(
-        "On {where}, {interface} has a UDP port, a table or a mode of its own."
+        "On {where}, {interface} has a UDP port or a mode of its own, or VPP does not say its table."
+    ),
+    Oddity.OTHER_TABLE: gettext_noop(
+        "On {where}, {interface} is in table {table}, and the router's underlay is in table {wanted}."
     ),
     Oddity.POLICED: gettext_noop(
         "On {where}, {interface} has a policer of somebody else’s, and a line here has one of its own."

@@ -43,6 +43,7 @@ class Oddity(StrEnum):
     KEEPS_TAGS = "keeps_tags"
     PICKS_WIDELY = "picks_widely"
     NOT_STANDARD = "not_standard"
+    OTHER_TABLE = "other_table"
     PICKS_OTHERWISE = "picks_otherwise"
     ODD_TAG = "odd_tag"
     OTHER_MTU = "other_mtu"
@@ -222,6 +223,9 @@ def _oddities(circuit: ObservedCircuit) -> Iterator[Odd]:
             yield Odd(Oddity.SHUT, where, name)
         if tunnel and not tunnel["standard"]:
             yield Odd(Oddity.NOT_STANDARD, where, name)
+        elif tunnel and tunnel.get("table", 0) != circuit.router.underlay_table:
+            tables = {"table": tunnel.get("table", 0), "wanted": circuit.router.underlay_table}
+            yield Odd(Oddity.OTHER_TABLE, where, name | tables)
         if not _can_be_given_back(side["tag"] or ""):
             yield Odd(Oddity.ODD_TAG, where, name)
         if attachment and attachment["wide"]:

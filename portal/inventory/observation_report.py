@@ -32,6 +32,8 @@ from portal.inventory.field_limits import is_interface_name
 # Of what stands in VPP or in the agent's folder; and of a router's lines, routes and interfaces.
 _Few = Meta(max_length=1000)
 _Many = Meta(max_length=100_000)
+# The number of a FIB table; VPP has 2^32 - 1 for one that it does not know.
+Table = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
 
 class NotTold(LookupError):
@@ -58,6 +60,7 @@ class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
 class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
     """An interface that the agent did not make; ``addresses`` with prefix lengths, ``ip_mtu`` in bytes.
 
+    ``tables``: those of its IPv4 and its IPv6 addresses.
     ``linux_cp``: the Linux interface that it is paired with. ``load``: None where nothing tells.
     """
 
@@ -68,6 +71,7 @@ class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
     ip_mtu: Natural31 | None
     addresses: Annotated[tuple[PrefixedAddress, ...], _Few]
     tag: ForeignName | None
+    tables: tuple[Table, Table] = (0, 0)
     linux_cp: ForeignName | None = None
     load: LoadReport | None = None
 
@@ -170,7 +174,7 @@ class AttachmentReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TunnelReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tunnel that is somebody else's. ``standard``: with the UDP port, table and mode that agents use."""
+    """A tunnel that is somebody else's. ``standard``: with the UDP port and mode that agents use."""
 
     encapsulation: Literal["vxlan", "geneve", "gre"]
     local: Address
@@ -178,6 +182,7 @@ class TunnelReport(Struct, frozen=True, forbid_unknown_fields=True):
     vni: Annotated[int, Meta(ge=0, le=2**24 - 1)] | None
     gre_key: Annotated[int, Meta(ge=0, le=2**32 - 1)] | None
     standard: bool
+    table: Table = 0
 
 
 class CircuitSide(Struct, frozen=True, forbid_unknown_fields=True):
@@ -260,6 +265,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
     ``line_tests``: its VPP can send test frames. ``gre_keys``: it tells GRE tunnels apart by keys.
+    ``underlay_tables``: its agent makes tunnels in the table that it is told.
     ``path_watch``: it has multihop BFD. ``watching``: None where the held intent has no path watched.
     ``probes``: its agent takes tunnels without an access, for test frames. ``adoption``: whether it
     takes over what others made; "": it does not know how to. ``freezes``: its agent knows how to leave
@@ -279,6 +285,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     policing: Policing = Policing.NONE
     line_tests: bool = False
     gre_keys: bool = False
+    underlay_tables: bool = False
     path_watch: bool = False
     watching: WatchReport | None = None
     paths: Annotated[tuple[PathReport, ...], _Many] = ()
@@ -300,7 +307,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     @cached_property
     def digests(self) -> dict[str, str]:
         """Of its parts, by which they are known when they come again."""
-        interfaces = [(each.name, each.columns, each.addresses) for each in self.interfaces]
+        interfaces = [(each.name, each.columns, each.addresses, each.tables) for each in self.interfaces]
         return {
             "interfaces": json_digest(interfaces),
             "routes": _digest_of(self.routes),

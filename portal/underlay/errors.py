@@ -89,11 +89,29 @@ class EncapsulationMissing(TransportRefused):
     transport: Transport
 
 
+class TableUnknownToAgent(TransportRefused):
+    """The underlay of ``router`` is in another FIB table than 0, and its agent is of before there were such:
+    it would make tunnels in table 0."""
+
+    router: Router
+    table: int
+
+
+class TableUnreadable(TransportRefused):
+    """VPP does not say in which table a tunnel of this transport is, and ``router`` has not table 0."""
+
+    router: Router
+    table: int
+    transport: Transport
+
+
 class EndpointMissing(TransportRefused):
-    """The declared loopback of ``router`` is not on it, by what its agent reports."""
+    """The declared loopback of ``router`` is not on it, on an interface that is up and in the underlay's FIB
+    table, by what its agent reports."""
 
     router: Router
     address: str
+    table: int = 0
 
 
 class EndpointUnrouted(TransportRefused):

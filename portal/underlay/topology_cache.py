@@ -37,9 +37,10 @@ SELECT (SELECT version FROM inventory_topologyversion ORDER BY id LIMIT 1),
              WHERE r.agent_url <> ''
                AND (o.id IS NULL OR o.reported_at < %(since)s OR o.vpp_away_since < %(since)s))
 """
-# Addresses that are on the routers, and then, with ``reachable``, routes to them.
+# Addresses that are on the routers, in their underlay's tables, and then, with ``reachable``, routes to them.
 _REPORTED = """
-SELECT router_id, host(address), NULL::boolean AS reachable FROM inventory_tunneladdress
+SELECT router_id, host(address), NULL::boolean AS reachable FROM inventory_tunneladdress t
+JOIN inventory_router r ON r.id = t.router_id AND r.underlay_table = t."table"
 WHERE router_id = ANY(%(routers)s) AND address = ANY(%(loopbacks)s::inet[])
 UNION ALL
 SELECT router_id, host(address), reachable FROM inventory_observedroute
@@ -99,6 +100,8 @@ def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd
             addresses=frozenset(a for pk, a in addresses if pk == router.pk) if reported else None,
             routes={a: reachable for pk, a, reachable in routes if pk == router.pk},
             gre_keys=seen is not None and seen.gre_keys,
+            table=router.underlay_table,
+            knows_tables=seen is not None and seen.underlay_tables,
         )
 
     return end(a_router), end(z_router)

@@ -15,6 +15,8 @@ from portal.underlay.errors import (
     LocalAcrossRouters,
     NoPath,
     PathTooNarrow,
+    TableUnknownToAgent,
+    TableUnreadable,
     TransportRefused,
     TunnelWithinRouter,
 )
@@ -180,7 +182,13 @@ def _most_telling(refusals: list[tuple[TransportRefused, ...]]) -> tuple[Transpo
                 return 3
             case NoPath():
                 return 2
-            case EncapsulationMissing() | EndpointMissing() | EndpointUnrouted():
+            case (
+                EncapsulationMissing()
+                | TableUnknownToAgent()
+                | TableUnreadable()
+                | EndpointMissing()
+                | EndpointUnrouted()
+            ):
                 return 1
             case _:
                 return len(against) > 1

@@ -8,7 +8,14 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from portal.core.encapsulations import Encapsulation, Family, Transport
-from portal.underlay.errors import EncapsulationMissing, EndpointMissing, EndpointUnrouted, TransportRefused
+from portal.underlay.errors import (
+    EncapsulationMissing,
+    EndpointMissing,
+    EndpointUnrouted,
+    TableUnknownToAgent,
+    TableUnreadable,
+    TransportRefused,
+)
 from portal.underlay.routers_and_links import Router
 
 
@@ -18,6 +25,7 @@ class LineEnd:
 
     ``addresses``: those of the loopbacks that are on the router. ``routes``: to loopbacks of the other
     router, and whether they are other than a drop. ``gre_keys``: its VPP tells GRE tunnels apart by keys.
+    ``table``: the FIB table of its underlay; ``knows_tables``: its agent makes tunnels in other than table 0.
     """
 
     router: Router
@@ -26,6 +34,8 @@ class LineEnd:
     addresses: frozenset[str] | None = None
     routes: Mapping[str, bool] = field(default_factory=dict)
     gre_keys: bool = False
+    table: int = 0
+    knows_tables: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +65,14 @@ def _against(
     for end in _routers(a, z):
         if end.encapsulations is not None and transport.encapsulation not in end.encapsulations:
             yield EncapsulationMissing(router=end.router, transport=transport)
+        if transport.family is not None and end.table:
+            if end.encapsulations is not None and not end.knows_tables:
+                yield TableUnknownToAgent(router=end.router, table=end.table)
+            elif transport is Transport.GENEVE6:
+                yield TableUnreadable(router=end.router, table=end.table, transport=transport)
     for end, far, address in _endpoints(a, z, transport, gre_keys):
         if end.addresses is not None and address not in end.addresses:
-            yield EndpointMissing(router=end.router, address=address)
+            yield EndpointMissing(router=end.router, address=address, table=end.table)
         elif far.routes.get(address) is False:
             yield EndpointUnrouted(router=end.router, address=address, far=far.router)
 

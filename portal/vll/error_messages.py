@@ -221,6 +221,11 @@ TEXTS |= {
     errors.ConcurrentChange: gettext_noop(
         "Somebody else changed this at the same moment; nothing was done. Look at it again, then retry."
     ),
+    errors.UnderlayTableInUse: gettext_noop(
+        "The tunnels of {count} lines, such as {example}, end on {router} in table {table}. In another table"
+        " they would be down until both routers and their links are in it. Remove or move these lines first;"
+        " then change the table."
+    ),
     errors.LoopbackInUse: gettext_noop(
         "{address} of {router} ends the tunnels of {count} lines, such as {example}. Move them or change"
         " their transport to the other IP version first; then change the address."
@@ -361,10 +366,29 @@ def _encapsulation_missing(error: underlay.EncapsulationMissing) -> str:
 
 
 @wording.register
+def _table_unknown_to_agent(error: underlay.TableUnknownToAgent) -> str:
+    return _(
+        "The underlay of {router} is in table {table}, and its agent is of an earlier release that makes"
+        " tunnels in table 0 only. Upgrade the agent."
+    ).format(router=error.router.name, table=error.table)
+
+
+@wording.register
+def _table_unreadable(error: underlay.TableUnreadable) -> str:
+    text = _(
+        "The underlay of {router} is in table {table}, and VPP does not say in which table a tunnel of"
+        " {transport} is."
+    ).format(router=error.router.name, table=error.table, transport=error.transport.value)
+    return f"{text} {_what_fits(error)}"
+
+
+@wording.register
 def _endpoint_missing(error: underlay.EndpointMissing) -> str:
-    text = _("{router} does not have its tunnel endpoint {address} at the moment.").format(
-        router=error.router.name, address=error.address
-    )
+    if error.table:
+        text = _("{router} does not have its tunnel endpoint {address} in table {table} at the moment.")
+    else:
+        text = _("{router} does not have its tunnel endpoint {address} at the moment.")
+    text = text.format(router=error.router.name, address=error.address, table=error.table)
     return f"{text} {_what_fits(error)}"
 
 

@@ -333,6 +333,16 @@ class LoopbackInUse(Conflict):
     field: str
 
 
+class UnderlayTableInUse(Conflict):
+    """Tunnels of lines are in the router's underlay table, which is to become another."""
+
+    router: str
+    table: int
+    count: int
+    example: str
+    field: str = "underlay_table"
+
+
 class FoundLineUnknown(DomainError):
     """No such found line any more: its routers show it otherwise, or it was adopted."""
 

@@ -20,7 +20,7 @@ from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations.links import link_change_unguarded, link_create_unguarded
 from portal.inventory.operations.ports import port_change_unguarded
 from portal.inventory.operations.routers import router_change_unguarded
-from portal.vll.errors import LinesAffected, LoopbackInUse
+from portal.vll.errors import LinesAffected, LoopbackInUse, UnderlayTableInUse
 from portal.vll.line_mtu_check import lines_off_the_path, lines_too_large_for, live_ends
 from portal.vll.models import Vll
 from portal.vll.router_calibration import lines_lock, lines_revalue
@@ -46,7 +46,8 @@ def port_change(
 def router_change(
     *, router: Router, user: User, now: datetime, accept_affected: bool = False, **changes: Any
 ) -> Router:
-    """Raises LoopbackInUse where tunnels end on an address that is to go.
+    """Raises LoopbackInUse where tunnels end on an address that is to go, UnderlayTableInUse where they are
+    in a table that is to be another.
 
     Raises CoresBelowBooked where fewer cores stay than are booked, unless ``accept_affected``.
     """
@@ -58,6 +59,8 @@ def router_change(
         address = getattr(before, name)
         if name in changes and address is not None and changes[name] != address:
             _check_loopback(before, address, field=name)
+    if changes.get("underlay_table", before.underlay_table) != before.underlay_table:
+        _check_table(before)
     changed = router_change_unguarded(router=router, user=user, now=now, **changes)
     if reweighed:
         lines_revalue(changed, before=weights_of(before))
@@ -89,6 +92,14 @@ def _check_loopback(router: Router, address: str, *, field: str) -> None:
     if example := ends.select_related("vll").order_by("pk").first():
         raise LoopbackInUse(
             router=router.name, address=address, count=ends.count(), example=str(example.vll), field=field
+        )
+
+
+def _check_table(router: Router) -> None:
+    ends = live_ends().filter(port__router=router, vll__family__isnull=False)
+    if example := ends.select_related("vll").order_by("pk").first():
+        raise UnderlayTableInUse(
+            router=router.name, table=router.underlay_table, count=ends.count(), example=str(example.vll)
         )
 
 

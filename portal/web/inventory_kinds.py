@@ -182,6 +182,7 @@ ROUTERS = Kind(
         (_("Site"), lambda router: router.site),
         (_("IPv4 loopback"), lambda router: router.loopback4 or "–"),
         (_("IPv6 loopback"), lambda router: router.loopback6 or "–"),
+        (_("Underlay table"), lambda router: router.underlay_table),
         (_("Agent"), lambda router: router.agent_url or _("transit only")),
         (_("Status"), _work),
     ),

@@ -141,7 +141,13 @@ def test_the_contracts_own_reports_are_understood(post: Post, vll: Vll) -> None:
     }
     answer = post(OBSERVED, again | {"watch_etag": etags["watch_routes"]})
     assert answer.status_code == 200
-    assert answer.json() == {"watch_routes": None, "etags": etags, "maintenance": False, "freeze": None}
+    assert answer.json() == {
+        "watch_routes": None,
+        "underlay_table": 0,
+        "etags": etags,
+        "maintenance": False,
+        "freeze": None,
+    }
 
 
 def test_the_answer_says_whether_the_router_is_under_maintenance(post: Post, isp: Isp) -> None:

@@ -128,10 +128,11 @@ def test_what_could_not_be_a_line_here_as_it_is_is_a_mismatch_by_name(show: Show
         (circuit(attachment("host-cust2", 301, rewrite=0), tunnel("rhino", "hippo", 2)), "keeps_tags"),
         (circuit(attachment("host-cust2", 302, wide=True), tunnel("rhino", "hippo", 3)), "picks_widely"),
         (circuit(attachment("host-cust2", 303), to_hippo), "not_standard"),
+        (circuit(attachment("host-cust2", 307), tunnel("rhino", "hippo", 7, table=10)), "other_table"),
         (circuit(tunnel("rhino", "hippo", 5), tunnel("rhino", "zebra", 6)), "between_tunnels"),
     ]
     others = [half("hippo", "rhino", 1, 300)]
-    others += [circuit(attachment("host-cust2", key), tunnel("hippo", "rhino", key)) for key in (2, 3, 4)]
+    others += [circuit(attachment("host-cust2", key), tunnel("hippo", "rhino", key)) for key in (2, 3, 4, 7)]
     lines = show(rhino=[each for each, _ in odd], hippo=others)
     assert [codes(line) for line in lines] == [{code} for _, code in odd]
     assert {line.standing for line in lines} == {Standing.MISMATCHED}
@@ -214,6 +215,7 @@ def test_the_nocs_page_says_what_is_odd(show: Show, nora: User, alice: User) -> 
 
 def test_every_oddity_has_its_sentence() -> None:
     facts = {"remote": "10.255.0.2", "key": 7, "interface": "x", "missing_from": "y", "a": 1500, "z": 9000}
+    facts |= {"table": 10, "wanted": 0}
     said = {odd_sentence(Odd(code, "rhino", facts)) for code in Oddity}
     assert len(said) == len(Oddity)
     assert all("rhino" in sentence for sentence in said)

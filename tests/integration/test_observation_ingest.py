@@ -123,6 +123,21 @@ def test_tunnel_addresses_are_host_addresses_of_loopbacks(
     assert addresses(isp) == {"10.255.0.1", "fd00:255::1"}
 
 
+def test_tunnel_addresses_are_of_loopbacks_that_are_up_and_of_a_table(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    def of_loopback(**differently: Any) -> set[tuple[str, int]]:
+        told = {"interfaces": (BACKBONE, replace(LOOPBACK, **differently)), "sent_ms": next(times)}
+        take(isp, changed(report, **told), now)
+        rows = TunnelAddress.objects.filter(router=isp.routers["rhino"])
+        return set(rows.values_list("address", "table"))
+
+    times = (report.sent_ms + n for n in range(1, 9))
+    assert of_loopback(tables=(10, 20)) == {("10.255.0.1", 10), ("fd00:255::1", 20)}
+    assert of_loopback() == {("10.255.0.1", 0), ("fd00:255::1", 0)}
+    assert of_loopback(admin_up=False) == set()
+
+
 def test_the_same_again_writes_nothing_but_the_time(isp: Isp, report: ObservedReport, now: datetime) -> None:
     take(isp, report, now)
     version = TopologyVersion.objects.get().version

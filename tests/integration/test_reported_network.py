@@ -4,15 +4,18 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.inventory.models import ObservedInterface, ObservedRoute, ObservedRouter, TunnelAddress
+from portal.inventory.models import ObservedInterface, ObservedRoute, ObservedRouter, Router, TunnelAddress
 from portal.underlay.errors import (
     EncapsulationMissing,
     EndpointMissing,
     EndpointUnrouted,
     PathMtuUnknown,
+    TableUnknownToAgent,
+    TableUnreadable,
     TransportRefused,
 )
 from portal.vll.operations import order_approve
+from provisioning.intent_rows import end_rows
 from tests.integration.isp import Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.orders import end, order
@@ -93,6 +96,33 @@ def test_a_loopback_has_to_be_routed_from_the_far_end(isp: Isp, alice: User) -> 
         "rhino has no route to 10.255.0.2, the tunnel endpoint of hippo, at the moment."
     )
     assert order(isp, alice).vll.transport == "vxlan6"
+
+
+def in_table(isp: Isp, name: str, table: int, **facts: object) -> None:
+    Router.objects.filter(pk=isp.routers[name].pk).update(underlay_table=table)
+    reports(isp, name, **facts)
+
+
+def test_a_loopback_has_to_be_in_the_underlays_table(isp: Isp, alice: User) -> None:
+    in_table(isp, "hippo", 10, underlay_tables=True)
+    refusal = refused(isp, alice, EndpointMissing, transport="vxlan4")
+    assert refusal.sentence.startswith("hippo does not have its tunnel endpoint 10.255.0.2 in table 10 at")
+    TunnelAddress.objects.filter(router=isp.routers["hippo"]).update(table=10)
+    line = order(isp, alice).vll
+    assert line.transport == "vxlan4"
+    tables = {name: [row.table for row in end_rows(isp.routers[name])] for name in ("rhino", "hippo")}
+    assert tables == {"rhino": [0], "hippo": [10]}
+    refused(isp, alice, TableUnreadable, transport="geneve6")
+
+
+def test_an_agent_of_before_there_were_tables_gets_no_tunnel_in_one(isp: Isp, alice: User) -> None:
+    in_table(isp, "hippo", 10)
+    TunnelAddress.objects.filter(router=isp.routers["hippo"]).update(table=10)
+    assert refused(isp, alice, TableUnknownToAgent, transport="vxlan4").sentence == (
+        "The underlay of hippo is in table 10, and its agent is of an earlier release that makes tunnels in"
+        " table 0 only. Upgrade the agent."
+    )
+    refused(isp, alice, TableUnknownToAgent)
 
 
 def test_an_order_is_not_approved_onto_an_endpoint_that_is_gone(

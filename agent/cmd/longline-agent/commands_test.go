@@ -228,6 +228,25 @@ func TestHealthIsLifeAndReadinessIsMore(t *testing.T) {
 	}
 }
 
+func TestTheCommandLineTracesALineOrSaysWhyNot(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	a.put("vxlan4-dot1q.json")
+	if _, err := invoke(t, "trace", "6f0b2c52", "-config", a.config); err == nil || !strings.Contains(err.Error(), "Nothing can be traced here") {
+		t.Errorf("on a VPP without a tracer: %v", err)
+	}
+	if _, err := invoke(t, "trace", "no such name", "-config", a.config); err == nil || !strings.Contains(err.Error(), "No such line") {
+		t.Errorf("an unknown line: %v", err)
+	}
+	for _, wrong := range [][]string{{"trace"}, {"trace", "6f0b2c52", "-packets", "51"}, {"trace", "6f0b2c52", "-seconds", "0"}} {
+		var usage *usageError
+		if _, err := invoke(t, append(wrong, "-config", a.config)...); !errors.As(err, &usage) {
+			t.Errorf("%v: %v", wrong, err)
+		}
+	}
+}
+
 func TestTheCommandLineShowsALineByTheBeginningOfItsIDAndWithoutAPortal(t *testing.T) {
 	a := newAgent(t)
 	a.start()

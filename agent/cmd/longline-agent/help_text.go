@@ -15,6 +15,7 @@ SYNOPSIS
   longline-agent plan -intent FILE [-json] [-config FILE]
   longline-agent state [-json] [-config FILE]
   longline-agent line ID|NAME [-json] [-config FILE]
+  longline-agent trace ID|NAME [-packets N] [-seconds N] [-json] [-config FILE]
   longline-agent claim -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
   longline-agent release -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
   longline-agent calibrate [-beside-lines] [-json] [-config FILE]
@@ -39,6 +40,14 @@ DESCRIPTION
   line    shows a line by its id, the beginning of one (8 characters), or its name: what it is here, what passes it now,
           what differs, and what the portal says of it, the last test with frames included. Without the portal ids
           alone are known. Nothing is written.
+
+  trace   shows packets of that line alone as VPP's tracer sees them, both ways: headers, node by node, and no payload.
+          The tracer takes whatever comes in, 50 packets by each kind of port and worker every quarter of a second, and
+          what is another line's is thrown away unseen. On a busy router a quiet line may not be among them, and VPP's
+          workers stand still for milliseconds each time. While the tracer holds somebody else's packets nothing is
+          done; one that was armed and has taken none yet cannot be told, and ends with this. The tracer is cleared
+          at the end, also after Ctrl-C; if the agent is killed meanwhile, vppctl clear trace removes what stays. A
+          frozen router can be looked at too: nothing is configured.
 
   claim   puts the agent's tag back on what it made for an end of a line and somebody relabelled since: cleared or
           replaced its tag. Until then nothing is done to it, and the end is in conflict with it (relabelled).
@@ -91,6 +100,8 @@ OPTIONS
   -end a|z        its end on this router
   -interface NAME this interface alone
   -json           print the agent's answer as it came (docs/agent-api.md)
+  -packets N      how many packets to show at the most, 1 to 50 (default 10)
+  -seconds N      for how long to look at the most, 1 to 30 (default 5)
   -reason TEXT    why, for whoever meets the freeze
   -for DURATION   how long at the most: 45m, 2h30m; up to 720h
   -with FILE      print FILE with what vppcfg has to name in it
@@ -140,6 +151,8 @@ EXAMPLES
         what is in the way, and of which line
   longline-agent line Cheese cellar
         how is that line, and what passes it now
+  longline-agent trace Cheese cellar -packets 5
+        which nodes of VPP's graph its packets pass, and where they end
   longline-agent claim -vll 6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01 -end a
         somebody cleared the tags of that line by mistake: let it go on
   longline-agent freeze -reason "new line cards" -for 2h

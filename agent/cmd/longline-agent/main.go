@@ -77,6 +77,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return runLine(ctx, args[1:], stdout)
 		case "vppcfg":
 			return runVppcfg(ctx, args[1:], stdout)
+		case "trace":
+			return runTrace(ctx, args[1:], stdout)
 		case "freeze":
 			return runFreeze(ctx, args[1:], stdout)
 		case "unfreeze":

@@ -148,7 +148,8 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	engine.NeverWatch, engine.Adoption = c.VPP.PathWatch == "off", c.Adoption == "allowed"
 	engine.PortMTUs = c.VPP.Vppcfg == "beside"
 	options := report.Options{
-		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
+		IgnoreDefaultRoutes: c.VPP.DefaultRoutes == "ignored",
+		Engine:              engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
 		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,
 		First: store.Reserve,
 	}

@@ -110,21 +110,21 @@ func tunnel(t intent.Tunnel, add bool) api.Message {
 	switch t.Encapsulation {
 	case intent.VXLAN:
 		return &vxlan.VxlanAddDelTunnelV3{
-			IsAdd: add, Instance: none, SrcAddress: local, DstAddress: remote, Vni: t.VNI,
+			IsAdd: add, Instance: none, SrcAddress: local, DstAddress: remote, EncapVrfID: t.Table, Vni: t.VNI,
 			McastSwIfIndex: index(none), DecapNextIndex: none,
 		}
 	case intent.GENEVE:
 		return &geneve.GeneveAddDelTunnel2{
-			IsAdd: add, LocalAddress: local, RemoteAddress: remote, Vni: t.VNI,
+			IsAdd: add, LocalAddress: local, RemoteAddress: remote, EncapVrfID: t.Table, Vni: t.VNI,
 			McastSwIfIndex: index(none), DecapNextIndex: none,
 		}
 	}
 	if t.GREKey != 0 {
 		return &gre.GreTunnelAddDelV2{IsAdd: add, Tunnel: gre.GreTunnelV2{
-			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote, Key: t.GREKey,
+			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote, Key: t.GREKey, OuterTableID: t.Table,
 		}}
 	}
 	return &gre.GreTunnelAddDel{IsAdd: add, Tunnel: gre.GreTunnel{
-		Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote,
+		Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote, OuterTableID: t.Table,
 	}}
 }

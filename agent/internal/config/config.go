@@ -39,6 +39,7 @@ type VPP struct {
 	FullLook                          time.Duration
 	PathWatch                         string // "auto" or "off"
 	Vppcfg                            string // "absent" or "beside"
+	DefaultRoutes                     string // "count" or "ignored": whether a default route leads to other routers
 }
 
 // Report says where reports go; with an empty URL none are sent.

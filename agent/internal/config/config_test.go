@@ -62,7 +62,7 @@ func TestLeftOutKeysHaveTheirDefaults(t *testing.T) {
 	want := Config{
 		Router: "rhino", Listen: "127.0.0.1:9443", StateDir: "/var/lib/longline", ControlSocket: "/var/lib/longline/control.sock",
 		TLS:   TLS{CA: filepath.Join(folder, "ca.pem"), Certificate: filepath.Join(folder, "a.pem"), Key: filepath.Join(folder, "a.key")},
-		VPP:   VPP{"/run/vpp/api.sock", "/run/vpp/stats.sock", "/run/vpp/cli.sock", 10 * time.Minute, "auto", "absent"},
+		VPP:   VPP{"/run/vpp/api.sock", "/run/vpp/stats.sock", "/run/vpp/cli.sock", 10 * time.Minute, "auto", "absent", "count"},
 		Drift: "auto", Adoption: "refused",
 		Report: Report{Interval: 10 * time.Second, StoreLimit: 512 << 20},
 	}

@@ -56,6 +56,8 @@ var keys = []key{
 		set: text(func(c *Config) *string { return &c.VPP.PathWatch }, isOneOf("auto", "off"))},
 	{path: "vpp.vppcfg", standard: "absent", meaning: "whether vppcfg configures this VPP too: absent, or beside; then sub-interfaces and tunnels get the L3 MTU of their port, as vppcfg wants it of cross-connects, and a plan over what the command vppcfg prints is empty",
 		set: text(func(c *Config) *string { return &c.VPP.Vppcfg }, isOneOf("absent", "beside"))},
+	{path: "vpp.default_routes", standard: "count", meaning: "whether another router's tunnel address is reachable where only a default route leads to it: count, it is; or ignored, it is not, for a network whose default route leads to the Internet",
+		set: text(func(c *Config) *string { return &c.VPP.DefaultRoutes }, isOneOf("count", "ignored"))},
 	{path: "report.url", meaning: "https URL of the portal's door for agents; nothing is reported if absent",
 		set: text(func(c *Config) *string { return &c.Report.URL }, isHTTPS)},
 	{path: "report.interval", standard: "10s", meaning: "length of a counter sample, 1s to 1h",

@@ -45,6 +45,8 @@ type Engine struct {
 	log     *slog.Logger
 	now     func() time.Time
 
+	tracing sync.Mutex // VPP has one tracer
+
 	// Repair says what is done about drift; set it before Serve.
 	Repair Repair
 	// FreeInterfaces is for how many interfaces more than the live ones the VPP started at bootMS has room; nil when

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"testing"
 
+	"go.fd.io/govpp/binapi/geneve"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
@@ -34,8 +35,13 @@ func (r *router) subByHand(port string, id uint32, vlan uint16) {
 func (r *router) tunnelByHand(t intent.Tunnel) {
 	r.t.Helper()
 	none := ^uint32(0)
+	if t.Encapsulation == intent.GENEVE {
+		r.must(&geneve.GeneveAddDelTunnel2{IsAdd: true, LocalAddress: vpp.IPAddress(t.Local), RemoteAddress: vpp.IPAddress(t.Remote),
+			EncapVrfID: t.Table, Vni: t.VNI, McastSwIfIndex: interface_types.InterfaceIndex(none), DecapNextIndex: none})
+		return
+	}
 	r.must(&vxlan.VxlanAddDelTunnelV3{IsAdd: true, Instance: none, SrcAddress: vpp.IPAddress(t.Local), DstAddress: vpp.IPAddress(t.Remote),
-		Vni: t.VNI, McastSwIfIndex: interface_types.InterfaceIndex(none), DecapNextIndex: none})
+		EncapVrfID: t.Table, Vni: t.VNI, McastSwIfIndex: interface_types.InterfaceIndex(none), DecapNextIndex: none})
 }
 
 // disconnect moves an interface out of its cross-connect.

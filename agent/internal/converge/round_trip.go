@@ -24,7 +24,7 @@ func (e *Engine) MeasureRoundTrip(ctx context.Context, asked *intent.RoundTrip) 
 	if err != nil {
 		return nil, err
 	}
-	near := state.Snapshot.ByAddress(end.Tunnel.Local)
+	near := state.Snapshot.ByAddress(end.Tunnel.Table, end.Tunnel.Local)
 	if near == nil {
 		return nil, notTesting("%s, where the tunnel begins, is no address of this router", end.Tunnel.Local)
 	}

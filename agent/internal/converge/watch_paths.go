@@ -111,11 +111,17 @@ func (e *Engine) changeSessions(
 	if look.There, err = pathwatch.Read(ctx, session); err != nil {
 		return nil, err
 	}
-	ops := pathwatch.Plan(wanted, look.There, ours)
+	astray, err := pathwatch.Astray(ctx, session, wanted)
+	if err != nil {
+		return nil, err
+	}
+	look.Refused = astray
+	ops := pathwatch.Plan(wanted.Without(astray), look.There, ours)
 	if may != nil {
 		ops = slices.DeleteFunc(ops, func(op pathwatch.Op) bool { return !may(op.Path) })
 	}
 	if len(ops) == 0 {
+		look.Disbelieve(astray)
 		return look, nil
 	}
 	before := look.There
@@ -144,6 +150,8 @@ func (e *Engine) changeSessions(
 		}
 		e.log.Info("BFD session", "path", op.Path.String(), "message", op.Request.GetMessageName(), "refused", look.Refused[op.Path])
 	}
+	maps.Copy(look.Refused, astray)
+	look.Disbelieve(astray)
 	return look, e.journalSessions(session, ours, e.journal.Note)
 }
 

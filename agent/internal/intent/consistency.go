@@ -99,13 +99,18 @@ type Identity struct {
 	Local, Remote netip.Addr
 	VNI           uint32
 	GREKey        uint32
+	Table         uint32
 }
 
-// Identity leaves out what VPP's lookup key leaves out: VXLAN over IPv6 and GENEVE omit the local address.
+// Identity leaves out what VPP's lookup key leaves out: VXLAN over IPv6 and GENEVE omit the local address, GENEVE the
+// table too.
 func (t Tunnel) Identity() Identity {
 	id := Identity(t)
 	if t.Encapsulation == GENEVE || t.Encapsulation == VXLAN && t.Remote.Is6() {
 		id.Local = netip.Addr{}
+	}
+	if t.Encapsulation == GENEVE {
+		id.Table = 0
 	}
 	return id
 }

@@ -26,6 +26,8 @@ const (
 	// OwnTagPrefix begins the tag of everything that is the agent's.
 	OwnTagPrefix = "longline:"
 
+	maxTable = math.MaxUint32 - 1 // VPP takes the number above for none
+
 	minWatchInterval, maxWatchInterval     = 50, 10_000 // ms
 	minWatchMultiplier, maxWatchMultiplier = 2, 50
 )
@@ -267,7 +269,7 @@ func decodeTransport(f *fields) Tunnel {
 		for _, name := range []string{"family", "local", "remote", "vni"} {
 			f.get(name)
 		}
-		f.asked = append(f.asked, "gre_key")
+		f.asked = append(f.asked, "gre_key", "table")
 		return tunnel
 	}
 	tunnel.Encapsulation = Encapsulation(encapsulation)
@@ -284,6 +286,7 @@ func decodeTransport(f *fields) Tunnel {
 		tunnel.VNI = uint32(vni)
 	}
 	tunnel.GREKey = decodeGREKey(f, tunnel.Encapsulation)
+	tunnel.Table = decodeTable(f, tunneled, encapsulation)
 	return tunnel
 }
 
@@ -300,6 +303,20 @@ func decodeGREKey(f *fields, encapsulation Encapsulation) uint32 {
 	}
 	key, _ := f.asInteger("gre_key", value, 1, math.MaxUint32)
 	return uint32(key)
+}
+
+// decodeTable reads the FIB table of a tunnel. It may be absent or null: then it is table 0.
+func decodeTable(f *fields, tunneled bool, encapsulation string) uint32 {
+	f.asked = append(f.asked, "table")
+	if value, _ := f.object.get("table"); value == nil {
+		return 0
+	}
+	value, ok := f.needed("table", tunneled, encapsulation)
+	if !ok {
+		return 0
+	}
+	table, _ := f.asInteger("table", value, 1, maxTable)
+	return uint32(table)
 }
 
 // decodeFamily returns 4, 6, or 0 when it is not known.

@@ -78,6 +78,9 @@ func (t text) end(e *End) text {
 	} else {
 		t = t.quoted(u.Local.String()).raw(`,"remote":`).quoted(u.Remote.String())
 	}
+	if u.Table != 0 {
+		t = t.raw(`,"table":`).integer(int64(u.Table))
+	}
 	t = t.raw(`,"vni":`).orNull(int64(u.VNI)).raw(`}`)
 	if e.UNILinkDown {
 		t = t.raw(`,"uni_link_down":true`)

@@ -151,12 +151,14 @@ type Access struct {
 }
 
 // Tunnel is the backbone's side; the addresses are invalid for L2XC, VNI is 0 for L2XC and GRE. GREKey is the key of
-// RFC 2890, 0 for a tunnel without one and for all that is not GRE.
+// RFC 2890, 0 for a tunnel without one and for all that is not GRE. Table is the FIB table, of either family, in which its
+// addresses are.
 type Tunnel struct {
 	Encapsulation Encapsulation
 	Local, Remote netip.Addr
 	VNI           uint32
 	GREKey        uint32
+	Table         uint32
 }
 
 // Tombstone is one end of a VLL that is to be gone.

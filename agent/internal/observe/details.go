@@ -7,6 +7,7 @@ import (
 	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/tunnel_types"
 	"go.fd.io/govpp/binapi/vxlan"
 
@@ -49,8 +50,9 @@ func vxlanOf(m *vxlan.VxlanTunnelV2Details) *Tunnel {
 		Index: uint32(m.SwIfIndex),
 		Tunnel: intent.Tunnel{
 			Encapsulation: intent.VXLAN, Local: vpp.NetipAddr(m.SrcAddress), Remote: vpp.NetipAddr(m.DstAddress), VNI: m.Vni,
+			Table: m.EncapVrfID,
 		},
-		Default: m.EncapVrfID == 0 && (m.DstPort == vxlanPort || m.DstPort == 0),
+		Default: m.DstPort == vxlanPort || m.DstPort == 0,
 	}
 }
 
@@ -59,8 +61,10 @@ func geneveOf(m *geneve.GeneveTunnelDetails) *Tunnel {
 		Index: uint32(m.SwIfIndex),
 		Tunnel: intent.Tunnel{
 			Encapsulation: intent.GENEVE, Local: vpp.NetipAddr(m.SrcAddress), Remote: vpp.NetipAddr(m.DstAddress), VNI: m.Vni,
+			Table: m.EncapVrfID,
 		},
-		Default: m.EncapVrfID == 0,
+		// VPP looks for the table of a tunnel over IPv6 among those of IPv4: what it then says is not known.
+		Default: m.EncapVrfID == 0 || m.DstAddress.Af == ip_types.ADDRESS_IP4,
 	}
 }
 
@@ -73,7 +77,8 @@ func (s *Snapshot) addGRE(t gre.GreTunnelV2) {
 		Index: uint32(t.SwIfIndex),
 		Tunnel: intent.Tunnel{
 			Encapsulation: intent.GRE, Local: vpp.NetipAddr(t.Src), Remote: vpp.NetipAddr(t.Dst), GREKey: t.Key,
+			Table: t.OuterTableID,
 		},
-		Default: t.OuterTableID == 0 && t.Mode == tunnel_types.TUNNEL_API_MODE_P2P,
+		Default: t.Mode == tunnel_types.TUNNEL_API_MODE_P2P,
 	})
 }

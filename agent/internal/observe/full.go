@@ -55,6 +55,9 @@ func Full(ctx context.Context, session Session, boot ownership.Boot) (*Snapshot,
 	if err := session.Dump(ctx, addressDumps(s.addressed(s.Interfaces)), s.add); err != nil {
 		return nil, fmt.Errorf("observe addresses: %w", err)
 	}
+	if err := s.takeIPTables(ctx, session, nil); err != nil {
+		return nil, fmt.Errorf("observe tables: %w", err)
+	}
 	if err := s.takePolicers(ctx, session, nil, s.Interfaces); err != nil {
 		return nil, fmt.Errorf("observe %w", err)
 	}

@@ -43,6 +43,9 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	if err := session.Dump(ctx, addressDumps(s.addressed(again)), s.add); err != nil {
 		return nil, fmt.Errorf("read back addresses: %w", err)
 	}
+	if err := s.takeIPTables(ctx, session, old); err != nil {
+		return nil, fmt.Errorf("read back tables: %w", err)
+	}
 	if err := s.takePolicers(ctx, session, old.Policers, again); err != nil {
 		return nil, fmt.Errorf("read back %w", err)
 	}

@@ -51,6 +51,9 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 	if err := session.Dump(ctx, addressDumps(s.addressedAndNotAsked(touched, asked)), s.add); err != nil {
 		return nil, false, fmt.Errorf("quick look at addresses: %w", err)
 	}
+	if err := s.takeIPTables(ctx, session, old); err != nil {
+		return nil, false, fmt.Errorf("quick look at tables: %w", err)
+	}
 	if err := s.quickLookAtPolicers(ctx, session, old); err != nil {
 		return nil, false, fmt.Errorf("quick look at %w", err)
 	}

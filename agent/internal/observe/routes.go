@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 
@@ -17,22 +18,48 @@ type Caller interface {
 	Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error)
 }
 
-// Reachable looks up the best route to each address in table 0. A drop is an answer too: an address is
-// reachable when a path leads somewhere.
-func Reachable(ctx context.Context, session Caller, addresses []netip.Addr) (map[netip.Addr]bool, error) {
+// Destination is an address that is looked up in a table of its family.
+type Destination struct {
+	Table   uint32
+	Address netip.Addr
+}
+
+// Compare orders destinations.
+func (d Destination) Compare(o Destination) int {
+	return cmp.Or(cmp.Compare(d.Table, o.Table), d.Address.Compare(o.Address))
+}
+
+// Reachable looks up the best route to each destination. A drop is an answer too: an address is reachable when a path leads
+// somewhere; by a default route only if these count.
+func Reachable(ctx context.Context, session Caller, destinations []Destination, defaultRoutes bool) (map[Destination]bool, error) {
+	replies, err := LookUp(ctx, session, destinations)
+	if err != nil {
+		return nil, err
+	}
+	reachable := make(map[Destination]bool, len(destinations))
+	for i, reply := range replies {
+		reachable[destinations[i]] = leadsSomewhere(reply) && (defaultRoutes || reply.Route.Prefix.Len > 0)
+	}
+	return reachable, nil
+}
+
+// LookUp asks for the best route to each destination; of a table that is not there the answer is a refusal.
+func LookUp(ctx context.Context, session Caller, destinations []Destination) ([]*ip.IPRouteLookupReply, error) {
 	var lookups []api.Message
-	for _, a := range addresses {
-		lookups = append(lookups, &ip.IPRouteLookup{Prefix: ip_types.Prefix{Address: vpp.IPAddress(a), Len: uint8(a.BitLen())}})
+	for _, to := range destinations {
+		lookups = append(lookups, &ip.IPRouteLookup{
+			TableID: to.Table, Prefix: ip_types.Prefix{Address: vpp.IPAddress(to.Address), Len: uint8(to.Address.BitLen())},
+		})
 	}
 	replies, err := session.Calls(ctx, lookups)
 	if err != nil {
 		return nil, err
 	}
-	reachable := make(map[netip.Addr]bool, len(addresses))
-	for i, reply := range replies {
-		reachable[addresses[i]] = leadsSomewhere(reply.(*ip.IPRouteLookupReply))
+	routes := make([]*ip.IPRouteLookupReply, 0, len(replies))
+	for _, reply := range replies {
+		routes = append(routes, reply.(*ip.IPRouteLookupReply))
 	}
-	return reachable, nil
+	return routes, nil
 }
 
 func leadsSomewhere(reply *ip.IPRouteLookupReply) bool {

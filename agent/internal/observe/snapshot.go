@@ -32,6 +32,8 @@ type Interface struct {
 	Rewrite uint32       // VPP's tag rewrite operation: 0 none, 3 pop one, 4 pop two
 
 	Addresses []netip.Prefix // not read for what the agent made
+	// Tables are those of its IPv4 and its IPv6 addresses; read where it has some of that family.
+	Tables [2]uint32
 }
 
 // Same reports whether both have all in common that an interface is made with, and the tag, which dies with it.
@@ -58,7 +60,7 @@ func (i *Interface) IsSub() bool { return i.Sup != i.Index }
 type Tunnel struct {
 	intent.Tunnel
 	Index uint32
-	// Default is true when port, table and mode are those that the agent uses. Others are somebody
+	// Default is true when port and mode are those that the agent uses, and the table is known. Others are somebody
 	// else's and, but for GENEVE, live beside ours.
 	Default bool
 }
@@ -82,9 +84,15 @@ type Snapshot struct {
 	byIndex map[uint32]*Interface
 	byName  map[string]*Interface
 	subs    map[uint32][]*Interface // sub-interfaces of a port, sorted by index
-	local   map[netip.Addr]*Interface
+	local   map[tableAddress]*Interface
 
 	prefixes map[uint32][]netip.Prefix // addresses while they are being read, by interface
+}
+
+// tableAddress is an address in a table of its family.
+type tableAddress struct {
+	table   uint32
+	address netip.Addr
 }
 
 // Capability is something that a VPP does and another does not: a set of messages that belong together, or a version.
@@ -135,10 +143,13 @@ func (s *Snapshot) takeAddresses() *Snapshot {
 }
 
 func (s *Snapshot) indexAddresses() *Snapshot {
-	s.local = make(map[netip.Addr]*Interface)
+	s.local = make(map[tableAddress]*Interface)
 	for _, i := range s.Interfaces {
 		for _, prefix := range i.Addresses {
-			s.local[prefix.Addr()] = i
+			at := tableAddress{i.TableOf(prefix.Addr()), prefix.Addr()}
+			if there := s.local[at]; there == nil || !there.AdminUp {
+				s.local[at] = i
+			}
 		}
 	}
 	return s
@@ -162,8 +173,19 @@ func (s *Snapshot) ByName(name string) *Interface { return s.byName[name] }
 // Subs lists the sub-interfaces of a port.
 func (s *Snapshot) Subs(port uint32) []*Interface { return s.subs[port] }
 
-// HasAddress reports whether an interface of this VPP has the address.
-func (s *Snapshot) HasAddress(address netip.Addr) bool { return s.local[address] != nil }
+// ByAddress is the interface with the address in that table of its family, one that is up where there are several; nil
+// when there is none.
+func (s *Snapshot) ByAddress(table uint32, address netip.Addr) *Interface {
+	return s.local[tableAddress{table, address}]
+}
 
-// ByAddress returns nil when no interface of this VPP has the address.
-func (s *Snapshot) ByAddress(address netip.Addr) *Interface { return s.local[address] }
+// Family is the place of the address's family in pairs: 0 for IPv4, 1 for IPv6.
+func Family(address netip.Addr) int {
+	if address.Is6() {
+		return 1
+	}
+	return 0
+}
+
+// TableOf is the table in which the interface has, or would have, the address.
+func (i *Interface) TableOf(address netip.Addr) uint32 { return i.Tables[Family(address)] }

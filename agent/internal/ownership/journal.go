@@ -62,11 +62,12 @@ type Tunnel struct {
 	Remote        string `json:"remote"`
 	VNI           uint32 `json:"vni"`
 	GREKey        uint32 `json:"gre_key,omitempty"`
+	Table         uint32 `json:"table,omitempty"`
 }
 
 // TunnelOf is how the journal names a tunnel.
 func TunnelOf(t intent.Tunnel) Tunnel {
-	return Tunnel{string(t.Encapsulation), t.Local.String(), t.Remote.String(), t.VNI, t.GREKey}
+	return Tunnel{string(t.Encapsulation), t.Local.String(), t.Remote.String(), t.VNI, t.GREKey, t.Table}
 }
 
 // Journal is what the agent claims in one run of VPP.

@@ -103,6 +103,13 @@ type Look struct {
 	Refused Refused
 }
 
+// Disbelieve leaves out the sessions of paths that their packets do not take, whoever made them.
+func (l *Look) Disbelieve(paths Refused) {
+	for path := range paths {
+		delete(l.There, path)
+	}
+}
+
 // Take takes a reading in, and says whether a path stands otherwise than before. A path that is no longer wanted is forgotten.
 func (b *Book) Take(look Look) (changed bool, err error) {
 	b.mu.Lock()

@@ -130,7 +130,7 @@ func TestBothRoutersHearThatThePathFailsAndThatItIsBack(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		both := []*router{a, z}
 		for _, r := range both {
-			r.watch(Wanted{r.paths(), often})
+			r.watch(Wanted{Paths: r.paths(), Watch: often})
 		}
 		for _, r := range both {
 			r.await(bfd.BFD_STATE_API_UP)
@@ -155,7 +155,7 @@ func TestBothRoutersHearThatThePathFailsAndThatItIsBack(t *testing.T) {
 
 func TestASessionIsBroughtBackToWhatIsWanted(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, _ *router) {
-		wanted := Wanted{a.paths(), often}
+		wanted := Wanted{Paths: a.paths(), Watch: often}
 		a.watch(wanted)
 		by := intent.Watch{IntervalMS: 1000, Multiplier: 9}
 		hand := []Op{{Path: a.path(4), Request: modification(a.path(4), by)}, {Path: a.path(6), Request: deletion(a.path(6))}}

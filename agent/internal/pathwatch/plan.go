@@ -16,6 +16,8 @@ import (
 type Wanted struct {
 	Paths []intent.Path // sorted
 	intent.Watch
+	// Tables are those that tunnels take the paths in, where it is not table 0.
+	Tables map[intent.Path]uint32
 }
 
 // Of is what an intent wants: nothing where it says nothing of watching.
@@ -23,11 +25,25 @@ func Of(in *intent.Intent) Wanted {
 	if in.Watch == (intent.Watch{}) {
 		return Wanted{}
 	}
-	return Wanted{in.Paths(), in.Watch}
+	wanted := Wanted{Paths: in.Paths(), Watch: in.Watch, Tables: make(map[intent.Path]uint32)}
+	for i := range in.Present {
+		if path, tunnelled := in.Present[i].Tunnel.Path(); tunnelled && in.Present[i].Tunnel.Table != 0 {
+			wanted.Tables[path] = in.Present[i].Tunnel.Table
+		}
+	}
+	return wanted
 }
 
 // Equal reports whether both want the same.
-func (w Wanted) Equal(o Wanted) bool { return w.Watch == o.Watch && slices.Equal(w.Paths, o.Paths) }
+func (w Wanted) Equal(o Wanted) bool {
+	return w.Watch == o.Watch && slices.Equal(w.Paths, o.Paths) && maps.Equal(w.Tables, o.Tables)
+}
+
+// Without is the same but for these paths.
+func (w Wanted) Without(paths Refused) Wanted {
+	w.Paths = slices.DeleteFunc(slices.Clone(w.Paths), func(path intent.Path) bool { return paths[path] != "" })
+	return w
+}
 
 // Op is one change of one session.
 type Op struct {

@@ -136,17 +136,23 @@ func (a DeleteTunnel) CLI() string { return tunnelCLI(a.Tunnel, " del") }
 
 // tunnelCLI: up to 26.06 VPP's CLI takes no IPv6 addresses for GRE. Then the line is a comment, which VPP ignores.
 func tunnelCLI(t intent.Tunnel, del string) string {
+	table := func(word string) string {
+		if t.Table == 0 {
+			return ""
+		}
+		return fmt.Sprintf(" %s %d", word, t.Table)
+	}
 	switch t.Encapsulation {
 	case intent.VXLAN:
-		return fmt.Sprintf("create vxlan tunnel src %s dst %s vni %d%s", t.Local, t.Remote, t.VNI, del)
+		return fmt.Sprintf("create vxlan tunnel src %s dst %s vni %d%s%s", t.Local, t.Remote, t.VNI, table("encap-vrf-id"), del)
 	case intent.GENEVE:
-		return fmt.Sprintf("create geneve tunnel local %s remote %s vni %d%s", t.Local, t.Remote, t.VNI, del)
+		return fmt.Sprintf("create geneve tunnel local %s remote %s vni %d%s%s", t.Local, t.Remote, t.VNI, table("encap-vrf-id"), del)
 	}
 	key := ""
 	if t.GREKey != 0 {
 		key = fmt.Sprintf(" key %d", t.GREKey)
 	}
-	line := fmt.Sprintf("create gre tunnel src %s dst %s teb%s%s", t.Local, t.Remote, key, del)
+	line := fmt.Sprintf("create gre tunnel src %s dst %s%s teb%s%s", t.Local, t.Remote, table("outer-table-id"), key, del)
 	if t.Local.Is6() {
 		return "comment { VPP's CLI has no GRE over IPv6, only its API: " + line + " }"
 	}

@@ -228,11 +228,15 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 		return &Reason{Status: "failed", Code: "unsupported",
 			Message: "this VPP has no GRE keys: gre_tunnel_add_del_v2 and gre_tunnel_dump_v2 are absent from the message table"}
 	}
+	if t.Encapsulation == intent.GENEVE && t.Table != 0 && t.Local.Is6() {
+		return &Reason{Status: "failed", Code: "unsupported", Message: fmt.Sprintf(
+			"VPP does not say in which table a GENEVE tunnel over IPv6 is, so none is made in table %d: use GENEVE over IPv4, or VXLAN or GRE", t.Table)}
+	}
 	if t.Encapsulation == intent.L2XC {
 		return nil
 	}
-	if !d.HasAddress(t.Local) {
-		return pending("local_address_missing", t.Local.String(), "no interface of this router has the address %s", t.Local)
+	if reason := d.localAddressConflict(t); reason != nil {
+		return reason
 	}
 	if serving != nil && len(d.duplicateTunnels) == 0 { // it has the key, alone
 		return nil
@@ -250,6 +254,51 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 		return conflict("foreign_tunnel", Describe(i), "%s has the same key, %s", i.Name, d.notOurs(i))
 	}
 	return nil
+}
+
+// localAddressConflict: a tunnel begins at an address that an interface which is up has in the tunnel's table.
+func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
+	missing := func(drift Drift, format string, args ...any) *Reason {
+		reason := pending("local_address_missing", drift.Object, format, args...)
+		reason.Drift = &drift
+		return reason
+	}
+	there := d.ByAddress(t.Table, t.Local)
+	switch {
+	case there != nil && there.AdminUp:
+		return nil
+	case there != nil:
+		shut := Drift{Object: Describe(there), Field: "admin_up", Desired: "true", Actual: "false"}
+		return missing(shut, "%s, which has the address %s, is down: set it up", there.Name, t.Local)
+	}
+	absent := Drift{Object: t.Local.String(), Field: "exists", Desired: "true", Actual: "false"}
+	family := [2]string{"IPv4", "IPv6"}[observe.Family(t.Local)]
+	var elsewhere *observe.Interface
+	used := t.Table == 0
+	for _, i := range d.Interfaces {
+		for _, prefix := range i.Addresses {
+			if prefix.Addr() == t.Local {
+				elsewhere = i
+			}
+			used = used || observe.Family(prefix.Addr()) == observe.Family(t.Local) && i.TableOf(prefix.Addr()) == t.Table
+		}
+	}
+	switch {
+	case elsewhere != nil:
+		moved := Drift{
+			Object: Describe(elsewhere), Field: "table", Desired: fmt.Sprint(t.Table), Actual: fmt.Sprint(elsewhere.TableOf(t.Local)),
+		}
+		return missing(moved, "%s has the address %s in the %s table %d, and the portal wants its tunnels in table %d:"+
+			" move it there, or correct the router's underlay table in the portal",
+			elsewhere.Name, t.Local, family, elsewhere.TableOf(t.Local), t.Table)
+	case !used:
+		return missing(absent, "no interface of this router has an address in the %s table %d, in which the portal wants its tunnels:"+
+			" make the table and put the loopback with %s and the links into it, or correct the router's underlay table in the portal",
+			family, t.Table, t.Local)
+	case t.Table != 0:
+		return missing(absent, "no interface of this router has the address %s in the %s table %d", t.Local, family, t.Table)
+	}
+	return missing(absent, "no interface of this router has the address %s", t.Local)
 }
 
 // leavingConflict: what would be made in the place of an interface into which somebody else sends gets its index as a

@@ -14,6 +14,8 @@ type Reason struct {
 	Object     string // "" when there is none
 	Retval     int32  // 0 when VPP was not asked
 	VPPMessage string
+	// Drift is what an operator has to put right of something that is theirs, nil for nothing that has a name.
+	Drift *Drift
 }
 
 func pending(code, object, format string, args ...any) *Reason {

@@ -37,6 +37,9 @@ func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 		if tunnel.GREKey != 0 { // what was noted before there were keys stays true
 			number(tunnel.GREKey)
 		}
+		if tunnel.Table != 0 { // nor what was before there were tables
+			number(tunnel.Table)
+		}
 		flag(tunnel.Default)
 		bytes = append(bytes, tunnel.Encapsulation...)
 	} else {

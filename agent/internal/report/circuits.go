@@ -38,7 +38,7 @@ type attachmentBody struct {
 	Policed bool   `json:"policed"`
 }
 
-// tunnelBody: what does not go with the encapsulation is null. Standard: the agent could have made it so (UDP port, table, mode).
+// tunnelBody: what does not go with the encapsulation is null. Standard: the agent could have made it so (UDP port, mode).
 type tunnelBody struct {
 	Encapsulation string  `json:"encapsulation"`
 	Local         string  `json:"local"`
@@ -46,6 +46,7 @@ type tunnelBody struct {
 	VNI           *uint32 `json:"vni"`
 	GREKey        *uint32 `json:"gre_key"`
 	Standard      bool    `json:"standard"`
+	Table         uint32  `json:"table"`
 }
 
 func circuitsOf(s *observe.Snapshot, todo *plan.Plan) []circuitBody {
@@ -68,7 +69,7 @@ func sideOf(s *observe.Snapshot, side discovery.Side) sideBody {
 	}
 	if t := side.Tunnel; t != nil {
 		body.Tunnel = &tunnelBody{
-			Encapsulation: string(t.Encapsulation), Local: t.Local.String(), Remote: t.Remote.String(), Standard: t.Default,
+			Encapsulation: string(t.Encapsulation), Local: t.Local.String(), Remote: t.Remote.String(), Standard: t.Default, Table: t.Table,
 		}
 		if t.Encapsulation == intent.GRE {
 			body.Tunnel.GREKey = &t.GREKey

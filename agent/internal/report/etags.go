@@ -36,7 +36,9 @@ type observedAnswer struct {
 	Maintenance *bool `json:"maintenance"`
 	// Freeze is nil from portals of before routers were frozen, and JSON's null where the portal wants none.
 	Freeze json.RawMessage `json:"freeze"`
-	ETags  struct {
+	// UnderlayTable is 0 from portals of before routers had one.
+	UnderlayTable uint32 `json:"underlay_table"`
+	ETags         struct {
 		WatchRoutes string `json:"watch_routes"`
 		Routes      string `json:"routes"`
 		Ends        string `json:"ends"`

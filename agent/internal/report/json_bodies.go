@@ -135,9 +135,11 @@ type observedBody struct {
 	Policing       string   `json:"policing"`
 	LineTests      bool     `json:"line_tests"`
 	GREKeys        bool     `json:"gre_keys"`
-	Probes         bool     `json:"probes"`
-	Adoption       string   `json:"adoption"` // "refused" or "allowed"
-	PathWatch      bool     `json:"path_watch"`
+	// UnderlayTables: this agent makes tunnels in the table that the portal says.
+	UnderlayTables bool   `json:"underlay_tables"`
+	Probes         bool   `json:"probes"`
+	Adoption       string `json:"adoption"` // "refused" or "allowed"
+	PathWatch      bool   `json:"path_watch"`
 	// Watching is how the held intent has paths watched, null for not at all.
 	Watching   *watchBody      `json:"watching"`
 	Generation generationBody  `json:"generation"`
@@ -223,8 +225,10 @@ type interfaceBody struct {
 	LinkUp    bool     `json:"link_up"`
 	IPMTU     *uint32  `json:"ip_mtu"`
 	Addresses []string `json:"addresses"`
-	Tag       *string  `json:"tag"`
-	LinuxCP   *string  `json:"linux_cp"`
+	// Tables are those of its IPv4 and its IPv6 addresses.
+	Tables  [2]uint32 `json:"tables"`
+	Tag     *string   `json:"tag"`
+	LinuxCP *string   `json:"linux_cp"`
 	// Load is null without a trustworthy difference.
 	Load *loadBody `json:"load"`
 }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 
 	"longline.dev/agent/internal/converge"
@@ -18,7 +17,8 @@ var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, obs
 
 // fill writes what VPP showed: its observed state, which addresses have a route, and what its interfaces carry.
 func (b *observedBody) fill(
-	p *converge.ObservedState, neverWatch bool, paths []pathwatch.Watched, watched []netip.Addr, reachable map[netip.Addr]bool, loads Loads,
+	p *converge.ObservedState, neverWatch bool, paths []pathwatch.Watched, watched []observe.Destination,
+	reachable map[observe.Destination]bool, loads Loads,
 ) {
 	todo, s := p.Plan, p.Snapshot
 	b.Look = p.Look
@@ -28,7 +28,7 @@ func (b *observedBody) fill(
 		}
 	}
 	b.Policing, b.LineTests, b.GREKeys = string(s.Policing.Reach()), s.Supported[observe.CanTest], s.Supported[observe.CanGREKeys]
-	b.Probes = b.LineTests // of this agent's
+	b.Probes, b.UnderlayTables = b.LineTests, true // of this agent's
 	b.PathWatch, b.Watching = s.Supported[observe.CanWatch] && !neverWatch, watchingOf(p.Intent)
 	stands := make(map[intent.Path]*endPathBody, len(paths))
 	for _, path := range paths {
@@ -52,8 +52,8 @@ func (b *observedBody) fill(
 		}
 	}
 	b.Circuits = circuitsOf(s, todo)
-	for _, address := range watched {
-		b.Routes = append(b.Routes, routeBody{address.String(), reachable[address]})
+	for _, to := range watched {
+		b.Routes = append(b.Routes, routeBody{to.Address.String(), reachable[to]})
 	}
 	drift := make(map[intent.Key][]driftBody)
 	for _, op := range todo.Ops {
@@ -64,6 +64,9 @@ func (b *observedBody) fill(
 		end.InSync = end.Drift == nil && todo.Blocked[e.Key] == nil
 		if end.Drift == nil {
 			end.Drift = []driftBody{}
+			if reason := todo.Blocked[e.Key]; reason != nil && reason.Drift != nil {
+				end.Drift = append(end.Drift, driftOf(*reason.Drift))
+			}
 		}
 		end.Contested = contestedOf(p.Contested[e.Key])
 		if port := s.ByName(e.Access.Interface); port != nil {
@@ -71,7 +74,8 @@ func (b *observedBody) fill(
 			end.HeldDown = isHeldDown(e, port)
 		}
 		if e.Tunnel.Encapsulation != intent.L2XC {
-			up := reachable[e.Tunnel.Remote]
+			near := s.ByAddress(e.Tunnel.Table, e.Tunnel.Local) // without it nothing comes back
+			up := near != nil && near.AdminUp && reachable[observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote}]
 			end.Reachable = &up
 			path, _ := e.Tunnel.Path()
 			end.Path = stands[path]
@@ -102,7 +106,7 @@ func pathOf(w pathwatch.Watched) pathBody {
 
 func interfaceOf(i *observe.Interface) interfaceBody {
 	body := interfaceBody{
-		Name: i.Name, SwIfIndex: i.Index, AdminUp: i.AdminUp, LinkUp: i.LinkUp, Addresses: []string{}, IPMTU: ipMTU(i),
+		Name: i.Name, SwIfIndex: i.Index, AdminUp: i.AdminUp, LinkUp: i.LinkUp, Addresses: []string{}, Tables: i.Tables, IPMTU: ipMTU(i),
 	}
 	for _, prefix := range i.Addresses {
 		body.Addresses = append(body.Addresses, prefix.String())

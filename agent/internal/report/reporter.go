@@ -75,7 +75,10 @@ type Reporter struct {
 	mu      sync.Mutex
 	sampler Sampler
 	watched []netip.Addr
-	ends    []EndState
+	// underlayTable is that in which the watched routes are looked up, as the portal said last.
+	underlayTable       uint32
+	ignoreDefaultRoutes bool
+	ends                []EndState
 }
 
 // countedView are the customers' sides of all ends, and the ports, as they were when VPP was last looked at.
@@ -95,15 +98,17 @@ type Options struct {
 	StatsSocket     string
 	Interval        time.Duration
 	Router, Version string
-	Log             *slog.Logger
-	Now             func() time.Time
+	// IgnoreDefaultRoutes: what only a default route leads to is not reachable.
+	IgnoreDefaultRoutes bool
+	Log                 *slog.Logger
+	Now                 func() time.Time
 }
 
 // New draws the boot id of this run of the agent and opens what earlier runs could not deliver.
 func New(o Options) *Reporter {
 	r := &Reporter{
 		engine: o.Engine, client: o.Client, segment: statseg.NewReopeningSegment(o.StatsSocket), interval: o.Interval, router: o.Router,
-		version: o.Version, log: o.Log, now: o.Now, bootID: uuid.New(),
+		version: o.Version, ignoreDefaultRoutes: o.IgnoreDefaultRoutes, log: o.Log, now: o.Now, bootID: uuid.New(),
 		observed: make(chan observedBody, 1), again: make(chan struct{}, 1),
 	}
 	if o.Client == nil {
@@ -236,8 +241,8 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 		r.seen = countedView{viewOf(state), state.Snapshot.Epoch, status.VPP != nil && status.VPP.Simulated()}
 		sample, restored = r.count()
 	}
-	var watched []netip.Addr
-	var reachable map[netip.Addr]bool
+	var watched []observe.Destination
+	var reachable map[observe.Destination]bool
 	if err == nil {
 		watched = r.watchedRoutes()
 		reachable, err = r.reachable(ctx, state.Intent, watched)
@@ -349,26 +354,30 @@ func (r *Reporter) close() {
 	}
 }
 
-func (r *Reporter) watchedRoutes() []netip.Addr {
+func (r *Reporter) watchedRoutes() []observe.Destination {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.watched)
+	routes := make([]observe.Destination, 0, len(r.watched))
+	for _, address := range r.watched {
+		routes = append(routes, observe.Destination{Table: r.underlayTable, Address: address})
+	}
+	return routes
 }
 
 // reachable looks up the routes to the watched addresses and to the far ends of all tunnels.
-func (r *Reporter) reachable(ctx context.Context, held *intent.Intent, watched []netip.Addr) (map[netip.Addr]bool, error) {
+func (r *Reporter) reachable(ctx context.Context, held *intent.Intent, watched []observe.Destination) (map[observe.Destination]bool, error) {
 	session, err := r.engine.Session()
 	if err != nil {
 		return nil, err
 	}
-	addresses := slices.Clone(watched)
+	all := slices.Clone(watched)
 	for _, e := range held.Present {
 		if e.Tunnel.Remote.IsValid() {
-			addresses = append(addresses, e.Tunnel.Remote)
+			all = append(all, observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote})
 		}
 	}
-	slices.SortFunc(addresses, netip.Addr.Compare)
-	return observe.Reachable(ctx, session, slices.Compact(addresses))
+	slices.SortFunc(all, observe.Destination.Compare)
+	return observe.Reachable(ctx, session, slices.Compact(all), !r.ignoreDefaultRoutes)
 }
 
 func (r *Reporter) sendObserved(ctx context.Context) {
@@ -391,6 +400,7 @@ func (r *Reporter) sendObserved(ctx context.Context) {
 			if answer.WatchRoutes != nil || watched == "" {
 				r.setWatchedRoutes(answer.WatchRoutes)
 			}
+			r.setUnderlayTable(answer.UnderlayTable)
 		}
 	}
 }

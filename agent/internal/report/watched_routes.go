@@ -28,6 +28,17 @@ func parseWatchedRoutes(texts []string) (addresses []netip.Addr, strange int, er
 	return slices.Compact(addresses), strange, nil
 }
 
+// setUnderlayTable keeps the table in which the watched routes are looked up. Another one is reported on at once.
+func (r *Reporter) setUnderlayTable(table uint32) {
+	r.mu.Lock()
+	changed := table != r.underlayTable
+	r.underlayTable = table
+	r.mu.Unlock()
+	if changed {
+		r.ReportNow()
+	}
+}
+
 // setWatchedRoutes keeps the addresses to look up. A list that is new is reported on at once.
 func (r *Reporter) setWatchedRoutes(texts []string) {
 	addresses, strange, err := parseWatchedRoutes(texts)

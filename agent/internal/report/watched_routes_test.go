@@ -22,7 +22,7 @@ func TestAPortalThatAsksForTooManyRoutesIsNotHeard(t *testing.T) {
 	r := &Reporter{log: quiet, again: make(chan struct{}, 1)}
 	r.setWatchedRoutes([]string{"10.255.0.2"})
 	r.setWatchedRoutes(slices.Repeat([]string{"10.255.0.3"}, maxWatched+1))
-	if got := r.watchedRoutes(); len(got) != 1 || got[0].String() != "10.255.0.2" {
+	if got := r.watchedRoutes(); len(got) != 1 || got[0].Address.String() != "10.255.0.2" {
 		t.Errorf("watches %v", got)
 	}
 }

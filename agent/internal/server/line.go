@@ -69,36 +69,54 @@ type portalLine struct {
 	VLL string `json:"vll"`
 }
 
-// getLine answers for the line that ?of= names: by its id, the beginning of one, or its name, which the portal knows.
-func (s *Server) getLine(w http.ResponseWriter, r *http.Request) {
-	of := r.URL.Query().Get("of")
+// namedLine is a line by its id, and what the portal said of it or why it did not.
+type namedLine struct {
+	vll         string
+	portal      json.RawMessage
+	portalError string
+}
+
+// lineNamed finds a line by its id, the beginning of one, or its name, which the portal knows. The problem is nil where it is known.
+func (s *Server) lineNamed(ctx context.Context, of string) (named namedLine, unknown *problem) {
 	ids := s.heldWith(of)
 	if len(ids) > 1 {
-		problem{Type: "several-lines", Title: "Several lines", Status: http.StatusConflict, Detail: "these begin so: " + strings.Join(ids, ", ")}.write(w)
-		return
+		return named, &problem{
+			Type: "several-lines", Title: "Several lines", Status: http.StatusConflict, Detail: "these begin so: " + strings.Join(ids, ", "),
+		}
 	}
 	asked := of
 	if len(ids) == 1 {
 		asked = ids[0]
 	}
-	told, err := s.askPortal(r.Context(), asked)
-	body := lineBody{Schema: 1, Router: s.router, Ends: []lineEndBody{}}
+	told, err := s.askPortal(ctx, asked)
 	var known portalLine
 	if err != nil {
-		body.PortalError = err.Error()
+		named.portalError = err.Error()
 	} else if json.Unmarshal(told, &known) == nil {
-		body.Portal = told
+		named.portal = told
 	}
-	if body.VLL = known.VLL; body.VLL == "" {
+	if named.vll = known.VLL; named.vll == "" {
 		if len(ids) == 0 {
 			detail := "no line whose id begins so is held here"
-			if body.PortalError != "" {
-				detail += ", and the portal does not say of which line it is the name: " + body.PortalError
+			if named.portalError != "" {
+				detail += ", and the portal does not say of which line it is the name: " + named.portalError
 			}
-			problem{Type: "no-such-line", Title: "No such line", Status: http.StatusNotFound, Detail: detail}.write(w)
-			return
+			return named, &problem{Type: "no-such-line", Title: "No such line", Status: http.StatusNotFound, Detail: detail}
 		}
-		body.VLL = ids[0]
+		named.vll = ids[0]
+	}
+	return named, nil
+}
+
+// getLine answers for the line that ?of= names.
+func (s *Server) getLine(w http.ResponseWriter, r *http.Request) {
+	named, unknown := s.lineNamed(r.Context(), r.URL.Query().Get("of"))
+	if unknown != nil {
+		unknown.write(w)
+		return
+	}
+	body := lineBody{
+		Schema: 1, Router: s.router, VLL: named.vll, Ends: []lineEndBody{}, Portal: named.portal, PortalError: named.portalError,
 	}
 	s.fillLine(r.Context(), &body)
 	writeJSON(w, body)

@@ -23,6 +23,7 @@ import (
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/roundtrip"
 	"longline.dev/agent/internal/statseg"
+	"longline.dev/agent/internal/trace"
 )
 
 // Engine is what the server needs of the engine.
@@ -36,6 +37,7 @@ type Engine interface {
 	FreezeHere(reason string, until time.Time) (*freeze.Freeze, error)
 	Unfreeze() error
 	Calibrate(ctx context.Context, besideLines bool) (*converge.Calibrated, error)
+	Trace(ctx context.Context, vll string, packets int, most time.Duration) (*trace.Result, error)
 	Status() converge.Status
 	Ready() error
 }
@@ -79,7 +81,7 @@ func (s *Server) Handler() http.Handler {
 }
 
 // ControlHandler is what the commands of this machine may ask: nothing that changes anything, but for an operator's word on
-// what somebody relabelled, which the portal cannot know, a calibration, which somebody should be there for, and a freeze.
+// what somebody relabelled, which the portal cannot know, a calibration and a trace, which somebody should be there for, and a freeze.
 func (s *Server) ControlHandler() http.Handler {
 	mux := s.readingRoutes()
 	mux.Handle("/v1/claim", only(http.MethodPost, s.claimOrRelease(s.engine.Claim)))
@@ -87,6 +89,7 @@ func (s *Server) ControlHandler() http.Handler {
 	mux.Handle("/v1/calibration", only(http.MethodPost, s.postCalibration))
 	mux.Handle("/v1/line", only(http.MethodGet, s.getLine))
 	mux.Handle("/v1/vppcfg", only(http.MethodGet, s.getVppcfg))
+	mux.Handle("/v1/trace", only(http.MethodPost, s.postTrace))
 	mux.Handle("/v1/freeze", only(http.MethodPost, s.postFreeze))
 	mux.Handle("/v1/unfreeze", only(http.MethodPost, s.postUnfreeze))
 	return mux

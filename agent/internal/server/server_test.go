@@ -29,6 +29,7 @@ import (
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/roundtrip"
+	"longline.dev/agent/internal/trace"
 )
 
 const fixtures = "../../../tests/contract"
@@ -74,6 +75,10 @@ func (e *engine) SendTestFrames(_ context.Context, asked *intent.TestFrames) (*c
 func (e *engine) MeasureRoundTrip(_ context.Context, asked *intent.RoundTrip) (*roundtrip.Times, error) {
 	e.timed = asked
 	return e.times, e.err
+}
+
+func (e *engine) Trace(context.Context, string, int, time.Duration) (*trace.Result, error) {
+	return nil, errors.New("not asked")
 }
 
 func (e *engine) Calibrate(_ context.Context, besideLines bool) (*converge.Calibrated, error) {

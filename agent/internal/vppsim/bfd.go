@@ -202,8 +202,8 @@ func (v *vpp) bfdTick(now time.Time) {
 		if s.index != everyIndex {
 			continue
 		}
-		speaks := !s.shut && !links.Down && fib.lookup(s.local).path == fib_types.FIB_API_PATH_TYPE_LOCAL &&
-			fib.lookup(s.peer).path != fib_types.FIB_API_PATH_TYPE_DROP
+		// VPP looks up where to send in table 0, and takes in what comes in any.
+		speaks := !s.shut && !links.Down && v.upWith(s.local) != nil && fib.follow(0, s.peer).path != fib_types.FIB_API_PATH_TYPE_DROP
 		if !speaks {
 			v.bfdSilence(s)
 		} else if s.socket == nil {

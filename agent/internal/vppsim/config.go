@@ -70,7 +70,9 @@ type Interface struct {
 	LinkUp  *bool `json:"link_up"`
 	// Addresses carry a prefix length: "10.0.0.0/31".
 	Addresses []netip.Prefix `json:"addresses"`
-	Tag       string         `json:"tag"`
+	// Table of both families is where its addresses are; it is there from boot too.
+	Table uint32 `json:"table"`
+	Tag   string `json:"tag"`
 	// SubInterfaces are made on the port at boot, as foreign objects.
 	SubInterfaces []SubInterface `json:"sub_interfaces"`
 }
@@ -89,6 +91,10 @@ type SubInterface struct {
 type Route struct {
 	Prefix netip.Prefix `json:"prefix"`
 	Drop   bool         `json:"drop"`
+	// Table is that of the FIB, which is there from boot too.
+	Table uint32 `json:"table"`
+
+	lookupIn uint32 // 0, or the table that it leads into
 }
 
 // Links are what the router's links to others let through. Sizes are of IP packets, in bytes.

@@ -48,8 +48,8 @@ func (v *vpp) carries(i *iface) bool {
 
 // reaches: the tunnel starts at an address of this router and its far end has a route.
 func (f *fib) reaches(t *tunnel) bool {
-	return f.lookup(netipAddr(t.local)).path == fib_types.FIB_API_PATH_TYPE_LOCAL &&
-		f.lookup(netipAddr(t.remote)).path != fib_types.FIB_API_PATH_TYPE_DROP
+	return f.lookup(t.table, netipAddr(t.local)).path == fib_types.FIB_API_PATH_TYPE_LOCAL &&
+		f.follow(t.table, netipAddr(t.remote)).path != fib_types.FIB_API_PATH_TYPE_DROP
 }
 
 // countsSent is false for GRE TEB, whose tunnels count no transmitted frames.

@@ -25,14 +25,14 @@ func (v *vpp) geneveAddDel(c *call, m *geneve.GeneveAddDelTunnel2) {
 func (v *vpp) geneveTunnel(m *geneve.GeneveAddDelTunnel2) (uint32, int32) {
 	local, remote := netipAddr(m.LocalAddress), netipAddr(m.RemoteAddress)
 	switch {
-	case m.EncapVrfID != 0:
+	case !v.knows(m.EncapVrfID, remote.Is6()):
 		return none, retvalNoSuchFib
 	case local == remote:
 		return none, retvalSameEndpoints
 	}
 	t := &tunnel{
 		key:   tunnelKey{dst: remote, vni: m.Vni & vniMask},
-		local: m.LocalAddress, remote: m.RemoteAddress, vni: m.Vni, decapNext: m.DecapNextIndex, request: m, leavesL2First: true,
+		local: m.LocalAddress, remote: m.RemoteAddress, vni: m.Vni, table: m.EncapVrfID, decapNext: m.DecapNextIndex, request: m, leavesL2First: true,
 	}
 	found := v.geneves.byKey[t.key]
 	if !m.IsAdd {
@@ -59,9 +59,13 @@ func (v *vpp) geneveTunnel(m *geneve.GeneveAddDelTunnel2) (uint32, int32) {
 func (v *vpp) geneveDump(c *call, m *geneve.GeneveTunnelDump) {
 	v.geneves.each(m.SwIfIndex, func(t *tunnel) {
 		made := t.request.(*geneve.GeneveAddDelTunnel2)
+		table := t.table
+		if table != 0 && netipAddr(t.remote).Is6() {
+			table = none // VPP looks among the tables of IPv4
+		}
 		c.reply(&geneve.GeneveTunnelDetails{
 			SwIfIndex: interface_types.InterfaceIndex(t.index), SrcAddress: t.local, DstAddress: t.remote,
-			McastSwIfIndex: made.McastSwIfIndex, DecapNextIndex: t.decapNext, Vni: t.vni,
+			McastSwIfIndex: made.McastSwIfIndex, EncapVrfID: table, DecapNextIndex: t.decapNext, Vni: t.vni,
 		})
 	})
 }

@@ -40,12 +40,12 @@ func (v *vpp) greTunnel(add bool, m gre.GreTunnelV2) (uint32, int32) {
 		return none, retvalSameEndpoints
 	case m.Type > gre.GRE_API_TUNNEL_TYPE_ERSPAN:
 		return none, retvalInvalidValue
-	case m.OuterTableID != 0:
+	case !v.knows(m.OuterTableID, dst.Is6()):
 		return none, retvalNoSuchFib
 	}
 	t := &tunnel{
-		key:   tunnelKey{src: src, dst: dst, kind: uint8(m.Type), port: m.SessionID, key: m.Key},
-		local: m.Src, remote: m.Dst, decapNext: none, request: m, leavesL2First: true,
+		key:   tunnelKey{src: src, dst: dst, kind: uint8(m.Type), port: m.SessionID, key: m.Key, table: m.OuterTableID},
+		local: m.Src, remote: m.Dst, table: m.OuterTableID, decapNext: none, request: m, leavesL2First: true,
 	}
 	found := v.gres.byKey[t.key]
 	switch {
@@ -72,7 +72,7 @@ func (v *vpp) greDump(c *call, m *gre.GreTunnelDump) {
 		d := t.greDetails()
 		c.reply(&gre.GreTunnelDetails{Tunnel: gre.GreTunnel{
 			Type: d.Type, Mode: d.Mode, Flags: d.Flags, SessionID: d.SessionID, Instance: d.Instance,
-			SwIfIndex: d.SwIfIndex, Src: d.Src, Dst: d.Dst,
+			OuterTableID: d.OuterTableID, SwIfIndex: d.SwIfIndex, Src: d.Src, Dst: d.Dst,
 		}})
 	})
 }

@@ -243,8 +243,11 @@ func (v *vpp) deleteLoopback(c *call, m *interfaces.DeleteLoopback) {
 	c.reply(reply)
 }
 
-// createPorts makes local0 and the ports the configuration names.
+// createPorts makes local0 and the ports the configuration names, with the tables that it names.
 func (v *vpp) createPorts() error {
+	for _, route := range v.config.Routes {
+		v.makeTables(route.Table)
+	}
 	v.insert(&iface{name: "local0", device: "local"})
 	for _, port := range v.config.Interfaces {
 		mtu := port.IPMTU
@@ -256,6 +259,8 @@ func (v *vpp) createPorts() error {
 			mtu: [4]uint32{mtu}, linkMTU: defaultMTU, carrier: defaultTrue(port.LinkUp),
 		})
 		v.setAdmin(i, defaultTrue(port.AdminUp))
+		v.makeTables(port.Table)
+		i.tables = [2]uint32{port.Table, port.Table}
 		for _, prefix := range port.Addresses {
 			i.addresses = append(i.addresses, addressWithPrefix(prefix))
 		}
@@ -269,6 +274,13 @@ func (v *vpp) createPorts() error {
 		}
 	}
 	return nil
+}
+
+// makeTables makes a table of each family.
+func (v *vpp) makeTables(id uint32) {
+	for of := range v.tables {
+		v.tables[of][id] = true
+	}
 }
 
 // portMAC is locally administered and the same at each start.

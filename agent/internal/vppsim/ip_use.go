@@ -71,6 +71,8 @@ func (v *vpp) setTable(c *call, m *interfaces.SwInterfaceSetTable) {
 		reply.Retval = retvalInvalidInterface
 	case m.VrfID != 0 && !v.tables[of][m.VrfID]:
 		reply.Retval = retvalNoSuchFib
+	case slices.ContainsFunc(i.addresses, func(a ip_types.AddressWithPrefix) bool { return (a.Address.Af == ip_types.ADDRESS_IP6) == m.IsIPv6 }):
+		reply.Retval = retvalAddressFoundForInterface
 	default:
 		i.tables[of] = m.VrfID
 	}

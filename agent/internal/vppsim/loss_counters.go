@@ -135,7 +135,7 @@ func (v *vpp) noSuchTunnel(f frames) {
 		return
 	}
 	v.segment.countError(name, uint64(f.Count))
-	via := v.fib().lookup(f.Source).via
+	via := v.fib().lookup(0, f.Source).via
 	if via == none {
 		via = 1
 	}

@@ -19,7 +19,7 @@ type echo struct {
 // ping prints what plugins/ping/ping.c prints. It waits the whole interval after the last packet too.
 func (v *vpp) ping(to netip.Addr, source string, repeat int, interval time.Duration) string {
 	v.mu.Lock()
-	from, found := v.sourceAddress(source, to.Is6())
+	from, table, found := v.sourceAddress(source, to.Is6())
 	v.lastEcho++
 	id, replies := v.lastEcho, make(chan int, repeat)
 	v.echoes[id] = replies
@@ -38,7 +38,7 @@ func (v *vpp) ping(to netip.Addr, source string, repeat int, interval time.Durat
 		}
 		sent = append(sent, time.Now())
 		v.mu.Lock()
-		v.sendEcho(frames{Source: from, Destination: to, Echo: &echo{ID: id, Sequence: sequence}})
+		v.sendEcho(table, frames{Source: from, Destination: to, Echo: &echo{ID: id, Sequence: sequence}})
 		v.mu.Unlock()
 		for next := time.After(interval); next != nil; {
 			select {
@@ -60,21 +60,21 @@ func (v *vpp) ping(to netip.Addr, source string, repeat int, interval time.Durat
 	return b.String()
 }
 
-// sourceAddress is the first of its family that an interface has.
-func (v *vpp) sourceAddress(name string, is6 bool) (netip.Addr, bool) {
+// sourceAddress is the first of its family that an interface has, with its table.
+func (v *vpp) sourceAddress(name string, is6 bool) (from netip.Addr, table uint32, found bool) {
 	if i := v.named(name); i != nil {
 		for _, prefix := range i.addresses {
 			if address := netipAddr(prefix.Address); address.Is6() == is6 {
-				return address, true
+				return address, i.tables[family(is6)], true
 			}
 		}
 	}
-	return netip.Addr{}, false
+	return netip.Addr{}, 0, false
 }
 
-// sendEcho is to a router that has the address, this one too.
-func (v *vpp) sendEcho(f frames) {
-	switch v.fib().lookup(f.Destination).path {
+// sendEcho is to a router that has the address, this one too, by the routes of a table.
+func (v *vpp) sendEcho(table uint32, f frames) {
+	switch v.fib().follow(table, f.Destination).path {
 	case fib_types.FIB_API_PATH_TYPE_LOCAL:
 		v.echoArrives(f)
 	case fib_types.FIB_API_PATH_TYPE_NORMAL:
@@ -86,11 +86,12 @@ func (v *vpp) sendEcho(f frames) {
 
 // echoArrives answers a request, and hands a reply to the ping that waits for it.
 func (v *vpp) echoArrives(f frames) {
-	if v.fib().lookup(f.Destination).path != fib_types.FIB_API_PATH_TYPE_LOCAL {
+	here := v.upWith(f.Destination)
+	if here == nil {
 		return
 	}
 	if !f.Echo.Reply {
-		v.sendEcho(frames{Source: f.Destination, Destination: f.Source, Echo: &echo{f.Echo.ID, f.Echo.Sequence, true}})
+		v.sendEcho(here.tables[family(f.Destination.Is6())], frames{Source: f.Destination, Destination: f.Source, Echo: &echo{f.Echo.ID, f.Echo.Sequence, true}})
 		return
 	}
 	if replies := v.echoes[f.Echo.ID]; replies != nil {

@@ -15,28 +15,35 @@ func routeOperations() []operation {
 	}
 }
 
-// entry is what the FIB has for a prefix.
+// entry is what a table of the FIB has for a prefix.
 type entry struct {
-	prefix netip.Prefix
-	path   fib_types.FibPathType
-	via    uint32 // sw_if_index
+	table    uint32
+	prefix   netip.Prefix
+	path     fib_types.FibPathType
+	via      uint32 // sw_if_index
+	lookupIn uint32 // 0, or the table that the route leads into
 }
 
-// fib is the routing table at one moment, with the answers it has given.
+// fib is all routing tables at one moment, with the answers they have given.
 type fib struct {
 	entries []entry
-	answers map[netip.Addr]entry
+	answers map[destination]entry
+}
+
+type destination struct {
+	table uint32
+	to    netip.Addr
 }
 
 // fib walks the configured routes and those of the addresses of interfaces that are up.
 func (v *vpp) fib() *fib {
-	f := &fib{answers: map[netip.Addr]entry{}}
+	f := &fib{answers: map[destination]entry{}}
 	for _, route := range v.routes {
 		path := fib_types.FIB_API_PATH_TYPE_NORMAL
 		if route.Drop {
 			path = fib_types.FIB_API_PATH_TYPE_DROP
 		}
-		f.entries = append(f.entries, entry{route.Prefix.Masked(), path, none})
+		f.entries = append(f.entries, entry{route.Table, route.Prefix.Masked(), path, none, route.lookupIn})
 	}
 	for _, i := range v.interfaces {
 		if i == nil || !i.adminUp {
@@ -44,39 +51,52 @@ func (v *vpp) fib() *fib {
 		}
 		for _, a := range i.addresses {
 			address := netipAddr(a.Address)
+			table := i.tables[family(address.Is6())]
 			f.entries = append(f.entries,
-				entry{netip.PrefixFrom(address, int(a.Len)).Masked(), fib_types.FIB_API_PATH_TYPE_NORMAL, i.index},
-				entry{netip.PrefixFrom(address, address.BitLen()), fib_types.FIB_API_PATH_TYPE_LOCAL, i.index})
+				entry{table, netip.PrefixFrom(address, int(a.Len)).Masked(), fib_types.FIB_API_PATH_TYPE_NORMAL, i.index, 0},
+				entry{table, netip.PrefixFrom(address, address.BitLen()), fib_types.FIB_API_PATH_TYPE_LOCAL, i.index, 0})
 		}
 	}
 	return f
 }
 
-// lookup finds the longest match. The default of either family is a drop entry, so there is
+// lookup finds the longest match in a table. The default of either family is a drop entry, so there is
 // always an answer.
-func (f *fib) lookup(to netip.Addr) entry {
-	if known, ok := f.answers[to]; ok {
+func (f *fib) lookup(table uint32, to netip.Addr) entry {
+	if known, ok := f.answers[destination{table, to}]; ok {
 		return known
 	}
 	unspecified := netip.IPv4Unspecified()
 	if to.Is6() {
 		unspecified = netip.IPv6Unspecified()
 	}
-	best := entry{netip.PrefixFrom(unspecified, 0), fib_types.FIB_API_PATH_TYPE_DROP, none}
+	best := entry{table, netip.PrefixFrom(unspecified, 0), fib_types.FIB_API_PATH_TYPE_DROP, none, 0}
 	for _, e := range f.entries {
-		if e.prefix.Contains(to) && e.prefix.Bits() >= best.prefix.Bits() {
+		if e.table == table && e.prefix.Contains(to) && e.prefix.Bits() >= best.prefix.Bits() {
 			best = e
 		}
 	}
-	f.answers[to] = best
+	f.answers[destination{table, to}] = best
 	return best
 }
+
+// follow is lookup, and on where the route leads into another table.
+func (f *fib) follow(table uint32, to netip.Addr) entry {
+	found := f.lookup(table, to)
+	if found.lookupIn != 0 && found.lookupIn != table {
+		return f.lookup(found.lookupIn, to)
+	}
+	return found
+}
+
+// knows reports whether the table is there.
+func (v *vpp) knows(table uint32, is6 bool) bool { return table == 0 || v.tables[family(is6)][table] }
 
 func (v *vpp) routeLookup(c *call, m *ip.IPRouteLookup) {
 	reply := &ip.IPRouteLookupReply{}
 	prefix := netip.PrefixFrom(netipAddr(m.Prefix.Address), int(m.Prefix.Len)).Masked()
-	switch found := v.fib().lookup(prefix.Addr()); {
-	case m.TableID != 0:
+	switch found := v.fib().lookup(m.TableID, prefix.Addr()); {
+	case !v.knows(m.TableID, prefix.Addr().Is6()):
 		reply.Retval = retvalNoSuchFib
 	case !prefix.IsValid():
 		reply.Retval = retvalInvalidValue
@@ -85,7 +105,9 @@ func (v *vpp) routeLookup(c *call, m *ip.IPRouteLookup) {
 	default:
 		reply.Route = ip.IPRoute{
 			Prefix: ip_types.Prefix{Address: vppAddress(found.prefix.Addr()), Len: uint8(found.prefix.Bits())},
-			Paths:  []fib_types.FibPath{{SwIfIndex: found.via, Type: found.path, Weight: 1, Proto: nhProto(prefix)}},
+			Paths: []fib_types.FibPath{{
+				SwIfIndex: found.via, TableID: found.lookupIn, Type: found.path, Weight: 1, Proto: nhProto(prefix),
+			}},
 		}
 	}
 	c.reply(reply)
@@ -98,26 +120,33 @@ func nhProto(prefix netip.Prefix) fib_types.FibPathNhProto {
 	return fib_types.FIB_API_PATH_NH_PROTO_IP4
 }
 
-// routeAddDel keeps of a route only whether it drops.
+// routeAddDel keeps of a route only whether it drops, and the table that it leads into.
 func (v *vpp) routeAddDel(c *call, m *ip.IPRouteAddDel) {
 	reply := &ip.IPRouteAddDelReply{}
 	prefix := netip.PrefixFrom(netipAddr(m.Route.Prefix.Address), int(m.Route.Prefix.Len)).Masked()
 	switch {
-	case m.Route.TableID != 0:
+	case !v.knows(m.Route.TableID, prefix.Addr().Is6()):
 		reply.Retval = retvalNoSuchFib
 	case !prefix.IsValid():
 		reply.Retval = retvalInvalidValue
 	default:
 		kept := v.routes[:0]
 		for _, route := range v.routes {
-			if route.Prefix.Masked() != prefix {
+			if route.Table != m.Route.TableID || route.Prefix.Masked() != prefix {
 				kept = append(kept, route)
 			}
 		}
 		v.routes = kept
 		if m.IsAdd {
-			drop := len(m.Route.Paths) > 0 && m.Route.Paths[0].Type == fib_types.FIB_API_PATH_TYPE_DROP
-			v.routes = append(v.routes, Route{Prefix: prefix, Drop: drop})
+			route := Route{Prefix: prefix, Table: m.Route.TableID}
+			if len(m.Route.Paths) > 0 {
+				first := m.Route.Paths[0]
+				route.Drop = first.Type == fib_types.FIB_API_PATH_TYPE_DROP
+				if first.SwIfIndex == none {
+					route.lookupIn = first.TableID
+				}
+			}
+			v.routes = append(v.routes, route)
 		}
 	}
 	c.reply(reply)

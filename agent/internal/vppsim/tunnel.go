@@ -21,6 +21,7 @@ type tunnelKey struct {
 	port     uint16
 	kind     uint8
 	key      uint32
+	table    uint32
 }
 
 type tunnel struct {
@@ -30,6 +31,7 @@ type tunnel struct {
 	local     ip_types.Address
 	remote    ip_types.Address
 	vni       uint32
+	table     uint32 // in which it is encapsulated
 	decapNext uint32
 	index     uint32 // sw_if_index
 	request   any    // what the dump repeats

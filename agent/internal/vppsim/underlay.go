@@ -213,7 +213,7 @@ func (v *vpp) arrive(f frames) {
 				t.key.key == f.GREKey
 			there = there || mirrored
 			if !mirrored || !v.interfaces[t.index].adminUp || f.Size+overhead > links.MTU ||
-				v.fib().lookup(f.Destination).path != fib_types.FIB_API_PATH_TYPE_LOCAL {
+				v.fib().lookup(t.table, f.Destination).path != fib_types.FIB_API_PATH_TYPE_LOCAL {
 				return
 			}
 			switch {

@@ -27,7 +27,7 @@ func (v *vpp) vxlanAddDel(c *call, m *vxlan.VxlanAddDelTunnelV3) {
 func (v *vpp) vxlanTunnel(m *vxlan.VxlanAddDelTunnelV3) (uint32, int32) {
 	src, dst := netipAddr(m.SrcAddress), netipAddr(m.DstAddress)
 	switch {
-	case m.EncapVrfID != 0:
+	case !v.knows(m.EncapVrfID, dst.Is6()):
 		return none, retvalNoSuchFib
 	case src.Is6() != dst.Is6():
 		return none, retvalInvalidValue
@@ -39,8 +39,8 @@ func (v *vpp) vxlanTunnel(m *vxlan.VxlanAddDelTunnelV3) (uint32, int32) {
 		port = vxlanPort
 	}
 	t := &tunnel{
-		key:   tunnelKey{src: src, dst: dst, vni: m.Vni & vniMask, port: port},
-		local: m.SrcAddress, remote: m.DstAddress, vni: m.Vni, decapNext: m.DecapNextIndex, request: m,
+		key:   tunnelKey{src: src, dst: dst, vni: m.Vni & vniMask, port: port, table: m.EncapVrfID},
+		local: m.SrcAddress, remote: m.DstAddress, vni: m.Vni, table: m.EncapVrfID, decapNext: m.DecapNextIndex, request: m,
 	}
 	if src.Is6() {
 		t.key.src = dst // the key of an IPv6 tunnel has no source
@@ -83,7 +83,7 @@ func (v *vpp) vxlanDump(c *call, m *vxlan.VxlanTunnelV2Dump) {
 		c.reply(&vxlan.VxlanTunnelV2Details{
 			SwIfIndex: interface_types.InterfaceIndex(t.index), Instance: t.instance,
 			SrcAddress: t.local, DstAddress: t.remote, SrcPort: t.key.port, DstPort: dstPort,
-			McastSwIfIndex: made.McastSwIfIndex, DecapNextIndex: t.decapNext, Vni: t.vni,
+			McastSwIfIndex: made.McastSwIfIndex, EncapVrfID: t.table, DecapNextIndex: t.decapNext, Vni: t.vni,
 		})
 	})
 }

@@ -31,4 +31,10 @@ def observed(router: Router, report: _Document) -> dict[str, Any]:
     etags = {"watch_routes": etag} | {name: report.digests[name] for name in ("routes", "ends", "circuits")}
     maintenance = router.maintenance_since is not None
     freeze = freeze_wanted(router, now=now)
-    return {"watch_routes": addresses, "etags": etags, "maintenance": maintenance, "freeze": freeze}
+    return {
+        "watch_routes": addresses,
+        "underlay_table": router.underlay_table,
+        "etags": etags,
+        "maintenance": maintenance,
+        "freeze": freeze,
+    }

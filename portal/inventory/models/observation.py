@@ -44,6 +44,8 @@ class ObservedRouter(models.Model):
     line_tests = models.BooleanField(default=False, db_default=False)
     # Whether it tells GRE tunnels apart by keys; while VPP is away, whether it did.
     gre_keys = models.BooleanField(default=False, db_default=False)
+    # Whether its agent makes tunnels in the table that it is told; one that does not makes them in table 0.
+    underlay_tables = models.BooleanField(default=False, db_default=False)
     # Whether it has multihop BFD, to watch paths; while VPP is away, whether it had.
     path_watch = models.BooleanField(default=False, db_default=False)
     # Whether its agent takes probes, and it can send test frames; while VPP is away, whether it could.
@@ -165,14 +167,20 @@ class ObservedLoad(models.Model):
 
 
 class TunnelAddress(models.Model):
-    """An address that is on the router and may be a tunnel endpoint."""
+    """An address that is on the router, on an interface that is up, and may be a tunnel endpoint.
+
+    ``table``: the FIB table in which it is.
+    """
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="tunnel_addresses")
     address = models.GenericIPAddressField()
+    table = models.PositiveBigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["router", "address"], name="an_address_is_observed_once"),
+            models.UniqueConstraint(
+                fields=["router", "address", "table"], name="an_address_is_observed_once_in_a_table"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -13,6 +13,8 @@ class Router(models.Model):
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="routers")
     loopback4 = models.GenericIPAddressField(protocol="IPv4", null=True, blank=True, unique=True)
     loopback6 = models.GenericIPAddressField(protocol="IPv6", null=True, blank=True, unique=True)
+    # The FIB table of VPP, of either family, in which its tunnels are encapsulated and its loopbacks are.
+    underlay_table = models.PositiveBigIntegerField(default=0, db_default=0)
     agent_url = models.URLField(blank=True)
     cpu = models.CharField(max_length=50, blank=True)
     cores = models.PositiveSmallIntegerField(default=1)
@@ -40,6 +42,10 @@ class Router(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(generation__gte=0), name="generation_is_not_negative"),
             models.CheckConstraint(condition=Q(cores__gte=1), name="a_router_has_a_core"),
+            # VPP takes 2^32 - 1 for none.
+            models.CheckConstraint(
+                condition=Q(underlay_table__range=(0, 2**32 - 2)), name="an_underlay_table_is_one_of_vpps"
+            ),
             models.CheckConstraint(
                 condition=Q(line_test_pps__isnull=True) | Q(line_test_pps__range=(100, 10**6)),
                 name="a_burst_of_test_frames_takes_a_second_at_most",

@@ -150,6 +150,7 @@ def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "policing": report.policing,
         "line_tests": report.line_tests,
         "gre_keys": report.gre_keys,
+        "underlay_tables": report.underlay_tables,
         "path_watch": report.path_watch,
         "probes": report.probes,
         "adoption": report.adoption,
@@ -187,25 +188,31 @@ def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport], now
     return bool(others or new or gone)
 
 
-def _tunnel_addresses(interfaces: Iterable[InterfaceReport]) -> set[str]:
-    """Host addresses of loopbacks: a tunnel must not end on a link, which may go down."""
+def _tunnel_addresses(interfaces: Iterable[InterfaceReport]) -> set[tuple[str, int]]:
+    """Host addresses of loopbacks that are up, with their tables: a tunnel must not end on a link, which may
+    go down."""
     hosts = {
-        ip_interface(address)
+        (host, interface.tables[host.version == 6])
         for interface in interfaces
-        if interface.name.startswith(_LOOPBACK)
-        for address in interface.addresses
+        if interface.name.startswith(_LOOPBACK) and interface.admin_up
+        for host in map(ip_interface, interface.addresses)
     }
-    return {str(host.ip) for host in hosts if host.network.num_addresses == 1 and not host.is_link_local}
+    return {
+        (str(host.ip), table)
+        for host, table in hosts
+        if host.network.num_addresses == 1 and not host.is_link_local
+    }
 
 
-def _addresses_store(router: Router, seen: set[str]) -> bool:
+def _addresses_store(router: Router, seen: set[tuple[str, int]]) -> bool:
     """Whether they are others than before."""
-    known = set(TunnelAddress.objects.filter(router=router).values_list("address", flat=True))
+    rows = {(row.address, row.table): row.pk for row in TunnelAddress.objects.filter(router=router)}
+    known = rows.keys()
     TunnelAddress.objects.bulk_create(
-        TunnelAddress(router=router, address=address) for address in sorted(seen - known)
+        TunnelAddress(router=router, address=address, table=table) for address, table in sorted(seen - known)
     )
     if known - seen:
-        TunnelAddress.objects.filter(router=router, address__in=known - seen).delete()
+        TunnelAddress.objects.filter(pk__in=[rows[each] for each in known - seen]).delete()
     return seen != known
 
 

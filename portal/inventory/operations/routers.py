@@ -20,7 +20,9 @@ _UNIQUE = {
 
 
 def router_create(*, name: str, site: Site, user: User, now: datetime, **facts: Any) -> Router:
-    """``facts``: loopback4, loopback6, agent_url, cpu, cores, line_test_pps. Raises ValueTaken, OutOfRange.
+    """``facts``: loopback4, loopback6, underlay_table, agent_url, cpu, cores, line_test_pps.
+
+    Raises ValueTaken, OutOfRange.
 
     The name is for good: certificates are issued to it.
     """
@@ -31,7 +33,7 @@ def router_create(*, name: str, site: Site, user: User, now: datetime, **facts: 
 
 @transaction.atomic
 def router_change_unguarded(*, router: Router, user: User, now: datetime, **changes: Any) -> Router:
-    """``changes``: site, loopback4, loopback6, agent_url, cpu, cores, line_test_pps.
+    """``changes``: site, loopback4, loopback6, underlay_table, agent_url, cpu, cores, line_test_pps.
 
     Raises ValueTaken, OutOfRange, Retired, and InUse where the agent is to be taken from a router that
     lines end on.

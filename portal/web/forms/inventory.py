@@ -116,6 +116,12 @@ class RouterChangeForm(VersionedForm):
     loopback6 = forms.GenericIPAddressField(  # type: ignore[call-arg]
         label=_("IPv6 loopback"), protocol="IPv6", required=False, empty_value=None
     )
+    underlay_table = _number(
+        label=_("Underlay table"),
+        required=False,
+        initial=0,
+        help_text=_("VPP's FIB table with the loopbacks and the links, 0 unless they are in a VRF"),
+    )
     agent_url = forms.CharField(
         label=_("Agent's URL"),
         max_length=200,
@@ -136,6 +142,9 @@ class RouterChangeForm(VersionedForm):
         initial=False,
         help_text=_("You are told if that is the case"),
     )
+
+    def clean_underlay_table(self) -> int:
+        return self.cleaned_data["underlay_table"] or 0
 
 
 class RouterCreateForm(RouterChangeForm):

@@ -7,8 +7,9 @@ import pytest
 from portal.accounts.models import User
 from portal.allocation.errors import CoresBelowBooked
 from portal.core import clock
+from portal.inventory.errors import OutOfRange
 from portal.inventory.models import Router
-from portal.vll.errors import LoopbackInUse
+from portal.vll.errors import LoopbackInUse, UnderlayTableInUse
 from portal.vll.guarded_inventory_changes import router_change
 from portal.vll.models import Vll
 from portal.vll.operations import Changes, order_modify
@@ -53,6 +54,23 @@ def test_a_loopback_that_ends_tunnels_stays(isp: Isp, nora: User, vll: Vll, new:
         change(isp, nora, loopback4=new, accept_affected=True)
     assert (refused.value.address, refused.value.count, refused.value.example) == ("10.255.0.1", 1, "ZRH-AMS")
     assert change(isp, nora, loopback6=None).loopback6 is None
+
+
+def test_an_underlay_table_with_tunnels_in_it_stays(isp: Isp, nora: User, vll: Vll) -> None:
+    with pytest.raises(UnderlayTableInUse) as refused:
+        change(isp, nora, underlay_table=10, accept_affected=True)
+    assert (refused.value.table, refused.value.count, refused.value.example) == (0, 1, "ZRH-AMS")
+    assert change(isp, nora, underlay_table=0, cores=4).underlay_table == 0
+
+
+@pytest.mark.parametrize("table", [10, 2**32 - 2])
+def test_an_underlay_table_without_tunnels_is_changed(isp: Isp, nora: User, table: int) -> None:
+    assert change(isp, nora, underlay_table=table).underlay_table == table
+
+
+def test_an_underlay_table_that_vpp_cannot_have_is_refused(isp: Isp, nora: User) -> None:
+    with pytest.raises(OutOfRange):
+        change(isp, nora, underlay_table=2**32 - 1)
 
 
 def test_after_the_lines_have_changed_their_ip_version_it_goes(

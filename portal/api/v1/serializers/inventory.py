@@ -32,6 +32,7 @@ class RouterSerializer(serializers.ModelSerializer[Router]):
             "site",
             "loopback4",
             "loopback6",
+            "underlay_table",
             "has_agent",
             "agent_url",
             "cpu",

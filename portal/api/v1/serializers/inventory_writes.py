@@ -56,12 +56,14 @@ class CustomerWriteSerializer(StrictSerializer):
 
 
 class RouterFactsSerializer(StrictSerializer):
-    """``agent_url`` "" for a router that only carries traffic. ``line_test_pps``: frames in a second that a
-    line's test may send to it or from it; null: as the deployment says."""
+    """``underlay_table``: VPP's FIB table, of either family, with its loopbacks and links; 0 unless they are
+    in a VRF. ``agent_url`` "" for a router that only carries traffic. ``line_test_pps``: frames in a second
+    that a line's test may send to it or from it; null: as the deployment says."""
 
     site = _named(Site)
     loopback4 = serializers.IPAddressField(protocol="IPv4", allow_null=True, required=False)
     loopback6 = serializers.IPAddressField(protocol="IPv6", allow_null=True, required=False)
+    underlay_table = _number(required=False)
     agent_url = StrictCharField(
         max_length=200, allow_blank=True, required=False, validators=[URLValidator(schemes=["https"])]
     )

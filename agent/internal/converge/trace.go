@@ -1,0 +1,62 @@
+package converge
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"longline.dev/agent/internal/trace"
+)
+
+// ErrTracing says that another trace is under way.
+var ErrTracing = notTesting("another trace is under way: only one at a time has VPP's tracer")
+
+// Trace shows packets of a line as VPP's tracer sees them. Nothing is configured, and nobody who converges is kept waiting; so
+// a router that is frozen can be looked at too. Error: ErrTracing, *NotTestingError where the line has nothing here, those of
+// trace.Capture, ErrNoVPP or that of the connection.
+func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.Duration) (*trace.Result, error) {
+	if !e.tracing.TryLock() {
+		return nil, ErrTracing
+	}
+	defer e.tracing.Unlock()
+	session, err := e.Session()
+	if err != nil {
+		return nil, err
+	}
+	before, err := e.interfacesOf(ctx, vll)
+	if err != nil {
+		return nil, err
+	}
+	if len(before) == 0 {
+		return nil, notTesting("the agent has made nothing for line %s in VPP", vll)
+	}
+	e.log.Info("trace", "vll", vll, "packets", packets, "for", most.String())
+	result, err := trace.Capture(ctx, session, trace.Asked{Interfaces: before, Packets: packets, For: most})
+	if err != nil {
+		return nil, err
+	}
+	// VPP gives indices out again: what came in by them could be another line's by now.
+	after, err := e.interfacesOf(ctx, vll)
+	if err != nil {
+		return nil, err
+	}
+	if !maps.Equal(before, after) {
+		return nil, notTesting("the interfaces of line %s changed meanwhile, so nothing is shown; ask again", vll)
+	}
+	return result, nil
+}
+
+// interfacesOf are the names of what VPP has of a line now, by index.
+func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]string, error) {
+	todo, _, err := e.Plan(ctx, e.heldOrEmpty())
+	if err != nil {
+		return nil, err
+	}
+	found := make(map[uint32]string)
+	for _, h := range todo.Owned {
+		if h.End.VLL == vll {
+			found[h.Interface.Index] = h.Interface.Name
+		}
+	}
+	return found, nil
+}

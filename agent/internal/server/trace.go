@@ -1,0 +1,108 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/trace"
+)
+
+const (
+	mostTraced       = 50 // packets
+	longestTrace     = 30 // seconds
+	traceNoneIsShown = "the body is not {schema: 1, of, packets, seconds}; nothing was done"
+)
+
+type traceRequest struct {
+	Schema  int    `json:"schema"`
+	Of      string `json:"of"`
+	Packets int    `json:"packets"`
+	Seconds int    `json:"seconds"`
+}
+
+type tracedNodeBody struct {
+	Node string   `json:"node"`
+	Says []string `json:"says"`
+}
+
+type tracedPacketBody struct {
+	At    string           `json:"at"`   // since VPP's start
+	From  string           `json:"from"` // the line's interface by which it came
+	Nodes []tracedNodeBody `json:"nodes"`
+}
+
+type traceBody struct {
+	Schema  int                `json:"schema"`
+	Router  string             `json:"router"`
+	VLL     string             `json:"vll"`
+	Looked  int                `json:"looked"` // packets that the tracer took, whoever's
+	Packets []tracedPacketBody `json:"packets"`
+}
+
+func (s *Server) postTrace(w http.ResponseWriter, r *http.Request) {
+	s.takeBody(w, r, func(body []byte) {
+		var asked traceRequest
+		decoder := json.NewDecoder(bytes.NewReader(body))
+		decoder.DisallowUnknownFields()
+		invalid := func(detail string) {
+			problem{Type: "invalid-trace", Title: "The request is not valid", Status: http.StatusUnprocessableEntity, Detail: detail}.write(w)
+		}
+		switch err := decoder.Decode(&asked); {
+		case err != nil || asked.Schema != 1:
+			invalid(traceNoneIsShown)
+			return
+		case asked.Packets < 1 || asked.Packets > mostTraced:
+			invalid(fmt.Sprintf("packets: %d is not in 1..%d", asked.Packets, mostTraced))
+			return
+		case asked.Seconds < 1 || asked.Seconds > longestTrace:
+			invalid(fmt.Sprintf("seconds: %d is not in 1..%d", asked.Seconds, longestTrace))
+			return
+		}
+		named, unnamed := s.lineNamed(r.Context(), asked.Of)
+		if unnamed != nil {
+			unnamed.write(w)
+			return
+		}
+		found, err := s.engine.Trace(r.Context(), named.vll, asked.Packets, time.Duration(asked.Seconds)*time.Second)
+		if err != nil {
+			s.log.Warn("no trace", "error", err)
+			failedTrace(err).write(w)
+			return
+		}
+		shown := traceBody{Schema: 1, Router: s.router, VLL: named.vll, Looked: found.Looked, Packets: []tracedPacketBody{}}
+		for _, packet := range found.Packets {
+			body := tracedPacketBody{At: packet.At, From: packet.From}
+			for _, node := range packet.Nodes {
+				body.Nodes = append(body.Nodes, tracedNodeBody{node.Name, node.Says})
+			}
+			shown.Packets = append(shown.Packets, body)
+		}
+		writeJSON(w, shown)
+	})
+}
+
+func failedTrace(err error) problem {
+	var inUse *trace.InUseError
+	var cannot *trace.CannotError
+	var left *trace.LeftError
+	var nothing *converge.NotTestingError
+	conflict := func(code, title string) problem {
+		return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
+	}
+	switch {
+	case errors.Is(err, converge.ErrTracing), errors.As(err, &inUse):
+		return conflict("tracer-in-use", "The tracer is in use")
+	case errors.As(err, &cannot):
+		return conflict("cannot-trace", "Nothing can be traced here")
+	case errors.As(err, &left):
+		return conflict("trace-left", "Something is left in VPP's tracer")
+	case errors.As(err, &nothing):
+		return conflict("not-traced", "Nothing was traced")
+	}
+	return problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}
+}

@@ -1,0 +1,137 @@
+// Package trace shows packets of one line as VPP's tracer saw them, and leaves nothing of it behind.
+package trace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"longline.dev/agent/internal/vpp"
+)
+
+// VPP's tracer takes whatever comes in at an input node, whoever's it is, and keeps it until it is cleared. So little is taken
+// at a time, what is another line's is thrown away unseen, and the rest is cleared before more is taken.
+const (
+	perRound = 50                     // packets that each input node of each thread takes
+	pause    = 250 * time.Millisecond // for which they come in
+	clearIn  = 10 * time.Second
+)
+
+// inputNodes take in what comes from outside; a VPP has those of its plugins.
+var inputNodes = []string{
+	"dpdk-input", "af-packet-input", "af_xdp-input", "memif-input", "virtio-input", "vhost-user-input", "avf-input", "rdma-input",
+	"vmxnet3-input", "port-rx-eth", "pg-input",
+}
+
+// Asked is what is to be shown: packets of these interfaces, by index, for a time at most.
+type Asked struct {
+	Interfaces map[uint32]string // their names
+	Packets    int               // at most
+	For        time.Duration
+}
+
+// Result is what was shown, in the order of arrival, of so many packets that the tracer took.
+type Result struct {
+	Packets []Packet
+	Looked  int
+}
+
+// InUseError says that the tracer has packets that somebody else had it take, or that a trace cut off has left.
+type InUseError struct{}
+
+func (*InUseError) Error() string {
+	return "VPP's tracer holds packets already: somebody is tracing, or a trace was cut off. Nothing was changed; look at them with" +
+		" vppctl show trace, and when nobody needs them, vppctl clear trace"
+}
+
+// CannotError says why this VPP traces nothing.
+type CannotError struct{ Why string }
+
+func (e *CannotError) Error() string { return e.Why }
+
+// LeftError says that the tracer may still hold what it took.
+type LeftError struct{ Why error }
+
+func (e *LeftError) Error() string {
+	return fmt.Sprintf("VPP's tracer may still hold packets of this trace, which vppctl clear trace removes: %v", e.Why)
+}
+
+func (e *LeftError) Unwrap() error { return e.Why }
+
+// Capture has the tracer take packets until enough are of the interfaces, the time is over or ctx ends, and clears it again.
+// Error: *InUseError, *CannotError, *LeftError, or that of the connection.
+func Capture(ctx context.Context, session vpp.Caller, asked Asked) (result *Result, err error) {
+	said, _, err := vpp.Say(ctx, session, "show trace max 1")
+	if err != nil {
+		return nil, err
+	}
+	if _, held := parse(said); held > 0 {
+		return nil, &InUseError{}
+	}
+	defer func() {
+		var cannot *CannotError
+		if errors.As(err, &cannot) {
+			return // nothing was armed
+		}
+		if left := clearTracer(context.WithoutCancel(ctx), session); left != nil {
+			result, err = nil, &LeftError{left}
+		}
+	}()
+	result = &Result{Packets: []Packet{}}
+	nodes := inputNodes
+	for over := time.After(asked.For); ; {
+		if nodes, err = arm(ctx, session, nodes); err != nil {
+			return nil, err
+		}
+		if len(nodes) == 0 {
+			return nil, &CannotError{"this VPP has none of the input nodes whose packets can be traced: " + strings.Join(inputNodes, ", ")}
+		}
+		last := false
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-over:
+			last = true
+		case <-time.After(pause):
+		}
+		said, _, err := vpp.Say(ctx, session, fmt.Sprintf("show trace max %d", perRound*len(nodes)))
+		if err != nil {
+			return nil, err
+		}
+		packets, looked := parse(said)
+		result.Looked += looked
+		for _, packet := range packets {
+			if packet.isOf(asked.Interfaces) && len(result.Packets) < asked.Packets {
+				result.Packets = append(result.Packets, packet.shown(asked.Interfaces))
+			}
+		}
+		if last || len(result.Packets) == asked.Packets {
+			return result, nil
+		}
+		if err := clearTracer(ctx, session); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// arm has each node that is there take packets; those that are not are left out.
+func arm(ctx context.Context, session vpp.Caller, nodes []string) (there []string, err error) {
+	for _, node := range nodes {
+		said, refused, err := vpp.Say(ctx, session, fmt.Sprintf("trace add %s %d", node, perRound))
+		if err != nil {
+			return nil, err
+		}
+		if !refused && said == "" {
+			there = append(there, node)
+		}
+	}
+	return there, nil
+}
+
+func clearTracer(ctx context.Context, session vpp.Caller) error {
+	ctx, cancel := context.WithTimeout(ctx, clearIn)
+	defer cancel()
+	return vpp.Order(ctx, session, "clear trace")
+}

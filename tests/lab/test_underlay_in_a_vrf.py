@@ -1,0 +1,130 @@
+"""Tunnels between two real VPPs whose loopbacks and backbone are in table 10."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from devstack.client import Client, Json
+from devstack.isp import Router
+from devstack.vpp import Vpp
+from devstack.vppsim import host_prefix
+from tests.lab.abilities import Ability
+from tests.lab.combinations import Combination
+from tests.lab.conftest import Lab
+from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service, pass_both_ways
+
+TABLE = 10
+LINES = [Combination(transport, "dot1q") for transport in ("vxlan4", "geneve4", "gre4", "vxlan6")]
+
+
+def move(lab: Lab, name: str, *, before: int, after: int) -> None:
+    """The router's loopback and backbone into another table, as its operator would."""
+    vpp, isp = lab.dataplane.vpps[name], lab.dataplane.isp
+    router = isp.router(name)
+    sides = isp.sides_of(router)
+    addresses = {"loop0": [host_prefix(each) for each in router.tunnel_addresses]}
+    addresses |= {side.interface: list(side.addresses) for side in sides}
+    routes = [
+        (host_prefix(address), side.far_addresses[":" in address].partition("/")[0], side.interface)
+        for side in sides
+        for address in isp.router(side.far).tunnel_addresses
+    ]
+    for prefix, hop, interface in routes:
+        vpp.configure(f"ip route del {prefix} table {before} via {hop} {interface}")
+    for interface, held in addresses.items():
+        vpp.configure(
+            *(f"set interface ip address del {interface} {each}" for each in held),
+            f"set interface ip table {interface} {after}",
+            f"set interface ip6 table {interface} {after}",
+            *(f"set interface ip address {interface} {each}" for each in held),
+        )
+    for prefix, hop, interface in routes:
+        vpp.configure(f"ip route add {prefix} table {after} via {hop} {interface}")
+
+
+def lead_into(vpp: Vpp, router: Router, *, word: str) -> None:
+    """Table 0 looks up the router's addresses in table 10, or no longer: VPP's BFD goes by table 0."""
+    for address in router.tunnel_addresses:
+        family = "ip6" if ":" in address else "ip4"
+        vpp.configure(f"ip route {word} {host_prefix(address)} via {family}-lookup-in-table {TABLE}")
+
+
+@pytest.fixture(scope="module")
+def vrf(lab: Lab) -> Iterator[Lab]:
+    """Both routers with their underlay in table 10, there and in the portal."""
+    noc, isp = lab.stack.client("noc"), lab.dataplane.isp
+    with ExitStack() as undo:
+        for name, vpp in lab.dataplane.vpps.items():
+            vpp.configure(f"ip table add {TABLE}", f"ip6 table add {TABLE}")
+            move(lab, name, before=0, after=TABLE)
+            undo.callback(move, lab, name, before=TABLE, after=0)
+            noc.change_router(noc.router(name), underlay_table=TABLE)
+            undo.callback(noc.change_router, noc.router(name), underlay_table=0)
+            far = next(each for each in isp.routers if each.name != name)
+            lead_into(vpp, far, word="add")
+            undo.callback(lead_into, vpp, far, word="del")
+        # Until both agents have reported where their addresses are now.
+        assert noc.wait(lambda: not _hindrances(lab), timeout_s=WAIT_S), _hindrances(lab)
+        yield lab
+
+
+@pytest.mark.parametrize("line", LINES, ids=str)
+def test_frames_pass_in_the_table(vrf: Lab, line: Combination) -> None:
+    """The order waits until both agents report their addresses there, and its line test has passed."""
+    customer = vrf.stack.client("customer")
+    with in_service(vrf, line) as vll:
+        for vpp in vrf.dataplane.vpps.values():
+            assert "fib-idx 0" not in "".join(
+                vpp.show(f"show {kind} tunnel") for kind in ("vxlan", "geneve", "gre")
+            )
+        if vrf.can(Ability.PATH_WATCH):
+            assert customer.wait(lambda: _path(vrf, vll) == "up", timeout_s=WAIT_S)
+
+
+def loopback_into(lab: Lab, name: str, table: int) -> None:
+    """The router's loopback alone into a table, where its links and routes are not."""
+    held = [host_prefix(each) for each in lab.dataplane.isp.router(name).tunnel_addresses]
+    lab.dataplane.vpps[name].configure(
+        *(f"set interface ip address del loop0 {each}" for each in held),
+        f"set interface ip table loop0 {table}",
+        f"set interface ip6 table loop0 {table}",
+        *(f"set interface ip address loop0 {each}" for each in held),
+    )
+
+
+def test_a_line_whose_address_leaves_the_table_is_not_green_and_says_why(vrf: Lab) -> None:
+    line, noc = Combination("vxlan4", "dot1q"), vrf.stack.client("noc")
+    with in_service(vrf, line) as vll:
+        loopback_into(vrf, "hippo", 0)
+        try:
+            assert noc.wait(lambda: noc.vll(vll)["oper_status"] == "op-down", timeout_s=WAIT_S)
+            # What hears of it first is the watched path; the next look names the interface.
+            assert noc.wait(lambda: _said_of(noc, vll) >= {"loop0", "'table'"}, timeout_s=WAIT_S)
+        finally:
+            loopback_into(vrf, "hippo", TABLE)
+        assert noc.wait(lambda: noc.vll(vll)["oper_status"] == "op-up", timeout_s=WAIT_S)
+        pass_both_ways(vrf, line)
+
+
+def _said_of(noc: Client, vll: str) -> set[str]:
+    """The words of interest in what the Z end's configuration differs by."""
+    [told] = [each for each in noc.diagnosis(vll)["checks"] if each["code"] == "z_configuration"]
+    return {word for word in ("loop0", "'table'") if word in told["detail"]}
+
+
+def _hindrances(lab: Lab) -> list[Json]:
+    """What is against the lines of this test now."""
+    found = []
+    for line in LINES:
+        at = lab.ends(line.transport, line.tagging)
+        ends = {f"{side}_end": line.end(side, lab.stack.port(*at[side])) for side in ("a", "z")}
+        said = lab.stack.client("customer").validate(
+            svc_mtu=1500, transport=line.transport, cir_bps=CIR_BPS, **ends
+        )
+        found += [said] if not said["feasible"] else []
+    return found
+
+
+def _path(lab: Lab, vll: str) -> str:
+    return str((lab.stack.client("noc").vll(vll)["path"] or {}).get("state"))
