@@ -23,6 +23,7 @@ import (
 	"longline.dev/agent/internal/renewal"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/server"
+	"longline.dev/agent/internal/snmp"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 )
@@ -192,6 +193,11 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return nil
 	})
 	work(func() error { reporter.Run(ctx); return nil })
+	if c.SNMP.AgentX != "" {
+		interfaces := &snmp.Interfaces{Engine: engine, Counters: counters(c.VPP.StatsSocket), Now: time.Now}
+		subagent := snmp.Subagent{Socket: c.SNMP.AgentX, Name: "longline-agent " + version, Interfaces: interfaces, Log: log}
+		work(func() error { subagent.Run(ctx); return nil })
+	}
 	if renewer != nil {
 		work(func() error { renewer.Run(ctx); return nil })
 	}

@@ -122,6 +122,8 @@ type End struct {
 	Testing bool
 	// Adopt takes what others made for this end, as it is: nothing but tags is changed.
 	Adopt bool
+	// Label is what people call the line, for SNMP's ifAlias; "" where it is not told. Nothing in VPP depends on it.
+	Label string
 }
 
 // IsProbe reports whether the end is a tunnel alone, for test frames: it has no access, and nobody is ever joined to it.

@@ -25,7 +25,8 @@ type Interface struct {
 	AdminUp, LinkUp bool
 	L3MTU           uint32 // 0: none set
 	IP4MTU, IP6MTU  uint32
-	SpeedBPS        uint64 // of the link; 0: VPP does not know it
+	SpeedBPS        uint64  // of the link; 0: VPP does not know it
+	MAC             [6]byte // zero: it has none
 
 	Sub     SubInterface // zero unless Sup differs from Index
 	Rewrite uint32       // VPP's tag rewrite operation: 0 none, 3 pop one, 4 pop two
