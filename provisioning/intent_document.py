@@ -53,6 +53,8 @@ class EndRow:
     gre_key: int | None = None
     # It takes what others made, as it is.
     adopt: bool = False
+    # What the line is called where SNMP asks, None where nobody wants to know.
+    label: str | None = None
     # Where it is not wanted: how it goes, None for deleted.
     release: Release | None = None
 
@@ -166,6 +168,8 @@ def _present(row: EndRow) -> dict[str, Any]:
         **({"testing": True} if row.testing else {}),
         # Those that adopt nothing are not asked to.
         **({"adopt": True} if row.adopt else {}),
+        # Agents that tell nobody want no names.
+        **({} if row.label is None else {"label": row.label}),
         "access": _access(row),
         "transport": {
             "encapsulation": row.encapsulation,

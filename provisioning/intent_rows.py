@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from portal.core.bandwidth_profile import Policing
+from portal.core.line_label import line_label
 from portal.inventory.models import Router
 from portal.vll.models import Vll, VllEnd, VllTombstone
 from portal.vll.policing_status import profile_of
@@ -42,7 +43,9 @@ _LINE = (
     "requested_cbs_bytes",
     "requested_ebs_bytes",
     "handover",
+    "description",
 )
+_MORE = ("interface", "far_address", "policing", "line_tests", "adoption", "labels", "customer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +105,11 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
             policing=F("port__router__observed__policing"),
             line_tests=F("port__router__observed__line_tests"),
             adoption=F("port__router__observed__adoption"),
+            labels=F("port__router__observed__labels"),
+            customer=F("vll__customer__name"),
             **of_line,
         )
-        .values("vll_id", *_END, "interface", "far_address", "policing", "line_tests", "adoption", *of_line)
+        .values("vll_id", *_END, *_MORE, *of_line)
     )
     return ends
 
@@ -161,8 +166,13 @@ def _row(row: dict[str, Any]) -> EndRow:
         bandwidth=None if adopt else profile_of(vll, end, Policing(row["policing"] or Policing.NONE)),
         testing=vll.admin_status == AdminStatus.TESTING and bool(row["line_tests"]),
         adopt=adopt,
+        label=_label(vll, row["customer"]) if row["labels"] else None,
         release=_release(end) if vll.handover == Handover.RELEASE else None,
     )
+
+
+def _label(vll: Vll, customer: str) -> str:
+    return line_label(vll.pk, description=vll.description, customer=customer)
 
 
 def _release(end: VllEnd) -> Release:

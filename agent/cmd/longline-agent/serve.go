@@ -150,7 +150,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	options := report.Options{
 		Engine: engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
 		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,
-		First: store.Reserve,
+		First: store.Reserve, Labels: c.SNMP.AgentX != "",
 	}
 	var renewer *renewal.Renewer
 	if c.Report.URL != "" {

@@ -153,6 +153,7 @@ def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "path_watch": report.path_watch,
         "probes": report.probes,
         "adoption": report.adoption,
+        "labels": report.labels,
         "freezes": report.freezes,
         "freeze": None if report.freeze is None else asdict(report.freeze),
         "generation_held": report.generation.held,
