@@ -7,14 +7,16 @@ from uuid import UUID
 LONGEST = 64
 _LONGEST_CUSTOMER = 20
 # Letters that Unicode takes for no other one with a sign.
-_SPELLED = str.maketrans({"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L",
-                          "đ": "d", "Đ": "D", "–": "-", "—": "-", "’": "'", "“": '"', "”": '"'})  # fmt: skip
+_SPELLED = str.maketrans(
+    {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L", "đ": "d",
+     "Đ": "D", "–": "-", "—": "-", "‘": "'", "’": "'", "“": '"', "”": '"', "„": '"'}
+)  # fmt: skip
 # They would begin or end what the form below puts into them.
 _BRACKETS = str.maketrans(dict.fromkeys("()[]{}", " "))
 
 
 def line_label(vll: UUID, *, description: str, customer: str) -> str:
-    """Customer, description and the first digits of the line's id, in printable ASCII, 64 characters at the most.
+    """Customer, description and the first digits of the line's id: printable ASCII, 64 characters at most.
 
     In the form that LibreNMS finds customers by (docs.librenms.org, Interface Description Parsing), such as
     ``Cust: ACME (Office to mine) {6f0b2c52}``.

@@ -260,8 +260,9 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ``line_tests``: its VPP can send test frames. ``gre_keys``: it tells GRE tunnels apart by keys.
     ``path_watch``: it has multihop BFD. ``watching``: None where the held intent has no path watched.
     ``probes``: its agent takes tunnels without an access, for test frames. ``adoption``: whether it
-    takes over what others made; "": it does not know how to. ``labels``: it wants to know what lines are called, for SNMP. ``freezes``: its agent knows how to leave
-    VPP alone, and ``freeze`` is that it does so, None for not.
+    takes over what others made; "": it does not know how to. ``labels``: it wants to know what lines are
+    called, for SNMP. ``freezes``: its agent knows how to leave VPP alone, and ``freeze`` is that it does so,
+    None for not.
     """
 
     boot_id: Uuid

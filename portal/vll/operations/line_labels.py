@@ -1,4 +1,7 @@
-"""What lines are called on routers that tell SNMP of them: it goes there with the intent, so a new name is a reason to send one."""
+"""What lines are called on routers that tell SNMP of them.
+
+It goes there with the intent, so a new name is a reason to send one.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -27,7 +30,7 @@ def labels_changed(lines: QuerySet[Vll, Any], *, now: datetime) -> None:
 @transaction.atomic
 def customer_change(*, customer: Customer, user: User, now: datetime, **changes: Any) -> Customer:
     """As ``customer_change_untold``, and tells the routers of the customer's lines."""
-    before = customer.name
+    before = Customer.objects.select_for_update().get(pk=customer.pk).name
     changed = customer_change_untold(customer=customer, user=user, now=now, **changes)
     if changed.name != before:
         labels_changed(Vll.objects.filter(customer=changed), now=now)
