@@ -36,22 +36,18 @@ type session struct {
 	table    func(upSince time.Time) *Table
 }
 
-// open begins a session and registers for the tables.
-func open(ctx context.Context, socket, name string, now func() time.Time, table func(time.Time) *Table) (*session, error) {
+// dial connects; begin comes next.
+func dial(ctx context.Context, socket string, table func(upSince time.Time) *Table) (*session, error) {
 	conn, err := (&net.Dialer{Timeout: answerWithin}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("agentx: %w", err)
 	}
-	s := &session{conn: conn, table: table}
-	if err := s.begin(name, now); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return s, nil
+	return &session{conn: conn, table: table}, nil
 }
 
+// begin opens the session and registers for the tables.
 func (s *session) begin(name string, now func() time.Time) error {
-	if err := s.conn.SetDeadline(time.Now().Add(answerWithin)); err != nil {
+	if err := s.conn.SetReadDeadline(time.Now().Add(answerWithin)); err != nil {
 		return err
 	}
 	request := &pdu.Open{Timeout: pdu.Timeout{Duration: answerWithin}, Description: pdu.OctetString{Text: name}}
@@ -67,7 +63,7 @@ func (s *session) begin(name string, now func() time.Time) error {
 			return fmt.Errorf("agentx: register %s: %w", subtree, err)
 		}
 	}
-	return s.conn.SetDeadline(time.Time{})
+	return s.conn.SetReadDeadline(time.Time{})
 }
 
 // ask sends a request and awaits its answer. Questions that come meanwhile are answered.
@@ -111,13 +107,6 @@ func (s *session) serve() error {
 	}
 }
 
-// close says that we end, if the master still listens.
-func (s *session) close() {
-	_ = s.conn.SetWriteDeadline(time.Now().Add(time.Second))
-	_ = s.send(&pdu.Header{SessionID: s.id}, &pdu.Close{Reason: pdu.ReasonShutdown})
-	s.conn.Close()
-}
-
 func (s *session) send(header *pdu.Header, packet pdu.Packet) error {
 	data, err := (&pdu.HeaderPacket{Header: header, Packet: packet}).MarshalBinary()
 	if err != nil {
@@ -129,7 +118,9 @@ func (s *session) send(header *pdu.Header, packet pdu.Packet) error {
 
 func (s *session) receive() (*pdu.Header, []byte, error) {
 	var first [pdu.HeaderSize]byte
-	if _, err := io.ReadFull(s.conn, first[:]); err != nil {
+	if _, err := io.ReadFull(s.conn, first[:]); errors.Is(err, io.EOF) {
+		return nil, nil, errClosed
+	} else if err != nil {
 		return nil, nil, err
 	}
 	header := &pdu.Header{}
@@ -192,6 +183,8 @@ func decodeRanges(payload []byte) (ranges pdu.Ranges, err error) {
 			err = errUndecodable
 		}
 	}()
-	err = ranges.UnmarshalBinary(payload)
-	return ranges, err
+	if ranges.UnmarshalBinary(payload) != nil {
+		return nil, errUndecodable
+	}
+	return ranges, nil
 }

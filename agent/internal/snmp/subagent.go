@@ -26,7 +26,7 @@ func (a *Subagent) Run(ctx context.Context) {
 			return
 		}
 		if why := err.Error(); why != told { // it is tried every two seconds, and said once
-			a.Log.Warn("no SNMP", "socket", a.Socket, "error", why)
+			a.Log.Warn("SNMP does not answer for VPP's interfaces; the agent goes on trying", "socket", a.Socket, "error", why)
 			told = why
 		}
 		select {
@@ -37,13 +37,16 @@ func (a *Subagent) Run(ctx context.Context) {
 }
 
 func (a *Subagent) serve(ctx context.Context, opened func()) error {
-	s, err := open(ctx, a.Socket, a.Name, a.Interfaces.Now, a.Interfaces.table)
+	s, err := dial(ctx, a.Socket, a.Interfaces.table)
 	if err != nil {
+		return err
+	}
+	defer s.conn.Close()
+	defer context.AfterFunc(ctx, func() { s.conn.Close() })() // the master notices that we end
+	if err := s.begin(a.Name, a.Interfaces.Now); err != nil {
 		return err
 	}
 	opened()
 	a.Log.Info("SNMP answers for VPP's interfaces", "socket", a.Socket)
-	defer context.AfterFunc(ctx, s.close)()
-	defer s.conn.Close()
 	return s.serve()
 }
