@@ -85,12 +85,12 @@ func mtu(r *row) cell {
 	return nil
 }
 
-// physAddress is of no octets where the interface has none (RFC 2863).
+// physAddress is that of the port, of which VPP tells none of a sub-interface. It has no octets where there is none (RFC 2863).
 func physAddress(r *row) cell {
-	if r.MAC == [6]byte{} {
+	if r.port.MAC == [6]byte{} {
 		return text("")
 	}
-	return text(string(r.MAC[:]))
+	return text(string(r.port.MAC[:]))
 }
 
 func adminStatus(r *row) cell {

@@ -40,7 +40,7 @@ func newRouter() *router {
 		Boot: ownership.Boot{MS: boot},
 		Interfaces: []*observe.Interface{
 			{Index: 1, Sup: 1, Name: "eth0", Device: "dpdk", AdminUp: true, LinkUp: true, L3MTU: 9000, SpeedBPS: 100e9, MAC: [6]byte{2, 0, 0, 0, 0, 1}},
-			{Index: 4, Sup: 1, Name: "eth0.100", Tag: "longline:" + line + ":a:1", AdminUp: true, LinkUp: true, MAC: [6]byte{2, 0, 0, 0, 0, 1}},
+			{Index: 4, Sup: 1, Name: "eth0.100", Tag: "longline:" + line + ":a:1", AdminUp: true, LinkUp: true},
 			{Index: 5, Sup: 5, Name: "vxlan_tunnel0", Device: "VXLAN", AdminUp: true, LinkUp: true, Tag: "Zürich\x1b[2J", MAC: [6]byte{2, 0, 0, 0, 0, 5}},
 			{Index: 9, Sup: 9, Name: "wg0", Device: "Wireguard"},
 		},
@@ -171,6 +171,7 @@ func TestCellsAreWhatRFC2863Says(t *testing.T) {
 		{"1.3.6.1.2.1.2.2.1.4.5", pdu.VariableTypeInteger, int32(9000)}, // the port's
 		{"1.3.6.1.2.1.2.2.1.5.5", pdu.VariableTypeGauge32, uint32(math.MaxUint32)},
 		{"1.3.6.1.2.1.2.2.1.6.2", pdu.VariableTypeOctetString, "\x02\x00\x00\x00\x00\x01"},
+		{"1.3.6.1.2.1.2.2.1.6.5", pdu.VariableTypeOctetString, "\x02\x00\x00\x00\x00\x01"}, // the port's
 		{"1.3.6.1.2.1.2.2.1.6.10", pdu.VariableTypeOctetString, ""},
 		{"1.3.6.1.2.1.2.2.1.7.10", pdu.VariableTypeInteger, int32(2)},
 		{"1.3.6.1.2.1.2.2.1.8.5", pdu.VariableTypeInteger, int32(operUp)},
