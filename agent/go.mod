@@ -9,6 +9,7 @@ require (
 
 require (
 	github.com/google/uuid v1.6.0
+	github.com/posteo/go-agentx v0.3.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3
 	go.yaml.in/yaml/v3 v3.0.6

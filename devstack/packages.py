@@ -52,6 +52,8 @@ TEST = (
     # The whole packages would start a Prometheus and a web server.
     Package("prometheus", _command("promtool"), tool="usr/bin/promtool"),
     Package("nginx", _command("nginx"), tool="usr/sbin/nginx"),
+    Package("snmpd", _command("snmpd"), "snmpd"),
+    Package("snmp", _command("snmpbulkwalk")),
 )
 SETS = {"demo": DEMO, "test": TEST}
 

@@ -57,6 +57,8 @@ class EndRow:
     adopt: bool = False
     # Its port is kept down because of the far end's link.
     uni_link_down: bool = False
+    # What the line is called where SNMP asks, None where nobody wants to know.
+    label: str | None = None
     # Where it is not wanted: how it goes, None for deleted.
     release: Release | None = None
 
@@ -172,6 +174,8 @@ def _present(row: EndRow) -> dict[str, Any]:
         **({"adopt": True} if row.adopt else {}),
         # Nor those of before link loss forwarding of this.
         **({"uni_link_down": True} if row.uni_link_down else {}),
+        # Agents that tell nobody want no names.
+        **({} if row.label is None else {"label": row.label}),
         "access": _access(row),
         "transport": {
             "encapsulation": row.encapsulation,

@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.models import F, OuterRef, QuerySet, Subquery
 
 from portal.core.bandwidth_profile import Policing
+from portal.core.line_label import line_label
 from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Router
 from portal.vll.models import Vll, VllEnd, VllTombstone
@@ -30,8 +31,9 @@ _END = (
     "access_tag_before",
     "tunnel_tag_before",
 )
-# What its router can do.
-_OF_ROUTER = ("policing", "line_tests", "adoption", "keeps_down")
+# What its router can do, and in which table its tunnels are.
+_OF_ROUTER = ("policing", "line_tests", "adoption", "labels", "keeps_down", "underlay_table")
+_BESIDE = ("interface", "far_address", "customer", "held")
 _LINE = (
     "revision",
     "wanted_present",
@@ -48,6 +50,7 @@ _LINE = (
     "handover",
     "lifecycle",
     "link_loss_forwarding",
+    "description",
 )
 
 
@@ -111,11 +114,11 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
             adoption=F("port__router__observed__adoption"),
             keeps_down=F("port__router__observed__link_loss_forwarding"),
             held=F("vll__forwarded_link_loss__held"),
+            labels=F("port__router__observed__labels"),
+            customer=F("vll__customer__name"),
             **of_line,
         )
-        .values(
-            "vll_id", *_END, *_OF_ROUTER, "interface", "far_address", "underlay_table", "held", *of_line
-        )
+        .values("vll_id", *_END, *_OF_ROUTER, *_BESIDE, *of_line)
     )
     return ends
 
@@ -178,8 +181,13 @@ def _row(row: dict[str, Any]) -> EndRow:
         and end.tagging == Tagging.UNTAGGED
         and vll.wanted_present
         and forwards_link_loss(vll),
+        label=_label(vll, row["customer"]) if row["labels"] else None,
         release=_release(end) if vll.handover == Handover.RELEASE else None,
     )
+
+
+def _label(vll: Vll, customer: str) -> str:
+    return line_label(vll.pk, description=vll.description, customer=customer)
 
 
 def _release(end: VllEnd) -> Release:

@@ -268,9 +268,10 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     ``underlay_tables``: its agent makes tunnels in the table that it is told.
     ``path_watch``: it has multihop BFD. ``watching``: None where the held intent has no path watched.
     ``probes``: its agent takes tunnels without an access, for test frames. ``adoption``: whether it
-    takes over what others made; "": it does not know how to. ``freezes``: its agent knows how to leave
-    VPP alone, and ``freeze`` is that it does so, None for not. ``link_loss_forwarding``: its agent can be
-    told to keep a port down because of the far end's link.
+    takes over what others made; "": it does not know how to. ``labels``: it wants to know what lines are
+    called, for SNMP. ``freezes``: its agent knows how to leave VPP alone, and ``freeze`` is that it does so,
+    None for not. ``link_loss_forwarding``: its agent can be told to keep a port down because of the far end's
+    link.
     """
 
     boot_id: Uuid
@@ -294,6 +295,7 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     look: Natural53 | None = None
     circuits: Annotated[tuple[CircuitReport, ...], _Many] | ListName = ()
     set_aside: Annotated[tuple[SetAsideReport, ...], Meta(max_length=100)] = ()
+    labels: bool = False
     freezes: bool = False
     freeze: FreezeReport | None = None
     link_loss_forwarding: bool = False

@@ -15,12 +15,13 @@ from portal.netbox_sync.import_mapping import CUSTOMER, LINK, PORT, ROUTER, SITE
 from portal.netbox_sync.local_inventory import MODELS
 from portal.netbox_sync.models import NetboxObject
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
+from portal.vll.operations import customer_change
 
 # As whom the sync works when nobody asked for it; never stored.
 ACTOR = "NetBox"
 _CHANGE: dict[str, Callable[..., Any]] = {
     SITE: lambda *, row, **more: operations.site_change(site=row, **more),
-    CUSTOMER: lambda *, row, **more: operations.customer_change(customer=row, **more),
+    CUSTOMER: lambda *, row, **more: customer_change(customer=row, **more),
     ROUTER: lambda *, row, **more: router_change(router=row, **more),
     PORT: lambda *, row, **more: port_change(port=row, **more),
     LINK: lambda *, row, **more: link_change(link=row, **more),

@@ -25,6 +25,7 @@ from portal.inventory.search import RouterStatus, routers_with_status
 from portal.underlay.topology_cache import current_topology
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
 from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
+from portal.vll.operations import customer_change
 from portal.vll.order_waits import waits_of
 from portal.vll.proven_link_mtus import proven_link_mtus
 from portal.web.forms import inventory as forms
@@ -285,7 +286,7 @@ CUSTOMERS = Kind(
     create_form=forms.CustomerForm,
     change_form=forms.CustomerForm,
     create=operations.customer_create,
-    change=operations.customer_change,
+    change=customer_change,
     remove=customer_remove,
 )
 VNI_RANGES = Kind(

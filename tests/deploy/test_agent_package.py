@@ -49,6 +49,7 @@ def test_every_file_has_its_place_and_mode(package: Path) -> None:
         "./usr/bin/longline-agent": "-rwxr-xr-x root/root",
         "./usr/lib/systemd/system/longline-agent.service": "-rw-r--r-- root/root",
         "./usr/share/doc/longline-agent/copyright": "-rw-r--r-- root/root",
+        "./usr/share/doc/longline-agent/third-party": "-rw-r--r-- root/root",
     }
     assert entries["./etc/longline/"] == "drwxr-x--- root/root"
 

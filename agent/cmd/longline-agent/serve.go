@@ -23,6 +23,7 @@ import (
 	"longline.dev/agent/internal/renewal"
 	"longline.dev/agent/internal/report"
 	"longline.dev/agent/internal/server"
+	"longline.dev/agent/internal/snmp"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 )
@@ -151,7 +152,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		IgnoreDefaultRoutes: c.VPP.DefaultRoutes == "ignored",
 		Engine:              engine, StatsSocket: c.VPP.StatsSocket, Interval: c.Report.Interval,
 		Router: c.Router, Version: version, Log: log, Now: time.Now, Folder: c.StateDir, StoreLimit: c.Report.StoreLimit,
-		First: store.Reserve,
+		First: store.Reserve, Labels: c.SNMP.AgentX != "",
 	}
 	var renewer *renewal.Renewer
 	if c.Report.URL != "" {
@@ -194,6 +195,11 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return nil
 	})
 	work(func() error { reporter.Run(ctx); return nil })
+	if c.SNMP.AgentX != "" {
+		interfaces := &snmp.Interfaces{Engine: engine, Counters: counters(c.VPP.StatsSocket), Now: time.Now}
+		subagent := snmp.Subagent{Socket: c.SNMP.AgentX, Name: "longline-agent " + version, Interfaces: interfaces, Log: log}
+		work(func() error { subagent.Run(ctx); return nil })
+	}
 	if renewer != nil {
 		work(func() error { renewer.Run(ctx); return nil })
 	}

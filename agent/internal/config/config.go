@@ -27,6 +27,7 @@ type Config struct {
 	VPP           VPP
 	Report        Report
 	Metrics       Metrics
+	SNMP          SNMP
 }
 
 // TLS names PEM files: the CA, and this router's certificate and key. Revoked is a list of fingerprints, empty for
@@ -51,6 +52,9 @@ type Report struct {
 
 // Metrics is the optional listener for Prometheus; with an empty Listen there is none.
 type Metrics struct{ Listen string }
+
+// SNMP is where snmpd takes subagents; with an empty AgentX the agent is none.
+type SNMP struct{ AgentX string }
 
 // maxSocketPath is what sockaddr_un holds, less its NUL (bytes).
 const maxSocketPath = 107
@@ -100,8 +104,10 @@ func parse(data []byte, folder string) (*Config, error) {
 	if c.ControlSocket == "" {
 		c.ControlSocket = filepath.Join(c.StateDir, "control.sock")
 	}
-	if len(c.ControlSocket) > maxSocketPath {
-		wrong = append(wrong, fmt.Errorf("control_socket: %s has more than %d bytes (unix(7))", c.ControlSocket, maxSocketPath))
+	for _, socket := range []struct{ key, path string }{{"control_socket", c.ControlSocket}, {"snmp.agentx", c.SNMP.AgentX}} {
+		if len(socket.path) > maxSocketPath {
+			wrong = append(wrong, fmt.Errorf("%s: %s has more than %d bytes (unix(7))", socket.key, socket.path, maxSocketPath))
+		}
 	}
 	if c.Listen != "" && port(c.Listen) == port(c.Metrics.Listen) {
 		wrong = append(wrong, fmt.Errorf("metrics.listen: %s has the port of listen, which speaks TLS", c.Metrics.Listen))

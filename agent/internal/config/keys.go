@@ -66,6 +66,8 @@ var keys = []key{
 		set: size(func(c *Config) *int64 { return &c.Report.StoreLimit }, 1<<20, 1<<40)},
 	{path: "metrics.listen", meaning: "host:port of a plain HTTP listener with /metrics, /healthz and /readyz for Prometheus; none if absent",
 		set: text(func(c *Config) *string { return &c.Metrics.Listen }, isAddress)},
+	{path: "snmp.agentx", meaning: "Unix socket where snmpd takes subagents (agentXSocket), such as /var/agentx/master: VPP's interfaces are in its IF-MIB then; not done if absent",
+		set: path(func(c *Config) *string { return &c.SNMP.AgentX })},
 }
 
 func isSection(path string) bool {

@@ -99,7 +99,11 @@ func TestEveryEncapsulationWithEveryTaggingConvergesOnceAndLeavesNothingBehind(t
 func comparable(s *observe.Snapshot) map[string]string {
 	flat := make(map[string]string)
 	for _, i := range s.Interfaces {
-		flat[i.Name] = fmt.Sprintf("%+v", *i)
+		same := *i
+		if s.TunnelAt(i.Index) != nil {
+			same.MAC = [6]byte{} // VPP draws one for each tunnel that is made
+		}
+		flat[i.Name] = fmt.Sprintf("%+v", same)
 	}
 	flat["connects"] = fmt.Sprint(s.Connects)
 	flat["tunnels"] = fmt.Sprint(len(s.Tunnels))

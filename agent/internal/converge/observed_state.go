@@ -113,6 +113,12 @@ func (e *Engine) lastSeen() (int64, *observe.Snapshot) {
 	return e.seen.look, e.seen.snapshot
 }
 
+// LastSnapshot is what the last look through the present connection showed, nil for nothing. VPP is not asked.
+func (e *Engine) LastSnapshot() *observe.Snapshot {
+	_, snapshot := e.lastSeen()
+	return snapshot
+}
+
 // nextLook numbers the looks at VPP; with mu. The numbers grow over restarts of the agent too, as long as its
 // clock does not go back: they are microseconds since the Unix epoch.
 func (e *Engine) nextLook() int64 { return max(e.seen.look+1, e.now().UnixMicro()) }

@@ -22,6 +22,7 @@ func (e *InvalidError) Error() string { return fmt.Sprintf("intent: %d errors", 
 const (
 	minFrame = 82 // svc_mtu 68 (the least an IPv4 link may have, RFC 791) + 14
 	maxName  = 63 // VPP's string[64] less its terminator
+	maxLabel = 64 // ifAlias (RFC 2863)
 
 	// OwnTagPrefix begins the tag of everything that is the agent's.
 	OwnTagPrefix = "longline:"
@@ -161,12 +162,33 @@ func decodeEnd(f *fields) placed[End] {
 	p.entry.Bandwidth = decodeBandwidth(f, frame)
 	p.entry.Testing = decodeTesting(f, p.entry.Tunnel.Encapsulation)
 	p.entry.Adopt = f.optionalBoolean("adopt")
+	p.entry.Label = decodeLabel(f)
 	checkProbe(f, &p.entry)
 	checkAdopted(f, &p.entry)
 	p.entry.UNILinkDown = f.optionalBoolean("uni_link_down")
 	checkUNILinkDown(f, &p.entry)
 	p.valid = len(*f.errors) == before
 	return p
+}
+
+// decodeLabel reads what people call the line. It may be absent: it is not told.
+func decodeLabel(f *fields) string {
+	f.asked = append(f.asked, "label")
+	value, there := f.object.get("label")
+	if !there {
+		return ""
+	}
+	label, ok := f.asText("label", value)
+	switch {
+	case !ok:
+	case len(label) < 1 || len(label) > maxLabel:
+		f.fail("label", "out_of_range", "%d bytes are not in 1..%d", len(label), maxLabel)
+	case strings.ContainsFunc(label, func(r rune) bool { return r < ' ' || r > '~' }):
+		f.fail("label", "unknown_value", "must be printable ASCII")
+	default:
+		return label
+	}
+	return ""
 }
 
 // decodeTesting reads whether the end is being tested.

@@ -64,7 +64,11 @@ func (t text) end(e *End) text {
 		t = t.raw(`,"bandwidth":{"cbs_bytes":`).integer(b.CBS).raw(`,"cir_bps":`).integer(b.CIR).
 			raw(`,"ebs_bytes":`).integer(b.EBS).raw(`,"eir_bps":`).integer(b.EIR).raw(`}`)
 	}
-	t = t.raw(`,"end":`).quoted(e.Key.End).raw(`,"frame":`).integer(int64(e.Frame)).raw(`,"revision":`).integer(int64(e.Revision))
+	t = t.raw(`,"end":`).quoted(e.Key.End).raw(`,"frame":`).integer(int64(e.Frame))
+	if e.Label != "" {
+		t = t.raw(`,"label":`).quoted(e.Label)
+	}
+	t = t.raw(`,"revision":`).integer(int64(e.Revision))
 	if e.Testing {
 		t = t.raw(`,"testing":true`)
 	}

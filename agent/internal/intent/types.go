@@ -126,6 +126,8 @@ type End struct {
 	Adopt bool
 	// UNILinkDown keeps the whole port down although the end is up: link loss forwarding from the far end.
 	UNILinkDown bool
+	// Label is what people call the line, for SNMP's ifAlias; "" where it is not told. Nothing in VPP depends on it.
+	Label string
 }
 
 // AccessUp is the admin state that the access is to have.

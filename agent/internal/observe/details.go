@@ -24,7 +24,7 @@ func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 		Name: vpp.Text(m.InterfaceName), Tag: vpp.Text(m.Tag), Device: vpp.Text(m.InterfaceDevType),
 		AdminUp: m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0,
 		LinkUp:  m.Flags&interface_types.IF_STATUS_API_FLAG_LINK_UP != 0,
-		Rewrite: m.VtrOp, LinkMTU: uint32(m.LinkMtu),
+		Rewrite: m.VtrOp, LinkMTU: uint32(m.LinkMtu), MAC: m.L2Address,
 	}
 	if m.LinkSpeed != math.MaxUint32 { // which is unknown too: format_vnet_hw_interface_link_speed
 		i.SpeedBPS = uint64(m.LinkSpeed) * 1000 // VPP counts in kbit/s

@@ -26,7 +26,8 @@ type Interface struct {
 	L3MTU           uint32 // 0: none set
 	LinkMTU         uint32 // the largest frame of the device, as VPP counts it; 0: not known
 	IP4MTU, IP6MTU  uint32
-	SpeedBPS        uint64 // of the link; 0: VPP does not know it
+	SpeedBPS        uint64  // of the link; 0: VPP does not know it
+	MAC             [6]byte // zero: it has none, or is a sub-interface
 
 	Sub     SubInterface // zero unless Sup differs from Index
 	Rewrite uint32       // VPP's tag rewrite operation: 0 none, 3 pop one, 4 pop two

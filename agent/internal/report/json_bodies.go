@@ -139,6 +139,7 @@ type observedBody struct {
 	UnderlayTables bool   `json:"underlay_tables"`
 	Probes         bool   `json:"probes"`
 	Adoption       string `json:"adoption"` // "refused" or "allowed"
+	Labels         bool   `json:"labels"`   // this agent wants to know what lines are called, for SNMP
 	PathWatch      bool   `json:"path_watch"`
 	// Watching is how the held intent has paths watched, null for not at all.
 	Watching   *watchBody      `json:"watching"`

@@ -53,6 +53,7 @@ type Reporter struct {
 	interval time.Duration
 	router   string
 	version  string
+	labels   bool
 	bootID   uuid.UUID
 	log      *slog.Logger
 	now      func() time.Time
@@ -100,6 +101,7 @@ type Options struct {
 	Router, Version string
 	// IgnoreDefaultRoutes: what only a default route leads to is not reachable.
 	IgnoreDefaultRoutes bool
+	Labels              bool // tell the portal that this agent wants to know what lines are called
 	Log                 *slog.Logger
 	Now                 func() time.Time
 }
@@ -108,7 +110,7 @@ type Options struct {
 func New(o Options) *Reporter {
 	r := &Reporter{
 		engine: o.Engine, client: o.Client, segment: statseg.NewReopeningSegment(o.StatsSocket), interval: o.Interval, router: o.Router,
-		version: o.Version, ignoreDefaultRoutes: o.IgnoreDefaultRoutes, log: o.Log, now: o.Now, bootID: uuid.New(),
+		version: o.Version, ignoreDefaultRoutes: o.IgnoreDefaultRoutes, labels: o.Labels, log: o.Log, now: o.Now, bootID: uuid.New(),
 		observed: make(chan observedBody, 1), again: make(chan struct{}, 1),
 	}
 	if o.Client == nil {
@@ -215,7 +217,7 @@ func (r *Reporter) unseen(status converge.Status) observedBody {
 	return observedBody{
 		Schema: 1, BootID: r.bootID.String(), Look: status.Look, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
 		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{},
-		Ends: []endBody{}, Paths: []pathBody{}, Circuits: []circuitBody{}, SetAside: setAsideOf(status), Freezes: true,
+		Ends: []endBody{}, Paths: []pathBody{}, Circuits: []circuitBody{}, SetAside: setAsideOf(status), Freezes: true, Labels: r.labels,
 		LinkLossForwarding: true,
 	}
 }

@@ -53,6 +53,8 @@ class ObservedRouter(models.Model):
     # Whether its agent takes over lines that others made, "refused" or "allowed" by its own file; "": it does
     # not know how to, nor how to let one go.
     adoption = models.CharField(max_length=10, blank=True, default="", db_default="")
+    # Whether its agent wants to know what lines are called, for SNMP.
+    labels = models.BooleanField(default=False, db_default=False)
     # Whether its agent can be told to change nothing; and the freeze that it keeps, null for none.
     freezes = models.BooleanField(default=False, db_default=False)
     freeze = models.JSONField(null=True)

@@ -5,7 +5,7 @@ lines first.
 """
 
 from portal.inventory.operations.certificates import certificate_register, certificates_revoke
-from portal.inventory.operations.customers import customer_change, customer_create
+from portal.inventory.operations.customers import customer_create
 from portal.inventory.operations.enrolment import enrolment_end, enrolment_offer, router_enrol
 from portal.inventory.operations.links import link_remove
 from portal.inventory.operations.ports import port_create
@@ -15,7 +15,6 @@ from portal.inventory.operations.sites import site_change, site_create, site_rem
 __all__ = [
     "certificate_register",
     "certificates_revoke",
-    "customer_change",
     "customer_create",
     "enrolment_end",
     "enrolment_offer",

@@ -17,8 +17,11 @@ def customer_create(*, name: str, user: User, now: datetime, **facts: Any) -> Cu
 
 
 @transaction.atomic
-def customer_change(*, customer: Customer, user: User, now: datetime, **changes: Any) -> Customer:
-    """``changes``: name, approve_up_to_bps, cooling_off_s. Raises ValueTaken, OutOfRange."""
+def customer_change_untold(*, customer: Customer, user: User, now: datetime, **changes: Any) -> Customer:
+    """``changes``: name, approve_up_to_bps, cooling_off_s. Raises ValueTaken, OutOfRange, Retired.
+
+    Routers are not told of a new name: ``portal.vll.operations.customer_change`` does that.
+    """
     locked = Customer.objects.select_for_update().get(pk=customer.pk)
     if locked.retired_at is not None:
         raise Retired(what="customer", name=locked.name)

@@ -154,6 +154,7 @@ def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
         "path_watch": report.path_watch,
         "probes": report.probes,
         "adoption": report.adoption,
+        "labels": report.labels,
         "freezes": report.freezes,
         "link_loss_forwarding": report.link_loss_forwarding,
         "freeze": None if report.freeze is None else asdict(report.freeze),

@@ -12,6 +12,7 @@ from portal.vll.operations.force_order_end import order_force_end, order_force_r
 from portal.vll.operations.holds import hold_make, hold_release, hold_renew, holds_expire
 from portal.vll.operations.let_line_go import line_let_go
 from portal.vll.operations.line_description import vll_describe
+from portal.vll.operations.line_labels import customer_change
 from portal.vll.operations.line_test_lifecycle import line_tests_resend
 from portal.vll.operations.line_test_on_demand import (
     line_test_call_off,
@@ -46,6 +47,7 @@ __all__ = [
     "attempt_record",
     "attempts_forget",
     "coolings_off_end",
+    "customer_change",
     "dead_routers_settle",
     "ends_observed",
     "hold_make",

@@ -1,4 +1,4 @@
-"""The description of a VLL: a text of the customer's that no router sees."""
+"""The description of a VLL: a text of the customer's, of which routers tell SNMP and nothing depends."""
 
 from datetime import datetime
 
@@ -9,6 +9,7 @@ from portal.accounts.models import User
 from portal.events.outbox import announce
 from portal.vll.errors import NotAllowedToOrder
 from portal.vll.models import Vll
+from portal.vll.operations.line_labels import labels_changed
 
 
 @transaction.atomic
@@ -28,6 +29,7 @@ def describe_locked(vll: Vll, description: str, *, actor: str, now: datetime) ->
     before = vll.description
     Vll.objects.filter(pk=vll.pk).update(description=description)
     vll.description = description
+    labels_changed(Vll.objects.filter(pk=vll.pk), now=now)
     announce(
         "vll.described",
         now=now,

@@ -30,7 +30,7 @@ from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
 from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
 from portal.vll.models import Attempt
-from portal.vll.operations import order_delete
+from portal.vll.operations import customer_change, order_delete
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate, answer
@@ -299,7 +299,7 @@ def test_a_customer_with_ports_or_lines_stays(isp: Isp, dairy: Customer, nora: U
 
 
 def test_a_customer_without_anything_is_removed(bakery: Customer, nora: User) -> None:
-    operations.customer_change(customer=bakery, approve_up_to_bps=GBIT, **by(nora))
+    customer_change(customer=bakery, approve_up_to_bps=GBIT, **by(nora))
     customer_remove(customer=bakery, **by(nora))
     assert not Customer.objects.exists()
 

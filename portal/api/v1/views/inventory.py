@@ -40,6 +40,7 @@ from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
 from portal.vll.guarded_inventory_deletion import customer_remove, customer_return, port_remove, router_remove
+from portal.vll.operations import customer_change
 
 
 class _Ports(GenericAPIView[Port]):
@@ -155,7 +156,7 @@ class CustomerView(InventoryItemView):
     serializer_class = CustomerSerializer
     queryset = Customer.objects.all()
     write_serializer = CustomerWriteSerializer
-    change, remove, keyword = operations.customer_change, customer_remove, "customer"
+    change, remove, keyword = customer_change, customer_remove, "customer"
 
     def lock_before(self, pk: int) -> None:
         """As ``customer_remove`` does, which deletes the memberships too."""

@@ -1,0 +1,143 @@
+package snmp
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/posteo/go-agentx/pdu"
+	"github.com/posteo/go-agentx/value"
+)
+
+// cell is the value of one object; nil where it has none.
+type cell *pdu.Variable
+
+// column is all of one object type: of a table, an instance for each row; of a scalar, the instance 0.
+type column struct {
+	name   string
+	oid    value.OID
+	cell   func(*Table, *row) cell
+	scalar bool
+}
+
+// registered are the subtrees that are answered for.
+var registered = []value.OID{mib2Interfaces(1), mib2Interfaces(2), ifMIB(1, 1)}
+
+// columns are all objects, in the order of their numbers. Left out is what VPP does not tell: of others, snmpd says that
+// there is no such object.
+var columns = []column{
+	{name: "ifNumber", oid: mib2Interfaces(1), scalar: true, cell: func(t *Table, _ *row) cell { return integer(int32(len(t.rows))) }},
+	{name: "ifIndex", oid: mib2Interfaces(2, 1, 1), cell: of(func(r *row) cell { return integer(int32(r.ifIndex())) })},
+	{name: "ifDescr", oid: mib2Interfaces(2, 1, 2), cell: of(func(r *row) cell { return text(r.Name) })},
+	{name: "ifType", oid: mib2Interfaces(2, 1, 3), cell: of(func(r *row) cell { return integer(int32(r.kind)) })},
+	{name: "ifMtu", oid: mib2Interfaces(2, 1, 4), cell: of(mtu)},
+	{name: "ifSpeed", oid: mib2Interfaces(2, 1, 5), cell: of(func(r *row) cell { return gauge(min(r.port.SpeedBPS, math.MaxUint32)) })},
+	{name: "ifPhysAddress", oid: mib2Interfaces(2, 1, 6), cell: of(physAddress)},
+	{name: "ifAdminStatus", oid: mib2Interfaces(2, 1, 7), cell: of(adminStatus)},
+	{name: "ifOperStatus", oid: mib2Interfaces(2, 1, 8), cell: of(func(r *row) cell { return integer(int32(r.oper)) })},
+	{name: "ifInOctets", oid: mib2Interfaces(2, 1, 10), cell: counted(func(c *counts) cell { return counter32(c.in.Bytes) })},
+	{name: "ifInUcastPkts", oid: mib2Interfaces(2, 1, 11), cell: counted(func(c *counts) cell { return counter32(c.in.Packets) })},
+	{name: "ifInDiscards", oid: mib2Interfaces(2, 1, 13), cell: counted(func(c *counts) cell { return known32(c.inDiscards) })},
+	{name: "ifInErrors", oid: mib2Interfaces(2, 1, 14), cell: counted(func(c *counts) cell { return known32(c.inErrors) })},
+	{name: "ifOutOctets", oid: mib2Interfaces(2, 1, 16), cell: counted(func(c *counts) cell { return counter32(c.out.Bytes) })},
+	{name: "ifOutUcastPkts", oid: mib2Interfaces(2, 1, 17), cell: counted(func(c *counts) cell { return counter32(c.out.Packets) })},
+	{name: "ifOutErrors", oid: mib2Interfaces(2, 1, 20), cell: counted(func(c *counts) cell { return known32(c.outLost) })},
+
+	{name: "ifName", oid: ifMIB(1, 1, 1, 1), cell: of(func(r *row) cell { return text(r.Name) })},
+	{name: "ifHCInOctets", oid: ifMIB(1, 1, 1, 6), cell: counted(func(c *counts) cell { return counter64(c.in.Bytes) })},
+	{name: "ifHCInUcastPkts", oid: ifMIB(1, 1, 1, 7), cell: counted(func(c *counts) cell { return counter64(c.in.Packets) })},
+	{name: "ifHCOutOctets", oid: ifMIB(1, 1, 1, 10), cell: counted(func(c *counts) cell { return counter64(c.out.Bytes) })},
+	{name: "ifHCOutUcastPkts", oid: ifMIB(1, 1, 1, 11), cell: counted(func(c *counts) cell { return counter64(c.out.Packets) })},
+	{name: "ifLinkUpDownTrapEnable", oid: ifMIB(1, 1, 1, 14), cell: of(func(*row) cell { return integer(2) })}, // disabled: no trap is sent
+	{name: "ifHighSpeed", oid: ifMIB(1, 1, 1, 15), cell: of(highSpeed)},
+	{name: "ifConnectorPresent", oid: ifMIB(1, 1, 1, 17), cell: of(connectorPresent)},
+	{name: "ifAlias", oid: ifMIB(1, 1, 1, 18), cell: of(func(r *row) cell { return text(r.alias) })},
+	{name: "ifCounterDiscontinuityTime", oid: ifMIB(1, 1, 1, 19), cell: discontinuity},
+}
+
+// mib2Interfaces is a number below interfaces of MIB-II (RFC 1213), ifMIB one below ifMIB (RFC 2863).
+func mib2Interfaces(below ...uint32) value.OID {
+	return append(value.OID{1, 3, 6, 1, 2, 1, 2}, below...)
+}
+func ifMIB(below ...uint32) value.OID { return append(value.OID{1, 3, 6, 1, 2, 1, 31}, below...) }
+
+func of(get func(*row) cell) func(*Table, *row) cell {
+	return func(_ *Table, r *row) cell { return get(r) }
+}
+
+// counted has no value where the counters are not known.
+func counted(get func(*counts) cell) func(*Table, *row) cell {
+	return func(_ *Table, r *row) cell {
+		if r.counts == nil {
+			return nil
+		}
+		return get(r.counts)
+	}
+}
+
+// mtu is that of IP, which a sub-interface has from its port where it has none of its own.
+func mtu(r *row) cell {
+	for _, octets := range []uint32{r.L3MTU, r.port.L3MTU} {
+		if octets != 0 {
+			return integer(int32(min(octets, math.MaxInt32)))
+		}
+	}
+	return nil
+}
+
+// physAddress is that of the port, of which VPP tells none of a sub-interface. It has no octets where there is none (RFC 2863).
+func physAddress(r *row) cell {
+	if r.port.MAC == [6]byte{} {
+		return text("")
+	}
+	return text(string(r.port.MAC[:]))
+}
+
+func adminStatus(r *row) cell {
+	if r.AdminUp {
+		return integer(1)
+	}
+	return integer(2)
+}
+
+// highSpeed is in Mbit/s, rounded.
+func highSpeed(r *row) cell { return gauge(min((r.port.SpeedBPS+500_000)/1_000_000, math.MaxUint32)) }
+
+// virtual are devices that look like Ethernet ports and lead to a program or to other ports.
+var virtual = []string{"memif", "tap", "tun", "virtio", "pipe", "bvi"}
+
+// connectorPresent is true (1) for what can be a card, and false (2) for all else.
+func connectorPresent(r *row) cell {
+	if r.kind == ethernetCsmacd && !slices.Contains(virtual, r.Device) {
+		return integer(1)
+	}
+	return integer(2)
+}
+
+// discontinuity is the sysUpTime since which the counters go on without a break; 0 for since before snmpd began.
+func discontinuity(t *Table, r *row) cell {
+	if r.counts == nil {
+		return nil
+	}
+	return variable(pdu.VariableTypeTimeTicks, max(0, r.continuous.Sub(t.UpSince))%timeTicksWrap)
+}
+
+// timeTicksWrap is when hundredths of a second no longer fit into 32 bits.
+const timeTicksWrap = (1 << 32) * 10 * time.Millisecond
+
+func variable(kind pdu.VariableType, v any) cell { return &pdu.Variable{Type: kind, Value: v} }
+
+func integer(n int32) cell    { return variable(pdu.VariableTypeInteger, n) }
+func text(s string) cell      { return variable(pdu.VariableTypeOctetString, s) }
+func gauge(n uint64) cell     { return variable(pdu.VariableTypeGauge32, uint32(n)) }
+func counter64(n uint64) cell { return variable(pdu.VariableTypeCounter64, n) }
+
+// counter32 is the lower half of a counter: it wraps where one of 32 bits would have.
+func counter32(n uint64) cell { return variable(pdu.VariableTypeCounter32, uint32(n)) }
+
+func known32(n *uint64) cell {
+	if n == nil {
+		return nil
+	}
+	return counter32(*n)
+}

@@ -1,0 +1,114 @@
+package snmp
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// master is Debian's snmpd in a folder of its own, as docs/observability.md has it set up.
+type master struct {
+	t       *testing.T
+	folder  string
+	address string
+	process *exec.Cmd
+	ended   chan struct{}
+	log     bytes.Buffer
+}
+
+// startMasterOrSkip starts one with these options beside the usual ones, and ends it with the test.
+func startMasterOrSkip(t *testing.T, options ...string) *master {
+	t.Helper()
+	for _, program := range []string{"/usr/sbin/snmpd", "/usr/bin/snmpbulkwalk", "/usr/bin/snmpget"} {
+		if _, err := os.Stat(program); err != nil {
+			t.Skipf("SKIPPED, NOT TRIED WITH A REAL SNMPD: %v (Debian: apt-get install snmpd snmp)", err)
+		}
+	}
+	port, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &master{t: t, folder: t.TempDir(), address: port.LocalAddr().String()}
+	port.Close()
+	config := fmt.Sprintf("agentAddress udp:%s\nrocommunity public 127.0.0.1\nrwcommunity private 127.0.0.1\n"+
+		"master agentx\nagentXSocket %s\nagentXPerms 0660 0770\n", m.address, m.socket())
+	if err := os.WriteFile(filepath.Join(m.folder, "snmpd.conf"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m.start(options...)
+	t.Cleanup(m.stop)
+	return m
+}
+
+func (m *master) socket() string { return filepath.Join(m.folder, "master") }
+
+func (m *master) start(options ...string) {
+	m.t.Helper()
+	m.process = exec.Command("/usr/sbin/snmpd", append([]string{"-f", "-LOw", "-C", "-c", filepath.Join(m.folder, "snmpd.conf")}, options...)...)
+	m.process.Env = append(os.Environ(), "SNMP_PERSISTENT_DIR="+filepath.Join(m.folder, "kept"), "MIBS=")
+	m.process.Stdout, m.process.Stderr = &m.log, &m.log
+	if err := m.process.Start(); err != nil {
+		m.t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func(p *exec.Cmd) { _ = p.Wait(); close(ended) }(m.process)
+	m.ended = ended
+}
+
+func (m *master) stop() {
+	_ = m.process.Process.Kill()
+	<-m.ended
+	_ = os.Remove(m.socket())
+}
+
+// run is what a command of Net-SNMP prints, numbers as they are.
+func (m *master) run(program, community string, arguments ...string) (string, error) {
+	command := exec.CommandContext(m.t.Context(), program, append([]string{
+		"-v2c", "-c", community, "-On", "-OQ", "-Oe", "-Ot", "-t", "1", "-r", "0", m.address,
+	}, arguments...)...)
+	command.Env = append(os.Environ(), "MIBS=", "SNMP_PERSISTENT_DIR="+filepath.Join(m.folder, "kept"), "SNMPCONFPATH="+m.folder)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// object is a line of an answer.
+type object struct{ oid, value string }
+
+// walk walks as LibreNMS does.
+func (m *master) walk(oid string) []object {
+	m.t.Helper()
+	out, err := m.run("snmpbulkwalk", "public", oid)
+	if err != nil {
+		m.t.Fatalf("walk %s: %v\n%s", oid, err, out)
+	}
+	var objects []object
+	for line := range strings.Lines(out) {
+		if oid, value, ok := strings.Cut(strings.TrimRight(line, "\n"), " = "); ok {
+			objects = append(objects, object{oid, value})
+		} else if n := len(objects); n > 0 { // a text of several lines
+			objects[n-1].value += line
+		}
+	}
+	return objects
+}
+
+// await waits until the answer to a get is what it is to be.
+func (m *master) await(oid string, good func(string) bool) {
+	m.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		out, _ := m.run("snmpget", "public", oid)
+		if _, value, ok := strings.Cut(strings.TrimSpace(out), " = "); ok && good(value) {
+			return
+		} else if time.Now().After(deadline) {
+			m.t.Fatalf("%s is still %q\n%s", oid, out, m.log.String())
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

@@ -1,0 +1,118 @@
+package snmp
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/posteo/go-agentx/pdu"
+	"github.com/posteo/go-agentx/value"
+)
+
+// Table is the interfaces at one moment. Its cells are made when they are asked for: a walk over 1,000 interfaces asks
+// for each once.
+type Table struct {
+	// UpSince is when the SNMP agent began: sysUpTime counts from there.
+	UpSince time.Time
+	rows    []row // sorted by ifIndex
+}
+
+// get is the object with this number: noSuchObject where there is no such column, noSuchInstance where it has no such row
+// or no value there.
+func (t *Table) get(oid value.OID) pdu.Variable {
+	kind := pdu.VariableTypeNoSuchObject
+	for i := range columns {
+		c := &columns[i]
+		if !hasPrefix(oid, c.oid) {
+			continue
+		}
+		kind = pdu.VariableTypeNoSuchInstance
+		if rest := oid[len(c.oid):]; len(rest) == 1 {
+			at, there := t.search(c, rest[0])
+			if there {
+				if found := t.at(c, at); found != nil {
+					return named(found, oid)
+				}
+			}
+		}
+	}
+	return named(&pdu.Variable{Type: kind}, oid)
+}
+
+// next is the first object after this number, or the one with it, and before to, which may be empty; endOfMibView where
+// there is none.
+func (t *Table) next(from value.OID, include bool, to value.OID) pdu.Variable {
+	for i := range columns {
+		c := &columns[i]
+		for at := t.first(c, from, include); at < t.length(c); at++ {
+			found := t.at(c, at)
+			if found == nil {
+				continue
+			}
+			oid := append(slices.Clip(c.oid), t.instance(c, at))
+			if len(to) > 0 && slices.Compare(oid, to) >= 0 {
+				return named(&pdu.Variable{Type: pdu.VariableTypeEndOfMIBView}, from)
+			}
+			return named(found, oid)
+		}
+	}
+	return named(&pdu.Variable{Type: pdu.VariableTypeEndOfMIBView}, from)
+}
+
+// first is where in a column the search begins that goes on from a number; length where nothing follows in it.
+func (t *Table) first(c *column, from value.OID, include bool) int {
+	if !hasPrefix(from, c.oid) {
+		if slices.Compare(from, c.oid) < 0 {
+			return 0
+		}
+		return t.length(c)
+	}
+	rest := from[len(c.oid):]
+	if len(rest) == 0 {
+		return 0
+	}
+	at, there := t.search(c, rest[0])
+	if there && (len(rest) > 1 || !include) {
+		at++
+	}
+	return at
+}
+
+// search is where in a column an instance is, or would be.
+func (t *Table) search(c *column, instance uint32) (at int, there bool) {
+	if c.scalar {
+		return int(min(instance, 1)), instance == 0
+	}
+	return slices.BinarySearchFunc(t.rows, instance, func(r row, instance uint32) int { return cmp.Compare(r.ifIndex(), instance) })
+}
+
+func (t *Table) length(c *column) int {
+	if c.scalar {
+		return 1
+	}
+	return len(t.rows)
+}
+
+func (t *Table) instance(c *column, at int) uint32 {
+	if c.scalar {
+		return 0
+	}
+	return t.rows[at].ifIndex()
+}
+
+func (t *Table) at(c *column, at int) cell {
+	if c.scalar {
+		return c.cell(t, nil)
+	}
+	return c.cell(t, &t.rows[at])
+}
+
+func named(v cell, oid value.OID) pdu.Variable {
+	named := *v
+	named.Name.SetIdentifier(oid)
+	return named
+}
+
+func hasPrefix(oid, prefix value.OID) bool {
+	return len(oid) >= len(prefix) && slices.Equal(oid[:len(prefix)], prefix)
+}

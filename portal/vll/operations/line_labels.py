@@ -1,0 +1,37 @@
+"""What lines are called on routers that tell SNMP of them.
+
+It goes there with the intent, so a new name is a reason to send one.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from portal.accounts.models import Customer, User
+from portal.inventory.operations.customers import customer_change_untold
+from portal.vll.models import RouterConvergence, Vll, VllEnd
+from portal.vll.operations.convergence_requests import converge_routers
+from portal.vll.states import IN_SERVICE
+
+
+def labels_changed(lines: QuerySet[Vll, Any], *, now: datetime) -> None:
+    """These lines are called otherwise: the routers that want to know get a new intent."""
+    ends = VllEnd.objects.filter(
+        vll__in=lines, vll__lifecycle__in=IN_SERVICE, port__router__observed__labels=True
+    )
+    routers = set(ends.values_list("port__router_id", flat=True))
+    if routers:
+        RouterConvergence.objects.filter(router__in=routers).update(ask_anew=True)
+        converge_routers(routers, now=now)
+
+
+@transaction.atomic
+def customer_change(*, customer: Customer, user: User, now: datetime, **changes: Any) -> Customer:
+    """As ``customer_change_untold``, and tells the routers of the customer's lines."""
+    before = Customer.objects.select_for_update().get(pk=customer.pk).name
+    changed = customer_change_untold(customer=customer, user=user, now=now, **changes)
+    if changed.name != before:
+        labels_changed(Vll.objects.filter(customer=changed), now=now)
+    return changed

@@ -1,0 +1,79 @@
+"""What routers are told of lines' names: those that ask for it, and again when a name changes."""
+
+import json
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.inventory.models import ObservedRouter
+from portal.telemetry.observation_ingest import observation_take
+from portal.vll.models import RouterConvergence, Vll
+from portal.vll.operations import customer_change, vll_describe
+from provisioning.intent_generations import next_intent
+from tests.integration.isp import Isp
+from tests.integration.observed_reports import observed_report
+from tests.integration.orders import order
+from tests.integration.router_answers import activate
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def line(isp: Isp, alice: User) -> Vll:
+    placed = order(isp, alice).vll
+    activate(placed)
+    for router in isp.routers.values():
+        RouterConvergence.objects.get_or_create(router=router)
+    ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(labels=True)
+    RouterConvergence.objects.update(ask_anew=False)
+    return placed
+
+
+def label_on(isp: Isp, router: str) -> str | None:
+    [present] = json.loads(next_intent(isp.routers[router]).document())["present"]
+    label: str | None = present.get("label")
+    return label
+
+
+def asked(isp: Isp) -> set[str]:
+    """The routers that get an intent although nothing of their lines has changed, and forget it."""
+    waiting = RouterConvergence.objects.filter(ask_anew=True)
+    names = set(waiting.values_list("router__name", flat=True))
+    waiting.update(ask_anew=False)
+    return names
+
+
+def test_a_label_goes_to_a_router_that_asks_for_it_and_again_when_a_name_changes(
+    isp: Isp, line: Vll, alice: User, nora: User
+) -> None:
+    short = str(line.pk)[:8]
+    assert label_on(isp, "rhino") == f"Cust: {line.customer.name} (ZRH-AMS) {{{short}}}"
+    assert label_on(isp, "hippo") is None
+
+    vll_describe(user=alice, vll=line, description="Office to mine", now=clock.now())
+    assert asked(isp) == {"rhino"}
+    assert label_on(isp, "rhino") == f"Cust: {line.customer.name} (Office to mine) {{{short}}}"
+
+    customer_change(customer=line.customer, name="Dairy", user=nora, now=clock.now())
+    assert asked(isp) == {"rhino"}
+    assert label_on(isp, "rhino") == f"Cust: Dairy (Office to mine) {{{short}}}"
+
+    customer_change(customer=line.customer, approve_up_to_bps=1, user=nora, now=clock.now())
+    vll_describe(user=alice, vll=line, description="Office to mine", now=clock.now())
+    assert asked(isp) == set()
+
+
+def test_a_router_whose_agent_begins_to_ask_gets_an_intent_once(isp: Isp, line: Vll) -> None:
+    hippo = isp.routers["hippo"]
+
+    def told(sent_ms: int, labels: bool) -> bool:
+        report = observed_report(sent_ms=sent_ms, labels=labels)
+        assert observation_take(router=hippo, report=report, now=clock.now())
+        hippo.refresh_from_db()
+        return asked(isp) == {"hippo"}
+
+    assert not told(1, labels=False)
+    assert told(2, labels=True)
+    assert not told(3, labels=True)
+    assert told(4, labels=False)
