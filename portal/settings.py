@@ -109,6 +109,8 @@ MIDDLEWARE = [
     "portal.audit.actor.AuditMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "portal.web.live_parts.LivePartMiddleware",
+    # Before any view, and before the form's token is looked for in what was sent.
+    "portal.web.upload_limit.UploadLimitMiddleware",
 ]
 
 ROOT_URLCONF = "portal.urls"

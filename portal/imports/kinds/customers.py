@@ -58,7 +58,7 @@ class _Batch(Batch):
     def find(self, told: Told) -> Mapping[str, Any] | None:
         customer = self._there.get(told["name"])
         facts = ("name", "approve_up_to_bps", "cooling_off_s")
-        return customer and {name: getattr(customer, name) for name in facts}
+        return None if customer is None else {name: getattr(customer, name) for name in facts}
 
     def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
         customer_create(**told, user=actor.user, now=now)

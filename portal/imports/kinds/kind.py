@@ -118,6 +118,6 @@ def named(found: Mapping[str, Any], told: Told, column: str, what: str) -> Any:
     return found[name]
 
 
-def names(rows: Sequence[Told], *columns: str) -> set[str]:
-    """All that these columns name."""
+def names(rows: Sequence[Told], *columns: str) -> set[Any]:
+    """All that these columns say."""
     return {row[column] for row in rows for column in columns if column in row}

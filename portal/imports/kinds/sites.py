@@ -50,7 +50,9 @@ class _Batch(Batch):
 
     def find(self, told: Told) -> Mapping[str, Any] | None:
         site = self._there.get(told["name"])
-        return site and {"name": site.name, "latitude": site.latitude, "longitude": site.longitude}
+        if site is None:
+            return None
+        return {"name": site.name, "latitude": site.latitude, "longitude": site.longitude}
 
     def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
         site_create(**told, user=actor.user, now=now)

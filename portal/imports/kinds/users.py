@@ -74,7 +74,7 @@ class _Batch(Batch):
 
     def find(self, told: Told) -> Mapping[str, Any] | None:
         role = self._there.get((told["customer"], told["email"].lower()))
-        return role and {**told, "role": role}
+        return None if role is None else {**told, "role": role}
 
     def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
         customer = named(self._customers, told, "customer", "customer")
