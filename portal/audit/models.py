@@ -129,6 +129,7 @@ NOT_AUDITED: dict[str, str] = {
     "inventory.TopologyVersion": _BY_THE_PORTAL,
     "inventory.TunnelAddress": _BY_ROUTERS,
     "netbox_sync.ExportedVll": _BY_NETBOX,
+    "netbox_sync.NetboxL2vpn": "what NetBox says; whoever takes a line over decides",
     "netbox_sync.NetboxObject": _BY_NETBOX,
     "netbox_sync.NetboxRun": "is itself a record of who asked for what, and of what came of it",
     "netbox_sync.NetboxState": _BY_NETBOX,
