@@ -43,7 +43,9 @@ TEXTS |= {
         "{username} may no longer do this: the account, its role or its API token has changed. What is"
         " imported stays. Somebody else can import the rest with the same file."
     ),
-    errors.ImportIsOver: gettext_noop("The import is {state}: this is no longer possible."),
+    errors.ImportIsOver: gettext_noop(
+        "The import has gone on meanwhile (it is {state}): this is not possible any more. Look at it again."
+    ),
 }
 
 _UNKNOWN = {

@@ -14,7 +14,8 @@ def kept(error: DomainError) -> dict[str, Any]:
     """The facts for programs, and the sentence in English for whoever has no words for these any more."""
     with in_english():
         sentence = error.sentence
-    return {"column": _column(error.field), "code": error.code, "facts": error.facts, "sentence": sentence}
+    column = _column(error.field or getattr(error, "column", ""))
+    return {"column": column, "code": error.code, "facts": error.facts, "sentence": sentence}
 
 
 def sentence(refusal: dict[str, Any]) -> str:

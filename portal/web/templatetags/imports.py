@@ -12,7 +12,7 @@ register = template.Library()
 
 _STATES = {
     ImportState.CHECKING: (_("Being checked"), "info"),
-    ImportState.CHECKED: (_("Checked, nothing imported yet"), "warning"),
+    ImportState.CHECKED: (_("Checked only"), "warning"),
     ImportState.IMPORTING: (_("Being imported"), "info"),
     ImportState.COMPLETED: (_("Imported"), "success"),
     ImportState.CANCELLED: (_("Cancelled"), "muted"),

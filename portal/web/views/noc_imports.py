@@ -61,16 +61,19 @@ def template(request: SignedInRequest, kind: str) -> StreamingHttpResponse:
 def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     """How it stands. 204 when ``?seen=`` is still true."""
     this = _visible(request, import_id)
-    context = {"this": this, "kind": KINDS[this.kind], "rows": refused_rows(this)[:ROWS_SHOWN]}
-    live = polled_part("noc/_import_live.html", context, request)
+    # What is refused changes with the counts, which are in the part.
+    live = polled_part("noc/_import_live.html", {"this": this}, request)
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
-    may = KINDS[this.kind].may_import(Actor(user=request.user))
-    return render(
-        request,
-        "noc/_import.html" if request.htmx else "noc/import.html",
-        context | {"live": live, "may_import": may},
-    )
+    kind = KINDS[this.kind]
+    context = {
+        "this": this,
+        "kind": kind,
+        "rows": refused_rows(this)[:ROWS_SHOWN],
+        "live": live,
+        "may_import": kind.may_import(Actor(user=request.user)),
+    }
+    return render(request, "noc/_import.html" if request.htmx else "noc/import.html", context)
 
 
 @requires(permissions.may_run_the_network)

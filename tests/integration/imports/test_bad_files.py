@@ -78,11 +78,11 @@ def test_what_is_wrong_with_rows_is_told_of_all_of_them(nora: User) -> None:
     )
     this = checked(nora, "sites", table)
     assert refusals(this) == [
-        (2, "", "table-formula"),
+        (2, "name", "table-formula"),
         (4, "", "table-row-too-long"),
         (5, "name", "cell-not-plain"),
         (6, "name", "cell-text-too-long"),
-        (7, "", "table-cell-too-long"),
+        (7, "name", "table-cell-too-long"),
         (8, "latitude", "cell-not-degrees"),
         (8, "longitude", "cell-not-degrees"),
         (9, "name", "cell-missing"),

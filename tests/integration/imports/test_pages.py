@@ -90,4 +90,4 @@ def test_an_import_is_called_off(nora: User) -> None:
     signed_in(nora).post(f"{PATH}{this.pk}/cancel/")
     assert "Cancelled" in text(signed_in(nora).get(f"{PATH}{this.pk}/"))
     again = signed_in(nora).post(f"{PATH}{this.pk}/begin/", follow=True)
-    assert "this is no longer possible" in text(again)
+    assert "this is not possible any more" in text(again)
