@@ -359,7 +359,7 @@ CELERY_TASK_ROUTES = {
     accounts.SEND_INVITATION: {"queue": "notifications"},
     accounts.RESEND_INVITATIONS: {"queue": "notifications"},
     "netbox.*": {"queue": "netbox"},
-    # In turns of some seconds, beside rollups, which are as long and as little in a hurry.
+    # In short turns, so that what is asked for every few seconds does not wait for long.
     imports.RUN: {"queue": "telemetry"},
     imports.SWEEP: {"queue": "telemetry"},
 }

@@ -7,6 +7,7 @@ that is killed leaves a batch whole or not there, and the next one goes on where
 import logging
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from math import inf
 from time import monotonic
 from typing import Any
 from uuid import UUID
@@ -28,14 +29,14 @@ from portal.imports.task_names import RUN
 
 log = logging.getLogger(__name__)
 
-# Then it is others' turn; well within a task's time limit, whatever a batch takes.
-_TURN_S = 20.0
+# Then it is others' turn, some of which come every five seconds. A batch ends with it, too.
+_TURN_S = 2.0
 
 
 def import_run(*, import_id: UUID) -> None:
     """Batch after batch, until nothing is left or its turn is over; then it is asked for again."""
     until = monotonic() + _TURN_S
-    while batch_run(import_id=import_id, now=clock.now()):
+    while batch_run(import_id=import_id, now=clock.now(), until=until):
         if monotonic() >= until:
             with transaction.atomic():
                 send_task(RUN, str(import_id), now=clock.now())
@@ -43,8 +44,11 @@ def import_run(*, import_id: UUID) -> None:
 
 
 @transaction.atomic
-def batch_run(*, import_id: UUID, now: datetime) -> bool:
-    """Do the next batch; whether it was one. Nothing where another worker is at it."""
+def batch_run(*, import_id: UUID, now: datetime, until: float = inf) -> bool:
+    """Do the next batch; whether it was one. Nothing where another worker is at it.
+
+    It has one row at least, and no more from ``until`` on (seconds, monotonic).
+    """
     found = Import.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
     this = found.select_related("asked_by", "made_with").filter(pk=import_id).first()
     if this is None or not this.is_running:
@@ -67,7 +71,7 @@ def batch_run(*, import_id: UUID, now: datetime) -> bool:
     request_id = current_request_id.set(this.origin)
     try:
         with working(request_id=this.origin, **who):
-            _do(this, kind, rows, actor, now)
+            _do(this, kind, rows, actor, now, until)
     finally:
         current_request_id.reset(request_id)
     this.moved_at = now
@@ -83,23 +87,29 @@ def _phase_end(this: Import, now: datetime) -> None:
     this.save(update_fields=["state"])
 
 
-def _do(this: Import, kind: Kind, rows: Sequence[ImportRow], actor: Actor, now: datetime) -> None:
+def _do(
+    this: Import, kind: Kind, rows: Sequence[ImportRow], actor: Actor, now: datetime, until: float
+) -> None:
     checking = this.state == ImportState.CHECKING
-    before = [row.state for row in rows]
+    done: list[tuple[ImportRow, str]] = []
     with transaction.atomic():
         told = [kind.read(row.cells)[0] for row in rows]
         batch = kind.open(told)
         for row, values in zip(rows, told, strict=True):
+            was = row.state
             _look(row, kind, batch, values, actor, now)
+            done.append((row, was))
+            if monotonic() >= until:
+                break
         if checking:
             transaction.set_rollback(True)
-    for row, was in zip(rows, before, strict=True):
+    for row, was in done:
         if row.state == ImportRow.State.NEW and not checking:
             row.state = ImportRow.State.MADE
         if was != ImportRow.State.WAITING:
             setattr(this, was, getattr(this, was) - 1)
         setattr(this, row.state, getattr(this, row.state) + 1)
-    ImportRow.objects.bulk_update(rows, ["state", "refusals"])
+    ImportRow.objects.bulk_update([row for row, _was in done], ["state", "refusals"])
 
 
 def _look(row: ImportRow, kind: Kind, batch: Batch, told: Told, actor: Actor, now: datetime) -> None:

@@ -10,7 +10,7 @@ from portal.imports import batches, operations, task_names
 
 @shared_task(name=task_names.RUN)
 def run_import(import_id: str) -> None:
-    """Batch after batch for some seconds; what is left is asked for again."""
+    """Batch after batch for two seconds; what is left is asked for again."""
     batches.import_run(import_id=UUID(import_id))
 
 

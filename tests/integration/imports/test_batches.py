@@ -96,11 +96,11 @@ def test_a_turn_that_is_over_asks_for_the_next(nora: User, monkeypatch: pytest.M
     monkeypatch.setattr("portal.imports.batches._TURN_S", 0.0)
     import_run(import_id=this.pk)
     this.refresh_from_db()
-    assert this.done == 4
+    # A row at least, so that it goes on however short the turn.
+    assert this.done == 1
     assert Outbox.objects.get().args == [str(this.pk)]
-    import_run(import_id=this.pk)
-    import_run(import_id=this.pk)
-    import_run(import_id=this.pk)
+    for _ in range(10):
+        import_run(import_id=this.pk)
     this.refresh_from_db()
     assert this.state == ImportState.CHECKED
 
