@@ -62,7 +62,7 @@ class OrderingIsp:
 def ordering_isp(*, writes_per_min: int = 0, clients: int = IN_FLIGHT) -> Iterator[OrderingIsp]:
     """The small ISP behind a web server as deployed; ``writes_per_min`` 0: nothing is counted."""
     with TemporaryDirectory(prefix="longline-bench-") as folder:
-        token, pairs = _small_isp()
+        token, pairs = small_isp_with_pairs()
         (port,) = free_ports(1)
         web = Child(
             name="web",
@@ -105,7 +105,7 @@ def _order_many(port: int, token: str, a_port: int, z_port: int, vlans: range) -
     return taken
 
 
-def _small_isp() -> tuple[str, list[tuple[int, int]]]:
+def small_isp_with_pairs() -> tuple[str, list[tuple[int, int]]]:
     """A token that may order, and a pair of its customer's ports for each client, on two routers."""
     from devstack.isp import BACKBONE_IP_MTU, small_isp
     from devstack.load import load

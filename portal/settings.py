@@ -20,6 +20,7 @@ from portal.core.integer_overflow import refuse_what_does_not_fit
 from portal.core.line_test_setting import LineTestMode
 from portal.core.path_watch import PathWatch
 from portal.core.provider import Provider
+from portal.imports import task_names as imports
 from portal.netbox_sync import task_names as netbox
 from portal.notifications import task_names as notifications
 from portal.telemetry import task_names as telemetry
@@ -77,6 +78,7 @@ INSTALLED_APPS = [
     "portal.audit",
     "portal.netbox_sync",
     "portal.spreadsheets",
+    "portal.imports",
     "portal.live",
     "portal.web",
     "portal.api",
@@ -107,6 +109,8 @@ MIDDLEWARE = [
     "portal.audit.actor.AuditMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "portal.web.live_parts.LivePartMiddleware",
+    # Before any view, and before the form's token is looked for in what was sent.
+    "portal.web.upload_limit.UploadLimitMiddleware",
 ]
 
 ROOT_URLCONF = "portal.urls"
@@ -356,6 +360,9 @@ CELERY_TASK_ROUTES = {
     accounts.SEND_INVITATION: {"queue": "notifications"},
     accounts.RESEND_INVITATIONS: {"queue": "notifications"},
     "netbox.*": {"queue": "netbox"},
+    # In short turns, so that what is asked for every few seconds does not wait for long.
+    imports.RUN: {"queue": "telemetry"},
+    imports.SWEEP: {"queue": "telemetry"},
 }
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
@@ -390,6 +397,7 @@ _EVERY_S = {
     telemetry.COUNT_ACCEPTED: 300,
     telemetry.KEEP_PARTITIONS: 3600,
     api.SWEEP_ANSWERS: 600,
+    imports.SWEEP: 30,
     **({netbox.SYNC: 15} if NETBOX_URL else {}),
 }
 CELERY_BEAT_SCHEDULE = {

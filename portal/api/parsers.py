@@ -21,9 +21,12 @@ class BodyTooLarge(APIException):
 class BoundedJSONParser(JSONParser):
     """UTF-8 whatever ``charset`` says (RFC 8259, section 8.1); no NaN, no half of a surrogate pair."""
 
+    # In bytes.
+    limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
+
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
-        body = stream.read(settings.DATA_UPLOAD_MAX_MEMORY_SIZE + 1)
-        if len(body) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
+        body = stream.read(self.limit + 1)
+        if len(body) > self.limit:
             raise BodyTooLarge
         try:
             value = json.loads(body.decode(), parse_constant=_no_constant)

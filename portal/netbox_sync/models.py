@@ -128,3 +128,19 @@ class ExportedVll(models.Model):
 
     def __str__(self) -> str:
         return f"{self.vll_id} in NetBox"
+
+
+class NetboxL2vpn(models.Model):
+    """An L2VPN of others in NetBox whose identifier is the VNI of a found line, as of the last run.
+
+    ``tenant``: its name and its id there, "" and null for none.
+    """
+
+    netbox_id = models.BigIntegerField(unique=True)
+    identifier = models.BigIntegerField(db_index=True)
+    name = models.CharField(max_length=100)
+    tenant = models.CharField(max_length=100, blank=True)
+    tenant_id = models.BigIntegerField(null=True)
+
+    def __str__(self) -> str:
+        return self.name

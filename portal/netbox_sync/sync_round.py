@@ -10,6 +10,7 @@ from portal.netbox_sync.errors import NetboxError
 from portal.netbox_sync.import_apply import Applier
 from portal.netbox_sync.import_diff import Difference, differences
 from portal.netbox_sync.import_mapping import wanted
+from portal.netbox_sync.l2vpn_proposals import l2vpns_refresh
 from portal.netbox_sync.line_export import Exporter, lines_due, lines_to_check
 from portal.netbox_sync.local_inventory import held
 from portal.netbox_sync.models import NetboxRun
@@ -58,6 +59,7 @@ def run_make(run: NetboxRun, at: Configuration, mine: Claim) -> None:
         if not run.dry:
             _apply(difference, run, report.progress)
         mine.note(release=client.release, imported_at=run.started_at)
+        l2vpns_refresh(client)
         if not (run.dry and run.why == NetboxRun.Why.PERSON):
             _export(client, at, mine, whole=True, progress=report.progress)
     except NetboxError as error:

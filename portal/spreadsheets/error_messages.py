@@ -26,12 +26,17 @@ TEXTS |= {
         "Line {line} has more cells than the header has columns. Put a text with a comma in it in quotation"
         " marks."
     ),
+    errors.TableCellTooLong: gettext_noop(
+        "In line {line}, “{column}” has more than {most} characters. Shorten it; if whole lines are in it, a"
+        " quotation mark is not closed."
+    ),
     errors.TableFormula: gettext_noop(
         "In line {line}, “{column}” begins like a formula. If it is meant as text, put an apostrophe before"
         " it."
     ),
     errors.TableQuotes: gettext_noop(
-        'In line {line}, a quotation mark is not closed, or stands within a cell. Write two for one: "".'
+        "In the row that begins in line {line}, a quotation mark is not closed, or stands within a cell."
+        ' Write two for one: "".'
     ),
     errors.VppcfgUnreadable: gettext_noop(
         "This is no file of vppcfg: from line {line} on it is no YAML, or it has no “interfaces”."

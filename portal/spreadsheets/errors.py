@@ -47,6 +47,14 @@ class TableRowTooLong(DomainError):
     line: int
 
 
+class TableCellTooLong(DomainError):
+    """A cell has more characters than any text of the portal's."""
+
+    line: int
+    column: str
+    most: int
+
+
 class TableFormula(DomainError):
     """A cell begins as formulas do: a spreadsheet that opens it would calculate it."""
 

@@ -4,12 +4,13 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection
+from dataclasses import dataclass, field
 
 from portal.core.csv_text import begins_like_a_formula
+from portal.core.errors import DomainError
 from portal.spreadsheets.errors import (
+    TableCellTooLong,
     TableColumnMissing,
     TableColumnTwice,
     TableColumnUnknown,
@@ -24,19 +25,37 @@ from portal.spreadsheets.errors import (
 MAX_BYTES = 8 * 1024 * 1024
 _DELIMITERS = ",;\t"
 _APOSTROPHE = "'"
+# No text of the portal's is longer; names have 100 at most.
+LONGEST_CELL = 500
 _LONGEST_SHOWN = 40
 _NUMBER = re.compile(r"[+-]\d+([.,]\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """``line``: where it begins in the file, from 1. ``cells`` by column, of all columns."""
+    """``line``: where it begins in the file, from 1. ``cells`` by column, of all columns.
+
+    ``refusals``: what is wrong with it as a row of a table; then its cells are as they stand in the file, as
+    far as there are columns.
+    """
 
     line: int
     cells: dict[str, str]
+    refusals: list[DomainError] = field(default_factory=list)
 
 
 def read_table(
+    data: bytes, *, columns: Collection[str], required: Collection[str], max_rows: int
+) -> list[TableRow]:
+    """``table_rows`` of a table that is taken whole: raises the first refusal of any row as well."""
+    rows = table_rows(data, columns=columns, required=required, max_rows=max_rows)
+    for row in rows:
+        for refusal in row.refusals:
+            raise refusal
+    return rows
+
+
+def table_rows(
     data: bytes, *, columns: Collection[str], required: Collection[str], max_rows: int
 ) -> list[TableRow]:
     """The rows below the header; those without any text are passed over.
@@ -45,21 +64,26 @@ def read_table(
     cells of others are "". Cells are parted by commas, semicolons or tabs, as the header's are. An apostrophe
     before what begins like a formula, as our exports have it, is taken off; other formulas are refused, but
     for numbers.
-    Raises one of portal.spreadsheets.errors.
+    Raises one of portal.spreadsheets.errors where no row can be read for sure.
     """
     if len(data) > MAX_BYTES:
         raise TableTooLarge(max_bytes=MAX_BYTES)
     text = _decoded(data)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
     rows: list[TableRow] = []
+    begins = 1
     try:
         header = _header(next(reader, []), columns, required)
-        for line, cells in _lines(reader):
-            if len(rows) == max_rows:
-                raise TableTooLong(max_rows=max_rows)
-            rows.append(_row(line, cells, header, columns))
+        begins = reader.line_num + 1
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                if len(rows) == max_rows:
+                    raise TableTooLong(max_rows=max_rows)
+                rows.append(_row(begins, cells, header, columns))
+            begins = reader.line_num + 1
     except csv.Error:
-        raise TableQuotes(line=reader.line_num) from None
+        # Where the row begins: a quotation mark that is not closed takes all lines below it into its cell.
+        raise TableQuotes(line=begins) from None
     return rows
 
 
@@ -94,23 +118,22 @@ def _header(names: list[str], columns: Collection[str], required: Collection[str
     return header
 
 
-def _lines(reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Those that have a text in them, each with the number of its first line."""
-    begins = reader.line_num + 1
-    for cells in reader:
-        if any(cell.strip() for cell in cells):
-            yield begins, cells
-        begins = reader.line_num + 1
-
-
 def _row(line: int, cells: list[str], header: list[str], columns: Collection[str]) -> TableRow:
+    row = TableRow(line, dict.fromkeys(columns, ""))
     if len(cells) > len(header):
-        raise TableRowTooLong(line=line)
-    told = {name: _text(cell.strip(), line, name) for name, cell in zip(header, cells, strict=False)}
-    return TableRow(line, dict.fromkeys(columns, "") | told)
+        row.refusals.append(TableRowTooLong(line=line))
+    for name, cell in zip(header, cells, strict=False):
+        try:
+            row.cells[name] = _text(cell.strip(), line, name)
+        except (TableFormula, TableCellTooLong) as refusal:
+            row.cells[name] = cell.strip()[:LONGEST_CELL]
+            row.refusals.append(refusal)
+    return row
 
 
 def _text(cell: str, line: int, column: str) -> str:
+    if len(cell) > LONGEST_CELL:
+        raise TableCellTooLong(line=line, column=column, most=LONGEST_CELL)
     if cell.startswith(_APOSTROPHE) and begins_like_a_formula(cell[1:]):
         return cell[1:]
     if begins_like_a_formula(cell) and not _NUMBER.fullmatch(cell):

@@ -9,11 +9,12 @@ from django.utils.translation import gettext as _
 
 from portal.core.units import localized
 from portal.inventory.found_lines import FoundLine, circuits_at, found_circuits, found_lines
+from portal.netbox_sync.l2vpn_proposals import L2vpnProposals
 from portal.spreadsheets.table import TableRow, read_table
 from portal.spreadsheets.vppcfg_descriptions import vppcfg_descriptions
 from portal.vll.adoption_differences import FoundPorts
 from portal.vll.operations.adopt_line import MOST_ADOPTIONS
-from portal.web.forms.adoption import proposed_mtu, tag_of
+from portal.web.forms.adoption import proposed_mtu, proposed_name, tag_of
 
 # The first two name the line, by either of its ends; the last four say what it becomes.
 COLUMNS = (
@@ -86,10 +87,10 @@ def of_vppcfg(data: bytes, *, router: str) -> AdoptionFile:
 
 def csv_rows(lines: Sequence[FoundLine]) -> Iterator[list[object]]:
     """The header, and a row for each line: what it has, and what is proposed."""
-    ports = FoundPorts(lines)
+    ports, netbox = FoundPorts(lines), L2vpnProposals(lines)
     yield list(COLUMNS)
     for line in lines:
-        a, z = line.a, line.z
+        a, z, proposal = line.a, line.z, netbox.of(line)
         assert a and z and line.transport  # noqa: S101, PT018 - or it could not be taken over
         yield [
             a.router.name,
@@ -99,8 +100,8 @@ def csv_rows(lines: Sequence[FoundLine]) -> Iterator[list[object]]:
             line.transport.value,
             "" if line.key is None else line.key,
             tag_of(line),
-            ports.customer(line),
-            tag_of(line),
+            ports.customer(line) or (proposal.customer if proposal else ""),
+            proposed_name(line, proposal),
             proposed_mtu(line),
             "",
         ]

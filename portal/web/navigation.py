@@ -83,6 +83,7 @@ OF_THE_NOC = (
             Page(
                 _("Found lines"), "web:noc-found-lines", "f", below=("web:noc-adopt", "web:noc-adopt-several")
             ),
+            Page(_("Import"), "web:noc-imports", below=("web:noc-import",)),
             Page(_("Pools"), "web:noc-pools"),
             Page(VNI_RANGES.title, "web:noc-vni-ranges", below=("web:noc-vni-ranges",)),
             Page("NetBox", "web:noc-netbox", "n", is_used=lambda: bool(settings.NETBOX_URL)),

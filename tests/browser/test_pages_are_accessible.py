@@ -20,6 +20,8 @@ from portal.api.openapi.groups import GROUPS
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_report
 from portal.events.models import Outbox
+from portal.imports.models import Import
+from portal.imports.operations import import_cancel
 from portal.inventory.models import (
     BackboneLink,
     ObservedCircuit,
@@ -41,6 +43,7 @@ from portal.vll.operations import hold_make, order_delete
 from portal.web.inventory_kinds import KINDS
 from tests.browser.reader import DARK_AND_NARROW, LIGHT_AND_WIDE, Reader, german
 from tests.integration.circuits import attachment, circuit, tunnel
+from tests.integration.imports.files import checked, staged
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, refuse
@@ -79,6 +82,7 @@ _BUTTONS_AND_PARTS = {
         ),
         "noc-router-calibration",
         *("noc-quarantine-accept", "noc-quarantine-discard"),
+        *("noc-import-template", "noc-import-errors", "noc-import-begin", "noc-import-cancel"),
         *(f"noc-alarm-{do}" for do in ("acknowledge", "unacknowledge", "assign", "silence", "unsilence")),
     )
 }
@@ -125,6 +129,7 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     trouble_report(user=alice, vll=found["active"], note="It stutters since noon", now=clock.now())
     be_alarmed(isp, alice)
     find_lines_of_others(isp)
+    import_tables()
     RouterFreeze.objects.create(
         router=isp.routers["hippo"],
         reason="line cards",
@@ -134,6 +139,14 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     )
     Router.objects.filter(name="hippo").update(frozen_since=clock.now())
     return found
+
+
+def import_tables() -> None:
+    """One with a row that is wrong, one that nobody has looked at yet, and one that was stopped."""
+    ivo = User.objects.create_user("ivo", noc_role="noc")
+    checked(ivo, "sites", "name,latitude,longitude\nBasel,north,\nChur,46.85,9.53\n# Genf,,\n")
+    staged(ivo, "routers", "name,site\nchamois,Chur\n")
+    import_cancel(this=staged(ivo, "customers", "name\nChur Coal\n"), now=clock.now())
 
 
 def find_lines_of_others(isp: Isp) -> None:
@@ -365,6 +378,8 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             f"/noc/map/?link={BackboneLink.objects.get(a_router__name='rhino').pk}",
             f"/noc/map/?router={Router.objects.get(name='rhino').pk}",
             "/noc/found-lines/",
+            "/noc/imports/",
+            *(f"/noc/imports/{each.pk}/" for each in Import.objects.all()),
             "/noc/pools/",
             "/noc/quarantine/",
             "/noc/quarantine/?decided=1&router=rhino",
@@ -392,6 +407,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             f"/noc/orders/{lines['failed'].orders.get().pk}/",
         ],
         "nina": [
+            "/noc/imports/?kind=lines",
             "/noc/found-lines/adopt/",
             f"/noc/found-lines/{ObservedCircuit.objects.earliest('pk').pk}/adopt/",
             f"/vlls/{lines['active'].pk}/let-go/",

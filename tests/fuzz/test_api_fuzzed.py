@@ -26,6 +26,7 @@ from portal.vll.operations import hold_make
 from portal.wsgi import application
 from tests.integration.circuits import found_line
 from tests.integration.conftest import one_connection
+from tests.integration.imports.files import checked
 from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
@@ -100,6 +101,7 @@ def known(module_rows: None) -> Known:
         "quarantines": str(Quarantine.objects.get().pk),
         "trouble-reports": str(trouble_report(user=alice, vll=placed.vll, note="", now=clock.now()).pk),
         "found-lines": str(found_line(isp)),
+        "imports": str(checked(nora, "sites", "name\nBern\n").pk),
         "people": str(alice.pk),
         "members": str(alice.memberships.get().pk),
         "invitations": str(invitation.pk),

@@ -13,7 +13,7 @@ from django.db import connection
 from rest_framework.test import APIClient
 
 from portal.accounts.invitations import invite
-from portal.accounts.models import Customer
+from portal.accounts.models import Customer, User
 from portal.accounts.tokens import token_create
 from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.document import document
@@ -24,6 +24,7 @@ from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.vll.models import LineTest, Vll
 from portal.vll.operations import hold_make
 from tests.integration.circuits import found_line
+from tests.integration.imports.files import checked
 from tests.integration.isp import build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
@@ -33,7 +34,17 @@ from tests.integration.test_tenants_stay_apart import everything, set_aside
 pytestmark = pytest.mark.django_db
 METHODS = ("get", "post", "put", "patch", "delete")
 # The inside of the network: everybody but the NOC hears that it is the NOC's, whatever is there.
-THE_NOCS = {"routers", "links", "found-lines", "customers", "vni-ranges", "pools", "noc-staff", "quarantines"}
+THE_NOCS = {
+    "imports",
+    "routers",
+    "links",
+    "found-lines",
+    "customers",
+    "vni-ranges",
+    "pools",
+    "noc-staff",
+    "quarantines",
+}
 # Owned by nobody, and no secret.
 FOR_ALL = {"sites"}
 # Of a test of her line.
@@ -68,6 +79,7 @@ def owned(module_rows: None) -> dict[str, Any]:
     email = f"dora@{SECRET}.example"
     invitation = invite(by=alice, customer=dairy, email=email, role="viewer", now=clock.now())
     url = f"https://{SECRET}.example.net/"
+    nora = User.objects.create_user("nora", noc_role="noc")
     webhook, _ = webhook_create(user=alice, customer=dairy, url=url, now=clock.now())
     return {
         "webhooks": webhook.pk,
@@ -88,6 +100,7 @@ def owned(module_rows: None) -> dict[str, Any]:
         "links": isp.links["rhino-hippo"].pk,
         "quarantines": set_aside(isp, placed.vll).pk,
         "found-lines": found_line(isp),
+        "imports": checked(nora, "sites", f"name\n{SECRET}\n").pk,
         "vni-ranges": ReservedVniRange.objects.create(first=1, last=9, reason=SECRET).pk,
     }
 

@@ -30,6 +30,7 @@ from portal.diagnosis.trouble_reports import trouble_report
 from portal.notifications.webhook_operations import webhook_create, webhook_test
 from portal.vll.models import LineTest, PlanResult
 from portal.vll.operations import hold_make
+from tests.integration.imports.files import checked
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
@@ -118,6 +119,7 @@ def ids(
         ).pk,
         "webhooks": webhook.pk,
         "webhook-deliveries": webhook_test(webhook=webhook, now=now).pk,
+        "imports": checked(nina, "sites", "name\nBern\n").pk,
         "quarantines": set_aside(isp, line.vll).pk,
         "vni-ranges": ReservedVniRange.objects.create(first=1, last=9, reason="old").pk,
         "body_ports": [isp.ports[f"{name}:host-cust2"].pk for name in ("rhino", "hippo")],

@@ -86,6 +86,7 @@ PAGES = {
     # Five of them: whether the topology that orders count with is still the newest, what links carry, which
     # paths lines take, what is proven of these, and which routers have no links.
     "/noc/map/": 11,
+    "/noc/imports/": 4,
     "/noc/pools/": 12,
     "/noc/quarantine/": 4,
     "/noc/staff/": 4,

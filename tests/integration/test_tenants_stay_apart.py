@@ -34,6 +34,7 @@ from portal.vll.models import Hold, LineTest, Order, Vll, VllEnd
 from portal.vll.operations import hold_make
 from tests.integration.accounts.codes import with_totp
 from tests.integration.circuits import found_line
+from tests.integration.imports.files import checked
 from tests.integration.isp import Isp, build_isp, member
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
@@ -130,6 +131,8 @@ def dairys(module_rows: None) -> Dairy:
         "hold_id": hold.pk,
         "user_id": alice.pk,
         "circuit_id": found_line(isp),
+        "import_id": checked(User.objects.create_user("nora", noc_role="noc"), "sites", "name\nBern\n").pk,
+        "kind": "sites",
         "port_id": isp.ports["rhino:host-cust1"].pk,
         "router_id": isp.routers["rhino"].pk,
         "site_id": isp.routers["rhino"].site_id,

@@ -15,6 +15,11 @@ BODIES: dict[str, dict[str, Any]] = {
     "EnrolRequest": {"token": "the token that the NOC gave you", "csr_pem": _CSR},
     "ForceEndRequest": {"reason": "The router was replaced."},
     "HoldMakeRequest": {"a_end": _A_END, "z_end": _Z_END, "cir_bps": 100_000_000},
+    "ImportWriteRequest": {
+        "kind": "sites",
+        "dry_run": True,
+        "csv": "name,latitude,longitude\nBasel,47.5596,7.5886\n",
+    },
     "InvitationCreateRequest": {"email": "vera@customer.example", "role": "viewer"},
     "LineTestRequestRequest": {"frame": 1514},
     "LinkWriteRequest": {

@@ -71,6 +71,7 @@ FOR_THE_NOC = (
         _("Samples that cannot be true as they were reported."),
         ("quarantines",),
     ),
+    Group("imports", _("Imports"), _("Bring your network in from tables."), ("imports",)),
     Group("netbox", _("NetBox"), _("How the exchange with NetBox stands."), ("netbox",)),
 )
 GROUPS = {group.slug: group for group in (*FOR_EVERYBODY, *FOR_THE_NOC)}

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy
 
 from portal.accounts.models import User
 from portal.inventory.found_lines import FoundLine
+from portal.netbox_sync.l2vpn_proposals import Proposal
 from portal.vll.operations import Adoption
 from portal.web.forms.autocomplete import AutocompleteField
 from portal.web.forms.bandwidth import BandwidthForm
@@ -46,8 +47,12 @@ class AdoptionForm(BandwidthForm):
     description = _name_field()
     svc_mtu = _mtu_field(error_messages={"required": gettext_lazy("Enter the size of the largest packet.")})
 
-    def __init__(self, data: Any, *, line: FoundLine, customer: str, user: User) -> None:
-        name = tag_of(line) or name_after([str(end.router.site) for end in line.ends], user=user)
+    def __init__(
+        self, data: Any, *, line: FoundLine, customer: str, user: User, netbox: Proposal | None = None
+    ) -> None:
+        name = proposed_name(line, netbox) or name_after(
+            [str(end.router.site) for end in line.ends], user=user
+        )
         initial = {"customer": customer, "description": name, "svc_mtu": proposed_mtu(line)}
         super().__init__(data, initial=initial)
         self.fields["cir"].widget.attrs["autofocus"] = True
@@ -108,6 +113,11 @@ def where(line: FoundLine) -> str:
 def tag_of(line: FoundLine) -> str:
     """What somebody wrote on one of its ends; "" for nothing."""
     return next((end.tag for end in line.ends if end.tag), "")
+
+
+def proposed_name(line: FoundLine, netbox: Proposal | None) -> str:
+    """NetBox's, else what somebody wrote on one of its ends; "" for nothing."""
+    return netbox.l2vpn if netbox else tag_of(line)
 
 
 def proposed_mtu(line: FoundLine) -> int:

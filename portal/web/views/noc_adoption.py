@@ -10,6 +10,7 @@ from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.inventory.found_lines import found_circuits, found_lines
+from portal.netbox_sync.l2vpn_proposals import L2vpnProposals
 from portal.vll.adoption_differences import FoundPorts
 from portal.vll.models import Vll
 from portal.vll.operations import Adoption, line_adopt, line_let_go
@@ -28,8 +29,10 @@ def adopt(request: SignedInRequest, circuit_id: int) -> HttpResponse:
     if line is None:
         raise Http404
     sent = request.POST if request.method == "POST" else None
-    customer = FoundPorts([line]).customer(line)
-    form, refusal = AdoptionForm(sent, line=line, customer=customer, user=request.user), ""
+    netbox = L2vpnProposals([line]).of(line)
+    customer = FoundPorts([line]).customer(line) or (netbox.customer if netbox else "")
+    form = AdoptionForm(sent, line=line, customer=customer, user=request.user, netbox=netbox)
+    refusal = ""
     if form.is_valid():
         told = {name: form.cleaned_data[name] for name in ("customer", "description", "svc_mtu", "cir_bps")}
         adoption = Adoption(found_line=circuit_id, **told)
@@ -41,7 +44,8 @@ def adopt(request: SignedInRequest, circuit_id: int) -> HttpResponse:
             messages.success(request, _("The line is being taken over."))
             return redirect("web:vll", vll_id=order.vll_id)
     status = _UNPROCESSABLE if form.is_bound else 200
-    return render(request, "noc/adopt.html", {"line": line, "form": form, "refusal": refusal}, status=status)
+    context = {"line": line, "form": form, "refusal": refusal, "netbox": netbox}
+    return render(request, "noc/adopt.html", context, status=status)
 
 
 @requires(permissions.may_let_go, of=visible_vll)

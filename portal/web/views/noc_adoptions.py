@@ -17,6 +17,7 @@ from portal.core import clock
 from portal.core.csv_text import csv_lines
 from portal.core.errors import DomainError
 from portal.inventory.found_lines import FoundLine, found_circuits, found_lines
+from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
 from portal.spreadsheets.errors import TableTooLarge
 from portal.spreadsheets.table import MAX_BYTES
 from portal.vll.adoption_differences import FoundPorts
@@ -24,7 +25,7 @@ from portal.vll.operations import lines_adopt
 from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.adoption_file import AdoptionFile, csv_rows, of_csv, of_vppcfg
-from portal.web.forms.adoption import AdoptionRowForm, AdoptionsForm, proposed_mtu, tag_of
+from portal.web.forms.adoption import AdoptionRowForm, AdoptionsForm, proposed_mtu, proposed_name
 from portal.web.found_line_filters import found_line_filters
 from portal.web.row_id import row_id
 
@@ -34,10 +35,11 @@ _LONGEST_NAME = 100
 
 @dataclass(slots=True)
 class Row:
-    """``outcome``: what would become of it; None where nobody looked."""
+    """``netbox``: what NetBox says of it. ``outcome``: what would become of it; None where nobody looked."""
 
     line: FoundLine
     form: AdoptionRowForm
+    netbox: Proposal | None = None
     outcome: AdoptionOutcome | None = None
 
 
@@ -83,16 +85,17 @@ def _adoptable(request: SignedInRequest) -> list[FoundLine]:
 
 
 def _proposed(lines: Sequence[FoundLine]) -> list[Row]:
-    ports = FoundPorts(lines)
+    ports, netbox = FoundPorts(lines), L2vpnProposals(lines)
     return [
         Row(
             line,
-            AdoptionRowForm(
+            netbox=(proposal := netbox.of(line)),
+            form=AdoptionRowForm(
                 None,
                 line=line,
                 initial={
-                    "customer": ports.customer(line),
-                    "description": tag_of(line) or _name(line),
+                    "customer": ports.customer(line) or (proposal.customer if proposal else ""),
+                    "description": proposed_name(line, proposal) or _name(line),
                     "svc_mtu": proposed_mtu(line),
                 },
             ),
@@ -124,7 +127,9 @@ def _sent(request: SignedInRequest) -> tuple[list[Row], list[str]]:
             gone,
         )
         problems.append(text.format(n=gone))
-    return [Row(line, AdoptionRowForm(request.POST, line=line)) for line in lines], problems
+    netbox = L2vpnProposals(lines)
+    rows = [Row(line, AdoptionRowForm(request.POST, line=line), netbox.of(line)) for line in lines]
+    return rows, problems
 
 
 def _look(

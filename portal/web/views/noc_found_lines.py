@@ -6,6 +6,7 @@ from django.views.decorators.http import require_safe
 
 from portal.accounts import permissions
 from portal.inventory.found_lines import found_lines
+from portal.netbox_sync.l2vpn_proposals import L2vpnProposals
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.found_line_filters import found_line_filters
 from portal.web.pagination import in_order
@@ -17,10 +18,12 @@ def listing(request: SignedInRequest) -> HttpResponse:
     """Filtered as ``found_line_filters`` reads it; ``?after=`` pages on."""
     found = found_line_filters(request.GET)
     page = in_order(found.rows, by=("pk",), after=request.GET.get("after", ""))
+    lines = list(found_lines(page.rows))
+    netbox = L2vpnProposals(lines)
     context = {
         "filtered": found,
         "page": page,
-        "lines": list(found_lines(page.rows)),
+        "lines": [(line, netbox.of(line)) for line in lines],
         "keep": found.keep,
     }
     return render(request, "noc/found_lines.html", context)

@@ -3,6 +3,7 @@
 from typing import Any
 from uuid import UUID
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from portal.accounts.models import Customer
@@ -18,7 +19,8 @@ from portal.api.v1.serializers.strict_fields import (
 from portal.core.encapsulations import Transport
 from portal.core.vlan_tags import Tagging
 from portal.inventory.found_line_sentences import odd_sentence
-from portal.inventory.found_lines import Odd, Oddity, Standing
+from portal.inventory.found_lines import FoundLine, Odd, Oddity, Standing
+from portal.netbox_sync.l2vpn_proposals import Proposal
 from portal.vll.adoption_differences import AdoptionDifference, Difference
 from portal.vll.adoption_sentences import adoption_sentence
 from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
@@ -50,6 +52,13 @@ class OddSerializer(serializers.Serializer[Odd]):
         return odd_sentence(odd)
 
 
+class NetboxProposalSerializer(serializers.Serializer[Proposal]):
+    """An L2VPN of NetBox with the VNI of the line, and what it proposes."""
+
+    l2vpn = serializers.CharField(help_text="Its name there, which the line may be called by.")
+    customer = serializers.CharField(help_text="The customer that its tenant is here; empty for none.")
+
+
 class FoundLineSerializer(serializers.Serializer[Any]):
     """A line that somebody else made, joined from what its routers show."""
 
@@ -60,6 +69,13 @@ class FoundLineSerializer(serializers.Serializer[Any]):
     a_end = FoundEndSerializer(source="a", allow_null=True)
     z_end = FoundEndSerializer(source="z", allow_null=True)
     odd = OddSerializer(many=True)
+    netbox = serializers.SerializerMethodField()
+
+    @extend_schema_field(NetboxProposalSerializer(allow_null=True))
+    def get_netbox(self, line: FoundLine) -> dict[str, Any] | None:
+        """Null where NetBox says nothing of it."""
+        found = self.context["netbox"].of(line)
+        return None if found is None else dict(NetboxProposalSerializer(found).data)
 
 
 class AdoptionSerializer(StrictSerializer):

@@ -26,6 +26,7 @@ from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock
 from portal.inventory.found_lines import found_circuits, found_lines
 from portal.inventory.models import ObservedCircuit
+from portal.netbox_sync.l2vpn_proposals import L2vpnProposals
 from portal.vll.errors import AdoptionsRefused
 from portal.vll.operations import Adoption, line_adopt, lines_adopt
 from portal.vll.operations.adopt_line import AdoptionOutcome
@@ -46,8 +47,9 @@ class FoundLinesView(generics.ListAPIView[ObservedCircuit]):
     @extend_schema(responses={200: FoundLineSerializer(many=True)})
     def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         circuits = self.paginate_queryset(self.filter_queryset(self.get_queryset()))
-        lines = FoundLineSerializer(list(found_lines(circuits or [])), many=True)
-        return self.get_paginated_response(lines.data)
+        lines = list(found_lines(circuits or []))
+        context = {"netbox": L2vpnProposals(lines)}
+        return self.get_paginated_response(FoundLineSerializer(lines, many=True, context=context).data)
 
 
 class AdoptView(APIView):

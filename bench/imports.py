@@ -1,0 +1,74 @@
+"""Importing tables, from the file to the last commit: 10,000 sites, and 1,000 lines to order."""
+
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+from bench.database import migrated
+from bench.figures import Figure
+from bench.orders import small_isp_with_pairs
+
+ROWS, LINES = 10_000, 1_000
+_PAIRS = 16
+
+
+def measure() -> Iterator[Figure]:
+    with migrated():
+        _, pairs = small_isp_with_pairs()
+        sites = _table("name,latitude,longitude", (f"Site {n},47.1,8.{n:05}" for n in range(ROWS)))
+        note = f"{ROWS} rows, one worker, each batch with a commit that reaches the disk"
+        staged, checked, imported = _times("sites", sites)
+        yield Figure("import_10000_stage_ms", staged * 1000, "ms", f"{ROWS} sites, read and kept")
+        yield Figure("import_10000_check_ms", checked * 1000, "ms", "sites; undone batch by batch")
+        yield Figure("import_10000_ms", imported * 1000, "ms", f"sites; {note}")
+        header = "description,a_port,a_outer_vlan,z_port,z_outer_vlan,svc_mtu,cir_bps"
+        _, checked, imported = _times("lines", _table(header, _lines(pairs)))
+        yield Figure("import_line_check_ms", checked / LINES * 1000, "ms", f"of each of {LINES} rows")
+        yield Figure("import_line_ms", imported / LINES * 1000, "ms", f"of each of {LINES} rows, ordered")
+
+
+def _table(header: str, rows: Iterator[str]) -> bytes:
+    return "\n".join([header, *rows, ""]).encode()
+
+
+def _lines(pairs: list[tuple[int, int]]) -> Iterator[str]:
+    from portal.inventory.models import Port, Router
+
+    Router.objects.update(cores=1024)
+    names = {port.pk: str(port) for port in Port.objects.select_related("router")}
+    for n in range(LINES):
+        a, z = pairs[n % _PAIRS]
+        vlan = 10 + n // _PAIRS
+        yield f"Line {n},{names[a]},{vlan},{names[z]},{vlan},1500,1000000"
+
+
+def _times(kind: str, table: bytes) -> tuple[float, float, float]:
+    """Seconds of staging, checking and importing; all rows have to be imported."""
+    from portal.accounts.models import User
+    from portal.core.clock import now
+    from portal.imports.batches import batch_run
+    from portal.imports.kinds import KINDS
+    from portal.imports.kinds.kind import Actor
+    from portal.imports.models import Import
+    from portal.imports.operations import import_begin
+    from portal.imports.staging import import_stage
+    from portal.inventory.models import ObservedRouter
+
+    user, _ = User.objects.get_or_create(username="nora", noc_role="noc")
+    asked: dict[str, Any] = {"kind": KINDS[kind], "file_name": "", "actor": Actor(user=user)}
+    ObservedRouter.objects.update(reported_at=now())
+    moments = [time.perf_counter()]
+    this = import_stage(data=table, now=now(), **asked)
+    moments.append(time.perf_counter())
+    for begin in (False, True):
+        if begin:
+            import_begin(this=this, now=now())
+        while batch_run(import_id=this.pk, now=now()):
+            # No agents run here: the routers would fall silent meanwhile.
+            ObservedRouter.objects.update(reported_at=now())
+        moments.append(time.perf_counter())
+    done = Import.objects.get(pk=this.pk)
+    assert done.made == done.total, done.rows.exclude(refusals=[]).values("line", "refusals").first()
+    staged, checked, imported = (after - before for before, after in pairwise(moments))
+    return staged, checked, imported

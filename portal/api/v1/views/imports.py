@@ -1,0 +1,181 @@
+"""Imports of tables: sending one, following it, and reading what is wrong with its rows."""
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import StreamingHttpResponse
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext_noop as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import generics, status
+from rest_framework.exceptions import PermissionDenied
+from rest_framework.parsers import BaseParser
+from rest_framework.renderers import JSONRenderer
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+from rest_framework.views import APIView
+
+from portal.accounts.models import Scope
+from portal.api.parsers import BoundedJSONParser
+from portal.api.v1.authentication import needs_scope
+from portal.api.v1.csv_response import CsvRenderer, csv_answer
+from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.large_body import takes_bytes
+from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
+from portal.api.v1.permissions import IsNoc, caller, token_of
+from portal.api.v1.serializers.imports import (
+    ImportSerializer,
+    ImportWriteSerializer,
+    RefusedRowSerializer,
+)
+from portal.api.v1.serializers.strict_fields import validated
+from portal.core import clock
+from portal.imports.kinds import KINDS
+from portal.imports.kinds.kind import Actor, Kind
+from portal.imports.models import Import, ImportRow
+from portal.imports.operations import import_begin, import_cancel
+from portal.imports.queries import error_rows, imports, refused_rows
+from portal.imports.staging import import_stage
+from portal.spreadsheets.table import MAX_BYTES
+
+# As JSON a table is longer: its quotation marks and line ends take two bytes.
+_LARGEST = MAX_BYTES + MAX_BYTES // 8
+_FLAGS = {"true": True, "false": False}
+_NOT_YOURS = _("Only NOC admins import users.")
+
+
+class TableJSONParser(BoundedJSONParser):
+    limit = _LARGEST
+
+
+class TableParser(BaseParser):
+    """The file itself; what is said of it is in the query."""
+
+    media_type = "text/csv"
+
+    def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
+        query = (parser_context or {})["request"].query_params
+        told: dict[str, Any] = query.dict()
+        if "dry_run" in told:
+            told["dry_run"] = _FLAGS.get(told["dry_run"], told["dry_run"])
+        return told | {"csv": stream.read()}
+
+
+class ImportsView(generics.ListAPIView[Import]):
+    """The imports, newest first; for NOC staff."""
+
+    permission_classes = [IsNoc]
+    parser_classes = [TableJSONParser, TableParser]
+    queryset = Import.objects.none()
+    serializer_class = ImportSerializer
+    pagination_class = NewestVllFirst
+
+    def get_queryset(self) -> QuerySet[Import]:
+        return imports(caller(self.request))
+
+    @extend_schema(request={"application/json": ImportWriteSerializer}, responses={202: ImportSerializer})
+    @takes_bytes(_LARGEST)
+    @once_per_key
+    def post(self, request: Request) -> Response:
+        """Send a table to be checked, and to be imported where it is no dry run. Rows that are refused cost
+        no other row. Users are imported by NOC admins alone, and by a token with the scope team."""
+        data = b""
+        told = request.data
+        if isinstance(told, dict) and isinstance(told.get("csv"), bytes):
+            data = told["csv"]
+            told = told | {"csv": "…"}
+        asked = validated(ImportWriteSerializer, told)
+        kind = KINDS[asked["kind"]]
+        this = import_stage(
+            kind=kind,
+            data=data or asked["csv"].encode(),
+            file_name=asked["file_name"],
+            actor=_actor(request, kind),
+            now=clock.now(),
+            at_once=not asked["dry_run"],
+        )
+        return _accepted(request, this)
+
+
+class ImportView(generics.RetrieveAPIView[Import]):
+    """An import, and how far it is."""
+
+    permission_classes = [IsNoc]
+    queryset = Import.objects.none()
+    serializer_class = ImportSerializer
+
+    def get_queryset(self) -> QuerySet[Import]:
+        return imports(caller(self.request))
+
+
+class ImportBeginView(APIView):
+    """The second step of a dry run."""
+
+    permission_classes = [IsNoc]
+
+    @extend_schema(request=None, responses={202: ImportSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: Any) -> Response:
+        """Have the rows imported that a dry run found new."""
+        this = get_object_or_404(imports(caller(request)), pk=pk)
+        _actor(request, KINDS[this.kind])
+        return _accepted(request, import_begin(this=this, now=clock.now()))
+
+
+class ImportCancelView(APIView):
+    """The end of an import before it is through."""
+
+    permission_classes = [IsNoc]
+
+    @extend_schema(request=None, responses={200: ImportSerializer})
+    @once_per_key
+    def post(self, request: Request, pk: Any) -> Response:
+        """Go no further. What is imported stays."""
+        this = get_object_or_404(imports(caller(request)), pk=pk)
+        return Response(ImportSerializer(import_cancel(this=this, now=clock.now())).data)
+
+
+class ImportErrorsView(generics.ListAPIView[ImportRow]):
+    """The rows that cannot be imported, in the order of the file, and why."""
+
+    permission_classes = [IsNoc]
+    queryset = ImportRow.objects.none()
+    serializer_class = RefusedRowSerializer
+    pagination_class = KeysetPagination
+
+    def get_queryset(self) -> QuerySet[ImportRow]:
+        if "pk" not in self.kwargs:
+            return self.queryset
+        return refused_rows(get_object_or_404(imports(caller(self.request)), pk=self.kwargs["pk"]))
+
+
+class ImportErrorsCsvView(APIView):
+    """The same rows as CSV, with what is wrong: to be mended and sent again."""
+
+    permission_classes = [IsNoc]
+    renderer_classes = [CsvRenderer, JSONRenderer]
+
+    @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
+    def get(self, request: Request, pk: Any) -> StreamingHttpResponse:
+        """The refused rows as CSV: mended, they can be sent again."""
+        this = get_object_or_404(imports(caller(request)), pk=pk)
+        return csv_answer(f"{this.kind}-errors.csv", error_rows(this))
+
+
+def _actor(request: Request, kind: Kind) -> Actor:
+    """Raises PermissionDenied for a kind that others import."""
+    actor = Actor(user=caller(request), token=token_of(request))
+    if not kind.may_import(actor):
+        if kind.may_import(Actor(user=actor.user)):
+            raise PermissionDenied(needs_scope(Scope.TEAM))
+        raise PermissionDenied(_NOT_YOURS)
+    return actor
+
+
+def _accepted(request: Request, this: Import) -> Response:
+    headers = {
+        "Location": reverse("api-v1:import", args=[this.pk], request=request),
+        "Retry-After": "1",
+    }
+    return Response(ImportSerializer(this).data, status=status.HTTP_202_ACCEPTED, headers=headers)

@@ -1,0 +1,147 @@
+"""The batches of an import: looked at in a transaction that is undone, or imported in one that is not.
+
+What is left to do is what the rows' states say, which are written in the batch's own transaction: a worker
+that is killed leaves a batch whole or not there, and the next one goes on where that was.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from math import inf
+from time import monotonic
+from typing import Any
+from uuid import UUID
+
+from django.db import DataError, IntegrityError, transaction
+
+from portal.audit.actor import working
+from portal.core import clock
+from portal.core.errors import DomainError
+from portal.core.request_id import current_request_id
+from portal.events.outbox import send_task
+from portal.imports.errors import ImportNotAllowed, RowDiffers, RowNotTaken
+from portal.imports.kinds import KINDS
+from portal.imports.kinds.kind import Actor, Batch, Kind, Told
+from portal.imports.models import Import, ImportRow, ImportState
+from portal.imports.operations import actor_of, import_end
+from portal.imports.refusals import kept
+from portal.imports.task_names import RUN
+
+log = logging.getLogger(__name__)
+
+# Then it is others' turn, some of which come every five seconds. A batch ends with it, too.
+_TURN_S = 2.0
+
+
+def import_run(*, import_id: UUID) -> None:
+    """Batch after batch, until nothing is left or its turn is over; then it is asked for again."""
+    until = monotonic() + _TURN_S
+    while batch_run(import_id=import_id, now=clock.now(), until=until):
+        if monotonic() >= until:
+            with transaction.atomic():
+                send_task(RUN, str(import_id), now=clock.now())
+            return
+
+
+@transaction.atomic
+def batch_run(*, import_id: UUID, now: datetime, until: float = inf) -> bool:
+    """Do the next batch; whether it was one. Nothing where another worker is at it.
+
+    It has one row at least, and no more from ``until`` on (seconds, monotonic).
+    """
+    found = Import.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
+    this = found.select_related("asked_by", "made_with").filter(pk=import_id).first()
+    if this is None or not this.is_running:
+        return False
+    kind, actor = KINDS[this.kind], actor_of(this, now=now)
+    if actor is None or not kind.may_import(actor):
+        refusal = ImportNotAllowed(username=this.asked_by.username)
+        import_end(this, ImportState.CANCELLED, now=now, stopped_by=kept(refusal))
+        return False
+    states = [ImportRow.State.WAITING]
+    if this.state == ImportState.IMPORTING:
+        states.append(ImportRow.State.NEW)
+    rows = list(this.rows.filter(state__in=states).order_by("line")[: kind.batch])
+    if not rows:
+        _phase_end(this, now)
+        return False
+    who = {"user": actor.user.pk, "username": actor.user.get_username()}
+    if actor.token is not None:
+        who["token"] = actor.token.prefix
+    request_id = current_request_id.set(this.origin)
+    try:
+        with working(request_id=this.origin, **who):
+            _do(this, kind, rows, actor, now, until)
+    finally:
+        current_request_id.reset(request_id)
+    this.moved_at = now
+    this.save(update_fields=["moved_at", "new", "same", "refused", "made"])
+    return True
+
+
+def _phase_end(this: Import, now: datetime) -> None:
+    if this.state == ImportState.IMPORTING:
+        import_end(this, ImportState.COMPLETED, now=now)
+        return
+    this.state = ImportState.CHECKED
+    this.save(update_fields=["state"])
+
+
+def _do(
+    this: Import, kind: Kind, rows: Sequence[ImportRow], actor: Actor, now: datetime, until: float
+) -> None:
+    checking = this.state == ImportState.CHECKING
+    done: list[tuple[ImportRow, str]] = []
+    with transaction.atomic():
+        told = [kind.read(row.cells)[0] for row in rows]
+        batch = kind.open(told)
+        for row, values in zip(rows, told, strict=True):
+            was = row.state
+            _look(row, kind, batch, values, actor, now)
+            done.append((row, was))
+            if monotonic() >= until:
+                break
+        if checking:
+            transaction.set_rollback(True)
+    for row, was in done:
+        if row.state == ImportRow.State.NEW and not checking:
+            row.state = ImportRow.State.MADE
+        if was != ImportRow.State.WAITING:
+            setattr(this, was, getattr(this, was) - 1)
+        setattr(this, row.state, getattr(this, row.state) + 1)
+    ImportRow.objects.bulk_update([row for row, _was in done], ["state", "refusals"])
+
+
+def _look(row: ImportRow, kind: Kind, batch: Batch, told: Told, actor: Actor, now: datetime) -> None:
+    """What becomes of a row. One that is refused leaves nothing, and costs no other row."""
+    try:
+        there = batch.find(told)
+        if there is None:
+            with transaction.atomic():
+                batch.make(told, actor=actor, now=now)
+            row.state = ImportRow.State.NEW
+        elif differences := _differences(there, told):
+            raise RowDiffers(name=kind.name(told), differences=differences)
+        else:
+            row.state = ImportRow.State.SAME
+    except DomainError as refusal:
+        row.state = ImportRow.State.REFUSED
+        row.refusals = [kept(each) for each in getattr(refusal, "refusals", (refusal,))]
+    except (IntegrityError, DataError):
+        log.exception("import %s, line %d: the database refuses it", row.owner_id, row.line)
+        row.state, row.refusals = ImportRow.State.REFUSED, [kept(RowNotTaken())]
+
+
+def _differences(there: Mapping[str, Any], told: Told) -> list[str]:
+    """Of what the file says; what it leaves open may be anything."""
+    return [
+        f"{column} {_shown(there[column])} ≠ {_shown(value)}"
+        for column, value in told.items()
+        if there[column] != value
+    ]
+
+
+def _shown(value: Any) -> str:
+    if value is None or value == "":
+        return "–"
+    return ":".join(value) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,139 @@
+"""Reading cells: from text to the value that an operation takes, or a refusal that names the column."""
+
+from collections.abc import Callable, Collection
+from decimal import Decimal, InvalidOperation
+from ipaddress import ip_address
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.validators import EmailValidator, URLValidator
+
+from portal.core.plain_text import plain_line
+from portal.imports.errors import (
+    CellNotAnAddress,
+    CellNotAnEmail,
+    CellNotANumber,
+    CellNotAPort,
+    CellNotARouterName,
+    CellNotAUrl,
+    CellNotDegrees,
+    CellNotOneOf,
+    CellNotPlain,
+    CellNotYesOrNo,
+    CellTextTooLong,
+)
+from portal.inventory.field_limits import is_interface_name
+
+# A reader takes a text that is not empty, and the name of its column for what it raises.
+Reader = Callable[[str, str], Any]
+NAME, URL = 100, 200
+_SHOWN = 60
+_LARGEST = 2**53 - 1
+_ROUTER_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
+_YES, _NO = {"yes", "true", "1"}, {"no", "false", "0"}
+_is_email, _is_url = EmailValidator(), URLValidator(schemes=["https"])
+
+
+def text(most: int = NAME) -> Reader:
+    """A plain line of at most so many characters."""
+
+    def read(cell: str, column: str) -> str:
+        if len(cell) > most:
+            raise CellTextTooLong(most=most, length=len(cell), field=column)
+        try:
+            plain_line(cell)
+        except ValidationError as error:
+            raise CellNotPlain(named=str(error.params and error.params["named"]), field=column) from None
+        return cell
+
+    return read
+
+
+def whole(cell: str, column: str) -> int:
+    """A whole number of at least 0, digits alone: 1E+10 has lost some of them."""
+    if not (cell.isascii() and cell.isdigit()) or int(cell[:20]) > _LARGEST:
+        raise CellNotANumber(value=cell[:_SHOWN], field=column)
+    return int(cell)
+
+
+def degrees(cell: str, column: str) -> Decimal:
+    """To a tenth of a metre, with a point or a comma."""
+    try:
+        value = Decimal(cell.replace(",", "."))
+    except InvalidOperation:
+        value = Decimal("NaN")
+    if not value.is_finite() or abs(value) >= 1000:
+        raise CellNotDegrees(value=cell[:_SHOWN], field=column)
+    rounded = round(value, 6)
+    if rounded != value:
+        raise CellNotDegrees(value=cell[:_SHOWN], field=column)
+    return rounded
+
+
+def yes_or_no(cell: str, column: str) -> bool:
+    """As people and our exports write it."""
+    word = cell.casefold()
+    if word not in _YES | _NO:
+        raise CellNotYesOrNo(value=cell[:_SHOWN], field=column)
+    return word in _YES
+
+
+def one_of(*choices: str) -> Reader:
+    """One of these words, in either case."""
+    known = {choice.casefold(): choice for choice in choices}
+
+    def read(cell: str, column: str) -> str:
+        if cell.casefold() not in known:
+            raise CellNotOneOf(value=cell[:_SHOWN], choices=list(choices), field=column)
+        return known[cell.casefold()]
+
+    return read
+
+
+def address(family: int) -> Reader:
+    """A host address of the family, as Python and PostgreSQL write it."""
+
+    def read(cell: str, column: str) -> str:
+        try:
+            found = ip_address(cell)
+        except ValueError:
+            found = None
+        if found is None or found.version != family or "%" in cell:
+            raise CellNotAnAddress(value=cell[:_SHOWN], family=family, field=column)
+        return str(found)
+
+    return read
+
+
+def email(cell: str, column: str) -> str:
+    try:
+        _is_email(cell)
+    except ValidationError:
+        raise CellNotAnEmail(value=cell[:_SHOWN], field=column) from None
+    return str(text(254)(cell, column))
+
+
+def https_url(cell: str, column: str) -> str:
+    try:
+        _is_url(cell)
+    except ValidationError:
+        raise CellNotAUrl(value=cell[:_SHOWN], field=column) from None
+    return str(text(URL)(cell, column))
+
+
+def router_name(cell: str, column: str) -> str:
+    if len(cell) > 63 or not _only(cell, _ROUTER_NAME_CHARACTERS):
+        raise CellNotARouterName(value=cell[:_SHOWN], field=column)
+    return cell
+
+
+def port(cell: str, column: str) -> tuple[str, str]:
+    """``rhino:TenGigabitEthernet3/0/0``, as lists and exports name a port: router and interface."""
+    router, colon, interface = cell.partition(":")
+    if not (router and colon and is_interface_name(interface)):
+        raise CellNotAPort(value=cell[:_SHOWN], field=column)
+    return router, interface
+
+
+def _only(cell: str, characters: Collection[str]) -> bool:
+    return all(each in characters for each in cell)

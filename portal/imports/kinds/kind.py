@@ -1,0 +1,123 @@
+"""A kind of import: the columns of its tables, and how a row becomes what a page would make."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar
+
+from django.utils.functional import Promise
+
+from portal.accounts import permissions
+from portal.accounts.models import ApiToken, User
+from portal.core.errors import DomainError
+from portal.imports.cells import Reader
+from portal.imports.errors import CellMissing, NamedNowhere
+
+Text = str | Promise
+# A row as it is told: the values of the cells that say something, by column.
+Told = Mapping[str, Any]
+# Columns of the tables of errors, which are mended and sent again.
+ERROR_COLUMNS = ("import_line", "import_errors")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """``example``: a cell of it, as the templates have it. ``unit``: of a number, "" for none."""
+
+    name: str
+    read: Reader
+    meaning: Text
+    example: str
+    unit: Text = ""
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actor:
+    """Who imports, and the API token that it was sent with."""
+
+    user: User
+    token: ApiToken | None = None
+
+
+class Batch(ABC):
+    """Some rows of a kind, with all that they name looked up and locked at once.
+
+    It is opened inside the transaction in which its rows are made.
+    """
+
+    @abstractmethod
+    def find(self, told: Told) -> Mapping[str, Any] | None:
+        """What is there already of this row, by column; None: nothing is."""
+
+    @abstractmethod
+    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
+        """By the operation that pages and the API call. Raises DomainError."""
+
+
+class Kind(ABC):
+    """``slug`` is its name in addresses. ``passed_over``: columns of our exports that say nothing here."""
+
+    slug: ClassVar[str]
+    title: ClassVar[Text]
+    about: ClassVar[Text]
+    columns: ClassVar[tuple[Column, ...]]
+    passed_over: ClassVar[tuple[str, ...]] = ()
+    # Rows in a transaction: what they lock, others wait for.
+    batch: ClassVar[int] = 200
+
+    def may_import(self, actor: Actor) -> bool:
+        """As the page that makes one of them."""
+        return permissions.may_run_the_network(actor.user)
+
+    @abstractmethod
+    def name(self, told: Told) -> str:
+        """What the row is called, to its reader."""
+
+    @abstractmethod
+    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
+        """Columns, and what no other row of the file may have there."""
+
+    @abstractmethod
+    def open(self, rows: Sequence[Told]) -> Batch:
+        """The rows of a batch."""
+
+    @property
+    def column_names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def required(self) -> list[str]:
+        return [column.name for column in self.columns if column.required]
+
+    def read(self, cells: Mapping[str, str]) -> tuple[dict[str, Any], list[DomainError]]:
+        """The values of a row's cells, and what is wrong with some of them."""
+        told: dict[str, Any] = {}
+        refusals: list[DomainError] = []
+        for column in self.columns:
+            cell = cells.get(column.name, "")
+            if not cell:
+                if column.required:
+                    refusals.append(CellMissing(column=column.name, field=column.name))
+                continue
+            try:
+                told[column.name] = column.read(cell, column.name)
+            except DomainError as refusal:
+                refusals.append(refusal)
+        return told, refusals
+
+
+def named(found: Mapping[str, Any], told: Told, column: str, what: str) -> Any:
+    """The row that a cell names; None where the cell says nothing. Raises NamedNowhere."""
+    name = told.get(column)
+    if name is None:
+        return None
+    if name not in found:
+        raise NamedNowhere(what=what, name=name, field=column)
+    return found[name]
+
+
+def names(rows: Sequence[Told], *columns: str) -> set[Any]:
+    """All that these columns say."""
+    return {row[column] for row in rows for column in columns if column in row}

@@ -1,0 +1,257 @@
+"""Lines to order from a table. Each is an order as a page makes it: its rules, its approval, its test."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from portal.allocation.cpu_core_bookings import cores_lock
+from portal.core.encapsulations import Transport
+from portal.core.vlan_tags import Tagging
+from portal.imports import cells
+from portal.imports.errors import NamedNowhere
+from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Text, Told, names
+from portal.inventory.models import Port
+from portal.vll.errors import PortOfAnotherCustomer
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations import EndRequest, order_add
+from portal.vll.states import TERMINAL_LIFECYCLES
+
+_AUTO, _ANY = "auto", "any"
+_OF_AN_END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match")
+_RATES = ("eir_bps", "cbs_bytes", "ebs_bytes")
+_PORTS = ("a_port", "z_port")
+
+
+def _vlan(cell: str, column: str) -> Any:
+    """A VLAN, or ``any``; whether it lies in 1..4094 is a rule of ordering."""
+    return _ANY if cell.casefold() == _ANY else cells.whole(cell, column)
+
+
+def _end(letter: str, port: str, vlan: str) -> tuple[Column, ...]:
+    tagging: Text = _("untagged: the whole port; dot1q: one VLAN; qinq, dot1ad: two. Empty: by the VLANs")
+    return (
+        Column(
+            name=f"{letter}_port",
+            read=cells.port,
+            meaning=_("Router and interface, with a colon between them"),
+            example=port,
+            required=True,
+        ),
+        Column(name=f"{letter}_tagging", read=cells.one_of(*Tagging), meaning=tagging, example=Tagging.DOT1Q),
+        Column(
+            name=f"{letter}_outer_vlan",
+            read=_vlan,
+            meaning=_("1 to 4094, or “any” for one that is free; empty for a whole port"),
+            example=vlan,
+        ),
+        Column(
+            name=f"{letter}_inner_vlan",
+            read=cells.whole,
+            meaning=_("1 to 4094, of qinq and dot1ad alone"),
+            example="",
+        ),
+        Column(
+            name=f"{letter}_exact_match",
+            read=cells.yes_or_no,
+            meaning=_("No also takes frames with further tags; empty: yes"),
+            example="yes",
+        ),
+    )
+
+
+class Lines(Kind):
+    slug = "lines"
+    title = _("Lines to order")
+    about = _(
+        "Their ports come first. The list of lines as CSV can be sent as it is: what it has besides is passed"
+        " over."
+    )
+    # The routers' sums are what orders of all customers wait for.
+    batch = 25
+    columns = (
+        Column(
+            name="customer",
+            read=cells.text(),
+            meaning=_("To be sure; it is the customer of both ports"),
+            example="Alpine Dairy",
+        ),
+        Column(
+            name="description",
+            read=cells.text(),
+            meaning=_("Name or reference: by it a customer’s line is known when a table is sent again"),
+            example="Zürich–Amsterdam",
+            required=True,
+        ),
+        *_end("a", "rhino:TenGigabitEthernet3/0/2", "100"),
+        *_end("z", "hippo:TenGigabitEthernet3/0/2", _ANY),
+        Column(
+            name="svc_mtu",
+            read=cells.whole,
+            meaning=_("The largest IP packet that is carried"),
+            unit=_("bytes"),
+            example="1500",
+            required=True,
+        ),
+        Column(
+            name="cir_bps",
+            read=cells.whole,
+            meaning=_("The bandwidth that is booked"),
+            unit=_("bit/s"),
+            example="100000000",
+            required=True,
+        ),
+        Column(
+            name="eir_bps",
+            read=cells.whole,
+            meaning=_("Excess rate, where there is room; empty: none"),
+            unit=_("bit/s"),
+            example="0",
+        ),
+        Column(
+            name="cbs_bytes",
+            read=cells.whole,
+            meaning=_("Burst; empty: what suits the rate"),
+            unit=_("bytes"),
+            example="",
+        ),
+        Column(
+            name="ebs_bytes",
+            read=cells.whole,
+            meaning=_("Excess burst; empty: what suits the rate"),
+            unit=_("bytes"),
+            example="",
+        ),
+        Column(
+            name="transport",
+            read=cells.one_of(_AUTO, *Transport),
+            meaning=_("How frames cross the network; empty: auto"),
+            example=_AUTO,
+        ),
+    )
+    # What vlls.csv says of lines besides what was ordered.
+    passed_over = (
+        *("id", "created_at", "lifecycle", "decommission_at", "health", "health_cause", "admin_status"),
+        *("oper_status", "in_sync", "vni", "gre_key", "a_site", "z_site"),
+    )
+
+    def name(self, told: Told) -> str:
+        return str(told["description"])
+
+    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
+        yield "description", " ".join(filter(None, (told.get("customer"), told["description"])))
+        for side in "az":
+            if (vlan := told.get(f"{side}_outer_vlan")) != _ANY:
+                router, interface = told[f"{side}_port"]
+                tags = [vlan, told.get(f"{side}_inner_vlan")]
+                vlans = ".".join(str(tag) for tag in tags if tag is not None)
+                yield "port", f"{router}:{interface} {vlans}".rstrip()
+
+    def open(self, rows: Sequence[Told]) -> Batch:
+        return _Batch(rows)
+
+
+class _Batch(Batch):
+    def __init__(self, rows: Sequence[Told]) -> None:
+        places = names(rows, *_PORTS)
+        of_rows = Port.objects.filter(
+            router__name__in={router for router, _interface in places},
+            interface__in={interface for _router, interface in places},
+            retired_at__isnull=True,
+        ).select_related("router", "customer")
+        found = of_rows.locked().order_by("pk")
+        self._ports = {(port.router.name, port.interface): port for port in found}
+        # As many orders together lock them: one after the other would wait in a ring.
+        cores_lock({port.router_id for place, port in self._ports.items() if place in places})
+        self._there: dict[tuple[int, str], list[dict[str, Any]]] = {}
+        lines = Vll.objects.filter(
+            description__in=names(rows, "description"),
+            customer__in={port.customer_id for port in self._ports.values()},
+        ).exclude(lifecycle__in=TERMINAL_LIFECYCLES)
+        for line in lines.select_related("customer").prefetch_related("ends__port__router"):
+            self._there.setdefault((line.customer_id, line.description), []).append(_facts(line))
+
+    def find(self, told: Told) -> Mapping[str, Any] | None:
+        port = self._ports.get(told["a_port"])
+        if port is None or port.customer_id is None:
+            return None
+        lines = self._there.get((port.customer_id, told["description"]), [])
+        # Of several of one name, the one that is most like it.
+        return max(
+            (_as_asked(line, told) for line in lines),
+            key=lambda line: sum(line[name] == value for name, value in told.items()),
+            default=None,
+        )
+
+    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
+        ends = {side: self._end(told, side) for side in "az"}
+        order_add(
+            user=actor.user,
+            a_end=ends["a"],
+            z_end=ends["z"],
+            svc_mtu=told["svc_mtu"],
+            cir_bps=told["cir_bps"],
+            transport=told.get("transport", _AUTO),
+            description=told["description"],
+            now=now,
+            **{name: told[name] for name in _RATES if name in told},
+        )
+
+    def _end(self, told: Told, side: str) -> EndRequest:
+        place = told[f"{side}_port"]
+        port = self._ports.get(place)
+        if port is None:
+            raise NamedNowhere(what="port", name=":".join(place), field=f"{side}_port")
+        customer = told.get("customer")
+        if customer is not None and port.customer is not None and port.customer.name != customer:
+            raise PortOfAnotherCustomer(port=str(port), customer=customer, field=f"{side}_port")
+        outer, inner = told.get(f"{side}_outer_vlan"), told.get(f"{side}_inner_vlan")
+        return EndRequest(
+            port=port.pk,
+            tagging=Tagging(told.get(f"{side}_tagging") or _by_vlans(outer, inner)),
+            outer_vlan=outer,
+            inner_vlan=inner,
+            exact_match=told.get(f"{side}_exact_match", True),
+        )
+
+
+def _by_vlans(outer: Any, inner: int | None) -> Tagging:
+    if inner is not None:
+        return Tagging.QINQ
+    return Tagging.UNTAGGED if outer is None else Tagging.DOT1Q
+
+
+def _facts(line: Vll) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "customer": line.customer.name,
+        "description": line.description,
+        "svc_mtu": line.svc_mtu,
+        "cir_bps": line.cir_bps,
+        "eir_bps": line.eir_bps,
+        "cbs_bytes": line.requested_cbs_bytes,
+        "ebs_bytes": line.requested_ebs_bytes,
+        "transport": line.transport,
+        "requested_transport": line.requested_transport,
+    }
+    for end in line.ends.all():
+        facts |= {f"{end.side}_{name}": value for name, value in _end_facts(end).items()}
+    return facts
+
+
+def _end_facts(end: VllEnd) -> dict[str, Any]:
+    place = (end.port.router.name, end.port.interface)
+    return dict(
+        zip(_OF_AN_END, (place, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match), strict=True)
+    )
+
+
+def _as_asked(line: Mapping[str, Any], told: Told) -> dict[str, Any]:
+    """The line, with what was left to the portal as it is asked for: any VLAN is the one that it has."""
+    facts = dict(line)
+    if told.get("transport") == facts["requested_transport"]:
+        facts["transport"] = facts["requested_transport"]
+    for side in "az":
+        if told.get(f"{side}_outer_vlan") == _ANY and facts[f"{side}_outer_vlan"] is not None:
+            facts[f"{side}_outer_vlan"] = _ANY
+    return facts

@@ -1,0 +1,119 @@
+"""Backbone links from a table."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from portal.imports import cells
+from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, named, names
+from portal.inventory.models import BackboneLink, Router
+from portal.inventory.models.link import link_name
+from portal.vll.guarded_inventory_changes import link_create
+
+_OF_A_SIDE = ("router", "interface", "metric", "ip_mtu")
+_OF_BOTH = ("ipv4", "ipv6", "in_service")
+_A_PLACE = ("a_router", "a_interface")
+_Z_PLACE = ("z_router", "z_interface")
+
+
+def _side(letter: str, example: str, interface: str) -> tuple[Column, ...]:
+    return (
+        Column(
+            name=f"{letter}_router",
+            read=cells.router_name,
+            meaning=_("The router’s name"),
+            example=example,
+            required=True,
+        ),
+        Column(
+            name=f"{letter}_interface",
+            read=cells.text(),
+            meaning=_("As VPP names it"),
+            example=interface,
+            required=True,
+        ),
+        Column(
+            name=f"{letter}_metric",
+            read=cells.whole,
+            meaning=_("Of this side, as the IGP has it; empty: 10"),
+            example="10",
+        ),
+        Column(
+            name=f"{letter}_ip_mtu",
+            read=cells.whole,
+            meaning=_("Of this side; empty: not known, and no line is ordered over it"),
+            unit=_("bytes"),
+            example="9000",
+        ),
+    )
+
+
+class Links(Kind):
+    slug = "links"
+    title = _("Backbone links")
+    about = _("Their routers come first. Which side is A and which is Z makes no difference.")
+    columns = (
+        *_side("a", "rhino", "TenGigabitEthernet3/0/0"),
+        *_side("z", "hippo", "TenGigabitEthernet3/0/1"),
+        Column(name="ipv4", read=cells.yes_or_no, meaning=_("Carries IPv4; empty: yes"), example="yes"),
+        Column(name="ipv6", read=cells.yes_or_no, meaning=_("Carries IPv6; empty: yes"), example="yes"),
+        Column(
+            name="in_service",
+            read=cells.yes_or_no,
+            meaning=_("Paths are reckoned over it; empty: yes"),
+            example="yes",
+        ),
+    )
+
+    def name(self, told: Told) -> str:
+        return link_name(*_ends(told))
+
+    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
+        for router, interface in (_A_PLACE, _Z_PLACE):
+            yield "interface", f"{told[router]}:{told[interface]}"
+
+    def open(self, rows: Sequence[Told]) -> Batch:
+        return _Batch(rows)
+
+
+class _Batch(Batch):
+    def __init__(self, rows: Sequence[Told]) -> None:
+        of_rows = Router.objects.filter(name__in=names(rows, "a_router", "z_router"), retired_at__isnull=True)
+        # In one order for all of a batch, as for each link.
+        locked = of_rows.select_for_update(no_key=True).order_by("pk")
+        self._routers = {router.name: router for router in locked}
+        self._there: dict[tuple[str, ...], dict[str, Any]] = {}
+        for link in BackboneLink.objects.filter(
+            a_router__in=self._routers.values(),
+            a_interface__in=names(rows, "a_interface", "z_interface"),
+        ).select_related("a_router", "z_router"):
+            facts = _facts(link)
+            self._there[_ends(facts)] = facts
+            turned = _turned(facts)
+            self._there[_ends(turned)] = turned
+
+    def find(self, told: Told) -> Mapping[str, Any] | None:
+        return self._there.get(_ends(told))
+
+    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
+        routers = {name: named(self._routers, told, name, "router") for name in ("a_router", "z_router")}
+        link_create(**{**told, **routers}, user=actor.user, now=now)
+
+
+def _ends(told: Told) -> tuple[str, str, str, str]:
+    a, z = (told["a_router"], told["a_interface"]), (told["z_router"], told["z_interface"])
+    return (*a, *z)
+
+
+def _facts(link: BackboneLink) -> dict[str, Any]:
+    facts = {f"{side}_{name}": getattr(link, f"{side}_{name}") for side in "az" for name in _OF_A_SIDE}
+    facts |= {"a_router": link.a_router.name, "z_router": link.z_router.name}
+    return facts | {name: getattr(link, name) for name in _OF_BOTH}
+
+
+def _turned(facts: dict[str, Any]) -> dict[str, Any]:
+    """The same link, seen from its other side."""
+    of_a = {f"a_{name}": facts[f"z_{name}"] for name in _OF_A_SIDE}
+    return facts | of_a | {f"z_{name}": facts[f"a_{name}"] for name in _OF_A_SIDE}

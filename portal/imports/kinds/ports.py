@@ -1,0 +1,126 @@
+"""Customers' ports from a table."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from portal.accounts.models import Customer
+from portal.imports import cells
+from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, named, names
+from portal.inventory.models import Port, Router
+from portal.inventory.operations import port_create
+
+_FACTS = (
+    "interface",
+    "description",
+    "kind",
+    "speed_bps",
+    "bookable_bps",
+    "oversubscription_percent",
+    "max_frame",
+)
+
+
+class Ports(Kind):
+    slug = "ports"
+    title = _("Ports")
+    about = _("Their routers and customers come first.")
+    columns = (
+        Column(
+            name="router",
+            read=cells.router_name,
+            meaning=_("The router’s name"),
+            example="rhino",
+            required=True,
+        ),
+        Column(
+            name="interface",
+            read=cells.text(),
+            meaning=_("As VPP names it"),
+            example="TenGigabitEthernet3/0/2",
+            required=True,
+        ),
+        Column(
+            name="customer",
+            read=cells.text(),
+            meaning=_("Whose it is; empty: nobody’s yet"),
+            example="Alpine Dairy",
+        ),
+        Column(name="description", read=cells.text(), meaning=_("For people"), example="Rack 7, port 3"),
+        Column(
+            name="kind",
+            read=cells.one_of(*Port.Kind.values),
+            meaning=_("uni or enni; empty: uni"),
+            example="uni",
+        ),
+        Column(
+            name="speed_bps",
+            read=cells.whole,
+            meaning=_("Of the interface"),
+            unit=_("bit/s"),
+            example="10000000000",
+            required=True,
+        ),
+        Column(
+            name="oversubscription_percent",
+            read=cells.whole,
+            meaning=_("Part of the speed that may be booked; empty: as the policy or the next column says"),
+            unit="%",
+            example="100",
+        ),
+        Column(
+            name="bookable_bps",
+            read=cells.whole,
+            meaning=_("Instead of a part of the speed"),
+            unit=_("bit/s"),
+            example="",
+        ),
+        Column(
+            name="max_frame",
+            read=cells.whole,
+            meaning=_("The largest frame, without FCS; empty: 9022"),
+            unit=_("bytes"),
+            example="9022",
+        ),
+    )
+
+    def name(self, told: Told) -> str:
+        return f"{told['router']}:{told['interface']}"
+
+    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
+        yield "interface", self.name(told)
+
+    def open(self, rows: Sequence[Told]) -> Batch:
+        return _Batch(rows)
+
+
+class _Batch(Batch):
+    def __init__(self, rows: Sequence[Told]) -> None:
+        routers = Router.objects.filter(name__in=names(rows, "router"), retired_at__isnull=True)
+        customers = Customer.objects.filter(name__in=names(rows, "customer"))
+        # In the order of each port's, and each kind in the order of its ids: nobody waits in a ring.
+        of_rows = routers.select_for_update(no_key=True).order_by("pk")
+        self._routers = {router.name: router for router in of_rows}
+        owners = customers.select_for_update(no_key=True).order_by("pk")
+        self._customers = {customer.name: customer for customer in owners}
+        there = Port.objects.filter(
+            router__in=self._routers.values(),
+            interface__in=names(rows, "interface"),
+            retired_at__isnull=True,
+        ).select_related("router", "customer")
+        self._there = {(port.router.name, port.interface): port for port in there}
+
+    def find(self, told: Told) -> Mapping[str, Any] | None:
+        port = self._there.get((told["router"], told["interface"]))
+        if port is None:
+            return None
+        facts = {name: getattr(port, name) for name in _FACTS}
+        return facts | {"router": port.router.name, "customer": port.customer and port.customer.name}
+
+    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
+        router = named(self._routers, told, "router", "router")
+        customer = named(self._customers, told, "customer", "customer")
+        rest = {name: value for name, value in told.items() if name not in ("router", "customer")}
+        port_create(router=router, customer=customer, user=actor.user, now=now, **rest)

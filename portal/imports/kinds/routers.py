@@ -1,0 +1,86 @@
+"""Routers from a table."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from portal.imports import cells
+from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, named, names
+from portal.inventory.models import Router, Site
+from portal.inventory.operations import router_create
+
+_UNIQUE = ("name", "loopback4", "loopback6", "agent_url")
+
+
+class Routers(Kind):
+    slug = "routers"
+    title = _("Routers")
+    about = _("Their sites come first. A router enrols afterwards, on its page.")
+    columns = (
+        Column(
+            name="name",
+            read=cells.router_name,
+            meaning=_("Permanent: certificates are issued to it"),
+            example="rhino",
+            required=True,
+        ),
+        Column(name="site", read=cells.text(), meaning=_("The site’s name"), example="Zürich", required=True),
+        Column(
+            name="loopback4",
+            read=cells.address(4),
+            meaning=_("Where tunnels end, without prefix length"),
+            example="10.255.0.1",
+        ),
+        Column(
+            name="loopback6",
+            read=cells.address(6),
+            meaning=_("Where tunnels end, without prefix length"),
+            example="2001:db8:255::1",
+        ),
+        Column(
+            name="agent_url",
+            read=cells.https_url,
+            meaning=_("Empty for a router that only carries traffic"),
+            example="https://rhino.example.net:9443",
+        ),
+        Column(name="cpu", read=cells.text(50), meaning=_("For its capacity"), example="EPYC 7313P"),
+        Column(name="cores", read=cells.whole, meaning=_("That forward packets; empty: 1"), example="4"),
+        Column(
+            name="line_test_pps",
+            read=cells.whole,
+            meaning=_("The most that a line test sends; empty: the portal’s default"),
+            unit=_("frames/s"),
+            example="10000",
+        ),
+    )
+
+    def name(self, told: Told) -> str:
+        return str(told["name"])
+
+    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
+        for column in _UNIQUE:
+            if column in told:
+                yield column, told[column]
+
+    def open(self, rows: Sequence[Told]) -> Batch:
+        return _Batch(rows)
+
+
+class _Batch(Batch):
+    def __init__(self, rows: Sequence[Told]) -> None:
+        self._sites = {site.name: site for site in Site.objects.filter(name__in=names(rows, "site"))}
+        there = Router.objects.filter(name__in=names(rows, "name"), retired_at__isnull=True)
+        self._there = {router.name: router for router in there.select_related("site")}
+
+    def find(self, told: Told) -> Mapping[str, Any] | None:
+        router = self._there.get(told["name"])
+        if router is None:
+            return None
+        facts = ("name", "loopback4", "loopback6", "agent_url", "cpu", "cores", "line_test_pps")
+        return {"site": router.site.name} | {name: getattr(router, name) for name in facts}
+
+    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
+        site = named(self._sites, told, "site", "site")
+        router_create(**{**told, "site": site}, user=actor.user, now=now)

@@ -1,0 +1,58 @@
+"""Sites from a table."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
+
+from portal.imports import cells
+from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, names
+from portal.inventory.models import Site
+from portal.inventory.operations import site_create
+
+
+class Sites(Kind):
+    slug = "sites"
+    title = _("Sites")
+    about = _("Points of presence, at which routers stand.")
+    columns = (
+        Column(name="name", read=cells.text(), meaning=_("The site’s name"), example="Zürich", required=True),
+        Column(
+            name="latitude",
+            read=cells.degrees,
+            meaning=_("North is positive; with the longitude, or neither"),
+            unit=_("degrees"),
+            example="47.3769",
+        ),
+        Column(
+            name="longitude",
+            read=cells.degrees,
+            meaning=_("East is positive"),
+            unit=_("degrees"),
+            example="8.5417",
+        ),
+    )
+
+    def name(self, told: Told) -> str:
+        return str(told["name"])
+
+    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
+        yield "name", told["name"]
+
+    def open(self, rows: Sequence[Told]) -> Batch:
+        return _Batch(rows)
+
+
+class _Batch(Batch):
+    def __init__(self, rows: Sequence[Told]) -> None:
+        self._there = {site.name: site for site in Site.objects.filter(name__in=names(rows, "name"))}
+
+    def find(self, told: Told) -> Mapping[str, Any] | None:
+        site = self._there.get(told["name"])
+        if site is None:
+            return None
+        return {"name": site.name, "latitude": site.latitude, "longitude": site.longitude}
+
+    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
+        site_create(**told, user=actor.user, now=now)

@@ -1,0 +1,52 @@
+"""Reading imports: what is wrong with their rows, and tables to fill in or to mend."""
+
+from collections.abc import Iterator
+
+from django.db.models import QuerySet
+
+from portal.accounts.models import User
+from portal.imports.kinds import KINDS
+from portal.imports.kinds.kind import ERROR_COLUMNS, Actor, Kind
+from portal.imports.models import Import, ImportRow
+from portal.imports.refusals import sentence
+from portal.imports.staging import REMARK
+
+
+def imports(user: User) -> QuerySet[Import]:
+    """Those that this user may see, newest first: the NOC sees all of them."""
+    found = Import.objects.select_related("asked_by").order_by("-created_at", "-id")
+    return found if user.is_noc else found.none()
+
+
+def kinds_for(user: User) -> list[Kind]:
+    """The kinds that this user may import."""
+    return [kind for kind in KINDS.values() if kind.may_import(Actor(user=user))]
+
+
+def refused_rows(this: Import) -> QuerySet[ImportRow]:
+    """In the order of the file."""
+    return this.rows.filter(state=ImportRow.State.REFUSED).order_by("line")
+
+
+def template_rows(kind: Kind) -> Iterator[list[object]]:
+    """The header, and an example that is passed over when it is left in."""
+    yield list(kind.column_names)
+    examples = [column.example for column in kind.columns]
+    first = next(n for n, example in enumerate(examples) if example)
+    examples[first] = f"{REMARK}{examples[first]}"
+    yield list(examples)
+
+
+def error_rows(this: Import) -> Iterator[list[object]]:
+    """The refused rows as they were sent, each with its line and what is wrong: to be mended, sent again."""
+    kind = KINDS[this.kind]
+    yield [*kind.column_names, *ERROR_COLUMNS]
+    for row in refused_rows(this).iterator():
+        cells = [row.cells.get(name, "") for name in kind.column_names]
+        yield [*cells, row.line, " ".join(told(each) for each in row.refusals)]
+
+
+def told(refusal: dict[str, str]) -> str:
+    """With the column before it, where there is one."""
+    column = refusal["column"]
+    return f"{column}: {sentence(refusal)}" if column else sentence(refusal)

@@ -1,0 +1,92 @@
+"""Taking a file in: it is read once and whole, and its rows are kept until somebody has had them imported."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import PurePath
+
+from django.db import transaction
+
+from portal.core.errors import DomainError
+from portal.core.plain_text import made_plain
+from portal.events.outbox import send_task
+from portal.imports.errors import RowTwice, TableEmpty
+from portal.imports.kinds.kind import ERROR_COLUMNS, Actor, Kind
+from portal.imports.models import Import, ImportRow, ImportState
+from portal.imports.refusals import kept
+from portal.imports.task_names import RUN
+from portal.spreadsheets.table import TableRow, table_rows
+
+MAX_ROWS = 20_000
+REMARK = "# "
+_AT_ONCE = 2_000
+
+
+@transaction.atomic
+def import_stage(
+    *, kind: Kind, data: bytes, file_name: str, actor: Actor, now: datetime, at_once: bool = False
+) -> Import:
+    """Keep the rows of a file, to be checked; or, ``at_once``, to be imported without somebody looking.
+
+    What can be said of a row by itself and beside the others is said here. Nothing else is written. Raises
+    one of portal.spreadsheets.errors, TableEmpty.
+    """
+    rows = _rows(kind, data)
+    told = [row for row in rows if not _is_remark(row)]
+    if not told:
+        raise TableEmpty
+    made = Import.objects.create(
+        kind=kind.slug,
+        state=ImportState.IMPORTING if at_once else ImportState.CHECKING,
+        file_name=made_plain(PurePath(file_name.replace("\0", "")).name)[:100],
+        asked_by=actor.user,
+        made_with=actor.token,
+        created_at=now,
+        begun_at=now if at_once else None,
+        moved_at=now,
+        remarks=len(rows) - len(told),
+        total=len(told),
+    )
+    staged = _staged(kind, made, told)
+    ImportRow.objects.bulk_create(staged, batch_size=_AT_ONCE)
+    made.refused = sum(row.state == ImportRow.State.REFUSED for row in staged)
+    made.save(update_fields=["refused"])
+    send_task(RUN, str(made.pk), now=now)
+    return made
+
+
+def _rows(kind: Kind, data: bytes) -> list[TableRow]:
+    columns = (*kind.column_names, *kind.passed_over, *ERROR_COLUMNS)
+    return table_rows(data, columns=columns, required=kind.required, max_rows=MAX_ROWS)
+
+
+def _is_remark(row: TableRow) -> bool:
+    first = next((cell for cell in row.cells.values() if cell), "")
+    return first.startswith(REMARK)
+
+
+def _staged(kind: Kind, owner: Import, rows: Iterable[TableRow]) -> list[ImportRow]:
+    staged = []
+    first: dict[tuple[str, str], int] = {}
+    for row in rows:
+        told, refusals = kind.read(row.cells)
+        # What is no row of a table is not looked at as one.
+        refusals = [*row.refusals, *([] if row.refusals else refusals)]
+        if not refusals:
+            refusals = _twice(row.line, kind.claims(told), first)
+        cells = {name: row.cells[name] for name in kind.column_names if row.cells[name]}
+        state = ImportRow.State.REFUSED if refusals else ImportRow.State.WAITING
+        reasons = [kept(each) for each in refusals]
+        staged.append(ImportRow(owner=owner, line=row.line, cells=cells, state=state, refusals=reasons))
+    return staged
+
+
+def _twice(
+    line: int, claims: Iterable[tuple[str, str]], first: dict[tuple[str, str], int]
+) -> list[DomainError]:
+    """Which of these another line has claimed before; where none has, they are this line's."""
+    claims = list(claims)
+    for column, value in claims:
+        if (column, value) in first:
+            return [RowTwice(value=value, line=first[column, value], field=column)]
+    first |= dict.fromkeys(claims, line)
+    return []

@@ -1,0 +1,25 @@
+"""Uploads that no page takes are refused by their length, before anything of them is read."""
+
+from collections.abc import Callable
+
+from django.http import HttpRequest, HttpResponseBase
+from django.shortcuts import render
+
+from portal.spreadsheets.table import MAX_BYTES
+
+# The largest file, and what a form puts around it.
+_LARGEST = MAX_BYTES + 64 * 1024
+_TOO_LARGE = 413
+
+
+class UploadLimitMiddleware:
+    """Answers 413 as a page. The API's views bound what they read by themselves."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponseBase:
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        if length.isdigit() and int(length) > _LARGEST and not request.path.startswith("/api/"):
+            return render(request, "413.html", {"max_mib": MAX_BYTES // 2**20}, status=_TOO_LARGE)
+        return self.get_response(request)

@@ -1,0 +1,160 @@
+"""Importing tables: choosing one, looking at what would become of its rows, and having them imported."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.core.files.uploadedfile import UploadedFile
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from portal.accounts import permissions
+from portal.core import clock
+from portal.core.csv_text import csv_lines
+from portal.core.errors import DomainError
+from portal.imports.kinds import KINDS
+from portal.imports.kinds.kind import Actor, Kind
+from portal.imports.models import Import
+from portal.imports.operations import import_begin, import_cancel
+from portal.imports.queries import error_rows, imports, kinds_for, refused_rows, template_rows
+from portal.imports.staging import MAX_ROWS, import_stage
+from portal.spreadsheets.errors import TableTooLarge
+from portal.spreadsheets.table import MAX_BYTES
+from portal.web.access_control import SignedInRequest, requires
+from portal.web.polling import HTTP_NO_CHANGE, polled_part
+
+IMPORTS_SHOWN = 20
+ROWS_SHOWN = 100
+_UNPROCESSABLE = 422
+# Spreadsheets take a file for UTF-8 by it.
+_MARK = "\ufeff"
+
+
+@requires(permissions.may_run_the_network)
+@require_http_methods(["GET", "HEAD", "POST"])
+def listing(request: SignedInRequest) -> HttpResponse:
+    """GET shows a kind's columns and the last imports; POST takes a file in to be checked, or answers 422."""
+    kind = _kind(request, request.GET.get("kind") or next(iter(KINDS)))
+    if request.method != "POST":
+        return _listing(request, kind)
+    try:
+        this = _stage(request, kind)
+    except DomainError as error:
+        return _listing(request, kind, error.sentence)
+    if this is None:
+        return _listing(request, kind, _("Choose a file first."))
+    return redirect("web:noc-import", import_id=this.pk)
+
+
+@requires(permissions.may_run_the_network)
+@require_safe
+def template(request: SignedInRequest, kind: str) -> StreamingHttpResponse:
+    """The header and an example row."""
+    return _csv(f"{kind}.csv", template_rows(_kind(request, kind)))
+
+
+@requires(permissions.may_run_the_network)
+@require_safe
+def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
+    """How it stands. 204 when ``?seen=`` is still true."""
+    this = _visible(request, import_id)
+    # What is refused changes with the counts, which are in the part.
+    live = polled_part("noc/_import_live.html", {"this": this}, request)
+    if request.htmx and request.GET.get("seen") == live.seen:
+        return HttpResponse(status=HTTP_NO_CHANGE)
+    kind = KINDS[this.kind]
+    context = {
+        "this": this,
+        "kind": kind,
+        "rows": refused_rows(this)[:ROWS_SHOWN],
+        "live": live,
+        "may_import": kind.may_import(Actor(user=request.user)),
+    }
+    return render(request, "noc/_import.html" if request.htmx else "noc/import.html", context)
+
+
+@requires(permissions.may_run_the_network)
+@require_safe
+def errors(request: SignedInRequest, import_id: UUID) -> StreamingHttpResponse:
+    """The refused rows, with what is wrong: mended, they can be imported again."""
+    this = _visible(request, import_id)
+    return _csv(f"{this.kind}-errors.csv", error_rows(this))
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def begin(request: SignedInRequest, import_id: UUID) -> HttpResponse:
+    """Have the new rows imported."""
+    this = _visible(request, import_id)
+    _kind(request, this.kind)
+    try:
+        import_begin(this=this, now=clock.now())
+    except DomainError as error:
+        messages.error(request, error.sentence)
+    return redirect("web:noc-import", import_id=import_id)
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def cancel(request: SignedInRequest, import_id: UUID) -> HttpResponse:
+    """Go no further; what is imported stays."""
+    this = _visible(request, import_id)
+    try:
+        import_cancel(this=this, now=clock.now())
+    except DomainError as error:
+        messages.error(request, error.sentence)
+    return redirect("web:noc-import", import_id=import_id)
+
+
+def _kind(request: SignedInRequest, slug: str) -> Kind:
+    """Raises Http404, or PermissionDenied where others may import such."""
+    if slug not in KINDS:
+        raise Http404
+    if not KINDS[slug].may_import(Actor(user=request.user)):
+        raise PermissionDenied
+    return KINDS[slug]
+
+
+def _visible(request: SignedInRequest, import_id: UUID) -> Import:
+    return get_object_or_404(imports(request.user), pk=import_id)
+
+
+def _stage(request: SignedInRequest, kind: Kind) -> Import | None:
+    """None where no file was sent."""
+    file = request.FILES.get("file")
+    if not isinstance(file, UploadedFile):
+        return None
+    if (file.size or 0) > MAX_BYTES:
+        raise TableTooLarge(max_bytes=MAX_BYTES)
+    return import_stage(
+        kind=kind,
+        data=file.read(),
+        file_name=str(file.name or ""),
+        actor=Actor(user=request.user),
+        now=clock.now(),
+    )
+
+
+def _listing(request: SignedInRequest, kind: Kind, refusal: str = "") -> HttpResponse:
+    context: dict[str, Any] = {
+        "kind": kind,
+        "kinds": kinds_for(request.user),
+        "refusal": refusal,
+        "imports": [(each, KINDS[each.kind]) for each in imports(request.user)[:IMPORTS_SHOWN]],
+        "max_rows": MAX_ROWS,
+        "max_mib": MAX_BYTES // 2**20,
+    }
+    return render(request, "noc/imports.html", context, status=_UNPROCESSABLE if refusal else 200)
+
+
+def _csv(name: str, rows: Any) -> StreamingHttpResponse:
+    def lines() -> Any:
+        yield _MARK
+        yield from csv_lines(rows)
+
+    answer = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer

@@ -1,0 +1,59 @@
+"""Short ways to import in tests: a worker is what calls ``work``."""
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.imports.batches import batch_run
+from portal.imports.kinds import KINDS
+from portal.imports.kinds.kind import Actor
+from portal.imports.models import Import, ImportRow
+from portal.imports.operations import import_begin
+from portal.imports.refusals import sentence
+from portal.imports.staging import import_stage
+
+
+def staged(user: User, kind: str, content: str | bytes, *, at_once: bool = False) -> Import:
+    data = content if isinstance(content, bytes) else content.encode()
+    return import_stage(
+        kind=KINDS[kind],
+        data=data,
+        file_name=f"{kind}.csv",
+        actor=Actor(user=user),
+        now=clock.now(),
+        at_once=at_once,
+    )
+
+
+def work(this: Import) -> Import:
+    """All batches of its phase, one after the other."""
+    while batch_run(import_id=this.pk, now=clock.now()):
+        pass
+    this.refresh_from_db()
+    return this
+
+
+def checked(user: User, kind: str, content: str | bytes) -> Import:
+    return work(staged(user, kind, content))
+
+
+def imported(user: User, kind: str, content: str | bytes) -> Import:
+    """Checked, and then imported, as on the page."""
+    return work(import_begin(this=checked(user, kind, content), now=clock.now()))
+
+
+def counts(this: Import) -> dict[str, int]:
+    """Those that are not 0."""
+    named = {name: getattr(this, name) for name in ("new", "same", "refused", "made")}
+    return {name: count for name, count in named.items() if count}
+
+
+def refusals(this: Import) -> list[tuple[int, str, str]]:
+    """Line, column and code of each."""
+    return [(row.line, each["column"], each["code"]) for row in refused(this) for each in row.refusals]
+
+
+def sentences(this: Import) -> list[str]:
+    return [sentence(each) for row in refused(this) for each in row.refusals]
+
+
+def refused(this: Import) -> list[ImportRow]:
+    return list(this.rows.filter(state=ImportRow.State.REFUSED).order_by("line"))

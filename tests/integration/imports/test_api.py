@@ -1,0 +1,114 @@
+"""Imports over the API: the file as it is or as JSON, once per key, and only by whom it is for."""
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from portal.accounts.models import Customer, User
+from portal.accounts.tokens import token_create
+from portal.api.v1.views.imports import _LARGEST
+from portal.core import clock
+from portal.imports.models import Import
+from portal.inventory.models import Site
+from tests.integration.imports.files import work
+from tests.integration.test_api_v1 import client
+
+pytestmark = pytest.mark.django_db
+PATH = "/api/v1/imports"
+SITES = "name,latitude,longitude\nZürich,47.3769,8.5417\nBern,91,0\n"
+
+
+def send(user: User, table: str | bytes = SITES, query: str = "?kind=sites&dry_run=true", **more: Any) -> Any:
+    data = table if isinstance(table, bytes) else table.encode()
+    return client(user).generic("POST", PATH + query, data, content_type="text/csv", **more)
+
+
+def test_a_dry_run_and_what_follows(nora: User) -> None:
+    answer = send(nora)
+    assert (answer.status_code, answer.json()["state"]) == (202, "checking")
+    this, api = Import.objects.get(), client(nora)
+    work(this)
+    found = api.get(answer["Location"]).json()
+    assert {name: found[name] for name in ("state", "rows", "new", "same", "refused", "made")} == {
+        "state": "checked",
+        "rows": 2,
+        "new": 1,
+        "same": 0,
+        "refused": 1,
+        "made": 0,
+    }
+    [row] = api.get(f"{PATH}/{this.pk}/errors").json()["results"]
+    assert (row["line"], row["cells"]["name"]) == (3, "Bern")
+    [refusal] = row["refusals"]
+    assert (refusal["column"], refusal["code"]) == ("latitude", "out-of-range")
+    assert refusal["detail"] == "91.0 is not between -90 and 90."
+    assert api.post(f"{PATH}/{this.pk}/begin").status_code == 202
+    assert work(this).state == "completed"
+    assert Site.objects.get().name == "Zürich"
+    assert api.post(f"{PATH}/{this.pk}/cancel").status_code == 409
+
+
+def test_the_errors_can_be_mended_and_sent_again(nora: User) -> None:
+    send(nora, query="?kind=sites")
+    this = work(Import.objects.get())
+    table = b"".join(client(nora).get(f"{PATH}/{this.pk}/errors.csv")).decode()  # type: ignore[call-overload]
+    assert table.splitlines()[0] == "name,latitude,longitude,import_line,import_errors"
+    assert "latitude: 91.0 is not between -90 and 90." in table
+    send(nora, table.replace("91", "46.9", 1), query="?kind=sites")
+    again = work(Import.objects.exclude(pk=this.pk).get())
+    assert (again.made, Site.objects.count()) == (1, 2)
+
+
+def test_json_is_as_good(nora: User) -> None:
+    asked = {"kind": "sites", "dry_run": False, "csv": SITES}
+    assert client(nora).post(PATH, asked, format="json").status_code == 202
+    assert work(Import.objects.get()).made == 1
+
+
+def test_the_same_key_stages_it_once_however_large(nora: User) -> None:
+    large = "name\n" + "".join(f"{n:099d}\n" for n in range(12_000))
+    answers = [send(nora, large, HTTP_IDEMPOTENCY_KEY="one") for _ in range(2)]
+    assert [each.status_code for each in answers] == [202, 202]
+    assert answers[0].json() == answers[1].json()
+    assert Import.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "code"),
+    [
+        ("", 422, "invalid"),
+        ("?kind=planets", 422, "invalid"),
+        ("?kind=sites&dry_run=perhaps", 422, "invalid"),
+        ("?kind=sites&colour=red", 422, "invalid"),
+        ("?kind=routers", 422, "table-column-unknown"),
+    ],
+)
+def test_what_is_not_understood_is_refused(nora: User, query: str, status: int, code: str) -> None:
+    answer = send(nora, query=query)
+    assert answer.status_code == status
+    assert answer.json()["type"].endswith(f"#{code}")
+    assert not Import.objects.exists()
+
+
+@pytest.mark.parametrize("key", [{}, {"HTTP_IDEMPOTENCY_KEY": "one"}], ids=["", "with a key"])
+def test_a_file_that_is_too_large_is_refused_by_its_length(nora: User, key: dict[str, str]) -> None:
+    answer = send(nora, b"name\n", CONTENT_LENGTH=str(100 * 2**20), **key)
+    assert (answer.status_code, answer.json()["type"].partition("#")[2]) == (413, "too-large")
+    assert str(_LARGEST) in answer.json()["detail"]
+    assert not Import.objects.exists()
+
+
+def test_only_the_noc_imports_and_only_its_admins_users(
+    nora: User, nina: User, alice: User, dairy: Customer
+) -> None:
+    users = "customer,email,role\nAlpine Dairy,dora@alpine.example,viewer\n"
+    assert send(alice).status_code == 403
+    assert send(nora, users, query="?kind=users").status_code == 403
+    assert not Import.objects.exists()
+    _, plain = token_create(user=nina, name="noc", scopes=["noc"], now=clock.now())
+    api = APIClient(headers={"Authorization": f"Bearer {plain}"})
+    asked = {"kind": "users", "csv": users}
+    refused = api.post(PATH, asked, format="json")
+    assert (refused.status_code, "scope team" in refused.json()["detail"]) == (403, True)
+    assert send(nina, users, query="?kind=users").status_code == 202

@@ -1,0 +1,97 @@
+"""What cannot be read is refused whole and leaves nothing; what can be, is read row by row."""
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core.errors import DomainError
+from portal.imports.models import Import, ImportRow
+from portal.imports.staging import MAX_ROWS
+from portal.spreadsheets.table import MAX_BYTES
+from tests.integration.imports.files import checked, counts, refusals, sentences, staged
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("content", "code", "facts"),
+    [
+        ("name\nZürich\n".encode("latin-1"), "table-not-text", {"line": 2}),
+        (b"name\nZ\0rich\n", "table-not-text", {"line": 2}),
+        (b"PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00\xde", "table-not-text", {"line": 1}),
+        (b"", "table-column-missing", {"column": "name"}),
+        (b"latitude,longitude\n1,2\n", "table-column-missing", {"column": "name"}),
+        (b"name,height\nA,1\n", "table-column-unknown", {"column": "height"}),
+        (b"name,Name\nA,B\n", "table-column-twice", {"column": "name"}),
+        (b"name\n", "table-empty", {}),
+        (b"name\n# A\n", "table-empty", {}),
+        (b'name\nA\n"B\nC\n', "table-quotes", {"line": 3}),
+        (b"name\n" + b"A\n" * (MAX_ROWS + 1), "table-too-long", {"max_rows": MAX_ROWS}),
+        (b"name\n" + b"A" * MAX_BYTES, "table-too-large", {"max_bytes": MAX_BYTES}),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_file_that_cannot_be_read_leaves_nothing(
+    nora: User, content: bytes, code: str, facts: dict[str, object]
+) -> None:
+    with pytest.raises(DomainError) as refused:
+        staged(nora, "sites", content)
+    assert refused.value.code == code
+    assert facts.items() <= refused.value.facts.items()
+    assert refused.value.sentence
+    assert not Import.objects.exists()
+    assert not ImportRow.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "name,latitude,longitude\nZürich,47.3769,-8.5417\n".encode(),
+        "\ufeffname,latitude,longitude\r\nZürich,47.3769,-8.5417\r\n".encode(),
+        "name;latitude;longitude\nZürich;47,3769;-8,5417\n".encode(),
+        "name\tlatitude\tlongitude\nZürich\t47.3769\t-8.5417\n".encode("utf-16"),
+        'NAME, Latitude ,longitude\n"Zürich","47.3769","-8.5417"\n\n,,\n'.encode(),
+    ],
+    ids=["plain", "with a mark", "of Excel in German", "of Excel as Unicode", "with quotes"],
+)
+def test_tables_are_read_as_spreadsheets_write_them(nora: User, content: bytes) -> None:
+    this = checked(nora, "sites", content)
+    assert counts(this) == {"new": 1}
+    assert this.rows.get().cells["name"] == "Zürich"
+
+
+def test_what_is_wrong_with_rows_is_told_of_all_of_them(nora: User) -> None:
+    table = (
+        'name,latitude,longitude\n=cmd|"/c calc"!A1,,\n'.replace('"', "")
+        + "'=1+1,,\n"
+        + "A,1,2,3\n"
+        + "B\u202e,,\n"
+        + f"{'C' * 101},,\n"
+        + f"{'D' * 501},,\n"
+        + "E,north,1e400\n"
+        + ",1,2\n"
+        + "F,91,0\n"
+        + "G,1,\n"
+        + '"two\nlines",,\n'
+        + "H,,\n"
+        + "H,,\n"
+        + "# an example,,\n"
+    )
+    this = checked(nora, "sites", table)
+    assert refusals(this) == [
+        (2, "name", "table-formula"),
+        (4, "", "table-row-too-long"),
+        (5, "name", "cell-not-plain"),
+        (6, "name", "cell-text-too-long"),
+        (7, "name", "table-cell-too-long"),
+        (8, "latitude", "cell-not-degrees"),
+        (8, "longitude", "cell-not-degrees"),
+        (9, "name", "cell-missing"),
+        (10, "latitude", "out-of-range"),
+        (11, "longitude", "coordinate-missing"),
+        (12, "name", "cell-not-plain"),
+        (15, "name", "row-twice"),
+    ]
+    # "=1+1" as our exports write it, and H once.
+    assert (this.total, this.remarks, counts(this)) == (13, 1, {"new": 2, "refused": 11})
+    assert "Line 14 has “H” as well" in sentences(this)[-1]
+    assert all(each.endswith((".", "”.", '.".')) for each in sentences(this))

@@ -1,0 +1,169 @@
+"""Batches are whole or not there; what stopped in between goes on, and no row is imported twice."""
+
+from datetime import timedelta
+from typing import Any
+from unittest import mock
+
+import pytest
+from django.db import IntegrityError, OperationalError, connection
+from django.test.utils import CaptureQueriesContext
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.events.models import Outbox
+from portal.imports import task_names
+from portal.imports.batches import batch_run, import_run
+from portal.imports.errors import ImportIsOver
+from portal.imports.kinds.sites import Sites
+from portal.imports.models import Import, ImportRow, ImportState
+from portal.imports.operations import (
+    KEPT,
+    STILL_AFTER,
+    import_begin,
+    import_cancel,
+    imports_forget,
+    imports_resume,
+)
+from portal.inventory.models import Site
+from portal.inventory.operations import site_create
+from tests.integration.imports.files import checked, counts, refusals, staged, work
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Sites, "batch", 4)
+
+
+def sites(count: int) -> str:
+    return "name\n" + "".join(f"site {n}\n" for n in range(count))
+
+
+def step(this: Import) -> bool:
+    return batch_run(import_id=this.pk, now=clock.now())
+
+
+def dying_at(name: str) -> Any:
+    """A worker that is killed while it makes that site: its transaction never ends."""
+
+    def make(**told: Any) -> Site:
+        if told["name"] == name:
+            raise KeyboardInterrupt
+        return site_create(**told)
+
+    return mock.patch("portal.imports.kinds.sites.site_create", make)
+
+
+def test_a_killed_worker_leaves_whole_batches_and_the_next_goes_on(nora: User) -> None:
+    this = import_begin(this=checked(nora, "sites", sites(10)), now=clock.now())
+    assert step(this)
+    with dying_at("site 6"), pytest.raises(KeyboardInterrupt):
+        step(this)
+    this.refresh_from_db()
+    assert (this.done, Site.objects.count(), counts(this)) == (4, 4, {"new": 6, "made": 4})
+    assert counts(work(this)) == {"made": 10}
+    assert (this.state, Site.objects.count()) == (ImportState.COMPLETED, 10)
+    assert not step(this)
+
+
+def test_a_check_that_was_interrupted_goes_on_too_and_writes_nothing(nora: User) -> None:
+    this = staged(nora, "sites", sites(10))
+    assert step(this)
+    with dying_at("site 6"), pytest.raises(KeyboardInterrupt):
+        step(this)
+    assert counts(work(this)) == {"new": 10}
+    assert (this.state, Site.objects.count()) == (ImportState.CHECKED, 0)
+
+
+def test_the_sweep_asks_for_what_stands_still_and_for_nothing_else(nora: User) -> None:
+    def asked(now: Any) -> list[str]:
+        Outbox.objects.all().delete()
+        imports_resume(now=now)
+        rows = Outbox.objects.filter(task=task_names.RUN).values_list("args", flat=True)
+        return [args[0] for args in rows]
+
+    this, later = staged(nora, "sites", sites(10)), clock.now() + 2 * STILL_AFTER
+    assert asked(clock.now()) == []
+    assert asked(later) == [str(this.pk)]
+    work(this)
+    assert asked(later) == []
+
+
+def test_a_turn_that_is_over_asks_for_the_next(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    this = staged(nora, "sites", sites(10))
+    Outbox.objects.all().delete()
+    monkeypatch.setattr("portal.imports.batches._TURN_S", 0.0)
+    import_run(import_id=this.pk)
+    this.refresh_from_db()
+    # A row at least, so that it goes on however short the turn.
+    assert this.done == 1
+    assert Outbox.objects.get().args == [str(this.pk)]
+    for _ in range(10):
+        import_run(import_id=this.pk)
+    this.refresh_from_db()
+    assert this.state == ImportState.CHECKED
+
+
+def test_what_changed_since_the_check_costs_its_row_alone(nora: User) -> None:
+    this = checked(nora, "sites", "name,latitude,longitude\nA,1,1\nB,2,2\nC,3,3\n")
+    site_create(name="B", user=nora, now=clock.now())
+    site_create(name="C", latitude=3, longitude=3, user=nora, now=clock.now())
+    ended = work(import_begin(this=this, now=clock.now()))
+    assert counts(ended) == {"made": 1, "same": 1, "refused": 1}
+    assert refusals(ended) == [(3, "", "row-differs")]
+
+
+def test_a_row_that_the_database_refuses_costs_its_row_alone(nora: User) -> None:
+    def make(**told: Any) -> Site:
+        if told["name"] == "site 1":
+            raise IntegrityError("nobody foresaw this")
+        return site_create(**told)
+
+    with mock.patch("portal.imports.kinds.sites.site_create", make):
+        this = work(staged(nora, "sites", sites(3), at_once=True))
+    assert (counts(this), refusals(this)) == ({"made": 2, "refused": 1}, [(3, "", "row-not-taken")])
+
+
+def test_a_database_that_breaks_off_leaves_the_batch_for_another_try(nora: User) -> None:
+    def make(**_told: Any) -> Site:
+        raise OperationalError("deadlock detected")
+
+    this = staged(nora, "sites", sites(3), at_once=True)
+    with mock.patch("portal.imports.kinds.sites.site_create", make), pytest.raises(OperationalError):
+        step(this)
+    assert counts(work(this)) == {"made": 3}
+
+
+def test_cancelled_it_goes_no_further_and_what_is_made_stays(nora: User) -> None:
+    this = staged(nora, "sites", sites(10), at_once=True)
+    step(this)
+    import_cancel(this=this, now=clock.now())
+    assert not step(this)
+    this.refresh_from_db()
+    assert (this.state, Site.objects.count()) == (ImportState.CANCELLED, 4)
+    for again in (import_cancel, import_begin):
+        with pytest.raises(ImportIsOver):
+            again(this=this, now=clock.now())
+
+
+def test_a_batch_asks_as_often_however_many_rows_are_the_same(nora: User) -> None:
+    """Two for the batch's own savepoint, and none for a row that is there."""
+
+    def asked(count: int) -> int:
+        Site.objects.all().delete()
+        Site.objects.bulk_create(Site(name=f"site {n}") for n in range(count))
+        this = staged(nora, "sites", sites(count))
+        with CaptureQueriesContext(connection) as queries:
+            step(this)
+        return len(queries)
+
+    assert asked(1) == asked(4)
+
+
+def test_old_ones_are_forgotten_with_their_rows(nora: User) -> None:
+    old, running = checked(nora, "sites", sites(2)), staged(nora, "sites", sites(2))
+    Import.objects.update(created_at=clock.now() - KEPT - timedelta(days=1))
+    imports_forget(now=clock.now())
+    assert list(Import.objects.all()) == [running]
+    assert not ImportRow.objects.filter(owner_id=old.pk).exists()
