@@ -41,6 +41,7 @@ def rows_of(document: dict[str, Any]) -> list[EndRow]:
             testing=end.get("testing", False),
             adopt=end.get("adopt", False),
             uni_link_down=end.get("uni_link_down", False),
+            label=end.get("label"),
             **end["transport"],
             bandwidth=BandwidthProfile(**end["bandwidth"]) if "bandwidth" in end else None,
         )
