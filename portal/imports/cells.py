@@ -24,7 +24,7 @@ from portal.imports.errors import (
 )
 from portal.inventory.field_limits import is_interface_name
 
-# A reader takes a text that is not empty, and the name of its column for what it raises.
+# A reader takes a text that is not empty, and the name of its column for what it raises. None says nothing.
 Reader = Callable[[str, str], Any]
 NAME, URL = 100, 200
 _SHOWN = 60

@@ -32,6 +32,10 @@ TEXTS |= {
         "It contains invisible characters ({named}) that change how the text around them is shown. Type the"
         " text again."
     ),
+    errors.LineIsOver: gettext_noop(
+        "This line is {lifecycle}, and would be ordered anew. Take the row out; or empty this cell to have it"
+        " ordered."
+    ),
     errors.RowTwice: gettext_noop(
         "Line {line} has “{value}” as well, and there can be one only. Take one of the two lines out."
     ),

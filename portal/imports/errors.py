@@ -90,6 +90,13 @@ class CellNotPlain(DomainError):
     field: str
 
 
+class LineIsOver(DomainError):
+    """The row is of our own list, and of a line that has ended."""
+
+    lifecycle: str
+    field: str
+
+
 class NamedNowhere(DomainError):
     """Nothing of that name is in the inventory. ``what``: site, router, customer or port."""
 

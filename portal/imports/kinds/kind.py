@@ -102,9 +102,12 @@ class Kind(ABC):
                     refusals.append(CellMissing(column=column.name, field=column.name))
                 continue
             try:
-                told[column.name] = column.read(cell, column.name)
+                value = column.read(cell, column.name)
             except DomainError as refusal:
                 refusals.append(refusal)
+            else:
+                if value is not None:
+                    told[column.name] = value
         return told, refusals
 
 

@@ -10,7 +10,7 @@ from portal.allocation.cpu_core_bookings import cores_lock
 from portal.core.encapsulations import Transport
 from portal.core.vlan_tags import Tagging
 from portal.imports import cells
-from portal.imports.errors import NamedNowhere
+from portal.imports.errors import LineIsOver, NamedNowhere
 from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Text, Told, names
 from portal.inventory.models import Port
 from portal.vll.errors import PortOfAnotherCustomer
@@ -27,6 +27,12 @@ _PORTS = ("a_port", "z_port")
 def _vlan(cell: str, column: str) -> Any:
     """A VLAN, or ``any``; whether it lies in 1..4094 is a rule of ordering."""
     return _ANY if cell.casefold() == _ANY else cells.whole(cell, column)
+
+
+def _lifecycle(cell: str, column: str) -> None:
+    """Nobody sends the whole list to have lines back that are over."""
+    if cell in TERMINAL_LIFECYCLES:
+        raise LineIsOver(lifecycle=cell, field=column)
 
 
 def _end(letter: str, port: str, vlan: str) -> tuple[Column, ...]:
@@ -129,10 +135,16 @@ class Lines(Kind):
             meaning=_("How frames cross the network; empty: auto"),
             example=_AUTO,
         ),
+        Column(
+            name="lifecycle",
+            read=_lifecycle,
+            meaning=_("Of our own list: a line that is over is refused. Leave it empty"),
+            example="",
+        ),
     )
     # What vlls.csv says of lines besides what was ordered.
     passed_over = (
-        *("id", "created_at", "lifecycle", "decommission_at", "health", "health_cause", "admin_status"),
+        *("id", "created_at", "decommission_at", "health", "health_cause", "admin_status"),
         *("oper_status", "in_sync", "vni", "gre_key", "a_site", "z_site"),
     )
 

@@ -168,6 +168,9 @@ def test_the_list_of_lines_can_be_sent_as_it_is(isp: Isp, nora: User) -> None:
     imported(nora, "lines", table)
     exported = b"".join(client(nora).get("/api/v1/vlls.csv"))  # type: ignore[call-overload]
     assert counts(checked(nora, "lines", exported)) == {"same": 1}
+    # Nobody wants lines back that are over.
+    over = exported.replace(b",pendingActive,", b",terminated,")
+    assert refusals(checked(nora, "lines", over)) == [(2, "lifecycle", "line-is-over")]
 
 
 def test_whoever_may_no_longer_goes_no_further(nora: User) -> None:
