@@ -13,6 +13,7 @@ from portal.api import task_names as api
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
+from portal.imports import task_names as imports
 from portal.netbox_sync import task_names as netbox
 from portal.notifications import task_names as notifications
 from portal.telemetry import task_names as telemetry
@@ -26,7 +27,7 @@ from tests.integration.router_answers import activate
 
 NAMES = {
     value
-    for module in (accounts, alarms, api, netbox, notifications, provisioning, telemetry)
+    for module in (accounts, alarms, api, imports, netbox, notifications, provisioning, telemetry)
     for name, value in vars(module).items()
     if name.isupper()
 }

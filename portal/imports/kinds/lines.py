@@ -20,7 +20,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 
 _AUTO, _ANY = "auto", "any"
 _OF_AN_END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match")
-_RATES = ("eir_bps", "cbs_bytes", "ebs_bytes")
+_OPTIONAL = ("eir_bps", "cbs_bytes", "ebs_bytes", "link_loss_forwarding")
 _PORTS = ("a_port", "z_port")
 
 
@@ -136,6 +136,12 @@ class Lines(Kind):
             example=_AUTO,
         ),
         Column(
+            name="link_loss_forwarding",
+            read=cells.yes_or_no,
+            meaning=_("Yes takes the other end’s port down too when one end loses its link; empty: no"),
+            example="no",
+        ),
+        Column(
             name="lifecycle",
             read=_lifecycle,
             meaning=_("Of our own list: a line that is over is refused. Leave it empty"),
@@ -207,7 +213,7 @@ class _Batch(Batch):
             transport=told.get("transport", _AUTO),
             description=told["description"],
             now=now,
-            **{name: told[name] for name in _RATES if name in told},
+            **{name: told[name] for name in _OPTIONAL if name in told},
         )
 
     def _end(self, told: Told, side: str) -> EndRequest:
@@ -241,6 +247,7 @@ def _facts(line: Vll) -> dict[str, Any]:
         "svc_mtu": line.svc_mtu,
         "cir_bps": line.cir_bps,
         "eir_bps": line.eir_bps,
+        "link_loss_forwarding": line.link_loss_forwarding,
         "cbs_bytes": line.requested_cbs_bytes,
         "ebs_bytes": line.requested_ebs_bytes,
         "transport": line.transport,

@@ -40,6 +40,12 @@ class Routers(Kind):
             example="2001:db8:255::1",
         ),
         Column(
+            name="underlay_table",
+            read=cells.whole,
+            meaning=_("VPP’s table with loopbacks and backbone links; empty: 0"),
+            example="0",
+        ),
+        Column(
             name="agent_url",
             read=cells.https_url,
             meaning=_("Empty for a router that only carries traffic"),
@@ -78,7 +84,7 @@ class _Batch(Batch):
         router = self._there.get(told["name"])
         if router is None:
             return None
-        facts = ("name", "loopback4", "loopback6", "agent_url", "cpu", "cores", "line_test_pps")
+        facts = (column.name for column in Routers.columns if column.name != "site")
         return {"site": router.site.name} | {name: getattr(router, name) for name in facts}
 
     def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
