@@ -12,8 +12,8 @@ from portal.alarms import task_names as alarms
 from portal.api import task_names as api
 from portal.core import clock
 from portal.events.models import Outbox
-from portal.inventory.models import ObservedRouter
 from portal.imports import task_names as imports
+from portal.inventory.models import ObservedRouter
 from portal.netbox_sync import task_names as netbox
 from portal.notifications import task_names as notifications
 from portal.telemetry import task_names as telemetry
