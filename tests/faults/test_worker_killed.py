@@ -12,6 +12,9 @@ from tests.faults.checker import Checker, wait
 from tests.faults.continuous_check import Watch
 from tests.faults.customer import Answer, Customer, Line, accepted
 
+# An import that has stood still for 60 s is asked for again by a sweep every 30 s.
+IMPORTED_WITHIN_S = 180
+SITES = 3000
 # A router's claim runs out after 45 s and that of a line's test after 60, and a sweep comes 5 s later.
 # Then 40 orders go on, with the tests of their lines, beside everything else.
 RESUMED_WITHIN_S = 120
@@ -73,3 +76,26 @@ def test_a_worker_killed_while_it_waits_for_an_agent_is_replaced(
         assert checker.sql(claimed), "the claim was given up before the worker died: nothing is tested"
         worker.restart()
         checker.require_completed((a.order for a in answers), within_s=RESUMED_WITHIN_S)
+
+
+def test_an_import_goes_on_where_its_worker_was_killed(product: Stack, checker: Checker) -> None:
+    """In the middle of it: none of its rows is lost, and none is imported twice."""
+    worker = product.family["worker"]
+    noc = Customer(product.url, product.loaded["noc_token"])
+    table = "name\n" + "".join(f"killed {n}\n" for n in range(SITES))
+    identity = noc.import_table("sites", table)
+
+    def state() -> tuple[str, int]:
+        found = checker.sql("SELECT state, made FROM imports_import WHERE id = %s", identity)
+        return found[0][0], found[0][1]
+
+    def sites() -> int:
+        found: int = checker.sql("SELECT count(*) FROM inventory_site WHERE name LIKE 'killed %%'")[0][0]
+        return found
+
+    assert wait(lambda: state()[1] > 0, timeout_s=20), "nothing was imported"
+    worker.end()
+    assert state() == ("importing", sites()), "it was over before its worker was killed: nothing is tested"
+    worker.restart()
+    assert wait(lambda: state() == ("completed", SITES), timeout_s=IMPORTED_WITHIN_S)
+    assert sites() == SITES
