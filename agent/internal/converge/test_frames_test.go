@@ -95,10 +95,14 @@ func TestWhatIsNotHeldToBeTestedGetsNoFrames(t *testing.T) {
 		bare.Tunnel.Local = netip.MustParseAddr("10.255.0.99") // which nobody has
 		far := testedEnd(4, r.ports[0])
 		far.Tunnel.Encapsulation, far.Tunnel.Remote = intent.GENEVE, netip.MustParseAddr("10.255.0.77")
+		elsewhere := testedEnd(5, r.ports[0])
+		elsewhere.Tunnel.Encapsulation, elsewhere.Tunnel.Remote = intent.GENEVE, netip.MustParseAddr("10.255.0.78")
 		port := r.snapshot().ByName("loop0")
-		r.put([]intent.End{tested, serving, bare, far})
+		r.put([]intent.End{tested, serving, bare, far, elsewhere})
 		r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: interface_types.InterfaceIndex(port.Index), IsAdd: true,
 			Prefix: ip_types.AddressWithPrefix{Address: vpp.IPAddress(far.Tunnel.Remote), Len: 32}})
+		r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: r.makeTable(), IsAdd: true,
+			Prefix: ip_types.AddressWithPrefix{Address: vpp.IPAddress(elsewhere.Tunnel.Remote), Len: 32}})
 		r.LookForDrift(t.Context())
 		older, longer := frames(tested, 1), frames(tested, 1)
 		older.Revision, longer.Frame = 7, 1515
@@ -111,6 +115,7 @@ func TestWhatIsNotHeldToBeTestedGetsNoFrames(t *testing.T) {
 			"another revision":           {older, "at revision 1"},
 			"not built":                  {frames(bare, 1), "10.255.0.99"},
 			"leading to itself":          {frames(far, 1), "10.255.0.77"},
+			"to itself by another table": {frames(elsewhere, 1), "10.255.0.78, where the tunnel leads to, is an address of this router"},
 			"a frame that is too long":   {longer, "1514"},
 			"not built, only to be read": {frames(bare, 0), "10.255.0.99"},
 		} {

@@ -180,6 +180,13 @@ func (s *Snapshot) ByAddress(table uint32, address netip.Addr) *Interface {
 	return s.local[tableAddress{table, address}]
 }
 
+// HasAddress reports whether any interface has the address, in whatever table.
+func (s *Snapshot) HasAddress(address netip.Addr) bool {
+	return slices.ContainsFunc(s.Interfaces, func(i *Interface) bool {
+		return slices.ContainsFunc(i.Addresses, func(prefix netip.Prefix) bool { return prefix.Addr() == address })
+	})
+}
+
 // Family is the place of the address's family in pairs: 0 for IPv4, 1 for IPv6.
 func Family(address netip.Addr) int {
 	if address.Is6() {
