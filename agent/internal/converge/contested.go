@@ -96,7 +96,7 @@ func (c contests) repaired(in *intent.Intent, ops []plan.Op, drifted map[intent.
 	for _, op := range ops {
 		at := contestedFieldOf(op)
 		known := c[at]
-		if noted[at] || known == nil && drifted[op.End] == nil {
+		if op.Follows || noted[at] || known == nil && drifted[op.End] == nil {
 			continue
 		}
 		noted[at] = true

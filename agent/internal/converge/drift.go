@@ -46,7 +46,7 @@ func (s *settled) note(o *Outcome, withheld map[intent.Key]*plan.Reason) {
 func (s *settled) drifted(ops []plan.Op) map[intent.Key]*plan.Reason {
 	held := make(map[intent.Key]*plan.Reason)
 	for _, op := range ops {
-		if held[op.End] == nil && (s.all || s.ends[op.End]) {
+		if held[op.End] == nil && s.differsBy(op) {
 			held[op.End] = driftHeld(op)
 		}
 	}
@@ -57,12 +57,15 @@ func (s *settled) drifted(ops []plan.Op) map[intent.Key]*plan.Reason {
 func (s *settled) drift(ops []plan.Op) map[intent.Key][]plan.Drift {
 	found := make(map[intent.Key][]plan.Drift)
 	for _, op := range ops {
-		if s.all || s.ends[op.End] {
+		if s.differsBy(op) {
 			found[op.End] = append(found[op.End], op.Drift)
 		}
 	}
 	return found
 }
+
+// differsBy reports whether somebody else changed what the operation repairs.
+func (s *settled) differsBy(op plan.Op) bool { return !op.Follows && (s.all || s.ends[op.End]) }
 
 func driftHeld(op plan.Op) *plan.Reason {
 	return &plan.Reason{
@@ -138,6 +141,9 @@ func (e *Engine) repair(ctx context.Context) bool {
 	e.seen.repaired = drifted
 	e.mu.Unlock()
 	for _, op := range todo.Ops {
+		if op.Follows {
+			continue
+		}
 		e.log.Warn("drift", "end", op.End.String(), "object", op.Drift.Object, "field", op.Drift.Field,
 			"desired", op.Drift.Desired, "actual", op.Drift.Actual)
 	}

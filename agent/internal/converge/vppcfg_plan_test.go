@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	interfaces "go.fd.io/govpp/binapi/interface"
+
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/vppcfg"
@@ -287,4 +289,31 @@ func TestTheMTUOfThePortStopsNoFrameOfALine(t *testing.T) {
 		}
 	}
 	t.Errorf("of 10 frames of 4,000 bytes went out: %s", shown)
+}
+
+// TestThatLinesFollowTheMTUOfTheirPortIsNoDrift: an operator who changes it has changed no line, and a hold is no reason to stay behind.
+func TestThatLinesFollowTheMTUOfTheirPortIsNoDrift(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.PortMTUs = true
+		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])}).mustAllBe(t, "verified")
+		mtu := uint32(1500)
+		for _, repair := range []Repair{Auto, Hold} {
+			r.Repair = repair
+			mtu -= 100
+			r.must(&interfaces.SwInterfaceSetMtu{SwIfIndex: r.index(r.ports[0]), Mtu: []uint32{mtu, 0, 0, 0}})
+			r.repair(t.Context())
+			state, err := r.ObservedState(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(state.Drift) != 0 || len(state.Contested) != 0 {
+				t.Errorf("%s: told as somebody's change: %v %v", repair, state.Drift, state.Contested)
+			}
+			for _, sub := range state.Snapshot.Subs(uint32(r.index(r.ports[0]))) {
+				if sub.L3MTU != mtu {
+					t.Errorf("%s: %s has %d and its port %d", repair, sub.Name, sub.L3MTU, mtu)
+				}
+			}
+		}
+	})
 }

@@ -73,6 +73,8 @@ type Op struct {
 	Why    string
 	// Drift is the difference that the operation repairs.
 	Drift Drift
+	// Follows: what it changes follows something that an operator may choose, such as a port's MTU. It repairs nobody's change.
+	Follows bool
 
 	rank int // order within a stage and an end
 }
