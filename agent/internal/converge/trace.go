@@ -31,7 +31,8 @@ func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.D
 		return nil, notTesting("the agent has made nothing for line %s in VPP", vll)
 	}
 	e.log.Info("trace", "vll", vll, "packets", packets, "for", most.String())
-	result, err := trace.Capture(ctx, session, trace.Asked{Interfaces: before, Packets: packets, For: most})
+	threads := 1 + session.Info().Workers
+	result, err := trace.Capture(ctx, session, trace.Asked{Interfaces: before, Threads: threads, Packets: packets, For: most})
 	if err != nil {
 		return nil, err
 	}

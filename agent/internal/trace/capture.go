@@ -12,9 +12,11 @@ import (
 )
 
 // VPP's tracer takes whatever comes in at an input node, whoever's it is, and keeps it until it is cleared. So little is taken
-// at a time, what is another line's is thrown away unseen, and the rest is cleared before more is taken.
+// at a time, what is another line's is thrown away unseen, and the rest is cleared before more is taken. VPP takes so many on each
+// thread, and stops all of them while it writes out what all have taken: tens of microseconds a packet (docs/agent-guide.md). So the threads
+// share a round.
 const (
-	perRound = 50                     // packets that each input node of each thread takes
+	perRound = 50                     // packets that each input node takes on all threads together
 	pause    = 250 * time.Millisecond // for which they come in
 	clearIn  = 10 * time.Second
 )
@@ -28,6 +30,7 @@ var inputNodes = []string{
 // Asked is what is to be shown: packets of these interfaces, by index, for a time at most.
 type Asked struct {
 	Interfaces map[uint32]string // their names
+	Threads    int               // of VPP, the main one included
 	Packets    int               // at most
 	For        time.Duration
 }
@@ -82,7 +85,7 @@ func Capture(ctx context.Context, session vpp.Caller, asked Asked) (result *Resu
 	result = &Result{Packets: []Packet{}}
 	nodes := inputNodes
 	for over := time.After(asked.For); ; {
-		if nodes, err = arm(ctx, session, nodes); err != nil {
+		if nodes, err = arm(ctx, session, nodes, max(1, perRound/asked.Threads)); err != nil {
 			return nil, err
 		}
 		if len(nodes) == 0 {
@@ -96,7 +99,7 @@ func Capture(ctx context.Context, session vpp.Caller, asked Asked) (result *Resu
 			last = true
 		case <-time.After(pause):
 		}
-		said, _, err := vpp.Say(ctx, session, fmt.Sprintf("show trace max %d", perRound*len(nodes)))
+		said, _, err := vpp.Say(ctx, session, fmt.Sprintf("show trace max %d", perRound*len(nodes))) // of each thread
 		if err != nil {
 			return nil, err
 		}
@@ -116,10 +119,10 @@ func Capture(ctx context.Context, session vpp.Caller, asked Asked) (result *Resu
 	}
 }
 
-// arm has each node that is there take packets; those that are not are left out.
-func arm(ctx context.Context, session vpp.Caller, nodes []string) (there []string, err error) {
+// arm has each node that is there take so many packets on each thread; those that are not are left out.
+func arm(ctx context.Context, session vpp.Caller, nodes []string, packets int) (there []string, err error) {
 	for _, node := range nodes {
-		said, refused, err := vpp.Say(ctx, session, fmt.Sprintf("trace add %s %d", node, perRound))
+		said, refused, err := vpp.Say(ctx, session, fmt.Sprintf("trace add %s %d", node, packets))
 		if err != nil {
 			return nil, err
 		}

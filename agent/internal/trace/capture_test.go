@@ -43,7 +43,7 @@ func TestWhoeverCutsATraceOffHasItCleared(t *testing.T) {
 		}
 		return "", false
 	}}
-	if _, err := Capture(ctx, vpp, Asked{Interfaces: vxlanLine, Packets: 1, For: time.Minute}); !errors.Is(err, context.Canceled) {
+	if _, err := Capture(ctx, vpp, Asked{Interfaces: vxlanLine, Threads: 1, Packets: 1, For: time.Minute}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if last := vpp.told[len(vpp.told)-1]; last != "clear trace" {
@@ -59,7 +59,7 @@ func TestWhatStaysInTheTracerIsSaid(t *testing.T) {
 		return map[string]string{"clear trace": "no"}[line], line == "clear trace"
 	}}
 	var left *LeftError
-	if _, err := Capture(t.Context(), vpp, Asked{Interfaces: vxlanLine, Packets: 1, For: time.Millisecond}); !errors.As(err, &left) {
+	if _, err := Capture(t.Context(), vpp, Asked{Interfaces: vxlanLine, Threads: 1, Packets: 1, For: time.Millisecond}); !errors.As(err, &left) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -67,8 +67,23 @@ func TestWhatStaysInTheTracerIsSaid(t *testing.T) {
 func TestAVPPWithoutInputNodesTracesNothing(t *testing.T) {
 	vpp := &said{answer: func(line string) (string, bool) { return "", strings.HasPrefix(line, "trace add") }}
 	var cannot *CannotError
-	if _, err := Capture(t.Context(), vpp, Asked{Interfaces: vxlanLine, Packets: 1, For: time.Minute}); !errors.As(err, &cannot) {
+	if _, err := Capture(t.Context(), vpp, Asked{Interfaces: vxlanLine, Threads: 1, Packets: 1, For: time.Minute}); !errors.As(err, &cannot) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestThreadsShareWhatIsTaken: VPP takes the number that it is told on each of them, and all stand still while it is written out.
+func TestThreadsShareWhatIsTaken(t *testing.T) {
+	for threads, each := range map[int]string{1: "50", 2: "25", 9: "5", 65: "1"} {
+		vpp := &said{answer: func(string) (string, bool) { return "", false }}
+		if _, err := Capture(t.Context(), vpp, Asked{Interfaces: vxlanLine, Threads: threads, Packets: 1, For: time.Millisecond}); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range vpp.told {
+			if strings.HasPrefix(line, "trace add") && !strings.HasSuffix(line, " "+each) {
+				t.Errorf("with %d threads: %s", threads, line)
+			}
+		}
 	}
 }
 
@@ -111,7 +126,7 @@ func withTraffic(t *testing.T) (v *realvpp.VPP, session *vpp.Session, one map[ui
 
 func TestOfTwoLinesWithTrafficOneIsShownBothWaysAndNothingStays(t *testing.T) {
 	v, session, line := withTraffic(t)
-	result, err := Capture(t.Context(), session, Asked{Interfaces: line, Packets: 20, For: 20 * time.Second})
+	result, err := Capture(t.Context(), session, Asked{Interfaces: line, Threads: 1, Packets: 20, For: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +168,7 @@ func TestAnOperatorsTraceIsLeftAlone(t *testing.T) {
 		}
 	}
 	var inUse *InUseError
-	if _, err := Capture(t.Context(), session, Asked{Interfaces: line, Packets: 1, For: time.Second}); !errors.As(err, &inUse) {
+	if _, err := Capture(t.Context(), session, Asked{Interfaces: line, Threads: 1, Packets: 1, For: time.Second}); !errors.As(err, &inUse) {
 		t.Errorf("got %v", err)
 	}
 	if now := held(); now != 3 {
