@@ -49,12 +49,19 @@ func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.D
 
 // interfacesOf are the names of what VPP has of a line now, by index.
 func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]string, error) {
-	todo, _, err := e.Plan(ctx, e.heldOrEmpty())
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	session, err := e.Session()
+	if err != nil {
+		return nil, err
+	}
+	held := e.heldOrEmpty()
+	snapshot, err := e.quickLook(ctx, session, held) // which tells interfaces apart that have got the same index
 	if err != nil {
 		return nil, err
 	}
 	found := make(map[uint32]string)
-	for _, h := range todo.Owned {
+	for _, h := range e.diff(held, snapshot, e.journal.Of(snapshot.Boot), nil).Owned {
 		if h.End.VLL == vll {
 			found[h.Interface.Index] = h.Interface.Name
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -284,6 +285,26 @@ func TestHTTP2IsNotSpoken(t *testing.T) {
 	defer response.Body.Close()
 	if response.ProtoMajor != 1 {
 		t.Errorf("spoke %s", response.Proto)
+	}
+}
+
+// TestWorkThatTakesLongHoldsNoBody: a trace may take half a minute, and an intent comes in meanwhile.
+func TestWorkThatTakesLongHoldsNoBody(t *testing.T) {
+	e := &engine{err: errors.New("done")}
+	s := New("rhino", "0.1.0", e, nil, slog.New(slog.DiscardHandler))
+	s.AskPortal = knows
+	worked := 0
+	e.working = func() {
+		worked++
+		if held := len(s.bodySlots); held != 0 {
+			t.Errorf("%d bodies are held", held)
+		}
+	}
+	for path, body := range map[string]string{"/v1/trace": `{"schema":1,"of":"cheese","packets":1,"seconds":1}`, "/v1/calibration": `{"schema":1,"beside_lines":false}`} {
+		s.ControlHandler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
+	}
+	if worked != 2 {
+		t.Errorf("asked for %d of 2", worked)
 	}
 }
 

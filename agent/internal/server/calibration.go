@@ -50,15 +50,7 @@ type calibrationBody struct {
 }
 
 func (s *Server) postCalibration(w http.ResponseWriter, r *http.Request) {
-	s.takeBody(w, r, func(body []byte) {
-		var asked calibrationRequest
-		decoder := json.NewDecoder(bytes.NewReader(body))
-		decoder.DisallowUnknownFields()
-		if err := decoder.Decode(&asked); err != nil || asked.Schema != 1 {
-			problem{Type: "invalid-calibration", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
-				Detail: "the body is not {schema: 1, beside_lines}; nothing was done"}.write(w)
-			return
-		}
+	takeRequest(s, w, r, decodeCalibration, func(asked *calibrationRequest) {
 		found, err := s.engine.Calibrate(r.Context(), asked.BesideLines)
 		if err != nil {
 			s.log.Warn("not calibrated", "error", err)
@@ -67,6 +59,17 @@ func (s *Server) postCalibration(w http.ResponseWriter, r *http.Request) {
 		}
 		writeJSON(w, s.calibrationOf(found))
 	})
+}
+
+func decodeCalibration(body []byte) (*calibrationRequest, *problem) {
+	var asked calibrationRequest
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&asked); err != nil || asked.Schema != 1 {
+		return nil, &problem{Type: "invalid-calibration", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
+			Detail: "the body is not {schema: 1, beside_lines}; nothing was done"}
+	}
+	return &asked, nil
 }
 
 func (s *Server) calibrationOf(found *converge.Calibrated) calibrationBody {

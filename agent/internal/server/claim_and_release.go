@@ -48,12 +48,8 @@ type decidedBody struct {
 // claimOrRelease answers a claim or a release; both are the engine's work.
 func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]*plan.Holding, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		s.takeBody(w, r, func(body []byte) {
-			end, name, err := decisionOf(body)
-			if err != nil {
-				problem{Type: "invalid-decision", Title: "The request is not valid", Status: http.StatusUnprocessableEntity, Detail: err.Error()}.write(w)
-				return
-			}
+		takeRequest(s, w, r, decodeDecision, func(asked *claimOrReleaseBody) {
+			end, name := intent.Key{VLL: asked.VLL, End: asked.End}, asked.Interface
 			found, err := do(r.Context(), end, name)
 			var notRelabelled *converge.NotRelabelledError
 			var notDone *converge.NotClaimedError
@@ -77,16 +73,20 @@ func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]
 	}
 }
 
-func decisionOf(body []byte) (intent.Key, string, error) {
+func decodeDecision(body []byte) (*claimOrReleaseBody, *problem) {
+	invalid := func(format string, args ...any) (*claimOrReleaseBody, *problem) {
+		return nil, &problem{Type: "invalid-decision", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
+			Detail: fmt.Sprintf(format, args...)}
+	}
 	var asked claimOrReleaseBody
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&asked); err != nil {
-		return intent.Key{}, "", fmt.Errorf("the body is not {vll, end, interface}: %w", err)
+		return invalid("the body is not {vll, end, interface}: %v", err)
 	}
 	end := intent.Key{VLL: asked.VLL, End: asked.End}
 	if _, ok := ownership.ParseTag(ownership.Tag{Key: end, Revision: 1}.String()); !ok {
-		return intent.Key{}, "", fmt.Errorf("vll is %q and end %q: these are an id in lower case with dashes, and a or z", end.VLL, end.End)
+		return invalid("vll is %q and end %q: these are an id in lower case with dashes, and a or z", end.VLL, end.End)
 	}
-	return end, asked.Interface, nil
+	return &asked, nil
 }

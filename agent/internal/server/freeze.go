@@ -21,17 +21,7 @@ type freezeRequest struct {
 }
 
 func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) {
-	s.takeBody(w, r, func(body []byte) {
-		var asked freezeRequest
-		decoder := json.NewDecoder(bytes.NewReader(body))
-		decoder.DisallowUnknownFields()
-		longest := int64(freeze.Longest / time.Second)
-		if err := decoder.Decode(&asked); err != nil || strings.TrimSpace(asked.Reason) == "" || len(asked.Reason) > longestReason ||
-			asked.Seconds < 1 || asked.Seconds > longest {
-			problem{Type: "invalid-freeze", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
-				Detail: "the body is not {reason, seconds}: a reason of up to 200 bytes, and 1 second to 30 days"}.write(w)
-			return
-		}
+	takeRequest(s, w, r, decodeFreeze, func(asked *freezeRequest) {
 		begun, err := s.engine.FreezeHere(asked.Reason, time.Now().Add(time.Duration(asked.Seconds)*time.Second))
 		if err != nil {
 			notFrozen(err).write(w)
@@ -41,8 +31,22 @@ func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
+func decodeFreeze(body []byte) (*freezeRequest, *problem) {
+	var asked freezeRequest
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	longest := int64(freeze.Longest / time.Second)
+	if err := decoder.Decode(&asked); err != nil || strings.TrimSpace(asked.Reason) == "" || len(asked.Reason) > longestReason ||
+		asked.Seconds < 1 || asked.Seconds > longest {
+		return nil, &problem{Type: "invalid-freeze", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
+			Detail: "the body is not {reason, seconds}: a reason of up to 200 bytes, and 1 second to 30 days"}
+	}
+	return &asked, nil
+}
+
 func (s *Server) postUnfreeze(w http.ResponseWriter, r *http.Request) {
-	s.takeBody(w, r, func([]byte) {
+	anything := func([]byte) (*struct{}, *problem) { return &struct{}{}, nil }
+	takeRequest(s, w, r, anything, func(*struct{}) {
 		if err := s.engine.Unfreeze(); err != nil {
 			notFrozen(err).write(w)
 			return

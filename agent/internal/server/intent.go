@@ -12,17 +12,8 @@ import (
 // lookedHeader names the freeze of which the portal says that somebody has looked what it left.
 const lookedHeader = "Longline-Freeze-Looked"
 
-// takeIntent decodes the body and hands it to use, or answers why not.
-func (s *Server) takeIntent(w http.ResponseWriter, r *http.Request, use func(*intent.Intent)) {
-	var in *intent.Intent
-	s.takeBody(w, r, func(body []byte) { in = s.decode(w, body) }) // the body goes before the work begins
-	if in != nil {
-		use(in)
-	}
-}
-
-// decode answers what is wrong with the document and returns nil, or returns it.
-func (s *Server) decode(w http.ResponseWriter, body []byte) *intent.Intent {
+// decode reads the document, or says what is wrong with it.
+func (s *Server) decode(body []byte) (*intent.Intent, *problem) {
 	in, err := s.intents.Decode(body)
 	var malformed *intent.MalformedError
 	var invalid *intent.InvalidError
@@ -35,14 +26,13 @@ func (s *Server) decode(w http.ResponseWriter, body []byte) *intent.Intent {
 		refusal.Status, refusal.Errors = http.StatusUnprocessableEntity, invalid.Errors
 		refusal.Detail = fmt.Sprintf("%d errors; nothing was changed", len(invalid.Errors))
 	default:
-		return in
+		return in, nil
 	}
-	refusal.write(w)
-	return nil
+	return nil, &refusal
 }
 
 func (s *Server) putIntent(w http.ResponseWriter, r *http.Request) {
-	s.takeIntent(w, r, func(in *intent.Intent) { s.accept(w, r, in) })
+	takeRequest(s, w, r, s.decode, func(in *intent.Intent) { s.accept(w, r, in) })
 }
 
 func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Intent) {
@@ -73,7 +63,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 }
 
 func (s *Server) postPlan(w http.ResponseWriter, r *http.Request) {
-	s.takeIntent(w, r, func(in *intent.Intent) {
+	takeRequest(s, w, r, s.decode, func(in *intent.Intent) {
 		s.log.Info("plan", "generation", in.Generation, "request_ids", requestIDs(r.Header))
 		todo, _, err := s.engine.Plan(r.Context(), in)
 		if err != nil {

@@ -10,8 +10,24 @@ import (
 // MaxBody is the largest accepted body (bytes).
 const MaxBody = 32 << 20
 
-// maxBodies is how many bodies are in memory at once; who comes later waits.
+// maxBodies is how many bodies are in memory at once; who comes later waits. A body goes before the work begins that it asks for
+// (takeRequest): a trace or a calibration may take a minute, and keeps no intent waiting.
 const maxBodies = 2
+
+// takeRequest reads the body, decodes it and then, without the body, serves what is asked; or it answers why not.
+func takeRequest[T any](s *Server, w http.ResponseWriter, r *http.Request, decode func([]byte) (*T, *problem), serve func(*T)) {
+	var asked *T
+	s.takeBody(w, r, func(body []byte) {
+		var refusal *problem
+		if asked, refusal = decode(body); refusal != nil {
+			refusal.write(w)
+			asked = nil
+		}
+	})
+	if asked != nil {
+		serve(asked)
+	}
+}
 
 // takeBody reads the body and hands it to use, or answers why not.
 func (s *Server) takeBody(w http.ResponseWriter, r *http.Request, use func([]byte)) {

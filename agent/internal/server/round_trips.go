@@ -20,7 +20,7 @@ type roundTripsBody struct {
 }
 
 func (s *Server) postRoundTrips(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, intent.DecodeRoundTrip, s.measureRoundTrip)
+	takeRequest(s, w, r, testDecoder(intent.DecodeRoundTrip), func(asked *intent.RoundTrip) { s.measureRoundTrip(w, r, asked) })
 }
 
 func (s *Server) measureRoundTrip(w http.ResponseWriter, r *http.Request, asked *intent.RoundTrip) {

@@ -32,22 +32,18 @@ type testFramesBody struct {
 }
 
 func (s *Server) postTestFrames(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, intent.DecodeTestFrames, s.sendTestFrames)
+	takeRequest(s, w, r, testDecoder(intent.DecodeTestFrames), func(asked *intent.TestFrames) { s.sendTestFrames(w, r, asked) })
 }
 
-// takeRequest reads a small request and hands it on; one that cannot be read is answered here.
-func takeRequest[T any](s *Server, w http.ResponseWriter, r *http.Request, decode func([]byte) (*T, error),
-	serve func(http.ResponseWriter, *http.Request, *T)) {
-	var asked *T
-	var err error
-	read := false
-	s.takeBody(w, r, func(body []byte) { asked, err = decode(body); read = true })
-	switch {
-	case !read: // and answered
-	case err != nil:
-		invalidTest(err).write(w)
-	default:
-		serve(w, r, asked)
+// testDecoder has decode's error be the answer.
+func testDecoder[T any](decode func([]byte) (*T, error)) func([]byte) (*T, *problem) {
+	return func(body []byte) (*T, *problem) {
+		asked, err := decode(body)
+		if err != nil {
+			refusal := invalidTest(err)
+			return nil, &refusal
+		}
+		return asked, nil
 	}
 }
 

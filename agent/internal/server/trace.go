@@ -45,24 +45,7 @@ type traceBody struct {
 }
 
 func (s *Server) postTrace(w http.ResponseWriter, r *http.Request) {
-	s.takeBody(w, r, func(body []byte) {
-		var asked traceRequest
-		decoder := json.NewDecoder(bytes.NewReader(body))
-		decoder.DisallowUnknownFields()
-		invalid := func(detail string) {
-			problem{Type: "invalid-trace", Title: "The request is not valid", Status: http.StatusUnprocessableEntity, Detail: detail}.write(w)
-		}
-		switch err := decoder.Decode(&asked); {
-		case err != nil || asked.Schema != 1:
-			invalid(traceNoneIsShown)
-			return
-		case asked.Packets < 1 || asked.Packets > mostTraced:
-			invalid(fmt.Sprintf("packets: %d is not in 1..%d", asked.Packets, mostTraced))
-			return
-		case asked.Seconds < 1 || asked.Seconds > longestTrace:
-			invalid(fmt.Sprintf("seconds: %d is not in 1..%d", asked.Seconds, longestTrace))
-			return
-		}
+	takeRequest(s, w, r, decodeTrace, func(asked *traceRequest) {
 		named, unnamed := s.lineNamed(r.Context(), asked.Of)
 		if unnamed != nil {
 			unnamed.write(w)
@@ -84,6 +67,24 @@ func (s *Server) postTrace(w http.ResponseWriter, r *http.Request) {
 		}
 		writeJSON(w, shown)
 	})
+}
+
+func decodeTrace(body []byte) (*traceRequest, *problem) {
+	invalid := func(detail string) (*traceRequest, *problem) {
+		return nil, &problem{Type: "invalid-trace", Title: "The request is not valid", Status: http.StatusUnprocessableEntity, Detail: detail}
+	}
+	var asked traceRequest
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	switch err := decoder.Decode(&asked); {
+	case err != nil || asked.Schema != 1:
+		return invalid(traceNoneIsShown)
+	case asked.Packets < 1 || asked.Packets > mostTraced:
+		return invalid(fmt.Sprintf("packets: %d is not in 1..%d", asked.Packets, mostTraced))
+	case asked.Seconds < 1 || asked.Seconds > longestTrace:
+		return invalid(fmt.Sprintf("seconds: %d is not in 1..%d", asked.Seconds, longestTrace))
+	}
+	return &asked, nil
 }
 
 func failedTrace(err error) problem {
