@@ -176,7 +176,7 @@ func (r *router) routeIntoTheTable(add bool) {
 func TestAPathInATableIsWatchedWhereTableZeroLeadsIntoIt(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
-		r.makeTable()
+		port := r.makeTable()
 		unwatched := func() {
 			t.Helper()
 			r.mustWatch(watched)
@@ -195,6 +195,14 @@ func TestAPathInATableIsWatchedWhereTableZeroLeadsIntoIt(t *testing.T) {
 		r.Converge(t.Context())
 		r.mustWatch(watched, pathOf(4), pathOf(6))
 		r.routeIntoTheTable(false)
+		r.Converge(t.Context())
+		r.mustWatch(watched, pathOf(4), pathOf(6)) // as where the underlay fails: neither table leads anywhere
+		for family, proto := range map[int]fib_types.FibPathNhProto{4: fib_types.FIB_API_PATH_NH_PROTO_IP4, 6: fib_types.FIB_API_PATH_NH_PROTO_IP6} {
+			to := ip_types.Prefix{Address: vpp.IPAddress(remotes[family]), Len: uint8(remotes[family].BitLen())}
+			r.must(&ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{TableID: underlayTable, Prefix: to, NPaths: 1, Paths: []fib_types.FibPath{{
+				SwIfIndex: uint32(port), Weight: 1, Proto: proto,
+			}}}})
+		}
 		r.Converge(t.Context())
 		unwatched()
 	})

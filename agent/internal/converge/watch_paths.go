@@ -111,7 +111,7 @@ func (e *Engine) changeSessions(
 	if look.There, err = pathwatch.Read(ctx, session); err != nil {
 		return nil, err
 	}
-	astray, err := pathwatch.Astray(ctx, session, wanted)
+	astray, err := pathwatch.Astray(ctx, session, wanted, look.There)
 	if err != nil {
 		return nil, err
 	}

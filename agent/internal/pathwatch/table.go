@@ -18,10 +18,11 @@ import (
 // VPP looks up in table 0 where the packets of a multihop session go, whatever the table of its addresses, and takes in what
 // comes in any table (vnet/bfd/bfd_udp.c; seen with 25.10). So a path in another table is watched where a route of table 0
 // leads the same way. Where it does not, a session would say nothing of the tunnels, or something of another network with the
-// same addresses: then there is none.
+// same addresses: then there is none. Where neither leads anywhere, the underlay may just have failed, and a session that is there
+// stays, for it tells so.
 
-// Astray are the wanted paths that packets of a session would not take, and why.
-func Astray(ctx context.Context, session Caller, wanted Wanted) (Refused, error) {
+// Astray are the wanted paths that packets of a session would not take, and why; there are the sessions that VPP has.
+func Astray(ctx context.Context, session Caller, wanted Wanted, there map[intent.Path]Session) (Refused, error) {
 	astray := make(Refused)
 	var paths []intent.Path
 	var lookups []api.Message
@@ -40,6 +41,9 @@ func Astray(ctx context.Context, session Caller, wanted Wanted) (Refused, error)
 	}
 	for n, path := range paths {
 		table, packets, tunnels := wanted.Tables[path], replies[2*n].(*ip.IPRouteLookupReply), replies[2*n+1].(*ip.IPRouteLookupReply)
+		if _, stands := there[path]; stands && leadsNowhere(packets) && leadsNowhere(tunnels) {
+			continue
+		}
 		if !sameWay(packets, tunnels, table) {
 			family := map[bool]string{true: "ip4", false: "ip6"}[path.Remote.Is4()]
 			astray[path] = fmt.Sprintf("VPP sends BFD packets by table 0, where no route to %s leads into table %d: "+
@@ -65,6 +69,17 @@ func sameWay(packets, tunnels *ip.IPRouteLookupReply, table uint32) bool {
 	return !slices.ContainsFunc(packets.Route.Paths, func(path fib_types.FibPath) bool {
 		at := hopOf(path)
 		return at != hop{kind: fib_types.FIB_API_PATH_TYPE_NORMAL, via: ^uint32(0), table: table} && !(at.leads() && slices.Contains(hops, at))
+	})
+}
+
+// leadsNowhere reports whether VPP drops what it looks up so.
+func leadsNowhere(found *ip.IPRouteLookupReply) bool {
+	return found.Retval == 0 && !slices.ContainsFunc(found.Route.Paths, func(path fib_types.FibPath) bool {
+		switch path.Type {
+		case fib_types.FIB_API_PATH_TYPE_DROP, fib_types.FIB_API_PATH_TYPE_ICMP_UNREACH, fib_types.FIB_API_PATH_TYPE_ICMP_PROHIBIT:
+			return false
+		}
+		return true
 	})
 }
 

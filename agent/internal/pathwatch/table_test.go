@@ -1,10 +1,14 @@
 package pathwatch
 
 import (
+	"context"
 	"testing"
 
+	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/fib_types"
 	"go.fd.io/govpp/binapi/ip"
+
+	"longline.dev/agent/internal/intent"
 )
 
 func TestASessionTakesTheTunnelsWayOnlyWhereTableZeroLeadsIt(t *testing.T) {
@@ -37,6 +41,51 @@ func TestASessionTakesTheTunnelsWayOnlyWhereTableZeroLeadsIt(t *testing.T) {
 	} {
 		if got := sameWay(c.packets, c.tunnels, 10); got != c.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// routed answers look-ups with a path of its table, a drop where there is none.
+type routed struct {
+	Caller
+	paths map[uint32]fib_types.FibPath
+}
+
+func (r routed) Calls(_ context.Context, requests []api.Message) (replies []api.Message, err error) {
+	for _, request := range requests {
+		path, led := r.paths[request.(*ip.IPRouteLookup).TableID]
+		if !led {
+			path = fib_types.FibPath{SwIfIndex: ^uint32(0), Type: fib_types.FIB_API_PATH_TYPE_DROP}
+		}
+		replies = append(replies, &ip.IPRouteLookupReply{Route: ip.IPRoute{Paths: []fib_types.FibPath{path}}})
+	}
+	return replies, nil
+}
+
+// TestASessionStandsWhileTheUnderlayIsGone: it tells that the path is down, and only one that is not there yet is not made.
+func TestASessionStandsWhileTheUnderlayIsGone(t *testing.T) {
+	link, other := fib_types.FibPath{SwIfIndex: 1}, fib_types.FibPath{SwIfIndex: 2}
+	path := (&router{n: 1}).path(4)
+	wanted := Wanted{Paths: []intent.Path{path}, Tables: map[intent.Path]uint32{path: 10}}
+	for name, c := range map[string]struct {
+		paths  map[uint32]fib_types.FibPath
+		stands bool
+		astray bool
+	}{
+		"both by one link":            {map[uint32]fib_types.FibPath{0: link, 10: link}, true, false},
+		"both gone":                   {nil, true, false},
+		"both gone, and no session":   {nil, false, true},
+		"table 0 lost the way":        {map[uint32]fib_types.FibPath{10: link}, true, true},
+		"table 0 leads another way":   {map[uint32]fib_types.FibPath{0: other, 10: link}, true, true},
+		"table 0 alone still has one": {map[uint32]fib_types.FibPath{0: other}, true, true},
+	} {
+		there := make(map[intent.Path]Session)
+		if c.stands {
+			there[path] = Session{}
+		}
+		astray, err := Astray(t.Context(), routed{paths: c.paths}, wanted, there)
+		if err != nil || (astray[path] != "") != c.astray {
+			t.Errorf("%s: %v, %v", name, astray, err)
 		}
 	}
 }
