@@ -399,10 +399,11 @@ func (r *Reporter) sendObserved(ctx context.Context) {
 			r.maintenance.Store(answer.Maintenance)
 			r.hearFreeze(answer.Freeze)
 			r.observedTaken.Store(r.now().UnixMilli())
-			if answer.WatchRoutes != nil || watched == "" {
-				r.setWatchedRoutes(answer.WatchRoutes)
+			routes := answer.WatchRoutes
+			if routes == nil && watched == "" {
+				routes = []string{}
 			}
-			r.setUnderlayTable(answer.UnderlayTable)
+			r.setWatchedRoutes(answer.UnderlayTable, routes)
 		}
 	}
 }

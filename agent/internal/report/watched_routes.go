@@ -28,30 +28,23 @@ func parseWatchedRoutes(texts []string) (addresses []netip.Addr, strange int, er
 	return slices.Compact(addresses), strange, nil
 }
 
-// setUnderlayTable keeps the table in which the watched routes are looked up. Another one is reported on at once.
-func (r *Reporter) setUnderlayTable(table uint32) {
-	r.mu.Lock()
-	changed := table != r.underlayTable
-	r.underlayTable = table
-	r.mu.Unlock()
-	if changed {
-		r.ReportNow()
-	}
-}
-
-// setWatchedRoutes keeps the addresses to look up. A list that is new is reported on at once.
-func (r *Reporter) setWatchedRoutes(texts []string) {
+// setWatchedRoutes keeps the addresses to look up, nil for those of before, and the table in which: together, so that no report
+// has the addresses of one answer in the table of another. What is new is reported on at once.
+func (r *Reporter) setWatchedRoutes(table uint32, texts []string) {
 	addresses, strange, err := parseWatchedRoutes(texts)
 	if err != nil {
 		r.log.Warn("the watched routes stay as they are", "error", err)
-		return
+		texts = nil
 	}
 	if strange > 0 {
 		r.log.Warn("the portal asks for routes to what is no unicast address", "ignored", strange)
 	}
 	r.mu.Lock()
-	changed := !slices.Equal(addresses, r.watched)
-	r.watched = addresses
+	if texts == nil {
+		addresses = r.watched
+	}
+	changed := table != r.underlayTable || !slices.Equal(addresses, r.watched)
+	r.underlayTable, r.watched = table, addresses
 	r.mu.Unlock()
 	if changed {
 		r.ReportNow()

@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -20,10 +21,32 @@ func TestOnlyPlainUnicastAddressesAreWatched(t *testing.T) {
 
 func TestAPortalThatAsksForTooManyRoutesIsNotHeard(t *testing.T) {
 	r := &Reporter{log: quiet, again: make(chan struct{}, 1)}
-	r.setWatchedRoutes([]string{"10.255.0.2"})
-	r.setWatchedRoutes(slices.Repeat([]string{"10.255.0.3"}, maxWatched+1))
+	r.setWatchedRoutes(0, []string{"10.255.0.2"})
+	r.setWatchedRoutes(0, slices.Repeat([]string{"10.255.0.3"}, maxWatched+1))
 	if got := r.watchedRoutes(); len(got) != 1 || got[0].Address.String() != "10.255.0.2" {
 		t.Errorf("watches %v", got)
+	}
+}
+
+// TestWhatIsWatchedIsTakenWithItsTable, and whatever is new is told at once.
+func TestWhatIsWatchedIsTakenWithItsTable(t *testing.T) {
+	r := &Reporter{log: quiet, again: make(chan struct{}, 1)}
+	for n, c := range []struct {
+		table uint32
+		texts []string
+		want  string
+		told  int
+	}{
+		{10, []string{"10.255.0.2"}, "[{10 10.255.0.2}]", 1}, {10, nil, "[{10 10.255.0.2}]", 0}, {20, nil, "[{20 10.255.0.2}]", 1},
+		{0, slices.Repeat([]string{"10.255.0.3"}, maxWatched+1), "[{0 10.255.0.2}]", 1}, {0, []string{}, "[]", 1},
+	} {
+		r.setWatchedRoutes(c.table, c.texts)
+		if got, told := fmt.Sprint(r.watchedRoutes()), len(r.again); got != c.want || told != c.told {
+			t.Errorf("answer %d: %s, told %d times", n, got, told)
+		}
+		for range len(r.again) {
+			<-r.again
+		}
 	}
 }
 
