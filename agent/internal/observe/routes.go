@@ -30,21 +30,8 @@ func (d Destination) Compare(o Destination) int {
 }
 
 // Reachable looks up the best route to each destination. A drop is an answer too: an address is reachable when a path leads
-// somewhere; by a default route only if these count.
+// somewhere; by a default route only if these count. In a table that is not there it is not.
 func Reachable(ctx context.Context, session Caller, destinations []Destination, defaultRoutes bool) (map[Destination]bool, error) {
-	replies, err := LookUp(ctx, session, destinations)
-	if err != nil {
-		return nil, err
-	}
-	reachable := make(map[Destination]bool, len(destinations))
-	for i, reply := range replies {
-		reachable[destinations[i]] = leadsSomewhere(reply) && (defaultRoutes || reply.Route.Prefix.Len > 0)
-	}
-	return reachable, nil
-}
-
-// LookUp asks for the best route to each destination; of a table that is not there the answer is a refusal.
-func LookUp(ctx context.Context, session Caller, destinations []Destination) ([]*ip.IPRouteLookupReply, error) {
 	var lookups []api.Message
 	for _, to := range destinations {
 		lookups = append(lookups, &ip.IPRouteLookup{
@@ -55,11 +42,12 @@ func LookUp(ctx context.Context, session Caller, destinations []Destination) ([]
 	if err != nil {
 		return nil, err
 	}
-	routes := make([]*ip.IPRouteLookupReply, 0, len(replies))
-	for _, reply := range replies {
-		routes = append(routes, reply.(*ip.IPRouteLookupReply))
+	reachable := make(map[Destination]bool, len(destinations))
+	for n, to := range destinations {
+		reply := replies[n].(*ip.IPRouteLookupReply)
+		reachable[to] = leadsSomewhere(reply) && (defaultRoutes || reply.Route.Prefix.Len > 0)
 	}
-	return routes, nil
+	return reachable, nil
 }
 
 func leadsSomewhere(reply *ip.IPRouteLookupReply) bool {
