@@ -90,6 +90,48 @@ func TestAPortThatIsKeptDownIsSetUpWhenSomebodyElseUsesIt(t *testing.T) {
 	})
 }
 
+// TestAPortThatIsKeptDownIsSetUpForItsUserThoughDriftIsHeld: it was the agent that shut the port.
+func TestAPortThatIsKeptDownIsSetUpForItsUserThoughDriftIsHeld(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.Repair = Hold
+		port := r.ports[0]
+		end := wholePort(1, port)
+		r.put([]intent.End{end})
+		end.UNILinkDown = true
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		r.subByHand(port, 7, 7)
+		r.repair(t.Context())
+		if !r.snapshot().ByName(port).AdminUp {
+			t.Error("somebody else uses the port, and it is down")
+		}
+	})
+}
+
+// TestAPortThatIsKeptDownIsSetUpThoughItsEndIsBlocked: else the far end would be taken down for it.
+func TestAPortThatIsKeptDownIsSetUpThoughItsEndIsBlocked(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		port := r.ports[0]
+		end := wholePort(1, port)
+		r.put([]intent.End{end})
+		end.UNILinkDown = true
+		r.put([]intent.End{end}).mustAllBe(t, "verified")
+		for _, tunnel := range r.snapshot().Tunnels {
+			r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: false, SwIfIndex: interface_types.InterfaceIndex(tunnel.Index)})
+		}
+		r.repair(t.Context())
+		if r.snapshot().ByName(port).AdminUp {
+			t.Fatal("the port is up, and the far end's link is not")
+		}
+		end.UNILinkDown = false
+		if e := r.put([]intent.End{end}).of(t, end.Key); e.Status != "conflict" || e.Reason.Code != "relabelled" {
+			t.Errorf("the end is %s: %+v", e.Status, e.Reason)
+		}
+		if !r.snapshot().ByName(port).AdminUp {
+			t.Error("the far end's link is back, and the port is down")
+		}
+	})
+}
+
 // TestAPortThatIsKeptDownIsUpWhenItsLineGoes: whether it is removed, let go of or moved, and though the journal was lost.
 func TestAPortThatIsKeptDownIsUpWhenItsLineGoes(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {

@@ -108,10 +108,10 @@ func (d *differ) portDownConflict(end intent.End, port, serving *observe.Interfa
 	return nil
 }
 
-// shutByUs reports whether a port that is let go is down because its VLL was to be down.
+// shutByUs reports whether a port that is let go is down because its VLL was to be down, or the far end had lost its link.
 func (d *differ) shutByUs(port *observe.Interface) bool {
 	h := d.leaving[port.Index]
-	return h != nil && h.isPort() && !port.AdminUp && d.wasUp(h.End, port)
+	return h != nil && h.isPort() && !port.AdminUp && (d.wasUp(h.End, port) || d.isDownForLinkLoss(port))
 }
 
 // wasUp reports whether a port was up when the end took it; as far as the journal knows, and else whether it is now.

@@ -30,14 +30,26 @@ type Plan struct {
 	released map[intent.Key]intent.Tombstone // ends that are let go of
 }
 
+// KeptDown are the ends whose port the agent has shut for the far end's link and not set up again, and the port's name; where
+// the end is still to be kept down, the port may be up yet.
+func (p *Plan) KeptDown() map[intent.Key]string {
+	kept := make(map[intent.Key]string)
+	for _, claim := range p.StandingClaims {
+		if claim.LinkLoss {
+			kept[claim.Key()] = claim.Port
+		}
+	}
+	return kept
+}
+
 // Diff plans how to get from what is observed to what is intended. Guarantees:
 //
 //   - What the agent does not own is in no operation, but for the admin-up of a port that carries a
 //     sub-interface which has to come up. A port is never taken down, but as the access of a whole-port
 //     VLL that is to be down; when that goes, the port comes up again if it was. And a classify table of the agent's is
 //     taken off whatever got the index of the access that it was bound to.
-//   - An end that cannot be made as wanted is left wholly as it is, with a reason. But a port that the agent keeps down
-//     because of the far end's link is set up as soon as somebody else uses it.
+//   - An end that cannot be made as wanted is left wholly as it is, with a reason. But a port that the agent shut
+//     because of the far end's link is set up as soon as somebody else uses it, or the intent does not want it down.
 //   - What is owned and not named by the intent is left forwarding, and so is what is let go of.
 //   - Of an end that is adopted only tags are changed.
 //   - Only a changed key recreates (and DiffAnew); everything else changes in place.
@@ -145,6 +157,12 @@ type differ struct {
 	released map[intent.Key]intent.Tombstone
 	blocked  map[intent.Key]*Reason
 	leaving  map[uint32]*Holding // by interface index: what goes, or for a port, is let go
+}
+
+// isCarriedOut reports whether what the intent says of the end is carried out: it says something, and nothing is in the way.
+func (d *differ) isCarriedOut(end intent.Key) bool {
+	_, present := d.present[end]
+	return d.blocked[end] == nil && (present || d.removed[end])
 }
 
 // planned reports whether the end is planned for.

@@ -573,3 +573,81 @@ func TestASubInterfaceIsMadeAnewWithAllThatBelongsToIt(t *testing.T) {
 		t.Errorf("left to do: %v, blocked: %v", lines(left.Ops), left.Blocked)
 	}
 }
+
+// TestAPortThatIsKeptDownIsUpOnceTheIntentDoesNotWantItDown: whatever else is the matter with its end.
+func TestAPortThatIsKeptDownIsUpOnceTheIntentDoesNotWantItDown(t *testing.T) {
+	letUp := func(_ *model, e intent.End) *intent.Intent {
+		e.UNILinkDown = false
+		return want(e)
+	}
+	for name, c := range map[string]struct {
+		foundDown bool
+		then      func(*model, intent.End) *intent.Intent
+		stays     bool
+	}{
+		"its loopback is down meanwhile": {then: func(m *model, e intent.End) *intent.Intent {
+			m.port("loop0").AdminUp = false
+			return letUp(m, e)
+		}},
+		"it moves, and was found down": {foundDown: true, then: func(m *model, e intent.End) *intent.Intent {
+			e.Access.Interface = "cust1"
+			return want(e)
+		}},
+		"it is removed, and was found down": {foundDown: true, then: func(m *model, e intent.End) *intent.Intent { return m.without(e) }},
+		"it is not named any more":          {then: func(*model, intent.End) *intent.Intent { return want() }},
+		"it is suspended, and blocked": {stays: true, then: func(m *model, e intent.End) *intent.Intent {
+			m.port("loop0").AdminUp = false
+			e.AdminUp = false
+			return letUp(m, e)
+		}},
+		"it is blocked, and still to be down": {stays: true, then: func(m *model, e intent.End) *intent.Intent {
+			m.port("loop0").AdminUp = false
+			return want(e)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newModel(t)
+			m.port("cust0").AdminUp = !c.foundDown
+			e := end(1, wholePort("cust0"))
+			journal := m.keepDown(&e)
+			p := Diff(c.then(m, e), m.s, journal, nil)
+			m.carryOut(p.Ops)
+			if m.port("cust0").AdminUp == c.stays {
+				t.Errorf("admin up is %t after %v; blocked %v", c.stays, lines(p.Ops), p.Blocked)
+			}
+		})
+	}
+}
+
+// TestAPortThatVPPDidNotSetUpAgainIsKnownToBeKeptDown: whatever becomes of its line next, it is set up then.
+func TestAPortThatVPPDidNotSetUpAgainIsKnownToBeKeptDown(t *testing.T) {
+	m := newModel(t)
+	e := end(1, wholePort("cust0"))
+	journal := m.keepDown(&e)
+	e.UNILinkDown = false
+	refused := Diff(want(e), m.s, journal, nil)
+	if len(refused.Ops) != 1 || !refused.Ops[0].Follows {
+		t.Errorf("nobody else shut the port, and under drift: hold it waits: %+v", refused.Ops)
+	}
+	journal.Claims = refused.StandingClaims
+	released := m.without(e)
+	released.Removed[0].Release = true
+	m.carryOut(Diff(released, m.s, journal, nil).Ops)
+	if !m.port("cust0").AdminUp {
+		t.Errorf("let go of, it stays down; claims %+v", journal.Claims)
+	}
+	if kept := Diff(want(e), m.s, journal, nil).KeptDown(); len(kept) != 0 {
+		t.Errorf("it is up, and kept down are %v", kept)
+	}
+}
+
+// keepDown builds an end and takes its port down for the far end's link, and returns what the journal has then.
+func (m *model) keepDown(e *intent.End) ownership.Journal {
+	journal := ownership.Journal{Boot: m.s.Boot}
+	for _, e.UNILinkDown = range []bool{false, true} {
+		p := Diff(want(*e), m.s, journal, nil)
+		m.carryOut(p.Ops)
+		journal.Claims = p.StandingClaims
+	}
+	return journal
+}

@@ -123,6 +123,7 @@ func (b *operationBuilder) admin(end intent.End, ref Ref) {
 		why = "the far end has lost its link"
 	}
 	b.setAdmin(end.Key, ref, 2, wanted, why)
+	b.ops[len(b.ops)-1].Follows = wanted && ref.Index == port.Index && b.isDownForLinkLoss(port)
 }
 
 func (b *operationBuilder) setAdmin(end intent.Key, ref Ref, rank int, up bool, why string) {

@@ -42,7 +42,8 @@ func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 		port := d.ByName(end.Access.Interface)
 		wanted[use{end.VLL, port.Name}] = true
 		claims = append(claims, ownership.Claim{
-			VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name, WasUp: d.wasUp(end.Key, port), LinkLoss: end.UNILinkDown,
+			VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name, WasUp: d.wasUp(end.Key, port),
+			LinkLoss: end.UNILinkDown || end.AdminUp && d.isDownForLinkLoss(port), // until VPP shows it up
 		})
 	}
 	for _, h := range d.holdings {

@@ -27,7 +27,7 @@ func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 		}
 	}
 	for _, h := range d.holdings {
-		if reason := d.blocked[h.End]; reason != nil && reason.Code == "port_in_use" { // by somebody else, who needs it up
+		if !d.isCarriedOut(h.End) && !d.wantsDown(h.End) {
 			b.endLinkLoss(h)
 		}
 	}
@@ -114,20 +114,29 @@ func (b *operationBuilder) letGo(tombstone intent.Tombstone) {
 	}
 }
 
-// endLinkLoss sets a port up again that is down for the far end's link, before anything else becomes of its end.
+// endLinkLoss sets a port up again that is down for the far end's link, before anything else becomes of its end: also of
+// one that is blocked or not named any more, for which nothing else is done.
 func (b *operationBuilder) endLinkLoss(h *Holding) {
-	if i := h.Interface; h.isPort() && !i.AdminUp && b.isDownForLinkLoss(h) {
+	if i := h.Interface; h.isPort() && b.isDownForLinkLoss(i) {
 		b.add(h.End, Detach, 0, SetAdmin{RefTo(i), true}, Drift{Field: "admin_up", Desired: "true", Actual: "false"},
 			"the port is down because the far end had lost its link")
+		b.ops[len(b.ops)-1].Follows = true
 	}
 }
 
-// isDownForLinkLoss reports whether the agent took the port down because of the far end's link, as the journal has it.
-func (d *differ) isDownForLinkLoss(h *Holding) bool {
-	return slices.ContainsFunc(d.ports[h.Interface.Name], func(claim ownership.Claim) bool { return claim.Key() == h.End && claim.LinkLoss })
+// isDownForLinkLoss reports whether the port is down because the agent shut it for the far end's link, as the journal has it.
+func (d *differ) isDownForLinkLoss(port *observe.Interface) bool {
+	return !port.AdminUp && slices.ContainsFunc(d.ports[port.Name], func(claim ownership.Claim) bool { return claim.LinkLoss })
 }
 
-// giveBack sets a port up again that its VLL shut, unless another VLL has it whole now and decides.
+// wantsDown reports whether the intent wants the end's access down, and nobody else uses its port, who would need it up.
+func (d *differ) wantsDown(end intent.Key) bool {
+	at, present := d.present[end]
+	reason := d.blocked[end]
+	return present && !d.in.Present[at].AccessUp() && (reason == nil || reason.Code != "port_in_use")
+}
+
+// giveBack sets a port up again that its VLL shut, or the far end's link, unless another VLL has it whole now and decides.
 func (b *operationBuilder) giveBack(h *Holding) {
 	i := h.Interface
 	taken := func(end intent.End) bool {
@@ -135,7 +144,7 @@ func (b *operationBuilder) giveBack(h *Holding) {
 	}
 	if b.shutByUs(i) && !slices.ContainsFunc(b.in.Present, taken) {
 		b.raised[i.Index] = true
-		b.setAdmin(h.End, RefTo(i), 0, true, "the port was up when the VLL took it, and is down because the VLL was to be down")
+		b.setAdmin(h.End, RefTo(i), 0, true, "the port is down because its VLL, or the far end's link, was down")
 	}
 }
 

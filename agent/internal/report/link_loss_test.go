@@ -6,18 +6,20 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/plan"
 )
 
 // TestAPortThatIsKeptDownIsReportedSoAndNoLossOfALink: what it had told before, and what it tells after, is compared with nothing.
 func TestAPortThatIsKeptDownIsReportedSoAndNoLossOfALink(t *testing.T) {
 	key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
+	var claims []ownership.Claim
 	look := func(wanted, adminUp, linkUp bool) (endBody, routerView) {
 		end := intent.End{Key: key, Revision: 1, AdminUp: true, UNILinkDown: wanted}
 		end.Access = intent.Access{Interface: "cust1", Tagging: intent.Untagged, Exact: true}
 		end.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC}
 		state := &converge.ObservedState{
-			Intent: &intent.Intent{Present: []intent.End{end}}, Plan: &plan.Plan{},
+			Intent: &intent.Intent{Present: []intent.End{end}}, Plan: &plan.Plan{StandingClaims: claims},
 			Snapshot: (&observe.Snapshot{Interfaces: []*observe.Interface{{Index: 1, Sup: 1, Name: "cust1", AdminUp: adminUp, LinkUp: linkUp}}}).Index(),
 		}
 		var body observedBody
@@ -39,5 +41,11 @@ func TestAPortThatIsKeptDownIsReportedSoAndNoLossOfALink(t *testing.T) {
 	}
 	if _, lost := look(false, true, false); len(eventsBetween(before, lost)) != 1 {
 		t.Error("a loss of its own is not told")
+	}
+	// The intent does not want it down any more, and it is not up yet: something is in the way.
+	claims = []ownership.Claim{{VLL: key.VLL, End: key.End, Port: "cust1", LinkLoss: true}}
+	still, after := look(false, false, false)
+	if events := eventsBetween(during, after); !still.HeldDown || len(events) != 0 {
+		t.Errorf("not set up yet it is %+v, told as %v", still, inShort(events))
 	}
 }

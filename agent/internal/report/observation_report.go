@@ -59,6 +59,7 @@ func (b *observedBody) fill(
 	for _, op := range todo.Ops {
 		drift[op.End] = append(drift[op.End], driftOf(op.Drift))
 	}
+	kept := todo.KeptDown()
 	for _, e := range p.Intent.Present {
 		end := endBody{VLL: e.VLL, End: e.End, Revision: e.Revision, Policed: todo.Policed[e.Key], Drift: drift[e.Key]}
 		end.InSync = end.Drift == nil && todo.Blocked[e.Key] == nil
@@ -71,7 +72,7 @@ func (b *observedBody) fill(
 		end.Contested = contestedOf(p.Contested[e.Key])
 		if port := s.ByName(e.Access.Interface); port != nil {
 			end.LinkUp = port.AdminUp && port.LinkUp
-			end.HeldDown = isHeldDown(e, port)
+			end.HeldDown = isHeldDown(e, port, kept)
 		}
 		if e.Tunnel.Encapsulation != intent.L2XC {
 			near := s.ByAddress(e.Tunnel.Table, e.Tunnel.Local) // without it nothing comes back
@@ -84,8 +85,11 @@ func (b *observedBody) fill(
 	}
 }
 
-// isHeldDown: the port has no link because the agent keeps it down for the far end's, so it tells nothing of its own.
-func isHeldDown(e intent.End, port *observe.Interface) bool { return e.UNILinkDown && !port.AdminUp }
+// isHeldDown: the port has no link because the agent keeps it down for the far end's, so it tells nothing of its own. That is
+// so until the port is up (plan.KeptDown), or the portal would take it for a loss and shut the other end.
+func isHeldDown(e intent.End, port *observe.Interface, kept map[intent.Key]string) bool {
+	return !port.AdminUp && (e.UNILinkDown || kept[e.Key] == port.Name)
+}
 
 func watchingOf(in *intent.Intent) *watchBody {
 	if in.Watch == (intent.Watch{}) {

@@ -49,8 +49,9 @@ func routerViewOf(status converge.Status, p *converge.ObservedState) routerView 
 	v.conflicts, v.quarantined = make(map[intent.Key]string), make(map[quarantine]bool)
 	v.drift, v.contested = make(map[intent.Key]string), make(map[intent.Key]string)
 	made := madeByUs(todo)
+	kept := todo.KeptDown()
 	for _, e := range p.Intent.Present {
-		if port := s.ByName(e.Access.Interface); port != nil && isHeldDown(e, port) {
+		if port := s.ByName(e.Access.Interface); port != nil && isHeldDown(e, port, kept) {
 			made[port.Index] = true // that it has no link is the agent's doing
 		}
 	}
