@@ -258,6 +258,17 @@ func TestTheCommandLineShowsALineByTheBeginningOfItsIDAndWithoutAPortal(t *testi
 	}
 	wants(t, out, "line     6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", "portal   ", "end a    revision 3 on cust0\n",
 		"vxlan from 10.255.0.1 to 10.255.0.2, key 70001", "subif", "cust0.", "vxlan_tunnel", "admin up", "now: ", " Mbit/s in (")
+	kept, err := os.ReadFile("../../../tests/contract/intents/valid/uni-link-down.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept = bytes.ReplaceAll(kept, []byte("host-cust1"), []byte("cust0"))
+	kept = bytes.ReplaceAll(kept, []byte(`"generation": 42`), []byte(`"generation": 43`))
+	a.sendBody(http.MethodPut, "/v1/intent", bytes.ReplaceAll(kept, []byte(`"vni": 70001`), []byte(`"vni": 70001, "table": 10`)))
+	if out, err = invoke(t, "line", "6f0b2c52", "-config", a.config); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, out, " on cust0, to be down for the far end's link\n", "to 10.255.0.2 in table 10, key 70001")
 	if _, err := invoke(t, "line", "no such name", "-config", a.config); err == nil || !strings.Contains(err.Error(), "No such line") {
 		t.Errorf("an unknown line: %v", err)
 	}

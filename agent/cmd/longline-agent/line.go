@@ -18,7 +18,9 @@ type lineAnswer struct {
 		Revision             int32
 		AdminUp              bool `json:"admin_up"`
 		Testing              bool
+		UNILinkDown          bool `json:"uni_link_down"`
 		Local, Remote, Path  *string
+		Table                uint32
 		Key                  *uint32
 		Interfaces           []struct {
 			Kind, Name string
@@ -76,9 +78,9 @@ func printLine(w io.Writer, l *lineAnswer) {
 		fmt.Fprintln(w, "here     nothing: no end of it is in the intent that is held")
 	}
 	for _, e := range l.Ends {
-		fmt.Fprintf(w, "\nend %s    revision %d on %s%s\n", e.End, e.Revision, e.Port, setAs(e.AdminUp, e.Testing))
+		fmt.Fprintf(w, "\nend %s    revision %d on %s%s\n", e.End, e.Revision, e.Port, setAs(e.AdminUp, e.Testing, e.UNILinkDown))
 		if e.Local != nil {
-			fmt.Fprintf(w, "  %s from %s to %s%s%s\n", e.Transport, *e.Local, *e.Remote, keyed(e.Key), watched(e.Path))
+			fmt.Fprintf(w, "  %s from %s to %s%s%s%s\n", e.Transport, *e.Local, *e.Remote, inTable(e.Table), keyed(e.Key), watched(e.Path))
 		}
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, i := range e.Interfaces {
@@ -116,14 +118,23 @@ func printChecks(w io.Writer, l *lineAnswer) {
 
 func rank(state string) int { return slices.Index([]string{"broken", "unknown", "ok"}, state) }
 
-func setAs(adminUp, testing bool) string {
+func setAs(adminUp, testing, uniLinkDown bool) string {
 	switch {
 	case testing:
 		return ", being tested"
 	case !adminUp:
 		return ", suspended"
+	case uniLinkDown:
+		return ", to be down for the far end's link"
 	}
 	return ""
+}
+
+func inTable(table uint32) string {
+	if table == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" in table %d", table)
 }
 
 func keyed(key *uint32) string {

@@ -39,20 +39,22 @@ type ratesBody struct {
 }
 
 type lineEndBody struct {
-	End        string              `json:"end"`
-	Revision   int32               `json:"revision"`
-	AdminUp    bool                `json:"admin_up"`
-	Testing    bool                `json:"testing"`
-	Port       string              `json:"port"`
-	Local      *string             `json:"local"`
-	Remote     *string             `json:"remote"`
-	Key        *uint32             `json:"key"`
-	Transport  string              `json:"transport"`
-	Interfaces []lineInterfaceBody `json:"interfaces"`
-	Reason     *reasonBody         `json:"reason"`
-	Drift      []driftBody         `json:"drift"`
-	Path       *string             `json:"path"`  // how it stands, null where it is not watched
-	Rates      *ratesBody          `json:"rates"` // null where VPP tells none
+	End         string              `json:"end"`
+	Revision    int32               `json:"revision"`
+	AdminUp     bool                `json:"admin_up"`
+	Testing     bool                `json:"testing"`
+	UNILinkDown bool                `json:"uni_link_down"` // the whole port is to be down for the far end's link
+	Port        string              `json:"port"`
+	Local       *string             `json:"local"`
+	Remote      *string             `json:"remote"`
+	Table       uint32              `json:"table"` // FIB table of the tunnel, 0 without one
+	Key         *uint32             `json:"key"`
+	Transport   string              `json:"transport"`
+	Interfaces  []lineInterfaceBody `json:"interfaces"`
+	Reason      *reasonBody         `json:"reason"`
+	Drift       []driftBody         `json:"drift"`
+	Path        *string             `json:"path"`  // how it stands, null where it is not watched
+	Rates       *ratesBody          `json:"rates"` // null where VPP tells none
 }
 
 type lineBody struct {
@@ -176,8 +178,8 @@ func (s *Server) fillLine(ctx context.Context, body *lineBody) {
 
 func endOfLine(end *intent.End) lineEndBody {
 	told := lineEndBody{
-		End: end.End, Revision: end.Revision, AdminUp: end.AdminUp, Testing: end.Testing, Port: end.Access.Interface,
-		Transport: string(end.Tunnel.Encapsulation), Interfaces: []lineInterfaceBody{}, Drift: []driftBody{},
+		End: end.End, Revision: end.Revision, AdminUp: end.AdminUp, Testing: end.Testing, UNILinkDown: end.UNILinkDown, Port: end.Access.Interface,
+		Transport: string(end.Tunnel.Encapsulation), Table: end.Tunnel.Table, Interfaces: []lineInterfaceBody{}, Drift: []driftBody{},
 	}
 	if end.Tunnel.Encapsulation != intent.L2XC {
 		local, remote := end.Tunnel.Local.String(), end.Tunnel.Remote.String()
