@@ -115,7 +115,7 @@ func (m *merger) wholePort(i Interface) {
 		key, value := ours.Content[at].Value, ours.Content[at+1]
 		if there := child(port, key); there == nil {
 			put(port, key, value)
-		} else if there.Value != value.Value {
+		} else if there.Value != value.Value && !(i.HeldDown && key == "state") { // as it is without the far end's loss
 			m.refuse(path+"."+key, "the file says %s, and with line %s it is %s", there.Value, i.VLL, value.Value)
 		}
 	}

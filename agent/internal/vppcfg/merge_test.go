@@ -120,6 +120,22 @@ func TestAFileThatNamesSomethingOtherwiseIsToldWhereAndWhy(t *testing.T) {
 	}
 }
 
+// TestAPortThatIsKeptDownMayBeUpInTheFile: it is up again as soon as the far end's link is, and no one edits a file for that.
+func TestAPortThatIsKeptDownMayBeUpInTheFile(t *testing.T) {
+	part := ours()
+	part.Interfaces[2].HeldDown = true
+	for _, states := range [][2]string{{"", "    state: down\n"}, {"    state: up\n", "    state: up\n"}} {
+		file := strings.Replace(operators, "    mtu: 1500\nloop", "    mtu: 1500\n"+states[0]+"loop", 1)
+		got, err := part.Merge([]byte(file))
+		if err != nil || !strings.Contains(string(got), states[1]) || strings.Count(string(got), "state: ") != 1 {
+			t.Errorf("%v\n%s", err, got)
+		}
+		if !strings.HasPrefix(string(got), "# KEPT DOWN: TenGigabitEthernet3/0/1 of line ") {
+			t.Errorf("nothing says why it is down:\n%s", got)
+		}
+	}
+}
+
 func TestAllThatIsWrongIsToldAtOnceAndOnce(t *testing.T) {
 	_, err := ours().Merge([]byte("interfaces: {}\n"))
 	if err == nil || strings.Count(err.Error(), "does not name this port") != 2 {

@@ -29,7 +29,7 @@ type Tunnel struct {
 }
 
 // Interface is an entry of interfaces, or of sub-interfaces where SubID is not 0. A whole port is its owner's: of it no more
-// is named than its cross-connect and, where its line is suspended, its state.
+// is named than its cross-connect and, where its line is suspended or the far end has lost its link, its state.
 type Interface struct {
 	Name  string `json:"name"`
 	VLL   string `json:"vll"`
@@ -47,6 +47,8 @@ type Interface struct {
 	MTU     uint32 `json:"mtu"`
 	MTUNow  uint32 `json:"mtu_now"` // in VPP; another one than MTU shows in vppcfg's plan
 	AdminUp bool   `json:"admin_up"`
+	// HeldDown: the port is down because the far end has lost its link, and up as soon as that is back.
+	HeldDown bool `json:"held_down"`
 }
 
 // Unnamed is an interface that a file of vppcfg cannot name as it is.
@@ -82,6 +84,7 @@ func Of(s *observe.Snapshot, todo *plan.Plan, in *intent.Intent) *Part {
 	for _, end := range in.Present {
 		frames[end.Key] = uint32(end.Frame)
 	}
+	kept := todo.KeptDown()
 	for _, c := range circuitsOf(s, ours) {
 		mtu, in := mtuOf(s, c, frames)
 		for _, h := range c {
@@ -95,7 +98,9 @@ func Of(s *observe.Snapshot, todo *plan.Plan, in *intent.Intent) *Part {
 				p.Unnamed = append(p.Unnamed, Unnamed{i.Name, h.End.VLL, h.End.End, in.why, in.stops})
 				continue
 			}
-			p.Interfaces = append(p.Interfaces, interfaceOf(s, h, mtu))
+			there := interfaceOf(s, h, mtu)
+			there.HeldDown = !i.AdminUp && kept[h.End] == i.Name
+			p.Interfaces = append(p.Interfaces, there)
 			if h.Kind() == string(intent.VXLAN) {
 				named[h.Tunnel.VNI] = i.Name
 				p.Tunnels = append(p.Tunnels, Tunnel{i.Name, h.End.VLL, h.End.End, h.Tunnel.Local.String(), h.Tunnel.Remote.String(), h.Tunnel.VNI})

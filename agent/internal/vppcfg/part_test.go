@@ -7,6 +7,7 @@ import (
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/plan"
 )
 
@@ -133,6 +134,18 @@ func TestWhatSomebodyRelabelledIsNamedToo(t *testing.T) {
 	r.todo.Relabelled, r.todo.Owned = r.todo.Owned, nil
 	if part := r.part(); len(part.Interfaces) != 2 || len(part.Tunnels) != 1 {
 		t.Errorf("%+v", part)
+	}
+}
+
+func TestAPortIsKeptDownWhileItIsDownForTheFarEndsLink(t *testing.T) {
+	for _, up := range []bool{false, true} {
+		r := newRouter()
+		key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
+		r.own(key, r.s.ByName("cust0"), nil).AdminUp = up
+		r.todo.StandingClaims = []ownership.Claim{{VLL: key.VLL, End: key.End, Port: "cust0", LinkLoss: true}}
+		if part := r.part(); part.Interfaces[0].HeldDown == up {
+			t.Errorf("admin up %t: %+v", up, part.Interfaces[0])
+		}
 	}
 }
 

@@ -28,13 +28,17 @@ func (p *Part) textOf(document *yaml.Node) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// writeRemarks says what is not named, and what vppcfg would change all the same.
+// writeRemarks says what is not named, what stands in VPP for a while only, and what vppcfg would change all the same.
 func (p *Part) writeRemarks(out *bytes.Buffer) {
 	for _, u := range p.Unnamed {
 		fmt.Fprintf(out, "# NOT NAMED: %s of line %s, end %s\n#   %s.\n#   %s.\n", u.Name, u.VLL, u.End, u.Why, u.Consequence())
 	}
 	var others []string
 	for _, i := range p.Interfaces {
+		if i.HeldDown {
+			fmt.Fprintf(out, "# KEPT DOWN: %s of line %s, end %s\n#   The port is down for the far end's link, at this moment. Use this file for no plan later, when the port may be up again.\n",
+				i.Name, i.VLL, i.End)
+		}
 		if i.MTU != i.MTUNow && i.Kind != "port" {
 			others = append(others, i.Name)
 		}
