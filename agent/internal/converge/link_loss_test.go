@@ -132,12 +132,16 @@ func TestAPortThatIsKeptDownIsSetUpThoughItsEndIsBlocked(t *testing.T) {
 	})
 }
 
-// TestAPortThatIsKeptDownIsUpWhenItsLineGoes: whether it is removed, let go of or moved, and though the journal was lost.
+// TestAPortThatIsKeptDownIsUpWhenItsLineGoes: whether it is removed, let go of, moved or left out of the
+// document, and though the journal was lost or the port was found down.
 func TestAPortThatIsKeptDownIsUpWhenItsLineGoes(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		port := r.ports[0]
-		for n, how := range []string{"removed", "removed without a journal", "moved", "let go of"} {
+		for n, how := range []string{"removed", "removed without a journal", "removed, found down", "moved", "left out", "let go of"} {
 			end := wholePort(n+1, port)
+			if how == "removed, found down" {
+				r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(port)})
+			}
 			r.put([]intent.End{end})
 			end.UNILinkDown = true
 			r.put([]intent.End{end}).mustAllBe(t, "verified")
@@ -149,15 +153,18 @@ func TestAPortThatIsKeptDownIsUpWhenItsLineGoes(t *testing.T) {
 				r.Converge(t.Context()).mustAllBe(t, "verified")
 			}
 			r.open()
-			if moved := end; how == "moved" {
+			switch moved := end; how {
+			case "moved":
 				moved.Access.Interface, moved.Revision = r.ports[1], 2
 				r.put([]intent.End{moved}).mustAllBe(t, "verified")
-			} else {
+			case "left out":
+				r.put(nil)
+			default:
 				gone := tombstone(end)
 				gone.Release = how == "let go of"
 				r.put(nil, gone).mustAllBe(t, "removed")
 			}
-			if now := r.snapshot().ByName(port); !now.AdminUp || now.Tag != "" {
+			if now := r.snapshot().ByName(port); !now.AdminUp || now.Tag != "" && how != "left out" {
 				t.Errorf("%s: the port is %+v", how, now)
 			}
 			r.put(nil, tombstone(end))
