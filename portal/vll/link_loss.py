@@ -2,7 +2,7 @@
 
 At most one end is kept down at a time. What its own link does is not seen then, so it counts for nothing, and
 the far end alone decides. Each turn takes a fact that has lasted, so with facts that stay as they are there
-are at most two (ADR 46):
+are at most two, also where a port that is set up again takes up to a minute to have its link (ADR 46):
 
 ==========  ========================================  ==========
 held        its far end                               becomes
@@ -21,6 +21,8 @@ from datetime import datetime, timedelta
 # How long a hold-down may grow by a link that flaps, and after which rest it is short again.
 LONGEST_UP = timedelta(minutes=5)
 CALM = timedelta(hours=1)
+# A port that is set up again may take so long to negotiate its link before it counts as lost.
+SETTLING = timedelta(seconds=60)
 # A port is not kept down for ever because of a router of which nobody hears: after that it is set up again.
 FORGOTTEN = timedelta(minutes=5)
 
@@ -54,8 +56,15 @@ class EndLink:
     silent_since: datetime | None = None
     may_be_held: bool = True
 
-    def is_lost(self, timing: Timing, now: datetime) -> bool:
-        return self.router_dead or (self.link_up is False and self._lasts(timing.down, now))
+    def is_lost(self, timing: Timing, set_up_at: datetime | None, now: datetime) -> bool:
+        after = max(timing.down, SETTLING) if self._may_settle(timing, set_up_at) else timing.down
+        return self.router_dead or (self.link_up is False and self._lasts(after, now))
+
+    def _may_settle(self, timing: Timing, set_up_at: datetime | None) -> bool:
+        """Whether it may only wait for its link since its port was set up; not if it had been lost by then."""
+        if set_up_at is None or self.since is None:
+            return False
+        return -timing.down < self.since - set_up_at <= SETTLING
 
     def is_back(self, after: timedelta, now: datetime) -> bool:
         return not self.router_dead and self.link_up is True and self._lasts(after, now)
@@ -71,14 +80,26 @@ def other(side: str) -> str:
     return "z" if side == "a" else "a"
 
 
-def held_next(held: str, ends: Mapping[str, EndLink], *, times: int, timing: Timing, now: datetime) -> str:
-    """The end that is to be kept down: "a", "z" or "" for neither. ``times``: how often in a row one was."""
+def held_next(
+    held: str,
+    ends: Mapping[str, EndLink],
+    *,
+    times: int,
+    set_up_at: datetime | None,
+    timing: Timing,
+    now: datetime,
+) -> str:
+    """The end that is to be kept down: "a", "z" or "" for neither.
+
+    ``times``: how often in a row one was. ``set_up_at``: when the last one was to be set up again, None for
+    never; a link that is lost from then on, or within a minute of it, has to be so for a minute.
+    """
     if held:
         far = ends[other(held)]
         ended = far.is_back(timing.up_after(times), now) or far.is_forgotten(now)
         return "" if ended else held
     for side, end in ends.items():
-        if end.link_up and end.may_be_held and ends[other(side)].is_lost(timing, now):
+        if end.link_up and end.may_be_held and ends[other(side)].is_lost(timing, set_up_at, now):
             return side
     return ""
 

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.vll.link_loss import CALM, FORGOTTEN, LONGEST_UP, EndLink, Timing, held_next, other, times_next
+from portal.vll.link_loss import (
+    CALM,
+    FORGOTTEN,
+    LONGEST_UP,
+    EndLink,
+    Timing,
+    held_next,
+    other,
+    times_next,
+)
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 TIMING = Timing(down=timedelta(seconds=10), up=timedelta(seconds=10))
@@ -44,8 +53,8 @@ HAS_A_LINK, ENDS_IT = (
 )
 
 
-def turn(held: str, a: EndLink, z: EndLink, *, times: int = 1, now: datetime = NOW) -> str:
-    return held_next(held, {"a": a, "z": z}, times=times, timing=TIMING, now=now)
+def turn(held: str, a: EndLink, z: EndLink, *, set_up_at: datetime | None = None) -> str:
+    return held_next(held, {"a": a, "z": z}, times=1, set_up_at=set_up_at, timing=TIMING, now=NOW)
 
 
 @pytest.mark.parametrize(("a", "z"), list(product(ALL, ALL)))
@@ -70,7 +79,7 @@ def test_links_that_stay_as_they_are_lead_to_rest_within_two_turns(held: str, a:
     truth, turns = {"a": a, "z": z}, [held]
     for _ in range(4):
         ends = seen(turns[-1], truth, LONG_AGO)
-        turns.append(held_next(turns[-1], ends, times=1, timing=TIMING, now=NOW))
+        turns.append(turn(turns[-1], **ends))
     assert len(set(turns[2:])) == 1
     # At rest a port is down only for a link that is really lost, and none where both are up.
     assert not turns[-1] or not truth[other(turns[-1])]
@@ -85,22 +94,62 @@ def test_both_lost_and_then_one_back_takes_down_the_one_that_is_back_for_the_oth
     assert turn("", UP, DOWN) == "a"
 
 
-def simulated(flips: list[int], seconds: int) -> Iterator[str]:
-    """What is held each second while A's link flips at these seconds."""
-    held, times, turned_at = "", 0, NOW - CALM * 2
-    up, since, released = True, NOW, NOW
+def seconds_ago(seconds: int) -> datetime:
+    return NOW - timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("set_up", "lost", "held"),
+    [
+        (60, 59, ""),
+        (61, 60, "a"),
+        (60, 60, "a"),
+        (50, 59, ""),
+        (50, 60, "a"),  # lost already when the port was set up
+        (0, 7200, "a"),
+        (100, 41, ""),
+        (100, 40, ""),
+        (120, 60, "a"),
+        (100, 39, "a"),  # set up for more than a minute, as any link that is lost
+        (7200, 10, "a"),
+    ],
+)
+def test_a_link_that_is_lost_right_after_a_port_was_set_up_has_a_minute_to_come(
+    set_up: int, lost: int, held: str
+) -> None:
+    ends = {"a": UP, "z": EndLink(False, seconds_ago(lost))}
+    assert turn("", **ends, set_up_at=seconds_ago(set_up)) == held
+
+
+def test_what_a_dead_router_loses_is_lost_at_once_and_so_is_what_was_lost_before_it_was_noted() -> None:
+    assert turn("", UP, DEAD, set_up_at=NOW) == "a"
+    assert turn("", UP, DOWN_BEFORE_IT_WAS_NOTED, set_up_at=NOW) == "a"
+
+
+def simulated(flips: list[int], seconds: int, *, negotiation: int) -> Iterator[str]:
+    """What is held each second while A's link flips at these seconds.
+
+    ``negotiation``: so many seconds after a port is set up it has its link.
+    """
+    held, times, turned_at, set_up_at = "", 0, NOW - CALM * 2, None
+    truth = {"a": (True, NOW), "z": (True, NOW)}
+    linked_at = {"a": 0, "z": 0}
     for second in range(seconds):
         now = NOW + timedelta(seconds=second)
         if second in flips:
-            up, since = not up, now
-        z = EndLink(None if held == "z" else True, released)
-        before, held = (
-            held,
-            held_next(held, {"a": EndLink(up, since), "z": z}, times=times, timing=TIMING, now=now),
-        )
+            truth["a"] = not truth["a"][0], now
+        ends = {}
+        for side, (up, since) in truth.items():
+            waits = second < linked_at[side]
+            changed = max(since, NOW + timedelta(seconds=linked_at[side])) if up and not waits else since
+            ends[side] = EndLink(None if side == held else up and not waits, turned_at if waits else changed)
+        before = held
+        held = held_next(held, ends, times=times, set_up_at=set_up_at, timing=TIMING, now=now)
         if held != before:
             times = times_next(times, turned_at=turned_at, now=now) if held else times
-            turned_at = released = now
+            turned_at = now
+            set_up_at = None if held else now
+            linked_at |= {before: second + negotiation} if before else {}
         yield held
 
 
@@ -108,9 +157,9 @@ def turns_of(held: list[str]) -> int:
     return sum(before != after for before, after in pairwise(held))
 
 
-@given(st.lists(st.integers(0, 3599), max_size=400, unique=True))
-def test_whatever_a_link_does_the_far_end_turns_seldom(flips: list[int]) -> None:
-    held = list(simulated(flips, 3600))
+@given(st.lists(st.integers(0, 3599), max_size=400, unique=True), st.integers(0, 60))
+def test_whatever_a_link_does_the_far_end_turns_seldom(flips: list[int], negotiation: int) -> None:
+    held = list(simulated(flips, 3600, negotiation=negotiation))
     # Each time takes the loss's ten seconds and twice as long to be back as the last time: 10, 20 … 300 s.
     least = sum(10 + min(10 * 2**n, 300) for n in range(5))
     assert turns_of(held) <= 2 * (5 + (3600 - least) // 310 + 1)
@@ -118,7 +167,17 @@ def test_whatever_a_link_does_the_far_end_turns_seldom(flips: list[int]) -> None
 
 
 def test_a_link_that_flaps_faster_than_a_loss_has_to_last_is_not_forwarded_at_all() -> None:
-    assert set(simulated(list(range(0, 3600, 7)), 3600)) == {""}
+    assert set(simulated(list(range(0, 3600, 7)), 3600, negotiation=12)) == {""}
+
+
+@pytest.mark.parametrize("negotiation", [0, 8, 12, 15, 30, 60])
+def test_one_loss_is_one_loss_however_long_the_other_port_takes_to_have_its_link_again(
+    negotiation: int,
+) -> None:
+    held = list(simulated([100, 140], 3600, negotiation=negotiation))
+    assert (turns_of(held), held[-1]) == (2, "")
+    assert held.count("z") == 40
+    assert "a" not in held
 
 
 def test_a_link_that_flaps_is_waited_for_longer_each_time_and_no_longer_after_a_calm_hour() -> None:

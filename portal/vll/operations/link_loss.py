@@ -95,7 +95,9 @@ def _look(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _Look:
     wanted = ""
     if forwards_link_loss(vll):
         links = {side: _link(end, silences, kept=side == held, now=now) for side, end in ends.items()}
-        wanted = held_next(held, links, times=times, timing=timing(), now=now)
+        # The router is asked as long as it has not set the port up, so this is when the link may come.
+        set_up_at = row.asked_at if row else None
+        wanted = held_next(held, links, times=times, set_up_at=set_up_at, timing=timing(), now=now)
     if wanted and not _can_be_held(ends[wanted]):
         wanted = ""
     unheeded: list[int] = []
