@@ -61,7 +61,7 @@ class EndLink:
         return self.router_dead or (self.link_up is False and self._lasts(after, now))
 
     def _may_settle(self, timing: Timing, set_up_at: datetime | None) -> bool:
-        """Whether it may only wait for its link since its port was set up; not if it had been lost by then."""
+        """Whether its port may just have been set up and have no link yet; not if that was lost before."""
         if set_up_at is None or self.since is None:
             return False
         return -timing.down < self.since - set_up_at <= SETTLING

@@ -7,10 +7,19 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.inventory.models import ObservedRoute, ObservedRouter, Port, Router, TunnelAddress
+from portal.inventory.models import (
+    ObservedInterface,
+    ObservedRoute,
+    ObservedRouter,
+    Port,
+    Router,
+    TunnelAddress,
+)
 from portal.underlay.errors import EncapsulationMissing, EndpointMissing
 from portal.vll.errors import (
     FrameTooLargeForPort,
+    LinkLossPortInUse,
+    LinkLossUnsupported,
     PeakAbovePort,
     RouterHasNoAgent,
     RouterInMaintenance,
@@ -20,11 +29,12 @@ from portal.vll.models import Order
 from portal.vll.operations import Changes, order_approve, order_modify
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import sums_are_right
-from tests.integration.orders import order
+from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
 Break = Callable[[], object]
+ENDS = {"a": "rhino", "z": "hippo"}
 
 CHANGED: dict[str, tuple[type[DomainError], Break, Break]] = {
     "a port takes smaller frames": (
@@ -115,3 +125,33 @@ def test_so_must_the_addresses_of_a_gre_pair(
     with pytest.raises(TunnelAddressGone) as refusal:
         order_approve(user=nora, order=held, now=clock.now())
     assert (refusal.value.field, refusal.value.router) == ("a_end", "rhino")
+
+
+@pytest.mark.parametrize("refusal", [LinkLossUnsupported, LinkLossPortInUse])
+@pytest.mark.parametrize("so_far", [None, False, True], ids=["a new line", "one without", "one that does"])
+def test_what_link_loss_forwarding_asks_of_routers_is_looked_at_again_where_it_is_new(
+    isp: Isp, alice: User, nora: User, dairy: Customer, so_far: bool | None, refusal: type[DomainError]
+) -> None:
+    ObservedRouter.objects.update(link_loss_forwarding=True)
+    whole = {f"{side}_end": end(isp, f"{name}:host-cust1", "untagged") for side, name in ENDS.items()}
+    if so_far is not None:
+        vll = order(isp, alice, **whole, link_loss_forwarding=so_far).vll
+        activate(vll)
+    Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
+    if so_far is None:
+        held = order(isp, alice, **whole, link_loss_forwarding=True, cir_bps=2 * GBIT)
+    else:
+        changes = Changes(cir_bps=2 * GBIT, link_loss_forwarding=True)
+        held = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
+    assert held.state == "held"
+    if refusal is LinkLossUnsupported:
+        ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(link_loss_forwarding=False)
+    else:
+        other = {"name": "host-cust1.7", "admin_up": True, "link_up": True}
+        ObservedInterface.objects.create(router=isp.routers["rhino"], **other)
+    if not so_far:
+        with pytest.raises(refusal):
+            order_approve(user=nora, order=held, now=clock.now())
+        ObservedInterface.objects.filter(name="host-cust1.7").delete()
+        ObservedRouter.objects.update(link_loss_forwarding=True)
+    assert order_approve(user=nora, order=held, now=clock.now()).state == "inProgress"

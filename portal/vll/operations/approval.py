@@ -42,8 +42,11 @@ def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None 
 def held_order_continue(order: Order, *, actor: str, now: datetime) -> Order:
     """As ``order_approve``, for a caller who has checked the permission, or who only looks and rolls back."""
     order, vll = _held(order, "approve")
-    content = content_of(vll) if order.action == OrderAction.ADD else Content.from_json(order.after or {})
-    _check_again(vll, content, own=(vll.pk, order.pk), now=now)
+    if order.action == OrderAction.ADD:
+        in_service, content = None, content_of(vll)
+    else:
+        in_service, content = (Content.from_json(kept or {}) for kept in (order.before, order.after))
+    _check_again(vll, content, in_service, own=(vll.pk, order.pk), now=now)
     order_move(order, OrderState.IN_PROGRESS, now=now, actor=actor, approved_at=now)
     if order.action == OrderAction.ADD:
         converge_routers_of(vll, now=now)
@@ -75,7 +78,9 @@ def _held(order: Order, action: str) -> tuple[Order, Vll]:
     return order, vll
 
 
-def _check_again(vll: Vll, content: Content, *, own: Collection[UUID], now: datetime) -> None:
+def _check_again(
+    vll: Vll, content: Content, in_service: Content | None, *, own: Collection[UUID], now: datetime
+) -> None:
     """All that the order was checked for, with what it was given: meanwhile anything may have changed.
 
     As the NOC sees it, which approves: what the customer's people may do is no matter any more.
@@ -83,7 +88,14 @@ def _check_again(vll: Vll, content: Content, *, own: Collection[UUID], now: date
     request = replace(request_of(content), transport=content.transport.value)
     noc = User(noc_role=User.NocRole.NOC)
     found = check_line(
-        user=noc, request=request, now=now, lock=True, owner=vll.customer, line=content, own=own
+        user=noc,
+        request=request,
+        now=now,
+        lock=True,
+        owner=vll.customer,
+        line=content,
+        in_service=in_service,
+        own=own,
     )
     accepted = found.accepted(request)
     _check_tunnel_addresses(content, accepted)

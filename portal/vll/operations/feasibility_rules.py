@@ -141,6 +141,7 @@ def check_line(
     lock: bool,
     owner: Customer | None = None,
     line: Content | None = None,
+    in_service: Content | None = None,
     preferred: Transport | None = None,
     unchanged_path: SelectedTransport | None = None,
     more_ports: Iterable[int] = (),
@@ -149,9 +150,10 @@ def check_line(
     """Look at every rule, each as far as those before it allow. Writes nothing.
 
     ``lock`` locks the ports for a caller who is about to lease, and ``more_ports`` that it will write to.
-    For a line that exists: ``owner`` is its customer, ``line`` what it is so far, ``preferred`` what ``auto``
-    keeps while it fits, ``unchanged_path`` spares asking the underlay again for what it carries already. What
-    the holders of ``own`` have booked on the routers is the line's already.
+    For a line that exists: ``owner`` is its customer, ``line`` what is leased for it, ``in_service`` what its
+    routers have of it, ``preferred`` what ``auto`` keeps while it fits, ``unchanged_path`` spares asking the
+    underlay again for what it carries already. What the holders of ``own`` have booked on the routers is the
+    line's already.
     """
     found = check_ports(
         user=user,
@@ -186,7 +188,7 @@ def check_line(
         ports=found.ports,
     )
     if request.link_loss_forwarding:
-        found.refusals += link_loss_refusals(ends=request.ends, ports=found.ports, line=line)
+        found.refusals += link_loss_refusals(ends=request.ends, ports=found.ports, in_service=in_service)
     return found
 
 

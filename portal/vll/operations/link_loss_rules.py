@@ -16,12 +16,12 @@ from portal.vll.revision_content import Content
 
 
 def link_loss_refusals(
-    *, ends: Mapping[str, EndRequest], ports: Mapping[str, Port], line: Content | None
+    *, ends: Mapping[str, EndRequest], ports: Mapping[str, Port], in_service: Content | None
 ) -> Iterator[DomainError]:
     """All that is in the way of forwarding link losses between these ports.
 
-    What routers say counts when it is ordered; ``line``, which forwards them there already, goes on. An agent
-    looks again at what its VPP has before it takes a port down.
+    What routers say counts when it is ordered and when that is approved; ``in_service``, which forwards them
+    there already, goes on. An agent looks again at what its VPP has before it takes a port down.
     """
     for side, end in ends.items():
         if end.tagging is not Tagging.UNTAGGED:
@@ -29,8 +29,12 @@ def link_loss_refusals(
     for side, port in ports.items():
         if port.kind != Port.Kind.UNI:
             yield LinkLossNeedsUni(field=_FIELD, port=str(port))
-        kept = line is not None and line.link_loss_forwarding and line.ends[side].port == port.pk
-        if kept or not port.router.has_agent:
+        goes_on = (
+            in_service is not None
+            and in_service.link_loss_forwarding
+            and in_service.ends[side].port == port.pk
+        )
+        if goes_on or not port.router.has_agent:
             continue
         if not ObservedRouter.objects.filter(router=port.router_id, link_loss_forwarding=True).exists():
             yield LinkLossUnsupported(field=_FIELD, router=port.router.name)

@@ -194,6 +194,7 @@ def _content_after(
         lock=True,
         owner=vll.customer,
         line=before,
+        in_service=before,
         preferred=Transport(vll.transport) if changes.transport is None else None,
         unchanged_path=unchanged_path(before, request),
         own=[vll.pk],
