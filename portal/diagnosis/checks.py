@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from portal.core.units import grouped_text
 from portal.diagnosis.facts import EndFacts, LineFacts
 from portal.vll.line_test_procedure import Finding as FramesFinding
+from portal.vll.link_loss import other
 from portal.vll.states import IN_SERVICE, AdminStatus, Lifecycle, OrderAction, OrderState
 
 
@@ -109,7 +110,7 @@ def _portal(line: LineFacts) -> Check:
 
 def _work(line: LineFacts, side: str, end: EndFacts) -> Check:
     since = end.held_since or end.maintenance_since
-    if since is None:
+    if since is None or end.dead_since is not None:
         return Check(
             f"{side}_work",
             CheckState.OK,
@@ -123,6 +124,9 @@ def _work(line: LineFacts, side: str, end: EndFacts) -> Check:
 
 def _router(line: LineFacts, side: str, end: EndFacts) -> Check:
     code = f"{side}_router"
+    if end.dead_since is not None:
+        text = _("The NOC has taken {router} out of service.").format(router=end.router)
+        return Check(code, CheckState.BROKEN, text, end.dead_since, Finding.ROUTER_DEAD, side)
     if end.reported_at is None:
         text = _("{router} has never reported.").format(router=end.router)
         return Check(code, CheckState.UNKNOWN, text, None, side=side)
@@ -141,9 +145,12 @@ def _port_link(line: LineFacts, side: str, end: EndFacts) -> Check:
     if end.link_up is None or not end.is_heard:
         return _unheard(code, side, end)
     if end.held_down:
-        text = _("Port {port} of {router} is kept down, because the other end has lost its link.").format(
-            port=end.port, router=end.router
-        )
+        text = _("Port {port} of {router} is kept down, because the other end has lost its link.")
+        if line.ends[other(side)].dead_since is not None:
+            text = _(
+                "Port {port} of {router} is kept down, because the router at the other end is out of service."
+            )
+        text = text.format(port=end.port, router=end.router)
         return Check(code, CheckState.BROKEN, text, end.reported_at, Finding.LINK_HELD_DOWN, side)
     if end.link_up:
         text = _("Port {port} has a link.").format(port=end.port)
@@ -236,6 +243,9 @@ def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
     code, counted = f"{side}_frames_in", end.counted
     if counted is None:
         return _unheard(code, side, end)
+    if end.held_down:
+        text = _("No frames can arrive while port {port} is kept down.").format(port=end.port)
+        return Check(code, CheckState.UNKNOWN, text, counted.until, side=side)
     text = ngettext(
         "{n} frame arrived from you in {s} s.", "{n} frames arrived from you in {s} s.", counted.frames_in
     ).format(n=grouped_text(counted.frames_in), s=round((counted.until - counted.since).total_seconds()))

@@ -48,6 +48,8 @@ class EndFacts:
     # Of the last report; the agent reports, and VPP is not there or answers nothing.
     vpp_away: bool
     silent_since: datetime | None
+    # The NOC has declared it dead.
+    dead_since: datetime | None
     held_since: datetime | None
     maintenance_since: datetime | None
     link_up: bool | None
@@ -175,6 +177,7 @@ def _end(
         reported_at=None if seen is None else seen.reported_at,
         vpp_away=seen is not None and (not seen.vpp_connected or seen.vpp_hangs),
         silent_since=_silent_since(router, seen, silences, now),
+        dead_since=router.dead_since,
         held_since=router.held_since or router.frozen_since,
         maintenance_since=router.maintenance_since,
         link_up=end.link_up,

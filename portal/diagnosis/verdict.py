@@ -103,6 +103,9 @@ ADVICE = {
 # Of a suspended line whose removal is ordered.
 _REMOVING = gettext_noop("The removal of this line is ordered, so it carries nothing.")
 _UNDO_REMOVAL = gettext_noop("Undo the removal, and it carries traffic again.")
+# Behind all other faults, in this order: the first follows from one, and so may the other from a port that is
+# kept down.
+_COME_LAST = {Finding.LINK_HELD_DOWN: 1, Finding.NO_FRAMES_IN: 2}
 # What somebody who works on a router may cause there.
 _EXPLAINED_BY_WORK = {
     Finding.ROUTER_SILENT,
@@ -154,15 +157,15 @@ def broken_sentence(
 def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
     """The first check that is broken decides; where none is, what nobody knows is said.
 
-    A port that is kept down follows from a fault, and comes behind all of them. Work on a router comes before
-    what it explains. Where it explains nothing it is said behind the rest, and has the code where the line
-    works.
+    A port that is kept down follows from a fault, and comes behind all of them but a silent customer. Work on
+    a router comes before what it explains. Where it explains nothing it is said behind the rest, and has the
+    code where the line works.
     """
     checks = list(checks)
     broken = [check for check in checks if check.state == CheckState.BROKEN]
     works = [check for check in broken if check.finding == Finding.MAINTENANCE]
     faults = [check for check in broken if check.finding != Finding.MAINTENANCE]
-    fault = next(iter(sorted(faults, key=lambda check: check.finding == Finding.LINK_HELD_DOWN)), None)
+    fault = min(faults, key=lambda check: _COME_LAST.get(check.finding, 0), default=None)
     for work in works:
         if _is_partly_unheard(checks) if fault is None else _explains(work, fault):
             return _found(line, work)

@@ -26,6 +26,7 @@ def end(router: str, **more: Any) -> EndFacts:
         reported_at=NOW,
         vpp_away=False,
         silent_since=None,
+        dead_since=None,
         held_since=None,
         maintenance_since=None,
         link_up=True,
@@ -70,6 +71,7 @@ def verdict(facts: LineFacts) -> Verdict:
 BLACK_HOLE = PathMtuFacts(1564, 1564, FramesFinding.LARGE_FRAMES_LOST, NOW, "")
 SILENT = {"silent_since": NOW - timedelta(minutes=1), "counted": None}
 NOTHING_IN = {"counted": replace(COUNTED, frames_in=0)}
+DEAD = {**SILENT, "dead_since": NOW, "maintenance_since": NOW}
 FULL = {"counted": replace(COUNTED, dropped=7)}
 
 
@@ -89,6 +91,7 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(a={"vlan_restored_at": NOW}, z={"link_up": False}), "z-port-down"),
         (line(a=KEPT_DOWN, z={"link_up": False}), "z-port-down"),
         (line(a=KEPT_DOWN), "a-link-held-down"),
+        (line(a=DEAD), "a-router-dead"),
         (line(z={**NOTHING_IN, "port_drops": None}), "z-no-frames-in"),
         (line(a=FULL), "a-policed"),
         (line(z={"reachable": False}), "path-down"),
@@ -142,6 +145,11 @@ def test_the_single_fault_is_named(facts: LineFacts, code: str) -> None:
         (line(a={"maintenance_since": NOW, **FULL}), "a-policed"),
         (line(a={"maintenance_since": NOW}, z={"link_up": False}), "z-port-down"),
         (line(a=NOTHING_IN, z={"reachable": False}), "path-down"),
+        (line(z={**KEPT_DOWN, **NOTHING_IN}), "z-link-held-down"),
+        (line(a=NOTHING_IN, z={**KEPT_DOWN, **NOTHING_IN}), "z-link-held-down"),
+        (line(a={"link_up": False, **NOTHING_IN}, z={**KEPT_DOWN, **NOTHING_IN}), "a-port-down"),
+        (line(a={**DEAD, "reachable": False}, z={**KEPT_DOWN, **NOTHING_IN}), "a-router-dead"),
+        (line(z={**KEPT_DOWN, **NOTHING_IN, "maintenance_since": NOW}), "z-link-held-down"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -188,6 +196,28 @@ def test_a_line_on_one_router_has_no_path_and_no_test() -> None:
     codes = [check.code for check in checks_of(line(tunnelled=False, path=None, last_test=None))]
     assert not {"path", "path_mtu", "last_test"} & set(codes)
     assert verdict(line(tunnelled=False, path=None, last_test=None)).code == "in-order"
+
+
+def evidence(facts: LineFacts, code: str) -> str:
+    [said] = [check.evidence for check in checks_of(facts) if check.code == code]
+    return said
+
+
+def test_a_port_that_is_kept_down_is_told_with_its_reason_and_takes_no_frames() -> None:
+    lost = line(a={"link_up": False}, z={**KEPT_DOWN, **NOTHING_IN})
+    assert evidence(lost, "z_port_link") == (
+        "Port host-cust1 of hippo is kept down, because the other end has lost its link."
+    )
+    assert evidence(lost, "z_frames_in") == "No frames can arrive while port host-cust1 is kept down."
+    assert evidence(line(a=DEAD, z=KEPT_DOWN), "z_port_link") == (
+        "Port host-cust1 of hippo is kept down, because the router at the other end is out of service."
+    )
+
+
+def test_a_dead_router_is_out_of_service_and_nobody_works_on_it() -> None:
+    said = verdict(line(a=DEAD, z=KEPT_DOWN))
+    assert said.sentence == "rhino, at the A end, is out of service."
+    assert said.advice == "There is nothing for you to do; the NOC took it out of service."
 
 
 def test_every_finding_has_its_words() -> None:
