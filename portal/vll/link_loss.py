@@ -39,6 +39,10 @@ class Timing:
         doublings = min(max(times - 1, 0), 20)
         return max(self.up, min(self.up * (1 << doublings), LONGEST_UP))
 
+    @property
+    def longest_up(self) -> timedelta:
+        return max(self.up, LONGEST_UP)
+
 
 @dataclass(frozen=True, slots=True)
 class EndLink:

@@ -379,3 +379,17 @@ def test_it_is_one_fault_with_one_alarm_and_its_page_says_what_is_done_for_it(
     # Nobody sets Z up.
     ForwardedLinkLoss.objects.update(held="", turned_at=clock.now() - timedelta(seconds=61))
     assert alarms_raised() == ["ZRH-AMS is down"]
+
+
+@pytest.mark.parametrize("back_for", [359, 361, None])
+def test_nobody_deciding_that_a_port_be_set_up_again_is_an_alarm(
+    isp: Isp, line: Vll, at: Clock, back_for: int | None
+) -> None:
+    lose(isp, line, at)
+    see(isp, line, "a", at)
+    since = None if back_for is None else clock.now() - back_for * SECOND
+    line.ends.filter(side="a").update(link_since=since)
+    assert alarms_raised() == ([] if back_for == 359 else ["ZRH-AMS is down"])
+    # Of a dead router nobody sees a link, whatever was said of it last.
+    Router.objects.filter(name="rhino").update(dead_since=clock.now(), maintenance_since=clock.now())
+    assert "ZRH-AMS is down" not in alarms_raised()

@@ -185,5 +185,9 @@ def test_a_link_that_flaps_is_waited_for_longer_each_time_and_no_longer_after_a_
     assert waits == [10, 10, 20, 40, 80, 160, 300, 300]
     assert TIMING.up_after(10**6) == LONGEST_UP
     assert Timing(down=TIMING.down, up=timedelta(minutes=9)).up_after(3) == timedelta(minutes=9)
+    assert (TIMING.longest_up, Timing(TIMING.down, timedelta(minutes=9)).longest_up) == (
+        LONGEST_UP,
+        timedelta(minutes=9),
+    )
     assert times_next(4, turned_at=NOW - CALM, now=NOW) == 5
     assert times_next(4, turned_at=NOW - CALM - timedelta(seconds=1), now=NOW) == 1

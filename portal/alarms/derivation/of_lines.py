@@ -19,6 +19,7 @@ from portal.core.unix_time import to_time
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import ObservedPath, Port, Router
 from portal.vll.models import TunnelPath, VllEnd
+from portal.vll.operations.link_loss import timing
 from portal.vll.path_sentences import black_hole_facts
 from portal.vll.paths_in_use import lines_beyond
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderState
@@ -27,6 +28,21 @@ from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderState
 _SET_UP_WITHIN = timedelta(seconds=60)
 # So many changes of somebody else's are named.
 _CHANGES_NAMED = 3
+
+
+def _kept_down_for_a_reason(near: str, far: str) -> str:
+    """In SQL: the far link is lost or was back only lately, or the port was just to be set up again.
+
+    Of a dead router's link nobody hears.
+    """
+    return f"""
+        {near}.held_down AND coalesce(
+            CASE WHEN loss.held = '' THEN loss.turned_at > %(set_up_since)s
+                 ELSE {far}.link_up IS NOT TRUE OR {far}.link_since > %(back_since)s
+                      OR r{far}.dead_since IS NOT NULL END, false)
+    """
+
+
 # The order is that of the diagnosis: a port without link explains a path that nobody hears, and not the
 # other way round. As portal.core.path_watch has it, a path is down where one hears nothing and both listen.
 _DOWN = f"""
@@ -36,8 +52,7 @@ WITH down AS (
            a.link_up IS FALSE AND NOT a.held_down AND pa.router_id <> ALL(%(troubled)s) AS a_is_cut_off,
            z.link_up IS FALSE AND NOT z.held_down AND pz.router_id <> ALL(%(troubled)s) AS z_is_cut_off,
            pa.router_id = ANY(%(troubled)s) OR pz.router_id = ANY(%(troubled)s)
-           OR (a.held_down OR z.held_down)
-              AND coalesce(loss.held <> '' OR loss.turned_at > %(set_up_since)s, false) AS is_explained,
+           OR {_kept_down_for_a_reason("a", "z")} OR {_kept_down_for_a_reason("z", "a")} AS is_explained,
            line.family IS NOT NULL AND pa.router_id <> pz.router_id
            AND (a.reachable IS FALSE OR z.reachable IS FALSE
                 OR 'down' IN (a.path_state, z.path_state)
@@ -46,8 +61,10 @@ WITH down AS (
     FROM vll_vll AS line
     JOIN vll_vllend AS a ON a.vll_id = line.id AND a.side = 'a'
     JOIN inventory_port AS pa ON pa.id = a.port_id
+    JOIN inventory_router AS ra ON ra.id = pa.router_id
     JOIN vll_vllend AS z ON z.vll_id = line.id AND z.side = 'z'
     JOIN inventory_port AS pz ON pz.id = z.port_id
+    JOIN inventory_router AS rz ON rz.id = pz.router_id
     LEFT JOIN vll_forwardedlinkloss AS loss ON loss.vll_id = line.id
     WHERE line.lifecycle = 'active' AND line.oper_status = 'op-down'
 ), cause AS (
@@ -101,8 +118,13 @@ class _Cause(NamedTuple):
 def down(now: datetime) -> Iterator[Found]:
     """Ports, paths and single lines, by the lines that are down for them; and paths that routers watch."""
     troubled = troubled_routers(now)
+    set_up_since = now - _SET_UP_WITHIN
     causes = _causes(
-        _DOWN, troubled=list(troubled), listening=sorted(LISTENING), set_up_since=now - _SET_UP_WITHIN
+        _DOWN,
+        troubled=list(troubled),
+        listening=sorted(LISTENING),
+        set_up_since=set_up_since,
+        back_since=set_up_since - timing().longest_up,
     )
     watched = {each.object: each for each in _watched_paths("down", troubled)}
     ports = Port.objects.select_related("router").in_bulk(_ids(causes, "port"))
