@@ -103,7 +103,7 @@ def _line(name: str, announced: str, about: str | Promise, **fact: Any) -> Event
 
 
 def _link_loss(name: str, about: str | Promise) -> EventType:
-    """About the end of a line that link loss forwarding takes down, or sets up again."""
+    """About the end of a line whose link is to be taken down for link loss forwarding, or set up again."""
     return EventType(
         name=f"vll.{name}",
         announced=f"vll.{name}",
@@ -232,9 +232,9 @@ TYPES: tuple[EventType, ...] = (
     ),
     _link_loss(
         "link_loss_forwarded",
-        _("The link of a line's end is taken down, because the other end has lost its own."),
+        _("The link of a line's end is to be taken down, because the other end has lost its own."),
     ),
-    _link_loss("link_loss_over", _("That end's link is set up again.")),
+    _link_loss("link_loss_over", _("That end's link is to be set up again.")),
     _line_test(
         "scheduled",
         _("A test with frames was scheduled, which will interrupt a line for a few seconds."),

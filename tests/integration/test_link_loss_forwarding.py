@@ -372,10 +372,15 @@ def test_it_is_one_fault_with_one_alarm_and_its_page_says_what_is_done_for_it(
     assert alarms_raised() == ["rhino:host-cust1 has no link"]
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
     assert "link taken down" in page
-    assert "hippo:host-cust1 is taken down, because rhino:host-cust1 has lost its link" in page
+    assert "hippo:host-cust1 is to be taken down, because rhino:host-cust1 has lost its link" in page
     # A is back, and Z waits for it to last.
     see(isp, line, "a", at)
     assert alarms_raised() == []
+    # The decision is told, and no more than that: Z is still down.
+    look(at, 10)
+    page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    assert "hippo:host-cust1 is to be set up again" in page
+    assert "link taken down" in page
     # Nobody sets Z up.
     ForwardedLinkLoss.objects.update(held="", turned_at=clock.now() - timedelta(seconds=61))
     assert alarms_raised() == ["ZRH-AMS is down"]

@@ -155,6 +155,7 @@ def _ask(router_id: int, now: datetime) -> None:
 
 
 def _announce(ends: Mapping[str, VllEnd], side: str, kind: str, now: datetime) -> None:
+    """What was decided; when the port does so, its router reports it."""
     far, vll = ends[other(side)], ends[side].vll
     data: dict[str, Any] = {
         "end": side,

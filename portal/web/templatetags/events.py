@@ -100,11 +100,11 @@ _SENTENCES = {
 
 def _link_loss(event: Event) -> str:
     """Which port that is about, and why."""
-    text = _("{port} is set up again")
+    text = _("{port} is to be set up again")
     if event.kind == "vll.link_loss_forwarded":
-        text = _("{port} is taken down, because {lost_at} has lost its link")
+        text = _("{port} is to be taken down, because {lost_at} has lost its link")
         if event.data["router_dead"]:
-            text = _("{port} is taken down, because the router of {lost_at} is out of service")
+            text = _("{port} is to be taken down, because the router of {lost_at} is out of service")
     return text.format(port=event.data["port"], lost_at=event.data["lost_at"])
 
 
