@@ -477,7 +477,7 @@ LONGLINE_PROBE_EVERY_S = env.int("LONGLINE_PROBE_EVERY_S", default=300)
 LONGLINE_SILENCE_IS_DOWN_S = max(600, env.int("LONGLINE_SILENCE_IS_DOWN_S", default=600))
 
 # Link loss forwarding: so many seconds a link has to be lost before the other end's is taken down, and back
-# before that one is set up again (portal.vll.link_loss).
+# before that one is set up again (portal.vll.link_loss_decision).
 LONGLINE_LINK_LOSS_DOWN_S = max(2, env.int("LONGLINE_LINK_LOSS_DOWN_S", default=10))
 LONGLINE_LINK_LOSS_UP_S = max(2, env.int("LONGLINE_LINK_LOSS_UP_S", default=10))
 

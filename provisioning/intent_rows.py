@@ -13,7 +13,7 @@ from portal.core.line_label import line_label
 from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Router
 from portal.vll.models import Vll, VllEnd, VllTombstone
-from portal.vll.operations.link_loss import forwards_link_loss
+from portal.vll.operations.link_loss_forwarding import forwards_link_loss
 from portal.vll.policing_status import profile_of
 from portal.vll.states import AdminStatus, Handover
 from portal.vll.unconfirmed_ends import GONE, HELD_ADDS, unconfirmed_ends

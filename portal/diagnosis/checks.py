@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from portal.core.units import grouped_text
 from portal.diagnosis.facts import EndFacts, LineFacts
 from portal.vll.line_test_procedure import Finding as FramesFinding
-from portal.vll.link_loss import other
+from portal.vll.link_loss_decision import other
 from portal.vll.states import IN_SERVICE, AdminStatus, Lifecycle, OrderAction, OrderState
 
 

@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from portal.web.views import (
     account,
+    command_palette,
     diagnosis,
     holds,
     invitation,
@@ -13,7 +14,6 @@ from portal.web.views import (
     noc_adoption,
     notifications,
     overview,
-    palette,
     port,
     port_and_order_lists,
     provider,
@@ -35,7 +35,7 @@ urlpatterns = [
     path("", overview.overview, name="overview"),
     path("live/", live.live, name="live"),
     path("search/", search.search, name="search"),
-    path("palette/", palette.palette, name="palette"),
+    path("palette/", command_palette.palette, name="palette"),
     path("shortcuts/", shortcuts.shortcuts, name="shortcuts"),
     path("ports/", port_and_order_lists.ports, name="ports"),
     path("ports/<int:port_id>/", port.page, name="port"),

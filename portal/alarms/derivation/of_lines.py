@@ -19,7 +19,7 @@ from portal.core.unix_time import to_time
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import ObservedPath, Port, Router
 from portal.vll.models import TunnelPath, VllEnd
-from portal.vll.operations.link_loss import timing
+from portal.vll.operations.link_loss_forwarding import timing
 from portal.vll.path_sentences import black_hole_facts
 from portal.vll.paths_in_use import lines_beyond
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderState

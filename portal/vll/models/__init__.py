@@ -1,7 +1,7 @@
 from portal.vll.models.attempt import Attempt, RouterConvergence
+from portal.vll.models.forwarded_link_loss import ForwardedLinkLoss
 from portal.vll.models.hold import Hold
 from portal.vll.models.line_test import LineTest
-from portal.vll.models.link_loss import ForwardedLinkLoss
 from portal.vll.models.order import Order
 from portal.vll.models.plan_result import PlanResult
 from portal.vll.models.tombstone import EndMove, TombstoneTunnel, VllTombstone

@@ -21,7 +21,7 @@ from portal.vll.operations.line_test_on_demand import (
     line_tests_give_up,
     scheduled_line_tests_begin,
 )
-from portal.vll.operations.link_loss import link_losses_forward
+from portal.vll.operations.link_loss_forwarding import link_losses_forward
 from portal.vll.operations.modify_line import Changes, order_modify
 from portal.vll.operations.oper_status import ends_observed, oper_statuses_refresh, stale_vlls_mark
 from portal.vll.operations.order_plan import plan_ask, plan_finish

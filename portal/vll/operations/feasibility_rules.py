@@ -34,7 +34,7 @@ from portal.vll.operations.end_validation import (
     customer_of,
     ports_of,
 )
-from portal.vll.operations.link_loss_rules import link_loss_refusals
+from portal.vll.operations.link_loss_order_rules import link_loss_refusals
 from portal.vll.revision_content import Content
 
 AUTO = "auto"

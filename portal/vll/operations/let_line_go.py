@@ -9,11 +9,11 @@ from portal.accounts.models import User
 from portal.vll.errors import NotAllowedToOrder, PortKeptDown, RouterLetsNothingGo, WrongLifecycle
 from portal.vll.models import Order, Vll
 from portal.vll.operations.convergence_requests import converge_routers_of
-from portal.vll.operations.link_loss import is_held_down
+from portal.vll.operations.link_loss_forwarding import is_held_down
 from portal.vll.operations.modify_line import vll_lock
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.removal_steps import removal_values
-from portal.vll.operations.state_transitions import lifecycle_move
+from portal.vll.operations.state_moves import lifecycle_move
 from portal.vll.states import IN_SERVICE, Handover, Lifecycle, OrderAction
 
 

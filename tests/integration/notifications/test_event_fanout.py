@@ -34,10 +34,10 @@ from portal.vll.operations import (
     order_suspend,
     vll_describe,
 )
-from portal.vll.operations.link_loss import FORWARDED, FORWARDED_NO_LONGER
+from portal.vll.operations.link_loss_forwarding import FORWARDED, FORWARDED_NO_LONGER
 from portal.vll.operations.oper_status import Turn, statuses_write
 from portal.vll.operations.overdue_orders import orders_overdue_alarm
-from portal.vll.operations.state_transitions import sync_move
+from portal.vll.operations.state_moves import sync_move
 from portal.vll.states import OperStatus
 from tests.integration.isp import GBIT, Isp
 from tests.integration.notifications.receiver import Receiver

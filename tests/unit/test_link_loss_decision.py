@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.vll.link_loss import (
+from portal.vll.link_loss_decision import (
     CALM,
     FORGOTTEN,
     LONGEST_UP,

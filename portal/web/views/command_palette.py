@@ -6,8 +6,8 @@ from django.views.decorators.http import require_safe
 
 from portal.accounts import permissions
 from portal.web.access_control import SignedInRequest, requires
+from portal.web.command_palette import options_of
 from portal.web.list_filters import LONGEST_SEARCH
-from portal.web.palette import options_of
 
 
 @requires(permissions.may_sign_in)

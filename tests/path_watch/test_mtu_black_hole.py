@@ -7,7 +7,7 @@ import pytest
 from devstack.client import NotReached
 from tests.journeys.test_order_to_traffic import an_order
 from tests.lab.abilities import Ability
-from tests.watch.conftest import Watched
+from tests.path_watch.conftest import Watched
 
 WAIT_S = 120
 # 8,900 and the Ethernet header; with IPv4, UDP and VXLAN.

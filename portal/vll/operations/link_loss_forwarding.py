@@ -1,5 +1,5 @@
-"""Forwarding link losses: what is known of both ends, turned by the table of portal.vll.link_loss, and told
-to the router of the end that it is about. Looks only at rows, and may run twice."""
+"""Forwarding link losses: what is known of both ends, turned by the table of link_loss_decision, and told to
+the router of the end that it is about. Looks only at rows, and may run twice."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from portal.core.vlan_tags import Tagging
 from portal.events.outbox import announce, send_task
 from portal.inventory.models import ObservedRouter, Port, RouterSilence
-from portal.vll.link_loss import EndLink, Timing, held_next, other, times_next
+from portal.vll.link_loss_decision import EndLink, Timing, held_next, other, times_next
 from portal.vll.models import ForwardedLinkLoss, RouterConvergence, Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import IN_SERVICE, AdminStatus, Handover, Lifecycle

@@ -5,9 +5,10 @@ from portal.vll.models.vll import Vll
 
 
 class ForwardedLinkLoss(models.Model):
-    """Which end's link a line wants down, because the other end has lost its own (portal.vll.link_loss).
+    """Which end's link a line wants down, because the other end has lost its own.
 
-    One row for each line that has ever forwarded one, so that never both of its ends are kept down.
+    One row for each line that has ever forwarded one, so that never both of its ends are kept down
+    (portal.vll.link_loss_decision).
     """
 
     vll = models.OneToOneField(
