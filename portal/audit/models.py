@@ -117,7 +117,7 @@ NOT_AUDITED: dict[str, str] = {
     "contenttypes.ContentType": _BY_THE_PORTAL,
     "events.Event": "is itself a record that only grows",
     "events.Outbox": _BY_THE_PORTAL,
-    "imports.Import": "is itself a record of who imported what; what it makes is tracked",
+    "imports.Import": "is itself a record of who sent, began and cancelled it; what it makes is tracked",
     "imports.ImportRow": "a line of somebody's file; what it makes is tracked",
     "inventory.InterfaceUse": "written by triggers from ports and links, which are tracked",
     "inventory.ObservedInterface": _BY_ROUTERS,

@@ -12,7 +12,7 @@ from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from django.db import DataError, IntegrityError, transaction
+from django.db import InterfaceError, OperationalError, transaction
 
 from portal.audit.actor import working
 from portal.core import clock
@@ -50,12 +50,14 @@ def batch_run(*, import_id: UUID, now: datetime, until: float = inf) -> bool:
     It has one row at least, and no more from ``until`` on (seconds, monotonic).
     """
     found = Import.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
-    this = found.select_related("asked_by", "made_with").filter(pk=import_id).first()
+    this = (
+        found.select_related("asked_by", "made_with", "begun_by", "begun_with").filter(pk=import_id).first()
+    )
     if this is None or not this.is_running:
         return False
     kind, actor = KINDS[this.kind], actor_of(this, now=now)
     if actor is None or not kind.may_import(actor):
-        refusal = ImportNotAllowed(username=this.asked_by.username)
+        refusal = ImportNotAllowed(username=this.acting[0].username)
         import_end(this, ImportState.CANCELLED, now=now, stopped_by=kept(refusal))
         return False
     states = [ImportRow.State.WAITING]
@@ -127,8 +129,11 @@ def _look(row: ImportRow, kind: Kind, batch: Batch, told: Told, actor: Actor, no
     except DomainError as refusal:
         row.state = ImportRow.State.REFUSED
         row.refusals = [kept(each) for each in getattr(refusal, "refusals", (refusal,))]
-    except (IntegrityError, DataError):
-        log.exception("import %s, line %d: the database refuses it", row.owner_id, row.line)
+    except (OperationalError, InterfaceError):
+        # Of the database and not of the row: the batch is tried again.
+        raise
+    except Exception:
+        log.exception("import %s, line %d: it cannot be taken in", row.owner_id, row.line)
         row.state, row.refusals = ImportRow.State.REFUSED, [kept(RowNotTaken())]
 
 

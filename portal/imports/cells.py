@@ -50,8 +50,11 @@ def text(most: int = NAME) -> Reader:
 
 
 def whole(cell: str, column: str) -> int:
-    """A whole number of at least 0, digits alone: 1E+10 has lost some of them."""
-    if not (cell.isascii() and cell.isdigit()) or int(cell[:20]) > _LARGEST:
+    """A whole number of 0 to 2^53 - 1, digits alone: 1E+10 has lost some of them.
+
+    A table's cells are short enough (LONGEST_CELL) for all digits to be looked at.
+    """
+    if not (cell.isascii() and cell.isdigit()) or int(cell) > _LARGEST:
         raise CellNotANumber(value=cell[:_SHOWN], field=column)
     return int(cell)
 

@@ -36,11 +36,15 @@ TEXTS |= {
         "This line is {lifecycle}, and would be ordered anew. Take the row out; or empty this cell to have it"
         " ordered."
     ),
+    errors.LineBeingRemoved: gettext_noop(
+        "The line “{description}” is being removed. Undo its removal to keep it; or wait until it is gone,"
+        " and import the row again to have it ordered anew."
+    ),
     errors.RowTwice: gettext_noop(
         "Line {line} has “{value}” as well, and there can be one only. Take one of the two lines out."
     ),
     errors.RowNotTaken: gettext_noop(
-        "The database did not take this row; the worker’s log says why. The other rows are not affected."
+        "An unexpected error stopped this row; the worker’s log says which. The other rows are not affected."
     ),
     errors.TableEmpty: gettext_noop("There are no rows below the header. Fill in at least one."),
     errors.ImportNotAllowed: gettext_noop(

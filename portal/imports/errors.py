@@ -97,6 +97,13 @@ class LineIsOver(DomainError):
     field: str
 
 
+class LineBeingRemoved(Conflict):
+    """The line of that description is there, but on its way out."""
+
+    description: str
+    field: str
+
+
 class NamedNowhere(DomainError):
     """Nothing of that name is in the inventory. ``what``: site, router, customer or port."""
 
@@ -121,7 +128,7 @@ class RowDiffers(Conflict):
 
 
 class RowNotTaken(Conflict):
-    """The database refused the row for a reason that nobody foresaw; it is in the worker's log."""
+    """An error that nobody foresaw, of the row or the database; it is in the worker's log."""
 
 
 class TableEmpty(DomainError):

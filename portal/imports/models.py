@@ -39,9 +39,14 @@ class Import(models.Model):
     # The API token that it was sent with, without whose rights it goes no further; null: at the page.
     made_with = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
     created_at = models.DateTimeField()
-    # When somebody said that it is to be taken in.
+    # When somebody said that it is to be taken in, who, and with which API token. From then on it is done as
+    # they, with their rights.
     begun_at = models.DateTimeField(null=True)
+    begun_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    begun_with = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
     ended_at = models.DateTimeField(null=True)
+    # Who cancelled it; null: nobody did.
+    ended_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     # When a batch of it was done last: one that stands still is asked for again.
     moved_at = models.DateTimeField()
     # Rows that begin with "# ", as the templates' examples do.
@@ -64,6 +69,15 @@ class Import(models.Model):
                 condition=Q(ended_at__isnull=False, state__in=["completed", "cancelled"])
                 | Q(ended_at__isnull=True, state__in=["checking", "checked", "importing"]),
                 name="an_import_has_ended_when_it_is_over",
+            ),
+            models.CheckConstraint(
+                condition=Q(begun_at__isnull=False, begun_by__isnull=False)
+                | Q(begun_at__isnull=True, begun_by__isnull=True, begun_with__isnull=True),
+                name="an_import_is_begun_by_somebody",
+            ),
+            models.CheckConstraint(
+                condition=Q(ended_by__isnull=True) | Q(state="cancelled", stopped_by__isnull=True),
+                name="an_import_that_somebody_ended_is_cancelled",
             ),
         ]
         indexes = [
@@ -89,6 +103,13 @@ class Import(models.Model):
         return looked_at if self.begun_at else looked_at + self.new
 
     @property
+    def acting(self) -> tuple[User, ApiToken | None]:
+        """As whom it is done: who had it begun, and until then who sent it."""
+        if self.begun_by is None:
+            return self.asked_by, self.made_with
+        return self.begun_by, self.begun_with
+
+    @property
     def origin(self) -> str:
         """The request id of all that it does."""
         return f"import-{self.pk}"
@@ -107,6 +128,8 @@ class ImportRow(models.Model):
     owner = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="rows")
     line = models.PositiveIntegerField()
     cells = models.JSONField()
+    # What stood beyond the last column of the header; such a row is refused.
+    surplus = models.JSONField(default=list)
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     # What stands against it: [{"column", "code", "facts", "sentence"}], the sentences in English.
     refusals = models.JSONField(default=list)

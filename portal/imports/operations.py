@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
-from portal.accounts.models import Scope
+from portal.accounts.models import Scope, User
 from portal.events.outbox import send_tasks
 from portal.imports.errors import ImportIsOver
 from portal.imports.kinds.kind import Actor
@@ -18,31 +18,37 @@ KEPT = timedelta(days=90)
 
 
 @transaction.atomic
-def import_begin(*, this: Import, now: datetime) -> Import:
-    """Have the rows imported that were found new. Raises ImportIsOver."""
+def import_begin(*, this: Import, actor: Actor, now: datetime) -> Import:
+    """Have the rows imported that were found new, from now on as ``actor``. Raises ImportIsOver."""
     locked = _locked(this)
     _move(locked, ImportState.IMPORTING)
     locked.begun_at = locked.moved_at = now
-    locked.save(update_fields=["state", "begun_at", "moved_at"])
+    locked.begun_by, locked.begun_with = actor.user, actor.token
+    locked.save(update_fields=["state", "begun_at", "begun_by", "begun_with", "moved_at"])
     send_tasks(RUN, [[str(locked.pk)]], now=now)
     return locked
 
 
 @transaction.atomic
-def import_cancel(*, this: Import, now: datetime) -> Import:
+def import_cancel(*, this: Import, user: User, now: datetime) -> Import:
     """Go no further; what is imported stays. Waits for the batch that is being done. Raises ImportIsOver."""
     locked = _locked(this)
-    import_end(locked, ImportState.CANCELLED, now=now)
+    import_end(locked, ImportState.CANCELLED, user=user, now=now)
     return locked
 
 
 def import_end(
-    this: Import, state: ImportState, *, now: datetime, stopped_by: dict[str, Any] | None = None
+    this: Import,
+    state: ImportState,
+    *,
+    now: datetime,
+    user: User | None = None,
+    stopped_by: dict[str, Any] | None = None,
 ) -> None:
-    """End an import that the caller has locked. Raises ImportIsOver."""
+    """End an import that the caller has locked; ``user`` is who cancels it. Raises ImportIsOver."""
     _move(this, state)
-    this.ended_at, this.stopped_by = now, stopped_by
-    this.save(update_fields=["state", "ended_at", "stopped_by"])
+    this.ended_at, this.ended_by, this.stopped_by = now, user, stopped_by
+    this.save(update_fields=["state", "ended_at", "ended_by", "stopped_by"])
 
 
 @transaction.atomic
@@ -59,8 +65,11 @@ def imports_forget(*, now: datetime) -> None:
 
 
 def actor_of(this: Import, *, now: datetime) -> Actor | None:
-    """Who imports, with the rights that they have by now; None where account or token is over."""
-    user, token = this.asked_by, this.made_with
+    """Who has it checked or, once it is begun, imported, with the rights that they have by now.
+
+    None where account or token is over.
+    """
+    user, token = this.acting
     if not user.is_active:
         return None
     if token is not None:

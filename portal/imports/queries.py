@@ -14,7 +14,7 @@ from portal.imports.staging import REMARK
 
 def imports(user: User) -> QuerySet[Import]:
     """Those that this user may see, newest first: the NOC sees all of them."""
-    found = Import.objects.select_related("asked_by").order_by("-created_at", "-id")
+    found = Import.objects.select_related("asked_by", "begun_by", "ended_by").order_by("-created_at", "-id")
     return found if user.is_noc else found.none()
 
 

@@ -42,6 +42,8 @@ def import_stage(
         made_with=actor.token,
         created_at=now,
         begun_at=now if at_once else None,
+        begun_by=actor.user if at_once else None,
+        begun_with=actor.token if at_once else None,
         moved_at=now,
         remarks=len(rows) - len(told),
         total=len(told),

@@ -146,7 +146,7 @@ def import_tables() -> None:
     ivo = User.objects.create_user("ivo", noc_role="noc")
     checked(ivo, "sites", "name,latitude,longitude\nBasel,north,\nChur,46.85,9.53\n# Genf,,\n")
     staged(ivo, "routers", "name,site\nchamois,Chur\n")
-    import_cancel(this=staged(ivo, "customers", "name\nChur Coal\n"), now=clock.now())
+    import_cancel(this=staged(ivo, "customers", "name\nChur Coal\n"), user=ivo, now=clock.now())
 
 
 def find_lines_of_others(isp: Isp) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -19,9 +20,10 @@ from portal.inventory.models import ObservedRouter, Port, Router
 from portal.inventory.router_calibration import Calibration
 from portal.vll.guarded_inventory_deletion import customer_remove
 from portal.vll.models import Vll, VllEnd
-from portal.vll.operations import ends_observed, order_delete, stale_vlls_mark
+from portal.vll.operations import add_line, ends_observed, order_delete, stale_vlls_mark
 from portal.vll.router_calibration import router_calibration_set
 from provisioning.intent_generations import next_intent
+from tests.integration.imports.files import refusals, staged, work
 from tests.integration.isp import GBIT, Isp, member
 from tests.integration.leases import sums_are_right
 from tests.integration.observed_reports import observed_end
@@ -76,6 +78,26 @@ def test_a_vlan_may_be_ordered_at_the_moment_it_is_given_back(isp: Isp, alice: U
         with pytest.raises(VlanTaken):
             order(isp, alice)
     order(isp, alice)
+
+
+def test_an_import_of_lines_may_meet_an_order_of_the_same_tunnel(
+    isp: Isp, alice: User, nora: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """GRE is leased by pairs of routers, one line each, before the cores that all lines there share."""
+    table = "description,a_port,a_outer_vlan,z_port,z_outer_vlan,svc_mtu,cir_bps,transport\n"
+    table += "imported,rhino:host-cust2,100,hippo:host-cust2,any,1400,1000000,gre4\n"
+    this, book = staged(nora, "lines", table, at_once=True), add_line.cores_lease
+    with a_thread(partial(work, this)) as start:
+        waits = iter([start])
+
+        def after_the_import_waits(**more: Any) -> None:
+            next(waits, lambda: None)()
+            book(**more)
+
+        monkeypatch.setattr(add_line, "cores_lease", after_the_import_waits)
+        order(isp, alice, transport="gre4", svc_mtu=1400)
+    assert refusals(this) == [(2, "transport", "gre-pairs-exhausted")]
+    assert counts(Import.objects.get()) == {"made": 2}
 
 
 def test_two_changes_of_one_member_may_meet(ada: User, bob: User) -> None:

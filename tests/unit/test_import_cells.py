@@ -26,7 +26,10 @@ READ: list[tuple[Reader, str, Any]] = [
     (cells.text(5), "Zürich"[:5], "Züric"),
 ]
 REFUSED: list[tuple[Reader, str, str]] = [
-    *((cells.whole, text, "cell-not-a-number") for text in ("1E+10", "10.000", "-1", "1 G", "٣", str(2**53))),
+    *(
+        (cells.whole, text, "cell-not-a-number")
+        for text in ("1E+10", "10.000", "-1", "1 G", "٣", str(2**53), "0" * 20 + "9" * 400)
+    ),
     *((cells.degrees, text, "cell-not-degrees") for text in ("north", "NaN", "1e9", "47.12345678", "1,2,3")),
     (cells.yes_or_no, "perhaps", "cell-not-yes-or-no"),
     (cells.one_of("uni", "enni"), "nni", "cell-not-one-of"),

@@ -6,17 +6,16 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from portal.allocation.cpu_core_bookings import cores_lock
 from portal.core.encapsulations import Transport
 from portal.core.vlan_tags import Tagging
 from portal.imports import cells
-from portal.imports.errors import LineIsOver, NamedNowhere
+from portal.imports.errors import LineBeingRemoved, LineIsOver, NamedNowhere
 from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Text, Told, names
 from portal.inventory.models import Port
 from portal.vll.errors import PortOfAnotherCustomer
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import EndRequest, order_add
-from portal.vll.states import TERMINAL_LIFECYCLES
+from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
 
 _AUTO, _ANY = "auto", "any"
 _OF_AN_END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match")
@@ -74,8 +73,9 @@ class Lines(Kind):
         "Their ports come first. The list of lines as CSV can be sent as it is: what it has besides is passed"
         " over."
     )
-    # The routers' sums are what orders of all customers wait for.
-    batch = 25
+    # An order locks what is leased by type, and the routers' sums last. A second one in its transaction would
+    # begin anew with them held, in a ring with anybody else's order.
+    batch = 1
     columns = (
         Column(
             name="customer",
@@ -180,24 +180,29 @@ class _Batch(Batch):
         ).select_related("router", "customer")
         found = of_rows.locked().order_by("pk")
         self._ports = {(port.router.name, port.interface): port for port in found}
-        # As many orders together lock them: one after the other would wait in a ring.
-        cores_lock({port.router_id for place, port in self._ports.items() if place in places})
         self._there: dict[tuple[int, str], list[dict[str, Any]]] = {}
         lines = Vll.objects.filter(
             description__in=names(rows, "description"),
             customer__in={port.customer_id for port in self._ports.values()},
         ).exclude(lifecycle__in=TERMINAL_LIFECYCLES)
+        self._leaving: set[tuple[int, str]] = set()
         for line in lines.select_related("customer").prefetch_related("ends__port__router"):
-            self._there.setdefault((line.customer_id, line.description), []).append(_facts(line))
+            place = (line.customer_id, line.description)
+            if line.lifecycle == Lifecycle.PENDING_TERMINATE:
+                self._leaving.add(place)
+            else:
+                self._there.setdefault(place, []).append(_facts(line))
 
     def find(self, told: Told) -> Mapping[str, Any] | None:
         port = self._ports.get(told["a_port"])
         if port is None or port.customer_id is None:
             return None
-        lines = self._there.get((port.customer_id, told["description"]), [])
+        place = (port.customer_id, told["description"])
+        if place in self._leaving and place not in self._there:
+            raise LineBeingRemoved(description=told["description"], field="description")
         # Of several of one name, the one that is most like it.
         return max(
-            (_as_asked(line, told) for line in lines),
+            (_as_asked(line, told) for line in self._there.get(place, [])),
             key=lambda line: sum(line[name] == value for name, value in told.items()),
             default=None,
         )

@@ -66,12 +66,14 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
     kind = KINDS[this.kind]
+    may_import = kind.may_import(Actor(user=request.user))
     context = {
         "this": this,
         "kind": kind,
-        "rows": refused_rows(this)[:ROWS_SHOWN],
+        # Its cells and sentences are what was sent, people's addresses too.
+        "rows": refused_rows(this)[:ROWS_SHOWN] if may_import else [],
         "live": live,
-        "may_import": kind.may_import(Actor(user=request.user)),
+        "may_import": may_import,
     }
     return render(request, "noc/_import.html" if request.htmx else "noc/import.html", context)
 
@@ -81,6 +83,7 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
 def errors(request: SignedInRequest, import_id: UUID) -> StreamingHttpResponse:
     """The refused rows, with what is wrong: mended, they can be imported again."""
     this = _visible(request, import_id)
+    _kind(request, this.kind)
     return _csv(f"{this.kind}-errors.csv", error_rows(this))
 
 
@@ -91,7 +94,7 @@ def begin(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     this = _visible(request, import_id)
     _kind(request, this.kind)
     try:
-        import_begin(this=this, now=clock.now())
+        import_begin(this=this, actor=Actor(user=request.user), now=clock.now())
     except DomainError as error:
         messages.error(request, error.sentence)
     return redirect("web:noc-import", import_id=import_id)
@@ -102,8 +105,9 @@ def begin(request: SignedInRequest, import_id: UUID) -> HttpResponse:
 def cancel(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     """Go no further; what is imported stays."""
     this = _visible(request, import_id)
+    _kind(request, this.kind)
     try:
-        import_cancel(this=this, now=clock.now())
+        import_cancel(this=this, user=request.user, now=clock.now())
     except DomainError as error:
         messages.error(request, error.sentence)
     return redirect("web:noc-import", import_id=import_id)

@@ -35,9 +35,13 @@ def checked(user: User, kind: str, content: str | bytes) -> Import:
     return work(staged(user, kind, content))
 
 
+def begun(user: User, this: Import) -> Import:
+    return import_begin(this=this, actor=Actor(user=user), now=clock.now())
+
+
 def imported(user: User, kind: str, content: str | bytes) -> Import:
     """Checked, and then imported, as on the page."""
-    return work(import_begin(this=checked(user, kind, content), now=clock.now()))
+    return work(begun(user, checked(user, kind, content)))
 
 
 def counts(this: Import) -> dict[str, int]:

@@ -24,6 +24,11 @@ def send(user: User, table: str | bytes = SITES, query: str = "?kind=sites&dry_r
     return client(user).generic("POST", PATH + query, data, content_type="text/csv", **more)
 
 
+def api_with(user: User, *scopes: str) -> APIClient:
+    _, plain = token_create(user=user, name="-".join(scopes), scopes=list(scopes), now=clock.now())
+    return APIClient(headers={"Authorization": f"Bearer {plain}"})
+
+
 def test_a_dry_run_and_what_follows(nora: User) -> None:
     answer = send(nora)
     assert (answer.status_code, answer.json()["state"]) == (202, "checking")
@@ -106,9 +111,23 @@ def test_only_the_noc_imports_and_only_its_admins_users(
     assert send(alice).status_code == 403
     assert send(nora, users, query="?kind=users").status_code == 403
     assert not Import.objects.exists()
-    _, plain = token_create(user=nina, name="noc", scopes=["noc"], now=clock.now())
-    api = APIClient(headers={"Authorization": f"Bearer {plain}"})
+    api = api_with(nina, "noc")
     asked = {"kind": "users", "csv": users}
     refused = api.post(PATH, asked, format="json")
     assert (refused.status_code, "scope team" in refused.json()["detail"]) == (403, True)
     assert send(nina, users, query="?kind=users").status_code == 202
+
+
+def test_what_is_of_an_import_of_users_is_for_those_who_may_import_them(nora: User, nina: User) -> None:
+    users = "customer,email,role\nNobody Knows,dora@alpine.example,viewer\n"
+    send(nina, users, query="?kind=users&dry_run=true")
+    this = work(Import.objects.get())
+    assert this.refused == 1
+    for api in (client(nora), api_with(nina, "noc")):
+        assert api.get(f"{PATH}/{this.pk}/errors").status_code == 403
+        assert api.get(f"{PATH}/{this.pk}/errors.csv").status_code == 403
+        for act in ("begin", "cancel"):
+            assert api.post(f"{PATH}/{this.pk}/{act}").status_code == 403
+    assert api_with(nina, "noc", "team").get(f"{PATH}/{this.pk}/errors").status_code == 200
+    ended = client(nina).post(f"{PATH}/{this.pk}/cancel").json()
+    assert (ended["state"], ended["begun_by"], ended["ended_by"]) == ("cancelled", None, "nina")

@@ -19,14 +19,13 @@ from portal.imports.models import Import, ImportRow, ImportState
 from portal.imports.operations import (
     KEPT,
     STILL_AFTER,
-    import_begin,
     import_cancel,
     imports_forget,
     imports_resume,
 )
 from portal.inventory.models import Site
 from portal.inventory.operations import site_create
-from tests.integration.imports.files import checked, counts, refusals, staged, work
+from tests.integration.imports.files import begun, checked, counts, refusals, staged, work
 
 pytestmark = pytest.mark.django_db
 
@@ -56,7 +55,7 @@ def dying_at(name: str) -> Any:
 
 
 def test_a_killed_worker_leaves_whole_batches_and_the_next_goes_on(nora: User) -> None:
-    this = import_begin(this=checked(nora, "sites", sites(10)), now=clock.now())
+    this = begun(nora, checked(nora, "sites", sites(10)))
     assert step(this)
     with dying_at("site 6"), pytest.raises(KeyboardInterrupt):
         step(this)
@@ -109,15 +108,18 @@ def test_what_changed_since_the_check_costs_its_row_alone(nora: User) -> None:
     this = checked(nora, "sites", "name,latitude,longitude\nA,1,1\nB,2,2\nC,3,3\n")
     site_create(name="B", user=nora, now=clock.now())
     site_create(name="C", latitude=3, longitude=3, user=nora, now=clock.now())
-    ended = work(import_begin(this=this, now=clock.now()))
+    ended = work(begun(nora, this))
     assert counts(ended) == {"made": 1, "same": 1, "refused": 1}
     assert refusals(ended) == [(3, "", "row-differs")]
 
 
-def test_a_row_that_the_database_refuses_costs_its_row_alone(nora: User) -> None:
+@pytest.mark.parametrize("error", [IntegrityError, KeyError, OverflowError])
+def test_a_row_that_fails_in_a_way_nobody_foresaw_costs_its_row_alone(
+    nora: User, error: type[Exception]
+) -> None:
     def make(**told: Any) -> Site:
         if told["name"] == "site 1":
-            raise IntegrityError("nobody foresaw this")
+            raise error("nobody foresaw this")
         return site_create(**told)
 
     with mock.patch("portal.imports.kinds.sites.site_create", make):
@@ -138,13 +140,14 @@ def test_a_database_that_breaks_off_leaves_the_batch_for_another_try(nora: User)
 def test_cancelled_it_goes_no_further_and_what_is_made_stays(nora: User) -> None:
     this = staged(nora, "sites", sites(10), at_once=True)
     step(this)
-    import_cancel(this=this, now=clock.now())
+    import_cancel(this=this, user=nora, now=clock.now())
     assert not step(this)
     this.refresh_from_db()
     assert (this.state, Site.objects.count()) == (ImportState.CANCELLED, 4)
-    for again in (import_cancel, import_begin):
-        with pytest.raises(ImportIsOver):
-            again(this=this, now=clock.now())
+    with pytest.raises(ImportIsOver):
+        import_cancel(this=this, user=nora, now=clock.now())
+    with pytest.raises(ImportIsOver):
+        begun(nora, this)
 
 
 def test_a_batch_asks_as_often_however_many_rows_are_the_same(nora: User) -> None:

@@ -11,9 +11,11 @@ from portal.events.models import Event
 from portal.imports.models import Import, ImportState
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.vll.models import Order, Vll
+from portal.vll.operations import order_delete
 from portal.vll.states import OrderState
-from tests.integration.imports.files import checked, counts, imported, refusals, sentences
+from tests.integration.imports.files import begun, checked, counts, imported, refusals, sentences, work
 from tests.integration.isp import Isp
+from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
 
@@ -173,13 +175,32 @@ def test_the_list_of_lines_can_be_sent_as_it_is(isp: Isp, nora: User) -> None:
     assert refusals(checked(nora, "lines", over)) == [(2, "lifecycle", "line-is-over")]
 
 
-def test_whoever_may_no_longer_goes_no_further(nora: User) -> None:
-    this = checked(nora, "sites", SITES)
-    User.objects.filter(pk=nora.pk).update(noc_role="none")
-    from portal.imports.operations import import_begin
-    from tests.integration.imports.files import work
+def test_a_line_that_is_being_removed_is_not_there_and_not_new(isp: Isp, nora: User) -> None:
+    table = LINES + "ZRH-AMS,rhino:host-cust1,100,hippo:host-cust1,any,1500,1000000000\n"
+    imported(nora, "lines", table)
+    vll = Vll.objects.get()
+    activate(vll)
+    order_delete(user=nora, vll=vll, now=clock.now())
+    assert refusals(imported(nora, "lines", table)) == [(2, "description", "line-being-removed")]
 
-    ended = work(import_begin(this=this, now=clock.now()))
+
+def test_it_is_done_as_whoever_had_it_begun(isp: Isp, nora: User, nina: User) -> None:
+    """Who sent it may have gone since; orders and the audit trail name who decided."""
+    row = "ZRH-AMS,rhino:host-cust1,100,hippo:host-cust1,any,1500,1000000000\n"
+    this = begun(nina, checked(nora, "lines", LINES + row))
+    User.objects.filter(pk=nora.pk).update(is_active=False)
+    assert counts(work(this)) == {"made": 1}
+    order = Order.objects.get()
+    assert order.ordered_by == "nina"
+    assert object_history(Vll, order.vll_id)[0].by["username"] == "nina"
+    assert (this.asked_by, this.begun_by, this.ended_by) == (nora, nina, None)
+
+
+def test_whoever_may_no_longer_goes_no_further(nora: User, nina: User) -> None:
+    this = checked(nora, "sites", SITES)
+    begun(nina, this)
+    User.objects.filter(pk=nina.pk).update(is_active=False)
+    ended = work(this)
     assert ended.state == ImportState.CANCELLED
     assert ended.stopped_by["code"] == "import-not-allowed"
     assert not Site.objects.exists()

@@ -9,7 +9,7 @@ from portal.accounts.models import User
 from portal.imports.kinds import KINDS
 from portal.imports.models import Import
 from portal.inventory.models import Site
-from tests.integration.imports.files import work
+from tests.integration.imports.files import checked, work
 from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
@@ -82,6 +82,11 @@ def test_users_are_for_noc_admins(nora: User, nina: User) -> None:
     assert "Users" not in text(signed_in(nora).get(PATH)).partition("Recent imports")[0].partition("Sites")[2]
     assert signed_in(nina).get(f"{PATH}?kind=users").status_code == 200
     assert signed_in(nina).get(f"{PATH}?kind=planets").status_code == 404
+    this = checked(nina, "users", "customer,email,role\nNobody Knows,dora@alpine.example,viewer\n")
+    assert "Nobody Knows" in text(signed_in(nina).get(f"{PATH}{this.pk}/"))
+    assert "Nobody Knows" not in text(signed_in(nora).get(f"{PATH}{this.pk}/"))
+    assert signed_in(nora).get(f"{PATH}{this.pk}/errors.csv").status_code == 403
+    assert signed_in(nora).post(f"{PATH}{this.pk}/cancel/").status_code == 403
 
 
 def test_an_import_is_called_off(nora: User) -> None:

@@ -46,6 +46,18 @@ class ImportSerializer(serializers.ModelSerializer[Import]):
     kind = serializers.ChoiceField(choices=list(KINDS))
     state = serializers.ChoiceField(choices=ImportState.values)
     asked_by = serializers.CharField(source="asked_by.username")
+    begun_by = serializers.CharField(
+        source="begun_by.username",
+        default=None,
+        allow_null=True,
+        help_text="Who had it imported, as whom it is done from then on; null: nobody yet.",
+    )
+    ended_by = serializers.CharField(
+        source="ended_by.username",
+        default=None,
+        allow_null=True,
+        help_text="Who cancelled it; null: nobody did.",
+    )
     rows = serializers.IntegerField(source="total")
     new = serializers.IntegerField(help_text="Would be imported.")
     same = serializers.IntegerField(help_text="Are there already, just so.")
@@ -66,7 +78,9 @@ class ImportSerializer(serializers.ModelSerializer[Import]):
             "asked_by",
             "created_at",
             "begun_at",
+            "begun_by",
             "ended_at",
+            "ended_by",
             "rows",
             "new",
             "same",

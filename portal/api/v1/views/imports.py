@@ -119,8 +119,8 @@ class ImportBeginView(APIView):
     def post(self, request: Request, pk: Any) -> Response:
         """Have the rows imported that a dry run found new."""
         this = get_object_or_404(imports(caller(request)), pk=pk)
-        _actor(request, KINDS[this.kind])
-        return _accepted(request, import_begin(this=this, now=clock.now()))
+        actor = _actor(request, KINDS[this.kind])
+        return _accepted(request, import_begin(this=this, actor=actor, now=clock.now()))
 
 
 class ImportCancelView(APIView):
@@ -133,7 +133,9 @@ class ImportCancelView(APIView):
     def post(self, request: Request, pk: Any) -> Response:
         """Go no further. What is imported stays."""
         this = get_object_or_404(imports(caller(request)), pk=pk)
-        return Response(ImportSerializer(import_cancel(this=this, now=clock.now())).data)
+        actor = _actor(request, KINDS[this.kind])
+        ended = import_cancel(this=this, user=actor.user, now=clock.now())
+        return Response(ImportSerializer(ended).data)
 
 
 class ImportErrorsView(generics.ListAPIView[ImportRow]):
@@ -147,7 +149,10 @@ class ImportErrorsView(generics.ListAPIView[ImportRow]):
     def get_queryset(self) -> QuerySet[ImportRow]:
         if "pk" not in self.kwargs:
             return self.queryset
-        return refused_rows(get_object_or_404(imports(caller(self.request)), pk=self.kwargs["pk"]))
+        this = get_object_or_404(imports(caller(self.request)), pk=self.kwargs["pk"])
+        # Its cells are what was sent, people's addresses too.
+        _actor(self.request, KINDS[this.kind])
+        return refused_rows(this)
 
 
 class ImportErrorsCsvView(APIView):
@@ -160,6 +165,7 @@ class ImportErrorsCsvView(APIView):
     def get(self, request: Request, pk: Any) -> StreamingHttpResponse:
         """The refused rows as CSV: mended, they can be sent again."""
         this = get_object_or_404(imports(caller(request)), pk=pk)
+        _actor(request, KINDS[this.kind])
         return csv_answer(f"{this.kind}-errors.csv", error_rows(this))
 
 
