@@ -63,7 +63,7 @@ def _times(kind: str, table: bytes) -> tuple[float, float, float]:
     moments.append(time.perf_counter())
     for begin in (False, True):
         if begin:
-            import_begin(this=this, now=now())
+            import_begin(this=this, actor=asked["actor"], now=now())
         while batch_run(import_id=this.pk, now=now()):
             # No agents run here: the routers would fall silent meanwhile.
             ObservedRouter.objects.update(reported_at=now())

@@ -360,7 +360,7 @@ CELERY_TASK_ROUTES = {
     accounts.SEND_INVITATION: {"queue": "notifications"},
     accounts.RESEND_INVITATIONS: {"queue": "notifications"},
     "netbox.*": {"queue": "netbox"},
-    # In short turns, so that what is asked for every few seconds does not wait for long.
+    # One import at a time, in short turns: what is asked for every few seconds waits for one turn at most.
     imports.RUN: {"queue": "telemetry"},
     imports.SWEEP: {"queue": "telemetry"},
 }

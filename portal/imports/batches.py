@@ -18,14 +18,12 @@ from portal.audit.actor import working
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.request_id import current_request_id
-from portal.events.outbox import send_task
 from portal.imports.errors import ImportNotAllowed, RowDiffers, RowNotTaken
 from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor, Batch, Kind, Told
 from portal.imports.models import Import, ImportRow, ImportState
-from portal.imports.operations import actor_of, import_end
+from portal.imports.operations import actor_of, first_ask, first_running, import_end, turn_next
 from portal.imports.refusals import kept
-from portal.imports.task_names import RUN
 
 log = logging.getLogger(__name__)
 
@@ -33,13 +31,19 @@ log = logging.getLogger(__name__)
 _TURN_S = 2.0
 
 
-def import_run(*, import_id: UUID) -> None:
-    """Batch after batch, until nothing is left or its turn is over; then it is asked for again."""
+def import_run(*, import_id: UUID, turn: int) -> None:
+    """Batch after batch, until nothing is left or its turn is over; then it is asked for again.
+
+    Nothing where an older import runs, which asks for this one when it is through; nor for a message whose
+    ``turn`` is over: however many were sent, one goes on.
+    """
     until = monotonic() + _TURN_S
+    this = first_running()
+    if this is None or this.pk != import_id or this.turn != turn:
+        return
     while batch_run(import_id=import_id, now=clock.now(), until=until):
         if monotonic() >= until:
-            with transaction.atomic():
-                send_task(RUN, str(import_id), now=clock.now())
+            turn_next(this, turn=turn, now=clock.now())
             return
 
 
@@ -87,6 +91,7 @@ def _phase_end(this: Import, now: datetime) -> None:
         return
     this.state = ImportState.CHECKED
     this.save(update_fields=["state"])
+    first_ask(now=now)
 
 
 def _do(

@@ -47,8 +47,10 @@ class Import(models.Model):
     ended_at = models.DateTimeField(null=True)
     # Who cancelled it; null: nobody did.
     ended_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
-    # When a batch of it was done last: one that stands still is asked for again.
+    # When a batch of it was done last, or it was asked for again since it stood still.
     moved_at = models.DateTimeField()
+    # Of the message that has it go on; those of earlier turns do nothing.
+    turn = models.PositiveIntegerField(default=0)
     # Rows that begin with "# ", as the templates' examples do.
     remarks = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField()

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from portal.accounts.models import Scope, User
-from portal.events.outbox import send_tasks
+from portal.events.outbox import send_task
 from portal.imports.errors import ImportIsOver
 from portal.imports.kinds.kind import Actor
 from portal.imports.models import RUNNING, TRANSITIONS, Import, ImportState
@@ -25,7 +25,7 @@ def import_begin(*, this: Import, actor: Actor, now: datetime) -> Import:
     locked.begun_at = locked.moved_at = now
     locked.begun_by, locked.begun_with = actor.user, actor.token
     locked.save(update_fields=["state", "begun_at", "begun_by", "begun_with", "moved_at"])
-    send_tasks(RUN, [[str(locked.pk)]], now=now)
+    turn_next(locked, turn=locked.turn, now=now)
     return locked
 
 
@@ -49,14 +49,38 @@ def import_end(
     _move(this, state)
     this.ended_at, this.ended_by, this.stopped_by = now, user, stopped_by
     this.save(update_fields=["state", "ended_at", "ended_by", "stopped_by"])
+    first_ask(now=now)
 
 
 @transaction.atomic
 def imports_resume(*, now: datetime) -> None:
-    """Ask again for those whose worker was killed, or whose message was lost."""
-    still = Import.objects.filter(state__in=RUNNING, moved_at__lt=now - STILL_AFTER)
-    calls = [[str(pk)] for pk in still.order_by("moved_at").values_list("pk", flat=True)]
-    send_tasks(RUN, calls, now=now)
+    """Ask again for the one whose turn it is, where its worker was killed or its message was lost."""
+    first = first_running()
+    if first is None or first.moved_at >= now - STILL_AFTER:
+        return
+    # Not a batch that is being done: then it does not stand still.
+    waiting = Import.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=first.pk)
+    if waiting.exists():
+        Import.objects.filter(pk=first.pk).update(moved_at=now)
+        first_ask(now=now)
+
+
+def first_running() -> Import | None:
+    """The one that is worked at: the oldest. All others wait, so that one message at most takes a turn."""
+    return Import.objects.filter(state__in=RUNNING).order_by("created_at", "pk").first()
+
+
+def first_ask(*, now: datetime) -> None:
+    """Ask for the one whose turn it is, if there is one; as often as may be, since one message counts."""
+    if first := first_running():
+        send_task(RUN, str(first.pk), first.turn, now=now)
+
+
+@transaction.atomic
+def turn_next(this: Import, *, turn: int, now: datetime) -> None:
+    """Ask for what follows the ``turn``: once, whoever else was at it."""
+    if Import.objects.filter(pk=this.pk, turn=turn).update(turn=turn + 1):
+        send_task(RUN, str(this.pk), turn + 1, now=now)
 
 
 def imports_forget(*, now: datetime) -> None:

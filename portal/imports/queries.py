@@ -10,6 +10,8 @@ from portal.imports.kinds.kind import ERROR_COLUMNS, Actor, Kind
 from portal.imports.models import Import, ImportRow
 from portal.imports.refusals import sentence
 from portal.imports.staging import REMARK
+from portal.spreadsheets.errors import TableFormula
+from portal.spreadsheets.table import refused_again
 
 
 def imports(user: User) -> QuerySet[Import]:
@@ -38,12 +40,18 @@ def template_rows(kind: Kind) -> Iterator[list[object]]:
 
 
 def error_rows(this: Import) -> Iterator[list[object]]:
-    """The refused rows as they were sent, each with its line and what is wrong: to be mended, sent again."""
+    """The refused rows as they were sent, each with its line and what is wrong: to be mended, sent again.
+
+    What is sent again as it is, is refused again: cells without a column come last, where they have none
+    again.
+    """
     kind = KINDS[this.kind]
     yield [*kind.column_names, *ERROR_COLUMNS]
     for row in refused_rows(this).iterator():
-        cells = [row.cells.get(name, "") for name in kind.column_names]
-        yield [*cells, row.line, " ".join(told(each) for each in row.refusals)]
+        formulas = {each["facts"]["column"] for each in row.refusals if each["code"] == TableFormula.code}
+        cells = {name: row.cells.get(name, "") for name in kind.column_names}
+        cells |= {name: refused_again(cells[name]) for name in formulas & cells.keys()}
+        yield [*cells.values(), row.line, " ".join(told(each) for each in row.refusals), *row.surplus]
 
 
 def told(refusal: dict[str, str]) -> str:

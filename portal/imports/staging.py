@@ -52,7 +52,7 @@ def import_stage(
     ImportRow.objects.bulk_create(staged, batch_size=_AT_ONCE)
     made.refused = sum(row.state == ImportRow.State.REFUSED for row in staged)
     made.save(update_fields=["refused"])
-    send_task(RUN, str(made.pk), now=now)
+    send_task(RUN, str(made.pk), made.turn, now=now)
     return made
 
 
@@ -78,7 +78,16 @@ def _staged(kind: Kind, owner: Import, rows: Iterable[TableRow]) -> list[ImportR
         cells = {name: row.cells[name] for name in kind.column_names if row.cells[name]}
         state = ImportRow.State.REFUSED if refusals else ImportRow.State.WAITING
         reasons = [kept(each) for each in refusals]
-        staged.append(ImportRow(owner=owner, line=row.line, cells=cells, state=state, refusals=reasons))
+        staged.append(
+            ImportRow(
+                owner=owner,
+                line=row.line,
+                cells=cells,
+                surplus=row.surplus,
+                state=state,
+                refusals=reasons,
+            )
+        )
     return staged
 
 

@@ -9,9 +9,9 @@ from portal.imports import batches, operations, task_names
 
 
 @shared_task(name=task_names.RUN)
-def run_import(import_id: str) -> None:
+def run_import(import_id: str, turn: int) -> None:
     """Batch after batch for two seconds; what is left is asked for again."""
-    batches.import_run(import_id=UUID(import_id))
+    batches.import_run(import_id=UUID(import_id), turn=turn)
 
 
 @shared_task(name=task_names.SWEEP)

@@ -31,7 +31,7 @@ TEXTS |= {
         " quotation mark is not closed."
     ),
     errors.TableFormula: gettext_noop(
-        "In line {line}, “{column}” begins like a formula. If it is meant as text, put an apostrophe before"
+        "In line {line}, “{column}” begins like a formula. If it is meant as text, put one apostrophe before"
         " it."
     ),
     errors.TableQuotes: gettext_noop(

@@ -25,6 +25,8 @@ from portal.spreadsheets.errors import (
 MAX_BYTES = 8 * 1024 * 1024
 _DELIMITERS = ",;\t"
 _APOSTROPHE = "'"
+# Before a formula that was refused: no spreadsheet calculates it, and we do not take it for text.
+_REFUSED = 2 * _APOSTROPHE
 # No text of the portal's is longer; names have 100 at most.
 LONGEST_CELL = 500
 _LONGEST_SHOWN = 40
@@ -35,12 +37,14 @@ _NUMBER = re.compile(r"[+-]\d+([.,]\d+)?")
 class TableRow:
     """``line``: where it begins in the file, from 1. ``cells`` by column, of all columns.
 
-    ``refusals``: what is wrong with it as a row of a table; then its cells are as they stand in the file, as
-    far as there are columns.
+    ``refusals``: what is wrong with it as a row of a table; then its cells are as they stand in the file, and
+    ``surplus`` has those for which there are no columns. Written again by ``refused_again`` it is refused
+    again.
     """
 
     line: int
     cells: dict[str, str]
+    surplus: list[str] = field(default_factory=list)
     refusals: list[DomainError] = field(default_factory=list)
 
 
@@ -62,8 +66,8 @@ def table_rows(
 
     The header names some of ``columns``, in any order and in either case, and all that are ``required``; the
     cells of others are "". Cells are parted by commas, semicolons or tabs, as the header's are. An apostrophe
-    before what begins like a formula, as our exports have it, is taken off; other formulas are refused, but
-    for numbers.
+    before what begins like a formula, as our exports have it, is taken off; other formulas, and those with
+    two of them, are refused, but for numbers.
     Raises one of portal.spreadsheets.errors where no row can be read for sure.
     """
     if len(data) > MAX_BYTES:
@@ -85,6 +89,11 @@ def table_rows(
         # Where the row begins: a quotation mark that is not closed takes all lines below it into its cell.
         raise TableQuotes(line=begins) from None
     return rows
+
+
+def refused_again(cell: str) -> str:
+    """A cell that was refused for a formula, as text that is refused again when it is read."""
+    return f"{_REFUSED}{cell}" if begins_like_a_formula(cell) else cell
 
 
 def _decoded(data: bytes) -> str:
@@ -121,6 +130,7 @@ def _header(names: list[str], columns: Collection[str], required: Collection[str
 def _row(line: int, cells: list[str], header: list[str], columns: Collection[str]) -> TableRow:
     row = TableRow(line, dict.fromkeys(columns, ""))
     if len(cells) > len(header):
+        row.surplus.extend(cell.strip()[:LONGEST_CELL] for cell in cells[len(header) :])
         row.refusals.append(TableRowTooLong(line=line))
     for name, cell in zip(header, cells, strict=False):
         try:
@@ -134,6 +144,8 @@ def _row(line: int, cells: list[str], header: list[str], columns: Collection[str
 def _text(cell: str, line: int, column: str) -> str:
     if len(cell) > LONGEST_CELL:
         raise TableCellTooLong(line=line, column=column, most=LONGEST_CELL)
+    if cell.startswith(_REFUSED) and begins_like_a_formula(cell.removeprefix(_REFUSED)):
+        raise TableFormula(line=line, column=column)
     if cell.startswith(_APOSTROPHE) and begins_like_a_formula(cell[1:]):
         return cell[1:]
     if begins_like_a_formula(cell) and not _NUMBER.fullmatch(cell):

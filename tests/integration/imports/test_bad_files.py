@@ -2,12 +2,14 @@
 
 import pytest
 
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
+from portal.core.csv_text import csv_lines
 from portal.core.errors import DomainError
 from portal.imports.models import Import, ImportRow
+from portal.imports.queries import error_rows
 from portal.imports.staging import MAX_ROWS
 from portal.spreadsheets.table import MAX_BYTES
-from tests.integration.imports.files import checked, counts, refusals, sentences, staged
+from tests.integration.imports.files import checked, counts, imported, refusals, sentences, staged
 
 pytestmark = pytest.mark.django_db
 
@@ -95,3 +97,16 @@ def test_what_is_wrong_with_rows_is_told_of_all_of_them(nora: User) -> None:
     assert (this.total, this.remarks, counts(this)) == (13, 1, {"new": 2, "refused": 11})
     assert "Line 14 has “H” as well" in sentences(this)[-1]
     assert all(each.endswith((".", "”.", '.".')) for each in sentences(this))
+
+
+def test_refused_rows_sent_again_unmended_are_refused_again(nora: User) -> None:
+    """Whatever a spreadsheet made of them: nothing of a row is left out on the way."""
+    this = checked(nora, "customers", "name\nMüller, Meier AG\n=cmd\n\t=cmd\n")
+    why = [code for _line, _column, code in refusals(this)]
+    assert why == ["table-row-too-long", "table-formula", "table-formula"]
+    for _ in range(2):
+        table = "".join(csv_lines(error_rows(this)))
+        assert "Meier AG" in table
+        this = imported(nora, "customers", table)
+        assert [code for _line, _column, code in refusals(this)] == why
+    assert not Customer.objects.exists()

@@ -23,6 +23,7 @@ from portal.imports.operations import (
     imports_forget,
     imports_resume,
 )
+from portal.imports.tasks import run_import
 from portal.inventory.models import Site
 from portal.inventory.operations import site_create
 from tests.integration.imports.files import begun, checked, counts, refusals, staged, work
@@ -85,6 +86,7 @@ def test_the_sweep_asks_for_what_stands_still_and_for_nothing_else(nora: User) -
     this, later = staged(nora, "sites", sites(10)), clock.now() + 2 * STILL_AFTER
     assert asked(clock.now()) == []
     assert asked(later) == [str(this.pk)]
+    assert asked(later) == []
     work(this)
     assert asked(later) == []
 
@@ -93,15 +95,55 @@ def test_a_turn_that_is_over_asks_for_the_next(nora: User, monkeypatch: pytest.M
     this = staged(nora, "sites", sites(10))
     Outbox.objects.all().delete()
     monkeypatch.setattr("portal.imports.batches._TURN_S", 0.0)
-    import_run(import_id=this.pk)
+    import_run(import_id=this.pk, turn=0)
     this.refresh_from_db()
     # A row at least, so that it goes on however short the turn.
     assert this.done == 1
-    assert Outbox.objects.get().args == [str(this.pk)]
-    for _ in range(10):
-        import_run(import_id=this.pk)
+    assert Outbox.objects.get().args == [str(this.pk), 1]
+    for turn in range(1, 11):
+        import_run(import_id=this.pk, turn=turn)
     this.refresh_from_db()
     assert this.state == ImportState.CHECKED
+
+
+def test_however_often_it_is_asked_for_one_message_goes_on(
+    nora: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the queue is long its message is not lost, and those of the sweep come on top of it."""
+    staged(nora, "sites", sites(20))
+    for n in range(4):
+        imports_resume(now=clock.now() + timedelta(seconds=61 + 30 * n))
+    assert len(sent()) == 3
+    monkeypatch.setattr("portal.imports.batches._TURN_S", 0.0)
+    for _ in range(5):
+        deliver()
+        assert len(sent()) == 1
+
+
+def test_one_import_is_worked_at_and_the_next_follows(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("portal.imports.batches._TURN_S", 0.0)
+    first = staged(nora, "sites", sites(2), at_once=True)
+    others = [staged(nora, "sites", f"name\nother {n}\n") for n in range(2)]
+    deliver()
+    assert sent() == [[str(first.pk), 1]]
+    import_cancel(this=first, user=nora, now=clock.now())
+    for _ in range(10):
+        deliver()
+    for each in others:
+        each.refresh_from_db()
+        assert each.state == ImportState.CHECKED
+
+
+def sent() -> list[Any]:
+    return list(Outbox.objects.filter(task=task_names.RUN).values_list("args", flat=True))
+
+
+def deliver() -> None:
+    """All messages that wait, and not those that come of them."""
+    messages = sent()
+    Outbox.objects.all().delete()
+    for identity, turn in messages:
+        run_import(identity, turn)
 
 
 def test_what_changed_since_the_check_costs_its_row_alone(nora: User) -> None:

@@ -96,8 +96,11 @@ class RefusedRowSerializer(serializers.ModelSerializer[ImportRow]):
     """A row that cannot be imported. ``line`` counts the file's lines from 1."""
 
     cells = serializers.DictField(child=serializers.CharField())
+    surplus = serializers.ListField(
+        child=serializers.CharField(), help_text="Cells beyond the last column of the header."
+    )
     refusals = RowRefusalSerializer(many=True)
 
     class Meta:
         model = ImportRow
-        fields = ("line", "cells", "refusals")
+        fields = ("line", "cells", "surplus", "refusals")
