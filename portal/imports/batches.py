@@ -142,16 +142,16 @@ def _look(row: ImportRow, kind: Kind, batch: Batch, told: Told, actor: Actor, no
         row.state, row.refusals = ImportRow.State.REFUSED, [kept(RowNotTaken())]
 
 
-def _differences(there: Mapping[str, Any], told: Told) -> list[str]:
+def _differences(there: Mapping[str, Any], told: Told) -> list[tuple[str, str, str]]:
     """Of what the file says; what it leaves open may be anything."""
     return [
-        f"{column} {_shown(there[column])} ≠ {_shown(value)}"
+        (column, _shown(there[column]), _shown(value))
         for column, value in told.items()
         if there[column] != value
     ]
 
 
 def _shown(value: Any) -> str:
-    if value is None or value == "":
-        return "–"
+    if value is None:
+        return ""
     return ":".join(value) if isinstance(value, tuple) else str(value)

@@ -32,10 +32,6 @@ TEXTS |= {
         "It contains invisible characters ({named}) that change how the text around them is shown. Type the"
         " text again."
     ),
-    errors.LineIsOver: gettext_noop(
-        "This line is {lifecycle}, and would be ordered anew. Take the row out; or empty this cell to have it"
-        " ordered."
-    ),
     errors.LineBeingRemoved: gettext_noop(
         "The line “{description}” is being removed. Undo its removal to keep it; or wait until it is gone,"
         " and import the row again to have it ordered anew."
@@ -46,13 +42,10 @@ TEXTS |= {
     errors.RowNotTaken: gettext_noop(
         "An unexpected error stopped this row; the worker’s log says which. The other rows are not affected."
     ),
-    errors.TableEmpty: gettext_noop("There are no rows below the header. Fill in at least one."),
+    errors.TableEmpty: gettext_noop("The table has no rows. Fill in at least one below the header."),
     errors.ImportNotAllowed: gettext_noop(
         "{username} may no longer do this: the account, its role or its API token has changed. What is"
         " imported stays. Somebody else can import the rest with the same file."
-    ),
-    errors.ImportIsOver: gettext_noop(
-        "The import has gone on meanwhile (it is {state}): this is not possible any more. Look at it again."
     ),
 }
 
@@ -63,6 +56,25 @@ _UNKNOWN = {
         "There is no customer “{name}”. Correct the name, or import the customer first."
     ),
     "port": gettext_noop("There is no port “{name}”. Correct the name, or import the port first."),
+}
+
+_OVER = {
+    "terminated": gettext_noop(
+        "This line is terminated; importing the row would order it again. Take the row out, or empty this"
+        " cell to order the line again."
+    ),
+    "cancelled": gettext_noop(
+        "This line was cancelled; importing the row would order it again. Take the row out, or empty this"
+        " cell to order the line again."
+    ),
+}
+
+_NOT_NOW = {
+    "checking": gettext_noop("The file is still being checked. Wait until that is done."),
+    "checked": gettext_noop("The file is checked, and nothing of it is imported yet. Reload the page."),
+    "importing": gettext_noop("The import is already running. Reload the page to see how far it is."),
+    "completed": gettext_noop("The import is over: there is nothing left to import or to stop."),
+    "cancelled": gettext_noop("The import was cancelled. Upload the file again to import the rest."),
 }
 
 
@@ -84,9 +96,26 @@ def _not_an_address(error: errors.CellNotAnAddress) -> str:
 
 
 @wording.register
+def _line_is_over(error: errors.LineIsOver) -> str:
+    return _(_OVER[error.lifecycle])
+
+
+@wording.register
+def _import_is_over(error: errors.ImportIsOver) -> str:
+    return _(_NOT_NOW[error.state])
+
+
+@wording.register
 def _differs(error: errors.RowDiffers) -> str:
+    differences = []
+    for column, here, in_file in error.differences:
+        if here:
+            text = _("{column} is {here} here and {file} in the file")
+        else:
+            text = _("{column} is empty here and {file} in the file")
+        differences.append(text.format(column=column, here=here, file=in_file))
     text = _(
         "{name} is there already, with other values than in the file: {differences}. An import changes"
         " nothing that is there. Change it on its page, or correct the file."
     )
-    return text.format(name=error.name, differences=", ".join(error.differences))
+    return text.format(name=error.name, differences="; ".join(differences))

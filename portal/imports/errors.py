@@ -121,10 +121,13 @@ class RowTwice(DomainError):
 
 
 class RowDiffers(Conflict):
-    """It is there already, with other values. ``differences``: ``latitude 47.1 ≠ 47.2``, here and file."""
+    """It is there already, with other values.
+
+    ``differences``: column, value here ("" for none) and value in the file of each.
+    """
 
     name: str
-    differences: list[str]
+    differences: list[tuple[str, str, str]]
 
 
 class RowNotTaken(Conflict):
@@ -132,7 +135,7 @@ class RowNotTaken(Conflict):
 
 
 class TableEmpty(DomainError):
-    """Below the header is no row."""
+    """Below the header is no row, or there is nothing at all."""
 
 
 class ImportNotAllowed(Conflict):

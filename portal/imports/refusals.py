@@ -1,10 +1,10 @@
 """What stands against a row, as it is kept and as it is read."""
 
+from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
-from django.utils.translation import gettext as _
-
-from portal.core.errors import TEXTS, DomainError, TooSoon
+from portal.core.errors import DomainError, TooSoon
 from portal.core.stored_text import in_english
 
 _SIDES = {"a_end.": "a_", "z_end.": "z_"}
@@ -19,17 +19,32 @@ def kept(error: DomainError) -> dict[str, Any]:
 
 
 def sentence(refusal: dict[str, Any]) -> str:
-    """For a reader, in their language where the words are a text with the facts in it."""
+    """For a reader, in their language where its facts suffice for that.
+
+    Facts are kept as JSON, perhaps by an earlier release that had others: where no sentence comes of them it
+    is the kept one.
+    """
     kind = _KINDS.get(refusal["code"]) or _known().get(refusal["code"])
+    # Its moment is no datetime any more.
     if kind is None or issubclass(kind, TooSoon):
         return str(refusal["sentence"])
-    return _(TEXTS[kind]).format(**refusal["facts"])
+    try:
+        where = {"field": refusal["column"]} if "field" in {each.name for each in fields(kind)} else {}
+        return kind(**refusal["facts"], **where).sentence
+    except (AttributeError, LookupError, TypeError, ValueError):
+        return str(refusal["sentence"])
 
 
 def _known() -> dict[str, type[DomainError]]:
-    """Filled when it is asked first: by then all apps have told their words."""
-    _KINDS.update({kind.code: kind for kind in TEXTS})
+    """Filled when it is asked first: by then all apps have told their errors."""
+    _KINDS.update({kind.code: kind for kind in _below(DomainError)})
     return _KINDS
+
+
+def _below(kind: type[DomainError]) -> Iterator[type[DomainError]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _below(each)
 
 
 _KINDS: dict[str, type[DomainError]] = {}

@@ -10,7 +10,7 @@ from portal.core.errors import DomainError
 from portal.core.plain_text import made_plain
 from portal.events.outbox import send_task
 from portal.imports.errors import RowTwice, TableEmpty
-from portal.imports.kinds.kind import ERROR_COLUMNS, Actor, Kind
+from portal.imports.kinds.kind import ERROR_COLUMNS, Actor, Claim, Kind
 from portal.imports.models import Import, ImportRow, ImportState
 from portal.imports.refusals import kept
 from portal.imports.task_names import RUN
@@ -30,6 +30,8 @@ def import_stage(
     What can be said of a row by itself and beside the others is said here. Nothing else is written. Raises
     one of portal.spreadsheets.errors, TableEmpty.
     """
+    if not data.strip():
+        raise TableEmpty
     rows = _rows(kind, data)
     told = [row for row in rows if not _is_remark(row)]
     if not told:
@@ -91,13 +93,11 @@ def _staged(kind: Kind, owner: Import, rows: Iterable[TableRow]) -> list[ImportR
     return staged
 
 
-def _twice(
-    line: int, claims: Iterable[tuple[str, str]], first: dict[tuple[str, str], int]
-) -> list[DomainError]:
+def _twice(line: int, claims: Iterable[Claim], first: dict[tuple[str, str], int]) -> list[DomainError]:
     """Which of these another line has claimed before; where none has, they are this line's."""
     claims = list(claims)
-    for column, value in claims:
-        if (column, value) in first:
-            return [RowTwice(value=value, line=first[column, value], field=column)]
-    first |= dict.fromkeys(claims, line)
+    for claim in claims:
+        if claim.key in first:
+            return [RowTwice(value=claim.value, line=first[claim.key], field=claim.column)]
+    first |= dict.fromkeys((claim.key for claim in claims), line)
     return []

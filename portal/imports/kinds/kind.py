@@ -41,6 +41,23 @@ class Actor:
     token: ApiToken | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Something of a row's ``column`` that there is once: ``value``, as its reader knows it.
+
+    Columns of one ``group`` claim the same things, such as both ends of a link the interfaces; "": the
+    column's own.
+    """
+
+    column: str
+    value: str
+    group: str = ""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.group or self.column, self.value
+
+
 class Batch(ABC):
     """Some rows of a kind, with all that they name looked up and locked at once.
 
@@ -76,8 +93,8 @@ class Kind(ABC):
         """What the row is called, to its reader."""
 
     @abstractmethod
-    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
-        """Columns, and what no other row of the file may have there."""
+    def claims(self, told: Told) -> Iterator[Claim]:
+        """What no other row of the file may have."""
 
     @abstractmethod
     def open(self, rows: Sequence[Told]) -> Batch:

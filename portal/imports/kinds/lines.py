@@ -10,7 +10,7 @@ from portal.core.encapsulations import Transport
 from portal.core.vlan_tags import Tagging
 from portal.imports import cells
 from portal.imports.errors import LineBeingRemoved, LineIsOver, NamedNowhere
-from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Text, Told, names
+from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Text, Told, names
 from portal.inventory.models import Port
 from portal.vll.errors import PortOfAnotherCustomer
 from portal.vll.models import Vll, VllEnd
@@ -80,7 +80,7 @@ class Lines(Kind):
         Column(
             name="customer",
             read=cells.text(),
-            meaning=_("To be sure; it is the customer of both ports"),
+            meaning=_("Optional check: must be the customer that owns both ports"),
             example="Alpine Dairy",
         ),
         Column(
@@ -144,7 +144,7 @@ class Lines(Kind):
         Column(
             name="lifecycle",
             read=_lifecycle,
-            meaning=_("Of our own list: a line that is over is refused. Leave it empty"),
+            meaning=_("Only in exported lists; rows of terminated lines are refused. Leave it empty"),
             example="",
         ),
     )
@@ -157,14 +157,15 @@ class Lines(Kind):
     def name(self, told: Told) -> str:
         return str(told["description"])
 
-    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
-        yield "description", " ".join(filter(None, (told.get("customer"), told["description"])))
+    def claims(self, told: Told) -> Iterator[Claim]:
+        yield Claim("description", " ".join(filter(None, (told.get("customer"), told["description"]))))
         for side in "az":
             if (vlan := told.get(f"{side}_outer_vlan")) != _ANY:
                 router, interface = told[f"{side}_port"]
                 tags = [vlan, told.get(f"{side}_inner_vlan")]
                 vlans = ".".join(str(tag) for tag in tags if tag is not None)
-                yield "port", f"{router}:{interface} {vlans}".rstrip()
+                column = f"{side}_outer_vlan" if vlans else f"{side}_port"
+                yield Claim(column, f"{router}:{interface} {vlans}".rstrip(), "port")
 
     def open(self, rows: Sequence[Told]) -> Batch:
         return _Batch(rows)

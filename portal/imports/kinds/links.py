@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, named, names
+from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Told, named, names
 from portal.inventory.models import BackboneLink, Router
 from portal.inventory.models.link import link_name
 from portal.vll.guarded_inventory_changes import link_create
@@ -62,7 +62,7 @@ class Links(Kind):
         Column(
             name="in_service",
             read=cells.yes_or_no,
-            meaning=_("Paths are reckoned over it; empty: yes"),
+            meaning=_("Used for path calculation; empty: yes"),
             example="yes",
         ),
     )
@@ -70,9 +70,9 @@ class Links(Kind):
     def name(self, told: Told) -> str:
         return link_name(*_ends(told))
 
-    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
+    def claims(self, told: Told) -> Iterator[Claim]:
         for router, interface in (_A_PLACE, _Z_PLACE):
-            yield "interface", f"{told[router]}:{told[interface]}"
+            yield Claim(interface, f"{told[router]}:{told[interface]}", "interface")
 
     def open(self, rows: Sequence[Told]) -> Batch:
         return _Batch(rows)

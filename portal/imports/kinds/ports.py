@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, named, names
+from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Told, named, names
 from portal.inventory.models import Port, Router
 from portal.inventory.operations import port_create
 
@@ -48,7 +48,7 @@ class Ports(Kind):
             meaning=_("Whose it is; empty: nobody’s yet"),
             example="Alpine Dairy",
         ),
-        Column(name="description", read=cells.text(), meaning=_("For people"), example="Rack 7, port 3"),
+        Column(name="description", read=cells.text(), meaning=_("Free text"), example="Rack 7, port 3"),
         Column(
             name="kind",
             read=cells.one_of(*Port.Kind.values),
@@ -58,7 +58,7 @@ class Ports(Kind):
         Column(
             name="speed_bps",
             read=cells.whole,
-            meaning=_("Of the interface"),
+            meaning=_("Interface speed"),
             unit=_("bit/s"),
             example="10000000000",
             required=True,
@@ -73,7 +73,7 @@ class Ports(Kind):
         Column(
             name="bookable_bps",
             read=cells.whole,
-            meaning=_("Instead of a part of the speed"),
+            meaning=_("Bookable rate, instead of a percentage"),
             unit=_("bit/s"),
             example="",
         ),
@@ -89,8 +89,8 @@ class Ports(Kind):
     def name(self, told: Told) -> str:
         return f"{told['router']}:{told['interface']}"
 
-    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
-        yield "interface", self.name(told)
+    def claims(self, told: Told) -> Iterator[Claim]:
+        yield Claim("interface", self.name(told))
 
     def open(self, rows: Sequence[Told]) -> Batch:
         return _Batch(rows)

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, named, names
+from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Told, named, names
 from portal.inventory.models import Router, Site
 from portal.inventory.operations import router_create
 
@@ -51,8 +51,15 @@ class Routers(Kind):
             meaning=_("Empty for a router that only carries traffic"),
             example="https://rhino.example.net:9443",
         ),
-        Column(name="cpu", read=cells.text(50), meaning=_("For its capacity"), example="EPYC 7313P"),
-        Column(name="cores", read=cells.whole, meaning=_("That forward packets; empty: 1"), example="4"),
+        Column(
+            name="cpu",
+            read=cells.text(50),
+            meaning=_("CPU model, used to estimate capacity"),
+            example="EPYC 7313P",
+        ),
+        Column(
+            name="cores", read=cells.whole, meaning=_("Cores that forward packets; empty: 1"), example="4"
+        ),
         Column(
             name="line_test_pps",
             read=cells.whole,
@@ -65,10 +72,10 @@ class Routers(Kind):
     def name(self, told: Told) -> str:
         return str(told["name"])
 
-    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
+    def claims(self, told: Told) -> Iterator[Claim]:
         for column in _UNIQUE:
             if column in told:
-                yield column, told[column]
+                yield Claim(column, told[column])
 
     def open(self, rows: Sequence[Told]) -> Batch:
         return _Batch(rows)

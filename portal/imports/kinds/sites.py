@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, names
+from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Told, names
 from portal.inventory.models import Site
 from portal.inventory.operations import site_create
 
@@ -37,8 +37,8 @@ class Sites(Kind):
     def name(self, told: Told) -> str:
         return str(told["name"])
 
-    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
-        yield "name", told["name"]
+    def claims(self, told: Told) -> Iterator[Claim]:
+        yield Claim("name", told["name"])
 
     def open(self, rows: Sequence[Told]) -> Batch:
         return _Batch(rows)

@@ -11,7 +11,7 @@ from portal.accounts.invitations import invite, open_invitations
 from portal.accounts.models import Customer, Membership, Scope
 from portal.core import clock
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, named, names
+from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Told, named, names
 from portal.inventory.errors import Retired
 
 
@@ -50,8 +50,8 @@ class Users(Kind):
     def name(self, told: Told) -> str:
         return str(told["email"])
 
-    def claims(self, told: Told) -> Iterator[tuple[str, str]]:
-        yield "email", f"{told['customer']} {told['email'].lower()}"
+    def claims(self, told: Told) -> Iterator[Claim]:
+        yield Claim("email", f"{told['customer']} {told['email'].lower()}")
 
     def open(self, rows: Sequence[Told]) -> Batch:
         return _Batch(rows)

@@ -87,6 +87,7 @@ def test_the_same_key_stages_it_once_however_large(nora: User) -> None:
         ("?kind=sites&dry_run=perhaps", 422, "invalid"),
         ("?kind=sites&colour=red", 422, "invalid"),
         ("?kind=routers", 422, "table-column-unknown"),
+        ("?colour=red", 422, "invalid"),
     ],
 )
 def test_what_is_not_understood_is_refused(nora: User, query: str, status: int, code: str) -> None:
@@ -131,3 +132,9 @@ def test_what_is_of_an_import_of_users_is_for_those_who_may_import_them(nora: Us
     assert api_with(nina, "noc", "team").get(f"{PATH}/{this.pk}/errors").status_code == 200
     ended = client(nina).post(f"{PATH}/{this.pk}/cancel").json()
     assert (ended["state"], ended["begun_by"], ended["ended_by"]) == ("cancelled", None, "nina")
+
+
+@pytest.mark.parametrize("body", ["", "\n", "name\n"])
+def test_a_file_without_rows_is_told_so(nora: User, body: str) -> None:
+    answer = send(nora, body)
+    assert (answer.status_code, answer.json()["type"].partition("#")[2]) == (422, "table-empty")

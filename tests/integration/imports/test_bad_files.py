@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
         ("name\nZürich\n".encode("latin-1"), "table-not-text", {"line": 2}),
         (b"name\nZ\0rich\n", "table-not-text", {"line": 2}),
         (b"PK\x03\x04\x14\x00\x06\x00\x08\x00\x00\x00!\x00\xde", "table-not-text", {"line": 1}),
-        (b"", "table-column-missing", {"column": "name"}),
+        (b"", "table-empty", {}),
         (b"latitude,longitude\n1,2\n", "table-column-missing", {"column": "name"}),
         (b"name,height\nA,1\n", "table-column-unknown", {"column": "height"}),
         (b"name,Name\nA,B\n", "table-column-twice", {"column": "name"}),

@@ -1,6 +1,7 @@
 """Each kind of row becomes what its page makes, and is known again when it is sent again."""
 
 from decimal import Decimal
+from unittest import mock
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_what_is_there_as_described_is_the_same_and_what_differs_is_refused(nora
     assert counts(again) == {"same": 1, "refused": 1, "made": 1}
     assert refusals(again) == [(3, "", "row-differs")]
     assert "Bern is there already" in sentences(again)[0]
-    assert "latitude – ≠ 46.900000" in sentences(again)[0]
+    assert "latitude is empty here and 46.900000 in the file" in sentences(again)[0]
     assert Site.objects.get(name="Bern").latitude is None
 
 
@@ -158,7 +159,7 @@ def test_what_ordering_refuses_names_its_column(isp: Isp, nora: User) -> None:
         (2, "a_outer_vlan", "vlan-out-of-range"),
         (3, "a_port", "named-nowhere"),
         (4, "a_port", "cell-not-a-port"),
-        (7, "port", "row-twice"),
+        (7, "a_outer_vlan", "row-twice"),
     ]
     assert not Order.objects.exists()
 
@@ -205,3 +206,20 @@ def test_whoever_may_no_longer_goes_no_further(nora: User, nina: User) -> None:
     assert ended.stopped_by["code"] == "import-not-allowed"
     assert not Site.objects.exists()
     assert Import.objects.count() == 1
+
+
+def test_refusals_are_read_in_the_readers_language(isp: Isp, nora: User) -> None:
+    """Those too whose sentence is more than a text with their facts in it."""
+    this = checked(nora, "routers", "name,site\nabc,Nowhere\n")
+    with mock.patch("portal.imports.error_messages._", lambda text: f"translated: {text}"):
+        [sentence] = sentences(this)
+    assert sentence == "translated: There is no site “Nowhere”. Correct the name, or import the site first."
+
+
+def test_what_differs_is_told_in_words(nora: User) -> None:
+    imported(nora, "sites", "name,latitude,longitude\nBern,46.9,7.4\n")
+    this = checked(nora, "sites", "name,latitude,longitude\nBern,46.9,7.5\n")
+    assert "longitude is 7.400000 here and 7.500000 in the file." in sentences(this)[0]
+    Site.objects.update(latitude=None, longitude=None)
+    this = checked(nora, "sites", "name,latitude,longitude\nBern,46.9,7.4\n")
+    assert "latitude is empty here and 46.900000 in the file; longitude is empty" in sentences(this)[0]

@@ -54,7 +54,7 @@ def test_a_template_names_all_columns_and_imports_nothing_by_itself(nina: User, 
     assert example.startswith("# ")
     answer = send(nina, template, kind)
     assert answer.status_code == 422
-    assert "There are no rows below the header" in text(answer)
+    assert "The table has no rows" in text(answer)
     page = browser.get(f"{PATH}?kind={kind}")
     assert all(f"<code>{column.name}</code>" in page.content.decode() for column in KINDS[kind].columns)
     # The example is one that can be read.
@@ -95,4 +95,12 @@ def test_an_import_is_called_off(nora: User) -> None:
     signed_in(nora).post(f"{PATH}{this.pk}/cancel/")
     assert "Cancelled" in text(signed_in(nora).get(f"{PATH}{this.pk}/"))
     again = signed_in(nora).post(f"{PATH}{this.pk}/begin/", follow=True)
-    assert "this is not possible any more" in text(again)
+    assert "The import was cancelled" in text(again)
+
+
+def test_facts_that_an_earlier_release_did_not_keep_cost_no_page(nora: User) -> None:
+    this = checked(nora, "customers", "name\n" + "a" * 101 + "\n")
+    row = this.rows.get()
+    del row.refusals[0]["facts"]["length"]
+    row.save()
+    assert "It has 101 characters." in text(signed_in(nora).get(f"{PATH}{this.pk}/"))

@@ -55,11 +55,7 @@ class TableParser(BaseParser):
     media_type = "text/csv"
 
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
-        query = (parser_context or {})["request"].query_params
-        told: dict[str, Any] = query.dict()
-        if "dry_run" in told:
-            told["dry_run"] = _FLAGS.get(told["dry_run"], told["dry_run"])
-        return told | {"csv": stream.read()}
+        return _as_told((parser_context or {})["request"], stream.read())
 
 
 class ImportsView(generics.ListAPIView[Import]):
@@ -74,14 +70,20 @@ class ImportsView(generics.ListAPIView[Import]):
     def get_queryset(self) -> QuerySet[Import]:
         return imports(caller(self.request))
 
-    @extend_schema(request={"application/json": ImportWriteSerializer}, responses={202: ImportSerializer})
+    @extend_schema(
+        request={"application/json": ImportWriteSerializer, TableParser.media_type: {"type": "string"}},
+        responses={202: ImportSerializer},
+    )
     @takes_bytes(_LARGEST)
     @once_per_key
     def post(self, request: Request) -> Response:
         """Send a table to be checked, and to be imported where it is no dry run. Rows that are refused cost
         no other row. Users are imported by NOC admins alone, and by a token with the scope team."""
-        data = b""
+        data: bytes | None = None
         told = request.data
+        if request.content_type.partition(";")[0] == TableParser.media_type and not told:
+            # No parser is asked about an empty body.
+            told = _as_told(request, b"")
         if isinstance(told, dict) and isinstance(told.get("csv"), bytes):
             data = told["csv"]
             told = told | {"csv": "…"}
@@ -89,7 +91,7 @@ class ImportsView(generics.ListAPIView[Import]):
         kind = KINDS[asked["kind"]]
         this = import_stage(
             kind=kind,
-            data=data or asked["csv"].encode(),
+            data=asked["csv"].encode() if data is None else data,
             file_name=asked["file_name"],
             actor=_actor(request, kind),
             now=clock.now(),
@@ -167,6 +169,14 @@ class ImportErrorsCsvView(APIView):
         this = get_object_or_404(imports(caller(request)), pk=pk)
         _actor(request, KINDS[this.kind])
         return csv_answer(f"{this.kind}-errors.csv", error_rows(this))
+
+
+def _as_told(request: Request, table: bytes) -> dict[str, Any]:
+    """The query of a request whose body is the table, as JSON would have it."""
+    told: dict[str, Any] = request.query_params.dict()
+    if "dry_run" in told:
+        told["dry_run"] = _FLAGS.get(told["dry_run"], told["dry_run"])
+    return told | {"csv": table}
 
 
 def _actor(request: Request, kind: Kind) -> Actor:
