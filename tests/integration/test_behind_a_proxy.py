@@ -138,6 +138,24 @@ def test_a_trusted_proxy_says_how_and_from_where_it_was_called(
         assert_nothing_is_believed_of(portal.directly, anywhere, at_home)
 
 
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [("/api/v1/imports?kind=sites", "application/problem+json"), ("/noc/imports/", "text/plain")],
+)
+def test_what_is_too_large_for_nginx_is_answered_in_the_clients_form(
+    tmp_path: Path, path: str, kind: str
+) -> None:
+    with site(tmp_path, trusted=f"{PROXY}/32") as portal:
+        to = portal.behind(CUSTOMER)
+        to.request("POST", path, headers={"Content-Type": "text/csv", "Content-Length": str(10 * 2**20)})
+        answer = to.getresponse()
+        body = answer.read().decode()
+    assert (answer.status, answer.headers.get_content_type()) == (413, kind)
+    if kind.endswith("json"):
+        told = json.loads(body)
+        assert (told["status"], told["type"].partition("#")[2]) == (413, "too-large")
+
+
 def test_whoever_is_not_trusted_is_believed_neither_scheme_nor_address(
     tmp_path: Path, anywhere: str, at_home: str
 ) -> None:
