@@ -70,7 +70,7 @@ def order_modify(
 ) -> Order:
     """Order a change of ``vll``; the values it has now stay leased until both ends verified the new ones.
 
-    A new description counts at once, since no router sees it. Raises NotAllowedToOrder, StaleRevision,
+    A new description counts at once: on routers it is only a label. Raises NotAllowedToOrder, StaleRevision,
     OrderIsOpen, WrongLifecycle, NothingToChange, EndsSwapped, StillBeingRemoved, ChangeWhileFrozen, and
     whatever refuses a new order.
     """
@@ -80,9 +80,11 @@ def order_modify(
     described = None
     if changes.description not in (None, vll.description):
         described = {"before": vll.description, "after": changes.description}
-        describe_locked(vll, changes.description or "", actor=user.username, now=now)
     order_id = uuid.uuid4()
     after, found = _content_after(user, vll, before, changes, order_id, now)
+    if described is not None:
+        # Locks what the routers converge to, which comes after the ports.
+        describe_locked(vll, described["after"] or "", actor=user.username, now=now)
     if after == before:
         raise NothingToChange
     held = waits_for_approval(user, vll.customer, before, after)
