@@ -72,6 +72,11 @@ def wording(error: DomainError) -> str:
     return _(TEXTS[type(error)]).format(**{name: _text(getattr(error, name)) for name in error.fact_names()})
 
 
+def errors_with_words() -> set[type[DomainError]]:
+    """All kinds that can be said to a reader, once the apps have filled both."""
+    return {*TEXTS, *wording.registry} - {object}
+
+
 def _text(value: Any) -> Any:
     """As it is read in a sentence."""
     return f"{value:%Y-%m-%d %H:%M} UTC" if isinstance(value, datetime) else _plain(value)

@@ -85,7 +85,7 @@ class Import(models.Model):
         indexes = [
             models.Index(fields=["-created_at", "-id"], name="imports_newest_first"),
             models.Index(
-                fields=["moved_at"],
+                fields=["created_at", "id"],
                 condition=Q(state__in=["checking", "importing"]),
                 name="imports_that_run",
             ),

@@ -1,10 +1,10 @@
 """What stands against a row, as it is kept and as it is read."""
 
-from collections.abc import Iterator
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
-from portal.core.errors import DomainError, TooSoon
+from portal.core.errors import DomainError, TooSoon, errors_with_words
 from portal.core.stored_text import in_english
 
 _SIDES = {"a_end.": "a_", "z_end.": "z_"}
@@ -24,7 +24,7 @@ def sentence(refusal: dict[str, Any]) -> str:
     Facts are kept as JSON, perhaps by an earlier release that had others: where no sentence comes of them it
     is the kept one.
     """
-    kind = _KINDS.get(refusal["code"]) or _known().get(refusal["code"])
+    kind = _by_code().get(refusal["code"])
     # Its moment is no datetime any more.
     if kind is None or issubclass(kind, TooSoon):
         return str(refusal["sentence"])
@@ -35,19 +35,9 @@ def sentence(refusal: dict[str, Any]) -> str:
         return str(refusal["sentence"])
 
 
-def _known() -> dict[str, type[DomainError]]:
-    """Filled when it is asked first: by then all apps have told their errors."""
-    _KINDS.update({kind.code: kind for kind in _below(DomainError)})
-    return _KINDS
-
-
-def _below(kind: type[DomainError]) -> Iterator[type[DomainError]]:
-    for each in kind.__subclasses__():
-        yield each
-        yield from _below(each)
-
-
-_KINDS: dict[str, type[DomainError]] = {}
+@cache
+def _by_code() -> dict[str, type[DomainError]]:
+    return {kind.code: kind for kind in errors_with_words()}
 
 
 def _column(field: str) -> str:

@@ -111,7 +111,8 @@ def _customers(l2vpns: Iterable[NetboxL2vpn]) -> dict[int, str]:
     names = set(of_name.values_list("name", flat=True))
     found = {}
     for each in of_tenants:
-        assert each.tenant_id is not None  # noqa: S101 - for the type checker
-        if name := by_id.get(ids.get(each.tenant_id, 0)) or (each.tenant if each.tenant in names else ""):
+        if name := by_id.get(ids.get(each.tenant_id or 0, 0)) or (
+            each.tenant if each.tenant in names else ""
+        ):
             found[each.pk] = name
     return found

@@ -78,12 +78,11 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
     )
     back = _is_back(last, report, now)
     ended = back and _end_backoff(router, now)
-    otherwise = _polices_otherwise(router, last, report)
+    otherwise = _polices_otherwise(router, last, report) or report.labels != (
+        last is not None and last.labels
+    )
     if otherwise:
         RouterConvergence.objects.filter(router=router).update(ask_anew=True)
-    if report.labels != (last is not None and last.labels):
-        RouterConvergence.objects.filter(router=router).update(ask_anew=True)
-        otherwise = True
     if _watches_otherwise(report):
         waits = RouterConvergence.objects.filter(router=router, ask_anew=False).update(ask_anew=True)
         otherwise = otherwise or bool(waits)

@@ -122,11 +122,10 @@ func (b *operationBuilder) admin(end intent.End, ref Ref) {
 	case end.UNILinkDown:
 		why = "the far end has lost its link"
 	}
-	b.setAdmin(end.Key, ref, 2, wanted, why)
-	b.ops[len(b.ops)-1].Follows = wanted && ref.Index == port.Index && b.isDownForLinkLoss(port)
+	b.setAdmin(end.Key, ref, 2, wanted, why).Follows = wanted && ref.Index == port.Index && b.isDownForLinkLoss(port)
 }
 
-func (b *operationBuilder) setAdmin(end intent.Key, ref Ref, rank int, up bool, why string) {
-	b.add(end, Up, rank, SetAdmin{ref, up},
+func (b *operationBuilder) setAdmin(end intent.Key, ref Ref, rank int, up bool, why string) *Op {
+	return b.add(end, Up, rank, SetAdmin{ref, up},
 		Drift{Field: "admin_up", Desired: fmt.Sprint(up), Actual: fmt.Sprint(!up)}, "%s", why)
 }

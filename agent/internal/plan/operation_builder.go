@@ -56,9 +56,11 @@ type operationBuilder struct {
 	policed   map[intent.Key]bool // ends whose profile is enforced
 }
 
-func (b *operationBuilder) add(end intent.Key, stage Stage, rank int, action Action, drift Drift, why string, args ...any) {
+// add returns the operation that it has added, for as long as no other is added.
+func (b *operationBuilder) add(end intent.Key, stage Stage, rank int, action Action, drift Drift, why string, args ...any) *Op {
 	drift.Object = action.Target().Name
 	b.ops = append(b.ops, Op{Stage: stage, End: end, Action: action, Drift: drift, Why: fmt.Sprintf(why, args...), rank: rank})
+	return &b.ops[len(b.ops)-1]
 }
 
 // release undoes the cross-connects from and to what goes, then deletes it. A port is only let go.
@@ -119,8 +121,7 @@ func (b *operationBuilder) letGo(tombstone intent.Tombstone) {
 func (b *operationBuilder) endLinkLoss(h *Holding) {
 	if i := h.Interface; h.isPort() && b.isDownForLinkLoss(i) {
 		b.add(h.End, Detach, 0, SetAdmin{RefTo(i), true}, Drift{Field: "admin_up", Desired: "true", Actual: "false"},
-			"the port is down because the far end had lost its link")
-		b.ops[len(b.ops)-1].Follows = true
+			"the port is down because the far end had lost its link").Follows = true
 	}
 }
 

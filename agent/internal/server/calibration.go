@@ -102,9 +102,7 @@ func failedCalibration(err error) problem {
 	var refused *vpp.RefusedError
 	var disturbed *calibration.DisturbedError
 	var frozen *converge.FrozenError
-	conflict := func(code, title string) problem {
-		return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
-	}
+	conflict := func(code, title string) problem { return conflictOf(err, code, title) }
 	switch {
 	case errors.As(err, &frozen):
 		return frozenProblem(frozen)

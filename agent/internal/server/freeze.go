@@ -71,5 +71,5 @@ func notFrozen(err error) problem {
 
 // frozenProblem is the answer to what a freeze keeps from being done.
 func frozenProblem(err *converge.FrozenError) problem {
-	return problem{Type: "frozen", Title: "This router is frozen", Status: http.StatusConflict, Detail: err.Error()}
+	return conflictOf(err, "frozen", "This router is frozen")
 }

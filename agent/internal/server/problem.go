@@ -18,6 +18,11 @@ type problem struct {
 	Generation int64          `json:"generation,omitempty"`
 }
 
+// conflictOf is a request that what is there does not allow; err says why.
+func conflictOf(err error, code, title string) problem {
+	return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
+}
+
 const namespace = "urn:longline:error:"
 
 func (p problem) write(w http.ResponseWriter) {

@@ -84,9 +84,7 @@ func failedTest(err error) problem {
 	var cannotTime *roundtrip.CannotError
 	var refused *vpp.RefusedError
 	var frozen *converge.FrozenError
-	conflict := func(code, title string) problem {
-		return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
-	}
+	conflict := func(code, title string) problem { return conflictOf(err, code, title) }
 	switch {
 	case errors.As(err, &frozen):
 		return frozenProblem(frozen)

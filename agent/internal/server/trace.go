@@ -92,9 +92,7 @@ func failedTrace(err error) problem {
 	var cannot *trace.CannotError
 	var left *trace.LeftError
 	var nothing *converge.NotTestingError
-	conflict := func(code, title string) problem {
-		return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
-	}
+	conflict := func(code, title string) problem { return conflictOf(err, code, title) }
 	switch {
 	case errors.Is(err, converge.ErrTracing), errors.As(err, &inUse):
 		return conflict("tracer-in-use", "The tracer is in use")

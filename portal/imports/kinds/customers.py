@@ -1,6 +1,6 @@
 """Customers from a table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Told, names
+from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, names
 from portal.inventory.operations import customer_create
 
 
@@ -39,12 +39,6 @@ class Customers(Kind):
             example="604800",
         ),
     )
-
-    def name(self, told: Told) -> str:
-        return str(told["name"])
-
-    def claims(self, told: Told) -> Iterator[Claim]:
-        yield Claim("name", told["name"])
 
     def open(self, rows: Sequence[Told]) -> Batch:
         return _Batch(rows)

@@ -88,13 +88,13 @@ class Kind(ABC):
         """As the page that makes one of them."""
         return permissions.may_run_the_network(actor.user)
 
-    @abstractmethod
     def name(self, told: Told) -> str:
-        """What the row is called, to its reader."""
+        """What the row is called, to its reader: by its name, unless the kind has none."""
+        return str(told["name"])
 
-    @abstractmethod
     def claims(self, told: Told) -> Iterator[Claim]:
-        """What no other row of the file may have."""
+        """What no other row of the file may have: its name alone, unless the kind says otherwise."""
+        yield Claim("name", told["name"])
 
     @abstractmethod
     def open(self, rows: Sequence[Told]) -> Batch:

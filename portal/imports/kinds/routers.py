@@ -69,9 +69,6 @@ class Routers(Kind):
         ),
     )
 
-    def name(self, told: Told) -> str:
-        return str(told["name"])
-
     def claims(self, told: Told) -> Iterator[Claim]:
         for column in _UNIQUE:
             if column in told:

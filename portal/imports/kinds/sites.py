@@ -1,13 +1,13 @@
 """Sites from a table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Told, names
+from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, names
 from portal.inventory.models import Site
 from portal.inventory.operations import site_create
 
@@ -33,12 +33,6 @@ class Sites(Kind):
             example="8.5417",
         ),
     )
-
-    def name(self, told: Told) -> str:
-        return str(told["name"])
-
-    def claims(self, told: Told) -> Iterator[Claim]:
-        yield Claim("name", told["name"])
 
     def open(self, rows: Sequence[Told]) -> Batch:
         return _Batch(rows)

@@ -140,7 +140,7 @@ class Migration(migrations.Migration):
             model_name="import",
             index=models.Index(
                 condition=models.Q(("state__in", ["checking", "importing"])),
-                fields=["moved_at"],
+                fields=["created_at", "id"],
                 name="imports_that_run",
             ),
         ),

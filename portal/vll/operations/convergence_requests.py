@@ -26,6 +26,13 @@ def converge_routers(router_ids: Iterable[int], *, now: datetime) -> None:
     send_tasks(CONVERGE_ROUTER, [(router_id,) for router_id in sorted(set(router_ids))], now=now)
 
 
+def intents_renew(router_ids: Iterable[int], *, now: datetime) -> None:
+    """Something in the intents of these routers changed without a revision of a line: they get new ones."""
+    routers = sorted(set(router_ids))
+    RouterConvergence.objects.filter(router__in=routers).update(ask_anew=True)
+    converge_routers(routers, now=now)
+
+
 def converge_routers_anew(router_ids: Iterable[int], *, now: datetime) -> None:
     """On somebody's word: now, whatever pauses failures and answers that repeat themselves have earned."""
     routers = sorted(set(router_ids))

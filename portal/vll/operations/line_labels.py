@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 
 from portal.accounts.models import Customer, User
 from portal.inventory.operations.customers import customer_change_untold
-from portal.vll.models import RouterConvergence, Vll, VllEnd
-from portal.vll.operations.convergence_requests import converge_routers
+from portal.vll.models import Vll, VllEnd
+from portal.vll.operations.convergence_requests import intents_renew
 from portal.vll.states import IN_SERVICE
 
 
@@ -21,10 +21,8 @@ def labels_changed(lines: QuerySet[Vll, Any], *, now: datetime) -> None:
     ends = VllEnd.objects.filter(
         vll__in=lines, vll__lifecycle__in=IN_SERVICE, port__router__observed__labels=True
     )
-    routers = set(ends.values_list("port__router_id", flat=True))
-    if routers:
-        RouterConvergence.objects.filter(router__in=routers).update(ask_anew=True)
-        converge_routers(routers, now=now)
+    if routers := set(ends.values_list("port__router_id", flat=True)):
+        intents_renew(routers, now=now)
 
 
 @transaction.atomic

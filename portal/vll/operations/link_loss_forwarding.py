@@ -12,13 +12,13 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from portal.core.vlan_tags import Tagging
-from portal.events.outbox import announce, send_task
+from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Port, RouterSilence
 from portal.vll.link_loss_decision import EndLink, Timing, held_next, other, times_next
-from portal.vll.models import ForwardedLinkLoss, RouterConvergence, Vll, VllEnd
+from portal.vll.models import ForwardedLinkLoss, Vll, VllEnd
+from portal.vll.operations.convergence_requests import intents_renew
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import IN_SERVICE, AdminStatus, Handover, Lifecycle
-from portal.vll.task_names import CONVERGE_ROUTER
 
 FORWARDED, FORWARDED_NO_LONGER = "vll.link_loss_forwarded", "vll.link_loss_over"
 # A message to a router may be lost, or come while an earlier one is being answered.
@@ -115,8 +115,7 @@ def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> 
     if seen.wanted == seen.held:
         if seen.unheeded:
             ForwardedLinkLoss.objects.filter(pk=pk).update(asked_at=now)
-        for router_id in seen.unheeded:
-            _ask(router_id, now)
+            intents_renew(seen.unheeded, now=now)
         return False
     row = seen.row or ForwardedLinkLoss(vll_id=pk, turned_at=now)
     if seen.wanted:
@@ -125,7 +124,7 @@ def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> 
     row.save()
     side = seen.wanted or seen.held
     _announce(seen.ends, side, FORWARDED if seen.wanted else FORWARDED_NO_LONGER, now)
-    _ask(seen.ends[side].port.router_id, now)
+    intents_renew([seen.ends[side].port.router_id], now=now)
     return True
 
 
@@ -147,11 +146,6 @@ def _can_be_held(end: VllEnd) -> bool:
     seen: ObservedRouter | None = getattr(end.port.router, "observed", None)
     knows = seen is not None and seen.link_loss_forwarding
     return knows and end.port.kind == Port.Kind.UNI and end.tagging == Tagging.UNTAGGED
-
-
-def _ask(router_id: int, now: datetime) -> None:
-    RouterConvergence.objects.filter(router=router_id).update(ask_anew=True)
-    send_task(CONVERGE_ROUTER, router_id, now=now)
 
 
 def _announce(ends: Mapping[str, VllEnd], side: str, kind: str, now: datetime) -> None:
