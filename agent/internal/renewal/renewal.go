@@ -31,10 +31,10 @@ const (
 	soon = 21 * 24 * time.Hour
 )
 
-// Portal is asked; after CloseIdle over a new connection.
+// Portal is asked; after Reconnect over a new connection.
 type Portal interface {
 	report.Poster
-	CloseIdle()
+	Reconnect()
 }
 
 var errOther = errors.New("it is another one")
@@ -90,7 +90,7 @@ func (r *Renewer) complain(err error) {
 // Once asks, and where something came, once more: so the portal sees at once that it is used.
 func (r *Renewer) Once(ctx context.Context) error {
 	for range 2 {
-		r.Portal.CloseIdle()
+		r.Portal.Reconnect()
 		if came, err := r.ask(ctx); err != nil || !came {
 			return err
 		}

@@ -37,7 +37,7 @@ func (p *portal) Post(_ context.Context, kind string, asked, told any) error {
 	return err
 }
 
-func (p *portal) CloseIdle() { p.fresh = true }
+func (p *portal) Reconnect() { p.fresh = true }
 
 func renewer(t *testing.T) (*Renewer, *portal, *identitytest.CA, config.TLS) {
 	t.Helper()

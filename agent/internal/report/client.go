@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,18 +34,26 @@ var ErrNotStored = errors.New("report: the portal wants it whole")
 
 // Client posts to the portal's door for agents.
 type Client struct {
-	url  string
-	http *http.Client
+	url    string
+	config *tls.Config
+	http   atomic.Pointer[http.Client]
 }
 
 // NewClient posts under the portal's base URL.
 func NewClient(url string, config *tls.Config) *Client {
-	transport := &http.Transport{TLSClientConfig: config, ForceAttemptHTTP2: true, MaxIdleConns: 2, IdleConnTimeout: time.Minute}
-	return &Client{url: strings.TrimSuffix(url, "/"), http: &http.Client{Transport: transport, Timeout: postTimeout}}
+	c := &Client{url: strings.TrimSuffix(url, "/"), config: config}
+	c.http.Store(c.connections())
+	return c
 }
 
-// CloseIdle has the next request make a new connection, with the certificate and the CAs of now.
-func (c *Client) CloseIdle() { c.http.CloseIdleConnections() }
+func (c *Client) connections() *http.Client {
+	transport := &http.Transport{TLSClientConfig: c.config, ForceAttemptHTTP2: true, MaxIdleConns: 2, IdleConnTimeout: time.Minute}
+	return &http.Client{Transport: transport, Timeout: postTimeout}
+}
+
+// Reconnect has all requests from now on use new connections, with the certificate and the CAs of now. One that is
+// under way ends on its own, which serves no other.
+func (c *Client) Reconnect() { c.http.Swap(c.connections()).CloseIdleConnections() }
 
 // Post sends a report and reads the answer into answer. Errors: *RefusedError, or anything after which the
 // report may be sent again.
@@ -58,7 +67,7 @@ func (c *Client) Post(ctx context.Context, kind string, report, answer any) erro
 		return fmt.Errorf("report: %w", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	response, err := c.http.Do(request)
+	response, err := c.http.Load().Do(request)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
