@@ -25,5 +25,5 @@ def service_time(vll: Vll) -> ServiceTime:
         return ServiceTime(None, None)
     if vll.lifecycle not in TERMINAL_LIFECYCLES:
         return ServiceTime(first.began_at, None)
-    last = intervals.order_by("-began_at").first()
+    last = intervals.order_by("-began_at", "-pk").first()
     return ServiceTime(first.began_at, last.ended_at if last else None)

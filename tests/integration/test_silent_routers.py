@@ -115,7 +115,11 @@ def seconds(times: dict[str, Any]) -> tuple[float, float, float]:
 
 
 def statuses(line: Vll) -> Sequence[str]:
-    return OperInterval.objects.filter(vll_id=line.pk).order_by("began_at").values_list("status", flat=True)
+    return (
+        OperInterval.objects.filter(vll_id=line.pk)
+        .order_by("began_at", "pk")
+        .values_list("status", flat=True)
+    )
 
 
 def silent_routers() -> list[tuple[str, str, datetime | None]]:
