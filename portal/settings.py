@@ -7,7 +7,7 @@ import sys
 from email.utils import formataddr
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pghistory
 from csp.constants import NONE, SELF
@@ -15,11 +15,13 @@ from csp.constants import NONE, SELF
 from portal.accounts import task_names as accounts
 from portal.alarms import task_names as alarms
 from portal.api import task_names as api
+from portal.core.database_url import read_database_url
 from portal.core.environment import Environment
 from portal.core.integer_overflow import refuse_what_does_not_fit
 from portal.core.line_test_setting import LineTestMode
 from portal.core.path_watch import PathWatch
 from portal.core.provider import Provider
+from portal.core.redis_url import KEEPALIVE, read_redis_url
 from portal.imports import task_names as imports
 from portal.netbox_sync import task_names as netbox
 from portal.notifications import task_names as notifications
@@ -131,23 +133,25 @@ TEMPLATES = [
 ]
 
 # PostgreSQL is the only database: the invariants live in its constraints.
-_DATABASE = env.db_url("DATABASE_URL", engine="django.db.backends.postgresql")
+_DIRECT_URL = env.str("DATABASE_DIRECT_URL", default="")
+# Planned once per connection what comes again and again: an order's statements took longer to plan than to
+# run. Not in tasks (portal.celery). By default never through a pooler: it would have to carry prepared
+# statements from client to client.
+_PREPARE_AFTER = env.int("DATABASE_PREPARE_AFTER", default=0 if _DIRECT_URL else 3) or None
+_OPTIONS = {"server_side_binding": True, "prepare_threshold": _PREPARE_AFTER}
+_DATABASE = read_database_url(env.str("DATABASE_URL"), variable="DATABASE_URL")
 DATABASES: dict[str, Any] = {
     "default": {
         **_DATABASE,
-        # As libpq reads it: %2Frun%2Fpostgresql is the folder of a socket.
-        "HOST": unquote(_DATABASE["HOST"]),
         "CONN_MAX_AGE": env.int("DATABASE_CONN_MAX_AGE", default=60),
         "CONN_HEALTH_CHECKS": True,
-        # Planned once per connection what comes again and again: an order's statements took longer to plan
-        # than to run. Not in tasks (portal.celery). A pooler that cannot carry prepared statements from
-        # client to client needs 0: never.
-        "OPTIONS": {
-            "server_side_binding": True,
-            "prepare_threshold": env.int("DATABASE_PREPARE_AFTER", default=3) or None,
-        },
+        # A cursor that outlives its transaction needs the session to itself.
+        "DISABLE_SERVER_SIDE_CURSORS": bool(_DIRECT_URL),
+        "OPTIONS": {**_DATABASE["OPTIONS"], **_OPTIONS},
     },
 }
+# Where DATABASE_URL leads to a pooler: what goes past it (portal.core.direct_connection).
+DATABASE_DIRECT = read_database_url(_DIRECT_URL, variable="DATABASE_DIRECT_URL") if _DIRECT_URL else {}
 # Here, because connections take over what is registered when the first of them is made.
 refuse_what_does_not_fit()
 # The audit trail: who did it is kept with each event, and no event is ever changed. Its triggers belong to
@@ -291,12 +295,16 @@ REST_FRAMEWORK = {
 }
 
 # Limits of logins and of API calls: in a database of their own, beside the broker's.
+_REDIS = read_redis_url(env.str("REDIS_URL"), variable="REDIS_URL")
+_CACHE_URL = env.str("CACHE_URL", default="")
+_CACHE = read_redis_url(_CACHE_URL, variable="CACHE_URL") if _CACHE_URL else _REDIS.with_database(1)
 CACHES = {
     "default": {
         "BACKEND": "portal.core.fallback_cache.FallbackRedisCache",
-        "LOCATION": env.str("CACHE_URL", default=urlsplit(env.str("REDIS_URL"))._replace(path="/1").geturl()),
+        # In a list, since an address may have commas.
+        "LOCATION": [_CACHE.url],
         "KEY_PREFIX": "longline",
-        "OPTIONS": {"socket_timeout": 0.5, "socket_connect_timeout": 0.5},
+        "OPTIONS": {"patience_s": 0.5},
     },
 }
 
@@ -321,8 +329,11 @@ LONGLINE_API_WRITES_PER_MIN = env.int("LONGLINE_API_WRITES_PER_MIN", default=120
 # How often one address may try to enrol a router in a minute; 0 = as often as it likes.
 LONGLINE_ENROL_PER_MIN = env.int("LONGLINE_ENROL_PER_MIN", default=20)
 
-CELERY_BROKER_URL = env.str("REDIS_URL")
-CELERY_BROKER_TRANSPORT = "portal.processes.celery_transport:Transport"
+REDIS_URL = _REDIS.url
+CELERY_BROKER_URL = _REDIS.broker_url
+CELERY_BROKER_TRANSPORT = "portal.processes.celery_transport:" + (
+    "SentinelTransport" if _REDIS.sentinels else "Transport"
+)
 # Status lives in PostgreSQL; a message is only a hurry-up, so its result is never kept.
 CELERY_TASK_IGNORE_RESULT = True
 # In seconds, of tasks that name none of their own: past every timeout of the two exchanges with a router
@@ -371,11 +382,16 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": LONGEST_TASK_S + 600,
     "socket_timeout": 5,
     "socket_connect_timeout": 5,
+    # A worker waits for messages without end; one whose Redis was cut off is told after 5 + 3 * 2 s.
+    "socket_keepalive": True,
+    "socket_keepalive_options": KEEPALIVE,
+    **_REDIS.broker_options(patience_s=5),
 }
 # NetBox (docs/netbox.md): off until NETBOX_URL names one.
 NETBOX_URL = env.str("NETBOX_URL", default="")
 
-# Beat only hurries sweepers that are safe to run twice.
+# Beat only hurries sweepers that are safe to run twice. One works, of however many are started.
+CELERY_BEAT_SCHEDULER = "portal.processes.single_beat:SingleBeat"
 _EVERY_S = {
     provisioning.SWEEP: 5,
     provisioning.FREE_HOLDS: 2,

@@ -12,6 +12,7 @@ from kombu.exceptions import OperationalError as BrokerError
 from redis.exceptions import RedisError
 
 from portal.core import clock
+from portal.core.direct_connection import direct_parameters
 from portal.core.heartbeat import beat
 from portal.events.models import Outbox
 from portal.events.outbox import CHANNEL
@@ -22,8 +23,16 @@ log = logging.getLogger(__name__)
 BATCH = 200
 POLL_S = 1.0
 LONGEST_PAUSE_S = 5.0
-# Waiting for a notification goes past Django, so psycopg raises errors of its own.
-_OUTAGES = (OperationalError, InterfaceError, psycopg.OperationalError, BrokerError, RedisError, OSError)
+# Waiting for a notification goes past Django, so psycopg raises errors of its own; a standby hears none.
+_OUTAGES = (
+    OperationalError,
+    InterfaceError,
+    psycopg.OperationalError,
+    psycopg.errors.ReadOnlySqlTransaction,
+    BrokerError,
+    RedisError,
+    OSError,
+)
 
 
 def relay_batch(publisher: Publisher, *, now: datetime) -> int:
@@ -51,12 +60,13 @@ def relay_run(publisher: Publisher, *, stopped: Callable[[], bool], wait: Callab
     pause = 0.1
     while not stopped():
         try:
-            _listen()
-            while not stopped():
-                beat()
-                if relay_batch(publisher, now=clock.now()) == 0:
-                    _wait_for_notification()
-                pause = 0.1
+            with psycopg.connect(**direct_parameters(), autocommit=True) as listener:
+                listener.execute(f"LISTEN {CHANNEL}")
+                while not stopped():
+                    beat()
+                    if relay_batch(publisher, now=clock.now()) == 0:
+                        _wait_for_notification(listener)
+                    pause = 0.1
         except _OUTAGES as error:
             log.warning("relay: %s: %s; again in %.1f s", type(error).__name__, error, pause)
             publisher.close()
@@ -72,12 +82,7 @@ def _without_repetitions(rows: list[tuple[int, str, list[Any]]]) -> list[tuple[s
     return list({(task, json.dumps(args)): (task, args) for _, task, args in rows}.values())
 
 
-def _listen() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute(f"LISTEN {CHANNEL}")
-
-
-def _wait_for_notification() -> None:
+def _wait_for_notification(listener: psycopg.Connection[Any]) -> None:
     """Return when something was announced, or after ``POLL_S``: a notification may be missed, a poll not."""
-    for _ in connection.connection.notifies(timeout=POLL_S, stop_after=1):
+    for _ in listener.notifies(timeout=POLL_S, stop_after=1):
         pass

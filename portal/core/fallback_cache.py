@@ -6,13 +6,25 @@ from collections.abc import Callable
 from typing import Any
 
 from django.core.cache.backends.locmem import LocMemCache
-from django.core.cache.backends.redis import RedisCache
+from django.core.cache.backends.redis import RedisCache, RedisCacheClient
+from redis import ConnectionPool
 from redis.exceptions import RedisError
+
+from portal.core.redis_url import in_short, read_redis_url
 
 logger = logging.getLogger(__name__)
 
 # How long Redis is left alone after it failed: a frozen one must not cost its timeout at every call.
 REST_S = 5.0
+
+
+class _Client(RedisCacheClient):
+    """Finds the master by Sentinels, where the address names some."""
+
+    def _get_connection_pool(self, write: bool) -> ConnectionPool:
+        if not self._pools:
+            self._pools[0] = read_redis_url(self._servers[0], variable="CACHE_URL").pool(**self._pool_options)
+        return self._pools[0]
 
 
 class FallbackRedisCache(RedisCache):
@@ -21,6 +33,7 @@ class FallbackRedisCache(RedisCache):
 
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         super().__init__(server, params)
+        self._class = _Client
         self._instead = LocMemCache("instead-of-redis", {**params, "OPTIONS": {}})
         self._resting_until = 0.0
 
@@ -30,7 +43,7 @@ class FallbackRedisCache(RedisCache):
                 return getattr(super(), name)(*args, **kwargs)
             except RedisError as error:
                 self._resting_until = time.monotonic() + REST_S
-                logger.warning("Redis does not answer (%s); limits are kept per process", error)
+                logger.warning("Redis does not answer (%s); limits are kept per process", in_short(error))
         return getattr(self._instead, name)(*args, **kwargs)
 
 

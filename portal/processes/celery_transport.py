@@ -60,3 +60,13 @@ class Channel(redis.Channel):
 
 class Transport(redis.Transport):
     Channel: Any = Channel
+
+
+class SentinelChannel(redis.SentinelChannel):
+    QoS: Any = PlaceFreeingQoS
+
+
+class SentinelTransport(redis.SentinelTransport):
+    """The same where Sentinels say which Redis is the master."""
+
+    Channel: Any = SentinelChannel

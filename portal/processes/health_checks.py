@@ -69,12 +69,14 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @public
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when requests can be served: the database answers and has this release's tables. Otherwise 503."""
+    """200 when requests can be served: the database takes writes and has this release's tables. Otherwise 503."""
     facts = {"database": "unreachable", "migrations": "unknown"}
     try:
         with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-        facts["database"] = "ok"
+            # Also "on" of a standby.
+            cursor.execute("SHOW transaction_read_only")
+            (read_only,) = cursor.fetchone()
+        facts["database"] = "ok" if read_only == "off" else "read-only"
         facts["migrations"] = _migrations.state()
     except DatabaseError:
         pass

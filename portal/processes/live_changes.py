@@ -12,8 +12,8 @@ from typing import Any
 from uuid import uuid4
 
 import psycopg
-from django.db import connection
 
+from portal.core.direct_connection import direct_parameters
 from portal.live.topics import CHANNEL, keys_of
 from portal.metrics import live_streams as metrics
 
@@ -22,10 +22,10 @@ log = logging.getLogger(__name__)
 BEAT_S = 15.0
 # What has not come back by then does not come.
 PATIENCE_S = 5.0
+# Each of several hosts has its own share of it (connect_timeout).
+CONNECT_S = 15.0
 AGAIN_S = 1.0
 _BEAT = "beat:"
-# What Django's connections have beside libpq's own parameters.
-_DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})
 
 
 class HearsNothing(Exception):
@@ -36,8 +36,8 @@ async def listen(on_keys: Callable[[frozenset[str]], None], on_hearing: Callable
     """For ever: ``on_keys`` with each change; ``on_hearing`` whenever it begins or ends to hear them."""
     while True:
         try:
-            async with asyncio.timeout(PATIENCE_S):
-                session = await psycopg.AsyncConnection.connect(**_parameters(), autocommit=True)
+            async with asyncio.timeout(CONNECT_S):
+                session = await psycopg.AsyncConnection.connect(**direct_parameters(), autocommit=True)
             async with session:
                 await _Listener(session, on_keys, on_hearing).run()
         except (psycopg.Error, OSError, TimeoutError, HearsNothing) as error:
@@ -90,6 +90,3 @@ class _Listener:
             metrics.hearing.set(1)
             self._on_hearing(True)
 
-
-def _parameters() -> dict[str, Any]:
-    return {name: value for name, value in connection.get_connection_params().items() if name not in _DJANGOS}

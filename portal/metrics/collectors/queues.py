@@ -9,6 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from portal.core.broker_client import broker_client
+from portal.core.redis_url import in_short
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ def families() -> Iterator[Metric]:
     try:
         *lengths, taken = _lengths(names)
     except redis.RedisError as error:
-        log.warning("metrics: Redis does not answer: %s", error)
+        log.warning("metrics: Redis does not answer: %s", in_short(error))
         yield _up(False)
         return
     yield _up(True)

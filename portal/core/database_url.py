@@ -1,0 +1,71 @@
+"""A database's address as libpq reads it, several hosts included, with limits that notice a dead one in seconds.
+
+https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
+"""
+
+from typing import Any
+
+import psycopg
+from django.core.exceptions import ImproperlyConfigured
+from psycopg.conninfo import conninfo_to_dict
+
+# What holds where the address says nothing else; of sockets in the file system libpq ignores it.
+_LIMITS = {
+    # In seconds, for each host: one that is cut off says nothing at all.
+    "connect_timeout": 3,
+    # A server that is cut off while we wait for its answer is noticed after 5 + 3 * 2 s,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    # and one that does not confirm what it is sent after so many ms.
+    "tcp_user_timeout": 8000,
+}
+_IN_DJANGO = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
+_FORM = "postgres://user:password@host:5432,other:5432/name?option=value"
+
+
+def read_database_url(url: str, *, variable: str) -> dict[str, Any]:
+    """An entry of Django's DATABASES; ``variable`` is where ``url`` comes from.
+
+    Of several hosts, only one that takes writes will do, unless ``target_session_attrs`` says otherwise.
+    Raises ImproperlyConfigured, which never quotes a password.
+    """
+    given = _parsed(url, variable)
+    if "," in str(given.get("host", "")):
+        given = {"target_session_attrs": "read-write", **given}
+    parameters = {**_LIMITS, **given}
+    entry: dict[str, Any] = {name: parameters.pop(ours, "") for ours, name in _IN_DJANGO.items()}
+    return {"ENGINE": "portal.core.postgres", **entry, "OPTIONS": parameters}
+
+
+def _parsed(url: str, variable: str) -> dict[str, Any]:
+    if not url.startswith(("postgres://", "postgresql://")):
+        raise _wrong(variable, "it has to begin with postgres://")
+    try:
+        parsed = dict(conninfo_to_dict(url))
+    except psycopg.ProgrammingError as error:
+        raise _wrong(variable, _without_secrets(str(error))) from None
+    if not parsed.get("dbname") and "service" not in parsed:
+        raise _wrong(variable, "it names no database")
+    hosts, ports = (str(parsed.get(name, "")).split(",") for name in ("host", "port"))
+    if any("@" in host for host in hosts):
+        raise _wrong(variable, "an @ within the user or the password is written %40")
+    # One port alone is every host's.
+    if len(ports) > 1 and len(ports) != len(hosts):
+        raise _wrong(variable, f"it has {len(hosts)} hosts and {len(ports)} ports")
+    for port in ports:
+        if port and not (port.isdecimal() and 0 < int(port) < 65536):
+            raise _wrong(variable, "a port is a number from 1 to 65535; a : within a password is written %3A")
+    return parsed
+
+
+def _without_secrets(message: str) -> str:
+    """What libpq complains of, where that is an option's name; all else may quote a part of the password."""
+    first = message.strip().splitlines()[0]
+    return first if first.startswith("invalid URI query parameter:") else "libpq cannot read it"
+
+
+def _wrong(variable: str, why: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(
+        f"{variable} is not a PostgreSQL address: {why}. Write {_FORM}, with %XX for special characters."
+    )

@@ -1,0 +1,157 @@
+"""Redis' address: one server's, or of Sentinels that know which server is the master at the moment.
+
+``redis://``, ``rediss://`` and ``unix://`` are redis-py's own. With Sentinel it is
+``sentinel://user:password@host:26379,other:26379/0?service=longline``: the password is Redis', the service
+what ``sentinel monitor`` calls it. Where the Sentinels themselves want a password, ``sentinel_password`` (and
+``sentinel_username``) say it.
+https://redis.io/docs/latest/develop/reference/sentinel-clients/
+"""
+
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+import redis
+from django.core.exceptions import ImproperlyConfigured
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from redis.sentinel import Sentinel, SentinelConnectionPool
+
+# A server that is cut off while nobody sends it anything is noticed after 5 + 3 * 2 s.
+KEEPALIVE = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
+_PORT = 26379
+_OPTIONS = frozenset({"service", "sentinel_username", "sentinel_password"})
+_FORM = "sentinel://:password@host:26379,other:26379/0?service=name"
+
+
+@dataclass(frozen=True, slots=True)
+class RedisUrl:
+    """``url`` as it was given; ``sentinels`` are hosts and ports, and without any the rest says nothing."""
+
+    url: str
+    sentinels: tuple[tuple[str, int], ...] = ()
+    service: str = ""
+    database: int = 0
+    username: str | None = None
+    password: str | None = None
+    sentinel_username: str | None = None
+    sentinel_password: str | None = None
+
+    def with_database(self, number: int) -> "RedisUrl":
+        """Another database of the same server."""
+        address, mark, options = self.url.partition("?")
+        scheme, _, rest = address.partition("://")
+        server = rest.partition("/")[0]
+        return replace(self, url=f"{scheme}://{server}/{number}{mark}{options}", database=number)
+
+    @property
+    def broker_url(self) -> str:
+        """As Celery takes it: of several Sentinels, a URL for each."""
+        if not self.sentinels:
+            return self.url
+        who = f"{quote(self.username or '', safe='')}:{quote(self.password or '', safe='')}@"
+        return ";".join(
+            f"sentinel://{who if self.password else ''}{_bracketed(host)}:{port}/{self.database}"
+            for host, port in self.sentinels
+        )
+
+    def broker_options(self, *, patience_s: float) -> dict[str, Any]:
+        """What kombu's transport has to know beside that (kombu.transport.redis.SentinelChannel)."""
+        if not self.sentinels:
+            return {}
+        return {"master_name": self.service, "sentinel_kwargs": self._of_sentinels(patience_s)}
+
+    def pool(self, *, patience_s: float, **options: Any) -> redis.ConnectionPool:
+        """Connections to the master; connecting and each answer may take ``patience_s``, of each Sentinel too.
+
+        Nothing is asked twice. What is asked raises redis.RedisError where no master answers in time.
+        """
+        timeouts = {"socket_timeout": patience_s, "socket_connect_timeout": patience_s}
+        if not self.sentinels:
+            return redis.ConnectionPool.from_url(self.url, **timeouts, **options)
+        return SentinelConnectionPool(
+            self.service,
+            Sentinel(list(self.sentinels), sentinel_kwargs=self._of_sentinels(patience_s)),
+            db=self.database,
+            username=self.username,
+            password=self.password,
+            **timeouts,
+            **options,
+        )
+
+    @contextmanager
+    def client(self, *, patience_s: float) -> Iterator[redis.Redis]:
+        """A client with connections of its own, all of which end with the block."""
+        pool = self.pool(patience_s=patience_s)
+        try:
+            yield redis.Redis(connection_pool=pool)
+        finally:
+            pool.disconnect()
+            if isinstance(pool, SentinelConnectionPool):
+                pool.sentinel_manager.close()
+
+    def _of_sentinels(self, patience_s: float) -> dict[str, Any]:
+        return {
+            "username": self.sentinel_username,
+            "password": self.sentinel_password,
+            "socket_timeout": patience_s,
+            "socket_connect_timeout": patience_s,
+            # The next one is asked at once. By itself redis-py would ask a dead one for seconds.
+            "retry": Retry(NoBackoff(), 0),
+        }
+
+
+def read_redis_url(url: str, *, variable: str) -> RedisUrl:
+    """``variable`` is where ``url`` comes from. Raises ImproperlyConfigured, which never quotes a password."""
+    if not url.startswith("sentinel://"):
+        return RedisUrl(url)
+    address, _, query = url.removeprefix("sentinel://").partition("?")
+    server, _, database = address.partition("/")
+    who, _, where = server.rpartition("@")
+    username, _, password = who.partition(":")
+    options = {name: values[0] for name, values in parse_qs(query).items()}
+    if unknown := sorted(options.keys() - _OPTIONS):
+        raise _wrong(variable, f"its option {unknown[0]} is none of {', '.join(sorted(_OPTIONS))}")
+    if "service" not in options:
+        raise _wrong(variable, "?service= has to say which service the Sentinels watch")
+    if database and not database.isdecimal():
+        raise _wrong(variable, "after the hosts comes the number of a database, such as /0")
+    return RedisUrl(
+        url,
+        sentinels=tuple(_host_and_port(each, variable) for each in where.split(",")),
+        service=options["service"],
+        database=int(database or 0),
+        username=unquote(username) or None,
+        password=unquote(password) or None,
+        sentinel_username=options.get("sentinel_username"),
+        sentinel_password=options.get("sentinel_password"),
+    )
+
+
+def in_short(error: redis.RedisError) -> str:
+    """Without what redis-py says of each of the Sentinels that it asked: a thousand letters."""
+    return str(error).partition(" : ")[0]
+
+
+def _host_and_port(text: str, variable: str) -> tuple[str, int]:
+    try:
+        found = urlsplit(f"//{text}")
+        host, port = found.hostname, found.port or _PORT
+    except ValueError:
+        host = None
+    if not host:
+        raise _wrong(variable, "each of its hosts is a name or an address, or one with :port")
+    return host, port
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def _wrong(variable: str, why: str) -> ImproperlyConfigured:
+    return ImproperlyConfigured(
+        f"{variable} is not an address of Sentinels: {why}. Write {_FORM}, with %XX for special characters."
+    )
