@@ -58,7 +58,7 @@ def running(
         if kept and (folder / "password").exists():
             home = folder.resolve()
         else:
-            home = _fresh_home(folder, user)
+            home = fresh_home(folder, user)
             if template is None:
                 _initdb(binaries, home, password=secrets.token_urlsafe(24), user=user, log=log)
             else:
@@ -83,16 +83,16 @@ def running(
             server.stop()
     finally:
         if not kept:
-            _remove(folder)
+            remove_home(folder)
 
 
-def _fresh_home(folder: Path, user: str | None) -> Path:
-    """An empty private folder that `user` owns and can reach.
+def fresh_home(folder: Path, user: str | None) -> Path:
+    """An empty private folder that `user` owns and can reach; None: we ourselves.
 
     A clone in a private folder (/root, mktemp -d) cannot be entered by the unprivileged account;
     the home then is in the system's temporary folder and `folder` links to it.
     """
-    _remove(folder)
+    remove_home(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     if user is None:
         folder.mkdir(mode=0o700)
@@ -114,7 +114,8 @@ def copy_cluster(home: Path, to: Path) -> None:
     subprocess.run(["cp", "--archive", "--reflink=auto", *parts, str(to)], check=True)
 
 
-def _remove(folder: Path) -> None:
+def remove_home(folder: Path) -> None:
+    """What `fresh_home` made."""
     if folder.is_symlink():
         shutil.rmtree(folder.resolve(), ignore_errors=True)
         folder.unlink()

@@ -385,7 +385,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     # A worker waits for messages without end; one whose Redis was cut off is told after 5 + 3 * 2 s.
     "socket_keepalive": True,
     "socket_keepalive_options": KEEPALIVE,
-    **_REDIS.broker_options(patience_s=5),
+    **_REDIS.broker_options(patience_s=2),
 }
 # NetBox (docs/netbox.md): off until NETBOX_URL names one.
 NETBOX_URL = env.str("NETBOX_URL", default="")

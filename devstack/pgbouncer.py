@@ -1,0 +1,49 @@
+"""A private PgBouncer, which gives each transaction another session of a PostgreSQL."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from psycopg.conninfo import conninfo_to_dict
+
+from devstack.ports import LOOPBACK, accepts
+from devstack.postgres import UNPRIVILEGED_USER, fresh_home, remove_home
+from devstack.process import Child, Server
+
+
+class PgbouncerMissing(Exception):
+    """No pgbouncer on this machine."""
+
+
+@contextmanager
+def running(*, folder: Path, log: Path, port: int, before: str, sessions: int) -> Iterator[Server]:
+    """Pool the database whose URL is ``before``, with as many sessions; its own URL is the same but for the host.
+
+    Raises PgbouncerMissing or ChildFailed.
+    """
+    binary = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+    if binary is None:
+        raise PgbouncerMissing("PgBouncer is not installed: apt-get install pgbouncer")
+    # It refuses to run as root.
+    account = UNPRIVILEGED_USER if os.geteuid() == 0 else None
+    home = fresh_home(folder, account)
+    try:
+        to = conninfo_to_dict(before)
+        (home / "users.txt").write_text(f'"{to["user"]}" "{to["password"]}"\n')
+        config = home / "pgbouncer.ini"
+        config.write_text(
+            f"[databases]\n* = host={to['host']} port={to['port']}\n"
+            f"[pgbouncer]\nlisten_addr = {LOOPBACK}\nlisten_port = {port}\nunix_socket_dir =\n"
+            f"auth_type = scram-sha-256\nauth_file = {home}/users.txt\n"
+            f"pool_mode = transaction\ndefault_pool_size = {sessions}\nmax_client_conn = 500\n"
+        )
+        child = Child("pgbouncer", [binary, str(config)], log, cwd=home, user=account)
+        try:
+            child.start().wait_until(lambda: accepts(port))
+            yield Server(f"postgres://{to['user']}:{to['password']}@{LOOPBACK}:{port}/{to['dbname']}", child)
+        finally:
+            child.stop()
+    finally:
+        remove_home(folder)

@@ -1,0 +1,114 @@
+"""Private Redis servers, one of them the master, watched by Sentinels that make another one the master."""
+
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from devstack.ports import LOOPBACK, free_ports
+from devstack.process import Child
+from devstack.redis import RedisMissing
+
+SERVICE = "longline"
+# Sentinels begin a failover when most of them have heard nothing of the master for so long, in ms.
+DOWN_AFTER_MS = 1000
+
+
+@dataclass(frozen=True)
+class Watched:
+    """``url`` is what REDIS_URL takes; servers and sentinels by their ports."""
+
+    url: str
+    servers: dict[int, Child]
+    sentinels: dict[int, Child]
+    password: str
+
+    def master(self) -> int:
+        """The port of the server that most Sentinels call the master."""
+        told = [self._told_by(port) for port in self.sentinels]
+        return max(set(told), key=told.count)
+
+    def _told_by(self, port: int) -> int:
+        with redis.Redis(LOOPBACK, port, decode_responses=True) as sentinel:
+            _, master = sentinel.sentinel_get_master_addr_by_name(SERVICE)
+            return int(master)
+
+
+@contextmanager
+def running(*, folder: Path, servers: int = 2, sentinels: int = 3) -> Iterator[Watched]:
+    """Start them; the first server is the master. Raises RedisMissing or ChildFailed."""
+    binary = shutil.which("redis-server")
+    if binary is None:
+        raise RedisMissing("Redis is not installed: apt-get install redis-server")
+    ports = free_ports(servers + sentinels)
+    password = secrets.token_urlsafe(24)
+    with ExitStack() as until_the_end:
+        until_the_end.callback(shutil.rmtree, folder, ignore_errors=True)
+
+        def start(port: int, text: str, *arguments: str) -> Child:
+            own = folder / str(port)
+            own.mkdir(parents=True)
+            config = own / "redis.conf"
+            # Sentinels write down there what they have learnt.
+            config.touch(mode=0o600)
+            config.write_text(f'bind {LOOPBACK}\nport {port}\ndir "{own}"\n{text}')
+            child = Child(f"redis-{port}", [binary, str(config), *arguments], own / "log", cwd=own)
+            until_the_end.callback(child.stop)
+            return child.start()
+
+        servers_by_port = {
+            port: start(port, _server(password, replica_of=ports[0] if port != ports[0] else None))
+            for port in ports[:servers]
+        }
+        for port, child in servers_by_port.items():
+            child.wait_until(lambda port=port: _follows(port, password, is_master=port == ports[0]))  # type: ignore[misc]
+        sentinels_by_port = {
+            port: start(port, _sentinel(password, master=ports[0], quorum=sentinels // 2 + 1), "--sentinel")
+            for port in ports[servers:]
+        }
+        for port, child in sentinels_by_port.items():
+            child.wait_until(lambda port=port: _knows(port, servers - 1, sentinels - 1))  # type: ignore[misc]
+        hosts = ",".join(f"{LOOPBACK}:{port}" for port in sentinels_by_port)
+        yield Watched(
+            f"sentinel://:{password}@{hosts}/0?service={SERVICE}", servers_by_port, sentinels_by_port, password
+        )
+
+
+def _server(password: str, *, replica_of: int | None) -> str:
+    lines = [f"requirepass {password}", f"masterauth {password}", 'save ""', "appendonly no"]
+    # Whole copies at once, and not after five seconds in which others might ask for one.
+    lines += ["repl-diskless-sync-delay 0"]
+    if replica_of is not None:
+        lines.append(f"replicaof {LOOPBACK} {replica_of}")
+    return "\n".join(lines) + "\n"
+
+
+def _sentinel(password: str, *, master: int, quorum: int) -> str:
+    return (
+        f"sentinel monitor {SERVICE} {LOOPBACK} {master} {quorum}\n"
+        f"sentinel auth-pass {SERVICE} {password}\n"
+        f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}\n"
+        f"sentinel failover-timeout {SERVICE} 5000\n"
+    )
+
+
+def _follows(port: int, password: str, *, is_master: bool) -> bool:
+    try:
+        with redis.Redis(LOOPBACK, port, password=password, decode_responses=True) as server:
+            state = server.info("replication")
+    except redis.RedisError:
+        return False
+    return is_master or state.get("master_link_status") == "up"
+
+
+def _knows(port: int, replicas: int, sentinels: int) -> bool:
+    try:
+        with redis.Redis(LOOPBACK, port, decode_responses=True) as sentinel:
+            state = sentinel.sentinel_masters().get(SERVICE, {})
+    except redis.RedisError:
+        return False
+    return state.get("num-slaves") == replicas and state.get("num-other-sentinels") == sentinels

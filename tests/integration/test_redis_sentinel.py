@@ -1,0 +1,134 @@
+"""Redis with Sentinel: whoever uses it finds the new master, be the old one dead or silent."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import redis
+from django.conf import settings
+from kombu import Connection
+
+from devstack import redis_sentinel
+from devstack.paths import VENV_BIN
+from devstack.ports import LOOPBACK
+from devstack.process import Child
+from devstack.redis_sentinel import Watched
+from portal.core.fallback_cache import FallbackRedisCache
+from portal.core.redis_url import RedisUrl, read_redis_url
+from portal.processes.single_beat import NAME, Turn
+
+WITHIN_S = 30
+QUEUE = "sentinel"
+
+
+class Failing:
+    """Redis whose master goes away when told so."""
+
+    def __init__(self, watched: Watched, how: str) -> None:
+        self.url = watched.url
+        self._watched = watched
+        self._how = how
+
+    @property
+    def address(self) -> RedisUrl:
+        return read_redis_url(self.url, variable="REDIS_URL")
+
+    def fail_over(self) -> None:
+        """Until Sentinels have named another one."""
+        first = self._watched.master()
+        child = self._watched.servers[first]
+        if self._how == "killed":
+            child.end()
+        else:
+            child.freeze()
+        eventually(lambda: self._watched.master() != first)
+
+    def master(self, database: int = 0) -> redis.Redis:
+        """Asked past everything that is tested here."""
+        return redis.Redis(LOOPBACK, self._watched.master(), db=database, password=self._watched.password)
+
+
+@pytest.fixture(params=["killed", "frozen"])
+def failing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Failing]:
+    with redis_sentinel.running(folder=tmp_path / "redis") as watched:
+        yield Failing(watched, request.param)
+
+
+def eventually(holds: Callable[[], object]) -> None:
+    deadline = time.monotonic() + WITHIN_S
+    while not _holds(holds):
+        assert time.monotonic() < deadline, "did not happen"
+        time.sleep(0.1)
+
+
+def _holds(holds: Callable[[], object]) -> bool:
+    try:
+        return bool(holds())
+    except (redis.RedisError, OSError):
+        return False
+
+
+def test_clients_the_cache_and_beats_lock_go_on_there(failing: Failing) -> None:
+    cache = FallbackRedisCache([failing.address.with_database(1).url], {"OPTIONS": {"patience_s": 0.5}})
+    turn = Turn(redis.Redis(connection_pool=failing.address.pool(patience_s=1)))
+    cache.set("before", 1)
+    assert turn.is_ours()
+
+    failing.fail_over()
+
+    with failing.address.client(patience_s=1) as client:
+        eventually(client.ping)
+    with failing.master(database=1) as master:
+
+        def counted_there() -> bool:
+            cache.set("after", 2)
+            return master.exists(cache.make_key("after")) == 1
+
+        eventually(counted_there)
+    with failing.master() as master:
+        eventually(lambda: turn.is_ours() and master.exists(NAME))
+
+
+def test_a_worker_goes_on_there(failing: Failing, tmp_path: Path) -> None:
+    worker = Child(
+        name="worker",
+        argv=[
+            str(VENV_BIN / "celery"),
+            *("-A", "portal", "worker", "-Q", QUEUE, "--concurrency", "1", "--pool", "solo"),
+        ],
+        log=tmp_path / "worker.log",
+        env=os.environ | {"REDIS_URL": failing.url},
+        cwd=settings.BASE_DIR,
+    )
+    worker.start()
+    try:
+        _send(failing)
+        eventually(lambda: _is_done(failing))
+
+        failing.fail_over()
+
+        eventually(lambda: _send(failing))
+        eventually(lambda: _is_done(failing))
+        worker.raise_if_dead()
+    finally:
+        worker.stop()
+
+
+def _send(failing: Failing) -> bool:
+    with Connection(
+        failing.address.broker_url,
+        transport="portal.processes.celery_transport:SentinelTransport",
+        transport_options={"socket_timeout": 1, **failing.address.broker_options(patience_s=1)},
+    ) as connection:
+        from portal.celery import app
+
+        app.send_task("celery.accumulate", args=[1], connection=connection, queue=QUEUE, retry=False)
+    return True
+
+
+def _is_done(failing: Failing) -> bool:
+    """Nothing waits, and nothing is at work."""
+    with failing.master() as master:
+        return master.llen(QUEUE) == 0 and master.hlen("unacked") == 0

@@ -1,0 +1,66 @@
+"""DATABASE_URL: read as libpq does, with several hosts, and a wrong one is told what is wrong with it."""
+
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+
+from portal.core.database_url import read_database_url
+
+
+def read(url: str) -> dict[str, Any]:
+    return read_database_url(url, variable="DATABASE_DIRECT_URL")
+
+
+def test_several_hosts_are_tried_for_one_that_takes_writes() -> None:
+    found = read("postgres://lo:p%40ss@db1:5432,db2:5433,[2001:db8::3]:5432/longline")
+    assert (found["USER"], found["PASSWORD"], found["NAME"]) == ("lo", "p@ss", "longline")
+    assert (found["HOST"], found["PORT"]) == ("db1,db2,2001:db8::3", "5432,5433,5432")
+    assert found["OPTIONS"]["target_session_attrs"] == "read-write"
+
+
+def test_one_host_is_taken_as_it_is_and_has_limits_in_seconds() -> None:
+    options = read("postgres://lo:pw@db1/longline")["OPTIONS"]
+    assert "target_session_attrs" not in options
+    assert options["connect_timeout"] == 3
+    waited_for_an_answer_s = (
+        options["keepalives_idle"] + options["keepalives_count"] * options["keepalives_interval"]
+    )
+    assert waited_for_an_answer_s < 15
+    assert options["tcp_user_timeout"] < 10_000
+
+
+def test_options_are_libpqs_and_go_before_ours() -> None:
+    options = read("postgres://lo@a,b/longline?target_session_attrs=any&connect_timeout=9&sslmode=verify-full")
+    assert {name: options["OPTIONS"][name] for name in ("target_session_attrs", "connect_timeout", "sslmode")} == {
+        "target_session_attrs": "any",
+        "connect_timeout": "9",
+        "sslmode": "verify-full",
+    }
+
+
+@pytest.mark.parametrize("url", ["postgres://lo:pw@%2Frun%2Fpostgresql/x", "postgres://lo:pw@/x?host=/run/postgresql"])
+def test_a_socket_is_named_by_its_folder(url: str) -> None:
+    assert read(url)["HOST"] == "/run/postgresql"
+
+
+WRONG = {
+    "mysql://lo:secret@db1/longline": "begin with postgres://",
+    "db1/longline": "begin with postgres://",
+    "postgres://lo:secret@db1": "names no database",
+    "postgres://lo:secret@db1/longline?foo=1": 'invalid URI query parameter: "foo"',
+    "postgres://lo:secret%zz@db1/longline": "libpq cannot read it",
+    "postgres://lo:x@secret@db1/longline": "written %40",
+    "postgres://lo:secret@db1:54x/longline": "a number from 1 to 65535",
+    "postgres://lo:secret@db1:70000/longline": "a number from 1 to 65535",
+    "postgres://lo:secret@a,b,c/longline?port=1,2": "3 hosts and 2 ports",
+}
+
+
+@pytest.mark.parametrize(("url", "why"), WRONG.items())
+def test_a_wrong_one_is_told_why_and_never_its_password(url: str, why: str) -> None:
+    with pytest.raises(ImproperlyConfigured) as refused:
+        read(url)
+    assert why in str(refused.value)
+    assert str(refused.value).startswith("DATABASE_DIRECT_URL is not a PostgreSQL address: ")
+    assert "secret" not in str(refused.value)
