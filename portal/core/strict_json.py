@@ -30,8 +30,10 @@ _LONE_SURROGATE = re.compile(
 
 # A UUID in lower case with dashes, which stays the text that came.
 Uuid = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")]
-# Milliseconds since the epoch, and rates in bit/s: whole numbers that JavaScript holds too.
+# Counters and rates in bit/s: whole numbers that JavaScript holds too.
 Natural53 = Annotated[int, Meta(ge=0, le=2**53)]
+# Milliseconds since the epoch of a moment that is kept as one: the calendar ends with the year 9999.
+EpochMs = Annotated[int, Meta(ge=0, lt=253_370_764_800_000)]
 # What PostgreSQL's integer and bigint hold.
 Natural31 = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Positive31 = Annotated[int, Meta(ge=1, le=2**31 - 1)]

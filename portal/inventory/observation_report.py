@@ -14,6 +14,7 @@ from portal.core.json_digest import json_digest
 from portal.core.path_watch import PathState
 from portal.core.strict_json import (
     Address,
+    EpochMs,
     Etag,
     ForeignName,
     ForeignText,
@@ -107,7 +108,7 @@ class Difference(Struct, frozen=True, forbid_unknown_fields=True):
 class Contest(Difference, frozen=True, forbid_unknown_fields=True):
     """A difference that somebody else makes again after each repair."""
 
-    since_ms: Natural53
+    since_ms: EpochMs
     repairs: Positive31
 
 
@@ -117,7 +118,7 @@ class PathReport(Struct, frozen=True, forbid_unknown_fields=True):
     local: Address
     remote: Address
     state: PathState
-    since_ms: Natural53
+    since_ms: EpochMs
     foreign: bool = False
     detail: ForeignText | None = None
 
@@ -133,7 +134,7 @@ class EndPath(Struct, frozen=True, forbid_unknown_fields=True):
     """How the path of an end's tunnel stands, and since when by the agent's clock."""
 
     state: PathState
-    since_ms: Natural53
+    since_ms: EpochMs
 
 
 class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -221,8 +222,8 @@ class FreezeReport(Struct, frozen=True, forbid_unknown_fields=True):
     id: Uuid
     by: Literal["portal", "router"]
     reason: ForeignText
-    since_ms: Natural53
-    until_ms: Natural53
+    since_ms: EpochMs
+    until_ms: EpochMs
     over: bool
 
 
@@ -241,7 +242,7 @@ class VppReport(Struct, frozen=True, forbid_unknown_fields=True):
 
     connected: bool
     version: VppVersion | None
-    boot_ms: Natural53 | None
+    boot_ms: EpochMs | None
     simulated: bool | None
     workers: Annotated[int, Meta(ge=0, le=1024)] | None
     plugins: Annotated[list[ForeignName], _Few] | None = None

@@ -1,0 +1,44 @@
+"""What an agent's report of its router may say."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from portal.core.strict_json import Invalid, reader
+from portal.core.unix_time import to_time
+from portal.inventory.observation_report import ObservedReport
+
+REPORT = Path(__file__).parent.parent / "contract" / "reports" / "observed.json"
+LAST = 253_370_764_799_999  # of the year 9998
+FREEZE = {"id": "0b9b2d7e-6c55-4b6b-8b2f-3d9a5f2f7c03", "by": "router", "reason": "", "over": False}
+CONTEST = {"object": "loop0", "field": "tag", "desired": "", "actual": "x", "repairs": 3}
+read = reader(ObservedReport)
+
+
+def at(ms: int, told: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+    """Where reports have moments, and such a report."""
+    end, path = told["ends"][0], told["paths"][0]
+    return [
+        ("/vpp/boot_ms", told | {"vpp": told["vpp"] | {"boot_ms": ms}}),
+        ("/freeze/since_ms", told | {"freeze": FREEZE | {"since_ms": ms, "until_ms": 1}}),
+        ("/freeze/until_ms", told | {"freeze": FREEZE | {"since_ms": 1, "until_ms": ms}}),
+        ("/paths/0/since_ms", told | {"paths": [path | {"since_ms": ms}]}),
+        ("/ends/0/path/since_ms", told | {"ends": [end | {"path": {"state": "up", "since_ms": ms}}]}),
+        (
+            "/ends/0/contested/0/since_ms",
+            told | {"ends": [end | {"contested": [CONTEST | {"since_ms": ms}]}]},
+        ),
+    ]
+
+
+@pytest.mark.parametrize("which", range(6))
+def test_a_moment_beyond_the_calendar_is_refused_by_its_place(which: int) -> None:
+    told = {name: each for name, each in json.loads(REPORT.read_text()).items() if name != "schema"}
+    pointer, report = at(LAST + 1, told)[which]
+    with pytest.raises(Invalid) as refused:
+        read(json.dumps(report).encode())
+    assert (refused.value.fault["pointer"], refused.value.fault["code"]) == (pointer, "out_of_range")
+    read(json.dumps(at(LAST, told)[which][1]).encode())
+    assert to_time(LAST).year == 9998
