@@ -4,6 +4,7 @@ The agent keeps it by itself, also while the portal is away. Somebody on the rou
 When it ends, nothing is repaired before somebody has looked at what others changed meanwhile, if they did.
 """
 
+import logging
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -26,6 +27,8 @@ from portal.vll.errors import (
 from portal.vll.models import LineTest
 from portal.vll.operations.convergence_requests import converge_routers_anew
 from portal.vll.states import OrderAction
+
+log = logging.getLogger(__name__)
 
 LONGEST_FREEZE = timedelta(days=30)
 
@@ -127,6 +130,9 @@ def _kept(router: Router, told: FreezeReport, now: datetime) -> None:
             kept_since=now,
         )
         _began(freeze, actor="", now=now)
+    elif freeze.router_id != router.pk:
+        # Its agent's folder is a copy of that router's, or in wrong hands: no agent speaks for another.
+        log.warning("%s tells of the freeze %s, which is another router's", router, told.id)
     elif freeze.closed_at is None:
         if freeze.kept_since is None:
             freeze.kept_since = now

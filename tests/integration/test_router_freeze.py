@@ -263,3 +263,16 @@ def test_the_api_and_the_page_do_so_too(rhino: Router, nora: User, alice: User) 
     page.post(f"/noc/routers/{rhino.pk}/actions/", {"do": "unfreeze"})
     rhino.refresh_from_db()
     assert rhino.frozen_since is None
+
+
+def test_no_agent_speaks_of_another_routers_freeze(isp: Isp, rhino: Router, nora: User) -> None:
+    """As one does whose folder was copied from the other router."""
+    made = freeze(rhino, nora)
+    told(rhino, made.pk)
+    router_unfreeze(router=rhino, user=nora, now=clock.now())
+    told(rhino, made.pk, over=True)
+    freeze_looked(router=rhino, user=nora, now=clock.now())
+    told(isp.routers["hippo"], made.pk)
+    rhino.refresh_from_db()
+    made.refresh_from_db()
+    assert (rhino.frozen_since, made.looked_by) == (None, nora.username)
