@@ -12,6 +12,8 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 from django.core.management import CommandError, call_command
 
+from portal.alarms.derivation.of_routers import agents
+from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.inventory import pki
 from portal.inventory.certificate_identity import PORTAL_URI, router_uri
@@ -80,6 +82,10 @@ def authority_of(certificate: x509.Certificate, trusted: bytes) -> x509.Certific
     raise AssertionError("it is of no authority that is trusted")
 
 
+def certificates_alarmed() -> list[str]:
+    return [each.name for each in agents(clock.now()) if each.kind is Kind.CERTIFICATE_ENDS]
+
+
 def test_what_is_good_for_long_stays(folder: Path, isp: Isp) -> None:
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=31))
     assert agent.ask() == Renewed(certificate_pem=None, ca_pem=None)
@@ -126,6 +132,20 @@ def test_where_the_key_of_the_ca_is_not_kept_other_cas_are_told(folder: Path, is
     agent.trusted = b"others"
     (folder / "ca.key").unlink()
     assert agent.ask() == Renewed(certificate_pem=None, ca_pem=pki.trusted_pem(folder).decode())
+
+
+def test_what_counts_for_the_alarm_is_what_the_agent_shows(folder: Path, isp: Isp) -> None:
+    """An agent that cannot store what it gets goes on with what it has."""
+    agent = Agent(folder, isp.routers["rhino"], timedelta(days=20))
+    old = agent.certificate
+    assert certificates_alarmed() == ["rhino"]
+    agent.ask()
+    assert certificates_alarmed() == ["rhino"]
+    agent.ask()
+    assert certificates_alarmed() == []
+    certificates_revoke(router=agent.router, serial=None, now=clock.now())
+    assert certificates_alarmed() == []
+    assert old != agent.certificate
 
 
 class TestRollover:

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db.models import Exists, F, Max, OuterRef, Prefetch, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from portal.alarms.affected_lines import on_routers
 from portal.alarms.found import NOBODY, PORTAL, Affected, Found
@@ -62,7 +63,10 @@ def agents(now: datetime) -> Iterator[Found]:
     for router in unread.select_related("observed"):
         yield _of(router, Kind.FILES_ASIDE, facts={"files": router.observed.set_aside})
     good = Q(certificates__revoked_at__isnull=True)
-    ending = with_agent.annotate(ends=Max("certificates__expires_at", filter=good))
+    # Which of them it has in use, as far as that is known: it may not have stored what it was given.
+    shown = good & Q(certificates__fingerprint=F("observed__certificate_shown"))
+    expires = "certificates__expires_at"
+    ending = with_agent.annotate(ends=Coalesce(Max(expires, filter=shown), Max(expires, filter=good)))
     for router in ending.filter(ends__lt=now + NOT_RENEWED):
         yield _of(router, Kind.CERTIFICATE_ENDS, facts={"ends": f"{router.ends:%Y-%m-%d %H:%M}"})
     kept = Router.objects.exclude(held_since=None, frozen_since=None, maintenance_since=None)
