@@ -51,7 +51,8 @@ class EndLink:
     ``link_up`` None: unknown, and so while the agent keeps the port down or nobody hears from its router;
     ``since``: of that link, None for before that was noted. ``router_dead``: the NOC has declared the router
     dead. ``silent_since``: since when nobody has heard from it although the portal listened.
-    ``may_be_held``: that router can be told.
+    ``may_be_held``: that router can be told. ``verified_at``: when it said that the end is as it is wanted by
+    now, by which the port of a line that is resumed is set up.
     """
 
     link_up: bool | None
@@ -59,10 +60,19 @@ class EndLink:
     router_dead: bool = False
     silent_since: datetime | None = None
     may_be_held: bool = True
+    verified_at: datetime | None = None
 
     def is_lost(self, timing: Timing, set_up_at: datetime | None, now: datetime) -> bool:
+        if self.router_dead or self.link_up is not False:
+            return self.router_dead
         after = max(timing.down, SETTLING) if self._may_settle(timing, set_up_at) else timing.down
-        return self.router_dead or (self.link_up is False and self._lasts(after, now))
+        return self._lasts(after, now) and not self._may_come_yet(now)
+
+    def _may_come_yet(self, now: datetime) -> bool:
+        """Whether the end was verified lately and has had no link since: it may have been shut before."""
+        if self.verified_at is None or now - self.verified_at >= SETTLING:
+            return False
+        return self.since is None or self.since <= self.verified_at
 
     def _may_settle(self, timing: Timing, set_up_at: datetime | None) -> bool:
         """Whether its port may just have been set up and have no link yet; not if that was lost before."""

@@ -26,6 +26,7 @@ from portal.vll.operations import (
     line_let_go,
     link_losses_forward,
     order_delete,
+    order_resume,
     order_suspend,
 )
 from provisioning.intent_document import intent_for
@@ -76,6 +77,7 @@ def whole(isp: Isp, **more: Any) -> dict[str, Any]:
 def line(isp: Isp, alice: User, at: Clock) -> Vll:
     placed = order(isp, alice, **whole(isp)).vll
     activate(placed)
+    at.now = clock.now()
     for side in "az":
         see(isp, placed, side, at)
     return placed
@@ -304,6 +306,22 @@ def test_a_line_that_is_suspended_removed_or_turned_off_keeps_no_port_down(
         answer(line, side, "removed")
     assert line.lifecycle == "terminated"
     assert look(at, 3600) == 0
+
+
+def test_ports_that_a_resumed_line_sets_up_have_a_minute_for_their_links(
+    isp: Isp, alice: User, line: Vll, at: Clock
+) -> None:
+    order_suspend(user=alice, vll=line, now=at.now)
+    activate(line)
+    for side in "az":
+        see(isp, line, side, at, link_up=False)
+    order_resume(user=alice, vll=line, now=at.now)
+    activate(line)
+    at.now = clock.now()
+    see(isp, line, "z", at)
+    see(isp, line, "a", at, link_up=False)
+    assert (look(at, 55), told(isp)) == (0, "")
+    assert (look(at, 10), told(isp)) == (1, "z")
 
 
 def test_an_end_that_moves_is_kept_down_where_it_is_and_one_that_was_lost_is_looked_at_anew(

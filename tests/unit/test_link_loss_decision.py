@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise, product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from portal.vll.link_loss_decision import (
@@ -66,6 +66,17 @@ def test_every_state_turns_as_the_table_says(a: EndLink, z: EndLink) -> None:
     for held in "az":
         far = ends[other(held)]
         assert turn(held, a, z) == ("" if far in ENDS_IT else held)
+
+
+@pytest.mark.parametrize("since", [LONG_AGO, NOW - timedelta(seconds=59), None])
+def test_a_port_that_was_shut_until_its_end_was_verified_has_a_minute_for_its_link(
+    since: datetime | None,
+) -> None:
+    for seconds, held in ((59, ""), (60, "z")):
+        verified = NOW - timedelta(seconds=seconds)
+        assert turn("", EndLink(False, since, verified_at=verified), UP) == held
+    lost_again = EndLink(False, NOW - timedelta(seconds=10), verified_at=NOW - timedelta(seconds=11))
+    assert turn("", lost_again, UP) == "z"
 
 
 def seen(held: str, truth: dict[str, bool], since: datetime) -> dict[str, EndLink]:
@@ -157,6 +168,7 @@ def turns_of(held: list[str]) -> int:
     return sum(before != after for before, after in pairwise(held))
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 3599), max_size=400, unique=True), st.integers(0, 60))
 def test_whatever_a_link_does_the_far_end_turns_seldom(flips: list[int], negotiation: int) -> None:
     held = list(simulated(flips, 3600, negotiation=negotiation))

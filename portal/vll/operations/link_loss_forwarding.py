@@ -138,6 +138,7 @@ def _link(end: VllEnd, silences: Mapping[int, datetime], *, kept: bool, now: dat
         router_dead=router.dead_since is not None,
         silent_since=None if heard else silences.get(router.pk),
         may_be_held=told and _can_be_held(end),
+        verified_at=end.status_at if end.status == VllEnd.Status.VERIFIED else None,
     )
 
 
