@@ -8,7 +8,15 @@ from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
 from portal.inventory.found_line_sentences import odd_sentence
-from portal.inventory.found_lines import FoundLine, Odd, Oddity, Standing, found_circuits, found_lines
+from portal.inventory.found_lines import (
+    FoundLine,
+    Odd,
+    Oddity,
+    Standing,
+    circuits_at,
+    found_circuits,
+    found_lines,
+)
 from portal.inventory.models import ObservedCircuit, ObservedInterface
 from portal.inventory.observation_report import CircuitReport
 from portal.inventory.operations.circuit_store import circuits_store
@@ -219,3 +227,11 @@ def test_every_oddity_has_its_sentence() -> None:
     said = {odd_sentence(Odd(code, "rhino", facts)) for code in Oddity}
     assert len(said) == len(Oddity)
     assert all("rhino" in sentence for sentence in said)
+
+
+def test_more_interfaces_than_postgresql_takes_parameters_are_looked_for(show: Show) -> None:
+    """As a long file of vppcfg names them."""
+    show(rhino=[half("rhino", "hippo", 7, 300)], hippo=[half("hippo", "rhino", 7, 300)])
+    places = {("hippo", f"host-cust1.{number}") for number in range(40_000)}
+    (line,) = found_lines(circuits_at(found_circuits(), places))
+    assert line.key == 7
