@@ -31,7 +31,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench \
+.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
 	packages-test check-python check-types check-templates check-layers check-go check-migrations
 
@@ -116,6 +116,10 @@ format: $(DEV_STAMP) ## rewrite Python and Go sources in the house style
 bench: packages-demo ## one line per figure: bench <name> <value> <unit>
 	@$(BUILD_BOTH) run-environment agent
 	@exec nice $(BIN)/python -m bench
+
+restore-drill: packages-demo ## back up under load, destroy, restore elsewhere, reconcile, check; then to the second before a mistake (LINES=100000)
+	@$(BUILD_BOTH) run-environment agent
+	@exec $(BIN)/python -m drills.restore $(LINES)
 
 lock: ## pin and hash requirements*.in anew
 	@PYTHON="$(PYTHON)" scripts/lock-requirements

@@ -3,7 +3,7 @@
 import json
 import os
 import secrets
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import httpx
 
 from devstack.paths import ROOT, VENV_BIN
 from devstack.ports import LOOPBACK, accepts
-from devstack.process import Child, Family, run
+from devstack.process import Child, Family, Server, run
 from devstack.services import Services
 
 
@@ -97,6 +97,11 @@ class Portal:
             env=self._environment,
             cwd=ROOT,
         )
+
+    def use_database(self, postgres: Server) -> None:
+        """Have commands, and processes from their next start on, work with this database."""
+        self.services = replace(self.services, postgres=postgres)
+        self._environment["DATABASE_URL"] = postgres.url
 
     def start_workers(self, family: Family) -> None:
         """Start the processes that wait for work in Redis, and so need no tables before there is some."""

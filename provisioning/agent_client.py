@@ -17,12 +17,14 @@ from provisioning.agent_reply_decoder import (
     Held,
     Reply,
     RoundTrips,
+    State,
     frames_decode,
     held_decode,
     plan_decode,
     problem_decode,
     reply_decode,
     round_trips_decode,
+    state_decode,
 )
 from provisioning.agent_tls import router_context
 from provisioning.intent_document import RouterIntent
@@ -86,6 +88,11 @@ class AgentClient:
     def held(self) -> Held | Unreachable:
         """The intent that the agent holds."""
         answer = self._ask("GET", "/v1/state", partial(held_decode, router=self._router))
+        return Unreachable(f"GET /v1/state: HTTP {answer.status}") if isinstance(answer, Refused) else answer
+
+    def state(self) -> State | Unreachable:
+        """The intent that the agent holds, and all that it owns."""
+        answer = self._ask("GET", "/v1/state", partial(state_decode, router=self._router))
         return Unreachable(f"GET /v1/state: HTTP {answer.status}") if isinstance(answer, Refused) else answer
 
     def put_intent(

@@ -171,12 +171,29 @@ class _Plan(Struct, forbid_unknown_fields=True):
     quarantined: list[_Quarantined]
 
 
-class _State(Struct):
+class Owned(Struct, frozen=True):
+    """An interface of the agent's; ``key``: a tunnel's VNI or GRE key, None too where that is not said."""
+
+    vll: str
+    end: str
+    kind: str
+    interface: str
+    key: int | None = None
+
+
+class _Held(Struct, frozen=True):
     router: str
     held: Held | None
 
 
-_reply, _plan, _state, _problem = reader(_Reply), reader(_Plan), reader(_State), reader(dict[str, Any])
+class State(_Held, frozen=True):
+    """What the portal reads of ``GET /v1/state``. ``held`` None: no intent. Without VPP nothing is owned."""
+
+    owned: tuple[Owned, ...]
+
+
+_reply, _plan, _problem = reader(_Reply), reader(_Plan), reader(dict[str, Any])
+_held, _state = reader(_Held), reader(State)
 _frames, _round_trips = reader(FramesSent), reader(RoundTrips)
 
 
@@ -210,10 +227,21 @@ def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
 
 def held_decode(body: bytes, *, router: str) -> Held:
     """Read which intent the agent holds out of its state. Raises ``BadReply``."""
+    state = _read(_held, body)
+    _of_router(state, router)
+    return state.held or Held(generation=0, sha256="")
+
+
+def state_decode(body: bytes, *, router: str) -> State:
+    """Read an agent's state. Raises ``BadReply``."""
     state = _read(_state, body)
+    _of_router(state, router)
+    return state
+
+
+def _of_router(state: _Held, router: str) -> None:
     if state.router != router:
         raise BadReply(f"this is not the state of {router}")
-    return state.held or Held(generation=0, sha256="")
 
 
 def plan_decode(body: bytes, *, router: str) -> dict[str, Any]:

@@ -54,6 +54,10 @@ class VppTestctl:
     def delete_sub(self, name: str) -> None:
         self._do("delete-sub", name)
 
+    def untag(self, name: str) -> None:
+        """Take an interface's tag off, as `vppctl clear interface tag` does."""
+        self._do("untag", name)
+
     def down(self, name: str) -> None:
         self._do("down", name)
 

@@ -25,6 +25,8 @@ class StandInAgent:
     held: dict[str, Any] | None = None
     intents: list[dict[str, Any]] = field(default_factory=list)
     answer: Answer | None = None
+    # As in GET /v1/state.
+    owned: list[dict[str, Any]] = field(default_factory=list)
 
     def put(self, body: bytes) -> tuple[int, Any]:
         intent = json.loads(body)
@@ -59,12 +61,15 @@ class StandInAgent:
         }
 
     def plan(self, body: bytes) -> tuple[int, Any]:
-        """One operation for each end that is to be there."""
+        """One operation for each end that is missing; what is owned and not named is quarantined."""
         intent = json.loads(body)
+        named = {(end["vll"], end["end"]) for end in intent["present"] + intent["removed"]}
+        there = {(each["vll"], each["end"]) for each in self.owned}
+        missing = [end for end in intent["present"] if (end["vll"], end["end"]) not in there]
         operations = [
             {"n": n, "stage": "create", "vll": end["vll"], "end": end["end"], "message": "create_subif",
              "cli": f"create sub-interfaces {end['access']['interface']}", "why": "it is missing"}
-            for n, end in enumerate(intent["present"], start=1)
+            for n, end in enumerate(missing, start=1)
         ]  # fmt: skip
         return 200, {
             "schema": 1,
@@ -72,11 +77,15 @@ class StandInAgent:
             "generation": intent["generation"],
             "operations": operations,
             "ends": [],
-            "quarantined": [],
+            "quarantined": [
+                {name: each[name] for name in ("vll", "end", "interface")}
+                for each in self.owned
+                if (each["vll"], each["end"]) not in named
+            ],
         }
 
     def state(self) -> dict[str, Any]:
-        return {"schema": 1, "router": self.router, "held": self.held}
+        return {"schema": 1, "router": self.router, "held": self.held, "owned": self.owned}
 
 
 def problem(status: int, code: str, **members: Any) -> tuple[int, Any]:

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -80,6 +81,21 @@ func TestTheCommandStatePrintsWhatIsHeldAppliedAndOwned(t *testing.T) {
 	}
 	wants(t, out, "vppsim, started ", "held     generation 42 (sha256 ", "applied  generation 42 at ", "owned: 2", "cust0.", "vxlan_tunnel",
 		"conflicts: 0", "drift: 0", "quarantined: 0", "watched paths: 1\n  10.255.0.1 to 10.255.0.2  starting since ")
+}
+
+func TestTheStateSaysTheVNIOfATunnel(t *testing.T) {
+	a := newAgent(t)
+	a.start()
+	a.awaitReady()
+	a.put("vxlan4-dot1q.json")
+	keys := make(map[string]any)
+	for _, each := range a.state()["owned"].([]any) {
+		owned := each.(map[string]any)
+		keys[owned["kind"].(string)] = owned["key"]
+	}
+	if want := map[string]any{"subif": nil, "vxlan": 70001.0}; !reflect.DeepEqual(keys, want) {
+		t.Errorf("the keys are %v, want %v", keys, want)
+	}
 }
 
 func TestInJSONTheCommandsAnswerAsTheAgentDoes(t *testing.T) {

@@ -28,6 +28,10 @@ func deleteSub(index interface_types.InterfaceIndex) api.Message {
 	return &interfaces.DeleteSubif{SwIfIndex: index}
 }
 
+func untag(index interface_types.InterfaceIndex) api.Message {
+	return &interfaces.SwInterfaceTagAddDel{SwIfIndex: index, IsAdd: false}
+}
+
 func setAdmin(flags interface_types.IfStatusFlags) change {
 	return func(index interface_types.InterfaceIndex) api.Message {
 		return &interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: flags}

@@ -27,6 +27,7 @@ const timeout = 3 * time.Second
 const usage = `vpptestctl SOCKET show                    what is configured, as JSON
 vpptestctl SOCKET add-sub PORT VLAN       a sub-interface for frames with this one 802.1Q tag
 vpptestctl SOCKET delete-sub NAME         delete a sub-interface
+vpptestctl SOCKET untag NAME              take an interface's tag off
 vpptestctl SOCKET up|down NAME            set an interface's admin state
 vpptestctl SOCKET disconnect NAME         end the cross-connect out of an interface
 vpptestctl SOCKET walk-slowly             look for pieces of packets without a rest once a second`
@@ -87,6 +88,8 @@ func changeOf(args []string) (change, error) {
 		return nil, errUsage
 	case what == "delete-sub":
 		return deleteSub, nil
+	case what == "untag":
+		return untag, nil
 	case what == "up":
 		return setAdmin(interface_types.IF_STATUS_API_FLAG_ADMIN_UP), nil
 	case what == "down":

@@ -35,6 +35,16 @@ type ownedBody struct {
 	Kind      string `json:"kind"`
 	Interface string `json:"interface"`
 	SwIfIndex uint32 `json:"sw_if_index"`
+	// Key is the VNI or the GRE key of a tunnel.
+	Key *uint32 `json:"key"`
+}
+
+func ownedOf(h *plan.Holding) ownedBody {
+	body := ownedBody{h.End.VLL, h.End.End, h.Revision, h.Kind(), h.Interface.Name, h.Interface.Index, nil}
+	if h.Tunnel != nil {
+		body.Key = orNull(h.Tunnel.VNI + h.Tunnel.GREKey) // it has one of them at most
+	}
+	return body
 }
 
 type conflictBody struct {
@@ -122,7 +132,7 @@ func vppOf(status converge.Status) vppBody {
 
 func (b *stateBody) fill(todo *plan.Plan) {
 	for _, h := range todo.Owned {
-		b.Owned = append(b.Owned, ownedBody{h.End.VLL, h.End.End, h.Revision, h.Kind(), h.Interface.Name, h.Interface.Index})
+		b.Owned = append(b.Owned, ownedOf(h))
 	}
 	for key, reason := range todo.Blocked {
 		if reason.Status == "conflict" {

@@ -277,6 +277,17 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
     assert "Milk run is down" not in loud, "a silent router explains it"
 
 
+def test_a_router_that_is_ahead_of_the_database_is_not_said_to_have_nothing_in_quarantine(
+    isp: Isp, nora: User
+) -> None:
+    address = f"/noc/routers/{isp.routers['hippo'].pk}/"
+    assert "Quarantined none" in text(signed_in(nora).get(address))
+    ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(generation_held=99)
+    shown = text(signed_in(nora).get(address))
+    assert "Quarantined unknown until it is reconciled" in shown
+    assert "manage.py reconcile --dry-run hippo" in shown
+
+
 def test_a_vpp_that_hangs_is_an_alarm_while_its_agent_says_so(isp: Isp, nora: User) -> None:
     page, title = signed_in(nora), "Routers whose VPP hangs and must be restarted"
     observed = ObservedRouter.objects.filter(router=isp.routers["rhino"])

@@ -1,0 +1,54 @@
+"""`python -m drills.restore [LINES]`: a line for each step; the status is 0 where every promise is kept."""
+
+import sys
+import time
+from contextlib import ExitStack
+
+from drills.restore.from_dump import from_dump
+from drills.restore.installation import Installation, installation
+from drills.restore.ordering import Noted
+from drills.restore.seeded_lines import lines_seed, seeded_digest
+from drills.restore.steps import Steps
+from drills.restore.to_a_moment import to_a_moment
+from tests.faults.customer import Customer, Json
+
+LINES = 100_000
+# Of two customers: lines that the two routers carry before anything is backed up.
+DAIRY, PRESS = 60, 12
+# What the portal does every hour, and what the lines have counted goes into.
+_PARTITIONS = """
+from portal.core.clock import now
+from portal.telemetry.partitions import partitions_keep
+partitions_keep(now=now())
+"""
+
+
+def main(lines: int) -> int:
+    steps = Steps()
+    with installation() as at, ExitStack() as until:
+        with steps.step("seed") as step:
+            at.stack.portal.manage("shell", "--no-imports", "--command", _PARTITIONS)
+            lines_seed(at.database_url, lines)
+            step.found = f"{seeded_digest(at.database_url)[0]} lines in service, written into the tables"
+        with steps.step("carry") as step:
+            dairy = _ordered(
+                at, at.dairy, [body for pair in at.pairs for body in pair.orders(DAIRY // len(at.pairs))]
+            )
+            press = _ordered(at, at.press, at.press_pair.orders(PRESS))
+            step.found = f"{len(dairy) + len(press)} lines of two customers, in service on two routers"
+        from_dump(steps, at, dairy, until)
+        to_a_moment(steps, at, press, until)
+    print(f"restore end {len(steps.broken)} promises broken", flush=True)
+    return 1 if steps.broken else 0
+
+
+def _ordered(at: Installation, customer: Customer, bodies: list[Json]) -> list[Noted]:
+    answers = customer.post_all(bodies, at_once=4)
+    assert [each.status for each in answers] == [202] * len(bodies), [each.body for each in answers]
+    with at.checker() as checker:
+        checker.require_completed([each.order for each in answers], within_s=120)
+    return [Noted(each.vll, each.order, time.time(), time.time()) for each in answers]
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else LINES))

@@ -1,0 +1,132 @@
+"""The whole product on stand-in routers, with customers who note what was accepted."""
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack import stack
+from devstack.isp import ALPINE_DAIRY, Port, small_isp
+from devstack.paths import RUN
+from devstack.process import Family, Server
+from devstack.stack import Stack
+from devstack.vppsim import SimulatedDataplane
+from tests.faults.checker import Checker
+from tests.faults.customer import Customer, Line
+from tests.faults.vpptestctl import VppConfig, VppTestctl
+from tests.migrated_cluster import migrated_cluster
+
+PAIRS = 8
+SETTINGS = {
+    "LONGLINE_PROBE_EVERY_S": "0",
+    "LONGLINE_COOLING_OFF_S": "0",
+    "LONGLINE_MIN_CIR_BPS": "1",
+    # One customer does here what many would do.
+    "LONGLINE_API_WRITES_PER_MIN": "100000",
+    "LONGLINE_API_READS_PER_MIN": "100000",
+}
+# All that works with the database: what a restore stops and starts.
+PROCESSES = (
+    "beat",
+    "relay",
+    "agent-api",
+    "web",
+    "doubtful-messenger",
+    "messenger",
+    "sweeper",
+    "doubtful",
+    "worker",
+)
+
+_IN_SERVICE = """
+SELECT v.id::text FROM vll_vll v JOIN accounts_customer c ON c.id = v.customer_id
+WHERE v.lifecycle = 'active' AND v.in_sync AND c.name <> 'Seeded'
+"""
+
+
+@dataclass
+class Installation:
+    """``dairy`` orders on ``pairs`` of ports, ``press`` on ``press_pair``, all between rhino and hippo."""
+
+    stack: Stack
+    folder: Path
+    logs: Path
+    dairy: Customer
+    press: Customer
+    pairs: list[Line]
+    press_pair: Line
+
+    @property
+    def database_url(self) -> str:
+        return self.stack.portal.services.database_url
+
+    @property
+    def database(self) -> Server:
+        return self.stack.portal.services.postgres
+
+    def checker(self) -> closing[Checker]:
+        """Of the database that is in use now."""
+        return closing(Checker(self.database_url, self._vpps()))
+
+    def configs(self) -> dict[str, VppConfig]:
+        """What both VPPs say of themselves."""
+        return {router: vpp.config() for router, vpp in self._vpps().items()}
+
+    def lines_in_service(self) -> set[str]:
+        """The ids of those that agents carry."""
+        with self.checker() as checker:
+            return {line for (line,) in checker.sql(_IN_SERVICE)}
+
+    def _vpps(self) -> dict[str, VppTestctl]:
+        return {router: VppTestctl(sockets.api) for router, sockets in self.stack.sockets.items()}
+
+    def processes_stop(self) -> None:
+        """All of the portal's; agents and VPPs go on."""
+        for name in PROCESSES:
+            self.stack.family[name].ask_to_stop()
+        for name in PROCESSES:
+            self.stack.family[name].stop()
+
+    def processes_start(self) -> None:
+        """Those that wait for work first. It answers, when this returns."""
+        for name in reversed(PROCESSES):
+            self.stack.family[name].restart()
+
+
+@contextmanager
+def installation() -> Iterator[Installation]:
+    """Up, reported on and empty. Commits reach the disk. Logs stay in .run/restore-drill."""
+    isp = small_isp(extra_ports=tuple(Port(f"memif{n}/0", ALPINE_DAIRY) for n in range(1, PAIRS + 1)))
+    logs = RUN / "restore-drill"
+    shutil.rmtree(logs, ignore_errors=True)
+    family = Family()
+    # Short, because a Unix socket's path holds 107 bytes.
+    with tempfile.TemporaryDirectory(prefix="ll-restore-") as name:
+        folder = Path(name)
+        # The database's own account has to get through to its cluster.
+        folder.chmod(0o711)
+        with stack.running(
+            folder=folder,
+            logs=logs,
+            isp=isp,
+            dataplane=SimulatedDataplane(isp=isp, folder=folder / "vppsim", logs=logs, family=family),
+            family=family,
+            settings=SETTINGS,
+            template=migrated_cluster(),
+        ) as running:
+            stack.wait_for_reports(running)
+            yield Installation(
+                stack=running,
+                folder=folder,
+                logs=logs,
+                dairy=Customer(running.url, running.loaded["customer_token"]),
+                press=Customer(running.url, running.loaded["stranger_token"]),
+                pairs=[_pair(running, f"memif{n}/0") for n in range(1, PAIRS + 1)],
+                press_pair=_pair(running, "host-cust3"),
+            )
+
+
+def _pair(running: Stack, interface: str) -> Line:
+    return Line(interface, running.port("rhino", interface), running.port("hippo", interface))

@@ -1,0 +1,91 @@
+"""Continuous archiving and recovery to a moment by PostgreSQL's own programs (docs/operators-guide.md)."""
+
+import os
+import pwd
+import shutil
+import subprocess
+import time
+from datetime import datetime
+from pathlib import Path
+
+import psycopg
+
+from devstack.postgres import UNPRIVILEGED_USER, server_binaries
+from devstack.process import Child
+
+# Of an archived segment, at the most: so much is lost with the machine.
+ARCHIVE_TIMEOUT_S = 60
+_ARCHIVING = f"""
+archive_mode = on
+archive_library = 'basic_archive'
+basic_archive.archive_directory = '{{wal}}'
+archive_timeout = {ARCHIVE_TIMEOUT_S}s
+"""
+_RECOVERY = """
+restore_command = 'cp "{wal}/%f" "%p"'
+recovery_target_time = '{moment}'
+recovery_target_action = 'promote'
+"""
+_ARCHIVED = "SELECT last_archived_wal >= %s FROM pg_stat_archiver"
+
+
+def archiving_begin(cluster: Path, server: Child, wal: Path) -> None:
+    """Have each segment of WAL copied to the folder ``wal``; PostgreSQL is started anew for it."""
+    wal.mkdir(mode=0o700)
+    _give(wal)
+    _set(cluster, _ARCHIVING.format(wal=wal))
+    server.stop()
+    server.restart()
+
+
+def base_backup(database_url: str, to: Path) -> None:
+    """A copy of the whole cluster while it works, which is checked against its manifest."""
+    _run("pg_basebackup", f"--dbname={database_url}", f"--pgdata={to}", "--checkpoint=fast")
+    _run("pg_verifybackup", "--quiet", str(to))
+
+
+def last_segment_archive(database_url: str, *, within_s: float = 60) -> None:
+    """Have what was written so far archived, as far as the cluster is still there. Raises TimeoutError."""
+    with psycopg.connect(database_url, autocommit=True) as database:
+        row = database.execute("SELECT pg_walfile_name(pg_switch_wal())").fetchone()
+        deadline = time.monotonic() + within_s
+        while database.execute(_ARCHIVED, row).fetchone() != (True,):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{row} was not archived within {within_s:g} s")
+            time.sleep(0.1)
+
+
+def recovery_prepare(base: Path, cluster: Path, *, wal: Path, moment: datetime) -> None:
+    """A cluster from a base backup that, once started, takes in archived WAL up to this moment."""
+    shutil.copytree(base, cluster, symlinks=True)
+    _set(cluster, _RECOVERY.format(wal=wal, moment=moment.isoformat()))
+    (cluster / "recovery.signal").touch()
+    _give(cluster)
+
+
+def recovered_wait(database_url: str, *, within_s: float = 600) -> None:
+    """Until the recovery is over. Raises TimeoutError."""
+    deadline = time.monotonic() + within_s
+    with psycopg.connect(database_url, autocommit=True) as database:
+        while database.execute("SELECT pg_is_in_recovery()").fetchone() != (False,):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"the recovery was not over within {within_s:g} s")
+            time.sleep(0.1)
+
+
+def _set(cluster: Path, settings: str) -> None:
+    with (cluster / "postgresql.conf").open("a") as file:
+        file.write(settings)
+
+
+def _give(folder: Path) -> None:
+    """To the account that PostgreSQL runs as."""
+    if os.geteuid():
+        return
+    account = pwd.getpwnam(UNPRIVILEGED_USER)
+    for path in (folder, *folder.rglob("*")):
+        os.chown(path, account.pw_uid, account.pw_gid, follow_symlinks=False)
+
+
+def _run(program: str, *arguments: str) -> None:
+    subprocess.run([str(server_binaries() / program), *arguments], check=True)

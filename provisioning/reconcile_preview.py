@@ -1,0 +1,74 @@
+"""What a router has beyond the database, and what a reconciliation would do there: its agent is asked."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from portal.inventory.models import Router
+from provisioning.adopt_agent_generation import CannotAsk
+from provisioning.agent_client import Refused, Unreachable
+from provisioning.agent_reply_decoder import Owned
+from provisioning.converge_job import agent_of
+from provisioning.intent_generations import router_intent
+
+End = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcilePreview:
+    """``held``, ``generation``: the numbers of the agent's intent, and of the last one of the database.
+
+    Ends are ``(line's id, "a" or "z")``. ``quarantined``: what the agent owns of ends that the database does
+    not name; it stays. ``made``: not there. ``changed``: there, and otherwise than the database wants it.
+    ``removed``: there, and to be gone. ``hindered``: with the sentence of what is in the way.
+    """
+
+    router: str
+    held: int
+    generation: int
+    quarantined: dict[End, list[Owned]]
+    made: list[End]
+    changed: list[End]
+    removed: list[End]
+    hindered: dict[End, str]
+
+    @property
+    def is_behind(self) -> bool:
+        return self.held > self.generation
+
+
+def reconcile_preview(router: Router) -> ReconcilePreview:
+    """Raises CannotAsk, also where VPP is away: then nobody knows what stands there."""
+    intent = router_intent(router, generation=max(router.generation, 1))
+    with agent_of(router) as agent:
+        state = agent.state()
+        if isinstance(state, Unreachable):
+            raise CannotAsk(f"{router.name} cannot be asked what it holds: {state.error}")
+        plan = agent.plan(intent.document())
+    match plan:
+        case Unreachable(error):
+            raise CannotAsk(f"{router.name} cannot be asked what it would do: {error}")
+        case Refused(problem=problem):
+            detail = problem.get("detail") or problem["type"]
+            raise CannotAsk(f"{router.name} does not say what it would do: {detail}")
+    owned: dict[End, list[Owned]] = {}
+    for each in state.owned:
+        owned.setdefault((each.vll, each.end), []).append(each)
+    wanted = {(str(key.vll), key.side): key.present for key in intent.end_keys()}
+    todo = {(each["vll"], each["end"]) for each in plan["operations"]}
+    return ReconcilePreview(
+        router=router.name,
+        held=state.held.generation if state.held else 0,
+        generation=router.generation,
+        quarantined={end: owned.get(end, []) for end in _ends(plan["quarantined"])},
+        made=sorted(end for end in todo if wanted.get(end) and end not in owned),
+        changed=sorted(end for end in todo if wanted.get(end) and end in owned),
+        removed=sorted(end for end in todo if not wanted.get(end)),
+        hindered={
+            (each["vll"], each["end"]): (each["reason"] or {}).get("message", "") for each in plan["ends"]
+        },
+    )
+
+
+def _ends(said: Iterable[dict[str, Any]]) -> list[End]:
+    return sorted({(each["vll"], each["end"]) for each in said})
