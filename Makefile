@@ -31,9 +31,9 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill \
+.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill chaos \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
-	packages-test check-python check-types check-templates check-layers check-go check-migrations
+	packages-test packages-drills check-python check-types check-templates check-layers check-go check-migrations
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -121,6 +121,11 @@ restore-drill: packages-demo ## back up under load, destroy, restore elsewhere, 
 	@$(BUILD_BOTH) run-environment agent
 	@exec $(BIN)/python -m drills.restore $(LINES)
 
+# In a mount namespace of its own: the small disks that it fills are gone with it.
+chaos: packages-drills ## a storm of orders and faults, then whether what was promised stands (SEED=1 SECONDS=180)
+	@$(BUILD_BOTH) run-environment agent
+	@exec unshare --mount $(BIN)/python -m drills.chaos $(or $(SEED),1) $(or $(SECONDS),180)
+
 lock: ## pin and hash requirements*.in anew
 	@PYTHON="$(PYTHON)" scripts/lock-requirements
 
@@ -142,10 +147,10 @@ agent-packages: ## the agent as static programs and Debian packages, amd64 and a
 release: dev-environment ## check that this commit can be released, build what it ships, and say how to tag it
 	@$(BIN)/python -m scripts.release
 
-packages-demo packages-test: packages-%:
+packages-demo packages-test packages-drills: packages-%:
 	@$(PYTHON) -m devstack.packages $*
 
-packages-test: | packages-demo # not beside it: apt takes one at a time
+packages-test packages-drills: | packages-demo # not beside it: apt takes one at a time
 
 run-environment: $(RUN_STAMP) translations
 

@@ -125,9 +125,14 @@ class Client:
     def diagnosis(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}/diagnosis")
 
+    def routers(self) -> list[Json]:
+        """For the NOC."""
+        results: list[Json] = self._call("GET", "/api/v1/routers")["results"]
+        return results
+
     def router(self, name: str) -> int:
         """Its id; for the NOC."""
-        [found] = [each for each in self._call("GET", "/api/v1/routers")["results"] if each["name"] == name]
+        [found] = [each for each in self.routers() if each["name"] == name]
         identity: int = found["id"]
         return identity
 

@@ -1,4 +1,4 @@
-"""The packages that a bare Debian 12 lacks: `python -m devstack.packages demo|test`.
+"""The packages that a bare Debian 12 lacks: `python -m devstack.packages demo|test|drills`.
 
 Runs on the system's Python before the virtual environment exists: standard library only.
 """
@@ -55,7 +55,8 @@ TEST = (
     Package("snmpd", _command("snmpd"), "snmpd"),
     Package("snmp", _command("snmpbulkwalk")),
 )
-SETS = {"demo": DEMO, "test": TEST}
+DRILLS = (*DEMO, Package("haproxy", _command("haproxy"), "haproxy"))
+SETS = {"demo": DEMO, "test": TEST, "drills": DRILLS}
 
 
 class CannotInstall(Exception):

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from devstack import postgres, services
+from devstack.migrated_cluster import migrated_cluster
 from devstack.paths import RUN
-from tests.migrated_cluster import migrated_cluster
 
 _services = pytest.StashKey[services.Services]()
 _CHOICES = ("private", "kept", "none")

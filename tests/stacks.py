@@ -9,10 +9,10 @@ import pytest
 
 from devstack import stack
 from devstack.isp import Isp
+from devstack.migrated_cluster import migrated_cluster
 from devstack.paths import BUILD
 from devstack.process import Family
 from devstack.vppsim import SimulatedDataplane
-from tests.migrated_cluster import migrated_cluster
 
 # Nothing stands on routers that tests do not know of, removals are not put off, any rate will do, and a lost
 # link is forwarded soon.

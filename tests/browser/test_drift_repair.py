@@ -9,8 +9,8 @@ from playwright.sync_api import Page, expect
 
 from devstack.process import Child
 from devstack.stack import Stack
+from drills.checks.vpptestctl import VppTestctl
 from tests.browser.reader import Reader
-from tests.faults.vpptestctl import VppTestctl
 
 
 @pytest.fixture

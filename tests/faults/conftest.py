@@ -10,9 +10,9 @@ import pytest
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.paths import RUN
 from devstack.stack import Stack
-from tests.faults.checker import Checker
+from drills.checks.checker import Checker
+from drills.checks.vpptestctl import VppTestctl
 from tests.faults.customer import Customer, Line
-from tests.faults.vpptestctl import VppTestctl
 from tests.stacks import require_built, simulated
 
 LINES = 16

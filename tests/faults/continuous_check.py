@@ -6,8 +6,8 @@ from typing import Self
 
 import psycopg
 
-from tests.faults.checker import Checker
-from tests.faults.vpptestctl import VppRefused
+from drills.checks.checker import Checker
+from drills.checks.vpptestctl import VppRefused
 
 EVERY_S = 0.3
 

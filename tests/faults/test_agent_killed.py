@@ -5,7 +5,7 @@ import threading
 import time
 
 from devstack.stack import Stack
-from tests.faults.checker import Checker
+from drills.checks.checker import Checker
 from tests.faults.continuous_check import Watch
 from tests.faults.customer import Answer, Customer, Line
 

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from devstack.stack import Stack
-from tests.faults.checker import Checker, wait
+from drills.checks.checker import Checker, wait
 from tests.faults.continuous_check import Watch
 from tests.faults.customer import Customer, Line, accepted
 from tests.faults.web_page import log_in

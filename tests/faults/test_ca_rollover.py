@@ -5,7 +5,7 @@ from pathlib import Path
 from cryptography import x509
 
 from devstack.stack import Stack
-from tests.faults.checker import Checker, wait
+from drills.checks.checker import Checker, wait
 from tests.faults.customer import Customer, Line
 
 # An agent asks five seconds after it has started.

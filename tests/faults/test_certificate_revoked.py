@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 
 from devstack.stack import Stack
-from tests.faults.checker import Checker, wait
+from drills.checks.checker import Checker, wait
 from tests.faults.customer import Customer, Line
 
 REVOKED_WITHIN_S = 5

@@ -5,10 +5,10 @@ from collections.abc import Callable
 import pytest
 
 from devstack.stack import Stack
-from tests.faults.checker import Checker, wait
+from drills.checks.checker import Checker, wait
+from drills.checks.expected_configuration import flaws
+from drills.checks.vpptestctl import VppTestctl
 from tests.faults.customer import Answer, Customer, Line
-from tests.faults.expected_configuration import flaws
-from tests.faults.vpptestctl import VppTestctl
 
 NOTICED_WITHIN_S = 60
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from tests.faults.checker import Checker
+from drills.checks.checker import Checker
 from tests.faults.customer import Customer, Line, accepted
 
 CLIENTS = 64

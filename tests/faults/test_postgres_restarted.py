@@ -7,7 +7,7 @@ from collections import Counter
 from uuid import uuid4
 
 from devstack.stack import Stack
-from tests.faults.checker import Checker, wait
+from drills.checks.checker import Checker, wait
 from tests.faults.continuous_check import Watch
 from tests.faults.customer import Answer, Customer, Line, accepted
 

@@ -12,7 +12,7 @@ from typing import Any
 import redis
 
 from devstack.stack import Stack
-from tests.faults.checker import Checker, wait
+from drills.checks.checker import Checker, wait
 from tests.faults.customer import Answer, Customer, Line
 from tests.integration.notifications.receiver import Receiver, receiving
 

@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from devstack.stack import Stack
-from tests.faults.checker import Checker
+from drills.checks.checker import Checker
 from tests.faults.continuous_check import Watch
 from tests.faults.customer import Answer, Customer, Line
 

@@ -1,7 +1,7 @@
 """One end cannot be built, now or later: the other end is undone, and the customer learns why."""
 
 from devstack.stack import Stack
-from tests.faults.checker import Checker
+from drills.checks.checker import Checker
 from tests.faults.continuous_check import Watch
 from tests.faults.customer import Customer, Line
 

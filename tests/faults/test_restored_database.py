@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from devstack.stack import Stack
+from drills.checks.checker import Checker, wait
+from drills.checks.vpptestctl import VppConfig
 from drills.restore.dump import dump, restore
-from tests.faults.checker import Checker, wait
 from tests.faults.customer import Customer, Line
-from tests.faults.vpptestctl import VppConfig
 
 # Whatever writes by itself; the servers stay up and see the database vanish and come back.
 WRITERS = ("worker", "sweeper", "beat", "relay")

@@ -3,10 +3,10 @@
 from concurrent.futures import ThreadPoolExecutor
 
 from devstack.stack import Stack
-from tests.faults.checker import Checker, wait
+from drills.checks.checker import Checker, wait
+from drills.checks.expected_configuration import flaws
+from drills.checks.vpptestctl import VppRefused
 from tests.faults.customer import AT_ONCE, Customer, Line
-from tests.faults.expected_configuration import flaws
-from tests.faults.vpptestctl import VppRefused
 
 # More than an agent sends before it looks at the first answer: 64.
 VLLS = 80

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from devstack.stack import Stack
-from tests.faults.checker import Checker, wait
+from drills.checks.checker import Checker, wait
 from tests.faults.continuous_check import Watch
 from tests.faults.customer import Answer, Customer, Line, accepted
 

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from devstack.stack import Stack
-from tests.faults.vpptestctl import VppTestctl
+from drills.checks.vpptestctl import VppTestctl
 from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, owned
 from tests.journeys.test_order_to_traffic import an_order
 

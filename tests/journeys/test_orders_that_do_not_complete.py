@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from devstack.stack import Stack
-from tests.faults.vpptestctl import VppTestctl
+from drills.checks.vpptestctl import VppTestctl
 from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, owned
 from tests.journeys.test_by_the_api import refused
 from tests.journeys.test_order_to_traffic import PORT, an_order

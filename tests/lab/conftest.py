@@ -14,13 +14,13 @@ import pytest
 from devstack import netns, stack, vpp
 from devstack.frames import Wire
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
+from devstack.migrated_cluster import migrated_cluster
 from devstack.paths import RUN
 from devstack.process import Family
 from devstack.vpp_network import UNI, VppDataplane
 from tests.lab.abilities import Ability, missing
 from tests.lab.customers import Customer, connect_memif
 from tests.lab.vpp_leftovers import traces
-from tests.migrated_cluster import migrated_cluster
 from tests.stacks import AS_TESTED
 
 MEMIF_PORTS = ("memif1/0", "memif2/0")

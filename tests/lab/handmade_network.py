@@ -190,21 +190,6 @@ def vppcfg_file(lines: list[HandmadeLine], side: str) -> str:
     return "\n".join(rows) + "\n"
 
 
-def configuration(vpp: Vpp) -> dict[str, list[str]]:
-    """What is configured, without what VPP counts: interfaces with index, state and MTUs, addresses, modes,
-    bridges, tunnels and tags."""
-    commands = ("show interface address", "show mode", "show bridge-domain", "show vxlan tunnel")
-    told = {
-        each: vpp.show(each).splitlines() for each in (*commands, "show geneve tunnel", "show gre tunnel")
-    }
-    rows = [line for line in vpp.show("show interface").splitlines() if line and not line[0].isspace()]
-    # The columns behind the MTUs are counters.
-    told["show interface"] = [" ".join(row.split()[:4]) for row in rows]
-    names = [row.split()[0] for row in rows[1:]]
-    told["tags"] = [f"{name}: {vpp.show(f'show interface {name} tag').strip()}" for name in names]
-    return told
-
-
 @contextmanager
 def laid(vpps: Mapping[str, Vpp], lines: list[HandmadeLine]) -> Iterator[None]:
     """They are there, and what vppcfg has of its own; all that is left of it goes afterwards."""

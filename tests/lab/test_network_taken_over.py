@@ -8,10 +8,11 @@ import time
 from collections.abc import Iterable
 
 from devstack.client import Client, Json
+from drills.checks.vpp_words import configuration
 from portal.spreadsheets.vppcfg_descriptions import vppcfg_descriptions
 from tests.lab.conftest import Lab
 from tests.lab.customers import MemifCustomer
-from tests.lab.handmade_network import HandmadeLine, configuration, fifty_lines, laid, vppcfg_file
+from tests.lab.handmade_network import HandmadeLine, fifty_lines, laid, vppcfg_file
 from tests.lab.lab_line import CIR_BPS, WAIT_S
 from tests.lab.many_streams import GeneratedStreams, ManyStreams
 

@@ -10,9 +10,10 @@ import pytest
 
 from devstack.client import Client, NotReached
 from devstack.vpp_network import commands_of
+from drills.checks.vpp_words import configuration
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
-from tests.lab.handmade_network import HandmadeLine, configuration
+from tests.lab.handmade_network import HandmadeLine
 from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service, pass_both_ways
 from tests.lab.test_diagnosis import must_say
 from tests.lab.test_network_taken_over import all_found

@@ -9,9 +9,9 @@ from typing import Any
 
 import psycopg
 
-from tests.faults.double_bookings import double_bookings
-from tests.faults.expected_configuration import End, expected_ends, flaws, strays
-from tests.faults.vpptestctl import VppConfig, VppRefused, VppTestctl
+from drills.checks.double_bookings import double_bookings
+from drills.checks.expected_configuration import End, expected_ends, flaws, strays
+from drills.checks.vpptestctl import VppConfig, VppRefused, VppTestctl
 
 TERMINAL = ("completed", "failed", "rejected", "cancelled")
 POLL_S = 0.25

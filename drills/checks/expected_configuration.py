@@ -10,7 +10,7 @@ from uuid import UUID
 import psycopg
 from psycopg.rows import class_row
 
-from tests.faults.vpptestctl import VppConfig
+from drills.checks.vpptestctl import VppConfig
 
 # VPP's tag rewrite operations: how many tags are popped on entry.
 POPS = {"untagged": 0, "dot1q": 3, "qinq": 4, "dot1ad": 4}

@@ -1,0 +1,66 @@
+"""The network between the portal and a router: a HAProxy that carries both directions, and can fall silent.
+
+Frozen, it is a cable that was pulled: what is sent is lost, and nobody is told.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack.agent import Agent
+from devstack.packages import TOOLS
+from devstack.ports import LOOPBACK, accepts
+from devstack.process import Child, Family
+
+_CONFIGURATION = """\
+global
+  maxconn 200
+defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 1h
+  timeout server 1h
+listen to-agent
+  bind {address}:{agent_side}
+  server agent {address}:{agent}
+listen to-portal
+  bind {address}:{portal_side}
+  server portal {address}:{portal}
+"""
+
+
+class HaproxyMissing(Exception):
+    """No haproxy on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """``agent_side``: where the portal reaches the agent now; ``portal_side``: the other way round."""
+
+    agent_side: int
+    portal_side: int
+
+
+def lay(agent: Agent, *, portal_port: int, ports: tuple[int, int], folder: Path, family: Family) -> Cable:
+    """Put a cable between them; both still have to be told to use it. Raises HaproxyMissing."""
+    program = shutil.which("haproxy", path=f"{TOOLS}:/usr/sbin:/usr/bin")
+    if program is None:
+        raise HaproxyMissing("HAProxy is not installed: apt-get install haproxy")
+    cable = Cable(*ports)
+    configuration = folder / f"cable-{agent.router}.cfg"
+    configuration.write_text(
+        _CONFIGURATION.format(
+            address=LOOPBACK,
+            agent_side=cable.agent_side,
+            portal_side=cable.portal_side,
+            agent=agent.port,
+            portal=portal_port,
+        )
+    )
+    child = Child(
+        name=f"cable-{agent.router}",
+        argv=[program, "-db", "-f", str(configuration)],
+        log=agent.logs / f"cable-{agent.router}.log",
+    )
+    family.start(child).wait_until(lambda: accepts(cable.agent_side) and accepts(cable.portal_side))
+    return cable

@@ -1,0 +1,231 @@
+"""Whoever orders in the storm: a careful client, who sends under a key until there is an answer."""
+
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+
+from drills.chaos.plan import Plan, Step
+from drills.chaos.timeline import Timeline
+
+Json = dict[str, Any]
+NOC = ("let-go", "adopt", "adopt-again")
+LINE_KNOWN_WITHIN_S = 15
+FOUND_WITHIN_S = 8
+ANSWERED_WITHIN_S = 45
+AGAIN_AFTER_S = 0.5
+TIMEOUT_S = 10
+# The portal's answers that say nothing of what was asked.
+_TRY_AGAIN = {429, 500, 502, 503, 504}
+_ACTIONS = {"suspend": "suspend", "resume": "resume", "take-back": "restore", "let-go": "let-go"}
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """A 202: what was asked, and the order that the portal says there is."""
+
+    step: Step
+    order: str
+    vll: str
+
+
+class NotThere(Exception):
+    """What a step is about is not there: its line was never ordered, or is not found."""
+
+
+class NoAnswer(Exception):
+    """Nobody knows what became of it."""
+
+
+@dataclass
+class Customers:
+    """``ports``: ids by "router/interface"; ``promises`` and the rest fill up as the storm goes on."""
+
+    plan: Plan
+    url: str
+    customer_token: str
+    noc_token: str
+    ports: dict[str, int]
+    handmade_interface: Callable[[int], tuple[str, str]]
+    timeline: Timeline
+    promises: list[Promise] = field(default_factory=list)
+    refusals: dict[str, int] = field(default_factory=dict)
+    unanswered: list[Step] = field(default_factory=list)
+    server_errors: list[str] = field(default_factory=list)
+    _vlls: dict[int, str] = field(default_factory=dict)
+    _orders: dict[int, str] = field(default_factory=dict)
+    _known: threading.Condition = field(default_factory=threading.Condition)
+
+    def __post_init__(self) -> None:
+        self._http = {
+            who: httpx.Client(
+                base_url=self.url,
+                headers={"Authorization": f"Bearer {token}"},
+                timeout=TIMEOUT_S,
+                trust_env=False,
+                # A server that was killed leaves connections that look alive.
+                limits=httpx.Limits(max_connections=64, max_keepalive_connections=0),
+            )
+            for who, token in (("customer", self.customer_token), ("noc", self.noc_token))
+        }
+
+    def take(self, number: int, step: Step) -> None:
+        """Ask for one step, and note what was answered."""
+        key = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.plan.seed} {number} {self.customer_token}"))
+        try:
+            answer = self._ask(step, key)
+        except NotThere as reason:
+            self._refused("not there")
+            self.timeline.note(f"order {number} {step}: not sent, {reason}")
+        except NoAnswer as reason:
+            self.unanswered.append(step)
+            self.timeline.note(f"order {number} {step}: no answer, {reason}")
+        else:
+            self._note(number, step, answer)
+
+    def _note(self, number: int, step: Step, answer: httpx.Response) -> None:
+        body: Json = answer.json() if answer.content else {}
+        if answer.status_code == 202:
+            order = body["order"] if isinstance(body.get("order"), str) else body["order"]["id"]
+            vll = body["vll"]["id"] if "vll" in body else self._vlls[step.line or 0]
+            with self._known:
+                self.promises.append(Promise(step, order, vll))
+                if step.line is not None:
+                    self._vlls[step.line], self._orders[step.line] = vll, order
+                self._known.notify_all()
+            self.timeline.note(f"order {number} {step}: accepted, order {order} line {vll}")
+        elif answer.is_success:
+            self.timeline.note(f"order {number} {step}: done")
+        else:
+            codes = [each.get("code") for each in body.get("errors", [])]
+            what = str(body.get("type", "")).rpartition("#")[2] or str(answer.status_code)
+            self._refused(what.rstrip("/"))
+            self.timeline.note(f"order {number} {step}: {answer.status_code} {what} {codes or ''}")
+
+    def _refused(self, why: str) -> None:
+        with self._known:
+            self.refusals[why] = self.refusals.get(why, 0) + 1
+
+    def _ask(self, step: Step, key: str) -> httpx.Response:
+        if step.router is not None:
+            return self._send("noc", "POST", f"/api/v1/routers/{self._router(step.router)}/actions", key,
+                              {"do": step.do} | _more(step.do))  # fmt: skip
+        if step.do == "create":
+            return self._send("customer", "POST", "/api/v1/vlls", key, self._order_of(step))
+        if step.do == "adopt":
+            return self._adopt(key, *self.handmade_interface(step.asked["handmade"]))
+        vll = self._vll(step)
+        where = f"/api/v1/vlls/{vll}"
+        if step.do == "change":
+            return self._send("customer", "PATCH", where, key, step.asked, {"If-Match": "*"})
+        if step.do == "remove":
+            return self._send("customer", "DELETE", f"{where}?cooling_off=0", key)
+        if step.do == "remove-later":
+            return self._send("customer", "DELETE", f"{where}?cooling_off=3600", key)
+        if step.do == "cancel":
+            order = self._orders[step.line or 0]
+            return self._send("customer", "POST", f"/api/v1/orders/{order}/cancel", key)
+        if step.do == "test":
+            return self._send("customer", "POST", f"{where}/tests", key, {})
+        if step.do == "adopt-again":
+            end = self._get("noc", where)["a_end"]
+            tags = (end["outer_vlan"], end["inner_vlan"])
+            return self._adopt(key, end["router"], None, port=end["port_name"], tags=tags)
+        who = "noc" if step.do in NOC else "customer"
+        return self._send(who, "POST", f"{where}/{_ACTIONS[step.do]}", key)
+
+    def _order_of(self, step: Step) -> Json:
+        ends = {}
+        for side in ("a", "z"):
+            asked = dict(step.asked[side])
+            asked["port"] = self.ports[f"{asked.pop('router')}/{asked['port']}"]
+            ends[f"{side}_end"] = asked
+        rest = {name: value for name, value in step.asked.items() if name not in ("a", "z")}
+        return {"description": f"line {step.line}", **ends, **rest}
+
+    def _adopt(
+        self,
+        key: str,
+        router: str,
+        interface: str | None,
+        *,
+        port: str = "",
+        tags: tuple[int | None, int | None] = (None, None),
+    ) -> httpx.Response:
+        """Take over the found line with an end on this interface, or with these VLANs on this port."""
+
+        def is_it(end: Json | None) -> bool:
+            if end is None or end["router"] != router:
+                return False
+            if interface is not None:
+                return bool(end["interface"] == interface)
+            return port.endswith(end["port"]) and (end["outer_vlan"], end["inner_vlan"]) == tags
+
+        deadline = time.monotonic() + FOUND_WITHIN_S
+        while True:
+            found = self._get("noc", "/api/v1/found-lines?limit=100")["results"]
+            lines = [line for line in found if is_it(line["a_end"]) or is_it(line["z_end"])]
+            if lines:
+                wanted = {"description": "Taken over", "svc_mtu": 1500, "cir_bps": 1_000_000}
+                where = f"/api/v1/found-lines/{lines[0]['id']}/adopt"
+                return self._send("noc", "POST", where, key, wanted)
+            if time.monotonic() > deadline:
+                raise NotThere("no such line was found")
+            time.sleep(AGAIN_AFTER_S)
+
+    def _vll(self, step: Step) -> str:
+        with self._known:
+            line = step.line
+            if line is None or not self._known.wait_for(lambda: line in self._vlls, LINE_KNOWN_WITHIN_S):
+                raise NotThere("its line was not ordered")
+            return self._vlls[line]
+
+    def _router(self, name: str) -> int:
+        found = [each for each in self._get("noc", "/api/v1/routers")["results"] if each["name"] == name]
+        return int(found[0]["id"])
+
+    def _get(self, who: str, path: str) -> Json:
+        body: Json = self._until_answered(lambda: self._http[who].get(path)).json()
+        return body
+
+    def _send(
+        self,
+        who: str,
+        method: str,
+        path: str,
+        key: str,
+        body: Json | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> httpx.Response:
+        more = {"Idempotency-Key": key, **(headers or {})}
+        return self._until_answered(lambda: self._http[who].request(method, path, json=body, headers=more))
+
+    def _until_answered(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
+        """Again and again, as long as the answer says nothing of what was asked. Raises NoAnswer."""
+        deadline, last = time.monotonic() + ANSWERED_WITHIN_S, ""
+        while time.monotonic() < deadline:
+            try:
+                answer = ask()
+            except httpx.TransportError as error:
+                last = type(error).__name__
+            else:
+                in_flight = answer.status_code == 409 and "in-flight" in answer.text
+                if answer.status_code not in _TRY_AGAIN and not in_flight:
+                    return answer
+                last = str(answer.status_code)
+                if answer.status_code == 500:
+                    self.server_errors.append(f"{answer.request.method} {answer.request.url.path}")
+            time.sleep(AGAIN_AFTER_S)
+        raise NoAnswer(last)
+
+
+def _more(do: str) -> Json:
+    if do != "freeze":
+        return {}
+    until = datetime.now(UTC) + timedelta(hours=1)
+    return {"reason": "a storm", "until": until.isoformat()}

@@ -1,0 +1,107 @@
+"""What the routers' operator has configured by hand: it is put in again after each start of a VPP, as by its
+startup configuration, and is to be as it was at the end.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack.isp import Isp
+from devstack.vpp import Vpp
+from devstack.vpp_network import commands_of
+from drills.chaos.plan import HANDMADE, MEMIFS, ROUTERS
+
+# Somebody's address, bridge, line, policer and watched path; none of them is the portal's.
+_FOREIGN = (
+    "create loopback interface instance 77",
+    "set interface state loop77 up",
+    "set interface ip address loop77 192.0.2.77/32",
+    "set interface tag loop77 vppcfg-loop",
+    "create loopback interface instance 78",
+    "create bridge-domain 78 learn 1",
+    "set interface l2 bridge loop78 78 bvi",
+    "create sub-interfaces host-cust3 3999 dot1q 3999 exact-match",
+    "set interface state host-cust3.3999 up",
+    "set interface ip address host-cust3.3999 198.51.100.1/30",
+    "create sub-interfaces host-cust3 3998 dot1q 3998 exact-match",
+    "set interface state host-cust3.3998 up",
+    "set interface tag host-cust3.3998 somebodys-line",
+    "create vxlan tunnel src {here} dst {there} vni 3998 instance 3998",
+    "set interface state vxlan_tunnel3998 up",
+    "set interface l2 xconnect host-cust3.3998 vxlan_tunnel3998",
+    "set interface l2 xconnect vxlan_tunnel3998 host-cust3.3998",
+    "set interface l2 tag-rewrite host-cust3.3998 pop 1",
+    "policer add name somebodys cir 1000 cb 15000 rate kbps round closest type 1r2c conform-action transmit"
+    " exceed-action drop",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """``folder``: where the sockets of its ports to customers are."""
+
+    isp: Isp
+    vpps: dict[str, Vpp]
+    folder: Path
+
+    def configure(self, router: str) -> None:
+        """Ports and routes, for whose commands `devstack` stands, are there already. Raises CommandRefused."""
+        self.vpps[router].configure(*self._memifs(router))
+        here, there = self._loopbacks(router)
+        for command in _FOREIGN:
+            text = command.format(here=here, there=there)
+            if text.startswith(("create bridge-domain", "policer add")):
+                # These answer with a number.
+                self.vpps[router].show(text)
+            else:
+                self.vpps[router].configure(text)
+
+    def configure_anew(self, router: str) -> None:
+        """All of it, in a VPP that has just begun. Raises CommandRefused."""
+        self.vpps[router].configure(*commands_of(self.isp.router(router), self.isp))
+        self.configure(router)
+
+    def _memifs(self, router: str) -> list[str]:
+        commands = []
+        for number, interface in enumerate(MEMIFS, start=1):
+            socket = self.folder / f"memif-{router}-{number}.sock"
+            commands += [
+                f"create memif socket id {number} filename {socket}",
+                f"create interface memif id 0 socket-id {number} master no-zero-copy",
+                f"set interface state {interface} up",
+            ]
+        return commands
+
+    def _loopbacks(self, router: str) -> tuple[str, str]:
+        [far] = [name for name in ROUTERS if name != router]
+        return self.isp.router(router).loopback4, self.isp.router(far).loopback4
+
+    # -- lines that are taken over in the storm ---------------------------------------------------------------
+
+    def lay_lines(self) -> None:
+        """Once: what a VPP lost of them when it died, nobody puts in again."""
+        for router in ROUTERS:
+            here, there = self._loopbacks(router)
+            for number in range(HANDMADE):
+                access, tunnel, vni = self.access(number), f"vxlan_tunnel{4000 + number}", 4000 + number
+                self.vpps[router].configure(
+                    f"create sub-interfaces host-cust1 {vni - 3100} dot1q {vni - 3100} exact-match",
+                    f"set interface state {access} up",
+                    f"set interface tag {access} by-hand-{number}",
+                    f"create vxlan tunnel src {here} dst {there} vni {vni} instance {vni}",
+                    f"set interface state {tunnel} up",
+                    f"set interface l2 xconnect {access} {tunnel}",
+                    f"set interface l2 xconnect {tunnel} {access}",
+                    f"set interface l2 tag-rewrite {access} pop 1",
+                )
+
+    def remove_lines(self) -> None:
+        """What is left of them: VPP complains of the rest, and nobody minds."""
+        for router in ROUTERS:
+            here, there = self._loopbacks(router)
+            for number in range(HANDMADE):
+                self.vpps[router].show(f"delete sub-interface {self.access(number)}")
+                self.vpps[router].show(f"create vxlan tunnel src {here} dst {there} vni {4000 + number} del")
+
+    @staticmethod
+    def access(number: int) -> str:
+        return f"host-cust1.{900 + number}"

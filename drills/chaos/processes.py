@@ -1,0 +1,119 @@
+"""The processes of the product and what may happen to them. What dies is started again, as systemd does."""
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devstack.process import Child, ChildFailed
+from drills.chaos.timeline import Timeline
+
+RESTART_AFTER_S = 1.0
+
+
+@dataclass
+class Processes:
+    """By the names that the plan has for them.
+
+    ``revived``: what has to be done for one that was started again before it is as it was, by name; it is
+    called beside the others and may take its time. All children are started by one thread, which has to live
+    as long as they do: the kernel ends them with it.
+    """
+
+    children: dict[str, Child]
+    timeline: Timeline
+    revived: dict[str, Callable[[], None]]
+    aside: Callable[[Callable[[], None]], None]
+    _kept_down: set[str] = field(default_factory=set)
+    _frozen: set[str] = field(default_factory=set)
+    _busy: set[str] = field(default_factory=set)
+    _died_at: dict[str, float] = field(default_factory=dict)
+    deaths: list[str] = field(default_factory=list)
+
+    def kill(self, name: str) -> None:
+        self._kept_down.add(name)
+        child = self.children[name]
+        _signal_all(child.process.pid, signal.SIGKILL)
+        child.process.wait(child.grace_s)
+
+    def let_live(self, name: str) -> None:
+        self._kept_down.discard(name)
+        if not self.is_alive(name):
+            self._start(name)
+
+    def freeze(self, name: str) -> None:
+        self._frozen.add(name)
+        _signal_all(self.children[name].process.pid, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        self._frozen.discard(name)
+        if self.is_alive(name):
+            _signal_all(self.children[name].process.pid, signal.SIGCONT)
+
+    def is_alive(self, name: str) -> bool:
+        return self.children[name].process.poll() is None
+
+    def is_whole(self, name: str) -> bool:
+        """Whether it runs and is as its operator configured it."""
+        return self.is_alive(name) and not ({name} & (self._kept_down | self._frozen | self._busy))
+
+    def tend(self) -> None:
+        """Start again what ended without our doing."""
+        for name, child in self.children.items():
+            if self.is_alive(name) or name in self._kept_down | self._busy:
+                self._died_at.pop(name, None)
+                continue
+            died = self._died_at.setdefault(name, time.monotonic())
+            if time.monotonic() - died >= RESTART_AFTER_S:
+                del self._died_at[name]
+                self.deaths.append(name)
+                self.timeline.note(f"{name} ended with status {child.process.returncode}: started again")
+                self._start(name)
+
+    def _start(self, name: str) -> None:
+        self.children[name].start()
+        revive = self.revived.get(name)
+        if revive is not None:
+            self._busy.add(name)
+            self.aside(lambda: self._revive(name, revive))
+
+    def _revive(self, name: str, revive: Callable[[], None]) -> None:
+        try:
+            revive()
+            self.timeline.note(f"{name} is as it was configured")
+        except Exception as problem:
+            # It may have been killed again meanwhile: whoever tends it sees that it is dead.
+            self.timeline.note(f"{name} could not be configured ({str(problem).splitlines()[0]}): killed")
+            try:
+                _signal_all(self.children[name].process.pid, signal.SIGKILL)
+                self.children[name].process.wait(10)
+            except (ProcessLookupError, ChildFailed):
+                pass
+        finally:
+            self._busy.discard(name)
+
+
+def _signal_all(pid: int, number: signal.Signals) -> None:
+    """To a process and all that descend from it: PostgreSQL's have sessions of their own."""
+    for each in [pid, *_descendants(pid)]:
+        try:
+            os.kill(each, number)
+        except ProcessLookupError:
+            pass
+
+
+def _descendants(pid: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found, left = [], [pid]
+    while left:
+        found += (more := children.get(left.pop(), []))
+        left += more
+    return found

@@ -1,0 +1,281 @@
+"""One storm: the whole product is started, goes through it, comes to rest, and is judged; then it is emptied."""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import psycopg
+
+from devstack import stack
+from devstack.client import Client, Refused
+from devstack.migrated_cluster import migrated_cluster
+from devstack.paths import RUN
+from devstack.ports import free_ports
+from devstack.process import Family
+from devstack.vpp import CommandRefused
+from drills.chaos import cables
+from drills.chaos.customers import Customers
+from drills.chaos.disks import Disks
+from drills.chaos.plan import ROUTERS, Plan
+from drills.chaos.processes import Processes
+from drills.chaos.routers import Routers, routers
+from drills.chaos.storm import Storm
+from drills.chaos.timeline import Timeline
+from drills.chaos.verdict import Verdict, difference
+from drills.checks.vpp_words import Told
+from drills.checks.vpptestctl import VppConfig, VppRefused
+
+REST_WITHIN_S = 120
+EMPTY_WITHIN_S = 120
+REPORT_INTERVAL_S = 1
+_PORTAL = ("worker", "doubtful", "sweeper", "messenger", "relay", "beat", "web", "agent-api")
+_SETTINGS = {
+    "LONGLINE_MIN_CIR_BPS": "1",
+    # Frames of its own on routers between its lines: they would be among what is left.
+    "LONGLINE_PROBE_EVERY_S": "0",
+    # Removals of the storm say themselves whether they can be taken back.
+    "LONGLINE_COOLING_OFF_S": "0",
+    # One customer does here what many would do.
+    "LONGLINE_API_WRITES_PER_MIN": "0",
+    "LONGLINE_API_READS_PER_MIN": "0",
+}
+
+
+@dataclass
+class Outcome:
+    """``open_after_s``: from the last repair until no order was open and no line unsettled."""
+
+    dataplane: str
+    orders: int
+    accepted: int
+    faults: int
+    open_after_s: float = 0.0
+    wrong: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Chaos:
+    plan: Plan
+    timeline: Timeline
+    stack: stack.Stack
+    routers: Routers
+    storm: Storm
+    verdict: Verdict
+
+    def run(self) -> Outcome:
+        self.timeline.note(f"plan {self.plan.fingerprint}")
+        before = {router: self.routers.told(router) for router in ROUTERS}
+        self.routers.lay_handmade()
+        self.storm.rage()
+        outcome = Outcome(
+            dataplane=self.stack.dataplane.name,
+            orders=len(self.plan.steps),
+            accepted=len(self.storm.customers.promises),
+            faults=self.storm.faults,
+        )
+        self._come_to_rest(outcome)
+        outcome.accepted = len(self.storm.customers.promises)
+        outcome.wrong += self._at_rest()
+        outcome.wrong += self._emptied(before)
+        for sentence in outcome.wrong:
+            self.timeline.note(f"WRONG {sentence}")
+        return outcome
+
+    def _come_to_rest(self, outcome: Outcome) -> None:
+        healed = time.monotonic()
+        if not self.storm.wait_until(self.storm.is_whole, timeout_s=60):
+            down = [n for n in self.storm.processes.children if not self.storm.processes.is_whole(n)]
+            outcome.wrong.append(f"{', '.join(down)} did not come up within 60 s after the storm")
+        if not self.storm.wait_until(self._routers_are_free, timeout_s=60):
+            outcome.wrong.append("the NOC could not end its work on the routers within 60 s")
+        if not self.storm.wait_until(self.storm.all_answered, timeout_s=90):
+            outcome.wrong.append("a customer had no answer within 90 s after the storm")
+        left: list[str] = []
+
+        def calm() -> bool:
+            nonlocal left
+            try:
+                left = self.verdict.unsettled()
+            except psycopg.OperationalError as error:
+                left = [str(error)]
+            return not left
+
+        if not self.storm.wait_until(calm, timeout_s=REST_WITHIN_S - (time.monotonic() - healed)):
+            outcome.wrong += [f"{REST_WITHIN_S} s after the storm {each}" for each in left]
+        outcome.open_after_s = time.monotonic() - healed
+        self.timeline.note(
+            f"at rest after {outcome.open_after_s:.1f} s: {'; '.join(self.verdict.ends_of_orders())}"
+        )
+
+    def _routers_are_free(self) -> bool:
+        """End what the NOC may have left on a router, until there is nothing."""
+        noc, ends = self.stack.client("noc"), 0
+        try:
+            for row in noc.routers():
+                for since, do in (
+                    ("maintenance_since", "maintenance-end"),
+                    ("held_since", "release"),
+                    ("frozen_since", "unfreeze"),
+                    ("frozen_since", "freeze-looked"),
+                ):
+                    if row[since] is not None:
+                        ends += 1
+                        self._try(noc, row["id"], do)
+        except (httpx.TransportError, Refused):
+            return False
+        return not ends
+
+    def _try(self, noc: Client, router: int, do: str) -> None:
+        try:
+            noc.router_action(router, do)
+        except Refused as refusal:
+            self.timeline.note(f"{do} of router {router}: {refusal.status}")
+
+    def _at_rest(self) -> Iterator[str]:
+        customers = self.storm.customers
+        promised = [promise.order for promise in customers.promises]
+        yield from self.verdict.against_promises(promised, unanswered=len(customers.unanswered))
+        yield from (f"{each} answered 500" for each in customers.server_errors)
+        yield from self._eventually(lambda: list(self.verdict.against_vpp(self._configs())), within_s=15)
+
+    def _eventually(self, look: "Callable[[], list[str]]", *, within_s: float) -> list[str]:
+        """What is wrong for so long: agents may still be putting right what somebody else has done."""
+        found: list[str] = []
+
+        def is_right() -> bool:
+            nonlocal found
+            try:
+                found = look()
+            except (CommandRefused, VppRefused, psycopg.OperationalError) as problem:
+                found = [str(problem)]
+            return not found
+
+        self.storm.wait_until(is_right, timeout_s=within_s, every_s=2)
+        return found
+
+    def _configs(self) -> dict[str, VppConfig]:
+        return {router: self.routers.config(router) for router in ROUTERS}
+
+    def _emptied(self, before: dict[str, Told]) -> list[str]:
+        """Once all lines are removed each VPP is as it was before the first order, and nothing is leased."""
+        noc = self.stack.client("noc")
+        for vll in self.verdict.lines():
+            try:
+                noc.remove(vll)
+            except Refused as refusal:
+                return [f"line {vll} cannot be removed: {refusal}"]
+        left: list[str] = []
+
+        def empty() -> bool:
+            nonlocal left
+            left = [*self.verdict.open_orders(), *(f"line {vll} is there" for vll in self.verdict.lines())]
+            return not left
+
+        if not self.storm.wait_until(empty, timeout_s=EMPTY_WITHIN_S):
+            return [f"{EMPTY_WITHIN_S} s after all lines were removed {each}" for each in left]
+        self.routers.remove_handmade()
+        return [
+            *self._eventually(
+                lambda: [
+                    sentence
+                    for router in ROUTERS
+                    for sentence in difference(before[router], self.routers.told(router), where=router)
+                ],
+                within_s=20,
+            ),
+            *self.verdict.still_leased(),
+        ]
+
+
+def run(plan: Plan) -> Outcome:
+    """Raises CannotRun, ChildFailed, HaproxyMissing, NotReached."""
+    home = RUN / "chaos" / f"seed-{plan.seed}"
+    shutil.rmtree(home, ignore_errors=True)
+    timeline = Timeline(home / "timeline.log")
+    with _started(plan, timeline, home / "log") as chaos:
+        return chaos.run()
+
+
+@contextmanager
+def _started(plan: Plan, timeline: Timeline, logs: Path) -> Iterator[Chaos]:
+    family = Family()
+    with ExitStack() as undo:
+        # Short, because a Unix socket's path holds 107 bytes.
+        folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-chaos-")))
+        folder.chmod(0o711)
+        disk = folder / "disk"
+        disks = Disks(
+            {"disk-postgres": disk, **{f"disk-agent-{name}": disk / f"agent-{name}" for name in ROUTERS}}
+        )
+        undo.callback(disks.unmount)
+        disks.mount()
+        net = routers(family, folder=folder / "vpp", logs=logs, undo=undo)
+        running = undo.enter_context(
+            stack.running(
+                folder=disk,
+                logs=logs,
+                isp=net.dataplane.isp,
+                dataplane=net.dataplane,
+                family=family,
+                report_interval_s=REPORT_INTERVAL_S,
+                durable=True,
+                settings={**_SETTINGS, "LONGLINE_METRICS_DIR": str(folder / "metrics")},
+                template=migrated_cluster(),
+            )
+        )
+        net.lay(running)
+        stack.wait_for_reports(running)
+        _lay_cables(running, folder, family)
+        threads = undo.enter_context(ThreadPoolExecutor(max_workers=32))
+        names = [*_PORTAL, *(f"{kind}-{router}" for kind in ("agent", "cable") for router in ROUTERS)]
+        children = {name: family[name] for name in names}
+        children |= {f"dataplane-{router}": family[f"{net.prefix}-{router}"] for router in ROUTERS}
+        children |= {
+            "postgres": running.portal.services.postgres.child,
+            "redis": running.portal.services.redis.child,
+        }
+        processes = Processes(
+            children=children,
+            timeline=timeline,
+            revived={f"dataplane-{router}": net.revived(router) for router in ROUTERS},
+            aside=lambda do: threads.submit(do),
+        )
+        loaded = running.loaded
+        customers = Customers(
+            plan=plan,
+            url=running.url,
+            customer_token=loaded["customer_token"],
+            noc_token=loaded["noc_token"],
+            ports=loaded["ports"],
+            handmade_interface=net.handmade_interface,
+            timeline=timeline,
+        )
+        yield Chaos(
+            plan=plan,
+            timeline=timeline,
+            stack=running,
+            routers=net,
+            storm=Storm(plan, customers, processes, disks, timeline, threads),
+            verdict=Verdict(running.portal.services.database_url, running.url, loaded["noc_token"]),
+        )
+
+
+def _lay_cables(running: stack.Stack, folder: Path, family: Family) -> None:
+    """From now on portal and agents reach each other over them alone."""
+    noc = running.client("noc")
+    free = free_ports(2 * len(running.agents))
+    for agent, ports in zip(running.agents, zip(free[::2], free[1::2], strict=True), strict=True):
+        cable = cables.lay(
+            agent, portal_port=running.portal.agents_port, ports=ports, folder=folder, family=family
+        )
+        noc.change_router(noc.router(agent.router), agent_url=f"https://127.0.0.1:{cable.agent_side}")
+        agent.report_over(f"https://127.0.0.1:{cable.portal_side}")
+        child = family[f"agent-{agent.router}"]
+        child.end()
+        child.restart()

@@ -1,0 +1,130 @@
+"""What stands after the storm, against what was promised: a sentence for each thing that is wrong."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import psycopg
+
+from drills.checks.double_bookings import double_bookings
+from drills.checks.expected_configuration import expected_ends, flaws, strays
+from drills.checks.vpptestctl import VppConfig
+
+OPEN = "SELECT id::text, action, state FROM vll_order WHERE state <> ALL(%s)"
+TERMINAL = ["completed", "failed", "rejected", "cancelled"]
+# Lines that are neither in service, nor stopped for good, nor over; or that a router does not confirm.
+_UNSETTLED = """
+SELECT id::text, lifecycle, in_sync FROM vll_vll
+WHERE lifecycle NOT IN ('terminated', 'cancelled')
+  AND NOT (in_sync AND (lifecycle IN ('active', 'suspended')
+                        OR (lifecycle = 'pendingTerminate' AND decommission_at IS NOT NULL AND wanted_present)))
+"""
+_TOMBSTONES = "SELECT vll_id::text, side FROM vll_vlltombstone"
+_LEASED = """
+SELECT 'VNI ' || vni, holder FROM allocation_vnilease WHERE released_at IS NULL
+UNION ALL SELECT 'GRE key ' || gre_key, holder FROM allocation_grekeylease WHERE released_at IS NULL
+UNION ALL SELECT 'pair of addresses ' || low, holder FROM allocation_grepairlease WHERE released_at IS NULL
+UNION ALL SELECT 'VLANs ' || keys::text || ' of port ' || port_id, holder FROM allocation_portvlanlease
+UNION ALL SELECT cir_bps || ' bit/s of port ' || port_id, holder FROM allocation_bandwidthbooking
+UNION ALL SELECT load || ' of the cores of router ' || router_id, holder FROM allocation_corebooking
+"""
+_ENDED = "SELECT action, state, failure ->> 'code', count(*) FROM vll_order GROUP BY 1, 2, 3 ORDER BY 4 DESC"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``url`` and ``token``: the REST API as the NOC."""
+
+    database_url: str
+    url: str
+    token: str
+
+    def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        """Raises OperationalError."""
+        with psycopg.connect(self.database_url, autocommit=True, connect_timeout=5) as database:
+            return database.execute(query, values).fetchall()
+
+    def open_orders(self) -> list[str]:
+        return [f"order {order} ({action}) is {state}" for order, action, state in self.sql(OPEN, TERMINAL)]
+
+    def unsettled(self) -> list[str]:
+        """Why the rows are not at rest."""
+        return [
+            *self.open_orders(),
+            *(
+                f"line {vll} is {lifecycle}, {'in sync' if in_sync else 'not in sync'}"
+                for vll, lifecycle, in_sync in self.sql(_UNSETTLED)
+            ),
+            *(f"line {vll}'s end {side} is still to go from a router" for vll, side in self.sql(_TOMBSTONES)),
+        ]
+
+    def lines(self) -> list[str]:
+        """Those that are not over."""
+        query = "SELECT id::text FROM vll_vll WHERE lifecycle NOT IN ('terminated', 'cancelled')"
+        return [vll for (vll,) in self.sql(query)]
+
+    def still_leased(self) -> list[str]:
+        """Leases, of which there are none where there are no lines."""
+        return [f"{what} is leased by {holder}, and no line is left" for what, holder in self.sql(_LEASED)]
+
+    def ends_of_orders(self) -> list[str]:
+        """How the orders ended, for the log."""
+        return [
+            f"{count} {action} {state}{f' ({code})' if code else ''}"
+            for action, state, code, count in self.sql(_ENDED)
+        ]
+
+    def against_promises(self, promised: Iterable[str], *, unanswered: int) -> Iterator[str]:
+        """Each order that was promised is there, and there are no others."""
+        there = dict(self.sql("SELECT id::text, state FROM vll_order"))
+        wanted = set(promised)
+        for order in sorted(wanted - there.keys()):
+            yield f"order {order} was accepted and is not there"
+        # What was asked and never answered may have been done, once.
+        if len(more := there.keys() - wanted) > unanswered:
+            yield f"{len(more)} orders are there that nobody was told of, {unanswered} were never answered"
+        yield from self._against_the_api(there)
+
+    def _against_the_api(self, orders: dict[str, str]) -> Iterator[str]:
+        """The API says what the rows say."""
+        headers = {"Authorization": f"Bearer {self.token}"}
+        with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False) as api:
+            told = {each["id"]: each["state"] for each in _all(api, "/api/v1/orders")}
+            lines = {each["id"]: each for each in _all(api, "/api/v1/vlls")}
+        for order, state in orders.items():
+            if told.get(order) != state:
+                yield f"order {order} is {state}, and the API says {told.get(order)}"
+        rows = self.sql("SELECT id::text, lifecycle, admin_status, vni FROM vll_vll")
+        for vll, *facts in rows:
+            found = lines.get(vll)
+            shown = found and [found["lifecycle"], found["admin_status"], found["vni"]]
+            if shown != facts:
+                yield f"line {vll} is {facts}, and the API says {shown}"
+
+    def against_vpp(self, configs: dict[str, VppConfig]) -> Iterator[str]:
+        """What is promised stands in both VPPs, and nothing else of ours; nothing is booked twice."""
+        with psycopg.connect(self.database_url, autocommit=True) as database:
+            ends = expected_ends(database)
+            yield from flaws(ends, configs)
+            yield from strays(ends, configs)
+            yield from double_bookings(database)
+
+
+def difference(before: dict[str, list[str]], after: dict[str, list[str]], *, where: str) -> Iterator[str]:
+    """What is otherwise in a VPP than it was."""
+    for command, rows in before.items():
+        for row in rows:
+            if row not in after[command]:
+                yield f"{where}: {command} no longer says: {row}"
+        for row in after[command]:
+            if row not in rows:
+                yield f"{where}: {command} says for the first time: {row}"
+
+
+def _all(api: httpx.Client, path: str) -> Iterator[dict[str, Any]]:
+    page: str | None = f"{path}?limit=200"
+    while page:
+        body = api.get(page).raise_for_status().json()
+        yield from body["results"]
+        page = body["next"]

@@ -1,0 +1,51 @@
+"""The plan of a storm follows from its seed alone, and leaves nothing out."""
+
+from collections import defaultdict
+
+import pytest
+
+from drills.chaos.plan import FAULTS, PROCESSES, Plan, make_plan
+
+
+@pytest.fixture(scope="module")
+def long() -> Plan:
+    return make_plan(1, 3600)
+
+
+def test_a_seed_makes_the_same_plan_each_time_and_another_seed_another() -> None:
+    assert make_plan(7, 120) == make_plan(7, 120)
+    assert make_plan(7, 120).fingerprint != make_plan(8, 120).fingerprint
+
+
+def test_every_kind_of_order_and_of_line_is_in_it(long: Plan) -> None:
+    assert {step.do for step in long.steps} == {
+        *("create", "change", "suspend", "resume", "remove", "remove-later", "take-back", "cancel", "test"),
+        *("let-go", "adopt-again", "adopt", "hold", "release", "freeze", "unfreeze", "freeze-looked"),
+        *("maintenance-begin", "maintenance-end"),
+    }
+    created = [step.asked for step in long.steps if step.do == "create"]
+    transports = {"l2xc", "vxlan4", "vxlan6", "geneve4", "geneve6", "gre4", "gre6", "auto"}
+    assert {each["transport"] for each in created} == transports
+    assert {each["a"]["tagging"] for each in created} == {"untagged", "dot1q", "qinq", "dot1ad"}
+
+
+def test_everything_breaks_in_every_way_that_it_can(long: Plan) -> None:
+    assert {(fault.kind, fault.target) for fault in long.faults} == {
+        (kind, target) for kind, targets in FAULTS.items() for target in targets
+    }
+
+
+def test_nothing_is_broken_that_is_broken_already(long: Plan) -> None:
+    broken: dict[str, float] = defaultdict(float)
+    for fault in long.faults:
+        assert fault.target in PROCESSES or fault.kind in ("cut", "fill")
+        assert fault.at_s > broken[fault.target]
+        broken[fault.target] = fault.at_s + fault.lasts_s
+
+
+def test_what_the_noc_begins_on_a_router_it_ends(long: Plan) -> None:
+    ends = {"maintenance-begin": "maintenance-end", "freeze": "freeze-looked", "hold": "release"}
+    asked = [(step.do, step.router) for step in long.steps]
+    for begin, end in ends.items():
+        for router in ("rhino", "hippo"):
+            assert asked.count((begin, router)) == asked.count((end, router)) > 0
