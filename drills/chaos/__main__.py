@@ -1,4 +1,4 @@
-"""`python -m drills.chaos SEED SECONDS`: a storm, and a line of what came of it; 1 where something is wrong."""
+"""`python -m drills.chaos SEED SECONDS`: a storm, and a line of what came of it; 1 if something is wrong."""
 
 import sys
 
@@ -19,9 +19,7 @@ def main(arguments: list[str]) -> int:
         return 2
     for sentence in outcome.wrong:
         print(f"chaos seed {seed} wrong: {sentence}")
-    print(
-        f"# seed {seed}: {outcome.dataplane}, {seconds:g} s; .run/chaos/seed-{seed}/ has the timeline and all logs"
-    )
+    print(f"# {outcome.dataplane}, {seconds:g} s; the timeline and all logs: .run/chaos/seed-{seed}/")
     print(
         f"chaos seed {seed} orders {outcome.orders} accepted {outcome.accepted} faults {outcome.faults}"
         f" open_after_s {outcome.open_after_s:.1f} wrong {len(outcome.wrong)}",

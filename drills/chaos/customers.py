@@ -20,6 +20,8 @@ FOUND_WITHIN_S = 8
 ANSWERED_WITHIN_S = 45
 AGAIN_AFTER_S = 0.5
 TIMEOUT_S = 10
+# Another order of the line is under way: whoever is patient asks again.
+PATIENT_FOR_S = 6
 # The portal's answers that say nothing of what was asked.
 _TRY_AGAIN = {429, 500, 502, 503, 504}
 _ACTIONS = {"suspend": "suspend", "resume": "resume", "take-back": "restore", "let-go": "let-go"}
@@ -128,7 +130,8 @@ class Customers:
         if step.do == "remove-later":
             return self._send("customer", "DELETE", f"{where}?cooling_off=3600", key)
         if step.do == "cancel":
-            order = self._orders[step.line or 0]
+            with self._known:
+                order = self._orders[step.line or 0]
             return self._send("customer", "POST", f"/api/v1/orders/{order}/cancel", key)
         if step.do == "test":
             return self._send("customer", "POST", f"{where}/tests", key, {})
@@ -207,21 +210,28 @@ class Customers:
 
     def _until_answered(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
         """Again and again, as long as the answer says nothing of what was asked. Raises NoAnswer."""
-        deadline, last = time.monotonic() + ANSWERED_WITHIN_S, ""
+        began, last = time.monotonic(), ""
+        deadline = began + ANSWERED_WITHIN_S
         while time.monotonic() < deadline:
             try:
                 answer = ask()
             except httpx.TransportError as error:
                 last = type(error).__name__
             else:
-                in_flight = answer.status_code == 409 and "in-flight" in answer.text
-                if answer.status_code not in _TRY_AGAIN and not in_flight:
+                if answer.status_code not in _TRY_AGAIN and not _passes(answer, time.monotonic() - began):
                     return answer
                 last = str(answer.status_code)
                 if answer.status_code == 500:
                     self.server_errors.append(f"{answer.request.method} {answer.request.url.path}")
             time.sleep(AGAIN_AFTER_S)
         raise NoAnswer(last)
+
+
+def _passes(answer: httpx.Response, waited_s: float) -> bool:
+    """Whether the refusal is over in a moment, as it says itself."""
+    if answer.status_code != 409:
+        return False
+    return "in-flight" in answer.text or ("order-is-open" in answer.text and waited_s < PATIENT_FOR_S)
 
 
 def _more(do: str) -> Json:

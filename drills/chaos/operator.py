@@ -44,7 +44,7 @@ class Operator:
     folder: Path
 
     def configure(self, router: str) -> None:
-        """Ports and routes, for whose commands `devstack` stands, are there already. Raises CommandRefused."""
+        """Beside the ports and routes that `devstack` has put in already. Raises CommandRefused."""
         self.vpps[router].configure(*self._memifs(router))
         here, there = self._loopbacks(router)
         for command in _FOREIGN:
@@ -75,7 +75,7 @@ class Operator:
         [far] = [name for name in ROUTERS if name != router]
         return self.isp.router(router).loopback4, self.isp.router(far).loopback4
 
-    # -- lines that are taken over in the storm ---------------------------------------------------------------
+    # -- lines that are taken over in the storm --------------------------------------------------------------
 
     def lay_lines(self) -> None:
         """Once: what a VPP lost of them when it died, nobody puts in again."""

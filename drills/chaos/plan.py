@@ -1,7 +1,7 @@
 """What will be ordered and what will break, and when: decided by the seed alone.
 
-Lines are numbers here; which VLL is line 7 shows when it is ordered. An order that makes no sense by then (its
-line was refused, or has an order open) is refused by the portal, which is as good.
+Lines are numbers here; which VLL is line 7 shows when it is ordered. An order that makes no sense by then
+(its line was refused, or has an order open) is refused by the portal, which is as good.
 """
 
 import hashlib
@@ -114,7 +114,7 @@ class _Orders:
             "remove": (9, self._simple("remove", {"active", "suspended", "cooling"}, "gone")),
             "remove-later": (6, self._simple("remove-later", {"active", "suspended"}, "cooling")),
             "take-back": (6, self._simple("take-back", {"cooling"}, "active")),
-            "cancel": (4, self._simple("cancel", {"active", "suspended"}, None)),
+            "cancel": (4, self._cancel),
             "test": (6, self._simple("test", {"active"}, None)),
             "let-go": (4, self._simple("let-go", {"active"}, "foreign")),
             "adopt-again": (4, self._simple("adopt-again", {"foreign"}, "active")),
@@ -183,6 +183,11 @@ class _Orders:
             line = len(self._states)
             self._states[line], self._taggings[line] = "active", "dot1q"
             yield Step(at, "adopt", line, asked={"handmade": number})
+
+    def _cancel(self, at: float) -> Iterator[Step]:
+        """The newest order that there is of the newest line: it may be under way still."""
+        if self._states:
+            yield Step(at, "cancel", max(self._states))
 
     def _simple(self, do: str, those: set[str], then: str | None) -> Callable[[float], Iterator[Step]]:
         def draw(at: float) -> Iterator[Step]:

@@ -25,7 +25,7 @@ class Processes:
     children: dict[str, Child]
     timeline: Timeline
     revived: dict[str, Callable[[], None]]
-    aside: Callable[[Callable[[], None]], None]
+    aside: Callable[[Callable[[], None]], object]
     _kept_down: set[str] = field(default_factory=set)
     _frozen: set[str] = field(default_factory=set)
     _busy: set[str] = field(default_factory=set)

@@ -28,8 +28,10 @@ class CannotRun(Exception):
 class Routers(Protocol):
     """``prefix``: of the names of their processes."""
 
-    dataplane: VppDataplane | SimulatedDataplane
     prefix: str
+
+    @property
+    def dataplane(self) -> VppDataplane | SimulatedDataplane: ...
 
     def lay(self, stack: Stack) -> None:
         """What the operator has on them, in each VPP that begins."""

@@ -1,9 +1,9 @@
-"""One storm: the whole product is started, goes through it, comes to rest, and is judged; then it is emptied."""
+"""One storm: the whole product goes through it, comes to rest, is judged, and is emptied."""
 
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ from drills.chaos.storm import Storm
 from drills.chaos.timeline import Timeline
 from drills.chaos.verdict import Verdict, difference
 from drills.checks.vpp_words import Told
-from drills.checks.vpptestctl import VppConfig, VppRefused
+from drills.checks.vpptestctl import VppRefused
 
 REST_WITHIN_S = 120
 EMPTY_WITHIN_S = 120
@@ -142,9 +142,17 @@ class Chaos:
         promised = [promise.order for promise in customers.promises]
         yield from self.verdict.against_promises(promised, unanswered=len(customers.unanswered))
         yield from (f"{each} answered 500" for each in customers.server_errors)
-        yield from self._eventually(lambda: list(self.verdict.against_vpp(self._configs())), within_s=15)
+        yield from self._eventually(self._against_vpps, within_s=15)
 
-    def _eventually(self, look: "Callable[[], list[str]]", *, within_s: float) -> list[str]:
+    def _against_vpps(self) -> list[str]:
+        configs = {router: self.routers.config(router) for router in ROUTERS}
+        found = list(self.verdict.against_vpp(configs))
+        for router in ROUTERS:
+            if (policers := self.routers.told(router).get("show policer")) is not None:
+                found += self.verdict.against_policers(router, policers)
+        return found
+
+    def _eventually(self, look: Callable[[], list[str]], *, within_s: float) -> list[str]:
         """What is wrong for so long: agents may still be putting right what somebody else has done."""
         found: list[str] = []
 
@@ -158,9 +166,6 @@ class Chaos:
 
         self.storm.wait_until(is_right, timeout_s=within_s, every_s=2)
         return found
-
-    def _configs(self) -> dict[str, VppConfig]:
-        return {router: self.routers.config(router) for router in ROUTERS}
 
     def _emptied(self, before: dict[str, Told]) -> list[str]:
         """Once all lines are removed each VPP is as it was before the first order, and nothing is leased."""
@@ -244,7 +249,7 @@ def _started(plan: Plan, timeline: Timeline, logs: Path) -> Iterator[Chaos]:
             children=children,
             timeline=timeline,
             revived={f"dataplane-{router}": net.revived(router) for router in ROUTERS},
-            aside=lambda do: threads.submit(do),
+            aside=threads.submit,
         )
         loaded = running.loaded
         customers = Customers(

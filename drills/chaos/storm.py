@@ -1,4 +1,4 @@
-"""Carries a plan out: orders by many threads, faults by this one, which is also the one that starts processes."""
+"""Carries a plan out: orders by many threads, faults by the one that also starts processes."""
 
 import time
 from collections.abc import Callable

@@ -1,5 +1,6 @@
 """What stands after the storm, against what was promised: a sentence for each thing that is wrong."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,8 @@ _UNSETTLED = """
 SELECT id::text, lifecycle, in_sync FROM vll_vll
 WHERE lifecycle NOT IN ('terminated', 'cancelled')
   AND NOT (in_sync AND (lifecycle IN ('active', 'suspended')
-                        OR (lifecycle = 'pendingTerminate' AND decommission_at IS NOT NULL AND wanted_present)))
+                        OR (lifecycle = 'pendingTerminate' AND decommission_at IS NOT NULL
+                            AND wanted_present)))
 """
 _TOMBSTONES = "SELECT vll_id::text, side FROM vll_vlltombstone"
 _LEASED = """
@@ -29,6 +31,13 @@ UNION ALL SELECT 'VLANs ' || keys::text || ' of port ' || port_id, holder FROM a
 UNION ALL SELECT cir_bps || ' bit/s of port ' || port_id, holder FROM allocation_bandwidthbooking
 UNION ALL SELECT load || ' of the cores of router ' || router_id, holder FROM allocation_corebooking
 """
+_POLICED = """
+SELECT r.name, 'longline:' || v.id || ':' || e.side, e.policed, v.cir_bps / 1000 FROM vll_vll v
+JOIN vll_vllend e ON e.vll_id = v.id JOIN inventory_port p ON p.id = e.port_id
+JOIN inventory_router r ON r.id = p.router_id
+WHERE v.wanted_present AND v.lifecycle NOT IN ('terminated', 'cancelled')
+"""
+_POLICER = re.compile(r'Name "(longline:[^"]*)" type \S+ cir (\d+) ')
 _ENDED = "SELECT action, state, failure ->> 'code', count(*) FROM vll_order GROUP BY 1, 2, 3 ORDER BY 4 DESC"
 
 
@@ -109,6 +118,20 @@ class Verdict:
             yield from flaws(ends, configs)
             yield from strays(ends, configs)
             yield from double_bookings(database)
+
+    def against_policers(self, router: str, told: list[str]) -> Iterator[str]:
+        """Each end that is policed has its policer, with its rate in kbit/s, and nobody else has one.
+
+        ``told``: what VPP shows of its policers.
+        """
+        found = {name: int(cir) for row in told for name, cir in _POLICER.findall(row)}
+        for where, name, policed, kbps in self.sql(_POLICED):
+            if where == router:
+                cir = found.pop(name, None)
+                if policed and cir != kbps:
+                    yield f"{router}: policer {name} has a CIR of {cir} kbit/s and not of {kbps}"
+        for name in found:
+            yield f"{router}: policer {name} is wanted by nobody"
 
 
 def difference(before: dict[str, list[str]], after: dict[str, list[str]], *, where: str) -> Iterator[str]:

@@ -26,8 +26,8 @@ def configuration(vpp: Vpp) -> Told:
 
 
 def whole_configuration(vpp: Vpp) -> Told:
-    """The same and policers, classify tables and BFD sessions, without the numbers that VPP gave: for VPPs that
-    were started anew in between."""
+    """The same and policers, classify tables and BFD sessions, without the numbers that VPP gave: for VPPs
+    that were started anew in between."""
     told = configuration(vpp)
     told["show interface"] = [
         " ".join((name, *rest)) for name, _, *rest in map(str.split, told["show interface"])
