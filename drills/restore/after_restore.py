@@ -4,14 +4,15 @@ import re
 import time
 from dataclasses import dataclass
 
+from tests.faults.expected_configuration import flaws, strays
+
+from drills.checks.checker import TERMINAL, Checker, wait
+from drills.checks.double_bookings import double_bookings
 from drills.restore.installation import Installation
 from drills.restore.ordering import Noted
 from drills.restore.router_holdings import Configs, all_lines, booked_twice, forwarding, gone, lines_of
 from drills.restore.seeded_lines import seeded_digest
 from drills.restore.steps import Steps
-from tests.faults.checker import TERMINAL, Checker, wait
-from tests.faults.double_bookings import double_bookings
-from tests.faults.expected_configuration import flaws, strays
 
 ALARM_WITHIN_S, REST_WITHIN_S = 60, 120
 # An order that is older than this was on its way to the routers.

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from devstack import stack
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
+from devstack.migrated_cluster import migrated_cluster
 from devstack.paths import RUN
 from devstack.process import Family, Server
 from devstack.stack import Stack
 from devstack.vppsim import SimulatedDataplane
-from tests.faults.checker import Checker
+from drills.checks.checker import Checker
+from drills.checks.vpptestctl import VppConfig, VppTestctl
 from tests.faults.customer import Customer, Line
-from tests.faults.vpptestctl import VppConfig, VppTestctl
-from tests.migrated_cluster import migrated_cluster
 
 PAIRS = 8
 SETTINGS = {

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.faults.vpptestctl import VppConfig
+from drills.checks.vpptestctl import VppConfig
 
 Configs = dict[str, VppConfig]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from devstack.client import Json
 from devstack.paths import BUILD
+from drills.checks.checker import wait
+from drills.checks.vpptestctl import VppConfig, VppTestctl
 from drills.restore.after_restore import wanted_lines
 from drills.restore.installation import Installation
 from drills.restore.router_holdings import Configs, all_lines, forwarding
 from drills.restore.steps import Steps
-from tests.faults.checker import wait
-from tests.faults.vpptestctl import VppConfig, VppTestctl
 
 FOUND_WITHIN_S = 60
 

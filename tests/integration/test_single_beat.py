@@ -13,7 +13,7 @@ from devstack import redis as private_redis
 from devstack.paths import VENV_BIN
 from devstack.ports import free_ports
 from devstack.process import Child, Server
-from portal.processes.single_beat import NAME, Turn
+from portal.processes.single_beat import Turn
 
 LASTS_S = 0.5
 
