@@ -19,7 +19,7 @@ class PgbouncerMissing(Exception):
 
 @contextmanager
 def running(*, folder: Path, log: Path, port: int, before: str, sessions: int) -> Iterator[Server]:
-    """Pool the database whose URL is ``before``, with as many sessions; its own URL is the same but for the host.
+    """Pool the database whose URL is ``before``, with as many sessions; its own URL leads there through it.
 
     Raises PgbouncerMissing or ChildFailed.
     """

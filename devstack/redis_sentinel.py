@@ -74,7 +74,10 @@ def running(*, folder: Path, servers: int = 2, sentinels: int = 3) -> Iterator[W
             child.wait_until(lambda port=port: _knows(port, servers - 1, sentinels - 1))  # type: ignore[misc]
         hosts = ",".join(f"{LOOPBACK}:{port}" for port in sentinels_by_port)
         yield Watched(
-            f"sentinel://:{password}@{hosts}/0?service={SERVICE}", servers_by_port, sentinels_by_port, password
+            f"sentinel://:{password}@{hosts}/0?service={SERVICE}",
+            servers_by_port,
+            sentinels_by_port,
+            password,
         )
 
 

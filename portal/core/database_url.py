@@ -1,4 +1,4 @@
-"""A database's address as libpq reads it, several hosts included, with limits that notice a dead one in seconds.
+"""A database's address as libpq reads it, several hosts included, and limits that notice a silent one.
 
 https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
 """
@@ -28,7 +28,7 @@ def read_database_url(url: str, *, variable: str) -> dict[str, Any]:
     """An entry of Django's DATABASES; ``variable`` is where ``url`` comes from.
 
     Of several hosts, only one that takes writes will do, unless ``target_session_attrs`` says otherwise.
-    Raises ImproperlyConfigured, which never quotes a password.
+    Raises ImproperlyConfigured, which quotes no password.
     """
     given = _parsed(url, variable)
     if "," in str(given.get("host", "")):

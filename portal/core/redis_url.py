@@ -65,7 +65,7 @@ class RedisUrl:
         return {"master_name": self.service, "sentinel_kwargs": self._of_sentinels(patience_s)}
 
     def pool(self, *, patience_s: float, **options: Any) -> redis.ConnectionPool:
-        """Connections to the master; connecting and each answer may take ``patience_s``, of each Sentinel too.
+        """Connections to the master; connecting and each answer may take ``patience_s``, a Sentinel's too.
 
         Nothing is asked twice. What is asked raises redis.RedisError where no master answers in time.
         """
@@ -105,7 +105,7 @@ class RedisUrl:
 
 
 def read_redis_url(url: str, *, variable: str) -> RedisUrl:
-    """``variable`` is where ``url`` comes from. Raises ImproperlyConfigured, which never quotes a password."""
+    """``variable`` is where ``url`` comes from. Raises ImproperlyConfigured, which quotes no password."""
     if not url.startswith("sentinel://"):
         return RedisUrl(url)
     address, _, query = url.removeprefix("sentinel://").partition("?")

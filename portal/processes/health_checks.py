@@ -69,7 +69,7 @@ def healthz(request: HttpRequest) -> HttpResponse:
 
 @public
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when requests can be served: the database takes writes and has this release's tables. Otherwise 503."""
+    """200 when requests can be served: the database takes writes and has this release's tables; else 503."""
     facts = {"database": "unreachable", "migrations": "unknown"}
     try:
         with connection.cursor() as cursor:

@@ -89,4 +89,3 @@ class _Listener:
             self._hearing = True
             metrics.hearing.set(1)
             self._on_hearing(True)
-

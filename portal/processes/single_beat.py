@@ -29,14 +29,16 @@ _PATIENCE_S = 2.0
 class Turn:
     """The right to send, as long as ``is_ours`` says so every few seconds."""
 
-    def __init__(self, client: redis.Redis, *, lasts_s: float = LASTS_S, renewed_every_s: float = RENEWED_EVERY_S):
+    def __init__(
+        self, client: redis.Redis, *, lasts_s: float = LASTS_S, renewed_every_s: float = RENEWED_EVERY_S
+    ):
         self._lock = Lock(client, NAME, timeout=lasts_s, thread_local=False)
         self._renewed_every_s = renewed_every_s
         self._ours = False
         self._renew_at = 0.0
 
     def is_ours(self) -> bool:
-        """Renewed or taken where that is due. Raises redis.RedisError; then it is nobody's that we know of."""
+        """Renewed or taken where that is due. Raises redis.RedisError: then nobody's, for all we know."""
         if self._ours and monotonic() < self._renew_at:
             return True
         renewing, self._ours = self._ours, False

@@ -1,4 +1,4 @@
-"""Behind a pooler that gives each transaction another session: nothing leans on a session, or it goes past."""
+"""Behind a pooler that gives each transaction another session: nothing leans on one, or it goes past."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from django.db import connection
 from devstack import pgbouncer
 from devstack.ports import LOOPBACK, free_ports
 from portal.accounts.models import Customer, User
-from portal.audit.models import VllEvent
+from portal.audit.models import EVENTS
 from portal.core.direct_connection import direct_parameters
 from portal.vll.models import Vll
 from tests.integration.database_url import database_url
@@ -49,25 +49,25 @@ def pooled(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> It
         pytest.skip(str(missing))
 
 
-def test_orders_of_many_at_once_are_whole_and_each_is_its_own_users(
-    isp: Isp, dairy: Customer
-) -> None:
+def test_orders_of_many_at_once_are_whole_and_each_is_its_own_users(isp: Isp, dairy: Customer) -> None:
     users = [member(f"operator{number}", dairy, "operator") for number in range(6)]
 
     def place(number: int) -> int:
         document = body(isp, cir_bps=1_000_000, description=f"by {number}")
-        for side in ("a_end", "z_end"):
-            document[side]["outer_vlan"] = 200 + number
+        document["a_end"]["outer_vlan"] = 200 + number
+        document["z_end"] = document["a_end"] | {"port": isp.ports["hippo:host-cust1"].pk}
         return int(client(users[number]).post("/api/v1/vlls", document, format="json").status_code)
 
     assert at_once(len(users), place) == [202] * len(users)
     assert sums_are_right()
-    placed = VllEvent.objects.filter(pgh_label="insert").values_list("description", "pgh_context__user")
+    placed = EVENTS[Vll].objects.filter(pgh_label="insert").values_list("description", "pgh_context__user")
     assert set(placed) == {(f"by {number}", user.pk) for number, user in enumerate(users)}
 
 
 def test_rows_are_read_piece_by_piece_outside_transactions(isp: Isp, dairy: Customer) -> None:
-    assert at_once(4, lambda _: [each.name for each in Customer.objects.iterator(1)]) == [["Alpine Dairy"]] * 4
+    assert (
+        at_once(4, lambda _: [each.name for each in Customer.objects.iterator(1)]) == [["Alpine Dairy"]] * 4
+    )
 
 
 def test_what_needs_a_session_goes_past_it(isp: Isp, alice: User, vll: Vll, pooled: dict[str, str]) -> None:

@@ -102,8 +102,8 @@ def test_a_worker_goes_on_there(failing: Failing, tmp_path: Path) -> None:
         env=os.environ | {"REDIS_URL": failing.url},
         cwd=settings.BASE_DIR,
     )
-    worker.start()
     try:
+        worker.start().wait_until(lambda: b" ready." in worker.log.read_bytes(), timeout_s=120)
         _send(failing)
         eventually(lambda: _is_done(failing))
 

@@ -92,7 +92,7 @@ def test_a_form_is_answered_503(isp: Isp, nora: User, standby: Any) -> None:
     browser = signed_in(nora)
     browser.raise_request_exception = False
     standby()
-    answer = browser.post("/noc/sites/new/", {"name": "Zurich"})
+    answer = browser.post("/noc/sites/add/", {"name": "Zurich"})
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
 
 

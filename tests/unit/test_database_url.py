@@ -31,15 +31,21 @@ def test_one_host_is_taken_as_it_is_and_has_limits_in_seconds() -> None:
 
 
 def test_options_are_libpqs_and_go_before_ours() -> None:
-    options = read("postgres://lo@a,b/longline?target_session_attrs=any&connect_timeout=9&sslmode=verify-full")
-    assert {name: options["OPTIONS"][name] for name in ("target_session_attrs", "connect_timeout", "sslmode")} == {
+    options = read(
+        "postgres://lo@a,b/longline?target_session_attrs=any&connect_timeout=9&sslmode=verify-full"
+    )
+    assert {
+        name: options["OPTIONS"][name] for name in ("target_session_attrs", "connect_timeout", "sslmode")
+    } == {
         "target_session_attrs": "any",
         "connect_timeout": "9",
         "sslmode": "verify-full",
     }
 
 
-@pytest.mark.parametrize("url", ["postgres://lo:pw@%2Frun%2Fpostgresql/x", "postgres://lo:pw@/x?host=/run/postgresql"])
+@pytest.mark.parametrize(
+    "url", ["postgres://lo:pw@%2Frun%2Fpostgresql/x", "postgres://lo:pw@/x?host=/run/postgresql"]
+)
 def test_a_socket_is_named_by_its_folder(url: str) -> None:
     assert read(url)["HOST"] == "/run/postgresql"
 

@@ -5,7 +5,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 from portal.core.redis_url import RedisUrl, read_redis_url
 
-THREE = "sentinel://longline:p%40ss@r1,r2:26380,[2001:db8::3]:26379/2?service=main&sentinel_password=watch%20er"
+THREE = (
+    "sentinel://longline:p%40ss@r1,r2:26380,[2001:db8::3]:26379/2?service=main&sentinel_password=watch%20er"
+)
 
 
 def read(url: str) -> RedisUrl:
