@@ -33,7 +33,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 .DEFAULT_GOAL := help
 .PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill chaos \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
-	packages-test packages-drills check-python check-types check-templates check-layers check-go check-migrations
+	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -126,6 +126,10 @@ chaos: packages-drills ## a storm of orders and faults, then whether what was pr
 	@$(BUILD_BOTH) run-environment agent
 	@exec unshare --mount $(BIN)/python -m drills.chaos $(or $(SEED),1) $(or $(SECONDS),180)
 
+ha: packages-ha ## deploy/ha/ on this machine, and what becomes of it when parts fail (DRILLS=primary-killed,... ORDERS_PER_S=20)
+	@$(BUILD_BOTH) run-environment agent
+	@exec nice $(BIN)/python -m drills.ha $(if $(DRILLS),--drills $(DRILLS)) $(if $(ORDERS_PER_S),--orders-per-s $(ORDERS_PER_S)) $(HA_OPTIONS)
+
 lock: ## pin and hash requirements*.in anew
 	@PYTHON="$(PYTHON)" scripts/lock-requirements
 
@@ -147,10 +151,10 @@ agent-packages: ## the agent as static programs and Debian packages, amd64 and a
 release: dev-environment ## check that this commit can be released, build what it ships, and say how to tag it
 	@$(BIN)/python -m scripts.release
 
-packages-demo packages-test packages-drills: packages-%:
+packages-demo packages-test packages-drills packages-ha: packages-%:
 	@$(PYTHON) -m devstack.packages $*
 
-packages-test packages-drills: | packages-demo # not beside it: apt takes one at a time
+packages-test packages-drills packages-ha: | packages-demo # not beside it: apt takes one at a time
 
 run-environment: $(RUN_STAMP) translations
 

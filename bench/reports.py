@@ -297,6 +297,7 @@ class Connection:
 
     port: int
     context: ssl.SSLContext
+    host: str = LOOPBACK
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(self, kind: str, body: bytes) -> tuple[int, bytes]:
@@ -304,15 +305,20 @@ class Connection:
         was_kept = self.streams is not None
         try:
             if self.streams is None:
-                self.streams = await asyncio.open_connection(LOOPBACK, self.port, ssl=self.context)
+                self.streams = await asyncio.open_connection(self.host, self.port, ssl=self.context)
             status, answer, closes = await _post(*self.streams, kind, body)
         except (OSError, asyncio.IncompleteReadError):
             status, answer, closes = 0, b"", True
-        if closes and self.streams is not None:
-            self.streams[1].close()
-            self.streams = None
+        if closes:
+            self.drop()
         # Kept for longer than the portal does.
         return await self.post(kind, body) if status == 0 and was_kept else (status, answer)
+
+    def drop(self) -> None:
+        """The next document goes over a new one."""
+        if self.streams is not None:
+            self.streams[1].close()
+            self.streams = None
 
 
 async def _post(

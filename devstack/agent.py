@@ -22,10 +22,11 @@ class Agent:
     pki: Path
     report_url: str
     report_interval_s: int
+    address: str = LOOPBACK
 
     @property
     def url(self) -> str:
-        return f"https://{LOOPBACK}:{self.port}"
+        return f"https://{self.address}:{self.port}"
 
     @property
     def metrics_url(self) -> str:
@@ -44,7 +45,7 @@ class Agent:
         config = self.folder / "agent.yaml"
         config.write_text(f"""\
 router: {self.router}
-listen: {LOOPBACK}:{self.port}
+listen: {self.address}:{self.port}
 state_dir: {state}
 adoption: allowed
 tls:
@@ -66,7 +67,7 @@ metrics:
             argv=[str(BUILD / "longline-agent"), "-config", str(config)],
             log=self.logs / f"agent-{self.router}.log",
         )
-        return family.start(child).wait_until(lambda: accepts(self.port))
+        return family.start(child).wait_until(lambda: accepts(self.port, self.address))
 
     def report_over(self, url: str) -> None:
         """Report to the portal at another address, from its next start on."""

@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,6 +45,13 @@ def namespace(label: str) -> Iterator[str]:
         _ip("netns", "delete", name)
 
 
+@contextmanager
+def namespaces(labels: Iterable[str]) -> Iterator[dict[str, str]]:
+    """A namespace for each label; their names by the labels."""
+    with ExitStack() as made:
+        yield {label: made.enter_context(namespace(label)) for label in labels}
+
+
 def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
     """Join (namespace, interface) `a` and `z` by a veth pair, both sides carrying; `mtu` in bytes (L3)."""
     (a_namespace, a_name), (z_namespace, z_name) = a, z
@@ -77,6 +84,16 @@ def bridge(namespace: str, name: str, ports: Iterable[str]) -> None:
     for port in ports:
         _ip("-n", namespace, "link", "set", port, "master", name)
     _ip("-n", namespace, "link", "set", name, "up")
+
+
+def join_bridge(namespace: str, name: str, port: str) -> None:
+    """One more port of a switch that is there."""
+    _ip("-n", namespace, "link", "set", port, "master", name)
+
+
+def add_address(namespace: str, interface: str, address: str) -> None:
+    """`address` with its prefix length, such as 10.0.0.1/24."""
+    _ip("-n", namespace, "address", "add", address, "dev", interface)
 
 
 def set_mtu(namespace: str, interface: str, mtu: int) -> None:

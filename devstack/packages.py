@@ -1,4 +1,4 @@
-"""The packages that a bare Debian 12 lacks: `python -m devstack.packages demo|test|drills`.
+"""The packages that a bare Debian 12 lacks: `python -m devstack.packages demo|test|drills|ha`.
 
 Runs on the system's Python before the virtual environment exists: standard library only.
 """
@@ -56,7 +56,18 @@ TEST = (
     Package("snmp", _command("snmpbulkwalk")),
 )
 DRILLS = (*DEMO, Package("haproxy", _command("haproxy"), "haproxy"))
-SETS = {"demo": DEMO, "test": TEST, "drills": DRILLS}
+# What deploy/ha/ is made of; redis-sentinel is redis-server itself.
+HA = (
+    *DEMO,
+    Package("patroni", _command("patroni"), "patroni"),
+    # How Patroni speaks with etcd.
+    Package("python3-etcd", lambda: Path("/usr/lib/python3/dist-packages/etcd").exists()),
+    Package("etcd-server", _command("etcd"), "etcd"),
+    Package("haproxy", _command("haproxy"), "haproxy"),
+    Package("keepalived", _command("keepalived"), "keepalived"),
+    Package("libfaketime", lambda: any(Path("/usr/lib").glob("*/faketime/libfaketime.so.1"))),
+)
+SETS = {"demo": DEMO, "test": TEST, "drills": DRILLS, "ha": HA}
 
 
 class CannotInstall(Exception):

@@ -1,0 +1,1 @@
+"""Failovers of the reference deployment in deploy/ha/, on this one machine: `make ha`."""

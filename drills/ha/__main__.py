@@ -1,0 +1,136 @@
+"""`python -m drills.ha`: the reference deployment on this machine, and what becomes of it when parts of it fail."""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from devstack.paths import RUN
+from drills.ha.agents import start_agents
+from drills.ha.cluster import Cluster, running
+from drills.ha.customers import Customers
+from drills.ha.faults import FAULTS
+from drills.ha.reporters import Reporting
+from drills.ha.verdict import Verdict, bookings, flaws, longest_gap_s, lost_orders, lost_reports, still_open
+
+# Dead or cut-off primaries have half a minute, all else 5 s.
+GOALS_S = {"primary-killed": 30.0, "primary-cut-off": 30.0}
+GOAL_S = 5.0
+WITHOUT_FAILURES = {"rolling-restart", "rolling-upgrade"}
+_INSIDE = "LONGLINE_DRILL_INSIDE"
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m drills.ha", description=__doc__)
+    parser.add_argument("--drills", default=",".join(FAULTS), help="names, separated by commas")
+    parser.add_argument("--orders-per-s", type=float, default=20.0)
+    parser.add_argument("--readers", type=int, default=4)
+    parser.add_argument("--agents", type=int, default=100, help="how many routers report, the two with lines among them")
+    parser.add_argument("--calm-s", type=float, default=8.0, help="of load before each fault")
+    parser.add_argument("--seconds", type=float, default=25.0, help="of load after each fault, at least")
+    asked = parser.parse_args(arguments)
+    names = [name for name in asked.drills.split(",") if name]
+    if unknown := set(names) - set(FAULTS):
+        print(f"no such drills: {', '.join(sorted(unknown))}; there are {', '.join(FAULTS)}", file=sys.stderr)
+        return 2
+    if os.geteuid() != 0:
+        print("drills make machines of namespaces, which needs root", file=sys.stderr)
+        return 2
+    if os.environ.get(_INSIDE) is None:
+        # Networks and mounts of our own: the kernel removes them with this process, whatever becomes of it.
+        inside = ["unshare", "--net", "--mount", sys.executable, "-m", "drills.ha", *arguments]
+        return subprocess.run(inside, env=os.environ | {_INSIDE: "1"}, check=False).returncode
+    _own_namespaces()
+    logs = RUN / "ha" / "log"
+    shutil.rmtree(logs, ignore_errors=True)
+    logs.mkdir(parents=True)
+    # On a disk, for fsync counts here; reachable for the accounts of all engines.
+    folder = Path(tempfile.mkdtemp(prefix="longline-ha-", dir="/var/tmp"))  # noqa: S108
+    folder.chmod(0o755)
+    try:
+        return _drill(asked, names, folder, logs)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _drill(asked: argparse.Namespace, names: list[str], folder: Path, logs: Path) -> int:
+    settings = {"LONGLINE_API_WRITES_PER_MIN": "0", "LONGLINE_API_READS_PER_MIN": "0"}
+    missed = 0
+    began = time.monotonic()
+    with running(folder=folder, logs=logs, synthetic=max(0, asked.agents - 2), settings=settings) as cluster:
+        print(f"# all of it is up after {time.monotonic() - began:.0f} s", flush=True)
+        start_agents(cluster)
+        cluster.known_flaws = set(bookings(cluster))
+        with Reporting(cluster) as reporting:
+            for name in names:
+                verdict = _one(cluster, reporting, name, asked)
+                print(verdict, flush=True)
+                for note in verdict.notes:
+                    print(f"# {name}: {note}", flush=True)
+                for wrong in verdict.wrong:
+                    print(f"# {name}: MISSED: {wrong}", flush=True)
+                missed += bool(verdict.wrong)
+    return 1 if missed else 0
+
+
+def _one(cluster: Cluster, reporting: Reporting, name: str, asked: argparse.Namespace) -> Verdict:
+    cluster.wait_until_whole()
+    reports_before, refusals_before = reporting.taken(), reporting.failures()
+    with Customers(cluster, orders_per_s=asked.orders_per_s, readers=asked.readers) as customers:
+        time.sleep(asked.calm_s)
+        began = time.monotonic()
+        with FAULTS[name](cluster) as whom:
+            struck_s = time.monotonic() - began
+            time.sleep(asked.seconds)
+            ended = time.monotonic()
+        customers.stop()
+    cluster.wait_until_whole()
+    tally = customers.tally
+    late = still_open(cluster, tally)
+    taken = reporting.taken() - reports_before
+    verdict = Verdict(
+        name=name,
+        accepted=len(tally.accepted),
+        lost=len(lost_orders(cluster, tally)),
+        failed_requests=len(tally.failed),
+        longest_gap_s=longest_gap_s(tally.accepted, began - asked.calm_s / 2, ended),
+        reports_taken=len(taken),
+        reports_lost=lost_reports(cluster, taken),
+        wrong=[*flaws(cluster, tally), *late],
+    )
+    per_s = sum(began <= each.at <= ended for each in tally.accepted) / (ended - began)
+    verdict.notes = [
+        f"{whom}; {per_s:.1f} orders/s accepted from then on in {ended - began:.0f} s (struck in {struck_s:.1f} s),"
+        f" {tally.reads} reads; {verdict.reports_taken} reports taken, {verdict.reports_lost} lost,"
+        f" {reporting.waiting()} waiting, {reporting.failures() - refusals_before} tried again",
+        *(f"failed: {what} {answer}" for _, what, answer in tally.failed[:3]),
+    ]
+    goal_s = GOALS_S.get(name, GOAL_S)
+    if verdict.longest_gap_s > goal_s:
+        verdict.wrong.append(f"no order was accepted for {verdict.longest_gap_s:.1f} s, the goal is {goal_s:.0f} s")
+    if verdict.lost:
+        verdict.wrong.append(f"{verdict.lost} orders that were accepted are not there")
+    if verdict.reports_lost:
+        verdict.wrong.append(f"{verdict.reports_lost} reports that were taken are not there")
+    if name in WITHOUT_FAILURES and tally.failed:
+        verdict.wrong.append(f"{len(tally.failed)} requests failed, the goal is none")
+    verdict.wrong += [f"an order was refused: {each}" for each in tally.refused[:3]]
+    return verdict
+
+
+def _own_namespaces() -> None:
+    """What is made from here on is seen by nobody else."""
+    Path("/run/netns").mkdir(exist_ok=True)
+    for command in (
+        ("mount", "-t", "tmpfs", "tmpfs", "/run/netns"),
+        ("ip", "link", "set", "lo", "up"),
+    ):
+        subprocess.run(command, check=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,156 @@
+"""What is done to the deployment while customers order: each is struck on the way in and mended on the way out.
+
+What is yielded says whom it hit. Everything is started by the caller's own thread.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+import httpx
+
+from drills.ha.cluster import ADDRESSES, APPS, BALANCERS, DATABASES, Cluster
+from drills.ha.two_primaries import Probes
+
+_DRAINED_S = 2.0
+_FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
+
+
+@contextmanager
+def primary_killed(cluster: Cluster) -> Iterator[str]:
+    """PostgreSQL and its Patroni, with SIGKILL: the lease runs out by itself."""
+    primary = cluster.wait_for_role("primary")
+    cluster.machines[primary].kill_account("postgres")
+    yield f"PostgreSQL and Patroni of {primary}"
+    cluster.start_patroni(primary)
+
+
+@contextmanager
+def primary_cut_off(cluster: Cluster) -> Iterator[str]:
+    """The cable of its machine is pulled; etcd's member and the Redis there are gone with it."""
+    primary = cluster.wait_for_role("primary")
+    with Probes(cluster) as probes:
+        # Each has shown who is primary before.
+        time.sleep(2)
+        cluster.machines[primary].cut_off()
+        try:
+            yield f"{primary}"
+        finally:
+            cluster.machines[primary].join()
+    print(f"# primary-cut-off: {probes.told()}", flush=True)
+    overlaps = probes.overlaps()
+    assert not overlaps, "; ".join(overlaps)
+
+
+@contextmanager
+def standby_killed(cluster: Cluster) -> Iterator[str]:
+    """The synchronous one: commits wait until the other one has its place."""
+    standby = cluster.wait_for_role("sync")
+    cluster.machines[standby].kill_account("postgres")
+    yield f"PostgreSQL and Patroni of {standby}, the synchronous standby"
+    cluster.start_patroni(standby)
+
+
+@contextmanager
+def etcd_member_killed(cluster: Cluster) -> Iterator[str]:
+    """The one that leads."""
+    leader = _etcd_leader()
+    cluster.machines[leader].children["etcd"].end()
+    yield f"etcd's leader, on {leader}"
+    cluster.start_etcd(leader)
+
+
+@contextmanager
+def haproxy_killed(cluster: Cluster) -> Iterator[str]:
+    """The one that has the virtual address."""
+    name = cluster.holder_of_virtual_ip()
+    cluster.machines[name].children["haproxy"].end()
+    yield f"HAProxy of {name}, which had the virtual address"
+    cluster.start_haproxy(name)
+
+
+@contextmanager
+def redis_primary_killed(cluster: Cluster) -> Iterator[str]:
+    name = cluster.redis_primary()
+    cluster.machines[name].children["redis"].end()
+    yield f"Redis' primary, on {name}"
+    cluster.start_redis(name)
+
+
+@contextmanager
+def machine_killed(cluster: Cluster) -> Iterator[str]:
+    """All of the portal on one machine, as when it loses its power."""
+    name = APPS[0]
+    cluster.machines[name].lose_power()
+    yield f"{name}, without a word"
+    cluster.machines[name].join()
+    cluster.start_app(name)
+    cluster.wait_for_app(name)
+
+
+@contextmanager
+def rolling_restart(cluster: Cluster) -> Iterator[str]:
+    """One machine of the portal after the other, as the guide says."""
+    for name in APPS:
+        restart(cluster, name)
+    yield "app1, then app2"
+
+
+@contextmanager
+def disk_full(cluster: Cluster) -> Iterator[str]:
+    primary = cluster.wait_for_role("primary")
+    machine = cluster.machines[primary]
+    machine.run(["sh", "-c", "cat /dev/zero > /var/lib/postgresql/ballast || true"])
+    try:
+        yield f"the disk of PostgreSQL on {primary}"
+    finally:
+        machine.run(["rm", "/var/lib/postgresql/ballast"])
+
+
+@contextmanager
+def clock_off(cluster: Cluster) -> Iterator[str]:
+    """Of the second machine of the portal, as all its programs read it."""
+    name = APPS[1]
+    ahead = {"LD_PRELOAD": _FAKETIME, "FAKETIME": "+5s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    restart(cluster, name, env=ahead)
+    yield f"{name} is 5 s ahead"
+    restart(cluster, name)
+
+
+FAULTS: dict[str, Callable[[Cluster], AbstractContextManager[str]]] = {
+    "primary-killed": primary_killed,
+    "primary-cut-off": primary_cut_off,
+    "standby-killed": standby_killed,
+    "etcd-member-killed": etcd_member_killed,
+    "haproxy-killed": haproxy_killed,
+    "redis-primary-killed": redis_primary_killed,
+    "machine-killed": machine_killed,
+    "rolling-restart": rolling_restart,
+    "clock-off": clock_off,
+    "disk-full": disk_full,
+}
+
+
+def restart(cluster: Cluster, name: str, *, env: dict[str, str] | None = None) -> None:
+    """Out of both balancers, restarted, and in again once it is ready."""
+    _balanced(cluster, name, "drain")
+    time.sleep(_DRAINED_S)
+    cluster.stop_app(name)
+    cluster.start_app(name, env=env)
+    cluster.wait_for_app(name)
+    _balanced(cluster, name, "ready")
+
+
+def _balanced(cluster: Cluster, name: str, state: str) -> None:
+    for balancer in BALANCERS:
+        for backend in ("web", "web_not_ready", "live", "agents"):
+            cluster.balancer(balancer, f"set server {backend}/{name} state {state}")
+
+
+def _etcd_leader() -> str:
+    for name in DATABASES:
+        url = f"http://{ADDRESSES[name]}:2379/v3/maintenance/status"
+        answer = httpx.post(url, json={}, timeout=2, trust_env=False).json()
+        if answer["leader"] == answer["header"]["member_id"]:
+            return name
+    raise LookupError("etcd has no leader")

@@ -1,0 +1,196 @@
+"""Machines of our own on this one: each has a network, a hostname and files of its own, all on one switch."""
+
+import os
+import pwd
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from devstack import netns
+from devstack.paths import ROOT
+from devstack.process import Child, Family
+
+# The namespace in which this program, the agents and the load are: the rest of the world.
+WORLD = "world"
+_BRIDGE = "switch"
+_MTU = 1500
+_CARD = "eth0"
+# What a machine has for itself; all else is this machine's.
+_OWN = ("etc", "run", "var/lib", "var/log")
+_GONE_WITHIN_S = 10
+
+
+@dataclass
+class Machine:
+    """`root` holds what the machine sees as /etc, /run, /var/lib and /var/log."""
+
+    name: str
+    address: str
+    root: Path
+    logs: Path
+    namespace: str
+    family: Family
+    children: dict[str, Child] = field(default_factory=dict)
+    _holder: Child | None = None
+
+    def boot(self, *, database_disk_mib: int | None = None) -> None:
+        """Have its files where its programs look for them; `database_disk_mib`: PostgreSQL on a disk of its own."""
+        script = [f"mount --bind {self.root / own} /{own}" for own in _OWN]
+        script = [f"mkdir -p {self.root}/opt/longline", *self._opt(), *script]
+        if database_disk_mib is not None:
+            image = self.root / "database.img"
+            script += [
+                f"truncate -s {database_disk_mib}M {image}",
+                f"mkfs.ext4 -q -F -m 0 {image}",
+                f"mount -o loop {image} /var/lib/postgresql",
+                "chown postgres:postgres /var/lib/postgresql",
+            ]
+        text = " && ".join([*script, f"hostname {self.name}", "touch /run/booted", "exec sleep infinity"])
+        self._holder = Child(
+            name=f"{self.name}-files",
+            argv=[
+                *("nsenter", f"--net=/run/netns/{self.namespace}"),
+                *("unshare", "--mount", "--uts", "--ipc", "sh", "-euc", text),
+            ],
+            log=self.logs / f"{self.name}.log",
+        )
+        self.family.start(self._holder).wait_until((self.root / "run" / "booted").exists)
+
+    def child(
+        self,
+        name: str,
+        argv: Sequence[str],
+        *,
+        user: str | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: str = "/",
+        grace_s: float = 20,
+    ) -> Child:
+        """A program on this machine, not started. Another of the same name takes its place."""
+        assert self._holder is not None
+        inside = ["nsenter", f"--target={self._holder.process.pid}", "--net", "--mount", "--uts", "--ipc"]
+        if user is not None:
+            account = [f"--reuid={user}", f"--regid={user}", "--init-groups"]
+            argv = ["setpriv", *account, "--pdeathsig", "TERM", *argv]
+        basics = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8", "HOME": "/tmp"}  # noqa: S108
+        self.children[name] = Child(
+            name=f"{self.name}-{name}",
+            argv=[*inside, f"--wdns={cwd}", *argv],
+            log=self.logs / f"{self.name}-{name}.log",
+            env={**basics, **(env or {})},
+            grace_s=grace_s,
+        )
+        return self.children[name]
+
+    def start(self, child: Child) -> Child:
+        """Again, if it ran before."""
+        return self.family.start(child)
+
+    def run(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str = "/") -> str:
+        """Run to the end; what it printed. Raises CalledProcessError, whose `stderr` says why."""
+        done = self.child("command", argv, env=env, cwd=cwd)
+        with done.log.open("ab") as log:
+            return subprocess.run(
+                done.argv, env=done.env, check=True, stdout=subprocess.PIPE, stderr=log, text=True
+            ).stdout
+
+    def pids(self) -> list[int]:
+        """All that runs on it, whoever started it (not what keeps its files)."""
+        own = os.stat(f"/run/netns/{self.namespace}").st_ino
+        keeper = self._holder.process.pid if self._holder is not None else 0
+        found = []
+        for entry in Path("/proc").glob("[0-9]*"):
+            try:
+                if (entry / "ns" / "net").stat().st_ino == own and int(entry.name) != keeper:
+                    found.append(int(entry.name))
+            except OSError:
+                continue  # gone in the meantime
+        return found
+
+    def kill_account(self, user: str) -> None:
+        """SIGKILL to all that runs on it as `user`."""
+        account = pwd.getpwnam(user).pw_uid
+        self._kill(lambda: [pid for pid in self.pids() if _account_of(pid) == account])
+
+    def kill_all(self) -> None:
+        """SIGKILL to everything on it, until nothing is left."""
+        self._kill(self.pids)
+
+    def _kill(self, victims: Callable[[], list[int]]) -> None:
+        deadline = time.monotonic() + _GONE_WITHIN_S
+        while pids := victims():
+            for pid in pids:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.name}: {pids} did not end")
+            time.sleep(0.02)
+
+    def lose_power(self) -> None:
+        """Gone without a word: no connection is closed, and nothing answers."""
+        self.cut_off()
+        self.kill_all()
+
+    def cut_off(self) -> None:
+        """Pull its cable at the switch; inside, everything runs on."""
+        _set_link(self.name, "down")
+
+    def join(self) -> None:
+        """Put the cable back."""
+        _set_link(self.name, "up")
+
+    def _opt(self) -> list[str]:
+        """/opt with the portal as it is installed there, and with all else that was there."""
+        opt = self.root / "opt"
+        others = [entry for entry in Path("/opt").iterdir() if entry.is_dir() and entry.name != "longline"]
+        keep = [f"mkdir -p {opt / entry.name} && mount --rbind {entry} {opt / entry.name}" for entry in others]
+        return [*keep, f"mount --bind {ROOT} {opt}/longline", f"mount --rbind {opt} /opt"]
+
+
+@contextmanager
+def switched(
+    addresses: Mapping[str, str], *, world: str, folder: Path, logs: Path, family: Family
+) -> Iterator[dict[str, Machine]]:
+    """Machines by name, not booted, with a /etc like this one's. This program has the address `world`.
+
+    Nothing on any of them is left afterwards.
+    """
+    subprocess.run(["ip", "netns", "attach", WORLD, str(os.getpid())], check=True)
+    netns.bridge(WORLD, _BRIDGE, [])
+    netns.add_address(WORLD, _BRIDGE, f"{world}/24")
+    machines: dict[str, Machine] = {}
+    with netns.namespaces(addresses) as namespaces:
+        try:
+            for name, address in addresses.items():
+                namespace = namespaces[name]
+                netns.veth((namespace, _CARD), (WORLD, name), mtu=_MTU)
+                netns.join_bridge(WORLD, _BRIDGE, name)
+                netns.add_address(namespace, _CARD, f"{address}/24")
+                root = folder / name
+                for own in _OWN:
+                    (root / own).mkdir(parents=True, exist_ok=True)
+                subprocess.run(["cp", "--archive", "/etc/.", str(root / "etc")], check=True)
+                machines[name] = Machine(name, address, root, logs, namespace, family)
+            yield machines
+        finally:
+            # Before what keeps their files: whoever writes there would write here.
+            family.stop()
+            for machine in machines.values():
+                machine.kill_all()
+
+
+def _account_of(pid: int) -> int | None:
+    try:
+        return Path(f"/proc/{pid}").stat().st_uid
+    except OSError:
+        return None
+
+
+def _set_link(name: str, state: str) -> None:
+    subprocess.run(["ip", "link", "set", name, state], check=True)

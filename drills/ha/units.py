@@ -1,0 +1,46 @@
+"""How systemd would start a unit: its command, its environment, read from the unit's file and its drop-ins."""
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from devstack.paths import ROOT
+
+_UNITS = ROOT / "deploy" / "systemd"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    argv: list[str]
+    env: dict[str, str]
+    cwd: str
+
+
+def command(unit: str, root: Path) -> Command:
+    """`unit` is longline-web or longline-worker@provisioning; `root` has the machine's etc."""
+    template, _, instance = unit.partition("@")
+    name = f"{template}@.service" if instance else f"{template}.service"
+    files = [_UNITS / name, *sorted((root / f"etc/systemd/system/{name}.d").glob("*.conf"))]
+    execute, cwd, env = "", "/", {}
+    for file in files:
+        for line in file.read_text().splitlines():
+            key, _, value = line.partition("=")
+            value = value.replace("%i", instance).replace("%%", "%")
+            if key == "ExecStart":
+                execute = value
+            elif key == "WorkingDirectory":
+                cwd = value
+            elif key == "Environment":
+                env |= dict(each.split("=", 1) for each in shlex.split(value))
+            elif key == "EnvironmentFile":
+                env |= _environment_file(root / value.removeprefix("-").lstrip("/"))
+    argv = [re.sub(r"\$\{(\w+)\}", lambda found: env[found[1]], word) for word in shlex.split(execute)]
+    return Command(argv, env, cwd)
+
+
+def _environment_file(path: Path) -> dict[str, str]:
+    if not path.exists():
+        return {}
+    lines = [line for line in path.read_text().splitlines() if "=" in line and not line.startswith("#")]
+    return {key: value.strip('"') for key, _, value in (line.partition("=") for line in lines)}

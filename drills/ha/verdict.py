@@ -1,0 +1,100 @@
+"""What became of what was promised: from the database alone, and nothing of the product's code."""
+
+import time
+from dataclasses import dataclass, field
+
+import psycopg
+
+from drills.ha.cluster import Cluster
+from drills.ha.customers import Accepted, Tally
+from tests.faults.double_bookings import double_bookings
+
+_ENDED_WITHIN_S = 120
+_OPEN = """
+SELECT id::text, state FROM vll_order
+WHERE id = ANY(%s::uuid[]) AND state NOT IN ('completed', 'failed', 'rejected', 'cancelled')
+"""
+
+
+@dataclass
+class Verdict:
+    """`lost` orders were answered with 202 and are not there; `wrong` is anything else that must not be."""
+
+    name: str
+    accepted: int
+    lost: int
+    failed_requests: int
+    longest_gap_s: float
+    reports_taken: int
+    reports_lost: int
+    wrong: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        return (
+            f"ha {self.name} accepted {self.accepted} lost {self.lost} failed_requests {self.failed_requests}"
+            f" longest_gap_s {self.longest_gap_s:.1f}"
+        )
+
+
+def longest_gap_s(accepted: list[Accepted], began: float, ended: float) -> float:
+    """The longest time in which no order was accepted."""
+    times = [began, *sorted(each.at for each in accepted if began <= each.at <= ended), ended]
+    return max(later - earlier for earlier, later in zip(times, times[1:], strict=False))
+
+
+def lost_orders(cluster: Cluster, tally: Tally) -> list[str]:
+    with psycopg.connect(cluster.database_url, autocommit=True) as database:
+        there = {
+            row[0]
+            for row in database.execute(
+                "SELECT id::text FROM vll_order WHERE id = ANY(%s::uuid[])", [[a.order for a in tally.accepted]]
+            )
+        }
+        lines = {
+            row[0]
+            for row in database.execute(
+                "SELECT id::text FROM vll_vll WHERE id = ANY(%s::uuid[])", [[a.vll for a in tally.accepted]]
+            )
+        }
+    return [each.order for each in tally.accepted if each.order not in there or each.vll not in lines]
+
+
+def bookings(cluster: Cluster) -> list[str]:
+    """What is booked twice, or of what lines need is not booked: `tests.faults.double_bookings`."""
+    with psycopg.connect(cluster.database_url, autocommit=True) as database:
+        return double_bookings(database)
+
+
+def flaws(cluster: Cluster, tally: Tally) -> list[str]:
+    """Double bookings, and orders with two effects. The rows of the synthetic routers have no leases: that is known."""
+    found = [each for each in bookings(cluster) if each not in cluster.known_flaws]
+    with psycopg.connect(cluster.database_url, autocommit=True) as database:
+        found += [
+            f"{n} lines of the one order {key}"
+            for key, n in database.execute(
+                "SELECT description, count(*) FROM vll_vll WHERE description = ANY(%s)"
+                " GROUP BY 1 HAVING count(*) > 1",
+                [tally.described],
+            )
+        ]
+    return found
+
+
+def still_open(cluster: Cluster, tally: Tally) -> list[str]:
+    """Orders that have not ended two minutes after the last one was accepted."""
+    deadline = time.monotonic() + _ENDED_WITHIN_S
+    while True:
+        rows = cluster.sql(_OPEN, [each.order for each in tally.accepted])
+        if not rows or time.monotonic() > deadline:
+            return [f"order {identity} is still {state}" for identity, state in rows]
+        time.sleep(1)
+
+
+def lost_reports(cluster: Cluster, taken: set[tuple[str, int]]) -> int:
+    """Samples that the portal said it took, and that are not there."""
+    runs = sorted({run for run, _ in taken})
+    rows = cluster.sql(
+        "SELECT DISTINCT boot_id::text, seq FROM telemetry_sample WHERE boot_id = ANY(%s::uuid[])", runs
+    )
+    return len(taken - {(run, seq) for run, seq in rows})
