@@ -26,7 +26,7 @@ _SERVER_ERROR, _TOO_MANY = 500, 429
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An order that was answered with 202, at `at` (monotonic seconds); `description` of its line, "" of a removal."""
+    """An order that was answered with 202, at `at` (monotonic seconds); `description`: "" of a removal."""
 
     at: float
     order: str
@@ -104,7 +104,7 @@ class Customers:
         return vll
 
     def _remove(self, caller: "_Caller", vll: str) -> bool:
-        """Whether it was ordered now: a line that is still under way, or was removed by a lost answer, is let be."""
+        """Whether it was ordered now. A line that is still under way, or going already, is let be."""
         path = f"/api/v1/vlls/{vll}?cooling_off=0"
         status, answer = self._insist(caller, "DELETE", path, "", {"Idempotency-Key": str(uuid4())})
         if status == _ACCEPTED:
@@ -114,7 +114,7 @@ class Customers:
     def _insist(
         self, caller: "_Caller", method: str, path: str, body: str, headers: dict[str, str]
     ) -> tuple[int, Any]:
-        """The same request until somebody decides on it, also after the load has ended: its answer is wanted."""
+        """The same request until somebody decides on it, also after the load has ended."""
         while True:
             try:
                 status, answer = caller.call(method, path, body, headers)

@@ -1,4 +1,4 @@
-"""What is done to the deployment while customers order: each is struck on the way in and mended on the way out.
+"""What is done to the deployment while customers order: struck on the way in, mended on the way out.
 
 What is yielded says whom it hit. Everything is started by the caller's own thread.
 """

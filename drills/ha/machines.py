@@ -35,10 +35,11 @@ class Machine:
     namespace: str
     family: Family
     children: dict[str, Child] = field(default_factory=dict)
-    _holder: Child | None = None
+    # The process that keeps its files in place.
+    keeper: int = 0
 
     def boot(self, *, database_disk_mib: int | None = None) -> None:
-        """Have its files where its programs look for them; `database_disk_mib`: PostgreSQL on a disk of its own."""
+        """Its files where programs look for them; `database_disk_mib`: PostgreSQL on a disk of its own."""
         script = [f"mount --bind {self.root / own} /{own}" for own in _OWN]
         script = [f"mkdir -p {self.root}/opt/longline", *self._opt(), *script]
         if database_disk_mib is not None:
@@ -50,7 +51,7 @@ class Machine:
                 "chown postgres:postgres /var/lib/postgresql",
             ]
         text = " && ".join([*script, f"hostname {self.name}", "touch /run/booted", "exec sleep infinity"])
-        self._holder = Child(
+        holder = Child(
             name=f"{self.name}-files",
             argv=[
                 *("nsenter", f"--net=/run/netns/{self.namespace}"),
@@ -58,7 +59,8 @@ class Machine:
             ],
             log=self.logs / f"{self.name}.log",
         )
-        self.family.start(self._holder).wait_until((self.root / "run" / "booted").exists)
+        self.family.start(holder).wait_until((self.root / "run" / "booted").exists)
+        self.keeper = holder.process.pid
 
     def child(
         self,
@@ -71,8 +73,7 @@ class Machine:
         grace_s: float = 20,
     ) -> Child:
         """A program on this machine, not started. Another of the same name takes its place."""
-        assert self._holder is not None
-        inside = ["nsenter", f"--target={self._holder.process.pid}", "--net", "--mount", "--uts", "--ipc"]
+        inside = ["nsenter", f"--target={self.keeper}", "--net", "--mount", "--uts", "--ipc"]
         if user is not None:
             account = [f"--reuid={user}", f"--regid={user}", "--init-groups"]
             argv = ["setpriv", *account, "--pdeathsig", "TERM", *argv]
@@ -101,11 +102,10 @@ class Machine:
     def pids(self) -> list[int]:
         """All that runs on it, whoever started it (not what keeps its files)."""
         own = os.stat(f"/run/netns/{self.namespace}").st_ino
-        keeper = self._holder.process.pid if self._holder is not None else 0
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
             try:
-                if (entry / "ns" / "net").stat().st_ino == own and int(entry.name) != keeper:
+                if (entry / "ns" / "net").stat().st_ino == own and int(entry.name) != self.keeper:
                     found.append(int(entry.name))
             except OSError:
                 continue  # gone in the meantime
@@ -149,7 +149,9 @@ class Machine:
         """/opt with the portal as it is installed there, and with all else that was there."""
         opt = self.root / "opt"
         others = [entry for entry in Path("/opt").iterdir() if entry.is_dir() and entry.name != "longline"]
-        keep = [f"mkdir -p {opt / entry.name} && mount --rbind {entry} {opt / entry.name}" for entry in others]
+        keep = [
+            f"mkdir -p {opt / entry.name} && mount --rbind {entry} {opt / entry.name}" for entry in others
+        ]
         return [*keep, f"mount --bind {ROOT} {opt}/longline", f"mount --rbind {opt} /opt"]
 
 

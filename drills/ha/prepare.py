@@ -1,8 +1,8 @@
-"""Certificates and rows, on a machine of the portal whose tables are there: `python -m drills.ha.prepare <JSON>`.
+"""Certificates and rows, on a machine of the portal with tables: `python -m drills.ha.prepare <JSON>`.
 
-Takes {"world", "virtual_ip": addresses, "pairs": ports of each router with an agent, "agent_ports": {router: port},
-"synthetic": how many routers report without an agent} and prints what `devstack.load.load` returns, with
-"ends": {router: [[line, side]]} of the synthetic ones.
+Takes {"world", "virtual_ip": addresses, "pairs": ports of each router with an agent,
+"agent_ports": {router: port}, "synthetic": how many routers report without an agent} and prints what
+`devstack.load.load` returns, with "ends": {router: [[line, side]]} of the synthetic ones.
 """
 
 import io

@@ -1,4 +1,4 @@
-"""Routers that report without an agent: two documents every 10 s each, and nothing given up before it was taken."""
+"""Routers that report without an agent: two documents every 10 s, each until it was taken."""
 
 import asyncio
 import json
@@ -126,14 +126,23 @@ def _reporter(name: str, ends: list[tuple[str, str]], pki: Path) -> Reporter:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.load_cert_chain(pki / f"router-{name}.pem", pki / f"router-{name}.key")
-    state = {"revision": 1, "link_up": True, "reachable": True, "in_sync": True, "policed": False, "drift": []}
+    state = {
+        "revision": 1,
+        "link_up": True,
+        "reachable": True,
+        "in_sync": True,
+        "policed": False,
+        "drift": [],
+    }
     seen = {"admin_up": True, "link_up": True, "ip_mtu": 9000, "tag": None, "linux_cp": None}
     load = {"rx_bps": 5_012_344, "tx_bps": 812, "speed_bps": 10**10}
     counts = {"in_bytes": 12_500_000, "in_packets": 10_000, "out_bytes": 1, "out_packets": 1, "policer": None}
     agent = Agent(
         name=name,
         context=context,
-        interfaces=json.dumps([{"name": "eth0", "sw_if_index": 1, "addresses": [], "load": load, **seen}]).encode(),
+        interfaces=json.dumps(
+            [{"name": "eth0", "sw_if_index": 1, "addresses": [], "load": load, **seen}]
+        ).encode(),
         routes=b"[]",
         ends=[json.dumps({"vll": vll, "end": side, **state}).encode() for vll, side in ends],
         counts=json.dumps([{"vll": vll, "end": side, **counts} for vll, side in ends]).encode(),

@@ -52,9 +52,8 @@ class Probes:
                 last = max(ended for _, ended in one.taken)
                 first = min(begun for begun, _ in other.taken)
                 if one.taken[0][0] < first < last:
-                    found.append(
-                        f"{one.machine} took a write {last - first:.2f} s after {other.machine} took its first"
-                    )
+                    late = f"{last - first:.2f} s after the first of {other.machine}"
+                    found.append(f"{one.machine} took a write {late}")
         return found
 
     def told(self) -> str:

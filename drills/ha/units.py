@@ -1,4 +1,4 @@
-"""How systemd would start a unit: its command, its environment, read from the unit's file and its drop-ins."""
+"""How systemd would start a unit: its command and environment, from its file and its drop-ins."""
 
 import re
 import shlex

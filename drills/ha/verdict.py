@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import psycopg
 
@@ -40,7 +41,7 @@ class Verdict:
 def longest_gap_s(accepted: list[Accepted], began: float, ended: float) -> float:
     """The longest time in which no order was accepted."""
     times = [began, *sorted(each.at for each in accepted if began <= each.at <= ended), ended]
-    return max(later - earlier for earlier, later in zip(times, times[1:], strict=False))
+    return max(later - earlier for earlier, later in pairwise(times))
 
 
 def lost_orders(cluster: Cluster, tally: Tally) -> list[str]:
@@ -48,7 +49,8 @@ def lost_orders(cluster: Cluster, tally: Tally) -> list[str]:
         there = {
             row[0]
             for row in database.execute(
-                "SELECT id::text FROM vll_order WHERE id = ANY(%s::uuid[])", [[a.order for a in tally.accepted]]
+                "SELECT id::text FROM vll_order WHERE id = ANY(%s::uuid[])",
+                [[a.order for a in tally.accepted]],
             )
         }
         lines = {
@@ -67,7 +69,7 @@ def bookings(cluster: Cluster) -> list[str]:
 
 
 def flaws(cluster: Cluster, tally: Tally) -> list[str]:
-    """Double bookings, and orders with two effects. The rows of the synthetic routers have no leases: that is known."""
+    """Double bookings, and orders with two effects. Synthetic routers' rows have no leases: that is known."""
     found = [each for each in bookings(cluster) if each not in cluster.known_flaws]
     with psycopg.connect(cluster.database_url, autocommit=True) as database:
         found += [
