@@ -330,8 +330,11 @@ async def _post(
         b"Content-Length: %d\r\n\r\n%s" % (kind.encode(), len(body), body)
     )
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    status = int(head.split(b" ", 2)[1])
+    if b"content-length:" not in head:
+        return status, b"", True
     answer = await reader.readexactly(int(head.partition(b"content-length:")[2].partition(b"\r\n")[0]))
-    return int(head.split(b" ", 2)[1]), answer, b"connection: close" in head
+    return status, answer, b"connection: close" in head
 
 
 def _network(folder: Path) -> list[Agent]:

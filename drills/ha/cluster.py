@@ -325,7 +325,7 @@ def _fill(folder: Path, machines: dict[str, Machine], settings: dict[str, str]) 
     for name, machine in machines.items():
         etc = machine.root / "etc"
         shutil.copytree(filled / name / "etc", etc, dirs_exist_ok=True)
-        own = [("run", None)]
+        own: list[tuple[str, str | None]] = [("run", None)]
         if name in DATABASES:
             own = [
                 ("etc/patroni", "postgres"),

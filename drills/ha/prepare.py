@@ -25,7 +25,7 @@ _ROWS = """
 SET LOCAL session_replication_role = replica;
 INSERT INTO inventory_site (id, name) VALUES ({first}, 'reporting');
 INSERT INTO inventory_router (id, name, site_id, loopback4, agent_url, cpu, cores, generation)
-SELECT {first} + n, 'router-' || n, {first}, inet '10.254.0.1' + n, 'https://router-' || n, '', 4, 0
+SELECT {first} + n, 'router-' || n, {first}, inet '10.254.0.1' + n, '', '', 4, 0
 FROM generate_series(0, {routers} - 1) n;
 INSERT INTO inventory_port (id, router_id, interface, description, kind, customer_id, speed_bps, bookable_bps,
                             booked_bps, max_frame)
