@@ -12,7 +12,8 @@ from pathlib import Path
 
 from devstack.paths import RUN
 from drills.ha.agents import start_agents
-from drills.ha.cluster import Cluster, running
+from drills.ha.bring_up import running
+from drills.ha.cluster import Cluster
 from drills.ha.customers import Customers
 from drills.ha.faults import FAULTS
 from drills.ha.reporters import Reporting

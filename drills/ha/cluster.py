@@ -1,12 +1,10 @@
-"""The reference deployment, up and answering: what deploy/ha/README.md has people start, in its order."""
+"""The reference deployment as it stands: who is what, and how each of its programs is started."""
 
-import json
 import os
-import shutil
+import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,11 +12,10 @@ from typing import Any
 import httpx
 import psycopg
 
-from devstack.isp import ALPINE_DAIRY, Isp, Port, small_isp
-from devstack.paths import ROOT
+from devstack.isp import Isp
 from devstack.process import Child, Family
-from drills.ha.machines import Machine, switched
-from drills.ha.units import command
+from drills.ha.machines import Machine
+from drills.ha.units import command, environment_file
 
 NETWORK = "10.99.0"
 WORLD_ADDRESS = f"{NETWORK}.1"
@@ -44,8 +41,6 @@ APP_UNITS = (
     "longline-beat",
     *(f"longline-worker@{queue}" for queue in QUEUES),
 )
-# Of PostgreSQL on each database machine: small, so that it can be filled.
-DATABASE_DISK_MIB = 1536
 # Pairs of ports that orders are placed between.
 PAIRS = 16
 _POLL_S = 0.2
@@ -179,8 +174,6 @@ class Cluster:
 
     def balancer(self, name: str, order: str) -> str:
         """Say this to HAProxy's admin socket, as an operator does with socat."""
-        import socket
-
         path = self.machines[name].root / "run" / "haproxy" / "admin.sock"
         with socket.socket(socket.AF_UNIX) as admin:
             admin.settimeout(5)
@@ -221,7 +214,7 @@ class Cluster:
 
     def start_etcd(self, name: str) -> Child:
         machine = self.machines[name]
-        env = _defaults(machine.root / "etc/default/etcd")
+        env = environment_file(machine.root / "etc/default/etcd")
         return machine.start(machine.child("etcd", ["/usr/bin/etcd"], user="etcd", env=env))
 
     def start_patroni(self, name: str) -> Child:
@@ -241,8 +234,8 @@ class Cluster:
 
     def start_haproxy(self, name: str) -> Child:
         machine = self.machines[name]
-        argv = ["/usr/sbin/haproxy", "-W", "-db", "-f", "/etc/haproxy/haproxy.cfg"]
-        return machine.start(machine.child("haproxy", argv[:2] + argv[3:]))
+        argv = ["/usr/sbin/haproxy", "-W", "-f", "/etc/haproxy/haproxy.cfg"]
+        return machine.start(machine.child("haproxy", argv))
 
     def start_keepalived(self, name: str) -> Child:
         machine = self.machines[name]
@@ -259,28 +252,11 @@ class Cluster:
         return machine.child(unit, wanted.argv, env={**wanted.env, **more}, cwd=wanted.cwd, grace_s=60)
 
 
-@contextmanager
-def running(*, folder: Path, logs: Path, synthetic: int, settings: dict[str, str]) -> Iterator[Cluster]:
-    """All of it; `synthetic` routers report without having an agent, `settings` come on top of portal.env."""
-    addresses = ADDRESSES
-    with (
-        Family() as family,
-        switched(addresses, world=WORLD_ADDRESS, folder=folder, logs=logs, family=family) as machines,
-    ):
-        passwords = _fill(folder, machines, settings)
-        isp = small_isp(extra_ports=tuple(Port(f"memif{n}/0", ALPINE_DAIRY) for n in range(1, PAIRS + 1)))
-        cluster = Cluster(machines, family, folder, logs, isp, passwords)
-        for name, machine in machines.items():
-            machine.boot(database_disk_mib=DATABASE_DISK_MIB if name in DATABASES else None)
-        _start_databases(cluster)
-        for name in BALANCERS:
-            cluster.start_haproxy(name)
-            cluster.start_keepalived(name)
-        _prepare(cluster, synthetic)
-        for name in APPS:
-            cluster.start_app(name)
-        cluster.wait_until_whole(timeout_s=240)
-        yield cluster
+def etcd_is_healthy(name: str) -> bool:
+    try:
+        return '"true"' in _http.get(f"http://{ADDRESSES[name]}:2379/health", timeout=2).text
+    except httpx.TransportError:
+        return False
 
 
 def wait(condition: Callable[[], bool], what: str, *, timeout_s: float) -> None:
@@ -290,111 +266,3 @@ def wait(condition: Callable[[], bool], what: str, *, timeout_s: float) -> None:
         if time.monotonic() > deadline:
             raise NotThere(f"waited {timeout_s:g} s for {what}")
         time.sleep(_POLL_S)
-
-
-def _start_databases(cluster: Cluster) -> None:
-    for name in DATABASES:
-        cluster.start_etcd(name)
-        cluster.start_redis(name)
-        cluster.start_sentinel(name)
-    for name in DATABASES:
-        url = f"http://{ADDRESSES[name]}:2379/health"
-        wait(lambda url=url: _says(url, '"true"'), f"etcd on {name}", timeout_s=60)
-    first, *others = DATABASES
-    cluster.start_patroni(first)
-    cluster.wait_for_role("primary", timeout_s=120)
-    for name in others:
-        cluster.start_patroni(name)
-    cluster.wait_for_role("sync", timeout_s=120)
-    cluster.wait_for_role("async", timeout_s=120)
-
-
-def _fill(folder: Path, machines: dict[str, Machine], settings: dict[str, str]) -> dict[str, str]:
-    """What deploy/ha/fill writes, where each machine reads it; the secrets by their names."""
-    environment = folder / "machines.env"
-    lines = [f"{name.upper()}={address}" for name, address in ADDRESSES.items()]
-    lines += [f"VIRTUAL_IP={VIRTUAL_IP}", "PREFIX_LENGTH=24", f"NETWORK={NETWORK}.0/24", "INTERFACE=eth0"]
-    environment.write_text("\n".join([*lines, f"PORTAL_NAME={PORTAL_NAME}", ""]))
-    filled = folder / "filled"
-    subprocess.run(
-        [str(ROOT / "deploy/ha/fill"), str(filled)],
-        env=os.environ | {"MACHINES": str(environment)},
-        check=True,
-    )
-    certificate = _certificate(folder)
-    for name, machine in machines.items():
-        etc = machine.root / "etc"
-        shutil.copytree(filled / name / "etc", etc, dirs_exist_ok=True)
-        own: list[tuple[str, str | None]] = [("run", None)]
-        if name in DATABASES:
-            own = [
-                ("etc/patroni", "postgres"),
-                ("var/lib/postgresql", "postgres"),
-                ("run/postgresql", "postgres"),
-            ]
-            own += [("etc/redis", "redis"), ("var/lib/redis", "redis"), ("var/lib/etcd", "etcd")]
-        elif name in BALANCERS:
-            own = [("run/haproxy", None), ("var/lib/haproxy", None)]
-            (etc / "haproxy/portal.pem").write_text(certificate)
-        else:
-            own = [("run/longline", None), ("var/lib/longline", None)]
-            with (etc / "longline/portal.env").open("a") as file:
-                file.writelines(f"{key}={value}\n" for key, value in settings.items())
-        for path, user in own:
-            (machine.root / path).mkdir(parents=True, exist_ok=True)
-            if user is not None:
-                subprocess.run(["chown", "-R", f"{user}:{user}", str(machine.root / path)], check=True)
-    return _defaults(filled / "secrets.env")
-
-
-def _prepare(cluster: Cluster, synthetic: int) -> None:
-    """Tables, certificates and rows, from one machine of the portal; the other gets the certificates."""
-    first, second = (cluster.machines[name] for name in APPS)
-    cluster.manage("app1", "manage.py", "upgrade")
-    wanted = {
-        "world": WORLD_ADDRESS,
-        "virtual_ip": VIRTUAL_IP,
-        "pairs": PAIRS,
-        "synthetic": synthetic,
-        "agent_ports": {router.name: 9443 + router.number for router in cluster.isp.agents},
-    }
-    # Rows of routers without agents are written past the rules for what people do.
-    cluster.superuser_does("GRANT SET ON PARAMETER session_replication_role TO longline")
-    cluster.rows = json.loads(cluster.manage("app1", "-m", "drills.ha.prepare", json.dumps(wanted)))
-    cluster.superuser_does("REVOKE SET ON PARAMETER session_replication_role FROM longline")
-    shutil.copytree(first.root / "var/lib/longline/pki", second.root / "var/lib/longline/pki")
-
-
-def _defaults(path: Path) -> dict[str, str]:
-    lines = [line for line in path.read_text().splitlines() if "=" in line and not line.startswith("#")]
-    return dict(line.split("=", 1) for line in lines)
-
-
-def _certificate(folder: Path) -> str:
-    """For browsers: signed by itself, with its key."""
-    key, certificate = folder / "web.key", folder / "web.pem"
-    subprocess.run(
-        [
-            *(
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:prime256v1",
-                "-nodes",
-            ),
-            *("-days", "2", "-subj", f"/CN={PORTAL_NAME}", "-keyout", str(key), "-out", str(certificate)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    return certificate.read_text() + key.read_text()
-
-
-def _says(url: str, text: str) -> bool:
-    try:
-        return text in _http.get(url, timeout=2).text
-    except httpx.TransportError:
-        return False

@@ -91,7 +91,13 @@ class Customers:
     def _add(self, caller: "_Caller", ports: list[int], vlan: int) -> str | None:
         key = str(uuid4())
         ends = [{"tagging": "dot1q", "outer_vlan": vlan, "port": port} for port in ports]
-        body = {"a_end": ends[0], "z_end": ends[1], "svc_mtu": 1500, "cir_bps": 1_000_000, "transport": "auto"}
+        body = {
+            "a_end": ends[0],
+            "z_end": ends[1],
+            "svc_mtu": 1500,
+            "cir_bps": 1_000_000,
+            "transport": "auto",
+        }
         self.tally.described.append(key)
         status, answer = self._insist(
             caller, "POST", "/api/v1/vlls", json.dumps(body | {"description": key}), {"Idempotency-Key": key}

@@ -34,12 +34,13 @@ def command(unit: str, root: Path) -> Command:
             elif key == "Environment":
                 env |= dict(each.split("=", 1) for each in shlex.split(value))
             elif key == "EnvironmentFile":
-                env |= _environment_file(root / value.removeprefix("-").lstrip("/"))
+                env |= environment_file(root / value.removeprefix("-").lstrip("/"))
     argv = [re.sub(r"\$\{(\w+)\}", lambda found: env[found[1]], word) for word in shlex.split(execute)]
     return Command(argv, env, cwd)
 
 
-def _environment_file(path: Path) -> dict[str, str]:
+def environment_file(path: Path) -> dict[str, str]:
+    """NAME=value a line, as systemd reads it; nothing where there is no such file."""
     if not path.exists():
         return {}
     lines = [line for line in path.read_text().splitlines() if "=" in line and not line.startswith("#")]
