@@ -220,6 +220,8 @@ class Cluster:
     def start_patroni(self, name: str) -> Child:
         machine = self.machines[name]
         argv = ["/usr/bin/patroni", "/etc/patroni/config.yml"]
+        guard = command("patroni-leave-before-full", machine.root)
+        machine.start(machine.child("leave-before-full", guard.argv, user=guard.user, env=guard.env))
         return machine.start(machine.child("patroni", argv, user="postgres", grace_s=30))
 
     def start_redis(self, name: str) -> Child:

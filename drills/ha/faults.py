@@ -13,6 +13,9 @@ from drills.ha.cluster import ADDRESSES, APPS, BALANCERS, DATABASES, Cluster
 from drills.ha.two_primaries import Probes
 
 _DRAINED_S = 2.0
+_BALLAST = "/var/lib/postgresql/ballast"
+# 50 MiB/s, until there is no room.
+_FILL_DISK = f"while head -c 10M /dev/zero >> {_BALLAST}; do sleep 0.2; done"
 _FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
@@ -98,13 +101,14 @@ def rolling_restart(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def disk_full(cluster: Cluster) -> Iterator[str]:
+    """Something writes there, as fast as a careless dump does, until nothing more fits."""
     primary = cluster.wait_for_role("primary")
     machine = cluster.machines[primary]
-    machine.run(["sh", "-c", "cat /dev/zero > /var/lib/postgresql/ballast || true"])
+    machine.run(["sh", "-c", _FILL_DISK])
     try:
         yield f"the disk of PostgreSQL on {primary}"
     finally:
-        machine.run(["rm", "/var/lib/postgresql/ballast"])
+        machine.run(["rm", _BALLAST])
 
 
 @contextmanager

@@ -15,14 +15,22 @@ class Command:
     argv: list[str]
     env: dict[str, str]
     cwd: str
+    user: str
 
 
 def command(unit: str, root: Path) -> Command:
-    """`unit` is longline-web or longline-worker@provisioning; `root` has the machine's etc."""
+    """`unit` is longline-web or longline-worker@provisioning; `root` has the machine's etc.
+
+    `user` is who it says it runs as, whether there is such an account or not.
+    """
     template, _, instance = unit.partition("@")
     name = f"{template}@.service" if instance else f"{template}.service"
-    files = [_UNITS / name, *sorted((root / f"etc/systemd/system/{name}.d").glob("*.conf"))]
-    execute, cwd, env = "", "/", {}
+    own = root / "etc/systemd/system"
+    files = [
+        own / name if (own / name).exists() else _UNITS / name,
+        *sorted((own / f"{name}.d").glob("*.conf")),
+    ]
+    execute, cwd, user, env = "", "/", "root", {}
     for file in files:
         for line in file.read_text().splitlines():
             key, _, value = line.partition("=")
@@ -31,12 +39,14 @@ def command(unit: str, root: Path) -> Command:
                 execute = value
             elif key == "WorkingDirectory":
                 cwd = value
+            elif key == "User":
+                user = value
             elif key == "Environment":
                 env |= dict(each.split("=", 1) for each in shlex.split(value))
             elif key == "EnvironmentFile":
                 env |= environment_file(root / value.removeprefix("-").lstrip("/"))
     argv = [re.sub(r"\$\{(\w+)\}", lambda found: env[found[1]], word) for word in shlex.split(execute)]
-    return Command(argv, env, cwd)
+    return Command(argv, env, cwd, user)
 
 
 def environment_file(path: Path) -> dict[str, str]:
