@@ -23,6 +23,7 @@ from drills.ha.verdict import Verdict, bookings, flaws, longest_gap_s, lost_orde
 GOALS_S = {"primary-killed": 30.0, "primary-cut-off": 30.0}
 GOAL_S = 5.0
 WITHOUT_FAILURES = {"rolling-restart", "rolling-upgrade"}
+_WARM_UP_S = 15
 _INSIDE = "LONGLINE_DRILL_INSIDE"
 
 
@@ -72,6 +73,9 @@ def _drill(asked: argparse.Namespace, names: list[str], folder: Path, logs: Path
         start_agents(cluster)
         cluster.known_flaws = set(bookings(cluster))
         with Reporting(cluster) as reporting:
+            with Customers(cluster, orders_per_s=asked.orders_per_s, readers=asked.readers):
+                # Processes have yet to load what orders need, and PostgreSQL its tables.
+                time.sleep(_WARM_UP_S)
             for name in names:
                 verdict = _one(cluster, reporting, name, asked)
                 print(verdict, flush=True)

@@ -127,6 +127,10 @@ class Customers:
             except (OSError, http.client.HTTPException) as problem:
                 self.tally.failed.append((time.monotonic(), method, repr(problem)))
             else:
+                if b"#idempotency-key-in-flight" in answer:
+                    # The request whose answer we did not wait for is still being worked on.
+                    time.sleep(_AGAIN_S)
+                    continue
                 if status < _SERVER_ERROR and status != _TOO_MANY:
                     return status, json.loads(answer)
                 self.tally.failed.append((time.monotonic(), method, f"{status} {answer[:200]!r}"))
