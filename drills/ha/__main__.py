@@ -13,8 +13,8 @@ from pathlib import Path
 from devstack.paths import RUN
 from drills.ha.agents import start_agents
 from drills.ha.bring_up import running
-from drills.ha.cluster import Cluster
-from drills.ha.customers import Customers
+from drills.ha.cluster import PAIRS, Cluster
+from drills.ha.customers import Customers, Pair, Tally
 from drills.ha.faults import FAULTS
 from drills.ha.reporters import Reporting
 from drills.ha.verdict import Verdict, bookings, flaws, longest_gap_s, lost_orders, lost_reports, still_open
@@ -24,6 +24,7 @@ GOALS_S = {"primary-killed": 30.0, "primary-cut-off": 30.0}
 GOAL_S = 5.0
 WITHOUT_FAILURES = {"rolling-restart", "rolling-upgrade"}
 _WARM_UP_S = 15
+_AT_LAST_S = 120
 _INSIDE = "LONGLINE_DRILL_INSIDE"
 
 
@@ -72,12 +73,13 @@ def _drill(asked: argparse.Namespace, names: list[str], folder: Path, logs: Path
         print(f"# all of it is up after {time.monotonic() - began:.0f} s", flush=True)
         start_agents(cluster)
         cluster.known_flaws = set(bookings(cluster))
+        pairs = [Pair(cluster, number) for number in range(1, PAIRS + 1)]
         with Reporting(cluster) as reporting:
-            with Customers(cluster, orders_per_s=asked.orders_per_s, readers=asked.readers):
+            with Customers(cluster, pairs, orders_per_s=asked.orders_per_s, readers=asked.readers):
                 # Processes have yet to load what orders need, and PostgreSQL its tables.
                 time.sleep(_WARM_UP_S)
             for name in names:
-                verdict = _one(cluster, reporting, name, asked)
+                verdict = _one(cluster, pairs, reporting, name, asked)
                 print(verdict, flush=True)
                 for note in verdict.notes:
                     print(f"# {name}: {note}", flush=True)
@@ -87,15 +89,18 @@ def _drill(asked: argparse.Namespace, names: list[str], folder: Path, logs: Path
     return 1 if missed else 0
 
 
-def _one(cluster: Cluster, reporting: Reporting, name: str, asked: argparse.Namespace) -> Verdict:
+def _one(
+    cluster: Cluster, pairs: list[Pair], reporting: Reporting, name: str, asked: argparse.Namespace
+) -> Verdict:
     cluster.wait_until_whole()
     reports_before, refusals_before = reporting.taken(), reporting.failures()
-    with Customers(cluster, orders_per_s=asked.orders_per_s, readers=asked.readers) as customers:
+    with Customers(cluster, pairs, orders_per_s=asked.orders_per_s, readers=asked.readers) as customers:
         time.sleep(asked.calm_s)
         began = time.monotonic()
         with FAULTS[name](cluster) as whom:
             struck_s = time.monotonic() - began
             time.sleep(asked.seconds)
+            _wait_for_an_order(customers.tally)
             ended = time.monotonic()
         customers.stop()
     cluster.wait_until_whole()
@@ -132,6 +137,13 @@ def _one(cluster: Cluster, reporting: Reporting, name: str, asked: argparse.Name
         verdict.wrong.append(f"{len(tally.failed)} requests failed, the goal is none")
     verdict.wrong += [f"an order was refused: {each}" for each in tally.refused[:3]]
     return verdict
+
+
+def _wait_for_an_order(tally: Tally) -> None:
+    """One that is accepted from now on: a gap is only known when it is over."""
+    already, deadline = len(tally.accepted), time.monotonic() + _AT_LAST_S
+    while len(tally.accepted) == already and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def _own_namespaces() -> None:

@@ -48,17 +48,28 @@ class Tally:
     reads: int = 0
 
 
+class Pair:
+    """Two ports, one on each router, that one customer has for itself, and the lines between them, oldest first."""
+
+    def __init__(self, cluster: Cluster, number: int) -> None:
+        self.ports: list[int] = [
+            cluster.rows["ports"][f"{router}/memif{number}/0"] for router in ("rhino", "hippo")
+        ]
+        self.vlans = count(1)
+        self.lines = deque[str]()
+
+
 class Customers:
     """`orders_per_s` of them all together, `readers` of lists and orders; while the context lasts."""
 
-    def __init__(self, cluster: Cluster, *, orders_per_s: float, readers: int) -> None:
+    def __init__(self, cluster: Cluster, pairs: list[Pair], *, orders_per_s: float, readers: int) -> None:
         self.tally = Tally()
         self._token = cluster.rows["customer_token"]
-        self._ports: dict[str, int] = cluster.rows["ports"]
         self._period_s = PAIRS / orders_per_s
         self._enough = threading.Event()
         self._threads = [
-            threading.Thread(target=self._order_on, args=(number,)) for number in range(1, PAIRS + 1)
+            threading.Thread(target=self._order_on, args=(pair, at / len(pairs)))
+            for at, pair in enumerate(pairs)
         ]
         self._threads += [threading.Thread(target=self._read_on) for _ in range(readers)]
 
@@ -76,17 +87,15 @@ class Customers:
         for thread in self._threads:
             thread.join()
 
-    def _order_on(self, number: int) -> None:
-        ports = [self._ports[f"{router}/memif{number}/0"] for router in ("rhino", "hippo")]
+    def _order_on(self, pair: Pair, phase: float) -> None:
         caller = _Caller(self._token)
-        vlans, lines = count(1), deque[str]()
-        due = time.monotonic() + self._period_s * number / PAIRS
+        due = time.monotonic() + self._period_s * phase
         while not self._enough.wait(max(0.0, due - time.monotonic())):
             due = max(due + self._period_s, time.monotonic())
-            if len(lines) < _LINES_KEPT or not self._remove(caller, lines.popleft()):
-                vll = self._add(caller, ports, next(vlans))
+            if len(pair.lines) < _LINES_KEPT or not self._remove(caller, pair.lines.popleft()):
+                vll = self._add(caller, pair.ports, next(pair.vlans))
                 if vll is not None:
-                    lines.append(vll)
+                    pair.lines.append(vll)
 
     def _add(self, caller: "_Caller", ports: list[int], vlan: int) -> str | None:
         key = str(uuid4())
