@@ -49,7 +49,7 @@ class Tally:
 
 
 class Pair:
-    """Two ports, one on each router, that one customer has for itself, and the lines between them, oldest first."""
+    """Two ports, one on each router, that one customer has alone, and the lines between them."""
 
     def __init__(self, cluster: Cluster, number: int) -> None:
         self.ports: list[int] = [
