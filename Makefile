@@ -107,6 +107,7 @@ check-go:
 
 check-migrations: $(DEV_STAMP)
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
+	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning -m scripts.lint_migrations
 
 format: $(DEV_STAMP) ## rewrite Python and Go sources in the house style
 	$(BIN)/ruff check --fix-only --quiet .

@@ -26,6 +26,8 @@ class Portal:
     # Where `start_live` will serve streams; without it pages poll.
     live_port: int | None = None
     settings: dict[str, str] = field(default_factory=dict)
+    # Whose code its processes run, with this clone's environment; `prepare` and `manage` run this clone's.
+    code: Path = ROOT
 
     def __post_init__(self) -> None:
         self.static.mkdir(parents=True, exist_ok=True)
@@ -106,11 +108,13 @@ class Portal:
     def start_workers(self, family: Family) -> None:
         """Start the processes that wait for work in Redis, and so need no tables before there is some."""
         for child in (
-            self._worker("worker", queues="provisioning,telemetry,netbox", concurrency=2),
-            self._worker("doubtful", queues="doubtful", concurrency=1),
-            self._worker("sweeper", queues="sweepers", concurrency=1),
-            self._worker("messenger", "--pool", "threads", queues="notifications,webhooks", concurrency=8),
-            self._worker(
+            self.worker_child("worker", queues="provisioning,telemetry,netbox", concurrency=2),
+            self.worker_child("doubtful", queues="doubtful", concurrency=1),
+            self.worker_child("sweeper", queues="sweepers", concurrency=1),
+            self.worker_child(
+                "messenger", "--pool", "threads", queues="notifications,webhooks", concurrency=8
+            ),
+            self.worker_child(
                 "doubtful-messenger", "--pool", "threads", queues="webhooks_doubtful", concurrency=4
             ),
         ):
@@ -175,7 +179,8 @@ class Portal:
             *arguments,
         )
 
-    def _worker(self, name: str, *arguments: str, queues: str, concurrency: int) -> Child:
+    def worker_child(self, name: str, *arguments: str, queues: str, concurrency: int) -> Child:
+        """A worker, not started; `arguments` are Celery's."""
         node = ("-n", f"{name}@%h", "-Q", queues, "--concurrency", str(concurrency), "--loglevel", "INFO")
         return self._child(name, "celery", "-A", "portal", "worker", *node, *arguments)
 
@@ -185,7 +190,7 @@ class Portal:
             argv=[str(VENV_BIN / program), *arguments],
             log=self.logs / f"{name}.log",
             env=self._environment,
-            cwd=ROOT,
+            cwd=self.code,
         )
 
     def _live_hears(self) -> bool:

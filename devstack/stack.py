@@ -14,6 +14,7 @@ from devstack.agent import Agent
 from devstack.client import Client, NotReached
 from devstack.dataplane import Dataplane, Sockets
 from devstack.isp import Isp
+from devstack.paths import ROOT
 from devstack.portal import Portal
 from devstack.ports import free_ports
 from devstack.process import Family
@@ -69,11 +70,13 @@ def running(
     settings: dict[str, str] | None = None,
     template: Path | None = None,
     live: bool = False,
+    code: Path = ROOT,
 ) -> Iterator[Stack]:
     """Everything up and answering. `family` is the one that `dataplane` starts its children in.
 
     `live`: with the process that tells open pages of changes; without it they poll.
     `template`: a PostgreSQL cluster to begin with a copy of; see `devstack.postgres.running`.
+    `code`: whose portal serves, on this clone's tables; see `devstack.portal.Portal`.
     All children are stopped on the way out, before the services they use. Raises ChildFailed.
     """
     own_web_port, agents_port, metrics_port, live_port, *free = free_ports(4 + 2 * len(isp.agents))
@@ -88,6 +91,7 @@ def running(
             agents_port=agents_port,
             metrics_port=metrics_port,
             live_port=live_port if live else None,
+            code=code,
         )
         agents = [
             Agent(

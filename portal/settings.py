@@ -155,13 +155,14 @@ DATABASE_DIRECT = read_database_url(_DIRECT_URL, variable="DATABASE_DIRECT_URL")
 # Here, because connections take over what is registered when the first of them is made.
 refuse_what_does_not_fit()
 # The audit trail: who did it is kept with each event, and no event is ever changed. Its triggers belong to
-# the audit app although they sit on other apps' tables: they follow the models after every migrate.
+# the audit app although they sit on other apps' tables: they follow the models after every migrate, by
+# portal/audit/trigger_installation.py.
 PGHISTORY_APPEND_ONLY = True
 PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
 PGHISTORY_FOREIGN_KEY_FIELD = pghistory.ForeignKey(db_index=False)
 PGHISTORY_OBJ_FIELD = pghistory.ObjForeignKey(db_index=True, related_name="+", related_query_name="+")
 PGTRIGGER_MIGRATIONS = False
-PGTRIGGER_INSTALL_ON_MIGRATE = True
+PGTRIGGER_INSTALL_ON_MIGRATE = False
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"

@@ -10,7 +10,7 @@ import pytest
 from devstack import stack
 from devstack.isp import Isp
 from devstack.migrated_cluster import migrated_cluster
-from devstack.paths import BUILD
+from devstack.paths import BUILD, ROOT
 from devstack.process import Family
 from devstack.vppsim import SimulatedDataplane
 
@@ -41,10 +41,11 @@ def simulated(
     durable: bool = False,
     settings: dict[str, str] | None = None,
     live: bool = False,
+    code: Path = ROOT,
 ) -> Iterator[stack.Stack]:
     """Up, answering, and reported on by every agent. Without ``logs`` the logs go with all the rest.
 
-    ``settings`` come on top of ``AS_TESTED``.
+    ``settings`` come on top of ``AS_TESTED``. ``code``: see ``devstack.portal.Portal``.
     """
     require_built("longline-agent", "vppsim")
     family = Family()
@@ -66,6 +67,7 @@ def simulated(
             settings={**AS_TESTED, **(settings or {})},
             template=migrated_cluster(),
             live=live,
+            code=code,
         ) as running:
             stack.wait_for_reports(running)
             yield running

@@ -8,9 +8,12 @@ from urllib.parse import urlsplit
 
 import psycopg
 import pytest
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import Client
 
 from devstack.paths import ROOT
 from devstack.services import Services
+from portal.processes import health_checks
 
 DATABASE = "upgraded"
 
@@ -39,6 +42,14 @@ def _start(url: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+def _triggers(connection: psycopg.Connection) -> dict[str, tuple[str, int]]:
+    """The audit trail's: the table of each, and the number that it got when it was made."""
+    found = connection.execute(
+        "SELECT tgname, tgrelid::regclass::text, oid FROM pg_trigger WHERE tgname LIKE 'pgtrigger_%'"
+    )
+    return {name: (table, oid) for name, table, oid in found.fetchall()}
+
+
 def _wait(process: subprocess.Popen[str]) -> str:
     said, _ = process.communicate(timeout=120)
     assert process.returncode == 0, said
@@ -50,11 +61,33 @@ def test_two_upgrades_at_a_time_migrate_once_and_a_third_keeps_every_row(databas
     assert sorted("No migrations to apply" in text for text in said) == [False, True]
     with psycopg.connect(database) as connection:
         connection.execute("INSERT INTO accounts_customer (name, created_at) VALUES ('Alpine Dairy', now())")
+    with psycopg.connect(database) as connection:
+        before = _triggers(connection)
+        outdated = next(name for name in before if name.startswith("pgtrigger_insert"))
+        # Where pgtrigger keeps a digest of what it installed.
+        connection.execute(f"COMMENT ON TRIGGER {outdated} ON {before[outdated][0]} IS 'an earlier one'")
     assert "No migrations to apply" in _wait(_start(database, "upgrade"))
     _wait(_start(database, "migrate", "--check"))
     with psycopg.connect(database) as connection:
+        after = _triggers(connection)
+        # To make one anew locks its table: only what differs is.
+        assert after.keys() == before.keys()
+        assert [name for name in after if after[name] != before[name]] == [outdated]
         # The audit trail is made with the tables.
         kept = connection.execute(
             "SELECT name, pgh_label FROM accounts_customer JOIN audit_customerevent USING (name)"
         )
         assert kept.fetchall() == [("Alpine Dairy", "insert")]
+
+
+@pytest.mark.django_db
+def test_a_process_is_ready_once_the_tables_are_of_its_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Another process than the one that asked before.
+    monkeypatch.setattr(health_checks, "_migrations", health_checks._Migrations())
+    newest = MigrationRecorder.Migration.objects.latest("id")
+    newest.delete()
+    answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()["migrations"]) == (503, "pending")
+    newest.save()
+    answer = Client().get("/readyz")
+    assert (answer.status_code, answer.json()["migrations"]) == (200, "applied")

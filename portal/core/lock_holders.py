@@ -1,0 +1,95 @@
+"""Who keeps a session of PostgreSQL waiting: read while it waits, because afterwards nobody knows."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Self
+
+import psycopg
+
+_EVERY_S = 0.1
+_QUERY_SHOWN = 80
+# A prepared transaction has no process (pg_blocking_pids says 0), and so no row of pg_stat_activity.
+_HOLDERS = """
+SELECT holder.pid, coalesce(nullif(application_name, ''), backend_type), usename, host(client_addr), state,
+       extract(epoch FROM clock_timestamp() - xact_start), query
+  FROM unnest(pg_blocking_pids(%s)) AS holder(pid) LEFT JOIN pg_stat_activity USING (pid)
+ ORDER BY xact_start
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """As pg_stat_activity shows it; what an account may not see of another's session is None."""
+
+    pid: int
+    program: str | None
+    user: str | None
+    address: str | None
+    state: str | None
+    open_s: float | None
+    query: str | None
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "a prepared transaction (see pg_prepared_xacts)"
+        facts = [
+            self.program,
+            self.user and f"user {self.user}",
+            self.address and f"from {self.address}",
+            self.open_s is not None and f"its transaction open for {self.open_s:.0f} s",
+            self.state,
+        ]
+        query = " ".join((self.query or "").split())[:_QUERY_SHOWN]
+        return f"process {self.pid} ({', '.join(fact for fact in facts if fact)}): {query}".rstrip(": ")
+
+
+class LockHolders:
+    """Watches one session, by another connection and in a thread of its own, for as long as it is entered.
+
+    ``told`` is called once for each wait that lasted ``after_s``, with who is waited for.
+    """
+
+    def __init__(
+        self,
+        connection: psycopg.Connection,
+        *,
+        waiting_pid: int,
+        after_s: float,
+        told: Callable[[str], None],
+    ) -> None:
+        self._connection = connection
+        self._waiting_pid = waiting_pid
+        self._after_s = after_s
+        self._told = told
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="lock-holders", daemon=True)
+        self._last: list[Holder] = []
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    @property
+    def last(self) -> str:
+        """Who was waited for most recently."""
+        return "; ".join(map(str, self._last)) or "a session that was gone before it could be read"
+
+    def _watch(self) -> None:
+        since: float | None = None
+        while not self._stop.wait(_EVERY_S):
+            rows = self._connection.execute(_HOLDERS, [self._waiting_pid]).fetchall()
+            if not rows:
+                since = None
+                continue
+            self._last = [Holder(*row) for row in rows]
+            if since is None:
+                since = monotonic()
+            elif monotonic() - since >= self._after_s:
+                self._told(self.last)
+                since = float("inf")

@@ -1,0 +1,54 @@
+"""Indexes that a migration made CONCURRENTLY, outside any transaction, and did not finish."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from django.contrib.postgres.operations import AddIndexConcurrently
+from django.db import connection
+from django.db.migrations import RunSQL, SeparateDatabaseAndState
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.operations.base import Operation
+
+_IN_SQL = re.compile(
+    r'CREATE\s+(?:UNIQUE\s+)?INDEX\s+CONCURRENTLY\s+(?:IF\s+NOT\s+EXISTS\s+)?"?(\w+)', re.IGNORECASE
+)
+# One that is being made at this moment is invalid too.
+_INVALID = """
+SELECT indexrelid::regclass::text FROM pg_index
+ WHERE NOT indisvalid AND indexrelid NOT IN (SELECT index_relid FROM pg_stat_progress_create_index)
+ ORDER BY 1
+"""
+
+
+def unfinished_indexes_drop() -> list[str]:
+    """Drop what an attempt left of the indexes that pending migrations make; their names.
+
+    Otherwise these migrations could never run again: PostgreSQL keeps an index that it could not finish,
+    and one that is finished may be of a migration that broke off before it was recorded.
+    """
+    executor = MigrationExecutor(connection)
+    plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    wanted = [name for migration, _ in plan for name in _made_concurrently(migration.operations)]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT relname FROM pg_class WHERE relkind = 'i' AND relname = ANY(%s)", [wanted])
+        left = [name for (name,) in cursor.fetchall()]
+        for name in left:
+            cursor.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {connection.ops.quote_name(name)}")
+    return left
+
+
+def invalid_indexes() -> list[str]:
+    """Those that cost each write and serve no reader."""
+    with connection.cursor() as cursor:
+        cursor.execute(_INVALID)
+        return [name for (name,) in cursor.fetchall()]
+
+
+def _made_concurrently(operations: Iterable[Operation]) -> Iterator[str]:
+    for operation in operations:
+        if isinstance(operation, AddIndexConcurrently):
+            yield operation.index.name
+        elif isinstance(operation, SeparateDatabaseAndState):
+            yield from _made_concurrently(operation.database_operations)
+        elif isinstance(operation, RunSQL):
+            yield from _IN_SQL.findall(str(operation.sql))

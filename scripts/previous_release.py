@@ -1,0 +1,37 @@
+"""The release before this one, which serves while the tables become this one's: previous-release.toml."""
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+NAME = "previous-release.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousRelease:
+    """A tag or commit of this repository, and the last migration of each app that it had."""
+
+    revision: str
+    migrations: dict[str, str]
+
+    def write(self, root: Path) -> None:
+        lines = [
+            "# The release that serves while the tables become this one's: its code is tried on them, and",
+            "# migrations that it did not have are linted. `make release` writes this file anew.",
+            f'revision = "{self.revision}"',
+            "",
+            "[migrations]",
+            *(f'{app} = "{name}"' for app, name in sorted(self.migrations.items())),
+        ]
+        (root / NAME).write_text("\n".join(lines) + "\n")
+
+
+def previous_release(root: Path = ROOT) -> PreviousRelease:
+    return PreviousRelease(**tomllib.loads((root / NAME).read_text()))
+
+
+def last_migrations(root: Path) -> dict[str, str]:
+    """By app, as they are here. Migrations of one app are one after the other: Django asks for that."""
+    found = sorted(path for path in root.glob("portal/*/migrations/[0-9]*.py"))
+    return {path.parent.parent.name: path.stem for path in found}

@@ -1,0 +1,81 @@
+"""During an upgrade: the previous release's processes on this release's tables, alone and beside this one's.
+
+What a migration takes from them (a column, a default, a value that they write) shows here.
+"""
+
+import re
+from collections.abc import Iterator
+from copy import copy
+
+import httpx
+import pytest
+
+from devstack.client import Client
+from devstack.isp import small_isp
+from devstack.paths import ROOT
+from devstack.ports import accepts, free_ports
+from devstack.stack import Stack
+from tests.faults.web_page import log_in
+from tests.journeys.test_order_to_traffic import an_order
+from tests.previous_release import previous_code
+from tests.stacks import simulated
+
+WAIT_S = 60
+# What PostgreSQL says of tables that are other than expected, and Celery of a task that it does not know.
+MISFIT = re.compile(r"^.*(?:ProgrammingError|IntegrityError|DataError|unregistered task).*$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def older() -> Iterator[Stack]:
+    """The previous release's portal on this release's tables; its agent API has every agent's reports."""
+    code = previous_code()
+    with simulated(small_isp(), code=code) as running:
+        yield running
+
+
+def ordered(client: Client, stack: Stack, vlan: int) -> str:
+    """A line in service."""
+    accepted = client.order(**an_order(stack, vlan=vlan, description=f"Line {vlan}"))
+    client.wait_completed(accepted.order, timeout_s=WAIT_S)
+    return accepted.vll
+
+
+def ready(url: str) -> bool:
+    return httpx.get(f"{url}/readyz", timeout=30, trust_env=False).status_code == 200
+
+
+def misfits(stack: Stack) -> dict[str, list[str]]:
+    found = {log.name: MISFIT.findall(log.read_text()) for log in stack.portal.logs.glob("*.log")}
+    return {name: lines for name, lines in found.items() if lines}
+
+
+def test_the_previous_release_serves_on_the_tables_of_this_one(older: Stack) -> None:
+    alice = older.client("customer")
+    assert ready(older.url)
+    line = ordered(alice, older, vlan=100)
+    assert alice.wait(lambda: alice.carries_traffic(line), timeout_s=WAIT_S)
+    page = log_in(older.url, **older.loaded["customer_login"]).get(f"/vlls/{line}/")
+    assert (page.status_code, "Line 100" in page.text) == (200, True)
+    alice.wait_completed(alice.change(line, cir_bps=20_000_000), timeout_s=WAIT_S)
+    alice.wait_completed(alice.remove(line), timeout_s=WAIT_S)
+    assert misfits(older) == {}
+
+
+def test_both_releases_serve_beside_each_other(older: Stack) -> None:
+    newer = copy(older.portal)
+    newer.code = ROOT
+    (newer.web_port,) = free_ports(1)
+    older.family.start(newer.worker_child("newer-worker", queues="provisioning,telemetry", concurrency=1))
+    web = older.family.start(newer.web_child("newer-web", newer.web_port))
+    web.wait_until(lambda: accepts(newer.web_port), timeout_s=WAIT_S)
+    assert ready(newer.url)
+
+    before, after = older.client("customer"), Client(newer.url, older.loaded["customer_token"])
+    made_before, made_after = ordered(before, older, vlan=200), ordered(after, older, vlan=201)
+    for url, line in ((newer.url, made_before), (older.url, made_after)):
+        assert log_in(url, **older.loaded["customer_login"]).get(f"/vlls/{line}/").status_code == 200
+    # Each release changes and ends what the other one made.
+    for client, line in ((after, made_before), (before, made_after)):
+        client.wait_completed(client.change(line, cir_bps=20_000_000), timeout_s=WAIT_S)
+        client.wait_completed(client.remove(line), timeout_s=WAIT_S)
+    assert misfits(older) == {}
