@@ -31,7 +31,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill chaos \
+.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill chaos soak \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
 	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations
 
@@ -130,6 +130,10 @@ chaos: packages-drills ## a storm of orders and faults, then whether what was pr
 ha: packages-ha ## deploy/ha/ on this machine, and what becomes of it when parts fail (DRILLS=primary-killed,... ORDERS_PER_S=20)
 	@$(BUILD_BOTH) run-environment agent
 	@exec nice $(BIN)/python -m drills.ha $(if $(DRILLS),--drills $(DRILLS)) $(if $(ORDERS_PER_S),--orders-per-s $(ORDERS_PER_S)) $(HA_OPTIONS)
+
+soak: packages-demo ## hours under a steady load, and the slope of all that could grow (HOURS=8, or MINUTES=10)
+	@$(BUILD_BOTH) run-environment agent
+	@exec nice $(BIN)/python -m drills.soak $(or $(MINUTES),$(shell expr 60 \* $(or $(HOURS),8)))
 
 lock: ## pin and hash requirements*.in anew
 	@PYTHON="$(PYTHON)" scripts/lock-requirements

@@ -101,6 +101,11 @@ class Client:
         """Have a line become somebody else's, as it is; the order's id."""
         return self._act(vll, "let-go")
 
+    def lines(self) -> list[Json]:
+        """The newest lines that this client may see, a page of them."""
+        results: list[Json] = self._call("GET", "/api/v1/vlls")["results"]
+        return results
+
     def vll(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}")
 

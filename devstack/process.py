@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -163,6 +163,9 @@ class Family:
             if child.name == name:
                 return child
         raise KeyError(name)
+
+    def __iter__(self) -> Iterator[Child]:
+        return iter(self._children)
 
     def raise_if_dead(self) -> None:
         for child in self._children:

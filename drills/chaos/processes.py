@@ -5,9 +5,9 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from devstack.process import Child, ChildFailed
+from devstack.process_tree import descendants
 from drills.chaos.timeline import Timeline
 
 RESTART_AFTER_S = 1.0
@@ -97,23 +97,8 @@ class Processes:
 
 def _signal_all(pid: int, number: signal.Signals) -> None:
     """To a process and all that descend from it: PostgreSQL's have sessions of their own."""
-    for each in [pid, *_descendants(pid)]:
+    for each in [pid, *descendants(pid)]:
         try:
             os.kill(each, number)
         except ProcessLookupError:
             pass
-
-
-def _descendants(pid: int) -> list[int]:
-    children: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found, left = [], [pid]
-    while left:
-        found += (more := children.get(left.pop(), []))
-        left += more
-    return found

@@ -1,0 +1,20 @@
+"""Which processes descend from one: sessions and groups of their own do not hide them."""
+
+from pathlib import Path
+
+
+def descendants(pid: int) -> list[int]:
+    """Children, their children and so on; of the moment."""
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found: list[int] = []
+    left = [pid]
+    while left:
+        found += (more := children.get(left.pop(), []))
+        left += more
+    return found

@@ -1,0 +1,64 @@
+"""What is measured in a soak: memory and open files of each process, tables, connections, queues."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import redis
+
+from devstack.process import Child
+from devstack.process_tree import descendants
+from devstack.services import Services
+
+MEGABYTE = 1_000_000
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+_TABLES = """
+SELECT relname, pg_total_relation_size(oid) FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+"""
+QUEUES = ("provisioning", "doubtful", "sweepers", "telemetry", "notifications", "webhooks", "netbox")
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """``unit`` of ``value``; ``name`` is the same each time."""
+
+    name: str
+    value: float
+    unit: str
+
+
+def of_process(name: str, child: Child) -> list[Reading]:
+    """Memory in MB and open files, of the process and all that descend from it."""
+    memory, files = 0, 0
+    for pid in [child.process.pid, *descendants(child.process.pid)]:
+        try:
+            memory += _private_bytes(pid)
+            files += len(os.listdir(f"/proc/{pid}/fd"))
+        except OSError:
+            # It has ended meanwhile.
+            continue
+    return [Reading(f"memory {name}", memory / MEGABYTE, "MB"), Reading(f"files {name}", files, "files")]
+
+
+def of_services(services: Services) -> list[Reading]:
+    """The size of each table in MB with its indexes, the whole database, connections, queued messages."""
+    with psycopg.connect(services.database_url, autocommit=True) as database:
+        tables = database.execute(_TABLES).fetchall()
+        [(whole,)] = database.execute("SELECT pg_database_size(current_database())").fetchall()
+        [(connections,)] = database.execute("SELECT count(*) FROM pg_stat_activity").fetchall()
+    with redis.Redis.from_url(services.redis_url) as broker:
+        waiting = sum(broker.llen(queue) for queue in QUEUES)
+    return [
+        *(Reading(f"table {name}", size / MEGABYTE, "MB") for name, size in tables),
+        Reading("database", whole / MEGABYTE, "MB"),
+        Reading("connections", connections, "connections"),
+        Reading("queued messages", waiting, "messages"),
+    ]
+
+
+def _private_bytes(pid: int) -> int:
+    """Resident and shared with nobody's file: what processes that were forked share counts once for each."""
+    resident, shared = (int(each) for each in Path(f"/proc/{pid}/statm").read_text().split()[1:3])
+    return (resident - shared) * _PAGE
