@@ -31,7 +31,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill chaos soak \
+.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill chaos soak scale \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
 	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations
 
@@ -134,6 +134,9 @@ ha: packages-ha ## deploy/ha/ on this machine, and what becomes of it when parts
 soak: packages-demo ## hours under a steady load, and the slope of all that could grow (HOURS=8, or MINUTES=10)
 	@$(BUILD_BOTH) run-environment agent
 	@exec nice $(BIN)/python -m drills.soak $(or $(MINUTES),$(shell expr 60 \* $(or $(HOURS),8)))
+
+scale: packages-demo run-environment ## a simulated network, ROUTERS=1000 LINES=100000 MINUTES=30: lags, slopes, costs
+	@exec $(BIN)/python -m drills.scale
 
 lock: ## pin and hash requirements*.in anew
 	@PYTHON="$(PYTHON)" scripts/lock-requirements

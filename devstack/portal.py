@@ -25,6 +25,7 @@ class Portal:
     metrics_port: int
     # Where `start_live` will serve streams; without it pages poll.
     live_port: int | None = None
+    agent_api_processes: int = 1
     settings: dict[str, str] = field(default_factory=dict)
     # Whose code its processes run, with this clone's environment; `prepare` and `manage` run this clone's.
     code: Path = ROOT
@@ -130,6 +131,8 @@ class Portal:
             "python:portal.processes.gunicorn_agent_api",
             "--bind",
             f"{LOOPBACK}:{self.agents_port}",
+            "--workers",
+            str(self.agent_api_processes),
             *_GUNICORN_ALONE,
         )
         relay = self._child("relay", "python", "manage.py", "relay")

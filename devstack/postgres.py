@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from devstack.ports import LOOPBACK
 from devstack.process import Child, ChildFailed, Server
@@ -84,6 +84,53 @@ def running(
     finally:
         if not kept:
             remove_home(folder)
+
+
+@contextmanager
+def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
+    """A streaming replica of the server at this URL; its own URL is what DATABASE_REPLICA_URL takes.
+
+    Raises PostgresMissing or ChildFailed.
+    """
+    binaries = server_binaries()
+    user = UNPRIVILEGED_USER if os.geteuid() == 0 else None
+    at = urlsplit(of)
+    try:
+        home = fresh_home(folder, user)
+        cluster = home / "cluster"
+        copy = [f"{binaries}/pg_basebackup", f"--dbname={of}", f"--pgdata={cluster}"]
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("ab") as output:
+            code = subprocess.run(
+                [*copy, "--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf"],
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=home,
+                user=user,
+                group=user,
+                extra_groups=[] if user else None,
+                check=False,
+            ).returncode
+        if code:
+            raise ChildFailed("pg_basebackup", f"ended with status {code}", log)
+        # After what the copy brought: of two values the last one counts.
+        with (cluster / "postgresql.auto.conf").open("a") as settings:
+            settings.write(_settings(home, port=port, durable=False))
+        server = Child(
+            name="replica",
+            argv=[str(binaries / "postgres"), "-D", str(cluster)],
+            log=log,
+            cwd=home,
+            user=user,
+            stop_signal=signal.SIGINT,
+        )
+        try:
+            server.start().wait_until(lambda: _answers(binaries, port))
+            yield Server(f"postgres://{at.username}:{at.password}@{_host(home)}:{port}{at.path}", server)
+        finally:
+            server.stop()
+    finally:
+        remove_home(folder)
 
 
 def fresh_home(folder: Path, user: str | None) -> Path:

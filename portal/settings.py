@@ -109,6 +109,7 @@ MIDDLEWARE = [
     "portal.api.language.ApiLanguageMiddleware",
     "portal.accounts.second_factor.SecondFactorMiddleware",
     "portal.audit.actor.AuditMiddleware",
+    "portal.core.replica.ReplicaMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "portal.web.live_parts.LivePartMiddleware",
     # Before any view, and before the form's token is looked for in what was sent.
@@ -152,6 +153,26 @@ DATABASES: dict[str, Any] = {
 }
 # Where DATABASE_URL leads to a pooler: what goes past it (portal.core.direct_connection).
 DATABASE_DIRECT = read_database_url(_DIRECT_URL, variable="DATABASE_DIRECT_URL") if _DIRECT_URL else {}
+# A streaming replica, for graphs, lists and exports (portal.core.replica); "": all is asked of the above.
+if _REPLICA_URL := env.str("DATABASE_REPLICA_URL", default=""):
+    _REPLICA = read_database_url(_REPLICA_URL, variable="DATABASE_REPLICA_URL", takes_writes=False)
+    DATABASES["replica"] = {
+        **_REPLICA,
+        "CONN_MAX_AGE": DATABASES["default"]["CONN_MAX_AGE"],
+        "CONN_HEALTH_CHECKS": True,
+        # What it does not answer in time is asked of the primary. Nothing is written there by mistake, not
+        # even where the address leads to a server that takes writes.
+        "OPTIONS": {
+            **_REPLICA["OPTIONS"],
+            "server_side_binding": True,
+            "prepare_threshold": None,
+            "connect_timeout": 2,
+            "tcp_user_timeout": 5000,
+            "options": "-c default_transaction_read_only=on",
+        },
+    }
+# As old as its newest commit may be, in seconds; what is older is asked of the primary.
+LONGLINE_REPLICA_MAX_AGE_S = env.int("LONGLINE_REPLICA_MAX_AGE_S", default=10)
 # Here, because connections take over what is registered when the first of them is made.
 refuse_what_does_not_fit()
 # The audit trail: who did it is kept with each event, and no event is ever changed. Its triggers belong to

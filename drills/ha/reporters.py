@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from bench.reports import Agent, Connection
+from devstack.reporting_agents import Connection, End, ReportingAgent
 from drills.ha.cluster import VIRTUAL_IP, Cluster
 
 EVERY_S = 10.0
@@ -22,7 +22,7 @@ _TAKEN = 200
 class Reporter:
     """`waiting`: samples that nobody took yet, as an agent keeps them on disk; `taken`: their numbers."""
 
-    agent: Agent
+    agent: ReportingAgent
     connections: dict[str, Connection]
     waiting: list[dict[str, Any]] = field(default_factory=list)
     taken: list[int] = field(default_factory=list)
@@ -126,26 +126,16 @@ def _reporter(name: str, ends: list[tuple[str, str]], pki: Path) -> Reporter:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.load_cert_chain(pki / f"router-{name}.pem", pki / f"router-{name}.key")
-    state = {
-        "revision": 1,
-        "link_up": True,
-        "reachable": True,
-        "in_sync": True,
-        "policed": False,
-        "drift": [],
-    }
     seen = {"admin_up": True, "link_up": True, "ip_mtu": 9000, "tag": None, "linux_cp": None}
     load = {"rx_bps": 5_012_344, "tx_bps": 812, "speed_bps": 10**10}
-    counts = {"in_bytes": 12_500_000, "in_packets": 10_000, "out_bytes": 1, "out_packets": 1, "policer": None}
-    agent = Agent(
+    agent = ReportingAgent(
         name=name,
         context=context,
         interfaces=json.dumps(
             [{"name": "eth0", "sw_if_index": 1, "addresses": [], "load": load, **seen}]
         ).encode(),
         routes=b"[]",
-        ends=[json.dumps({"vll": vll, "end": side, **state}).encode() for vll, side in ends],
-        counts=json.dumps([{"vll": vll, "end": side, **counts} for vll, side in ends]).encode(),
     )
+    agent.carries([End(vll, side) for vll, side in ends])
     connections = {kind: Connection(8443, context, host=VIRTUAL_IP) for kind in ("observed", "counters")}
     return Reporter(agent, connections)

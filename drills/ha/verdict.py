@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import psycopg
+from tests.faults.double_bookings import double_bookings
 
 from drills.ha.cluster import Cluster
 from drills.ha.customers import Accepted, Tally
-from tests.faults.double_bookings import double_bookings
 
 _ENDED_WITHIN_S = 120
 _OPEN = """

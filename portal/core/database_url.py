@@ -24,14 +24,17 @@ _IN_DJANGO = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": 
 _FORM = "postgres://user:password@host:5432,other:5432/name?option=value"
 
 
-def read_database_url(url: str, *, variable: str) -> dict[str, Any]:
+def read_database_url(url: str, *, variable: str, takes_writes: bool = True) -> dict[str, Any]:
     """An entry of Django's DATABASES; ``variable`` is where ``url`` comes from.
 
-    Of several hosts, only one that takes writes will do, unless ``target_session_attrs`` says otherwise.
+    Of several hosts, only one that takes writes will do, unless ``target_session_attrs`` or ``takes_writes``
+    says otherwise.
     Raises ImproperlyConfigured, which quotes no password.
     """
     given = _parsed(url, variable)
-    if "," in str(given.get("host", "")):
+    if not takes_writes:
+        given = {"target_session_attrs": "any", **given}
+    elif "," in str(given.get("host", "")):
         given = {"target_session_attrs": "read-write", **given}
     parameters = {**_LIMITS, **given}
     entry: dict[str, Any] = {name: parameters.pop(ours, "") for ours, name in _IN_DJANGO.items()}

@@ -31,20 +31,34 @@ class FallbackRedisCache(RedisCache):
     """Limits of logins and API calls live here. Without Redis they hold per process, which is weaker but
     neither lets everybody guess without limit nor keeps everybody out."""
 
+    UNKNOWN = object()
+
     def __init__(self, server: str, params: dict[str, Any]) -> None:
         super().__init__(server, params)
         self._class = _Client
         self._instead = LocMemCache("instead-of-redis", {**params, "OPTIONS": {}})
         self._resting_until = 0.0
 
+    def get_shared(self, key: str) -> Any:
+        """What any process has set, None for nothing; ``UNKNOWN`` while Redis is away."""
+        if time.monotonic() >= self._resting_until:
+            try:
+                return super().get(key)
+            except RedisError as error:
+                self._rest(error)
+        return self.UNKNOWN
+
     def _either(self, name: str, *args: Any, **kwargs: Any) -> Any:
         if time.monotonic() >= self._resting_until:
             try:
                 return getattr(super(), name)(*args, **kwargs)
             except RedisError as error:
-                self._resting_until = time.monotonic() + REST_S
-                logger.warning("Redis does not answer (%s); limits are kept per process", in_short(error))
+                self._rest(error)
         return getattr(self._instead, name)(*args, **kwargs)
+
+    def _rest(self, error: RedisError) -> None:
+        self._resting_until = time.monotonic() + REST_S
+        logger.warning("Redis does not answer (%s); limits are kept per process", in_short(error))
 
 
 def _forgiving(name: str) -> Callable[..., Any]:

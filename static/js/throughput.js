@@ -200,6 +200,13 @@
     tabulate(answer);
   };
 
+  // Only of figures that were read from a replica of the database.
+  const tellAge = (asOf) => {
+    const place = section.querySelector("[data-as-of]");
+    place.hidden = !asOf;
+    if (asOf) place.textContent = place.dataset.text.replace("{time}", MOMENT.format(new Date(asOf)));
+  };
+
   let last = null; // { answer, window }
   let lastAt = 0;
   const csv = section.querySelector("[data-csv]");
@@ -229,6 +236,7 @@
       const body = await answer.json();
       if (mine !== asked) return; // something else was chosen meanwhile
       last = { answer: body, window };
+      tellAge(answer.headers.get("Longline-As-Of"));
       lastAt = Date.now();
       if (csv) csv.href = `${csvUrl}${wanted}`;
       document.dispatchEvent(new CustomEvent("longline:back"));

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from django.core.exceptions import ValidationError as FieldError
@@ -93,18 +93,29 @@ class KeysetPagination(BasePagination):
         ]
 
 
-def parts_of(rows: QuerySet[Row], ordering: tuple[str, ...], *, at_a_time: int = 1000) -> Iterator[list[Row]]:
+def parts_of(
+    rows: QuerySet[Row],
+    ordering: tuple[str, ...],
+    *,
+    at_a_time: int = 1000,
+    read: Callable[[Callable[[], list[Row]]], list[Row]] = lambda read_part: read_part(),
+) -> Iterator[list[Row]]:
     """All rows, in parts that are read by key: no cursor of the database's stays open for a slow reader.
 
-    ``ordering`` must be total. What is made meanwhile before the place reached is left out.
+    ``ordering`` must be total. What is made meanwhile before the place reached is left out. ``read`` reads
+    each part, where it is not to be read like everything else.
     """
     rows = rows.order_by(*ordering)
-    part = list(rows[:at_a_time])
+
+    def read_part(rows: QuerySet[Row]) -> list[Row]:
+        return read(lambda: list(rows[:at_a_time]))
+
+    part = read_part(rows)
     while part:
         yield part
         if len(part) < at_a_time:
             return
-        part = list(rows.filter(_behind(ordering, _place_of(part[-1], ordering)))[:at_a_time])
+        part = read_part(rows.filter(_behind(ordering, _place_of(part[-1], ordering))))
 
 
 class NewestVllFirst(KeysetPagination):

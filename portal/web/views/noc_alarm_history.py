@@ -10,6 +10,7 @@ from django.shortcuts import render
 
 from portal.accounts import permissions
 from portal.alarms.models import Alarm
+from portal.core.replica import from_replica
 from portal.inventory.models import Router
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.alarms import AlarmHistoryForm
@@ -24,9 +25,10 @@ def page(request: SignedInRequest) -> HttpResponse:
     form = AlarmHistoryForm(request.GET)
     asked = form.cleaned_data if form.is_valid() else {}
     rows = _narrowed(Alarm.objects.select_related("operator_state"), asked)
+    after = request.GET.get("after", "")
     context = {
         "form": form,
-        "page": newest_first(rows, by="raised_at", after=request.GET.get("after", "")),
+        "page": from_replica(request, lambda: newest_first(rows, by="raised_at", after=after)),
         "keep": urlencode({name: request.GET[name] for name in form.fields if request.GET.get(name)}),
     }
     return render(

@@ -16,8 +16,9 @@ from django.utils.translation import gettext as _
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.alarms.models import Alarm
-from portal.audit.feed import MODELS, Entry, newest
+from portal.audit.feed import MODELS, Entry, Page, newest
 from portal.audit.history import Change
+from portal.core.replica import from_replica
 from portal.inventory.models import Router
 from portal.vll.models import Vll
 from portal.web.access_control import SignedInRequest, requires
@@ -92,9 +93,15 @@ def page(request: SignedInRequest) -> HttpResponse:
     what = request.GET.get("what", "")
     what = what if what in MODELS else ""
     by = request.GET.get("by", "").replace("\0", "").strip()[:LONGEST_NAME]
-    found = newest(of=what, by=by, below=_place(request.GET.get("after", "")))
+    place = _place(request.GET.get("after", ""))
+
+    def read() -> tuple[Page, list[Row]]:
+        found = newest(of=what, by=by, below=place)
+        return found, _rows(found.entries)
+
+    found, rows = from_replica(request, read)
     context = {
-        "rows": _rows(found.entries),
+        "rows": rows,
         "page": {"after": _written(found.below)},
         "what": what,
         "by": by,

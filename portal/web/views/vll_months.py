@@ -5,6 +5,7 @@ from django.shortcuts import render
 
 from portal.accounts import permissions
 from portal.core import clock
+from portal.core.replica import from_replica
 from portal.telemetry.monthly_figures import months_of
 from portal.vll.models import Vll
 from portal.web.access_control import SignedInRequest, requires, visible_vll
@@ -14,4 +15,5 @@ from portal.web.access_control import SignedInRequest, requires, visible_vll
 def months(request: SignedInRequest, vll: Vll) -> HttpResponse:
     """A page of its own; to htmx, which puts it on the line's page, the part with the tables."""
     template = "vll/_months.html" if request.htmx else "vll/months.html"
-    return render(request, template, {"vll": vll, "months": months_of(vll=vll, now=clock.now())})
+    months = from_replica(request, lambda: months_of(vll=vll, now=clock.now()))
+    return render(request, template, {"vll": vll, "months": months})

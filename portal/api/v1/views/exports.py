@@ -1,8 +1,10 @@
 """Lists as CSV, whole: streamed row by row, whatever their length."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import date
+from functools import partial
 from itertools import chain
+from typing import Any
 
 from django.db.models import QuerySet
 from django.http import StreamingHttpResponse
@@ -18,11 +20,14 @@ from portal.api.v1.pagination import NewestVllFirst, parts_of
 from portal.api.v1.permissions import caller
 from portal.api.v1.views.months import HEADING, month_row
 from portal.core import clock
+from portal.core.replica import from_replica, will_be_streamed
 from portal.diagnosis.health import Health, healths_of
 from portal.telemetry.monthly_figures import month_of
 from portal.vll import queries
 from portal.vll.models import Vll, VllEnd
 
+# Calls what reads: each read may be of a replica.
+_Read = Callable[[Callable[[], Any]], Any]
 _OF_AN_END = ("port", "site", "tagging", "outer_vlan", "inner_vlan", "exact_match")
 
 
@@ -40,8 +45,9 @@ class VllsCsvView(generics.ListAPIView[Vll]):
 
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
-        parts = parts_of(self.filter_queryset(self.get_queryset()), NewestVllFirst.ordering)
-        return csv_answer("vlls.csv", _rows(parts), unbounded=True)
+        rows = self.filter_queryset(self.get_queryset())
+        will_be_streamed(request)
+        return csv_answer("vlls.csv", _rows(rows, partial(from_replica, request)), unbounded=True)
 
 
 class MonthCsvView(generics.ListAPIView[Vll]):
@@ -62,19 +68,21 @@ class MonthCsvView(generics.ListAPIView[Vll]):
 
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
-        parts = parts_of(self.filter_queryset(self.get_queryset()), NewestVllFirst.ordering)
+        lines = self.filter_queryset(self.get_queryset())
         month = MonthField(required=False).clean(request.query_params.get("month", ""))
-        rows = _month_rows(parts, month)
+        rows = _month_rows(lines, month, partial(from_replica, request))
+        will_be_streamed(request)
         return csv_answer(f"lines-{month:%Y-%m}.csv", chain([HEADING], rows), unbounded=True)
 
 
-def _month_rows(parts: Iterator[list[Vll]], month: date) -> Iterator[list[object]]:
+def _month_rows(lines: QuerySet[Vll], month: date, read: _Read) -> Iterator[list[object]]:
     now = clock.now()
-    for part in parts:
-        yield from (month_row(vll, month_of(vll=vll, month=month, now=now)) for vll in part)
+    for part in parts_of(lines, NewestVllFirst.ordering, read=read):
+        for vll in part:
+            yield month_row(vll, read(partial(month_of, vll=vll, month=month, now=now)))
 
 
-def _rows(parts: Iterator[list[Vll]]) -> Iterator[list[object]]:
+def _rows(lines: QuerySet[Vll], read: _Read) -> Iterator[list[object]]:
     """A heading, then a row per VLL; rates in bit/s, svc_mtu in bytes."""
     yield [
         *("id", "customer", "description", "created_at", "lifecycle", "decommission_at"),
@@ -82,8 +90,8 @@ def _rows(parts: Iterator[list[Vll]]) -> Iterator[list[object]]:
         *("svc_mtu", "cir_bps", "eir_bps", "link_loss_forwarding"),
         *(f"{side}_{fact}" for side in "az" for fact in _OF_AN_END),
     ]
-    for part in parts:
-        healths = healths_of(part)
+    for part in parts_of(lines, NewestVllFirst.ordering, read=read):
+        healths = read(partial(healths_of, part))
         yield from (_row(vll, healths[vll.pk]) for vll in part)
 
 

@@ -1,19 +1,19 @@
 """Orders: what became of what was asked for."""
 
 from django.db.models import QuerySet
-from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
 
 from portal.api.v1.etags import ConditionalRetrieveView
 from portal.api.v1.list_filters import OrderFilters
 from portal.api.v1.pagination import NewestOrderFirst
 from portal.api.v1.permissions import caller
+from portal.api.v1.replica_lists import ReplicaListView
 from portal.api.v1.serializers.orders import OrderSerializer
 from portal.vll import queries
 from portal.vll.models import Order
 
 
-class OrdersView(generics.ListAPIView[Order]):
+class OrdersView(ReplicaListView[Order]):
     """The orders that you may see, newest first."""
 
     permission_classes = [IsAuthenticated]

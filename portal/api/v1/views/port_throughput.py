@@ -12,6 +12,7 @@ from portal.api.v1.permissions import caller
 from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.throughput import UNITS, PortThroughputQuerySerializer
 from portal.core import clock
+from portal.core.replica import from_replica
 from portal.inventory.models import Port
 from portal.telemetry.port_throughput import port_throughput
 
@@ -33,4 +34,4 @@ class PortThroughputView(APIView):
         port = get_object_or_404(Port.objects.visible_to(caller(request)), pk=pk)
         context = {"now": clock.now()}
         asked = validated(PortThroughputQuerySerializer, request.query_params, context=context)
-        return Response(port_throughput(port=port, **asked))
+        return Response(from_replica(request, lambda: port_throughput(port=port, **asked)))

@@ -28,6 +28,7 @@ from portal.api.v1.serializers.throughput import (
 )
 from portal.api.v1.views.months import HEADING, month_row
 from portal.core import clock
+from portal.core.replica import from_replica
 from portal.telemetry.availability import PERIODS, availability
 from portal.telemetry.end_drops import end_drops
 from portal.telemetry.frame_loss import frame_loss
@@ -61,7 +62,8 @@ class ThroughputCsvView(APIView):
     )
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
         vll = _vll(request, pk)
-        answer = throughput(vll=vll, **_asked(ThroughputQuerySerializer, request))
+        asked = _asked(ThroughputQuerySerializer, request)
+        answer = from_replica(request, lambda: throughput(vll=vll, **asked))
         return csv_answer(f"throughput-{vll.pk}.csv", _rows(vll, answer))
 
 
@@ -72,7 +74,8 @@ class PercentilesView(APIView):
 
     @extend_schema(responses={200: PERCENTILES})
     def get(self, request: Request, pk: UUID) -> Response:
-        return Response({"results": frozen_percentiles(vll_id=_vll(request, pk).pk)})
+        vll = _vll(request, pk)
+        return Response({"results": from_replica(request, lambda: frozen_percentiles(vll_id=vll.pk))})
 
 
 class MonthsCsvView(APIView):
@@ -84,7 +87,8 @@ class MonthsCsvView(APIView):
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
         vll = _vll(request, pk)
-        rows = (month_row(vll, figures) for figures in months_of(vll=vll, now=clock.now()))
+        months = from_replica(request, lambda: months_of(vll=vll, now=clock.now()))
+        rows = (month_row(vll, figures) for figures in months)
         return csv_answer(f"months-{vll.pk}.csv", chain([HEADING], rows))
 
 
@@ -97,8 +101,8 @@ class AvailabilityView(APIView):
         parameters=[*_RANGE, OpenApiParameter("period", str, enum=PERIODS)], responses={200: AVAILABILITY}
     )
     def get(self, request: Request, pk: UUID) -> Response:
-        vll = _vll(request, pk)
-        return Response(availability(vll=vll, **_asked(AvailabilityQuerySerializer, request)))
+        vll, asked = _vll(request, pk), _asked(AvailabilityQuerySerializer, request)
+        return Response(from_replica(request, lambda: availability(vll=vll, **asked)))
 
 
 class LossView(APIView):
@@ -110,8 +114,9 @@ class LossView(APIView):
     @extend_schema(parameters=_RANGE, responses={200: LOSS})
     def get(self, request: Request, pk: UUID) -> Response:
         vll, asked = _vll(request, pk), _asked(RangeQuerySerializer, request)
-        lost = frame_loss(vll=vll, **asked)
-        drops = end_drops(vll=vll, **asked)
+        lost, drops = from_replica(
+            request, lambda: (frame_loss(vll=vll, **asked), end_drops(vll=vll, **asked))
+        )
         return Response(lost | {f"{side}_end": found.as_document() for side, found in drops.items()})
 
 
@@ -122,7 +127,8 @@ class PolicingView(APIView):
 
     @extend_schema(parameters=_RANGE, responses={200: POLICING})
     def get(self, request: Request, pk: UUID) -> Response:
-        return Response(policed(vll=_vll(request, pk), **_asked(RangeQuerySerializer, request)))
+        vll, asked = _vll(request, pk), _asked(RangeQuerySerializer, request)
+        return Response(from_replica(request, lambda: policed(vll=vll, **asked)))
 
 
 def _vll(request: Request, pk: UUID) -> Vll:

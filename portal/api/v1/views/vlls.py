@@ -7,7 +7,6 @@ from uuid import UUID
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework import generics
 from rest_framework.permissions import IsAuthenticated
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -20,6 +19,7 @@ from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.list_filters import VllFilters
 from portal.api.v1.pagination import NewestVllFirst
 from portal.api.v1.permissions import caller
+from portal.api.v1.replica_lists import ReplicaListView
 from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer
 from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
@@ -32,6 +32,7 @@ from portal.api.v1.serializers.throughput import (
 from portal.api.v1.serializers.vlls import VllSerializer
 from portal.api.v1.views.order_accepted import accepted
 from portal.core import clock
+from portal.core.replica import from_replica
 from portal.diagnosis.health import with_health
 from portal.telemetry.rates_and_percentiles import STEPS_S
 from portal.telemetry.round_trips import STEPS_S as LATENCY_STEPS_S
@@ -42,7 +43,7 @@ from portal.vll.models import Vll
 from portal.vll.operations import order_add, order_delete, order_modify, vll_describe
 
 
-class VllsView(generics.ListAPIView[Vll]):
+class VllsView(ReplicaListView[Vll]):
     """The VLLs that you may see, newest first."""
 
     permission_classes = [IsAuthenticated]
@@ -118,7 +119,7 @@ class ThroughputView(APIView):
         vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
         now = {"now": clock.now()}
         asked = validated(ThroughputQuerySerializer, request.query_params, context=now)
-        return Response(throughput(vll=vll, **asked))
+        return Response(from_replica(request, lambda: throughput(vll=vll, **asked)))
 
 
 class LatencyView(APIView):
@@ -138,4 +139,4 @@ class LatencyView(APIView):
         lines = Vll.objects.visible_to(caller(request)).prefetch_related("ends__port")
         vll = get_object_or_404(lines, pk=pk)
         asked = validated(LatencyQuerySerializer, request.query_params, context={"now": clock.now()})
-        return Response(latency(vll=vll, **asked))
+        return Response(from_replica(request, lambda: latency(vll=vll, **asked)))

@@ -1,0 +1,228 @@
+"""Agents of a large network as the portal sees them: what they report, on kept connections with mutual TLS.
+
+One event loop plays all of them; texts are made once, because the load shares the processors with the portal.
+"""
+
+import asyncio
+import json
+import ssl
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from devstack.ports import LOOPBACK
+
+EVERY_S = 10.0
+KINDS = ("observed", "counters")
+# What an agent of before most capabilities says of itself.
+_PLAIN: dict[str, Any] = {"encapsulations": ["l2xc", "vxlan"]}
+
+
+class End(NamedTuple):
+    """An end of a line as its router has it."""
+
+    vll: str
+    side: str
+    revision: int = 1
+    policed: bool = False
+
+
+@dataclass
+class ReportingAgent:
+    """One router's two kinds of report. ``says``: its capabilities; ``path``: of each end, what it says."""
+
+    name: str
+    context: ssl.SSLContext
+    interfaces: bytes
+    routes: bytes
+    says: dict[str, Any] = field(default_factory=lambda: dict(_PLAIN))
+    path: dict[str, Any] | None = None
+    generation: int = 1
+    boot_id: str = field(default_factory=lambda: str(uuid4()))
+    # Whether the customer's link of its first end is down.
+    turned: bool = False
+    sampled: int = 0
+    # What the portal called what it stored last, as agents keep it (docs/agent-api.md).
+    etags: dict[str, str] = field(default_factory=dict)
+    first: End | None = None
+    # Counted up with whatever makes the list of ends another one.
+    changes: int = 0
+    _ends: list[bytes] = field(default_factory=list)
+    counts: bytes = b"[]"
+
+    def carries(self, ends: Sequence[End]) -> None:
+        """From now on it has these ends; the first of all stays the one whose link turns."""
+        self.first = self.first or next(iter(ends), None)
+        ends = sorted(ends, key=lambda end: self.first is None or end[:2] != self.first[:2])
+        state = {"link_up": True, "reachable": True, "in_sync": True, "drift": []}
+        state |= {"path": self.path} if self.path else {}
+        counts = {
+            "in_bytes": 12_500_000,
+            "in_packets": 10_000,
+            "out_bytes": 1,
+            "out_packets": 1,
+            "policer": None,
+        }
+        self._ends = [
+            json.dumps(
+                {"vll": end.vll, "end": end.side, "revision": end.revision, "policed": end.policed, **state}
+            ).encode()
+            for end in ends
+        ]
+        self.counts = json.dumps([{"vll": end.vll, "end": end.side, **counts} for end in ends]).encode()
+        self._changed()
+
+    def turn(self) -> None:
+        """The customer's link of its first end goes down, or comes back."""
+        self.turned = not self.turned
+        self._changed()
+
+    def _changed(self) -> None:
+        self.changes += 1
+        self.etags.pop("ends", None)
+
+    def observed(self, *, whole: bool) -> bytes:
+        now_ms = int(time.time() * 1000)
+        if whole:
+            self.etags = {}
+        head = {
+            "schema": 1,
+            "boot_id": self.boot_id,
+            "sent_ms": now_ms,
+            "look": now_ms * 1000,
+            "agent_version": "bench",
+            "vpp": {"connected": True, "version": "25.10", "boot_ms": 1, "simulated": True, "workers": 1},
+            "generation": {"held": self.generation, "applied": self.generation},
+            "watch_etag": self.etags.get("watch_routes"),
+            **self.says,
+        }
+        return b'%s, "interfaces": %s, "routes": %s, "ends": %s}' % (
+            json.dumps(head)[:-1].encode(),
+            self.interfaces,
+            self._named("routes") or self.routes,
+            self._named("ends") or b"[%s]" % b", ".join(self._told()),
+        )
+
+    def _told(self) -> Iterable[bytes]:
+        if not self.turned:
+            return self._ends
+        return [self._ends[0].replace(b'"link_up": true', b'"link_up": false'), *self._ends[1:]]
+
+    def _named(self, part: str) -> bytes | None:
+        return b'{"etag": "%s"}' % self.etags[part].encode() if part in self.etags else None
+
+    def counters(self) -> bytes:
+        now_ms = int(time.time() * 1000)
+        self.sampled += 1
+        sample = {"seq": self.sampled, "from_ms": now_ms - int(EVERY_S * 1000), "to_ms": now_ms}
+        head = {"schema": 1, "boot_id": self.boot_id, "sent_ms": now_ms, "simulated": True, "dropped": 0}
+        return b'%s, "samples": [%s, "ends": %s}]}' % (
+            json.dumps(head)[:-1].encode(),
+            json.dumps(sample)[:-1].encode(),
+            self.counts,
+        )
+
+
+def agents_of(ends: dict[int, list[tuple[str, str]]], folder: Path, **more: Any) -> dict[int, ReportingAgent]:
+    """An agent for each router of `devstack.large_network`, by its id; ``folder`` has the certificates."""
+    agents = {number: _agent(number, len(ends), folder, **more) for number in ends}
+    for number, agent in agents.items():
+        agent.carries([End(vll, side) for vll, side in ends[number]])
+    return agents
+
+
+def _agent(number: int, routers: int, folder: Path, **more: Any) -> ReportingAgent:
+    loopbacks = {other: str(IPv4Address("10.255.0.0") + other) for other in range(1, routers + 1)}
+    own = loopbacks.pop(number)
+    load = {"rx_bps": 5_012_344, "tx_bps": 812, "speed_bps": 10**10}
+    seen = {"admin_up": True, "link_up": True, "ip_mtu": 9000, "tag": None, "linux_cp": None}
+    interfaces = [
+        {"name": name, "sw_if_index": index, "addresses": addresses, "load": load, **seen}
+        for index, (name, addresses) in enumerate(
+            {"bb0": [], "bb1": [], "eth0": [], "loop0": [f"{own}/32"]}.items(), start=1
+        )
+    ]
+    routes = [{"address": address, "reachable": True} for address in loopbacks.values()]
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.load_cert_chain(folder / f"router-{number}.pem", folder / "router.key")
+    return ReportingAgent(
+        name=f"router-{number}",
+        context=context,
+        interfaces=json.dumps(interfaces).encode(),
+        routes=json.dumps(routes).encode(),
+        **more,
+    )
+
+
+async def tell(connection: "Connection", agent: ReportingAgent, kind: str) -> int:
+    """The status of the last answer: what the portal wants whole is told again at once."""
+    if kind == "counters":
+        status, _ = await connection.post(kind, agent.counters())
+        return status
+    changes = agent.changes
+    status, answer = await connection.post(kind, agent.observed(whole=False))
+    if status == 412:
+        changes = agent.changes
+        status, answer = await connection.post(kind, agent.observed(whole=True))
+    if status == 200:
+        agent.etags = json.loads(answer)["etags"]
+        if changes != agent.changes:
+            del agent.etags["ends"]
+    return status
+
+
+async def tell_at(due: float, connection: "Connection", agent: ReportingAgent, kind: str) -> int:
+    """``tell`` at a moment of ``time.perf_counter``, or at once where it has passed."""
+    await asyncio.sleep(max(0.0, due - time.perf_counter()))
+    return await tell(connection, agent, kind)
+
+
+@dataclass
+class Connection:
+    """One that is kept, and made anew once it was closed."""
+
+    port: int
+    context: ssl.SSLContext
+    host: str = LOOPBACK
+    streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def post(self, kind: str, body: bytes) -> tuple[int, bytes]:
+        """The status and the answer; 0 where there was none, on a new connection neither."""
+        was_kept = self.streams is not None
+        try:
+            if self.streams is None:
+                self.streams = await asyncio.open_connection(self.host, self.port, ssl=self.context)
+            status, answer, closes = await _post(*self.streams, kind, body)
+        except (OSError, asyncio.IncompleteReadError):
+            status, answer, closes = 0, b"", True
+        if closes:
+            self.drop()
+        # Kept for longer than the portal does.
+        return await self.post(kind, body) if status == 0 and was_kept else (status, answer)
+
+    def drop(self) -> None:
+        """The next document goes over a new one."""
+        if self.streams is not None:
+            self.streams[1].close()
+            self.streams = None
+
+
+async def _post(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kind: str, body: bytes
+) -> tuple[int, bytes, bool]:
+    """The status, the answer, and whether the connection is closed after it."""
+    writer.write(
+        b"POST /api/agent/v1/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n%s" % (kind.encode(), len(body), body)
+    )
+    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+    status = int(head.split(b" ", 2)[1])
+    if b"content-length:" not in head:
+        return status, b"", True
+    answer = await reader.readexactly(int(head.partition(b"content-length:")[2].partition(b"\r\n")[0]))
+    return status, answer, b"connection: close" in head

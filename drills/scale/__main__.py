@@ -1,0 +1,53 @@
+"""`make scale`: the environment says how large and how long (drills/scale/size.py)."""
+
+import asyncio
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import psycopg
+import redis
+
+from drills.scale import upkeep
+from drills.scale.installation import installed
+from drills.scale.report import figures
+from drills.scale.samples import Samples
+from drills.scale.simulation import Simulation
+from drills.scale.size import Size
+
+
+def main() -> int:
+    try:
+        size = Size.read()
+    except ValueError as error:
+        print(error, file=sys.stderr)
+        return 2
+    began = time.monotonic()
+
+    def note(text: str) -> None:
+        print(f"# {time.monotonic() - began:.0f} s: {text}", flush=True)
+
+    note(f"{size}; {os.cpu_count()} processors, which the simulation shares")
+    with tempfile.TemporaryDirectory(prefix="longline-scale-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        with installed(size, folder) as installation:
+            note("the network is in the database")
+            with (
+                psycopg.connect(installation.services.database_url, autocommit=True) as database,
+                redis.Redis.from_url(installation.services.redis_url) as broker,
+            ):
+                simulation = Simulation(size, installation, Samples(database, broker, {}))
+                asyncio.run(simulation.run(note))
+                for line in figures(simulation):
+                    print(line, flush=True)
+            installation.family.stop()
+            for line in upkeep.figures(installation.services.database_url):
+                print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

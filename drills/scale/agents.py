@@ -1,0 +1,146 @@
+"""All routers' agents, in a process of their own: they report, and they answer what the portal asks of them.
+
+Started by the drill: `python -m drills.scale.agents <folder of certificates> <file of ends> <news>`. It
+writes a JSON document a line: {"urls": {id: url}} when they listen, {"introduced_s": s} when all have told
+everything once, {"turned": line, "up": bool, "at": epoch s} when a customer's link turns, and every 10 s what
+reports took. It begins to report when it reads the port of the agent API.
+"""
+
+import asyncio
+import json
+import random
+import resource
+import ssl
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from devstack.ports import LOOPBACK
+from devstack.reporting_agents import EVERY_S, KINDS, Connection, ReportingAgent, agents_of, tell
+from drills.scale.answers import Answers
+
+# For the first time each tells everything, so many at a time.
+_AT_A_TIME = 4
+_UP = {"state": "up", "since_ms": 1}
+# What an agent of this release says with a VPP that can do everything.
+_SAYS = {
+    "encapsulations": ["l2xc", "vxlan", "geneve", "gre"],
+    "policing": "port",
+    "line_tests": True,
+    "gre_keys": True,
+    "underlay_tables": True,
+    "path_watch": True,
+    "watching": {"interval_ms": 300, "multiplier": 3},
+    "probes": True,
+    "adoption": "refused",
+    "labels": False,
+    "freezes": True,
+    "freeze": None,
+    "link_loss_forwarding": True,
+    "circuits": [],
+    "set_aside": [],
+}
+
+
+@dataclass
+class Told:
+    """Seconds of each answered report since the last time this was written, and what was not stored."""
+
+    took: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
+    refused: Counter[int] = field(default_factory=Counter)
+
+
+def say(**document: Any) -> None:
+    print(json.dumps(document), flush=True)
+
+
+async def main(folder: Path, ends: dict[int, list[tuple[str, str]]], news: float) -> None:
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    agents = agents_of(ends, folder, says=_SAYS, path=_UP)
+    answers = Answers()
+    urls = {}
+    for number, agent in agents.items():
+        server = await asyncio.start_server(
+            answers.serving(agent), LOOPBACK, 0, ssl=_server_context(folder, number), backlog=16
+        )
+        urls[number] = f"https://{LOOPBACK}:{server.sockets[0].getsockname()[1]}"
+    say(urls=urls)
+    loop = asyncio.get_running_loop()
+    port = int(await loop.run_in_executor(None, sys.stdin.readline))
+    connections = {
+        (number, kind): Connection(port, agents[number].context) for number in agents for kind in KINDS
+    }
+    began = time.perf_counter()
+    few = asyncio.Semaphore(_AT_A_TIME)
+    await asyncio.gather(*(_introduce(few, connections, number, agents[number]) for number in agents))
+    say(introduced_s=time.perf_counter() - began)
+    told = Told()
+    began = time.perf_counter()
+    async with asyncio.TaskGroup() as tasks:
+        for at, (number, agent) in enumerate(agents.items()):
+            for kind in KINDS:
+                due = began + at * EVERY_S / len(agents)
+                tasks.create_task(_report(told, connections[number, kind], agent, kind, due, news))
+        tasks.create_task(_tell_regularly(told))
+
+
+def _server_context(folder: Path, number: int) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.load_cert_chain(folder / f"router-{number}.pem", folder / "router.key")
+    context.load_verify_locations(folder / "ca.pem")
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+async def _introduce(
+    few: asyncio.Semaphore, connections: dict[tuple[int, str], Connection], number: int, agent: ReportingAgent
+) -> None:
+    async with few:
+        for kind in KINDS:
+            status = await tell(connections[number, kind], agent, kind)
+            if status != 200:
+                raise RuntimeError(f"the portal answered {agent.name}'s first report with {status}")
+
+
+async def _report(
+    told: Told, connection: Connection, agent: ReportingAgent, kind: str, due: float, news: float
+) -> None:
+    """For ever, every 10 s. A report that takes longer is followed by one at once, as agents do it."""
+    while True:
+        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+        if kind == "observed" and agent.first is not None and random.random() < news:
+            agent.turn()
+            say(turned=agent.first.vll, up=not agent.turned, at=time.time() - (time.perf_counter() - due))
+        status = await tell(connection, agent, kind)
+        if status == 200:
+            told.took[kind].append(time.perf_counter() - due)
+        else:
+            told.refused[status] += 1
+        due = max(due + EVERY_S, time.perf_counter())
+
+
+async def _tell_regularly(told: Told) -> None:
+    while True:
+        await asyncio.sleep(EVERY_S)
+        say(
+            took={kind: [round(each, 4) for each in took] for kind, took in told.took.items()},
+            refused=dict(told.refused),
+            cpu_s=time.process_time(),
+        )
+        told.took, told.refused = {kind: [] for kind in KINDS}, Counter()
+
+
+if __name__ == "__main__":
+    rows = json.loads(Path(sys.argv[2]).read_text())
+    asyncio.run(
+        main(
+            Path(sys.argv[1]),
+            {int(number): [(vll, side) for vll, side in ends] for number, ends in rows.items()},
+            float(sys.argv[3]),
+        )
+    )

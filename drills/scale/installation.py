@@ -1,0 +1,133 @@
+"""The whole portal with the simulated network: PostgreSQL, Redis, every process, and all routers' agents."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from bench.database import migrated
+from devstack.large_network import certificates_issue, network_fill
+from devstack.paths import ROOT
+from devstack.portal import Portal
+from devstack.ports import free_ports
+from devstack.process import Family
+from devstack.services import Services
+from drills.scale.rows import People, holdings_fill, people_make
+from drills.scale.size import Size
+
+# What a line of theirs may be as long as: all ends of a large network.
+_LINE_LIMIT = 2**26
+PROCESSES = (
+    *("web", "agent-api", "live", "relay", "beat"),
+    *("worker", "doubtful", "sweeper", "messenger", "doubtful-messenger"),
+)
+
+
+@dataclass
+class Agents:
+    """The process of all agents (`drills.scale.agents`)."""
+
+    process: asyncio.subprocess.Process
+
+    async def documents(self) -> AsyncIterator[dict[str, Any]]:
+        assert self.process.stdout is not None
+        async for line in self.process.stdout:
+            yield json.loads(line)
+        raise RuntimeError(f"the agents ended with status {await self.process.wait()}")
+
+    async def begin(self, port: int) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"%d\n" % port)
+        await self.process.stdin.drain()
+
+
+@dataclass
+class Installation:
+    """``ends``: (line, side) by router; ``turning``: by router the line whose customer's link turns."""
+
+    services: Services
+    portal: Portal
+    family: Family
+    people: People
+    folder: Path
+    ends: dict[int, list[tuple[str, str]]]
+    pids: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def turning(self) -> dict[int, str]:
+        return {router: ends[0][0] for router, ends in self.ends.items()}
+
+    async def start_agents(self, news: float) -> Agents:
+        told = self.folder / "ends.json"
+        told.write_text(json.dumps(self.ends))
+        process = await asyncio.create_subprocess_exec(
+            *("setpriv", "--pdeathsig", "TERM", sys.executable, "-m", "drills.scale.agents"),
+            *(str(self.portal.pki), str(told), str(news)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=_LINE_LIMIT,
+            cwd=ROOT,
+        )
+        self.pids["agents of the simulation"] = process.pid
+        return Agents(process)
+
+    def urls_write(self, urls: dict[str, str]) -> None:
+        """Where the portal reaches the agents, by the routers' ids."""
+        with psycopg.connect(self.services.database_url) as database:
+            database.execute(
+                "UPDATE inventory_router SET agent_url = told.url"
+                " FROM unnest(%s::bigint[], %s::text[]) AS told (id, url)"
+                " WHERE inventory_router.id = told.id",
+                [[int(number) for number in urls], list(urls.values())],
+            )
+
+    def start_doors(self) -> None:
+        """Web, agent API and live, which people and routers come to; relay and beat."""
+        self.portal.start_servers(self.family)
+        self.portal.start_live(self.family)
+
+    def processes(self) -> dict[str, int]:
+        """The first process of each, by name."""
+        children = {name: self.family[name].process.pid for name in PROCESSES}
+        services = {
+            "postgres": self.services.postgres.child.process.pid,
+            "redis": self.services.redis.child.process.pid,
+        }
+        return children | services | self.pids
+
+
+@contextmanager
+def installed(size: Size, folder: Path) -> Iterator[Installation]:
+    """Filled, and nothing of the portal started yet."""
+    with migrated() as services, Family() as family:
+        web_port, agents_port, metrics_port, live_port = free_ports(4)
+        portal = Portal(
+            services=services,
+            folder=folder,
+            logs=folder / "logs",
+            web_port=web_port,
+            agents_port=agents_port,
+            metrics_port=metrics_port,
+            live_port=live_port,
+            agent_api_processes=2,
+            # Those of this process, which makes sessions and tokens.
+            settings={name: os.environ[name] for name in ("SECRET_KEY", "TOKEN_PEPPER")},
+        )
+        portal.pki.mkdir()
+        ends = network_fill(
+            routers=size.routers, lines=size.lines, peers=size.peers, customers=_customers(size)
+        )
+        certificates_issue(portal.pki, routers=size.routers)
+        holdings_fill()
+        yield Installation(services, portal, family, people_make(_customers(size)), folder, ends)
+
+
+def _customers(size: Size) -> int:
+    return min(100, size.routers)

@@ -1,0 +1,162 @@
+"""What the simulation has measured, one figure a line: `scale <name> <value> <unit>`, notes after a #."""
+
+from collections.abc import Iterator
+from math import nan
+
+from bench.figures import percentile
+from drills.scale.simulation import Phase, Simulation
+from drills.scale.slopes import slope
+
+# A point of each slope of a latency is the median of so many seconds.
+_SPAN_S = 15.0
+# What only the simulation needs.
+_OWN = {"agents of the simulation", "the simulation"}
+
+
+def figures(seen: Simulation) -> Iterator[str]:
+    """Of the part with everything at once, if not said otherwise."""
+    everything = seen.phases[-1]
+    minutes = everything.seconds / 60
+    yield f"# {seen.size}; {minutes:.1f} minutes were measured"
+    yield _line("introduced_s", seen.introduced_s, "s", "all routers tell everything for the first time")
+    yield _line("settled_s", seen.settled_s, "s", "until all that this brings about is done")
+    yield from _reports(seen)
+    for who, lags in seen.lags.seen.items():
+        for percent in (50, 95, 100):
+            yield _line(
+                f"status_lag_{who}_p{percent}_s", _percentile(lags, percent), "s", f"{len(lags)} turns"
+            )
+    yield _line(
+        "status_never_shown", seen.lags.never, "turns", "a page did not show it before the line's next turn"
+    )
+    orders = [took for at, took in seen.orders.took if at >= seen.measured_from]
+    yield _line(
+        "orders_per_s",
+        len(orders) / everything.seconds,
+        "1/s",
+        f"{len(seen.orders.failed)} refused or failed",
+    )
+    for percent in (50, 95, 99):
+        yield _line(f"orders_p{percent}_ms", _percentile(orders, percent), "ms")
+    for what, took in seen.looks.took.items():
+        yield _line(f"looks_{what}_p95_ms", _percentile(took, 95), "ms", f"{len(took)} looks")
+    yield _line(
+        "looks_failed",
+        len(seen.looks.failed),
+        "looks",
+        f"{seen.looks.events} events, {seen.looks.dropped} streams dropped",
+    )
+    for name, took in seen.readers.took.items():
+        yield _line(
+            f"{name.replace(' ', '_').replace(',', '')}_p95_ms",
+            _percentile(took, 95),
+            "ms",
+            f"{len(took)}, of {seen.readers.sizes[name]} bytes",
+        )
+    yield _line("readings_failed", len(seen.readers.failed), "readings")
+    yield from _slopes(seen)
+    yield from _costs(seen)
+    for what in [*seen.orders.failed[:5], *seen.looks.failed[:5], *seen.readers.failed[:5]]:
+        yield f"# failed: {what[:400]}"
+
+
+def _reports(seen: Simulation) -> Iterator[str]:
+    """Offered are two documents a router every 10 s."""
+    offered = seen.size.routers / 10
+    for kind, all_took in seen.reports.took.items():
+        took = [seconds for at, seconds in all_took if at >= seen.measured_from]
+        rate = len(took) / seen.phases[-1].seconds
+        yield _line(f"reports_{kind}_per_s", rate, "1/s", f"{offered:g} offered")
+        yield _line(
+            f"reports_{kind}_p95_ms",
+            _percentile([1000 * each for each in took], 95),
+            "ms",
+            "from when it was due",
+        )
+    refused = sum(seen.reports.refused.values())
+    yield _line("reports_not_stored", refused, "reports", f"by status: {dict(seen.reports.refused)}")
+
+
+def _slopes(seen: Simulation) -> Iterator[str]:
+    """Growth, with the standard error of each slope; what is always 0 is left out."""
+    series = dict(seen.samples.series)
+    series["latency of orders, ms"] = _medians(
+        [one for one in seen.orders.took if one[0] >= seen.measured_from]
+    )
+    for kind, took in seen.reports.took.items():
+        series[f"latency of {kind}, ms"] = _medians(
+            [(at, 1000 * s) for at, s in took if at >= seen.measured_from]
+        )
+    for name, samples in series.items():
+        values = [value for _, value in samples]
+        steep = slope(samples)
+        if steep is not None and any(values) and not any(own in name for own in _OWN):
+            mean = sum(values) / len(values)
+            yield f"scale slope {name}: {steep} (mean {mean:.4g}, most {max(values):.4g})"
+
+
+def _medians(samples: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    spans: dict[int, list[float]] = {}
+    for at, value in samples:
+        spans.setdefault(int(at // _SPAN_S), []).append(value)
+    return [(span * _SPAN_S, percentile(values, 50)) for span, values in sorted(spans.items())]
+
+
+def _costs(seen: Simulation) -> Iterator[str]:
+    """By part of the time: what each thing more costs is the difference to the part before."""
+    for phase in seen.phases:
+        yield f"scale phase {phase.name}: {phase.seconds:.0f} s, {phase.counts}"
+        spent = {name: cpu - phase.began.cpu_s[name] for name, cpu in phase.ended.cpu_s.items()}
+        each = ", ".join(
+            f"{name} {1000 * cpu / phase.seconds:.0f}"
+            for name, cpu in sorted(spent.items(), key=lambda one: -one[1])
+            if cpu / phase.seconds > 0.0005
+        )
+        together = sum(spent.values())
+        others = phase.ended.machine_s - phase.began.machine_s - together
+        yield (
+            f"#   processor, ms each second: {each}; together {1000 * together / phase.seconds:.0f},"
+            f" and {1000 * others / phase.seconds:.0f} of others on this machine"
+        )
+        done = {
+            "transactions": phase.ended.commits - phase.began.commits,
+            "rows written": phase.ended.rows - phase.began.rows,
+            "kB of WAL": (phase.ended.wal - phase.began.wal) / 1024,
+            "kB of disk": (phase.ended.disk - phase.began.disk) / 1024,
+        }
+        yield "#   each second: " + ", ".join(
+            f"{count / phase.seconds:.0f} {name}" for name, count in done.items()
+        )
+    before: Phase | None = None
+    for phase, what in zip(seen.phases, ("reports", "orders", "looks", "readings"), strict=True):
+        if phase.counts[what]:
+            yield f"scale cost {what}: {_cost(phase, before, what)}"
+        before = phase
+
+
+def _cost(phase: Phase, before: Phase | None, what: str) -> str:
+    rates = _rates(phase)
+    if before is not None:
+        rates = {name: rate - _rates(before)[name] for name, rate in rates.items()}
+    per = phase.counts[what] / phase.seconds
+    return ", ".join(f"{rate / per:.1f} {name}" for name, rate in rates.items())
+
+
+def _rates(phase: Phase) -> dict[str, float]:
+    """Each second; without the simulation's own."""
+    spent = {name: cpu - phase.began.cpu_s[name] for name, cpu in phase.ended.cpu_s.items()}
+    work = {
+        "ms of processor": 1000 * sum(cpu for name, cpu in spent.items() if name not in _OWN),
+        "rows": phase.ended.rows - phase.began.rows,
+        "kB of WAL": (phase.ended.wal - phase.began.wal) / 1024,
+    }
+    return {name: amount / phase.seconds for name, amount in work.items()}
+
+
+def _percentile(values: list[float], percent: float) -> float:
+    return percentile(values, percent) if values else nan
+
+
+def _line(name: str, value: float, unit: str, note: str = "") -> str:
+    told = f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+    return f"scale {name} {told} {unit}" + (f"\n# {name}: {note}" if note else "")

@@ -1,0 +1,45 @@
+"""How large the simulated network is, and for how long: from the environment."""
+
+import os
+from dataclasses import dataclass
+from typing import Self
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """``lines`` between ``routers``; of each router lines lead to twice ``peers`` others at the most."""
+
+    routers: int
+    lines: int
+    minutes: float
+    pages: int
+    orders_per_s: float
+    peers: int
+    # Of all reports of ends, these tell of one customer's link that turned.
+    news: float
+
+    @classmethod
+    def read(cls) -> Self:
+        """ROUTERS, LINES, MINUTES, PAGES, ORDERS (a second), PEERS, NEWS. Raises ValueError."""
+        size = cls(
+            routers=int(os.environ.get("ROUTERS", "1000")),
+            lines=int(os.environ.get("LINES", "100000")),
+            minutes=float(os.environ.get("MINUTES", "30")),
+            pages=int(os.environ.get("PAGES", "200")),
+            orders_per_s=float(os.environ.get("ORDERS", "5")),
+            peers=int(os.environ.get("PEERS", "5")),
+            news=float(os.environ.get("NEWS", "0.01")),
+        )
+        if not 3 <= size.routers <= 65_000:
+            raise ValueError(f"ROUTERS is {size.routers}: a ring takes 3 to 65000")
+        if size.lines % size.routers or not 0 < size.lines // size.routers <= 1000:
+            raise ValueError(
+                f"LINES is {size.lines}: name a multiple of ROUTERS ({size.routers}), at most 1000 for each"
+            )
+        return size
+
+    def __str__(self) -> str:
+        return (
+            f"{self.routers} routers, {self.lines} lines, {self.orders_per_s:g} orders/s,"
+            f" {self.pages} open pages, {self.minutes:g} minutes"
+        )

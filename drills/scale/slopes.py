@@ -1,0 +1,34 @@
+"""Whether a figure grows: the straight line through its samples, and how sure its slope is."""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import NamedTuple
+
+
+class Slope(NamedTuple):
+    """By hour, with its standard error; it is told from 0 where it is more than twice as large."""
+
+    per_hour: float
+    error: float
+
+    @property
+    def is_zero(self) -> bool:
+        return abs(self.per_hour) <= 2 * self.error
+
+    def __str__(self) -> str:
+        return f"{self.per_hour:+.3g} ± {self.error:.2g} per hour{', 0' if self.is_zero else ''}"
+
+
+def slope(samples: Sequence[tuple[float, float]]) -> Slope | None:
+    """Of (seconds, value), by least squares; None of fewer than three samples.
+
+    The error is that of independent samples: what swings slowly is less sure than it says.
+    """
+    count = len(samples)
+    if count < 3:
+        return None
+    mean_t, mean_v = (sum(each) / count for each in zip(*samples, strict=True))
+    spread = sum((t - mean_t) ** 2 for t, _ in samples)
+    steep = sum((t - mean_t) * (v - mean_v) for t, v in samples) / spread
+    rest = sum((v - mean_v - steep * (t - mean_t)) ** 2 for t, v in samples)
+    return Slope(steep * 3600, sqrt(rest / (count - 2) / spread) * 3600)

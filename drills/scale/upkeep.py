@@ -1,0 +1,81 @@
+"""After the simulation, on its database: what regular work takes, and which indexes nothing has used."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+
+import psycopg
+
+# Tables, and partitions of one together, with what vacuuming them took.
+_TABLES = """
+SELECT oid::regclass::text, reltuples::bigint, pg_total_relation_size(oid) FROM pg_class
+WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+ORDER BY pg_total_relation_size(oid) DESC LIMIT 12
+"""
+# Neither a constraint's nor of a unique one, which are there for what they forbid.
+_UNUSED = """
+SELECT used.relname, used.indexrelname, pg_relation_size(used.indexrelid), definition.indexdef,
+       EXISTS (SELECT FROM pg_constraint AS reference
+               WHERE reference.conrelid = used.relid AND reference.contype = 'f'
+                 AND reference.conkey[1] = index.indkey[0] AND array_length(reference.conkey, 1) = 1)
+FROM pg_stat_user_indexes AS used JOIN pg_index AS index USING (indexrelid)
+JOIN pg_indexes AS definition ON definition.indexname = used.indexrelname
+WHERE used.idx_scan = 0 AND NOT index.indisunique AND NOT index.indisexclusion
+  AND NOT EXISTS (SELECT FROM pg_inherits WHERE inhrelid = used.indexrelid)
+ORDER BY pg_relation_size(used.indexrelid) DESC, 2
+"""
+
+
+def figures(database_url: str) -> Iterator[str]:
+    with psycopg.connect(database_url, autocommit=True) as database:
+        yield from _indexes(database)
+        for name, rows, size in database.execute(_TABLES).fetchall():
+            began = time.perf_counter()
+            database.execute(f"VACUUM (ANALYZE) {name}")
+            took = time.perf_counter() - began
+            yield f"scale vacuum {name}: {took:.2f} s ({rows} rows, {size / 1e6:.0f} MB)"
+        yield from _regular_work()
+        yield from _drops(database)
+
+
+def _indexes(database: psycopg.Connection) -> Iterator[str]:
+    for table, index, size, definition, refers in database.execute(_UNUSED).fetchall():
+        kind = "foreign key" if refers else "no foreign key"
+        yield f"scale unused_index {index} of {table}: {size / 1024:.0f} kB, {kind}\n#   {definition}"
+
+
+def _regular_work() -> Iterator[str]:
+    from portal.alarms.rounds import alarms_watch
+    from portal.core import clock
+    from portal.telemetry.partitions import partitions_keep
+    from portal.telemetry.rollups import roll_up
+    from portal.vll.operations import stale_vlls_mark
+    from portal.vll.operations.tunnel_paths import tunnel_paths_keep
+
+    at = clock.now()
+    work: dict[str, Callable[[], object]] = {
+        "roll_up": lambda: roll_up(now=at),
+        "partitions_keep": lambda: partitions_keep(now=at),
+        "alarms_watch": lambda: alarms_watch(now=at),
+        "stale_vlls_mark": lambda: stale_vlls_mark(now=at),
+        "tunnel_paths_keep": lambda: tunnel_paths_keep(now=at),
+        # As if two days had gone by: all samples go.
+        "partitions_keep, a day goes": lambda: partitions_keep(now=at + timedelta(days=4)),
+    }
+    for name, do in work.items():
+        began = time.perf_counter()
+        done = do()
+        yield f"scale work {name}: {time.perf_counter() - began:.2f} s ({done})"
+
+
+def _drops(database: psycopg.Connection) -> Iterator[str]:
+    """Partitions of samples that are left; those with something to roll up wait for it."""
+    left = database.execute(
+        "SELECT inhrelid::regclass::text, pg_total_relation_size(inhrelid) FROM pg_inherits"
+        " WHERE inhparent = 'telemetry_sample'::regclass ORDER BY 2 DESC LIMIT 1"
+    ).fetchone()
+    if left is not None:
+        name, size = left
+        began = time.perf_counter()
+        database.execute(f"DROP TABLE {name}")
+        yield f"scale work drop of {name}: {time.perf_counter() - began:.2f} s ({size / 1e6:.0f} MB)"

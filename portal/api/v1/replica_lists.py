@@ -1,0 +1,24 @@
+"""Lists of the API that may be read from a replica of the database."""
+
+from typing import TypeVar
+
+from django.db.models import Model, QuerySet
+from rest_framework import generics
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from portal.core.replica import from_replica
+
+Row = TypeVar("Row", bound=Model)
+
+
+class ReplicaListView(generics.ListAPIView[Row]):
+    """A paged list. Whose rows they are is decided before, by the primary."""
+
+    def list(self, request: Request, *args: object, **kwargs: object) -> Response:
+        rows = self.filter_queryset(self.get_queryset())
+        return from_replica(request, lambda: self._page_of(rows))
+
+    def _page_of(self, rows: QuerySet[Row]) -> Response:
+        page = self.paginate_queryset(rows)
+        return self.get_paginated_response(self.get_serializer(page, many=True).data)

@@ -1,0 +1,173 @@
+"""Graphs, lists and exports from a streaming replica; and when they are asked of the primary all the same."""
+
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.db import connection, connections
+
+from devstack import postgres
+from devstack.ports import free_ports
+from devstack.process import Child
+from portal.accounts.models import Membership, User
+from portal.core import replica
+from portal.vll.models import Vll
+from tests.integration.database_url import database_url
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+from tests.integration.test_api_v1 import client
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WAIT_S = 20
+
+
+def until(holds: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + WAIT_S
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def standby(tmp_path_factory: Any, settings: Any) -> Iterator[Child]:
+    """A replica of the tests' own server, which has what that has by now; and the settings that name it."""
+    folder: Path = tmp_path_factory.mktemp("replica")
+    (port,) = free_ports(1)
+    with postgres.replica(
+        of=database_url(), folder=folder / "server", log=folder / "replica.log", port=port
+    ) as server:
+        connections.databases[replica.ALIAS] = {
+            **connection.settings_dict,
+            "HOST": server.url.partition("@")[2].partition(":")[0].replace("%2F", "/"),
+            "PORT": port,
+            "OPTIONS": {"options": "-c default_transaction_read_only=on", "connect_timeout": 2},
+        }
+        replica._Rest.until = 0.0
+        cache.clear()
+        try:
+            yield server.child
+        finally:
+            connections[replica.ALIAS].close()
+            del connections[replica.ALIAS]
+            del connections.databases[replica.ALIAS]
+
+
+def replayed() -> bool:
+    """Whether the replica has all that is committed."""
+    with connection.cursor() as primary, connections[replica.ALIAS].cursor() as there:
+        primary.execute("SELECT pg_current_wal_insert_lsn()")
+        (written,) = primary.fetchone()
+        there.execute("SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", [written])
+        return bool(there.fetchone()[0])
+
+
+def hold_back(paused: bool) -> None:
+    with connections[replica.ALIAS].cursor() as there:
+        there.execute(f"SELECT pg_wal_replay_{'pause' if paused else 'resume'}()")
+        if paused:
+            until(lambda: _state(there) == "paused")
+
+
+def _state(there: Any) -> str:
+    there.execute("SELECT pg_get_wal_replay_pause_state()")
+    (state,) = there.fetchone()
+    return str(state)
+
+
+def test_lists_graphs_and_exports_come_from_the_replica_and_say_as_of_when(
+    isp: Isp, alice: User, bob: User, standby: Child
+) -> None:
+    first = order(isp, alice).vll
+    until(replayed)
+    hold_back(True)
+    second = order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=7)).vll
+    api, before = client(alice), datetime.now(tz=UTC)
+    listed = api.get("/api/v1/vlls")
+    assert [row["id"] for row in listed.json()["results"]] == [str(first.pk)]
+    as_of = datetime.fromisoformat(listed[replica.AS_OF])
+    assert before - timedelta(seconds=WAIT_S) < as_of < before
+    exported = api.get("/api/v1/vlls.csv")
+    assert str(second.pk) not in b"".join(exported.streaming_content).decode()
+    assert exported[replica.AS_OF]
+    for graph in ("throughput", "latency", "availability", "loss", "policing", "percentiles"):
+        # Which line it is was asked of the primary.
+        assert api.get(f"/api/v1/vlls/{second.pk}/{graph}")[replica.AS_OF], graph
+    # One line, and whatever decides, is read where it is written.
+    alone = api.get(f"/api/v1/vlls/{second.pk}")
+    assert alone.status_code == 200
+    assert replica.AS_OF not in alone
+    hold_back(False)
+    until(replayed)
+    assert len(api.get("/api/v1/vlls").json()["results"]) == 2
+
+
+def test_who_has_left_a_customer_sees_nothing_of_it_although_the_replica_does_not_know_yet(
+    isp: Isp, alice: User, standby: Child
+) -> None:
+    order(isp, alice)
+    until(replayed)
+    hold_back(True)
+    Membership.objects.filter(user=alice).delete()
+    answer = client(alice).get("/api/v1/vlls")
+    assert answer[replica.AS_OF]
+    assert answer.json()["results"] == []
+
+
+def test_who_has_just_written_something_reads_it_at_once(isp: Isp, alice: User, standby: Child) -> None:
+    vll = order(isp, alice).vll
+    until(replayed)
+    hold_back(True)
+    api = client(alice)
+    written = api.patch(
+        f"/api/v1/vlls/{vll.pk}", {"description": "new"}, format="json", headers={"If-Match": "*"}
+    )
+    assert written.status_code == 200, written.content
+    listed = api.get("/api/v1/vlls")
+    assert listed.json()["results"][0]["description"] == "new"
+    assert replica.AS_OF not in listed
+    hold_back(False)
+    until(replayed)
+    assert replica.AS_OF in api.get("/api/v1/vlls")
+
+
+def test_an_old_replica_and_one_that_is_away_are_not_asked(
+    isp: Isp, alice: User, standby: Child, settings: Any
+) -> None:
+    vll = order(isp, alice).vll
+    until(replayed)
+    api = client(alice)
+    assert replica.AS_OF in api.get("/api/v1/vlls")
+    settings.LONGLINE_REPLICA_MAX_AGE_S = 0
+    assert replica.AS_OF not in api.get("/api/v1/vlls")
+    settings.LONGLINE_REPLICA_MAX_AGE_S = 60
+    assert replica.AS_OF in api.get("/api/v1/vlls")
+    standby.end()
+    for path in ("vlls", "orders", f"vlls/{vll.pk}/throughput"):
+        answer = api.get(f"/api/v1/{path}")
+        assert answer.status_code == 200
+        assert replica.AS_OF not in answer
+    assert str(vll.pk) in b"".join(api.get("/api/v1/vlls.csv").streaming_content).decode()
+
+
+def test_nothing_can_be_written_there_and_no_scope_be_read(isp: Isp, alice: User, standby: Child) -> None:
+    order(isp, alice)
+    until(replayed)
+
+    class Request:
+        method, user = "GET", alice
+
+    def writes() -> int:
+        return Vll.objects.update(description="")
+
+    with pytest.raises(Exception, match="read-only transaction"):
+        replica.from_replica(Request(), writes)
+    with pytest.raises(RuntimeError, match="asked of the primary"):
+        replica.from_replica(Request(), lambda: list(Vll.objects.visible_to(alice)))
+    # And afterwards all is as before.
+    assert not replica.is_read_now()
+    assert Vll.objects.update(description="x") == 1
