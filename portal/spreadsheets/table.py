@@ -30,6 +30,8 @@ _REFUSED = 2 * _APOSTROPHE
 # No text of the portal's is longer; names have 100 at most.
 LONGEST_CELL = 500
 _LONGEST_SHOWN = 40
+# Those that the csv module knows: Excel for the Mac writes the first of them.
+_LINE_END = re.compile(r"[\r\n]")
 _NUMBER = re.compile(r"[+-]\d+([.,]\d+)?")
 
 
@@ -109,7 +111,7 @@ def _decoded(data: bytes) -> str:
 
 def _delimiter(text: str) -> str:
     """The one that the header has most of; a comma where it has none."""
-    header = text.partition("\n")[0]
+    header = _LINE_END.split(text, maxsplit=1)[0]
     return max(_DELIMITERS, key=header.count)
 
 

@@ -52,8 +52,9 @@ def test_a_file_that_cannot_be_read_leaves_nothing(
         "name;latitude;longitude\nZürich;47,3769;-8,5417\n".encode(),
         "name\tlatitude\tlongitude\nZürich\t47.3769\t-8.5417\n".encode("utf-16"),
         'NAME, Latitude ,longitude\n"Zürich","47.3769","-8.5417"\n\n,,\n'.encode(),
+        "name;latitude;longitude\rZürich;47,3769;-8,5417\r# Bern, Thun, Biel, Olten, Zug, Genf;;\r".encode(),
     ],
-    ids=["plain", "with a mark", "of Excel in German", "of Excel as Unicode", "with quotes"],
+    ids=["plain", "with a mark", "of Excel in German", "of Excel as Unicode", "with quotes", "of an old Mac"],
 )
 def test_tables_are_read_as_spreadsheets_write_them(nora: User, content: bytes) -> None:
     this = checked(nora, "sites", content)
