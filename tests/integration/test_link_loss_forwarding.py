@@ -393,6 +393,8 @@ def test_it_is_one_fault_with_one_alarm_and_its_page_says_what_is_done_for_it(
     assert "hippo:host-cust1 is to be taken down, because rhino:host-cust1 has lost its link" in page
     # A is back, and Z waits for it to last.
     see(isp, line, "a", at)
+    # The relay has sent what that asked for: on a busy machine it would else be late, which is another alarm.
+    Outbox.objects.all().delete()
     assert alarms_raised() == []
     # The decision is told, and no more than that: Z is still down.
     look(at, 10)
@@ -401,6 +403,7 @@ def test_it_is_one_fault_with_one_alarm_and_its_page_says_what_is_done_for_it(
     assert "link taken down" in page
     # Nobody sets Z up.
     ForwardedLinkLoss.objects.update(held="", turned_at=clock.now() - timedelta(seconds=61))
+    Outbox.objects.all().delete()
     assert alarms_raised() == ["ZRH-AMS is down"]
 
 
