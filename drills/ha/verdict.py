@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import psycopg
-from tests.faults.double_bookings import double_bookings
 
+from drills.checks.double_bookings import double_bookings
 from drills.ha.cluster import Cluster
 from drills.ha.customers import Accepted, Tally
 

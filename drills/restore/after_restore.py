@@ -4,10 +4,9 @@ import re
 import time
 from dataclasses import dataclass
 
-from tests.faults.expected_configuration import flaws, strays
-
 from drills.checks.checker import TERMINAL, Checker, wait
 from drills.checks.double_bookings import double_bookings
+from drills.checks.expected_configuration import flaws, strays
 from drills.restore.installation import Installation
 from drills.restore.ordering import Noted
 from drills.restore.router_holdings import Configs, all_lines, booked_twice, forwarding, gone, lines_of
