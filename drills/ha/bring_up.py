@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
@@ -62,7 +63,7 @@ def _start_databases(cluster: Cluster) -> None:
         cluster.start_redis(name)
         cluster.start_sentinel(name)
     for name in DATABASES:
-        wait(lambda name=name: etcd_is_healthy(name), f"etcd on {name}", timeout_s=60)
+        wait(partial(etcd_is_healthy, name), f"etcd on {name}", timeout_s=60)
     first, *others = DATABASES
     cluster.start_patroni(first)
     cluster.wait_for_role("primary", timeout_s=120)

@@ -126,7 +126,7 @@ class Cluster:
         self.wait_for_role("sync", timeout_s=timeout_s)
         self.wait_for_role("async", timeout_s=timeout_s)
         for name in APPS:
-            wait(lambda name=name: self._ready(name), f"{name} to be ready", timeout_s=timeout_s)
+            self.wait_for_app(name, timeout_s=timeout_s)
         wait(self.answers, "the portal behind the balancers", timeout_s=timeout_s)
 
     # -- the portal ------------------------------------------------------------------------------

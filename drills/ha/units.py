@@ -30,7 +30,8 @@ def command(unit: str, root: Path) -> Command:
         own / name if (own / name).exists() else _UNITS / name,
         *sorted((own / f"{name}.d").glob("*.conf")),
     ]
-    execute, cwd, user, env = "", "/", "root", {}
+    execute, cwd, user = "", "/", "root"
+    env: dict[str, str] = {}
     for file in files:
         for line in file.read_text().splitlines():
             key, _, value = line.partition("=")
