@@ -10,6 +10,8 @@ import tomllib
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from scripts.previous_release import NAME, PreviousRelease, last_migrations, previous_release
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -77,6 +79,17 @@ def require_true_documents(root: Path) -> None:
     _run(root, "the documents are wrong: mend what is said above.", *command)
 
 
+def require_the_previous_release(root: Path) -> None:
+    """Who upgrades has that one; its code was tried on the tables of this one."""
+    tags = _git(root, "tag", "--list", "v*", "--merged", "HEAD", "--sort=-version:refname").split()
+    named = previous_release(root).revision
+    if tags and named != tags[0]:
+        raise NotReady(
+            f"{NAME} names {named} as the release before this one, but that is {tags[0]}: commit the file "
+            f"that `make release` wrote then, and run `make check` and `make test` again."
+        )
+
+
 def sha256sums(folder: Path) -> str:
     """As `sha256sum --check` reads it."""
     return "".join(
@@ -89,6 +102,7 @@ def release(root: Path) -> None:
     tag = f"v{number}"
     require_a_clean_tree(root)
     require_a_new_tag(root, tag)
+    require_the_previous_release(root)
     text = tag_text((root / "CHANGELOG.md").read_text(), number)
     require_the_current_openapi(root)
     require_true_documents(root)
@@ -103,6 +117,10 @@ def release(root: Path) -> None:
     # Git would take the headings for comments.
     print(f"  git tag --annotate --cleanup=whitespace --file {where}/tag.txt {tag}")
     print(f"  git push origin {tag}")
+    # For the commits that come after the tag.
+    PreviousRelease(tag, last_migrations(root)).write(root)
+    print("Afterwards, so that what comes next is tried against it:")
+    print(f"  git commit --message 'Try what comes next against {tag}' {NAME}")
 
 
 def _git(root: Path, *arguments: str) -> str:

@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 from devstack.paths import ROOT
+from scripts.previous_release import PreviousRelease, last_migrations, previous_release
 from scripts.release import (
     NotReady,
     require_a_clean_tree,
     require_a_new_tag,
+    require_the_previous_release,
     sha256sums,
     tag_text,
     version,
@@ -88,6 +90,18 @@ def test_a_version_is_released_once(clone: Path) -> None:
     git(clone, "tag", "v1.2.0")
     with pytest.raises(NotReady, match="raise the version"):
         require_a_new_tag(clone, "v1.2.0")
+
+
+def test_the_newest_tag_is_the_release_that_this_one_was_tried_against(clone: Path) -> None:
+    PreviousRelease("a commit before any tag", {"vll": "0012_link_losses"}).write(clone)
+    require_the_previous_release(clone)
+    git(clone, "tag", "v1.9.0")
+    git(clone, "tag", "v1.10.0")
+    with pytest.raises(NotReady, match=r"names a commit before any tag .*, but that is v1\.10\.0"):
+        require_the_previous_release(clone)
+    PreviousRelease("v1.10.0", last_migrations(ROOT)).write(clone)
+    require_the_previous_release(clone)
+    assert previous_release(clone).migrations == last_migrations(ROOT)
 
 
 def test_the_sums_are_those_of_sha256sum(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ class Command(BaseCommand):
         give_up_at = monotonic() + give_up_after_s
         patience = LockPatience(usual_s=lock_timeout_s, concurrently_until=give_up_at)
         for failures in count():
-            command = _NamedMigrate(stdout=self.stdout)
+            command = _NamedMigrate()
             session = patience.begin()
             if session != connection.connection.info.backend_pid:
                 raise CommandError(
@@ -95,7 +95,7 @@ class Command(BaseCommand):
                 with connection.execute_wrapper(patience), watch:
                     for name in unfinished_indexes_drop():
                         self._say(f"Dropped {name}, which an earlier attempt left unfinished.")
-                    call_command(command, interactive=False, verbosity=1)
+                    call_command(command, interactive=False, verbosity=1, stdout=self.stdout)
                 return
             except OperationalError as error:
                 if not isinstance(error.__cause__, (LockNotAvailable, DeadlockDetected)):
