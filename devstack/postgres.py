@@ -44,12 +44,14 @@ def running(
     durable: bool,
     kept: bool = False,
     template: Path | None = None,
+    ready_within_s: float = 30,
 ) -> Iterator[Server]:
     """Start a cluster under `folder`; its URL is what DATABASE_URL takes.
 
     `durable=False` gives up fsync, for tests only: a crash of the machine would lose commits.
     `kept`: the cluster stays there and is used again; who starts it meanwhile is refused by PostgreSQL.
     `template`: begin with a copy of the cluster that `kept` left there, and not with an empty one.
+    `ready_within_s`: a cluster that recovers syncs all its files and replays WAL before it answers.
     Raises PostgresMissing or ChildFailed.
     """
     binaries = server_binaries()
@@ -77,7 +79,7 @@ def running(
             stop_signal=signal.SIGINT,
         )
         try:
-            server.start().wait_until(lambda: _answers(binaries, port))
+            server.start().wait_until(lambda: _answers(binaries, port), ready_within_s)
             yield Server(f"postgres://{USER}:{password}@{_host(home)}:{port}/{DATABASE}", server)
         finally:
             server.stop()

@@ -23,7 +23,7 @@ from drills.restore.seeded_lines import seeded_digest
 from drills.restore.steps import Steps
 from drills.restore.take_back import take_back
 
-ORDERS_PER_S = 2.0
+ORDERS_PER_S = 1.0
 BEFORE_S, SINCE_S = 5, 30
 # Removed after the backup. Of these, the NOC removes all but the last ones again before it reconciles.
 REMOVED, LEFT = 6, 2

@@ -29,8 +29,9 @@ from drills.restore.wal_archive import (
     recovery_prepare,
 )
 
-ORDERS_PER_S = 2.0
+ORDERS_PER_S = 1.0
 BEFORE_S, SINCE_S = 5, 20
+RECOVERED_WITHIN_S = 600
 
 
 def to_a_moment(steps: Steps, at: Installation, mistaken: list[Noted], until: ExitStack) -> None:
@@ -83,16 +84,21 @@ def to_a_moment(steps: Steps, at: Installation, mistaken: list[Noted], until: Ex
             in_service=in_service,
         )
         home = at.folder / "recovered"
-        home.mkdir(mode=0o711)
+        home.mkdir(mode=0o700)
         shutil.copy2(at.folder / "elsewhere" / "password", home / "password")
         recovery_prepare(base, home / "cluster", wal=wal, moment=datetime.fromtimestamp(moment, UTC))
         [port] = free_ports(1)
         recovered = until.enter_context(
             postgres.running(
-                folder=home, log=at.logs / "postgres-recovered.log", port=port, durable=True, kept=True
+                folder=home,
+                log=at.logs / "postgres-recovered.log",
+                port=port,
+                durable=True,
+                kept=True,
+                ready_within_s=RECOVERED_WITHIN_S,
             )
         )
-        recovered_wait(recovered.url)
+        recovered_wait(recovered.url, within_s=RECOVERED_WITHIN_S)
         at.stack.portal.use_database(recovered)
         segments = len(list(wal.iterdir()))
         step.found = (

@@ -60,10 +60,10 @@ def recovery_prepare(base: Path, cluster: Path, *, wal: Path, moment: datetime) 
     shutil.copytree(base, cluster, symlinks=True)
     _set(cluster, _RECOVERY.format(wal=wal, moment=moment.isoformat()))
     (cluster / "recovery.signal").touch()
-    _give(cluster)
+    _give(cluster.parent)
 
 
-def recovered_wait(database_url: str, *, within_s: float = 600) -> None:
+def recovered_wait(database_url: str, *, within_s: float) -> None:
     """Until the recovery is over. Raises TimeoutError."""
     deadline = time.monotonic() + within_s
     with psycopg.connect(database_url, autocommit=True) as database:

@@ -50,8 +50,11 @@ def test_an_older_database_alarms_deletes_nothing_and_waits_for_the_noc(
     assert not wait(lambda: checker.states([late.order])[late.order] == "completed", timeout_s=8)
     assert ours(checker.configs()) == before
 
-    for router in ("rhino", "hippo"):
-        product.portal.manage("reconcile", router)
+    listing = product.portal.manage("reconcile", "--dry-run", "--all")
+    for end in "az":
+        assert f"quarantined {unknown.vll} {end}: {line.interface}." in listing, listing
+    assert "lines quarantined: 1;" in listing
+    product.portal.manage("reconcile", "--all")
     checker.require_terminal([late.order], within_s=RECONCILED_WITHIN_S)
     after = ours(checker.configs())
     for router, owned in before.items():
@@ -62,8 +65,7 @@ def test_an_older_database_alarms_deletes_nothing_and_waits_for_the_noc(
 
     with writers_stopped(product):
         restore(url, newer)
-    for router in ("rhino", "hippo"):
-        product.portal.manage("reconcile", router)
+    product.portal.manage("reconcile", "--all")
     checker.require_rest(within_s=RECONCILED_WITHIN_S)
     assert ours(checker.configs()) == before
 
