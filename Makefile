@@ -31,7 +31,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill chaos soak scale \
+.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill chaos chaos-seeds soak scale \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
 	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations
 
@@ -126,6 +126,10 @@ restore-drill: packages-demo ## back up under load, destroy, restore elsewhere, 
 chaos: packages-drills ## a storm of orders and faults, then whether what was promised stands (SEED=1 SECONDS=180)
 	@$(BUILD_BOTH) run-environment agent
 	@exec unshare --mount $(BIN)/python -m drills.chaos $(or $(SEED),1) $(or $(SECONDS),180)
+
+chaos-seeds: packages-drills ## the storms that showed a mistake once (drills/chaos/seeds.txt)
+	@$(BUILD_BOTH) run-environment agent
+	@exec unshare --mount $(BIN)/python -m drills.chaos failed
 
 ha: packages-ha ## deploy/ha/ on this machine, and what becomes of it when parts fail (DRILLS=primary-killed,... ORDERS_PER_S=20)
 	@$(BUILD_BOTH) run-environment agent

@@ -1,6 +1,11 @@
-"""`python -m drills.chaos SEED SECONDS`: a storm, and a line of what came of it; 1 if something is wrong."""
+"""`python -m drills.chaos SEED SECONDS`: a storm, and a line of what came of it; 1 if something is wrong.
 
+`python -m drills.chaos failed`: those of seeds.txt, one after another.
+"""
+
+import subprocess
 import sys
+from pathlib import Path
 
 from devstack.client import NotReached
 from devstack.process import ChildFailed
@@ -9,8 +14,12 @@ from drills.chaos.plan import make_plan
 from drills.chaos.routers import CannotRun
 from drills.chaos.run import run
 
+SEEDS = Path(__file__).with_name("seeds.txt")
+
 
 def main(arguments: list[str]) -> int:
+    if arguments == ["failed"]:
+        return max((_alone(*seed) for seed in failed_once()), default=0)
     seed, seconds = int(arguments[0]), float(arguments[1])
     try:
         outcome = run(make_plan(seed, seconds))
@@ -26,6 +35,16 @@ def main(arguments: list[str]) -> int:
         flush=True,
     )
     return 1 if outcome.wrong else 0
+
+
+def failed_once() -> list[tuple[str, str]]:
+    """Seed and seconds of each storm that showed a mistake."""
+    rows = [line.split() for line in SEEDS.read_text().splitlines() if line and not line.startswith("#")]
+    return [(seed, seconds) for seed, seconds, *_ in rows]
+
+
+def _alone(seed: str, seconds: str) -> int:
+    return subprocess.run([sys.executable, "-m", "drills.chaos", seed, seconds], check=False).returncode
 
 
 if __name__ == "__main__":

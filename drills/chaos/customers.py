@@ -15,7 +15,7 @@ from drills.chaos.timeline import Timeline
 
 Json = dict[str, Any]
 NOC = ("let-go", "adopt", "adopt-again")
-LINE_KNOWN_WITHIN_S = 15
+LINE_KNOWN_WITHIN_S = 30
 FOUND_WITHIN_S = 8
 ANSWERED_WITHIN_S = 45
 AGAIN_AFTER_S = 0.5

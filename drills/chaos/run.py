@@ -238,6 +238,8 @@ def _started(plan: Plan, timeline: Timeline, logs: Path) -> Iterator[Chaos]:
         stack.wait_for_reports(running)
         _lay_cables(running, folder, family)
         threads = undo.enter_context(ThreadPoolExecutor(max_workers=32))
+        # Not of the same: a VPP must not wait until customers have their answers.
+        aside = undo.enter_context(ThreadPoolExecutor(max_workers=len(ROUTERS)))
         names = [*_PORTAL, *(f"{kind}-{router}" for kind in ("agent", "cable") for router in ROUTERS)]
         children = {name: family[name] for name in names}
         children |= {f"dataplane-{router}": family[f"{net.prefix}-{router}"] for router in ROUTERS}
@@ -249,7 +251,7 @@ def _started(plan: Plan, timeline: Timeline, logs: Path) -> Iterator[Chaos]:
             children=children,
             timeline=timeline,
             revived={f"dataplane-{router}": net.revived(router) for router in ROUTERS},
-            aside=threads.submit,
+            aside=aside.submit,
         )
         loaded = running.loaded
         customers = Customers(
