@@ -23,6 +23,8 @@ RATES_BPS = tuple(rate * 1_000_000 for rate in (1, 5, 10, 50))
 # Lines that somebody made by hand before the storm: they are taken over in it.
 HANDMADE = 6
 MEAN_BETWEEN_ORDERS_S = 0.5
+# Until then a line is left alone, except by who cancels: what is not built yet is only cancelled again.
+LEFT_ALONE_S = 6.0
 MEAN_BETWEEN_FAULTS_S = 4.0
 FAULTS_AT_ONCE = 3
 
@@ -103,6 +105,7 @@ class _Orders:
     def __init__(self, chance: random.Random, seconds: float) -> None:
         self._chance, self._seconds = chance, seconds
         self._states: dict[int, str] = {}
+        self._born: dict[int, float] = {}
         self._taggings: dict[int, str] = {}
         self._handmade = list(range(HANDMADE))
         self._busy_routers: dict[str, float] = {}
@@ -114,7 +117,7 @@ class _Orders:
             "remove": (9, self._simple("remove", {"active", "suspended", "cooling"}, "gone")),
             "remove-later": (6, self._simple("remove-later", {"active", "suspended"}, "cooling")),
             "take-back": (6, self._simple("take-back", {"cooling"}, "active")),
-            "cancel": (4, self._cancel),
+            "cancel": (2, self._cancel),
             "test": (6, self._simple("test", {"active"}, None)),
             "let-go": (4, self._simple("let-go", {"active"}, "foreign")),
             "adopt-again": (4, self._simple("adopt-again", {"foreign"}, "active")),
@@ -144,7 +147,7 @@ class _Orders:
             "svc_mtu": self._chance.choice(MTUS),
             "cir_bps": self._chance.choice(RATES_BPS),
         }
-        self._states[line], self._taggings[line] = "active", tagging
+        self._states[line], self._taggings[line], self._born[line] = "active", tagging, at
         yield Step(at, "create", line, asked=asked)
 
     def _end(self, line: int, tagging: str, router: str, port: str) -> dict[str, Any]:
@@ -159,7 +162,7 @@ class _Orders:
         }
 
     def _change(self, at: float) -> Iterator[Step]:
-        line = self._some({"active", "suspended"})
+        line = self._some({"active", "suspended"}, at)
         if line is None:
             return
         asked: dict[str, Any] = self._chance.choice(
@@ -181,7 +184,7 @@ class _Orders:
             number = self._handmade.pop(self._chance.randrange(len(self._handmade)))
             # From then on it is a line as any other.
             line = len(self._states)
-            self._states[line], self._taggings[line] = "active", "dot1q"
+            self._states[line], self._taggings[line], self._born[line] = "active", "dot1q", at
             yield Step(at, "adopt", line, asked={"handmade": number})
 
     def _cancel(self, at: float) -> Iterator[Step]:
@@ -191,7 +194,7 @@ class _Orders:
 
     def _simple(self, do: str, those: set[str], then: str | None) -> Callable[[float], Iterator[Step]]:
         def draw(at: float) -> Iterator[Step]:
-            line = self._some(those)
+            line = self._some(those, at)
             if line is not None:
                 self._states[line] = then or self._states[line]
                 yield Step(at, do, line)
@@ -211,6 +214,7 @@ class _Orders:
 
         return draw
 
-    def _some(self, states: set[str]) -> int | None:
-        found = [line for line, state in self._states.items() if state in states]
+    def _some(self, states: set[str], at: float) -> int | None:
+        old = (line for line, born in self._born.items() if born <= at - LEFT_ALONE_S)
+        found = [line for line in old if self._states[line] in states]
         return self._chance.choice(found) if found else None
