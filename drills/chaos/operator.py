@@ -10,7 +10,7 @@ from devstack.vpp import Vpp
 from devstack.vpp_network import commands_of
 from drills.chaos.plan import HANDMADE, MEMIFS, ROUTERS
 
-# Somebody's address, bridge, line, policer and watched path; none of them is the portal's.
+# Somebody's addresses, bridge, line and policer; none of them is the portal's.
 _FOREIGN = (
     "create loopback interface instance 77",
     "set interface state loop77 up",

@@ -5,8 +5,8 @@ import random
 import signal
 import threading
 import time
-from pathlib import Path
 
+from devstack.process_tree import descendants
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
 from tests.faults.continuous_check import Watch
@@ -18,19 +18,6 @@ SITES = 3000
 # A router's claim runs out after 45 s and that of a line's test after 60, and a sweep comes 5 s later.
 # Then 40 orders go on, two line tests at a time: 25 s on a machine that is idle, 120 on a busy one.
 RESUMED_WITHIN_S = 240
-
-
-def pool_children(worker: int) -> list[int]:
-    """Processes whose parent is the worker: they run the tasks."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == worker:
-            found.append(int(stat.parent.name))
-    return found
 
 
 def test_orders_survive_a_worker_that_is_killed_again_and_again(
@@ -45,7 +32,7 @@ def test_orders_survive_a_worker_that_is_killed_again_and_again(
         for round_ in range(4):
             time.sleep(chance.uniform(0.2, 1.5))
             if round_ % 2:
-                for child in pool_children(worker.process.pid):
+                for child in descendants(worker.process.pid):
                     os.kill(child, signal.SIGKILL)
             else:
                 worker.end()
