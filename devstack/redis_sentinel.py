@@ -114,4 +114,4 @@ def _knows(port: int, replicas: int, sentinels: int) -> bool:
             state = sentinel.sentinel_masters().get(SERVICE, {})
     except redis.RedisError:
         return False
-    return state.get("num-slaves") == replicas and state.get("num-other-sentinels") == sentinels
+    return bool(state.get("num-slaves") == replicas and state.get("num-other-sentinels") == sentinels)

@@ -63,7 +63,7 @@ def lost_orders(cluster: Cluster, tally: Tally) -> list[str]:
 
 
 def bookings(cluster: Cluster) -> list[str]:
-    """What is booked twice, or of what lines need is not booked: `tests.faults.double_bookings`."""
+    """What is booked twice, or of what lines need is not booked: `drills.checks.double_bookings`."""
     with psycopg.connect(cluster.database_url, autocommit=True) as database:
         return double_bookings(database)
 

@@ -21,6 +21,11 @@ REST_S = 5.0
 class _Client(RedisCacheClient):
     """Finds the master by Sentinels, where the address names some."""
 
+    # What Django's own keeps, and django-stubs do not name.
+    _pools: dict[int, ConnectionPool]
+    _servers: list[str]
+    _pool_options: dict[str, Any]
+
     def _get_connection_pool(self, write: bool) -> ConnectionPool:
         if not self._pools:
             self._pools[0] = read_redis_url(self._servers[0], variable="CACHE_URL").pool(**self._pool_options)

@@ -62,7 +62,7 @@ class Turn:
 class SingleBeat(PersistentScheduler):
     """Sends what is due while it is this one's turn, and otherwise waits for it."""
 
-    max_interval = RENEWED_EVERY_S
+    max_interval = int(RENEWED_EVERY_S)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

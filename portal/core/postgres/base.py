@@ -46,6 +46,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
 
 class _Errors(DatabaseErrorWrapper):
+    wrapper: DatabaseWrapper
+
     def __exit__(
         self,
         exc_type: type[BaseException] | None,
