@@ -52,6 +52,7 @@ TEST = (
     # The whole packages would start a Prometheus and a web server.
     Package("prometheus", _command("promtool"), tool="usr/bin/promtool"),
     Package("nginx", _command("nginx"), tool="usr/sbin/nginx"),
+    Package("pgbouncer", _command("pgbouncer"), "pgbouncer"),
     Package("snmpd", _command("snmpd"), "snmpd"),
     Package("snmp", _command("snmpbulkwalk")),
 )

@@ -105,7 +105,7 @@ def _follows(port: int, password: str, *, is_master: bool) -> bool:
             state = server.info("replication")
     except redis.RedisError:
         return False
-    return is_master or state.get("master_link_status") == "up"
+    return is_master or bool(state.get("master_link_status") == "up")
 
 
 def _knows(port: int, replicas: int, sentinels: int) -> bool:
@@ -114,4 +114,4 @@ def _knows(port: int, replicas: int, sentinels: int) -> bool:
             state = sentinel.sentinel_masters().get(SERVICE, {})
     except redis.RedisError:
         return False
-    return bool(state.get("num-slaves") == replicas and state.get("num-other-sentinels") == sentinels)
+    return (state.get("num-slaves"), state.get("num-other-sentinels")) == (replicas, sentinels)

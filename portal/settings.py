@@ -404,8 +404,8 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": LONGEST_TASK_S + 600,
     "socket_timeout": 5,
     "socket_connect_timeout": 5,
-    # A worker that waits for messages has no timeout. One whose Redis is silent notices after 1 + 2 * 5 s, not
-    # after 51 (kombu.transport.redis); one whose Redis was cut off after 5 + 3 * 2 s.
+    # A worker that waits for messages has no timeout. One whose Redis is silent notices after 1 + 2 * 5 s, by
+    # itself it were 51 (kombu.transport.redis); one whose Redis was cut off after 5 + 3 * 2 s.
     "health_check_interval": 5,
     "socket_keepalive": True,
     "socket_keepalive_options": KEEPALIVE,

@@ -21,15 +21,12 @@ REST_S = 5.0
 class _Client(RedisCacheClient):
     """Finds the master by Sentinels, where the address names some."""
 
-    # What Django's own keeps, and django-stubs do not name.
-    _pools: dict[int, ConnectionPool]
-    _servers: list[str]
-    _pool_options: dict[str, Any]
+    def __init__(self, servers: list[str], *, patience_s: float) -> None:
+        super().__init__(servers)
+        self._pool = read_redis_url(servers[0], variable="CACHE_URL").pool(patience_s=patience_s)
 
     def _get_connection_pool(self, write: bool) -> ConnectionPool:
-        if not self._pools:
-            self._pools[0] = read_redis_url(self._servers[0], variable="CACHE_URL").pool(**self._pool_options)
-        return self._pools[0]
+        return self._pool
 
 
 class FallbackRedisCache(RedisCache):

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 NAME = "longline:beat"
 LASTS_S = 10.0
-RENEWED_EVERY_S = 2.0
+RENEWED_EVERY_S = 2
 _PATIENCE_S = 2.0
 
 

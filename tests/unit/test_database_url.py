@@ -1,10 +1,15 @@
 """DATABASE_URL: read as libpq does, with several hosts, and a wrong one is told what is wrong with it."""
 
+import json
+import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
+from devstack.paths import ROOT
 from portal.core.database_url import read_database_url
 
 
@@ -70,3 +75,34 @@ def test_a_wrong_one_is_told_why_and_never_its_password(url: str, why: str) -> N
     assert why in str(refused.value)
     assert str(refused.value).startswith("DATABASE_DIRECT_URL is not a PostgreSQL address: ")
     assert "secret" not in str(refused.value)
+
+
+ASK = """
+import json
+from portal import settings
+default, direct = settings.DATABASES["default"], settings.DATABASE_DIRECT
+print(json.dumps([
+    default["DISABLE_SERVER_SIDE_CURSORS"], default["OPTIONS"]["prepare_threshold"], direct.get("HOST", ""),
+]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({}, [False, 3, ""]),
+        ({"DATABASE_DIRECT_URL": "postgres://lo@db1,db2/x"}, [True, None, "db1,db2"]),
+        ({"DATABASE_DIRECT_URL": "postgres://lo@db1/x", "DATABASE_PREPARE_AFTER": "5"}, [True, 5, "db1"]),
+    ],
+)
+def test_an_address_past_a_pooler_says_that_there_is_one(
+    environment: dict[str, str], told: list[object]
+) -> None:
+    said = subprocess.run(
+        [sys.executable, "-c", ASK],
+        cwd=ROOT,
+        env=os.environ | {"DATABASE_URL": "postgres://lo@pooler/x"} | environment,
+        check=True,
+        capture_output=True,
+    )
+    assert json.loads(said.stdout) == told
