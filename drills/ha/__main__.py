@@ -92,7 +92,13 @@ def _drill(asked: argparse.Namespace, names: list[str], folder: Path, logs: Path
                 for wrong in verdict.wrong:
                     print(f"# {name}: MISSED: {wrong}", flush=True)
                 missed += bool(verdict.wrong)
-    return 1 if missed else 0
+            late = still_open(cluster)
+            print(
+                f"# in the end: {len(late)} orders are open, {reporting.waiting()} reports wait", flush=True
+            )
+            for order in late[:3]:
+                print(f"# MISSED: {order}", flush=True)
+    return 1 if missed or late else 0
 
 
 def _one(
@@ -111,7 +117,6 @@ def _one(
         customers.stop()
     cluster.wait_until_whole()
     tally = customers.tally
-    late = still_open(cluster, tally)
     taken = reporting.taken() - reports_before
     verdict = Verdict(
         name=name,
@@ -121,7 +126,7 @@ def _one(
         longest_gap_s=longest_gap_s(tally.accepted, began - asked.calm_s / 2, ended),
         reports_taken=len(taken),
         reports_lost=lost_reports(cluster, taken),
-        wrong=[*flaws(cluster, tally), *late],
+        wrong=flaws(cluster, tally),
     )
     per_s = sum(began <= each.at <= ended for each in tally.accepted) / (ended - began)
     verdict.notes = [
