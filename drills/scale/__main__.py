@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -19,6 +20,8 @@ from drills.scale.size import Size
 
 
 def main() -> int:
+    # Asked to end, it still says what it has measured.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         size = Size.read()
     except ValueError as error:
@@ -40,7 +43,10 @@ def main() -> int:
                 redis.Redis.from_url(installation.services.redis_url) as broker,
             ):
                 simulation = Simulation(size, installation, Samples(database, broker, {}))
-                asyncio.run(simulation.run(note))
+                try:
+                    asyncio.run(simulation.run(note))
+                except KeyboardInterrupt:
+                    note("cut short; what was measured until now:")
                 for line in figures(simulation):
                     print(line, flush=True)
             installation.family.stop()

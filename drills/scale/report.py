@@ -15,6 +15,9 @@ _OWN = {"agents of the simulation", "the simulation"}
 
 def figures(seen: Simulation) -> Iterator[str]:
     """Of the part with everything at once, if not said otherwise."""
+    if not seen.phases:
+        yield "# nothing was measured"
+        return
     everything = seen.phases[-1]
     minutes = everything.seconds / 60
     yield f"# {seen.size}; {minutes:.1f} minutes were measured"
@@ -128,7 +131,7 @@ def _costs(seen: Simulation) -> Iterator[str]:
             f"{count / phase.seconds:.0f} {name}" for name, count in done.items()
         )
     before: Phase | None = None
-    for phase, what in zip(seen.phases, ("reports", "orders", "looks", "readings"), strict=True):
+    for phase, what in zip(seen.phases, ("reports", "orders", "looks", "readings"), strict=False):
         if phase.counts[what]:
             yield f"scale cost {what}: {_cost(phase, before, what)}"
         before = phase

@@ -21,7 +21,7 @@ from drills.scale.size import Size
 
 SAMPLE_EVERY_S = 5.0
 # As long until the network has told everything and all that this brings about is done.
-_MOST_SETTLING_S = 900.0
+_MOST_SETTLING_S = float(os.environ.get("SETTLE_S", "900"))
 # Of the turns of lines that no page follows, none is asked for by the API; of the others each so many-th.
 _API_EACH = 3
 _PHASE_S = float(os.environ.get("PHASE_S", "45"))
@@ -125,11 +125,14 @@ class Simulation:
 
     async def _phase(self, name: str, note: Callable[[str], None], seconds: float = _PHASE_S) -> None:
         before, began = self._counts(), self.samples.work()
-        await asyncio.sleep(seconds)
-        ended = self.samples.work()
-        counts = {what: count - before[what] for what, count in self._counts().items()}
-        self.phases.append(Phase(name, began, ended, counts))
-        note(f"{name}: {counts}")
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            # Cut short, it has been measured all the same.
+            ended = self.samples.work()
+            counts = {what: count - before[what] for what, count in self._counts().items()}
+            self.phases.append(Phase(name, began, ended, counts))
+            note(f"{name}: {counts}")
 
     def _counts(self) -> dict[str, int]:
         return {

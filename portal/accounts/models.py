@@ -94,7 +94,7 @@ class Membership(models.Model):
         OPERATOR = "operator", _("Operator")
         ADMIN = "admin", _("Admin")
 
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="memberships", db_index=False)
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role)
 

@@ -107,7 +107,7 @@ class PortVlanLease(models.Model):
     """
 
     port = models.ForeignKey(Port, on_delete=models.PROTECT, related_name="vlan_leases")
-    holder = models.UUIDField(db_index=True)
+    holder = models.UUIDField()
     side = models.CharField(max_length=1)
     keys = BigIntegerRangeField()
     leased_at = models.DateTimeField()
@@ -138,7 +138,7 @@ class BandwidthBooking(models.Model):
     """A VLL's committed information rate (bit/s) on one of its ports; summed up in ``Port.booked_bps``."""
 
     port = models.ForeignKey(Port, on_delete=models.PROTECT, related_name="bookings")
-    holder = models.UUIDField(db_index=True)
+    holder = models.UUIDField()
     side = models.CharField(max_length=1)
     cir_bps = models.BigIntegerField()
 
@@ -160,7 +160,7 @@ class CoreBooking(models.Model):
     """
 
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="core_bookings")
-    holder = models.UUIDField(db_index=True)
+    holder = models.UUIDField()
     side = models.CharField(max_length=1)
     load = models.BigIntegerField()
 

@@ -11,7 +11,7 @@ class KeptAnswer(models.Model):
     It lives here and not in ``portal.events``: status, headers and body are a matter of the API alone.
     """
 
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
     key = models.CharField(max_length=255)
     # SHA-256 over method, path and body: the same key with another request is a mistake.
     fingerprint = models.BinaryField(max_length=32)

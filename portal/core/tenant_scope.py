@@ -14,20 +14,24 @@ class TenantQuerySet(models.QuerySet[Any]):
     customer_path = "customer"
 
     def visible_to(self, user: Any) -> Self:
-        """The rows this user may see: all for NOC staff, else those of the customers joined.
-
-        Whose customer that is is never asked of a replica: where there is one, the rows may be read from it.
-        """
+        """The rows this user may see: all for NOC staff, else those of the customers joined."""
+        if replica.is_read_now():
+            raise RuntimeError("who may see what is asked of the primary, before the rows are read")
         if not user.is_active:
             return self.none()
         if user.is_noc:
             return self
-        if not replica.exists():
-            return self.filter(Q(**{f"{self.customer_path}__memberships__user": user}))
-        if replica.is_read_now():
-            raise RuntimeError("the reader's customers are asked of the primary, before the rows are read")
-        customers = list(user.memberships.values_list("customer", flat=True))
-        return self.filter(**{f"{self.customer_path}__in": customers})
+        return self.filter(Q(**{f"{self.customer_path}__memberships__user": user}))
+
+    def confirmed_to(self, user: Any) -> Self:
+        """Of rows visible to this user that will be read from a replica, those of customers joined by now.
+
+        The replica may not know yet who has left a customer.
+        """
+        if user.is_noc:
+            return self
+        joined = list(user.memberships.values_list("customer", flat=True))
+        return self.filter(**{f"{self.customer_path}__in": joined})
 
     def locked(self) -> Self:
         """These rows, locked until the transaction ends, but not their keys.

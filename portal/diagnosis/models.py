@@ -12,7 +12,7 @@ class TroubleReport(models.Model):
     """What somebody told the NOC of a line, with the finding as it was then; open until the NOC closes it."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="trouble_reports")
+    vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="trouble_reports", db_index=False)
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="trouble_reports")
     reported_by = models.CharField(max_length=150)
     reported_at = models.DateTimeField()

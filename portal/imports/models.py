@@ -127,7 +127,7 @@ class ImportRow(models.Model):
         REFUSED = "refused"
         MADE = "made"
 
-    owner = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="rows")
+    owner = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="rows", db_index=False)
     line = models.PositiveIntegerField()
     cells = models.JSONField()
     # What stood beyond the last column of the header; such a row is refused.

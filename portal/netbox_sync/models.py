@@ -101,7 +101,6 @@ class NetboxRun(models.Model):
                 name="one_netbox_run_of_a_kind_waits",
             ),
         ]
-        indexes = [models.Index(fields=["-id"], name="netbox_run_newest_first")]
 
     def __str__(self) -> str:
         return f"NetBox run {self.pk}"

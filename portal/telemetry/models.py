@@ -220,7 +220,7 @@ class Quarantine(models.Model):
 class QuarantinedEnd(models.Model):
     """An end of a line in a quarantine. ``added`` and ``left_out``: its 5 minutes, once it was accepted."""
 
-    quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="ends")
+    quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="ends", db_index=False)
     vll_id = models.UUIDField()
     side = models.CharField(max_length=1)
     samples = models.BigIntegerField()
@@ -245,7 +245,9 @@ class QuarantinedFiveMinutes(models.Model):
     """
 
     pk = models.CompositePrimaryKey("quarantine_id", "vll_id", "side", "start_at", "policed")
-    quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="five_minutes")
+    quarantine = models.ForeignKey(
+        Quarantine, on_delete=models.CASCADE, related_name="five_minutes", db_index=False
+    )
     vll_id = models.UUIDField()
     side = models.CharField(max_length=1)
     start_at = models.DateTimeField()
@@ -287,7 +289,7 @@ class QuarantinedRun(models.Model):
     """The samples of an agent's run that were set aside: sent again they are duplicates, whatever became of
     them."""
 
-    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+")
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+", db_index=False)
     boot_id = models.UUIDField()
     seqs = Multirange()
     last_received_at = models.DateTimeField()
@@ -314,7 +316,7 @@ class QuarantinedSample(models.Model):
 class RouterEvent(models.Model):
     """That an event of an agent has been stored; the event itself is an ``events.Event``."""
 
-    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+")
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+", db_index=False)
     boot_id = models.UUIDField()
     seq = models.BigIntegerField()
     stored_at = models.DateTimeField()

@@ -1,22 +1,29 @@
 """Lists of the API that may be read from a replica of the database."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 from rest_framework import generics
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from portal.api.v1.permissions import caller
+from portal.core import replica
 from portal.core.replica import from_replica
 
 Row = TypeVar("Row", bound=Model)
+
+
+def confirmed(request: Request, rows: Any) -> Any:
+    """Those of customers that the caller belongs to now, as the primary knows, where there is a replica."""
+    return rows.confirmed_to(caller(request)) if replica.exists() else rows
 
 
 class ReplicaListView(generics.ListAPIView[Row]):
     """A paged list. Whose rows they are is decided before, by the primary."""
 
     def list(self, request: Request, *args: object, **kwargs: object) -> Response:
-        rows = self.filter_queryset(self.get_queryset())
+        rows = confirmed(request, self.filter_queryset(self.get_queryset()))
         return from_replica(request, lambda: self._page_of(rows))
 
     def _page_of(self, rows: QuerySet[Row]) -> Response:

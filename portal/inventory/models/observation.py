@@ -84,7 +84,7 @@ class RouterSilence(models.Model):
     Only while the portal listened (portal.telemetry.agent_api_uptime): its own absence is nobody's silence.
     """
 
-    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="silences")
+    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="silences", db_index=False)
     since = models.DateTimeField()
     until = models.DateTimeField(null=True)
     # When something last spoke for its VPP: frames that came from there, or what its agent counted.
@@ -120,7 +120,9 @@ class ObservedInterface(models.Model):
     ``speed_bps`` of its link, null where VPP does not know it.
     """
 
-    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="observed_interfaces")
+    router = models.ForeignKey(
+        Router, on_delete=models.CASCADE, related_name="observed_interfaces", db_index=False
+    )
     name = models.CharField(max_length=63)
     admin_up = models.BooleanField()
     link_up = models.BooleanField()
@@ -146,7 +148,7 @@ class ObservedLoad(models.Model):
     Apart from the interfaces, whose changes make a new topology.
     """
 
-    link = models.ForeignKey(BackboneLink, on_delete=models.CASCADE, related_name="loads")
+    link = models.ForeignKey(BackboneLink, on_delete=models.CASCADE, related_name="loads", db_index=False)
     side = models.CharField(max_length=1, choices=[("a", "A"), ("z", "Z")])
     at = models.DateTimeField()
     rx_bps = models.PositiveBigIntegerField()
@@ -174,7 +176,9 @@ class TunnelAddress(models.Model):
     ``table``: the FIB table in which it is.
     """
 
-    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="tunnel_addresses")
+    router = models.ForeignKey(
+        Router, on_delete=models.CASCADE, related_name="tunnel_addresses", db_index=False
+    )
     address = models.GenericIPAddressField()
     table = models.PositiveBigIntegerField(default=0, db_default=0)
 
@@ -192,7 +196,9 @@ class TunnelAddress(models.Model):
 class ObservedRoute(models.Model):
     """Whether the router has a route, other than a drop, to another router's tunnel address."""
 
-    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="observed_routes")
+    router = models.ForeignKey(
+        Router, on_delete=models.CASCADE, related_name="observed_routes", db_index=False
+    )
     address = models.GenericIPAddressField()
     reachable = models.BooleanField()
 
@@ -208,7 +214,9 @@ class ObservedRoute(models.Model):
 class ObservedPath(models.Model):
     """A path that a router watches, from its tunnel address to another router's."""
 
-    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="observed_paths")
+    router = models.ForeignKey(
+        Router, on_delete=models.CASCADE, related_name="observed_paths", db_index=False
+    )
     local = models.GenericIPAddressField()
     remote = models.GenericIPAddressField()
     state = models.CharField(max_length=10, choices=[(each.value, each.value) for each in PathState])
@@ -238,7 +246,9 @@ class ObservedCircuit(models.Model):
     of a circuit within the router, or between two tunnels, the tunnel's columns are null, and "".
     """
 
-    router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="observed_circuits")
+    router = models.ForeignKey(
+        Router, on_delete=models.CASCADE, related_name="observed_circuits", db_index=False
+    )
     near = models.CharField(max_length=63)
     far = models.CharField(max_length=63, blank=True)
     encapsulation = models.CharField(

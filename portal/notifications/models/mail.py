@@ -19,7 +19,7 @@ class Group(models.TextChoices):
 class MailOptOut(models.Model):
     """A person who does not want the mails of a group. Without a row they are wanted."""
 
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mail_opt_outs")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mail_opt_outs", db_index=False)
     group = models.CharField(max_length=10, choices=Group)
     since = models.DateTimeField()
 
@@ -46,7 +46,7 @@ class Mail(models.Model):
         DROPPED = "dropped"
         FAILED = "failed"
 
-    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mails")
+    user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mails", db_index=False)
     # None: of the NOC's business, or of the portal's.
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="mails")
     # Empty: of the reader's own account, or of where webhooks lead, which nobody opts out of.
@@ -111,7 +111,7 @@ class MailLine(models.Model):
         # Its large frames are lost on the way.
         BLACK_HOLE = "black_hole"
 
-    mail = models.ForeignKey(Mail, on_delete=models.CASCADE, related_name="lines")
+    mail = models.ForeignKey(Mail, on_delete=models.CASCADE, related_name="lines", db_index=False)
     vll_id = models.UUIDField()
     event_id = models.BigIntegerField()
     said = models.CharField(max_length=10, choices=Said)

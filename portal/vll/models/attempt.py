@@ -18,7 +18,7 @@ class Attempt(models.Model):
         REFUSED = "refused", _("Refused")
         UNREACHABLE = "unreachable", _("Unreachable")
 
-    router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="attempts")
+    router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     outcome = models.CharField(max_length=15, choices=Outcome)
     # What was wanted, whatever its number; "": nothing was sent, or before this was kept.
     content_sha256 = models.CharField(max_length=64, default="", db_default="")

@@ -17,7 +17,7 @@ class Hold(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="holds")
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="holds", db_index=False)
     # Which of the customer's few holds this is: unique, so that there are never more.
     slot = models.PositiveSmallIntegerField()
     held_by = models.CharField(max_length=150)

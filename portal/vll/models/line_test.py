@@ -39,7 +39,7 @@ class LineTest(models.Model):
     OPEN = (State.SCHEDULED, State.WAITING)
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="line_tests")
+    vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="line_tests", db_index=False)
     # Null until a scheduled one begins, as is the revision.
     order = models.ForeignKey(Order, on_delete=models.PROTECT, null=True, related_name="line_tests")
     # Of the line while it is tested; the next one is handed over.

@@ -20,7 +20,7 @@ class Order(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="orders")
-    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="orders")
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="orders", db_index=False)
     action = models.CharField(max_length=10, choices=OrderAction)
     state = models.CharField(max_length=20, choices=OrderState, default=OrderState.ACKNOWLEDGED)
     # The VLL's revision that completes this order.

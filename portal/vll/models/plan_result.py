@@ -13,7 +13,7 @@ class PlanResult(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="plans")
+    order = models.ForeignKey(Order, on_delete=models.CASCADE, related_name="plans", db_index=False)
     asked_by = models.CharField(max_length=150)
     asked_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)

@@ -16,7 +16,7 @@ class VllTombstone(models.Model):
     refuses a tombstone where the end itself is.
     """
 
-    vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="tombstones")
+    vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="tombstones", db_index=False)
     side = models.CharField(max_length=1)
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="vll_tombstones")
     # The revision that moved the end away.
@@ -75,7 +75,7 @@ class EndMove(models.Model):
 
     vll = models.ForeignKey(Vll, on_delete=models.CASCADE, related_name="moves")
     side = models.CharField(max_length=1)
-    router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="+")
+    router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="+", db_index=False)
     left_at = models.DateTimeField()
 
     class Meta:

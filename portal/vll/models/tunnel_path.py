@@ -13,7 +13,7 @@ class TunnelPath(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    a_router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+")
+    a_router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+", db_index=False)
     z_router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+")
     family = models.PositiveSmallIntegerField()
     # Whether lines in service take it.

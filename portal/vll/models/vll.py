@@ -25,7 +25,7 @@ class Vll(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="vlls")
+    customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="vlls", db_index=False)
     description = models.CharField(max_length=100, blank=True)
     created_at = models.DateTimeField()
 

@@ -18,6 +18,7 @@ from portal.api.v1.csv_response import CsvRenderer, csv_answer
 from portal.api.v1.list_filters import MonthField, MonthFilters, VllFilters
 from portal.api.v1.pagination import NewestVllFirst, parts_of
 from portal.api.v1.permissions import caller
+from portal.api.v1.replica_lists import confirmed
 from portal.api.v1.views.months import HEADING, month_row
 from portal.core import clock
 from portal.core.replica import from_replica, will_be_streamed
@@ -45,7 +46,7 @@ class VllsCsvView(generics.ListAPIView[Vll]):
 
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
-        rows = self.filter_queryset(self.get_queryset())
+        rows = confirmed(request, self.filter_queryset(self.get_queryset()))
         will_be_streamed(request)
         return csv_answer("vlls.csv", _rows(rows, partial(from_replica, request)), unbounded=True)
 
@@ -68,7 +69,7 @@ class MonthCsvView(generics.ListAPIView[Vll]):
 
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
-        lines = self.filter_queryset(self.get_queryset())
+        lines = confirmed(request, self.filter_queryset(self.get_queryset()))
         month = MonthField(required=False).clean(request.query_params.get("month", ""))
         rows = _month_rows(lines, month, partial(from_replica, request))
         will_be_streamed(request)

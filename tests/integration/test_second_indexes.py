@@ -1,0 +1,33 @@
+"""Each index of ours is of use: none says what the beginning of another one says already."""
+
+import pytest
+from django.apps import apps
+from django.db import connection
+
+_BEGINNINGS = """
+SELECT DISTINCT shorter.indexrelid::regclass::text
+FROM pg_index AS shorter
+JOIN pg_index AS longer ON longer.indrelid = shorter.indrelid AND longer.indexrelid <> shorter.indexrelid
+JOIN pg_class AS one ON one.oid = shorter.indexrelid
+JOIN pg_class AS other ON other.oid = longer.indexrelid
+JOIN pg_am ON pg_am.oid = one.relam AND amname = 'btree'
+WHERE shorter.indrelid = ANY(%s::regclass[]) AND NOT shorter.indisunique AND other.relam = one.relam
+  AND shorter.indpred IS NULL AND longer.indpred IS NULL
+  AND shorter.indexprs IS NULL AND longer.indexprs IS NULL
+  AND longer.indkey::text || ' ' LIKE shorter.indkey::text || ' %%'
+  AND longer.indclass::text || ' ' LIKE shorter.indclass::text || ' %%'
+ORDER BY 1
+"""
+
+
+@pytest.mark.django_db
+def test_no_index_is_the_beginning_of_another() -> None:
+    tables = [
+        model._meta.db_table
+        for model in apps.get_models()
+        # Those of many-to-many fields are Django's own.
+        if model.__module__.startswith("portal.") and not model._meta.auto_created
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_BEGINNINGS, [tables])
+        assert [index for (index,) in cursor.fetchall()] == []
