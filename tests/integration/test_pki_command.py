@@ -1,6 +1,8 @@
 """The pki command: one authority, two roles, keys that stay private and are never replaced."""
 
 import stat
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from ipaddress import ip_address
@@ -63,6 +65,15 @@ def test_the_portals_certificate_names_its_role_and_its_hosts(folder: Path) -> N
     assert set(usage) == {ExtendedKeyUsageOID.CLIENT_AUTH, ExtendedKeyUsageOID.SERVER_AUTH}
     assert timedelta(days=364) < certificate.not_valid_after_utc - datetime.now(tz=UTC) < timedelta(days=366)
     certificate.verify_directly_issued_by(read(folder / "ca.pem"))
+
+
+def test_the_portals_certificates_are_made_without_a_database(
+    tmp_path: Path, django_assert_num_queries: Callable[[int], AbstractContextManager[object]]
+) -> None:
+    with django_assert_num_queries(0):
+        pki("init", "--dir", tmp_path / "pki")
+        pki("issue", "--dir", tmp_path / "pki", "--role", "portal", "--dns", "localhost")
+    assert (tmp_path / "pki" / "portal.pem").exists()
 
 
 def test_every_file_is_its_owners_alone(folder: Path) -> None:

@@ -76,7 +76,9 @@ class Command(BaseCommand):
 
     def _issue(self, options: dict[str, Any]) -> None:
         file_name, uri = _subject(options["role"], options["name"])
-        router = Router.objects.filter(name=options["name"]).first()
+        # Of the portal's own nothing is kept: it may be made where there is no database yet.
+        is_routers = options["role"] == "router"
+        router = Router.objects.filter(name=options["name"]).first() if is_routers else None
         pki.certificate_issue(
             options["dir"],
             authority=pki.authority_load(options["dir"]),
@@ -89,7 +91,7 @@ class Command(BaseCommand):
         self.stdout.write(f"made {options['dir'] / file_name}.pem for {uri}")
         if router is not None:
             self._register(options)
-        elif options["role"] == "router":
+        elif is_routers:
             self.stderr.write(f"no router is named {options['name']} yet: register the certificate later")
 
     def _register(self, options: dict[str, Any]) -> None:
