@@ -72,8 +72,10 @@ def test_rows_are_read_piece_by_piece_outside_transactions(isp: Isp, dairy: Cust
 
 def test_what_needs_a_session_goes_past_it(isp: Isp, alice: User, vll: Vll, pooled: dict[str, str]) -> None:
     with psycopg.connect(**direct_parameters(), autocommit=True) as session:
-        session.execute("SELECT pg_advisory_lock(1)")
-        assert session.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'").fetchone() == (1,)
+        session.execute("LISTEN word")
+        with connection.cursor() as cursor:
+            cursor.execute("NOTIFY word, 'heard'")
+        assert [each.payload for each in session.notifies(timeout=5, stop_after=1)] == ["heard"]
     with live_process(pooled) as live:
         page = live.page(alice, f"line:{vll.pk}").follows()
         Vll.objects.filter(pk=vll.pk).update(description="told of")
