@@ -13,7 +13,7 @@ from pathlib import Path
 from devstack.paths import RUN
 from drills.ha.agents import start_agents
 from drills.ha.bring_up import running
-from drills.ha.cluster import PAIRS, Cluster
+from drills.ha.cluster import PAIRS, Cluster, NotThere
 from drills.ha.customers import Customers, Pair, Tally
 from drills.ha.faults import FAULTS
 from drills.ha.reporters import Reporting
@@ -115,7 +115,11 @@ def _one(
             _wait_for_an_order(customers.tally)
             ended = time.monotonic()
         customers.stop()
-    cluster.wait_until_whole()
+    unmended: list[str] = []
+    try:
+        cluster.wait_until_whole()
+    except NotThere as problem:
+        unmended.append(f"afterwards {problem}")
     tally = customers.tally
     taken = reporting.taken() - reports_before
     verdict = Verdict(
@@ -126,7 +130,7 @@ def _one(
         longest_gap_s=longest_gap_s(tally.accepted, began - asked.calm_s / 2, ended),
         reports_taken=len(taken),
         reports_lost=lost_reports(cluster, taken),
-        wrong=flaws(cluster, tally),
+        wrong=[*flaws(cluster, tally), *unmended],
     )
     per_s = sum(began <= each.at <= ended for each in tally.accepted) / (ended - began)
     verdict.notes = [
