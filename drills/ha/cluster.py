@@ -251,7 +251,7 @@ class Cluster:
 
     def _unit(self, machine: Machine, unit: str, more: dict[str, str]) -> Child:
         wanted = command(unit, machine.root)
-        return machine.child(unit, wanted.argv, env={**wanted.env, **more}, cwd=wanted.cwd, grace_s=60)
+        return machine.child(unit, wanted.argv, env={**wanted.env, **more}, cwd=wanted.cwd, grace_s=30)
 
 
 def etcd_is_healthy(name: str) -> bool:
