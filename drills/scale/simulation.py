@@ -1,7 +1,6 @@
 """The course of the simulation: the network comes up, settles, and is measured under everything at once."""
 
 import asyncio
-import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -20,11 +19,8 @@ from drills.scale.samples import QUEUES, Samples, Work
 from drills.scale.size import Size
 
 SAMPLE_EVERY_S = 5.0
-# As long until the network has told everything and all that this brings about is done.
-_MOST_SETTLING_S = float(os.environ.get("SETTLE_S", "900"))
 # Of the turns of lines that no page follows, none is asked for by the API; of the others each so many-th.
 _API_EACH = 3
-_PHASE_S = float(os.environ.get("PHASE_S", "45"))
 
 
 @dataclass
@@ -81,12 +77,12 @@ class Simulation:
         async with asyncio.TaskGroup() as tasks:
             running = [tasks.create_task(self._take_samples())]
             running.append(await self._bring_up(tasks, note))
-            await self._phase("reports", note)
+            await self._phase("reports", note, self.size.phase_s)
             running.append(tasks.create_task(self.orders.keep_ordering(self.size.orders_per_s)))
-            await self._phase("reports, orders", note)
+            await self._phase("reports, orders", note, self.size.phase_s)
             running += [tasks.create_task(page.stay_open()) for page in self._pages()]
             await asyncio.sleep(15)
-            await self._phase("reports, orders, pages", note)
+            await self._phase("reports, orders, pages", note, self.size.phase_s)
             running.append(tasks.create_task(self.readers.keep_reading()))
             self._forget()
             self.measured_from = time.monotonic()
@@ -107,8 +103,8 @@ class Simulation:
         note(f"all routers have told everything once in {self.introduced_s:.0f} s")
         listening = tasks.create_task(self._listen(documents))
         while self._unsettled():
-            if time.monotonic() - began > _MOST_SETTLING_S:
-                note(f"not settled within {_MOST_SETTLING_S:.0f} s: {self._unsettled()}")
+            if time.monotonic() - began > self.size.settle_s:
+                note(f"not settled within {self.size.settle_s:.0f} s: {self._unsettled()}")
                 break
             await asyncio.sleep(2)
         self.settled_s = time.monotonic() - began
@@ -123,7 +119,7 @@ class Simulation:
         found = {name: [value for _, value in self.samples.series[name][-3:]] for name in waiting}
         return [f"{name}: {values}" for name, values in found.items() if len(values) < 3 or min(values) > 20]
 
-    async def _phase(self, name: str, note: Callable[[str], None], seconds: float = _PHASE_S) -> None:
+    async def _phase(self, name: str, note: Callable[[str], None], seconds: float) -> None:
         before, began = self._counts(), self.samples.work()
         try:
             await asyncio.sleep(seconds)

@@ -7,7 +7,11 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """``lines`` between ``routers``; of each router lines lead to twice ``peers`` others at the most."""
+    """``lines`` between ``routers``; of each router lines lead to twice ``peers`` others at the most.
+
+    ``phase_s``: how long reports alone are measured, then with orders, then with open pages too.
+    ``settle_s``: how long at most is waited for all that the network's first reports bring about.
+    """
 
     routers: int
     lines: int
@@ -17,10 +21,12 @@ class Size:
     peers: int
     # Of all reports of ends, these tell of one customer's link that turned.
     news: float
+    phase_s: float
+    settle_s: float
 
     @classmethod
     def read(cls) -> Self:
-        """ROUTERS, LINES, MINUTES, PAGES, ORDERS (a second), PEERS, NEWS. Raises ValueError."""
+        """ROUTERS, LINES, MINUTES, PAGES, ORDERS, PEERS, NEWS, PHASE_S, SETTLE_S. Raises ValueError."""
         size = cls(
             routers=int(os.environ.get("ROUTERS", "1000")),
             lines=int(os.environ.get("LINES", "100000")),
@@ -29,6 +35,8 @@ class Size:
             orders_per_s=float(os.environ.get("ORDERS", "5")),
             peers=int(os.environ.get("PEERS", "5")),
             news=float(os.environ.get("NEWS", "0.01")),
+            phase_s=float(os.environ.get("PHASE_S", "45")),
+            settle_s=float(os.environ.get("SETTLE_S", "900")),
         )
         if not 3 <= size.routers <= 65_000:
             raise ValueError(f"ROUTERS is {size.routers}: a ring takes 3 to 65000")
