@@ -29,6 +29,7 @@ REST_S = 10.0
 # For so long it is known who has written what the replica may not have yet: it is left alone far earlier.
 _REMEMBERED_S = 600
 _READS = ("GET", "HEAD")
+_BEHIND_EVERYTHING = 2**63
 _STATE = """
 SELECT pg_last_xact_replay_timestamp(), pg_last_wal_replay_lsn() - '0/0'::pg_lsn
 WHERE pg_is_in_recovery()
@@ -153,8 +154,16 @@ class ReplicaMiddleware:
             response[AS_OF] = as_of.isoformat()
         user = getattr(request, "user", None)
         if request.method not in _READS and user is not None and user.pk is not None:
-            with connection.cursor() as cursor:
-                cursor.execute(_WRITTEN)
-                (written,) = cursor.fetchone()
-            cache.set(_key(user), int(written), _REMEMBERED_S)
+            cache.set(_key(user), _written(), _REMEMBERED_S)
         return response
+
+
+def _written() -> int:
+    """The place in the WAL behind all that is committed; behind everything where the primary cannot say."""
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(_WRITTEN)
+            (written,) = cursor.fetchone()
+    except (OperationalError, InterfaceError):
+        return _BEHIND_EVERYTHING
+    return int(written)
