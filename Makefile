@@ -33,7 +33,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 .DEFAULT_GOAL := help
 .PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill chaos chaos-seeds soak scale \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
-	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations
+	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations check-chart
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -108,6 +108,13 @@ check-go:
 check-migrations: $(DEV_STAMP)
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning -m scripts.lint_migrations
+
+check-chart: $(DEV_STAMP) build/helm ## the Helm chart, by Helm and the published schemas
+	@$(BIN)/python -m pytest --services none -q tests/deploy/test_helm.py
+
+# Its first build takes some minutes, and no test waits for it: they skip, and say so.
+build/helm: tools/helm/go.mod tools/helm/go.sum
+	@$(GO) -C tools/helm build -buildvcs=false -trimpath -ldflags "-s -w" -o ../../build/helm helm.sh/helm/v4/cmd/helm
 
 format: $(DEV_STAMP) ## rewrite Python and Go sources in the house style
 	$(BIN)/ruff check --fix-only --quiet .

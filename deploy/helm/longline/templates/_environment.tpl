@@ -1,0 +1,29 @@
+{{- /* The portal's settings (docs/operators-guide.md). Secrets are read from files; nothing of them is in the environment. */ -}}
+{{- define "longline.environment" -}}
+{{- $root := .root -}}
+{{- $component := .component -}}
+- {name: BASE_URL, value: {{ printf "https://%s" $root.Values.host | quote }}}
+{{- /* Probes ask localhost. */}}
+- {name: ALLOWED_HOSTS, value: {{ printf "localhost,%s" $root.Values.host | quote }}}
+- {name: CSRF_TRUSTED_ORIGINS, value: {{ printf "https://%s" $root.Values.host | quote }}}
+- {name: LONGLINE_TRUSTED_PROXIES, value: {{ join "," $root.Values.trustedProxies | quote }}}
+{{- if not .measured }}
+- {name: LONGLINE_METRICS_DIR, value: ""}
+{{- end }}
+{{- range $key := splitList " " (include "longline.secretKeys" .) }}
+{{- if not (has $key (list "authorities" "provider_logo")) }}
+- {name: {{ upper $key }}_FILE, value: /etc/longline/secrets/{{ $key }}}
+{{- end }}
+{{- end }}
+{{- range $name, $value := $root.Values.settings }}
+{{- /* Single sign-on is for those who sign people in; the others lack its secret. */}}
+{{- if or (eq $component "web") (not (hasPrefix "OIDC_" $name)) }}
+- {name: {{ $name }}, value: {{ include "longline.text" $value | quote }}}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- /* A number of values.yaml may be a float to Helm: 1000000 would become 1e+06. */ -}}
+{{- define "longline.text" -}}
+{{- if and (kindIs "float64" .) (eq . (floor .)) }}{{ int64 . }}{{ else }}{{ . }}{{ end -}}
+{{- end -}}
