@@ -7,6 +7,7 @@ class Migration(migrations.Migration):
     """Another index of the table begins with the same column. Without Django's own alteration, which would check
     each row's reference anew, and let nobody in meanwhile."""
 
+    atomic = False
     dependencies = [
         ("accounts", "0002_language"),
     ]
@@ -14,7 +15,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.SeparateDatabaseAndState(
             database_operations=[
-                migrations.RunSQL("DROP INDEX IF EXISTS accounts_membership_user_id_487fb39e"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS accounts_membership_user_id_487fb39e"),
             ],
             state_operations=[
                 migrations.AlterField(

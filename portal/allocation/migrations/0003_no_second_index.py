@@ -5,6 +5,7 @@ class Migration(migrations.Migration):
     """Another index of the table begins with the same column. Without Django's own alteration, which would check
     each row's reference anew, and let nobody in meanwhile."""
 
+    atomic = False
     dependencies = [
         ("allocation", "0002_gre_keys"),
     ]
@@ -12,9 +13,13 @@ class Migration(migrations.Migration):
     operations = [
         migrations.SeparateDatabaseAndState(
             database_operations=[
-                migrations.RunSQL("DROP INDEX IF EXISTS allocation_portvlanlease_holder_d32d10c1"),
-                migrations.RunSQL("DROP INDEX IF EXISTS allocation_bandwidthbooking_holder_541dce16"),
-                migrations.RunSQL("DROP INDEX IF EXISTS allocation_corebooking_holder_7337ba0d"),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS allocation_portvlanlease_holder_d32d10c1"
+                ),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS allocation_bandwidthbooking_holder_541dce16"
+                ),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS allocation_corebooking_holder_7337ba0d"),
             ],
             state_operations=[
                 migrations.AlterField(

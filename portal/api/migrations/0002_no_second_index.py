@@ -7,6 +7,7 @@ class Migration(migrations.Migration):
     """Another index of the table begins with the same column. Without Django's own alteration, which would check
     each row's reference anew, and let nobody in meanwhile."""
 
+    atomic = False
     dependencies = [
         ("api", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
@@ -15,7 +16,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.SeparateDatabaseAndState(
             database_operations=[
-                migrations.RunSQL("DROP INDEX IF EXISTS api_keptanswer_user_id_c6c1a241"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS api_keptanswer_user_id_c6c1a241"),
             ],
             state_operations=[
                 migrations.AlterField(

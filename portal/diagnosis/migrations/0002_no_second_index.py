@@ -6,6 +6,7 @@ class Migration(migrations.Migration):
     """Another index of the table begins with the same column. Without Django's own alteration, which would check
     each row's reference anew, and let nobody in meanwhile."""
 
+    atomic = False
     dependencies = [
         ("diagnosis", "0001_initial"),
         ("vll", "0013_no_second_index"),
@@ -14,7 +15,9 @@ class Migration(migrations.Migration):
     operations = [
         migrations.SeparateDatabaseAndState(
             database_operations=[
-                migrations.RunSQL("DROP INDEX IF EXISTS diagnosis_troublereport_vll_id_3312be03"),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS diagnosis_troublereport_vll_id_3312be03"
+                ),
             ],
             state_operations=[
                 migrations.AlterField(

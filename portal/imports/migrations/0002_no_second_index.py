@@ -6,6 +6,7 @@ class Migration(migrations.Migration):
     """Another index of the table begins with the same column. Without Django's own alteration, which would check
     each row's reference anew, and let nobody in meanwhile."""
 
+    atomic = False
     dependencies = [
         ("imports", "0001_initial"),
     ]
@@ -13,7 +14,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.SeparateDatabaseAndState(
             database_operations=[
-                migrations.RunSQL("DROP INDEX IF EXISTS imports_importrow_owner_id_828e13e1"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS imports_importrow_owner_id_828e13e1"),
             ],
             state_operations=[
                 migrations.AlterField(

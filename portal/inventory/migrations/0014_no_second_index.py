@@ -6,6 +6,7 @@ class Migration(migrations.Migration):
     """Another index of the table begins with the same column. Without Django's own alteration, which would check
     each row's reference anew, and let nobody in meanwhile."""
 
+    atomic = False
     dependencies = [
         ("inventory", "0013_underlay_table_and_link_losses"),
     ]
@@ -13,13 +14,27 @@ class Migration(migrations.Migration):
     operations = [
         migrations.SeparateDatabaseAndState(
             database_operations=[
-                migrations.RunSQL("DROP INDEX IF EXISTS inventory_routersilence_router_id_76b0bcc8"),
-                migrations.RunSQL("DROP INDEX IF EXISTS inventory_observedinterface_router_id_cfc5cc75"),
-                migrations.RunSQL("DROP INDEX IF EXISTS inventory_observedload_link_id_db5b5f61"),
-                migrations.RunSQL("DROP INDEX IF EXISTS inventory_tunneladdress_router_id_98b47f41"),
-                migrations.RunSQL("DROP INDEX IF EXISTS inventory_observedroute_router_id_c0bd542f"),
-                migrations.RunSQL("DROP INDEX IF EXISTS inventory_observedpath_router_id_5f4258dc"),
-                migrations.RunSQL("DROP INDEX IF EXISTS inventory_observedcircuit_router_id_b507517f"),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS inventory_routersilence_router_id_76b0bcc8"
+                ),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS inventory_observedinterface_router_id_cfc5cc75"
+                ),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS inventory_observedload_link_id_db5b5f61"
+                ),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS inventory_tunneladdress_router_id_98b47f41"
+                ),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS inventory_observedroute_router_id_c0bd542f"
+                ),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS inventory_observedpath_router_id_5f4258dc"
+                ),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS inventory_observedcircuit_router_id_b507517f"
+                ),
             ],
             state_operations=[
                 migrations.AlterField(

@@ -1,15 +1,17 @@
+from django.contrib.postgres.operations import RemoveIndexConcurrently
 from django.db import migrations
 
 
 class Migration(migrations.Migration):
     """The primary key says the same."""
 
+    atomic = False
     dependencies = [
         ("netbox_sync", "0003_l2vpns_of_others"),
     ]
 
     operations = [
-        migrations.RemoveIndex(
+        RemoveIndexConcurrently(
             model_name="netboxrun",
             name="netbox_run_newest_first",
         ),

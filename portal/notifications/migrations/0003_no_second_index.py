@@ -7,6 +7,7 @@ class Migration(migrations.Migration):
     """Another index of the table begins with the same column. Without Django's own alteration, which would check
     each row's reference anew, and let nobody in meanwhile."""
 
+    atomic = False
     dependencies = [
         ("notifications", "0002_black_holes"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
@@ -15,10 +16,16 @@ class Migration(migrations.Migration):
     operations = [
         migrations.SeparateDatabaseAndState(
             database_operations=[
-                migrations.RunSQL("DROP INDEX IF EXISTS notifications_mailoptout_user_id_92d1c17b"),
-                migrations.RunSQL("DROP INDEX IF EXISTS notifications_mail_user_id_1ef2c9bf"),
-                migrations.RunSQL("DROP INDEX IF EXISTS notifications_mailline_mail_id_d47e57ad"),
-                migrations.RunSQL("DROP INDEX IF EXISTS notifications_delivery_webhook_id_e35814dd"),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS notifications_mailoptout_user_id_92d1c17b"
+                ),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS notifications_mail_user_id_1ef2c9bf"),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS notifications_mailline_mail_id_d47e57ad"
+                ),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS notifications_delivery_webhook_id_e35814dd"
+                ),
             ],
             state_operations=[
                 migrations.AlterField(

@@ -6,6 +6,7 @@ class Migration(migrations.Migration):
     """Another index of the table begins with the same column. Without Django's own alteration, which would check
     each row's reference anew, and let nobody in meanwhile."""
 
+    atomic = False
     dependencies = [
         ("inventory", "0014_no_second_index"),
         ("telemetry", "0004_round_trips"),
@@ -15,11 +16,17 @@ class Migration(migrations.Migration):
         migrations.SeparateDatabaseAndState(
             database_operations=[
                 migrations.RunSQL(
-                    "DROP INDEX IF EXISTS telemetry_quarantinedfiveminutes_quarantine_id_ccf35add"
+                    "DROP INDEX CONCURRENTLY IF EXISTS telemetry_quarantinedfiveminutes_quarantine_id_ccf35add"
                 ),
-                migrations.RunSQL("DROP INDEX IF EXISTS telemetry_quarantinedend_quarantine_id_3170d7fd"),
-                migrations.RunSQL("DROP INDEX IF EXISTS telemetry_quarantinedrun_router_id_4a2e4c3c"),
-                migrations.RunSQL("DROP INDEX IF EXISTS telemetry_routerevent_router_id_1bd08174"),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS telemetry_quarantinedend_quarantine_id_3170d7fd"
+                ),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS telemetry_quarantinedrun_router_id_4a2e4c3c"
+                ),
+                migrations.RunSQL(
+                    "DROP INDEX CONCURRENTLY IF EXISTS telemetry_routerevent_router_id_1bd08174"
+                ),
             ],
             state_operations=[
                 migrations.AlterField(

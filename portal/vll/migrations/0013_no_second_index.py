@@ -6,6 +6,7 @@ class Migration(migrations.Migration):
     """Another index of the table begins with the same column. Without Django's own alteration, which would check
     each row's reference anew, and let nobody in meanwhile."""
 
+    atomic = False
     dependencies = [
         ("accounts", "0003_no_second_index"),
         ("inventory", "0014_no_second_index"),
@@ -15,15 +16,15 @@ class Migration(migrations.Migration):
     operations = [
         migrations.SeparateDatabaseAndState(
             database_operations=[
-                migrations.RunSQL("DROP INDEX IF EXISTS vll_tunnelpath_a_router_id_40332e65"),
-                migrations.RunSQL("DROP INDEX IF EXISTS vll_attempt_router_id_49b8b0ec"),
-                migrations.RunSQL("DROP INDEX IF EXISTS vll_endmove_router_id_599546fa"),
-                migrations.RunSQL("DROP INDEX IF EXISTS vll_hold_customer_id_0a7c7d3a"),
-                migrations.RunSQL("DROP INDEX IF EXISTS vll_linetest_vll_id_c7ad09bf"),
-                migrations.RunSQL("DROP INDEX IF EXISTS vll_order_customer_id_1004a3d1"),
-                migrations.RunSQL("DROP INDEX IF EXISTS vll_planresult_order_id_352b73c1"),
-                migrations.RunSQL("DROP INDEX IF EXISTS vll_vll_customer_id_4be04333"),
-                migrations.RunSQL("DROP INDEX IF EXISTS vll_vlltombstone_vll_id_62810c69"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS vll_tunnelpath_a_router_id_40332e65"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS vll_attempt_router_id_49b8b0ec"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS vll_endmove_router_id_599546fa"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS vll_hold_customer_id_0a7c7d3a"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS vll_linetest_vll_id_c7ad09bf"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS vll_order_customer_id_1004a3d1"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS vll_planresult_order_id_352b73c1"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS vll_vll_customer_id_4be04333"),
+                migrations.RunSQL("DROP INDEX CONCURRENTLY IF EXISTS vll_vlltombstone_vll_id_62810c69"),
             ],
             state_operations=[
                 migrations.AlterField(
