@@ -138,7 +138,7 @@ _DIRECT_URL = env.str("DATABASE_DIRECT_URL", default="")
 # Planned once per connection what comes again and again: an order's statements took longer to plan than to
 # run. Not in tasks (portal.celery). By default never through a pooler: it would have to carry prepared
 # statements from client to client.
-_PREPARE_AFTER = env.int("DATABASE_PREPARE_AFTER", default=0 if _DIRECT_URL else 3) or None
+_PREPARE_AFTER = env.int("DATABASE_PREPARE_AFTER", default=3 if not _DIRECT_URL else 0) or None
 _OPTIONS = {"server_side_binding": True, "prepare_threshold": _PREPARE_AFTER}
 _DATABASE = read_database_url(env.str("DATABASE_URL"), variable="DATABASE_URL")
 DATABASES: dict[str, Any] = {
