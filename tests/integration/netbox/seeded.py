@@ -16,6 +16,7 @@ _LEFTOVERS = (
     ("extras.custom_fields", {"name__isw": "longline_"}),
     ("tenancy.tenants", {"slug__isw": "ll-test"}),
     ("extras.tags", {"slug__isw": "ll-test"}),
+    ("ipam.vlans", {"name__isw": "ll-test"}),
 )
 
 
@@ -33,7 +34,8 @@ def clear(url: str, token: str) -> None:
             app, name = path.split(".")
             getattr(getattr(api, app), name).delete(rows)
 
-    remove("vpn.l2vpns", slug__isw="longline-")
+    for slugs in ("longline-", "ll-test"):
+        remove("vpn.l2vpns", slug__isw=slugs)
     if roles := [row.id for row in all_of("dcim.device_roles", slug__isw="ll-test")]:
         if devices := [row.id for row in all_of("dcim.devices", role_id=roles)]:
             remove("ipam.ip_addresses", device_id=devices)

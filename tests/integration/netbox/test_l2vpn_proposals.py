@@ -1,19 +1,28 @@
 """An L2VPN of others in NetBox proposes the customer and the name of the found line that has its VNI."""
 
+from collections.abc import Callable
+from uuid import uuid4
+
 import pytest
 
 from portal.accounts.models import Customer, User
+from portal.core import clock
 from portal.inventory.found_lines import found_circuits, found_lines
-from portal.inventory.models import ObservedCircuit, ObservedRouter, Port
+from portal.inventory.models import ObservedCircuit, ObservedRouter, Router
+from portal.inventory.operations.circuit_store import circuits_store
 from portal.netbox_sync.client import Client
 from portal.netbox_sync.configuration import configuration
-from portal.netbox_sync.import_mapping import CUSTOMER
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal, l2vpns_refresh
-from portal.netbox_sync.models import NetboxL2vpn, NetboxObject
-from tests.integration.circuits import attachment, circuit, tunnel
+from portal.netbox_sync.models import NetboxL2vpn
+from portal.netbox_sync.sync_round import sync_due
+from tests.integration.circuits import attachment, circuit, found_line, tunnel
 from tests.integration.isp import Isp
-from tests.integration.netbox.stand_in import StandIn
-from tests.integration.test_adoption import store
+from tests.integration.netbox.l2vpns import others_l2vpns
+from tests.integration.netbox.lines import line
+from tests.integration.netbox.seeded import Seeded, seed
+from tests.integration.netbox.stand_in import Answer, Asked, StandIn, stand_in_netbox
+from tests.integration.netbox.test_faults import STATUS, answer
+from tests.integration.netbox.test_import import run
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -21,13 +30,24 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def found(isp: Isp) -> None:
-    """Lines of the VNIs 7000 to 7003 from rhino to hippo, whose ports are nobody's."""
-    ObservedRouter.objects.update(vpp_connected=True, adoption="allowed")
-    Port.objects.all().delete()
+def seeded(netbox: StandIn) -> Seeded:
+    """The ISP of NetBox was taken over; its routers report lines of the VNIs 7000 to 7004."""
+    seeded = seed(netbox.url, netbox.token)
+    run()
     for here, there in (("rhino", "hippo"), ("hippo", "rhino")):
-        rows = [circuit(attachment("host-cust1", 300 + n), tunnel(here, there, 7000 + n)) for n in range(4)]
-        store(isp, here, *rows)
+        router = Router.objects.get(name=here)
+        ObservedRouter.objects.create(
+            router=router,
+            reported_at=clock.now(),
+            boot_id=uuid4(),
+            sent_ms=0,
+            agent_version="0.1.0",
+            vpp_connected=True,
+            adoption="allowed",
+        )
+        rows = [circuit(attachment("cust2", 300 + n), tunnel(here, there, 7000 + n)) for n in range(5)]
+        circuits_store(router, rows)
+    return seeded
 
 
 def proposals() -> dict[int | None, Proposal | None]:
@@ -36,27 +56,23 @@ def proposals() -> dict[int | None, Proposal | None]:
     return {line.key: netbox.of(line) for line in lines}
 
 
-def refresh() -> None:
-    at = configuration()
-    assert at is not None
-    l2vpns_refresh(Client(at))
-
-
 def test_an_l2vpn_of_others_proposes_its_customer_and_name(
-    netbox: StandIn, found: None, nina: User, dairy: Customer
+    netbox: StandIn, seeded: Seeded, nina: User
 ) -> None:
+    others_l2vpns(seeded)
+    line(vni=7002)
+    sync_due(now=clock.now())
     # Renamed here; it is the tenant all the same.
-    Customer.objects.filter(pk=dairy.pk).update(name="Alpine Dairy AG")
-    NetboxObject.objects.create(kind=CUSTOMER, netbox_id=17, row_id=dairy.pk)
-    refresh()
+    Customer.objects.filter(name="Alpine Dairy").update(name="Alpine Dairy AG")
+    run()
     assert proposals() == {
         7000: Proposal(l2vpn="Milk run", customer="Alpine Dairy AG"),
         7001: Proposal(l2vpn="Butter run", customer=""),
         # One that we wrote there says nothing new, and of two nobody knows which.
         7002: None,
         7003: None,
+        7004: Proposal(l2vpn="Cheese run", customer=""),
     }
-    assert not NetboxL2vpn.objects.filter(identifier=9999).exists()
     listed = client(nina).get("/api/v1/found-lines").json()["results"]
     assert [line["netbox"] for line in listed][:2] == [
         {"l2vpn": "Milk run", "customer": "Alpine Dairy AG"},
@@ -75,6 +91,26 @@ def test_an_l2vpn_of_others_proposes_its_customer_and_name(
     assert ",7000,,Alpine Dairy AG,Milk run," in sheet
 
 
-def test_without_netbox_nothing_is_proposed(found: None, dairy: Customer) -> None:
-    NetboxL2vpn.objects.create(netbox_id=1, identifier=7000, name="Milk run", tenant=dairy.name)
+def test_an_l2vpn_that_was_not_asked_for_is_left_out(configured: Callable[..., None], isp: Isp) -> None:
+    """A NetBox leaves out filters that it does not know, and answers with everything."""
+
+    def everything(asked: Asked) -> Answer:
+        if asked.path == "/api/status/":
+            return answer(200, STATUS)
+        rows = [{"id": n, "identifier": n, "name": f"Run {n}"} for n in (900, 9999)]
+        return answer(200, {"count": len(rows), "next": None, "previous": None, "results": rows})
+
+    found_line(isp)
+    with stand_in_netbox(everything) as stand_in:
+        configured(stand_in.url)
+        at = configuration()
+        assert at is not None
+        l2vpns_refresh(Client(at))
+    assert proposals() == {900: Proposal(l2vpn="Run 900", customer="")}
+    assert NetboxL2vpn.objects.count() == 1
+
+
+def test_without_netbox_nothing_is_proposed(isp: Isp) -> None:
+    found_line(isp)
+    NetboxL2vpn.objects.create(netbox_id=1, identifier=900, name="Milk run", tenant="Alpine Dairy")
     assert set(proposals().values()) == {None}
