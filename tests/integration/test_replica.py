@@ -15,6 +15,7 @@ from devstack.ports import free_ports
 from devstack.process import Child
 from portal.accounts.models import Membership, User
 from portal.core import replica
+from portal.core.database_url import read_database_url
 from portal.vll.models import Vll
 from tests.integration.database_url import database_url
 from tests.integration.isp import Isp
@@ -42,11 +43,11 @@ def standby(tmp_path_factory: Any, settings: Any) -> Iterator[Child]:
     with postgres.replica(
         of=database_url(), folder=folder / "server", log=folder / "replica.log", port=port
     ) as server:
+        there_is = read_database_url(server.url, variable="DATABASE_REPLICA_URL", takes_writes=False)
         connections.databases[replica.ALIAS] = {
             **connection.settings_dict,
-            "HOST": server.url.partition("@")[2].partition(":")[0].replace("%2F", "/"),
-            "PORT": port,
-            "OPTIONS": {"options": "-c default_transaction_read_only=on", "connect_timeout": 2},
+            **there_is,
+            "OPTIONS": {**there_is["OPTIONS"], "options": "-c default_transaction_read_only=on"},
         }
         there = connections[replica.ALIAS]
 

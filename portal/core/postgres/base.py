@@ -38,9 +38,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 (read_only,) = cursor.execute("SHOW transaction_read_only").fetchone()
         except Error:
             return False
-        return read_only == "off" or not self._is_for_writes()
+        return read_only == "off" or not self.is_for_writes()
 
-    def _is_for_writes(self) -> bool:
+    def is_for_writes(self) -> bool:
+        """Whether it was asked for a server that takes them."""
         options: dict[str, Any] = self.settings_dict["OPTIONS"]
         return options.get("target_session_attrs", "read-write") in _FOR_WRITES
 
@@ -54,7 +55,7 @@ class _Errors(DatabaseErrorWrapper):
         exc_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if isinstance(exc_value, ReadOnlySqlTransaction):
+        if isinstance(exc_value, ReadOnlySqlTransaction) and self.wrapper.is_for_writes():
             # So that it is looked at, and closed, when the request or task is over.
             self.wrapper.errors_occurred = True
             raise OperationalError(*exc_value.args).with_traceback(traceback) from exc_value
