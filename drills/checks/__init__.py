@@ -1,1 +1,1 @@
-"""Whether the product kept its promises, by SQL, VPP and the REST API: none of its code is imported here."""
+"""Customers, and whether promises to them were kept, by SQL, VPP and REST: without the product's code."""

@@ -4,13 +4,13 @@ import sys
 import time
 from contextlib import ExitStack
 
+from drills.checks.customer import Customer, Json
 from drills.restore.from_dump import from_dump
 from drills.restore.installation import Installation, installation
 from drills.restore.ordering import Noted
 from drills.restore.seeded_lines import lines_seed, seeded_digest
 from drills.restore.steps import Steps
 from drills.restore.to_a_moment import to_a_moment
-from tests.faults.customer import Customer, Json
 
 LINES = 100_000
 # Of two customers: lines that the two routers carry before anything is backed up.

@@ -15,8 +15,8 @@ from devstack.process import Family, Server
 from devstack.stack import Stack
 from devstack.vppsim import SimulatedDataplane
 from drills.checks.checker import Checker
+from drills.checks.customer import Customer, Line
 from drills.checks.vpptestctl import VppConfig, VppTestctl
-from tests.faults.customer import Customer, Line
 
 PAIRS = 8
 SETTINGS = {

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
 
-from tests.faults.customer import Answer, Customer, Json, Line
+from drills.checks.customer import Answer, Customer, Json, Line
 
 # In flight: as many as the web's threads.
 CLIENTS = 4

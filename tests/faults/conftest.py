@@ -11,8 +11,8 @@ from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.paths import RUN
 from devstack.stack import Stack
 from drills.checks.checker import Checker
+from drills.checks.customer import Customer, Line
 from drills.checks.vpptestctl import VppTestctl
-from tests.faults.customer import Customer, Line
 from tests.stacks import require_built, simulated
 
 LINES = 16

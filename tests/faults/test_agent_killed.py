@@ -6,8 +6,8 @@ import time
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker
+from drills.checks.customer import Answer, Customer, Line
 from tests.faults.continuous_check import Watch
-from tests.faults.customer import Answer, Customer, Line
 
 ENDED_WITHIN_S = 75
 

@@ -5,8 +5,8 @@ import pytest
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
+from drills.checks.customer import Customer, Line, accepted
 from tests.faults.continuous_check import Watch
-from tests.faults.customer import Customer, Line, accepted
 from tests.faults.web_page import log_in
 
 HEALED_WITHIN_S = 15

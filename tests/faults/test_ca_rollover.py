@@ -6,7 +6,7 @@ from cryptography import x509
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
-from tests.faults.customer import Customer, Line
+from drills.checks.customer import Customer, Line
 
 # An agent asks five seconds after it has started.
 RENEWED_WITHIN_S = 30

@@ -9,7 +9,7 @@ import httpx
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
-from tests.faults.customer import Customer, Line
+from drills.checks.customer import Customer, Line
 
 REVOKED_WITHIN_S = 5
 HEALED_WITHIN_S = 30

@@ -6,9 +6,9 @@ import pytest
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
+from drills.checks.customer import Answer, Customer, Line
 from drills.checks.expected_configuration import flaws
 from drills.checks.vpptestctl import VppTestctl
-from tests.faults.customer import Answer, Customer, Line
 
 NOTICED_WITHIN_S = 60
 

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from drills.checks.checker import Checker
-from tests.faults.customer import Customer, Line, accepted
+from drills.checks.customer import Customer, Line, accepted
 
 CLIENTS = 64
 GIGABIT = 1_000_000_000

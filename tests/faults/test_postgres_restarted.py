@@ -8,8 +8,8 @@ from uuid import uuid4
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
+from drills.checks.customer import Answer, Customer, Line, accepted
 from tests.faults.continuous_check import Watch
-from tests.faults.customer import Answer, Customer, Line, accepted
 
 AWAY_S = 2
 TRIES = 100

@@ -13,7 +13,7 @@ import redis
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
-from tests.faults.customer import Answer, Customer, Line
+from drills.checks.customer import Answer, Customer, Line
 from tests.integration.notifications.receiver import Receiver, receiving
 
 CAUGHT_UP_WITHIN_S = 240

@@ -8,8 +8,8 @@ import redis
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker
+from drills.checks.customer import Answer, Customer, Line
 from tests.faults.continuous_check import Watch
-from tests.faults.customer import Answer, Customer, Line
 
 ENDED_WITHIN_S = 75
 AWAY_S = 60

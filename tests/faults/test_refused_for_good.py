@@ -2,8 +2,8 @@
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker
+from drills.checks.customer import Customer, Line
 from tests.faults.continuous_check import Watch
-from tests.faults.customer import Customer, Line
 
 CLEAN_WITHIN_S = 60
 VLAN = 77

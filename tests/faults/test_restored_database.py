@@ -6,9 +6,9 @@ from pathlib import Path
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
+from drills.checks.customer import Customer, Line
 from drills.checks.vpptestctl import VppConfig
 from drills.restore.dump import dump, restore
-from tests.faults.customer import Customer, Line
 
 # Whatever writes by itself; the servers stay up and see the database vanish and come back.
 WRITERS = ("worker", "sweeper", "beat", "relay")

@@ -4,9 +4,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
+from drills.checks.customer import AT_ONCE, Customer, Line
 from drills.checks.expected_configuration import flaws
 from drills.checks.vpptestctl import VppRefused
-from tests.faults.customer import AT_ONCE, Customer, Line
 
 # More than an agent sends before it looks at the first answer: 64.
 VLLS = 80

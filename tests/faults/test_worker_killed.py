@@ -9,8 +9,8 @@ import time
 from devstack.process_tree import descendants
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
+from drills.checks.customer import Answer, Customer, Line, accepted
 from tests.faults.continuous_check import Watch
-from tests.faults.customer import Answer, Customer, Line, accepted
 
 # An import that has stood still for 60 s is asked for again by a sweep every 30 s.
 IMPORTED_WITHIN_S = 180
