@@ -105,7 +105,7 @@ check-go:
 	@unformatted=$$(cd agent && $(GOFMT) -l .); \
 	if [ -n "$$unformatted" ]; then echo "gofmt: $$unformatted"; exit 1; fi
 
-check-migrations: $(DEV_STAMP)
+check-migrations: packages-demo $(DEV_STAMP)
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning -m scripts.lint_migrations
 
