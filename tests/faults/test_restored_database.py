@@ -52,7 +52,9 @@ def test_an_older_database_alarms_deletes_nothing_and_waits_for_the_noc(
 
     listing = product.portal.manage("reconcile", "--dry-run", "--all")
     for end in "az":
-        assert f"quarantined {unknown.vll} {end}: {line.interface}." in listing, listing
+        [told_of] = [row for row in listing.splitlines() if f"quarantined {unknown.vll} {end}: " in row]
+        assert f"{line.interface}." in told_of
+        assert "VNI " in told_of
     assert "lines quarantined: 1;" in listing
     product.portal.manage("reconcile", "--all")
     checker.require_terminal([late.order], within_s=RECONCILED_WITHIN_S)
