@@ -202,7 +202,11 @@ def test_secrets_are_only_named(everything: list[Manifest], render: Render) -> N
     compose = {"metrics": "metrics", "upgrade": "setup", "webhooks_doubtful": "webhooks-doubtful"}
     for component, pod in of_all.items():
         secrets = set(SERVICES[compose.get(component, component)]["secrets"])
-        assert keys_of(pod, "secrets") == secrets | {"database_direct_url", "cache_url"}, component
+        assert keys_of(pod, "secrets") == secrets | {
+            "database_direct_url",
+            "database_replica_url",
+            "cache_url",
+        }, component
         for each in pod["spec"]["containers"]:
             files = {name: value for name, value in environment(each).items() if name.endswith("_FILE")}
             assert {Path(value).name for value in files.values()} >= ALWAYS

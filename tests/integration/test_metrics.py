@@ -224,7 +224,7 @@ def test_without_a_database_it_says_so_and_goes_on(
 def test_without_redis_it_says_so_and_goes_on(
     isp: Isp, scrape: Callable[[], Value], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(settings, "CELERY_BROKER_URL", "redis://127.0.0.1:1/0")
+    monkeypatch.setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")
     value = scrape()
     assert value("broker_up") == 0
     assert value("queue_length", queue="provisioning") is None

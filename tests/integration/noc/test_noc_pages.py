@@ -245,6 +245,8 @@ def test_a_certificate_is_revoked_from_the_page(isp: Isp, nora: User) -> None:
 
 def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, nora: User) -> None:
     page = signed_in(nora)
+    # The relay has sent what the network asked for: late ones, as on a busy machine, are an alarm.
+    Outbox.objects.all().delete()
     quiet = noc_page(page)
     assert "Nothing is wrong at the moment." in quiet
     assert "Routers silent: none" in quiet

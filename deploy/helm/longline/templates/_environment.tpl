@@ -17,7 +17,7 @@
 {{- end }}
 {{- range $name, $value := $root.Values.settings }}
 {{- /* Single sign-on is for those who sign people in; the others lack its secret. */}}
-{{- if or (eq $component "web") (not (hasPrefix "OIDC_" $name)) }}
+{{- if and (kindIs "invalid" $value | not) (or (eq $component "web") (not (hasPrefix "OIDC_" $name))) }}
 - {name: {{ $name }}, value: {{ include "longline.text" $value | quote }}}
 {{- end }}
 {{- end }}

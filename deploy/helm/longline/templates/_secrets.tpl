@@ -1,7 +1,7 @@
 {{- /* The keys of the Secret that a component uses, separated by spaces: a break into one process reveals no other's. */ -}}
 {{- define "longline.secretKeys" -}}
 {{- $keys := list "secret_key" "token_pepper" "database_url" "redis_url" -}}
-{{- $everybodys := list "secret_key_fallbacks" "database_direct_url" "cache_url" "authorities" "provider_logo" -}}
+{{- $everybodys := list "secret_key_fallbacks" "database_direct_url" "database_replica_url" "cache_url" "authorities" "provider_logo" -}}
 {{- $own := dict "web" (list "oidc_client_secret" "netbox_webhook_secret") "notifications" (list "email_url") "netbox" (list "netbox_token") -}}
 {{- range concat $everybodys (get $own .component | default list) -}}
 {{- if has . $.root.Values.secrets.optionalKeys -}}{{- $keys = append $keys . -}}{{- end -}}
