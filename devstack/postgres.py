@@ -102,19 +102,8 @@ def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
         cluster = home / "cluster"
         copy = [f"{binaries}/pg_basebackup", f"--dbname={of}", f"--pgdata={cluster}"]
         log.parent.mkdir(parents=True, exist_ok=True)
-        with log.open("ab") as output:
-            code = subprocess.run(
-                [*copy, "--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf"],
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=home,
-                user=user,
-                group=user,
-                extra_groups=[] if user else None,
-                check=False,
-            ).returncode
-        if code:
-            raise ChildFailed("pg_basebackup", f"ended with status {code}", log)
+        copy += ["--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf"]
+        _run_as(user, copy, home=home, log=log)
         # After what the copy brought: of two values the last one counts.
         with (cluster / "postgresql.auto.conf").open("a") as settings:
             settings.write(_settings(home, port=port, durable=False))
@@ -192,21 +181,26 @@ def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log:
     ]
     # Single-user mode spares a connection, and so a password on some command line.
     single = [f"{binaries}/postgres", "--single", "-D", str(cluster), "postgres"]
+    _run_as(user, init, home=home, log=log)
+    _run_as(user, single, home=home, log=log, script=f"CREATE DATABASE {DATABASE}\n")
+
+
+def _run_as(user: str | None, argv: list[str], *, home: Path, log: Path, script: str = "") -> None:
+    """To its end, as that account (None: ours), with `script` as its input. Raises ChildFailed."""
     with log.open("ab") as output:
-        for argv, script in ((init, ""), (single, f"CREATE DATABASE {DATABASE}\n")):
-            code = subprocess.run(
-                argv,
-                input=script.encode(),
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                cwd=home,
-                user=user,
-                group=user,
-                extra_groups=[] if user else None,
-                check=False,
-            ).returncode
-            if code:
-                raise ChildFailed(Path(argv[0]).name, f"ended with status {code}", log)
+        code = subprocess.run(
+            argv,
+            input=script.encode(),
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=home,
+            user=user,
+            group=user,
+            extra_groups=[] if user else None,
+            check=False,
+        ).returncode
+    if code:
+        raise ChildFailed(Path(argv[0]).name, f"ended with status {code}", log)
 
 
 def _sockets(home: Path) -> str:
