@@ -85,7 +85,7 @@ def _fill(folder: Path, machines: dict[str, Machine], settings: dict[str, str]) 
         env=os.environ | {"MACHINES": str(environment)},
         check=True,
     )
-    certificate = _certificate(folder)
+    certificate = web_certificate(folder)
     for name, machine in machines.items():
         etc = machine.root / "etc"
         shutil.copytree(filled / name / "etc", etc, dirs_exist_ok=True)
@@ -129,7 +129,7 @@ def _prepare(cluster: Cluster, synthetic: int) -> None:
     shutil.copytree(first.root / "var/lib/longline/pki", second.root / "var/lib/longline/pki")
 
 
-def _certificate(folder: Path) -> str:
+def web_certificate(folder: Path) -> str:
     """For browsers: signed by itself, with its key."""
     key, certificate = folder / "web.key", folder / "web.pem"
     subprocess.run(

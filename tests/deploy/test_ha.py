@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from devstack.paths import ROOT
+from drills.ha.bring_up import web_certificate
 from drills.ha.units import command
 from drills.ha.verdict import longest_gap_s
 
@@ -61,26 +62,8 @@ def test_haproxy_accepts_its_file(filled: Path, tmp_path: Path) -> None:
     if haproxy is None:
         pytest.skip("haproxy is missing: its file was read by nobody (Debian: apt-get install haproxy)")
     text = (filled / "lb1/etc/haproxy/haproxy.cfg").read_text()
-    key, certificate = tmp_path / "key", tmp_path / "certificate"
-    subprocess.run(
-        [
-            *(
-                "openssl",
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:prime256v1",
-                "-nodes",
-            ),
-            *("-subj", "/CN=localhost", "-keyout", str(key), "-out", str(certificate)),
-        ],
-        check=True,
-        capture_output=True,
-    )
     pem = tmp_path / "portal.pem"
-    pem.write_text(certificate.read_text() + key.read_text())
+    pem.write_text(web_certificate(tmp_path))
     config = tmp_path / "haproxy.cfg"
     config.write_text(text.replace("/etc/haproxy/portal.pem", str(pem)))
     done = subprocess.run([haproxy, "-c", "-f", str(config)], capture_output=True, text=True, check=False)
