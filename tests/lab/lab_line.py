@@ -5,27 +5,34 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from devstack.client import Accepted
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
 
-WAIT_S = 60
+WAIT_S = 120
 PASSING_AGAIN_WITHIN_S = 30
 CIR_BPS = 10_000_000
 
 
 @contextmanager
-def in_service(lab: Lab, line: Combination) -> Iterator[str]:
-    """The id of a line over which frames pass, removed afterwards."""
+def ordered(lab: Lab, line: Combination, *, svc_mtu: int) -> Iterator[Accepted]:
+    """A line whose order completed. It is removed however the test ends: it would be in the way of others."""
     customer, ends = lab.stack.client("customer"), lab.ends(line.transport, line.tagging)
     wanted = {f"{side}_end": line.end(side, lab.stack.port(*ends[side])) for side in ("a", "z")}
-    accepted = customer.order(svc_mtu=1500, transport=line.transport, cir_bps=CIR_BPS, **wanted)
-    customer.wait_completed(accepted.order, timeout_s=WAIT_S)
-    pass_both_ways(lab, line)
+    accepted = customer.order(svc_mtu=svc_mtu, transport=line.transport, cir_bps=CIR_BPS, **wanted)
     try:
-        yield accepted.vll
+        customer.wait_completed(accepted.order, timeout_s=WAIT_S)
+        yield accepted
     finally:
-        # A skip is raised too, and its line would be in the way of all that come after.
         customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
+
+
+@contextmanager
+def in_service(lab: Lab, line: Combination) -> Iterator[str]:
+    """The id of a line over which frames pass, removed afterwards."""
+    with ordered(lab, line, svc_mtu=1500) as accepted:
+        pass_both_ways(lab, line)
+        yield accepted.vll
 
 
 def pass_both_ways(lab: Lab, line: Combination) -> None:

@@ -8,9 +8,9 @@ from devstack.client import Refused
 from tests.lab.abilities import Ability
 from tests.lab.combinations import ALL, Combination
 from tests.lab.conftest import Lab
+from tests.lab.lab_line import ordered
 
 SMALL_PACKET = 46
-CIR_BPS = 10_000_000
 
 
 @pytest.mark.parametrize("combination", ALL, ids=str)
@@ -20,33 +20,28 @@ def test_the_largest_promised_packet_arrives_unchanged_both_ways_and_nothing_sta
     before = lab.traces()
     customer = lab.stack.client("customer")
     ends = lab.ends(combination.transport, combination.tagging)
-    wanted = {f"{side}_end": combination.end(side, lab.stack.port(*ends[side])) for side in ("a", "z")} | {
-        "transport": combination.transport,
-        "cir_bps": CIR_BPS,
-    }
 
-    with pytest.raises(Refused) as refusal:
-        customer.order(svc_mtu=combination.largest_svc_mtu + 1, **wanted)
+    with (
+        pytest.raises(Refused) as refusal,
+        ordered(lab, combination, svc_mtu=combination.largest_svc_mtu + 1),
+    ):
+        pytest.fail("a packet that does not fit was promised")
     assert refusal.value.status in (409, 422), refusal.value
 
-    accepted = customer.order(svc_mtu=combination.largest_svc_mtu, **wanted)
-    customer.wait_completed(accepted.order, timeout_s=30)
-    vll = customer.vll(accepted.vll)
-    assert (vll["lifecycle"], vll["transport"]) == ("active", combination.transport)
-    [test] = customer.tests(accepted.vll)
-    if combination.transport == "l2xc":
-        assert (test["state"], test["reason"]) == ("not_tested", "no-tunnel")
-    elif not lab.can(Ability.LINE_TESTS):
-        assert (test["state"], test["reason"]) == ("not_tested", "router-cannot")
-    else:
-        assert (test["state"], test["largest_passed"]) == ("passed", vll["frame"])
-        assert test["round_trip_us"]["received"] == test["round_trip_us"]["sent"]
-    try:
+    with ordered(lab, combination, svc_mtu=combination.largest_svc_mtu) as accepted:
+        vll = customer.vll(accepted.vll)
+        assert (vll["lifecycle"], vll["transport"]) == ("active", combination.transport)
+        [test] = customer.tests(accepted.vll)
+        if combination.transport == "l2xc":
+            assert (test["state"], test["reason"]) == ("not_tested", "no-tunnel")
+        elif not lab.can(Ability.LINE_TESTS):
+            assert (test["state"], test["reason"]) == ("not_tested", "router-cannot")
+        else:
+            assert (test["state"], test["largest_passed"]) == ("passed", vll["frame"])
+            assert test["round_trip_us"]["received"] == test["round_trip_us"]["sent"]
         for of, to in (("a", "z"), ("z", "a")):
             _send(lab, combination, ends, of, to, SMALL_PACKET, tries=20)
             _send(lab, combination, ends, of, to, combination.largest_svc_mtu, tries=1)
-    finally:
-        customer.wait_completed(customer.remove(accepted.vll), timeout_s=30)
 
     assert customer.vll(accepted.vll)["lifecycle"] == "terminated"
     assert lab.traces() == before

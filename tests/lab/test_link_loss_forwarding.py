@@ -37,12 +37,12 @@ def forwarding_line(lab: Lab, equipment: MemifCustomer) -> Iterator[Callable[[],
     accepted = customer.order(
         svc_mtu=1500, transport="vxlan4", cir_bps=CIR_BPS, link_loss_forwarding=True, **ends
     )
-    customer.wait_completed(accepted.order, timeout_s=WAIT_S)
 
     def line() -> Json:
         return customer.vll(accepted.vll)
 
     try:
+        customer.wait_completed(accepted.order, timeout_s=WAIT_S)
         assert customer.wait(lambda: line()["oper_status"] == "op-up", timeout_s=WAIT_S)
         assert has_carrier(lab)
         yield line

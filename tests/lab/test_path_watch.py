@@ -30,11 +30,11 @@ def lines(lab: Lab) -> Iterator[dict[str, str]]:
                 for side, router in (("a", "rhino"), ("z", "hippo"))
             }
             accepted = customer.order(svc_mtu=1500, cir_bps=1_000_000, transport=transport, **ends)
-            customer.wait_completed(accepted.order, timeout_s=WAIT_S)
-            lines[transport] = accepted.vll
             undo.callback(
                 lambda vll=accepted.vll: customer.wait_completed(customer.remove(vll), timeout_s=WAIT_S)
             )
+            customer.wait_completed(accepted.order, timeout_s=WAIT_S)
+            lines[transport] = accepted.vll
         yield lines
 
 

@@ -7,7 +7,7 @@ from devstack.frames import Wire
 from tests.lab.abilities import Ability
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
-from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service, pass_both_ways
+from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service, ordered, pass_both_ways
 
 LINE = Combination("vxlan4", "dot1q")
 # A VLAN each, beside those of other tests.
@@ -81,18 +81,15 @@ def test_no_test_frame_reaches_a_customer(lab: Lab, line: Combination) -> None:
     lab.needs(Ability.LINE_TESTS)
     customer, ends = lab.stack.client("customer"), lab.ends(line.transport, line.tagging)
     wires = [lab.wire(*where) for where in ends.values()]
-    wanted = {f"{side}_end": line.end(side, lab.stack.port(*ends[side])) for side in ("a", "z")}
 
     def arrived() -> list[bytes]:
         return [whole for wire in wires for whole in received(wire)]
 
     arrived()
-    accepted = customer.order(svc_mtu=1500, transport=line.transport, cir_bps=CIR_BPS, **wanted)
-    customer.wait_completed(accepted.order, timeout_s=WAIT_S)
-    assert [customer.tests(accepted.vll)[0]["state"], arrived()] == ["passed", []]
-    pass_both_ways(lab, line)  # what the wires would have seen
-    arrived()
-    customer.wait_completed(customer.test(accepted.vll)["order"], timeout_s=WAIT_S)
-    assert [customer.tests(accepted.vll)[0]["state"], arrived()] == ["passed", []]
-    customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
+    with ordered(lab, line, svc_mtu=1500) as accepted:
+        assert [customer.tests(accepted.vll)[0]["state"], arrived()] == ["passed", []]
+        pass_both_ways(lab, line)  # what the wires would have seen
+        arrived()
+        customer.wait_completed(customer.test(accepted.vll)["order"], timeout_s=WAIT_S)
+        assert [customer.tests(accepted.vll)[0]["state"], arrived()] == ["passed", []]
     lab.report.append(f"lab {line}: tested twice, and none of the frames reached a customer")

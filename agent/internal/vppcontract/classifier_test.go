@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.fd.io/govpp/binapi/classify"
 	"go.fd.io/govpp/binapi/l2"
@@ -283,11 +284,12 @@ func TestFramesBeyondTheRateOfAVLANAreDroppedByTheClassifierAndCounted(t *testin
 				if c.excess {
 					config = slowWithExcess()
 				}
+				begun := time.Now()
 				made := do(d, &policer.PolicerAdd{Name: policerName, Infos: config}, &policer.PolicerAddReply{}).PolicerIndex
 				table := d.classified(made)
 				d.classify(sub, table, true)
 				d.sendTo(client, in, "vlan 100", c.mac)
-				d.mustHaveDropped(client, made, out, c.passing, c.exceed)
+				d.mustHaveDropped(client, made, out, c.passing, c.exceed, begun)
 				before := d.combined(client, "/if/tx", uint32(out)).Packets()
 				d.classify(sub, table, false)
 				do(d, deleteTable(table), &classify.ClassifyAddDelTableReply{})
