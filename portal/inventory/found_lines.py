@@ -1,7 +1,8 @@
 """Lines that are somebody else's, as far as routers show them: circuits joined across their two routers.
 
 Two circuits are one line when each one's tunnel leads to the other's: the same encapsulation and VNI (or GRE
-key) between the same two addresses. A circuit within a router is a line by itself.
+key) between the same two addresses. Routers may have equal tunnels in more than one table: those in the
+underlay's belong together, and the others do. A circuit within a router is a line by itself.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -14,16 +15,21 @@ from typing import Any
 from django.contrib.postgres.fields import ArrayField
 from django.db.models import (
     BigIntegerField,
+    Case,
     Exists,
     F,
     Field,
+    JSONField,
     OuterRef,
     Q,
     QuerySet,
     Subquery,
     TextField,
     Value,
+    When,
 )
+from django.db.models.functions import Cast, Coalesce
+from django.db.models.lookups import Exact
 
 from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.is_any_of import IsAnyOf
@@ -77,6 +83,15 @@ _AT_THE_FAR_END = ObservedCircuit.objects.filter(
     encapsulation=OuterRef("encapsulation"), local=OuterRef("remote"), remote=OuterRef("local")
 ).exclude(router=OuterRef("router"))
 _PARTNERS = _AT_THE_FAR_END.filter(key=OuterRef("key"))
+_TABLE = Coalesce("sides__near__tunnel__table", "sides__far__tunnel__table", output_field=JSONField())
+_IN_UNDERLAY = Case(
+    When(Exact(Cast(_TABLE, BigIntegerField()), F("router__underlay_table")), then=True), default=False
+)
+_BEST_PARTNER = (
+    _PARTNERS.annotate(alike=Exact(_IN_UNDERLAY, OuterRef("in_underlay")))
+    .order_by("-alike", "pk")
+    .values("pk")[:1]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +161,8 @@ def found_circuits() -> QuerySet[Any]:
     """The first circuit of each found line, by id; with ``partner``, the id of its second, None for none."""
     return (
         ObservedCircuit.objects.filter(router__retired_at__isnull=True)
-        .annotate(partner=Subquery(_PARTNERS.order_by("pk").values("pk")[:1]))
+        .annotate(in_underlay=_IN_UNDERLAY)
+        .annotate(partner=Subquery(_BEST_PARTNER))
         .filter(Q(partner__isnull=True) | Q(partner__gt=F("pk")))
         .select_related("router__site")
         .order_by("pk")

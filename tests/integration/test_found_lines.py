@@ -106,6 +106,21 @@ def test_a_tunnel_to_a_third_router_is_none_of_this_line(show: Show) -> None:
     assert [line.standing for line in lines] == [Standing.ONE_SIDED] * 3
 
 
+def test_of_equal_tunnels_in_two_tables_those_in_the_underlay_belong_together(show: Show) -> None:
+    def in_table(here: str, there: str, table: int) -> CircuitReport:
+        return circuit(attachment("host-cust1", 300 + table), tunnel(here, there, 7, table=table))
+
+    lines = show(
+        rhino=[in_table("rhino", "hippo", 0), in_table("rhino", "hippo", 10)],
+        hippo=[in_table("hippo", "rhino", 20), in_table("hippo", "rhino", 0)],
+    )
+    assert [(line.a and line.a.outer_vlan, line.z and line.z.outer_vlan) for line in lines] == [
+        (300, 300),
+        (310, 320),
+    ]
+    assert [codes(line) for line in lines] == [set(), {"other_table"}]
+
+
 @pytest.mark.parametrize(
     ("out", "back", "missing"), [(True, False, "vxlan_tunnel7"), (False, True, "host-cust1.300")]
 )

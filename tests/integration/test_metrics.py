@@ -2,8 +2,11 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
+from cryptography import x509
 from django.conf import settings
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -15,6 +18,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.events.outbox import send_task
+from portal.inventory import pki
 from portal.inventory.models import ObservedRouter, Router, RouterCertificate
 from portal.metrics.metrics_view import application
 from portal.metrics.registry import Installation, fresh_for
@@ -242,6 +246,20 @@ def test_the_certificates_of_the_portal_are_watched(isp: Isp, scrape: Callable[[
     value = scrape()
     for name in ("ca", "portal"):
         assert value("certificate_expiry_timestamp_seconds", certificate=name) > clock.now().timestamp()  # type: ignore[operator]
+
+
+def test_of_two_cas_the_one_that_ends_first_is_watched(
+    isp: Isp, scrape: Callable[[], Value], settings: Any, tmp_path: Path
+) -> None:
+    settings.LONGLINE_PKI_DIR = tmp_path
+    made = {}
+    for name, years in (("new", 0), ("old", 5)):
+        (tmp_path / name).mkdir()
+        pki.authority_create(tmp_path / name, now=clock.now() - timedelta(days=365 * years))
+        made[name] = (tmp_path / name / "ca.pem").read_bytes()
+    (tmp_path / "ca.pem").write_bytes(made["new"] + made["old"])
+    ends = x509.load_pem_x509_certificate(made["old"]).not_valid_after_utc.timestamp()
+    assert scrape()("certificate_expiry_timestamp_seconds", certificate="ca") == ends
 
 
 def answer_of(path: str) -> tuple[str, str]:

@@ -14,15 +14,16 @@ log = logging.getLogger(__name__)
 def families() -> Iterator[Metric]:
     valid = GaugeMetricFamily(
         "longline_certificate_expiry_timestamp_seconds",
-        "When the certificate ends: the CA's, and the portal's that it shows to agents.",
+        "The CA's certificate, the first to end where two are trusted, and the portal's for agents.",
         labels=["certificate"],
     )
     for name in ("ca", "portal"):
         path = settings.LONGLINE_PKI_DIR / f"{name}.pem"
         try:
-            certificate = x509.load_pem_x509_certificate(path.read_bytes())
+            # Two CAs are trusted during a rollover.
+            found = x509.load_pem_x509_certificates(path.read_bytes())
         except (OSError, ValueError) as error:
             log.warning("metrics: %s cannot be read: %s", path, error)
         else:
-            valid.add_metric([name], certificate.not_valid_after_utc.timestamp())
+            valid.add_metric([name], min(each.not_valid_after_utc for each in found).timestamp())
     yield valid
