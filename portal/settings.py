@@ -12,9 +12,7 @@ from urllib.parse import urlsplit
 import pghistory
 from csp.constants import NONE, SELF
 
-from portal.accounts import task_names as accounts
-from portal.alarms import task_names as alarms
-from portal.api import task_names as api
+from portal.beat_schedule import EVERY_S
 from portal.core.database_url import read_database_url
 from portal.core.environment import Environment
 from portal.core.integer_overflow import refuse_what_does_not_fit
@@ -22,11 +20,8 @@ from portal.core.line_test_setting import LineTestMode
 from portal.core.path_watch import PathWatch
 from portal.core.provider import Provider
 from portal.core.redis_url import KEEPALIVE, read_redis_url
-from portal.imports import task_names as imports
 from portal.netbox_sync import task_names as netbox
-from portal.notifications import task_names as notifications
-from portal.telemetry import task_names as telemetry
-from portal.vll import task_names as provisioning
+from portal.task_queues import TASK_QUEUES
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 env = Environment()
@@ -369,34 +364,7 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # Celery by itself opens a database connection for each task. See portal.celery.keep_sound_connections.
 CELERY_DB_REUSE_MAX = sys.maxsize
 CELERY_TASK_DEFAULT_QUEUE = "provisioning"
-CELERY_TASK_ROUTES = {
-    # Sweepers have a worker of their own: they raise the alarms when all others are busy.
-    provisioning.SWEEP: {"queue": "sweepers"},
-    provisioning.MARK_STALE: {"queue": "sweepers"},
-    provisioning.FORWARD_LINK_LOSSES: {"queue": "sweepers"},
-    alarms.WATCH: {"queue": "sweepers"},
-    alarms.FORGET: {"queue": "telemetry"},
-    # Routers that probably do not answer hold up each other, and nobody else.
-    provisioning.CONVERGE_DOUBTFUL: {"queue": "doubtful"},
-    provisioning.KEEP_TUNNEL_PATHS: {"queue": "telemetry"},
-    provisioning.TIME_PATHS: {"queue": "telemetry"},
-    provisioning.TIME_PATHS_OF: {"queue": "telemetry"},
-    provisioning.PROBE_PATHS: {"queue": "telemetry"},
-    provisioning.PROBE_PATH: {"queue": "telemetry"},
-    "telemetry.*": {"queue": "telemetry"},
-    # What makes deliveries of events is not to wait behind any of them.
-    notifications.TELL: {"queue": "sweepers"},
-    # Receivers that failed last hold up each other, and nobody else.
-    notifications.WEBHOOK_TURN: {"queue": "webhooks"},
-    notifications.DOUBTFUL_WEBHOOK_TURN: {"queue": "webhooks_doubtful"},
-    "notifications.*": {"queue": "notifications"},
-    accounts.SEND_INVITATION: {"queue": "notifications"},
-    accounts.RESEND_INVITATIONS: {"queue": "notifications"},
-    "netbox.*": {"queue": "netbox"},
-    # One import at a time, in short turns: what is asked for every few seconds waits for one turn at most.
-    imports.RUN: {"queue": "telemetry"},
-    imports.SWEEP: {"queue": "telemetry"},
-}
+CELERY_TASK_ROUTES = {task: {"queue": queue} for task, queue in TASK_QUEUES.items()}
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     # A message is delivered once more when it was not acknowledged for so long: never while a task may still
@@ -416,33 +384,10 @@ NETBOX_URL = env.str("NETBOX_URL", default="")
 
 # Beat only hurries sweepers that are safe to run twice. One works, of however many are started.
 CELERY_BEAT_SCHEDULER = "portal.processes.single_beat:SingleBeat"
-_EVERY_S = {
-    provisioning.SWEEP: 5,
-    provisioning.FREE_HOLDS: 2,
-    provisioning.MARK_STALE: 10,
-    provisioning.FORWARD_LINK_LOSSES: 2,
-    alarms.WATCH: 5,
-    alarms.FORGET: 3600,
-    provisioning.KEEP_TUNNEL_PATHS: 30,
-    provisioning.TIME_PATHS: 10,
-    provisioning.PROBE_PATHS: 5,
-    notifications.TELL: 2,
-    notifications.MONTHLY_REPORTS: 3600,
-    notifications.FORGET: 3600,
-    accounts.RESEND_INVITATIONS: 60,
-    accounts.CLEAR_SESSIONS: 3600,
-    telemetry.ROLL_UP: 60,
-    telemetry.FREEZE_PERCENTILES: 3600,
-    # Asked for with each decision; this is for what a worker that died left.
-    telemetry.COUNT_ACCEPTED: 300,
-    telemetry.KEEP_PARTITIONS: 3600,
-    api.SWEEP_ANSWERS: 600,
-    imports.SWEEP: 30,
-    **({netbox.SYNC: 15} if NETBOX_URL else {}),
-}
 CELERY_BEAT_SCHEDULE = {
     task: {"task": task, "schedule": float(every_s), "options": {"expires": every_s}}
-    for task, every_s in _EVERY_S.items()
+    for task, every_s in EVERY_S.items()
+    if NETBOX_URL or task != netbox.SYNC
 }
 
 NETBOX_TOKEN = env.str("NETBOX_TOKEN", default="")
