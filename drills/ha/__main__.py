@@ -10,19 +10,20 @@ import tempfile
 import time
 from pathlib import Path
 
-from devstack.paths import RUN
+from devstack.paths import ROOT, RUN
+from devstack.release_code import code_of
 from drills.ha.agents import start_agents
 from drills.ha.bring_up import running
 from drills.ha.cluster import PAIRS, Cluster, NotThere
 from drills.ha.customers import Customers, Pair, Tally
-from drills.ha.faults import FAULTS
+from drills.ha.faults import FAULTS, UPGRADE
 from drills.ha.reporters import Reporting
 from drills.ha.verdict import Verdict, bookings, flaws, longest_gap_s, lost_orders, lost_reports, still_open
 
 # Dead or cut-off primaries have half a minute, all else 5 s.
 GOALS_S = {"primary-killed": 30.0, "primary-cut-off": 30.0}
 GOAL_S = 5.0
-WITHOUT_FAILURES = {"rolling-restart", "rolling-upgrade"}
+WITHOUT_FAILURES = {"rolling-restart", UPGRADE}
 _WARM_UP_S = 15
 _AT_LAST_S = 120
 _INSIDE = "LONGLINE_DRILL_INSIDE"
@@ -30,7 +31,16 @@ _INSIDE = "LONGLINE_DRILL_INSIDE"
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m drills.ha", description=__doc__)
-    parser.add_argument("--drills", default=",".join(FAULTS), help="names, separated by commas")
+    parser.add_argument(
+        "--drills",
+        default=",".join(name for name in FAULTS if name != UPGRADE),
+        help="names, separated by commas",
+    )
+    parser.add_argument(
+        "--upgrade-from",
+        default="",
+        help=f"tag or commit that {UPGRADE} begins with",
+    )
     parser.add_argument("--orders-per-s", type=float, default=20.0)
     parser.add_argument("--readers", type=int, default=4)
     parser.add_argument(
@@ -43,6 +53,11 @@ def main(arguments: list[str]) -> int:
     if unknown := set(names) - set(FAULTS):
         print(f"no such drills: {', '.join(sorted(unknown))}; there are {', '.join(FAULTS)}", file=sys.stderr)
         return 2
+    if (UPGRADE in names) != bool(asked.upgrade_from):
+        print(f"{UPGRADE} takes --upgrade-from, and nothing else does", file=sys.stderr)
+        return 2
+    # The first of all: it begins with the earlier release.
+    names.sort(key=lambda name: name != UPGRADE)
     if os.geteuid() != 0:
         print("drills make machines of namespaces, which needs root", file=sys.stderr)
         return 2
@@ -75,7 +90,10 @@ def _drill(asked: argparse.Namespace, names: list[str], folder: Path, logs: Path
     }
     missed = 0
     began = time.monotonic()
-    with running(folder=folder, logs=logs, synthetic=max(0, asked.agents - 2), settings=settings) as cluster:
+    code = code_of(asked.upgrade_from) if asked.upgrade_from else ROOT
+    with running(
+        folder=folder, logs=logs, synthetic=max(0, asked.agents - 2), settings=settings, code=code
+    ) as cluster:
         print(f"# all of it is up after {time.monotonic() - began:.0f} s", flush=True)
         start_agents(cluster)
         cluster.known_flaws = set(bookings(cluster))

@@ -34,8 +34,13 @@ _DATABASE_DISK_MIB = 1536
 
 
 @contextmanager
-def running(*, folder: Path, logs: Path, synthetic: int, settings: dict[str, str]) -> Iterator[Cluster]:
-    """All of it; `synthetic` routers report without having an agent, `settings` come on top of portal.env."""
+def running(
+    *, folder: Path, logs: Path, synthetic: int, settings: dict[str, str], code: Path = ROOT
+) -> Iterator[Cluster]:
+    """All of it, with the portal that is in `code`.
+
+    `synthetic` routers report without having an agent, `settings` come on top of portal.env.
+    """
     addresses = ADDRESSES
     with (
         Family() as family,
@@ -45,6 +50,7 @@ def running(*, folder: Path, logs: Path, synthetic: int, settings: dict[str, str
         isp = small_isp(extra_ports=tuple(Port(f"memif{n}/0", ALPINE_DAIRY) for n in range(1, PAIRS + 1)))
         cluster = Cluster(machines, family, folder, logs, isp, passwords)
         for name, machine in machines.items():
+            machine.code = code
             machine.boot(database_disk_mib=_DATABASE_DISK_MIB if name in DATABASES else None)
         _start_databases(cluster)
         for name in BALANCERS:

@@ -4,7 +4,7 @@ import os
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -149,14 +149,16 @@ class Cluster:
         except httpx.TransportError:
             return False
 
-    def start_app(self, name: str, *, env: dict[str, str] | None = None) -> None:
+    def start_app(
+        self, name: str, *, units: Sequence[str] = APP_UNITS, env: dict[str, str] | None = None
+    ) -> None:
         machine = self.machines[name]
-        for unit in APP_UNITS:
+        for unit in units:
             machine.start(self._unit(machine, unit, env or {}))
 
-    def stop_app(self, name: str) -> None:
+    def stop_app(self, name: str, *, units: Sequence[str] = APP_UNITS) -> None:
         """As systemd would: all are asked, each has its time."""
-        children = [self.machines[name].children[unit] for unit in APP_UNITS]
+        children = [self.machines[name].children[unit] for unit in units]
         for child in children:
             child.ask_to_stop()
         for child in children:

@@ -4,14 +4,17 @@ What is yielded says whom it hit. Everything is started by the caller's own thre
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 import httpx
 
-from drills.ha.cluster import ADDRESSES, APPS, BALANCERS, DATABASES, Cluster
+from devstack.paths import ROOT
+from drills.ha.cluster import ADDRESSES, APP_UNITS, APPS, BALANCERS, DATABASES, Cluster
 from drills.ha.two_primaries import Probes
 
+# Begins with an earlier release, so it comes before all others and not without one.
+UPGRADE = "rolling-upgrade"
 _DRAINED_S = 2.0
 _BALLAST = "/var/lib/postgresql/ballast"
 # 50 MiB/s, until there is no room.
@@ -95,8 +98,28 @@ def machine_killed(cluster: Cluster) -> Iterator[str]:
 def rolling_restart(cluster: Cluster) -> Iterator[str]:
     """One machine of the portal after the other, as the guide says."""
     for name in APPS:
-        restart(cluster, name)
+        with out_of_balancers(cluster, name):
+            restart(cluster, name)
     yield "app1, then app2"
+
+
+@contextmanager
+def rolling_upgrade(cluster: Cluster) -> Iterator[str]:
+    """From an earlier release to this one, in the order of the operator's guide."""
+    before = cluster.machines[APPS[0]].code
+    for name in APPS:
+        cluster.machines[name].install(ROOT)
+    cluster.manage(APPS[0], "manage.py", "upgrade")
+    workers = tuple(unit for unit in APP_UNITS if unit.startswith("longline-worker@"))
+    beat = ("longline-beat",)
+    for name in APPS:
+        restart(cluster, name, units=workers)
+    for name in APPS:
+        with out_of_balancers(cluster, name):
+            restart(cluster, name, units=tuple(unit for unit in APP_UNITS if unit not in workers + beat))
+    for name in APPS:
+        restart(cluster, name, units=beat)
+    yield f"from {before.name}: the tables, workers, machine by machine, beat"
 
 
 @contextmanager
@@ -116,9 +139,11 @@ def clock_off(cluster: Cluster) -> Iterator[str]:
     """Of the second machine of the portal, as all its programs read it."""
     name = APPS[1]
     ahead = {"LD_PRELOAD": _FAKETIME, "FAKETIME": "+5s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    restart(cluster, name, env=ahead)
+    with out_of_balancers(cluster, name):
+        restart(cluster, name, env=ahead)
     yield f"{name} is 5 s ahead"
-    restart(cluster, name)
+    with out_of_balancers(cluster, name):
+        restart(cluster, name)
 
 
 FAULTS: dict[str, Callable[[Cluster], AbstractContextManager[str]]] = {
@@ -132,16 +157,24 @@ FAULTS: dict[str, Callable[[Cluster], AbstractContextManager[str]]] = {
     "rolling-restart": rolling_restart,
     "clock-off": clock_off,
     "disk-full": disk_full,
+    UPGRADE: rolling_upgrade,
 }
 
 
-def restart(cluster: Cluster, name: str, *, env: dict[str, str] | None = None) -> None:
-    """Out of both balancers, restarted, and in again once it is ready."""
+def restart(
+    cluster: Cluster, name: str, *, units: Sequence[str] = APP_UNITS, env: dict[str, str] | None = None
+) -> None:
+    cluster.stop_app(name, units=units)
+    cluster.start_app(name, units=units, env=env)
+    cluster.wait_for_app(name)
+
+
+@contextmanager
+def out_of_balancers(cluster: Cluster, name: str) -> Iterator[None]:
+    """Out of both before the machine is touched, and in again afterwards."""
     _balanced(cluster, name, "drain")
     time.sleep(_DRAINED_S)
-    cluster.stop_app(name)
-    cluster.start_app(name, env=env)
-    cluster.wait_for_app(name)
+    yield
     _balanced(cluster, name, "ready")
 
 

@@ -37,6 +37,8 @@ class Machine:
     children: dict[str, Child] = field(default_factory=dict)
     # The process that keeps its files in place.
     keeper: int = 0
+    # What the portal there runs from.
+    code: Path = ROOT
 
     def boot(self, *, database_disk_mib: int | None = None) -> None:
         """Its files where programs look for them; `database_disk_mib`: PostgreSQL on a disk of its own."""
@@ -51,16 +53,23 @@ class Machine:
                 "chown postgres:postgres /var/lib/postgresql",
             ]
         text = " && ".join([*script, f"hostname {self.name}", "touch /run/booted", "exec sleep infinity"])
+        booted = self.root / "run" / "booted"
+        booted.unlink(missing_ok=True)
         holder = Child(
-            name=f"{self.name}-files",
+            name=f"{self.name}-files-{self.code.name}",
             argv=[
                 *("nsenter", f"--net=/run/netns/{self.namespace}"),
                 *("unshare", "--mount", "--uts", "--ipc", "sh", "-euc", text),
             ],
             log=self.logs / f"{self.name}.log",
         )
-        self.family.start(holder).wait_until((self.root / "run" / "booted").exists)
+        self.family.start(holder).wait_until(booted.exists)
         self.keeper = holder.process.pid
+
+    def install(self, code: Path) -> None:
+        """Another release of the portal for what is started from now on; what runs keeps its own."""
+        self.code = code
+        self.boot()
 
     def child(
         self,
@@ -152,7 +161,15 @@ class Machine:
         keep = [
             f"mkdir -p {opt / entry.name} && mount --rbind {entry} {opt / entry.name}" for entry in others
         ]
-        return [*keep, f"mount --bind {ROOT} {opt}/longline", f"mount --rbind {opt} /opt"]
+        return [*keep, *self._portal(opt), f"mount --rbind {opt} /opt"]
+
+    def _portal(self, opt: Path) -> list[str]:
+        """An earlier release has the libraries of this one."""
+        code = [f"mount --bind {self.code} {opt}/longline"]
+        if self.code != ROOT:
+            (self.code / ".venv").mkdir(exist_ok=True)
+            code.append(f"mount --bind {ROOT / '.venv'} {opt}/longline/.venv")
+        return code
 
 
 @contextmanager
