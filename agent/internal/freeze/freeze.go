@@ -105,12 +105,14 @@ func (f *File) Held() *Freeze {
 	return &held
 }
 
-// Begin freezes the router from now on until then, or tells the same freeze another end. Error: *OtherError, or
-// that it is not on disk, and then it is not frozen.
+// Begin freezes the router from now on until then, or tells the same freeze another end. The portal's takes the place of
+// its own last one, whose end the agent may not have heard of. Error: *OtherError, or that it is not on disk, and then it
+// is not frozen.
 func (f *File) Begin(id, by, reason string, until time.Time) (*Freeze, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.held != nil && f.held.ID != id && !f.held.Over(f.now()) {
+	bothOfPortal := f.held != nil && f.held.By == ByPortal && by == ByPortal
+	if f.held != nil && f.held.ID != id && !f.held.Over(f.now()) && !bothOfPortal {
 		return nil, &OtherError{*f.held}
 	}
 	begun := &Freeze{ID: id, By: by, Reason: reason, SinceMS: f.now().UnixMilli(), UntilMS: until.UnixMilli()}

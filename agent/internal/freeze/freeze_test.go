@@ -47,6 +47,31 @@ func TestAFreezeOutlivesTheAgent(t *testing.T) {
 	}
 }
 
+// The agent may not have heard that the portal ended one before it began another.
+func TestThePortalsNextFreezeTakesThePlaceOfItsLastAndOfNoOperators(t *testing.T) {
+	now := time.Now()
+	f := NoFile(func() time.Time { return now })
+	first, err := f.Begin("1", ByPortal, "line cards", now.Add(2*time.Hour))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(time.Minute)
+	second, err := f.Begin("2", ByPortal, "power", now.Add(time.Hour))
+	if err != nil || *f.Held() != *second || second.Reason != "power" || second.SinceMS != first.SinceMS {
+		t.Fatalf("held %+v, %v", f.Held(), err)
+	}
+	if err := errors.Join(f.End(), f.Forget()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.BeginHere("hands off", now.Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	var other *OtherError
+	if _, err := f.Begin("3", ByPortal, "power", now.Add(time.Hour)); !errors.As(err, &other) {
+		t.Fatalf("the portal took the place of the operator's: %v", err)
+	}
+}
+
 func TestAFileThatCannotBeReadIsNotTakenForNoFreeze(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "freeze.json"), []byte("{"), 0o600); err != nil {
