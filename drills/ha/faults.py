@@ -139,6 +139,7 @@ def clock_off(cluster: Cluster) -> Iterator[str]:
     """Of the second machine of the portal, as all its programs read it."""
     name = APPS[1]
     ahead = {"LD_PRELOAD": _FAKETIME, "FAKETIME": "+5s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+    ahead["PYTHONPATH"] = "/opt/longline/drills/ha/faketime"
     with out_of_balancers(cluster, name):
         restart(cluster, name, env=ahead)
     yield f"{name} is 5 s ahead"
