@@ -1,7 +1,7 @@
-"""Python itself reads this as it starts, beside libfaketime: its 0.9.10 answers EINVAL to what `time.sleep` asks.
+"""Python itself reads this as it starts, beside libfaketime, whose 0.9.10 answers `time.sleep` with EINVAL.
 
-`time.sleep` waits for a moment of the monotonic clock (clock_nanosleep, TIMER_ABSTIME), which the library takes
-for one of the clock that it moves.
+It takes the moment of the monotonic clock that is waited for (clock_nanosleep, TIMER_ABSTIME) for one of the
+clock that it moves.
 """
 
 import select
