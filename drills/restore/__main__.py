@@ -46,7 +46,7 @@ def _ordered(at: Installation, customer: Customer, bodies: list[Json]) -> list[N
     answers = customer.post_all(bodies, at_once=4)
     assert [each.status for each in answers] == [202] * len(bodies), [each.body for each in answers]
     with at.checker() as checker:
-        checker.require_completed([each.order for each in answers], within_s=120)
+        checker.require_completed([each.order for each in answers], within_s=600)
     return [Noted(each.vll, each.order, time.time(), time.time()) for each in answers]
 
 

@@ -8,7 +8,9 @@ import pytest
 from django.db import connection, transaction
 
 from portal.accounts.models import User
-from portal.vll.models import Vll
+from portal.core import clock
+from portal.vll.models import TunnelPath, Vll
+from portal.vll.operations import tunnel_paths_keep
 from portal.vll.operations.end_validation import ports_of
 from portal.vll.operations.modify_line import vll_lock
 from tests.integration.isp import Isp
@@ -18,11 +20,11 @@ from tests.integration.router_answers import activate
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def reference(table: str, keys: list[Any]) -> None:
+def reference(table: str, keys: list[Any], *, lock: str = "KEY SHARE") -> None:
     """What PostgreSQL does to check a foreign key (RI_FKey_check), from another connection."""
     mine = {name: connection.settings_dict[name.upper()] for name in ("host", "port", "user", "password")}
     with psycopg.connect(**mine, dbname=connection.settings_dict["NAME"]) as other:
-        query = f"SELECT FROM {table} WHERE id = ANY(%s) FOR KEY SHARE NOWAIT"
+        query = f"SELECT FROM {table} WHERE id = ANY(%s) FOR {lock} NOWAIT"
         assert other.execute(query, [keys]).rowcount == len(keys)
 
 
@@ -40,3 +42,11 @@ def test_an_order_holds_up_nothing_that_refers_to_its_ports_and_its_line(
         hold(vll, alice)
         reference("inventory_port", [end.port_id for end in vll.ends.all()])
         reference("vll_vll", [vll.pk])
+
+
+def test_keeping_paths_holds_none_that_stays_as_it_is(isp: Isp, alice: User) -> None:
+    activate(order(isp, alice, transport="vxlan4").vll)
+    tunnel_paths_keep(now=clock.now())
+    with transaction.atomic():
+        tunnel_paths_keep(now=clock.now())
+        reference("vll_tunnelpath", [TunnelPath.objects.get().pk], lock="UPDATE")

@@ -1,8 +1,8 @@
 """Keeping the list of paths that are watched, those that lines in service take, and the probes on them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from uuid import NAMESPACE_URL, uuid5
+from uuid import NAMESPACE_URL, UUID, uuid5
 
 from django.conf import settings
 from django.db import transaction
@@ -18,19 +18,47 @@ from portal.vll.task_names import CONVERGE_ROUTER
 
 # Packets are timed so often on each path.
 ROUND_TRIPS_EVERY = timedelta(minutes=1)
+_AT_ONCE = 1000
 # By VNI alone: a GRE tunnel would need a key or a pair of addresses that may be a line's.
 _PROBES = (Encapsulation.VXLAN, Encapsulation.GENEVE)
 
 
-@transaction.atomic
 def tunnel_paths_keep(*, now: datetime) -> None:
     """Watch every path that a line in service takes, and no other; have probes made and removed to match.
 
-    Routers that were not heard of a probe yet are asked again: a message may have been lost.
+    Routers that were not heard of a probe yet are asked again: a message may have been lost. Two runs at a
+    time do the same, and nobody waits for more than a thousand paths of the hundred thousand there may be.
     """
     used = paths_in_use()
-    paths = TunnelPath.objects.select_for_update().order_by("pk")
-    known = {_key(path): path for path in paths}
+    _add_new(used, now)
+    paths = list(TunnelPath.objects.order_by("pk"))
+    routers = Router.objects.select_related("observed").in_bulk(
+        {router for path in paths for router in (path.a_router_id, path.z_router_id)}
+    )
+    may_probe = settings.LONGLINE_PROBE_EVERY_S > 0 and not VniLease.objects.filter(vni=PROBE_VNI).exists()
+
+    def changes(path: TunnelPath) -> bool:
+        """Whether it is to change, which it does by this."""
+        needed = used.get(_key(path))
+        before = (path.in_use, path.needed_ip_mtu, path.probe_transport)
+        path.in_use, path.needed_ip_mtu = needed is not None, needed or path.needed_ip_mtu
+        _probe_choose(path, routers, may_probe=may_probe)
+        return before != (path.in_use, path.needed_ip_mtu, path.probe_transport)
+
+    _store([path.pk for path in paths if changes(path)], changes)
+    untold = {
+        router
+        for path in paths
+        for router in (path.a_router_id, path.z_router_id)
+        if path.probe_revision > path.answer(path.side_of(router))[1]
+    }
+    if untold:
+        with transaction.atomic():
+            send_tasks(CONVERGE_ROUTER, [(router,) for router in sorted(untold)], now=now)
+
+
+def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:
+    known = set(TunnelPath.objects.values_list("a_router_id", "z_router_id", "family"))
     new = [
         TunnelPath(
             # The same after a restore of a backup: then routers know their probe again.
@@ -38,32 +66,24 @@ def tunnel_paths_keep(*, now: datetime) -> None:
             a_router_id=a,
             z_router_id=z,
             family=family,
+            needed_ip_mtu=used[a, z, family],
             round_trips_due_at=_first_round_trips(a, now),
         )
-        for a, z, family in sorted(used.keys() - known.keys())
+        for a, z, family in sorted(used.keys() - known)
     ]
-    TunnelPath.objects.bulk_create(new, ignore_conflicts=True)
-    all_paths = [*known.values(), *new]
-    routers = Router.objects.select_related("observed").in_bulk(
-        {router for path in all_paths for router in (path.a_router_id, path.z_router_id)}
-    )
-    may_probe = settings.LONGLINE_PROBE_EVERY_S > 0 and not VniLease.objects.filter(vni=PROBE_VNI).exists()
-    changed: list[TunnelPath] = []
-    untold: set[int] = set()
-    for path in all_paths:
-        needed = used.get(_key(path))
-        before = (path.in_use, path.needed_ip_mtu, path.probe_transport)
-        path.in_use, path.needed_ip_mtu = needed is not None, needed or path.needed_ip_mtu
-        _probe_choose(path, routers, may_probe=may_probe)
-        if before != (path.in_use, path.needed_ip_mtu, path.probe_transport):
-            changed.append(path)
-        for router in (path.a_router_id, path.z_router_id):
-            if path.probe_revision > path.answer(path.side_of(router))[1]:
-                untold.add(router)
+    # Not by ``batch_size``, which would be one transaction.
+    for at in range(0, len(new), _AT_ONCE):
+        TunnelPath.objects.bulk_create(new[at : at + _AT_ONCE], ignore_conflicts=True)
+
+
+def _store(chosen: Sequence[UUID], changes: Callable[[TunnelPath], bool]) -> None:
+    """Change these as they are by now: a probe that has ended meanwhile has moved its next one."""
     columns = ["in_use", "needed_ip_mtu", "probe_transport", "probe_revision", "probe_due_at"]
-    TunnelPath.objects.bulk_update(changed, columns, batch_size=1000)
-    if untold:
-        send_tasks(CONVERGE_ROUTER, [(router,) for router in sorted(untold)], now=now)
+    for at in range(0, len(chosen), _AT_ONCE):
+        with transaction.atomic():
+            locked = TunnelPath.objects.select_for_update().order_by("pk")
+            changed = [path for path in locked.filter(pk__in=chosen[at : at + _AT_ONCE]) if changes(path)]
+            TunnelPath.objects.bulk_update(changed, columns)
 
 
 def _key(path: TunnelPath) -> PathKey:
