@@ -22,8 +22,9 @@ def code_of(revision: str) -> Path:
         raise NotInThisClone(f"{revision} is not in this clone: `git fetch --unshallow --tags`")
     folder = _HOME / found.stdout.strip()
     if not folder.exists():
+        for cut_off in _HOME.glob("*.*"):
+            shutil.rmtree(cut_off, ignore_errors=True)
         unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
-        shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.mkdir(parents=True)
         archive = subprocess.run(
             ("git", "archive", folder.name), cwd=ROOT, stdout=subprocess.PIPE, check=True

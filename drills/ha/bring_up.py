@@ -120,7 +120,7 @@ def _fill(folder: Path, machines: dict[str, Machine], settings: dict[str, str]) 
 def _prepare(cluster: Cluster, synthetic: int) -> None:
     """Tables, certificates and rows, from one machine of the portal; the other gets the certificates."""
     first, second = (cluster.machines[name] for name in APPS)
-    cluster.manage("app1", "manage.py", "upgrade")
+    cluster.manage("app1", "manage.py", "upgrade", hasty=True)
     wanted = {
         "world": WORLD_ADDRESS,
         "virtual_ip": VIRTUAL_IP,
@@ -130,7 +130,9 @@ def _prepare(cluster: Cluster, synthetic: int) -> None:
     }
     # Rows of routers without agents are written past the rules for what people do.
     cluster.superuser_does("GRANT SET ON PARAMETER session_replication_role TO longline")
-    cluster.rows = json.loads(cluster.manage("app1", "-m", "drills.ha.prepare", json.dumps(wanted)))
+    cluster.rows = json.loads(
+        cluster.manage("app1", "-m", "drills.ha.prepare", json.dumps(wanted), hasty=True)
+    )
     cluster.superuser_does("REVOKE SET ON PARAMETER session_replication_role FROM longline")
     shutil.copytree(first.root / "var/lib/longline/pki", second.root / "var/lib/longline/pki")
 

@@ -167,12 +167,12 @@ class Cluster:
     def wait_for_app(self, name: str, timeout_s: float = 120) -> None:
         wait(lambda: self._ready(name), f"{name} to be ready", timeout_s=timeout_s)
 
-    def manage(self, app: str, *arguments: str) -> str:
+    def manage(self, app: str, *arguments: str, hasty: bool = False) -> str:
+        """`hasty`, before anybody orders: what is made may be lost with a machine, and then the drill is."""
         unit = command("longline-relay", self.machines[app].root)
         argv = ["/opt/longline/.venv/bin/python", *arguments]
-        # Before anybody orders: what is made here may be lost with a machine, and then the drill is.
-        hasty = {"PGOPTIONS": "-c synchronous_commit=off"}
-        return self.machines[app].run(argv, env=unit.env | hasty, cwd=unit.cwd)
+        more = {"PGOPTIONS": "-c synchronous_commit=off"} if hasty else {}
+        return self.machines[app].run(argv, env=unit.env | more, cwd=unit.cwd)
 
     def balancer(self, name: str, order: str) -> str:
         """Say this to HAProxy's admin socket, as an operator does with socat."""

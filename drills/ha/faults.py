@@ -16,6 +16,8 @@ from drills.ha.two_primaries import Probes
 # Begins with an earlier release, so it comes before all others and not without one.
 UPGRADE = "rolling-upgrade"
 _DRAINED_S = 2.0
+# A program that cannot start has ended by then.
+_STARTED_S = 10.0
 _BALLAST = "/var/lib/postgresql/ballast"
 # 50 MiB/s, until there is no room.
 _FILL_DISK = f"while head -c 10M /dev/zero >> {_BALLAST}; do sleep 0.2; done"
@@ -168,6 +170,9 @@ def restart(
     cluster.stop_app(name, units=units)
     cluster.start_app(name, units=units, env=env)
     cluster.wait_for_app(name)
+    time.sleep(_STARTED_S)
+    for unit in units:
+        cluster.machines[name].children[unit].raise_if_dead()
 
 
 @contextmanager

@@ -2,7 +2,8 @@
 
 Two circuits are one line when each one's tunnel leads to the other's: the same encapsulation and VNI (or GRE
 key) between the same two addresses. Routers may have equal tunnels in more than one table: those in the
-underlay's belong together, and the others do. A circuit within a router is a line by itself.
+underlay's belong together, and of the others those in tables of the same number. A circuit within a router
+is a line by itself.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -83,13 +84,14 @@ _AT_THE_FAR_END = ObservedCircuit.objects.filter(
     encapsulation=OuterRef("encapsulation"), local=OuterRef("remote"), remote=OuterRef("local")
 ).exclude(router=OuterRef("router"))
 _PARTNERS = _AT_THE_FAR_END.filter(key=OuterRef("key"))
-_TABLE = Coalesce("sides__near__tunnel__table", "sides__far__tunnel__table", output_field=JSONField())
-_IN_UNDERLAY = Case(
-    When(Exact(Cast(_TABLE, BigIntegerField()), F("router__underlay_table")), then=True), default=False
-)
+_TOLD_TABLE = Coalesce("sides__near__tunnel__table", "sides__far__tunnel__table", output_field=JSONField())
+_TABLE = Coalesce(Cast(_TOLD_TABLE, BigIntegerField()), 0)
+_IN_UNDERLAY = Case(When(Exact(_TABLE, F("router__underlay_table")), then=True), default=False)
 _BEST_PARTNER = (
-    _PARTNERS.annotate(alike=Exact(_IN_UNDERLAY, OuterRef("in_underlay")))
-    .order_by("-alike", "pk")
+    _PARTNERS.annotate(
+        alike=Exact(_IN_UNDERLAY, OuterRef("in_underlay")), same=Exact(_TABLE, OuterRef("table"))
+    )
+    .order_by("-alike", "-same", "pk")
     .values("pk")[:1]
 )
 
@@ -161,7 +163,7 @@ def found_circuits() -> QuerySet[Any]:
     """The first circuit of each found line, by id; with ``partner``, the id of its second, None for none."""
     return (
         ObservedCircuit.objects.filter(router__retired_at__isnull=True)
-        .annotate(in_underlay=_IN_UNDERLAY)
+        .annotate(in_underlay=_IN_UNDERLAY, table=_TABLE)
         .annotate(partner=Subquery(_BEST_PARTNER))
         .filter(Q(partner__isnull=True) | Q(partner__gt=F("pk")))
         .select_related("router__site")

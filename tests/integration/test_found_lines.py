@@ -119,6 +119,14 @@ def test_of_equal_tunnels_in_two_tables_those_in_the_underlay_belong_together(sh
         (310, 320),
     ]
     assert [codes(line) for line in lines] == [set(), {"other_table"}]
+    lines = show(
+        rhino=[in_table("rhino", "hippo", 10), in_table("rhino", "hippo", 20)],
+        hippo=[in_table("hippo", "rhino", 20), in_table("hippo", "rhino", 10)],
+    )
+    assert {(line.a and line.a.outer_vlan, line.z and line.z.outer_vlan) for line in lines} == {
+        (310, 310),
+        (320, 320),
+    }
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,17 @@ PASSING_AGAIN_WITHIN_S = 30
 CIR_BPS = 10_000_000
 
 
+def order(lab: Lab, line: Combination, *, svc_mtu: int) -> Accepted:
+    """Raises Refused."""
+    customer, ends = lab.stack.client("customer"), lab.ends(line.transport, line.tagging)
+    wanted = {f"{side}_end": line.end(side, lab.stack.port(*ends[side])) for side in ("a", "z")}
+    return customer.order(svc_mtu=svc_mtu, transport=line.transport, cir_bps=CIR_BPS, **wanted)
+
+
 @contextmanager
 def ordered(lab: Lab, line: Combination, *, svc_mtu: int) -> Iterator[Accepted]:
     """A line whose order completed. It is removed however the test ends: it would be in the way of others."""
-    customer, ends = lab.stack.client("customer"), lab.ends(line.transport, line.tagging)
-    wanted = {f"{side}_end": line.end(side, lab.stack.port(*ends[side])) for side in ("a", "z")}
-    accepted = customer.order(svc_mtu=svc_mtu, transport=line.transport, cir_bps=CIR_BPS, **wanted)
+    customer, accepted = lab.stack.client("customer"), order(lab, line, svc_mtu=svc_mtu)
     try:
         customer.wait_completed(accepted.order, timeout_s=WAIT_S)
         yield accepted
