@@ -38,7 +38,7 @@ def generation_count_from(*, router: Router, held: int, actor: str, now: datetim
     Whoever calls this has looked at what the agent owns and the database does not know: the next intent
     makes the database's view the wanted one. What it does not name stays forwarding, quarantined.
     """
-    locked = Router.objects.select_for_update().get(pk=router.pk)
+    locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if held > locked.generation:
         Router.objects.filter(pk=locked.pk).update(generation=held)
         announce(

@@ -54,7 +54,7 @@ def router_change(
     reweighed = "cpu" in changes and router.calibration is not None
     if reweighed:
         lines_lock(router)
-    before = Router.objects.select_for_update().get(pk=router.pk)
+    before = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     for name in ("loopback4", "loopback6"):
         address = getattr(before, name)
         if name in changes and address is not None and changes[name] != address:

@@ -62,7 +62,7 @@ def router_declare_dead(*, router: Router, user: User, now: datetime, reason: st
     What is declared dead already stays so. Raises NotForYouToForce.
     """
     _check_may_force(user)
-    locked = Router.objects.select_for_update().get(pk=router.pk)
+    locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.dead_since is not None:
         return
     Router.objects.filter(pk=router.pk).update(

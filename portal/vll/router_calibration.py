@@ -36,7 +36,11 @@ def router_calibration_set(
     ``accept_affected``. What is so already stays so.
     """
     lines_lock(router)
-    locked = Router.objects.select_for_update(of=("self",)).select_related("observed").get(pk=router.pk)
+    locked = (
+        Router.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("observed")
+        .get(pk=router.pk)
+    )
     if locked.retired_at is not None:
         raise Retired(what="router", name=locked.name)
     kept = None if calibration is None else calibration.kept()

@@ -60,7 +60,7 @@ def drain_begin(*, router: Router, user: User, now: datetime, accept_affected: b
 
     Raises Retired, and LinesAffected where the paths around the router are too narrow for lines in service.
     """
-    locked = Router.objects.select_for_update().get(pk=router.pk)
+    locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.retired_at is not None:
         raise Retired(what="router", name=locked.name, field="")
     if locked.drained_since is not None:
@@ -87,7 +87,7 @@ def drain_end(
 
     Raises LinesAffected, and RouterIsDead for the end of its maintenance.
     """
-    locked = Router.objects.select_for_update().get(pk=router.pk)
+    locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.drained_since is not None:
         with watched(locked.name, accepted=accept_affected, user=user, now=now):
             Router.objects.filter(pk=router.pk).update(drained_since=None)

@@ -9,10 +9,12 @@ from django.db import connection, transaction
 
 from portal.accounts.models import User
 from portal.core import clock
+from portal.vll.guarded_inventory_changes import router_change
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import tunnel_paths_keep
 from portal.vll.operations.end_validation import ports_of
 from portal.vll.operations.modify_line import vll_lock
+from portal.vll.router_drain import drain_begin
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
@@ -50,3 +52,13 @@ def test_keeping_paths_holds_none_that_stays_as_it_is(isp: Isp, alice: User) -> 
     with transaction.atomic():
         tunnel_paths_keep(now=clock.now())
         reference("vll_tunnelpath", [TunnelPath.objects.get().pk], lock="UPDATE")
+
+
+def test_a_change_of_a_router_holds_up_no_report_of_its_agent(isp: Isp, nora: User) -> None:
+    """A report holds the topology's version by then, which the change waits for."""
+    rhino = isp.routers["rhino"]
+    with transaction.atomic():
+        router_change(router=rhino, user=nora, now=clock.now(), agent_url="https://10.0.0.9:9443")
+        reference("inventory_router", [rhino.pk])
+        drain_begin(router=rhino, user=nora, now=clock.now())
+        reference("inventory_router", [rhino.pk])

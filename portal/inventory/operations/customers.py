@@ -22,7 +22,7 @@ def customer_change_untold(*, customer: Customer, user: User, now: datetime, **c
 
     Routers are not told of a new name: ``portal.vll.operations.customer_change`` does that.
     """
-    locked = Customer.objects.select_for_update().get(pk=customer.pk)
+    locked = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     if locked.retired_at is not None:
         raise Retired(what="customer", name=locked.name)
     refusals = _refusals(changes.get("name", locked.name))

@@ -28,7 +28,7 @@ def link_create_unguarded(
 @transaction.atomic
 def link_change_unguarded(*, link: BackboneLink, user: User, now: datetime, **changes: Any) -> BackboneLink:
     """Any fact of the link may change. Raises what ``link_create_unguarded`` does."""
-    locked = BackboneLink.objects.select_for_update().get(pk=link.pk)
+    locked = BackboneLink.objects.select_for_update(no_key=True).get(pk=link.pk)
     _check_routers(changes.get("a_router", locked.a_router), changes.get("z_router", locked.z_router))
     return row_change(locked, changes, kind="link", refusals=_refusals(locked), user=user, now=now)
 

@@ -38,7 +38,7 @@ def router_change_unguarded(*, router: Router, user: User, now: datetime, **chan
     Raises ValueTaken, OutOfRange, Retired, and InUse where the agent is to be taken from a router that
     lines end on.
     """
-    locked = Router.objects.select_for_update().get(pk=router.pk)
+    locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.retired_at is not None:
         raise Retired(what="router", name=locked.name)
     if locked.agent_url and changes.get("agent_url") == "":

@@ -29,7 +29,7 @@ def site_create(
 @transaction.atomic
 def site_change(*, site: Site, user: User, now: datetime, **changes: Any) -> Site:
     """``changes``: name, latitude, longitude. Raises ValueTaken, OutOfRange, CoordinateMissing."""
-    locked = Site.objects.select_for_update().get(pk=site.pk)
+    locked = Site.objects.select_for_update(no_key=True).get(pk=site.pk)
     longitude_missing = changes.get("longitude", locked.longitude) is None
     refusals = _refusals(changes.get("name", locked.name), longitude_missing=longitude_missing)
     return row_change(locked, changes, kind="site", refusals=refusals, user=user, now=now)

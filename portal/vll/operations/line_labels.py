@@ -28,7 +28,7 @@ def labels_changed(lines: QuerySet[Vll, Any], *, now: datetime) -> None:
 @transaction.atomic
 def customer_change(*, customer: Customer, user: User, now: datetime, **changes: Any) -> Customer:
     """As ``customer_change_untold``, and tells the routers of the customer's lines."""
-    before = Customer.objects.select_for_update().get(pk=customer.pk).name
+    before = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk).name
     changed = customer_change_untold(customer=customer, user=user, now=now, **changes)
     if changed.name != before:
         labels_changed(Vll.objects.filter(customer=changed), now=now)
