@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def reference(table: str, keys: list[Any], *, lock: str = "KEY SHARE") -> None:
-    """What PostgreSQL does to check a foreign key (RI_FKey_check), from another connection."""
+    """Lock rows from another connection; by default as PostgreSQL checks a foreign key (RI_FKey_check)."""
     mine = {name: connection.settings_dict[name.upper()] for name in ("host", "port", "user", "password")}
     with psycopg.connect(**mine, dbname=connection.settings_dict["NAME"]) as other:
         query = f"SELECT FROM {table} WHERE id = ANY(%s) FOR {lock} NOWAIT"

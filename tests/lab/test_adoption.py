@@ -10,7 +10,7 @@ import pytest
 from devstack.client import Client
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
-from tests.lab.lab_line import CIR_BPS, WAIT_S, pass_both_ways
+from tests.lab.lab_line import CIR_BPS, WAIT_S, order, pass_both_ways
 from tests.lab.stream import flowing
 from tests.lab.test_in_place import CALM_S, assert_none_lost
 
@@ -51,8 +51,7 @@ def test_no_frame_is_lost_while_a_line_is_let_go_adopted_changed_and_let_go(
     a, z = (lab.wire(*ends[side]) for side in ("a", "z"))
     customer, noc = lab.stack.client("customer"), lab.stack.client("noc")
     before = lab.traces()
-    wanted = {f"{side}_end": line.end(side, lab.stack.port(*ends[side])) for side in ("a", "z")}
-    accepted = customer.order(svc_mtu=1500, transport=line.transport, cir_bps=CIR_BPS, **wanted)
+    accepted = order(lab, line, svc_mtu=1500)
     customer.wait_completed(accepted.order, timeout_s=WAIT_S)
     pass_both_ways(lab, line)
     made = lab.traces()

@@ -100,8 +100,8 @@ func (d *device) colours(client *statsclient.StatsClient, index uint32) (conform
 		d.combined(client, "/net/policer/violate", index)
 }
 
-// tenSeconds is what it takes slow and slowWithExcess to fill their buckets again.
-const tenSeconds = 10 * time.Second
+// fillTime is how long slow and slowWithExcess take to fill an empty bucket.
+const fillTime = 10 * time.Second
 
 // slow is 8 kbit/s, which is one frame a second, with a bucket for ten frames.
 func slow() policer_types.PolicerConfig {
@@ -199,7 +199,7 @@ func (d *device) mustHaveDropped(
 	d.Helper()
 	conform, exceed, violate := d.colours(client, made)
 	sent := d.combined(client, "/if/tx", uint32(out))
-	more := 1 + uint64(float64(passing)*float64(time.Since(begun))/float64(tenSeconds))
+	more := 1 + uint64(float64(passing)*float64(time.Since(begun))/float64(fillTime))
 	d.Logf("conform %v exceed %v violate %v, sent %v", conform, exceed, violate, sent)
 	if all := conform.Packets() + exceed.Packets() + violate.Packets(); all != frames {
 		d.Errorf("counted %d of %d frames", all, frames)
