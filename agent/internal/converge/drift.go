@@ -42,6 +42,10 @@ func (s *settled) note(o *Outcome, withheld map[intent.Key]*plan.Reason) {
 	}
 }
 
+// maybe reports whether the end may have been where it should be: after a start of the agent nobody knows, until an attempt
+// has been made.
+func (s *settled) maybe(key intent.Key) bool { return s.ends == nil || s.ends[key] }
+
 // drifted are the ends whose operations would repair drift.
 func (s *settled) drifted(ops []plan.Op) map[intent.Key]*plan.Reason {
 	held := make(map[intent.Key]*plan.Reason)

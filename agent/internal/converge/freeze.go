@@ -174,12 +174,9 @@ func (e *Engine) differs(ctx context.Context, held *intent.Intent, look lookFunc
 		return true
 	}
 	for _, end := range held.Present {
-		if todo.Blocked[end.Key] != nil && e.wasSettled(end.Key) {
+		if todo.Blocked[end.Key] != nil && e.settled.maybe(end.Key) {
 			return true
 		}
 	}
 	return false
 }
-
-// wasSettled reports whether the end was where it should be before.
-func (e *Engine) wasSettled(key intent.Key) bool { return e.settled.all || e.settled.ends[key] }

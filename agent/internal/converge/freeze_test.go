@@ -110,6 +110,33 @@ func TestAFreezeThatLeftEverythingAsItWasNeedsNobody(t *testing.T) {
 	})
 }
 
+// TestABlockedEndIsLookedAtByAnAgentThatDoesNotKnowWhatWasReached: it was started again in the freeze, before it had carried
+// out the intent that it holds.
+func TestABlockedEndIsLookedAtByAnAgentThatDoesNotKnowWhatWasReached(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		line := vxlanEnd(1, r.ports[0])
+		r.put([]intent.End{line}).mustAllBe(t, "verified")
+		held, _ := r.store.Held()
+		next := *held
+		next.Generation++
+		if err := r.store.Accept(&next); err != nil {
+			t.Fatal(err)
+		}
+		r.freeze()
+		r.must(&interfaces.DeleteSubif{SwIfIndex: r.index(r.ports[0] + ".101")})
+		r.must(&interfaces.DeleteLoopback{SwIfIndex: r.index(r.ports[0])})
+		r.open()
+		r.convergeNewConnection(t.Context())
+		if err := r.Unfreeze(); err != nil {
+			t.Fatal(err)
+		}
+		r.repair(t.Context())
+		if over := r.Status().Freeze; over == nil || !over.Over(time.Now()) {
+			t.Errorf("the freeze is %+v, want one that is over: nobody has looked", over)
+		}
+	})
+}
+
 func TestTheFreezeOfAnOperatorOnTheRouterIsNotThePortalsToEnd(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
