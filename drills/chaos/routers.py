@@ -16,7 +16,7 @@ from devstack.vppsim import SimulatedDataplane
 from drills.chaos.operator import Operator
 from drills.chaos.plan import MEMIFS, ROUTERS
 from drills.checks.vpp_words import Told, whole_configuration
-from drills.checks.vpptestctl import VppConfig, VppRefused, VppTestctl
+from drills.checks.vpptestctl import VppRefused, VppTestctl
 
 _TRIES = 20
 
@@ -44,7 +44,7 @@ class Routers(Protocol):
 
     def handmade_interface(self, number: int) -> tuple[str, str]: ...
 
-    def config(self, router: str) -> VppConfig: ...
+    def past_the_agent(self, router: str) -> VppTestctl: ...
 
     def told(self, router: str) -> Told:
         """All that is configured, for comparison."""
@@ -98,8 +98,8 @@ class RealRouters:
     def handmade_interface(self, number: int) -> tuple[str, str]:
         return ROUTERS[0], self._operator.access(number)
 
-    def config(self, router: str) -> VppConfig:
-        return VppTestctl(self.dataplane.vpps[router].sockets.api).config()
+    def past_the_agent(self, router: str) -> VppTestctl:
+        return VppTestctl(self.dataplane.vpps[router].sockets.api)
 
     def told(self, router: str) -> Told:
         return whole_configuration(self.dataplane.vpps[router])
@@ -143,11 +143,11 @@ class SimulatedRouters:
     def handmade_interface(self, number: int) -> tuple[str, str]:
         return ROUTERS[0], "none"
 
-    def config(self, router: str) -> VppConfig:
-        return self._vpps[router].config()
+    def past_the_agent(self, router: str) -> VppTestctl:
+        return self._vpps[router]
 
     def told(self, router: str) -> Told:
-        shown = self.config(router)
+        shown = self.past_the_agent(router).config()
         names = {index: each["name"] for index, each in shown.interfaces.items()}
         return {
             "interfaces": sorted(

@@ -148,7 +148,7 @@ class Chaos:
         yield from self._eventually(self._against_vpps, within_s=15)
 
     def _against_vpps(self) -> list[str]:
-        configs = {router: self.routers.config(router) for router in ROUTERS}
+        configs = {router: self.routers.past_the_agent(router).config() for router in ROUTERS}
         found = list(self.verdict.against_vpp(configs))
         for router in ROUTERS:
             if (policers := self.routers.told(router).get("show policer")) is not None:
@@ -187,6 +187,7 @@ class Chaos:
 
         if not self.storm.wait_until(empty, timeout_s=EMPTY_WITHIN_S):
             return [f"{EMPTY_WITHIN_S} s after all lines were removed {each}" for each in left]
+        self._remove_let_go()
         self.routers.remove_handmade()
         return [
             *self._eventually(
@@ -199,6 +200,20 @@ class Chaos:
             ),
             *self.verdict.still_leased(),
         ]
+
+    def _remove_let_go(self) -> None:
+        """As whoever got a line back would: VPP may have lost it since, wholly or on one router."""
+        for end in self.verdict.let_go():
+            vpp = self.routers.past_the_agent(end.router)
+            config = vpp.config()
+            access, tunnel = end.access(config), end.tunnel(config)
+            for each in (access, tunnel):
+                if each is not None and each["index"] in config.connects:
+                    vpp.disconnect(each["name"])
+            if access is not None and end.tagging != "untagged":
+                vpp.delete_sub(access["name"])
+            if tunnel is not None:
+                vpp.delete_tunnel(tunnel["name"])
 
 
 def run(plan: Plan) -> Outcome:

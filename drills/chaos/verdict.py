@@ -9,7 +9,7 @@ import httpx
 import psycopg
 
 from drills.checks.double_bookings import double_bookings
-from drills.checks.expected_configuration import expected_ends, flaws, strays
+from drills.checks.expected_configuration import End, expected_ends, flaws, let_go_ends, strays
 from drills.checks.vpptestctl import VppConfig
 
 OPEN = "SELECT id::text, action, state FROM vll_order WHERE state <> ALL(%s)"
@@ -72,6 +72,11 @@ class Verdict:
         """Those that are not over."""
         query = "SELECT id::text FROM vll_vll WHERE lifecycle NOT IN ('terminated', 'cancelled')"
         return [vll for (vll,) in self.sql(query)]
+
+    def let_go(self) -> list[End]:
+        """Ends that are nobody's of the portal any more, and may stand in a VPP."""
+        with psycopg.connect(self.database_url, autocommit=True) as database:
+            return let_go_ends(database)
 
     def still_leased(self) -> list[str]:
         """Leases, of which there are none where there are no lines."""

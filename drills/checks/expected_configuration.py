@@ -4,7 +4,7 @@ Written without the product's own code: a mistake shared by intent, agent and po
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, LiteralString
 from uuid import UUID
 
 import psycopg
@@ -16,6 +16,9 @@ from drills.checks.vpptestctl import VppConfig
 POPS = {"untagged": 0, "dot1q": 3, "qinq": 4, "dot1ad": 4}
 TAGS = {"untagged": 0, "dot1q": 1, "qinq": 2, "dot1ad": 2}
 
+_WANTED = "v.wanted_present AND v.lifecycle NOT IN ('terminated', 'cancelled')"
+# What the portal has forgotten, and a router may forward on.
+_LET_GO = "v.handover = 'release' AND v.lifecycle = 'terminated'"
 _ENDS = """
 SELECT v.id AS vll, e.side, v.revision, v.lifecycle, v.admin_status, r.name AS router, p.interface,
        e.tagging, e.outer_vlan AS outer, e.inner_vlan AS inner, v.encapsulation, v.vni, v.gre_key,
@@ -25,7 +28,7 @@ JOIN vll_vllend e ON e.vll_id = v.id
 JOIN vll_vllend far ON far.vll_id = v.id AND far.side <> e.side
 JOIN inventory_port p ON p.id = e.port_id
 JOIN inventory_router r ON r.id = p.router_id
-WHERE v.wanted_present AND v.lifecycle NOT IN ('terminated', 'cancelled')
+WHERE {}
 """
 
 
@@ -64,9 +67,11 @@ class End:
             found.append(f"{who}: {access['name']} rewrites tags by operation {access['rewrite']}")
         if access["admin_up"] != (self.admin_status == "admin-up"):
             found.append(f"{who}: {access['name']} has admin_up {access['admin_up']}")
-        other = far.access(config) if self.encapsulation == "l2xc" else self._tunnel(config)
+        other = far.access(config) if self.encapsulation == "l2xc" else self.tunnel(config)
         if other is None:
             return [*found, f"{who} has no {self.encapsulation}"]
+        if self.encapsulation != "l2xc" and other["tag"] != self.tag:
+            found.append(f"{who}: {other['name']} bears {other['tag']!r}")
         for one, two in ((access, other), (other, access)):
             if config.connects.get(one["index"]) != two["index"]:
                 found.append(f"{who}: {one['name']} is not connected to {two['name']}")
@@ -87,7 +92,7 @@ class End:
                 return each
         return None
 
-    def _tunnel(self, config: VppConfig) -> dict[str, Any] | None:
+    def tunnel(self, config: VppConfig) -> dict[str, Any] | None:
         for each in config.shown["tunnels"]:
             if (each["kind"], each["local"], each["remote"], each["vni"], each["gre_key"]) == (
                 self.encapsulation,
@@ -96,14 +101,22 @@ class End:
                 self.vni or 0,
                 self.gre_key or 0,
             ):
-                tunnel = config.interfaces[each["index"]]
-                return tunnel if tunnel["tag"] == self.tag else None
+                return config.interfaces[each["index"]]
         return None
 
 
 def expected_ends(database: psycopg.Connection[Any]) -> list[End]:
+    return _ends(database, _WANTED)
+
+
+def let_go_ends(database: psycopg.Connection[Any]) -> list[End]:
+    """Those that are somebody else's now, as they were when they were let go."""
+    return _ends(database, _LET_GO)
+
+
+def _ends(database: psycopg.Connection[Any], which: LiteralString) -> list[End]:
     with database.cursor(row_factory=class_row(End)) as cursor:
-        return cursor.execute(_ENDS).fetchall()
+        return cursor.execute(_ENDS.format(which)).fetchall()
 
 
 def flaws(ends: list[End], configs: dict[str, VppConfig]) -> list[str]:

@@ -54,6 +54,9 @@ class VppTestctl:
     def delete_sub(self, name: str) -> None:
         self._do("delete-sub", name)
 
+    def delete_tunnel(self, name: str) -> None:
+        self._do("delete-tunnel", name)
+
     def untag(self, name: str) -> None:
         """Take an interface's tag off, as `vppctl clear interface tag` does."""
         self._do("untag", name)

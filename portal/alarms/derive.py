@@ -7,15 +7,15 @@ from datetime import datetime
 
 from django.db import transaction
 
+from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.derivation import of_inventory, of_lines, of_orders, of_portal, of_routers
-from portal.alarms.found import Found
 from portal.alarms.kinds import Kind
 
 log = logging.getLogger(__name__)
 
 # Of each kind, in an order that stays: more would help nobody, and every round writes what it finds.
 MOST = 1000
-SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[Found]]]] = [
+SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmCondition]]]] = [
     ((Kind.REPORTS_AWAY,), of_routers.reports_away),
     ((Kind.ROUTER_SILENT,), of_routers.silent),
     ((Kind.VPP_AWAY, Kind.VPP_HANGS), of_routers.without_vpp),
@@ -48,7 +48,7 @@ SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[Found]]]] = 
 class Look:
     """``unseen``: the kinds that could not be looked for; what is up of them is not known to be gone."""
 
-    found: list[Found] = field(default_factory=list)
+    found: list[AlarmCondition] = field(default_factory=list)
     unseen: set[Kind] = field(default_factory=set)
 
 
@@ -67,7 +67,7 @@ def look(now: datetime) -> Look:
     return seen
 
 
-def _bounded(found: list[Found]) -> Iterator[Found]:
+def _bounded(found: list[AlarmCondition]) -> Iterator[AlarmCondition]:
     counts: dict[Kind, int] = {}
     for each in found:
         counts[each.kind] = counts.get(each.kind, 0) + 1

@@ -18,7 +18,7 @@ class Alarm(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=20, choices=Kind)
-    # As ``portal.alarms.found.Found`` has it; no relation, because the history outlives what it tells of.
+    # As ``AlarmCondition`` has it; no relation, because the history outlives what it tells of.
     object = models.CharField(max_length=120)
     name = models.CharField(max_length=250)
     facts = models.JSONField(default=dict)

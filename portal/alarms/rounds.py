@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
+from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.derive import look
-from portal.alarms.found import Found
 from portal.alarms.kinds import SEVERITIES, Kind
 from portal.alarms.models import Alarm, AlarmRound
 from portal.diagnosis.health_queries import health_counts
@@ -46,7 +46,7 @@ def alarms_watch(*, now: datetime) -> bool:
     return True
 
 
-def _raise(found: Iterable[Found], now: datetime) -> None:
+def _raise(found: Iterable[AlarmCondition], now: datetime) -> None:
     """A router's clock may say anything of since when."""
     new = [
         Alarm(
@@ -61,7 +61,7 @@ def _raise(found: Iterable[Found], now: datetime) -> None:
     Alarm.objects.bulk_create(new, ignore_conflicts=True, batch_size=1000)
 
 
-def _refresh(pairs: Iterable[tuple[Alarm, Found]]) -> None:
+def _refresh(pairs: Iterable[tuple[Alarm, AlarmCondition]]) -> None:
     """Only what says something else than it did."""
     changed = []
     for alarm, each in pairs:
@@ -85,7 +85,7 @@ def _clear(gone: Collection[Alarm], unseen: Collection[Kind], now: datetime) -> 
 _TOLD = ("name", "facts", "routers", "lines", "customers", "first_lines")
 
 
-def _told(each: Found) -> dict[str, Any]:
+def _told(each: AlarmCondition) -> dict[str, Any]:
     return {
         "name": each.name[:250],
         "facts": each.facts,

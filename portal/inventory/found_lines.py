@@ -33,7 +33,7 @@ from django.db.models.functions import Cast, Coalesce
 from django.db.models.lookups import Exact
 
 from portal.core.encapsulations import Encapsulation, Family, Transport
-from portal.core.is_any_of import IsAnyOf
+from portal.core.equals_any import EqualsAny
 from portal.core.vlan_tags import Tagging
 from portal.inventory.models import ObservedCircuit, ObservedInterface, Router
 
@@ -200,7 +200,7 @@ def _with_ids(ids: Iterable[int]) -> Q:
 
 def _is_among(column: str, values: Iterable[Any], kind: "Field[Any, Any]") -> Q:
     """All in one parameter: PostgreSQL takes 65,535, and a network may have more found lines."""
-    return Q(IsAnyOf(column, Value(list(values), output_field=ArrayField(kind))))
+    return Q(EqualsAny(column, Value(list(values), output_field=ArrayField(kind))))
 
 
 def _either(circuits: QuerySet[Any], condition: Q) -> QuerySet[Any]:

@@ -12,7 +12,7 @@ from portal.core.encapsulations import Encapsulation
 from portal.core.plain_text import made_plain
 from portal.inventory.found_lines import FoundLine
 from portal.inventory.models import ObservedCircuit
-from portal.netbox_sync import l2vpn
+from portal.netbox_sync import line_mapping
 from portal.netbox_sync.client import Client, Row
 from portal.netbox_sync.errors import NetboxNonsense
 from portal.netbox_sync.import_mapping import CUSTOMER
@@ -87,7 +87,7 @@ def _kept(row: Row) -> NetboxL2vpn:
 
 
 def _is_ours(row: Row) -> bool:
-    return bool((row.get("custom_fields") or {}).get(l2vpn.ID_FIELD))
+    return bool((row.get("custom_fields") or {}).get(line_mapping.ID_FIELD))
 
 
 def _plain(text: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from portal.netbox_sync import l2vpn
+from portal.netbox_sync import line_mapping
 from portal.netbox_sync.client import Client, Row
 from portal.netbox_sync.configuration import Configuration
 from portal.netbox_sync.errors import CannotExport, NetboxRefused
@@ -78,8 +78,8 @@ class Exporter:
         if self._fields_are_there:
             return
         wanted = {
-            l2vpn.ID_FIELD: ("text", "Longline id", "exact"),
-            l2vpn.URL_FIELD: ("url", "Longline", "disabled"),
+            line_mapping.ID_FIELD: ("text", "Longline id", "exact"),
+            line_mapping.URL_FIELD: ("url", "Longline", "disabled"),
         }
         both = ["dcim.interface", "vpn.l2vpn"]
         there = self._client.rows(
@@ -104,8 +104,8 @@ class Exporter:
         if self._client.version >= (4, 3):
             fields.append("status")
         found: dict[str, list[Row]] = {}
-        for row in self._client.rows(_L2VPNS, fields=fields, **{f"cf_{l2vpn.ID_FIELD}": sorted(ids)}):
-            line = (row.get("custom_fields") or {}).get(l2vpn.ID_FIELD)
+        for row in self._client.rows(_L2VPNS, fields=fields, **{f"cf_{line_mapping.ID_FIELD}": sorted(ids)}):
+            line = (row.get("custom_fields") or {}).get(line_mapping.ID_FIELD)
             if line in ids:
                 found.setdefault(line, []).append(row)
         return found
@@ -133,7 +133,7 @@ class _Line:
         if len(there) > 1:
             raise CannotExport("l2vpn_twice", ids=", ".join(str(row["id"]) for row in there))
         row = there[0] if there else None
-        if l2vpn.is_over(self._vll):
+        if line_mapping.is_over(self._vll):
             self._end(row, terminations)
             return
         ends = self._wanted_ends()
@@ -141,9 +141,9 @@ class _Line:
         self._ends(row_id, ends, terminations.get(row_id, []))
 
     def _l2vpn(self, row: Row | None) -> int:
-        wanted = l2vpn.fields(self._vll, self._tenant(), self._client.version)
+        wanted = line_mapping.fields(self._vll, self._tenant(), self._client.version)
         if row is None:
-            values = {**l2vpn.first_values(self._vll, self._configuration.base_url), **wanted}
+            values = {**line_mapping.first_values(self._vll, self._configuration.base_url), **wanted}
             row_id = int(self._client.create(_L2VPNS, values)["id"])
         else:
             row_id = row["id"]
@@ -163,7 +163,7 @@ class _Line:
         if changed:
             self._client.change(_L2VPNS, row["id"], changed)
 
-    def _wanted_ends(self) -> dict[str, l2vpn.End]:
+    def _wanted_ends(self) -> dict[str, line_mapping.End]:
         found = {}
         for end in sorted(self._vll.ends.all(), key=lambda end: end.side):
             parent, device = _object_of(PORT, end.port_id), _object_of(ROUTER, end.port.router_id)
@@ -171,10 +171,10 @@ class _Line:
                 parent = self._interface_id(device, end.port.interface)
             if device is None or parent is None:
                 raise CannotExport("port_not_there", port=str(end.port))
-            found[end.side] = l2vpn.End(device, parent, l2vpn.interface_name(end))
+            found[end.side] = line_mapping.End(device, parent, line_mapping.interface_name(end))
         return found
 
-    def _ends(self, l2vpn_id: int, ends: dict[str, l2vpn.End], terminations: list[Row]) -> None:
+    def _ends(self, l2vpn_id: int, ends: dict[str, line_mapping.End], terminations: list[Row]) -> None:
         """Each end on its interface; what is left of where they were before goes first: two is the limit."""
         noted: dict[str, Any] = self._noted.written.get("ends", {})
         on = {
@@ -215,7 +215,7 @@ class _Line:
         }
         self._note(ends=now_noted)
 
-    def _interface(self, end: l2vpn.End, l2vpn_id: int) -> int:
+    def _interface(self, end: line_mapping.End, l2vpn_id: int) -> int:
         """Made, or found: made by us for this line, or by hand, if nothing else ends on it."""
         fields = ("id", "name", "parent", "type", "l2vpn_termination", "custom_fields")
         for row in self._client.rows(_INTERFACES, fields=fields, device_id=[end.device], name=[end.name]):
@@ -224,7 +224,7 @@ class _Line:
             other = (row.get("l2vpn_termination") or {}).get("l2vpn") or {}
             if other and other.get("id") != l2vpn_id:
                 raise CannotExport("interface_taken", interface=end.name, by=str(other.get("display", "")))
-            owner = (row.get("custom_fields") or {}).get(l2vpn.ID_FIELD)
+            owner = (row.get("custom_fields") or {}).get(line_mapping.ID_FIELD)
             if owner not in (None, "", str(self._vll.pk)):
                 raise CannotExport("interface_taken", interface=end.name, by=str(owner))
             return int(row["id"])
@@ -233,7 +233,7 @@ class _Line:
             "name": end.name,
             "type": "virtual",
             "parent": end.parent,
-            "custom_fields": l2vpn.custom_fields(self._vll, self._configuration.base_url),
+            "custom_fields": line_mapping.custom_fields(self._vll, self._configuration.base_url),
         }
         return int(self._client.create(_INTERFACES, values)["id"])
 
@@ -242,12 +242,12 @@ class _Line:
         rows = self._client.rows(
             _INTERFACES,
             fields=("id", "custom_fields"),
-            **{f"cf_{l2vpn.ID_FIELD}": [str(self._vll.pk)]},
+            **{f"cf_{line_mapping.ID_FIELD}": [str(self._vll.pk)]},
         )
         ours = [
             row["id"]
             for row in rows
-            if (row.get("custom_fields") or {}).get(l2vpn.ID_FIELD) == str(self._vll.pk)
+            if (row.get("custom_fields") or {}).get(line_mapping.ID_FIELD) == str(self._vll.pk)
             and row["id"] not in but
         ]
         self._client.remove(_INTERFACES, ours)
@@ -262,7 +262,7 @@ class _Line:
         self._client.remove(_TERMINATIONS, [each["id"] for each in terminations.get(row["id"], [])])
         self._interfaces_remove(but=set())
         if stays:
-            wanted = l2vpn.fields(self._vll, self._tenant(), self._client.version)
+            wanted = line_mapping.fields(self._vll, self._tenant(), self._client.version)
             self._update(row, {"status": wanted["status"]})
         else:
             self._client.remove(_L2VPNS, [row["id"]])

@@ -11,7 +11,7 @@ from django.db import connection
 
 from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.mtu_arithmetic import MtuPolicy, overhead
-from portal.underlay.failure_impact import Pair, PathLeft, crossing, path_left
+from portal.underlay.path_after_failure import Pair, PathLeft, crossing, path_left
 from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology
 from portal.vll.models import TunnelPath

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.test import Client
 
+from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.derive import look
-from portal.alarms.found import Found
 from portal.alarms.kinds import Kind
 from portal.alarms.models import Alarm
 from portal.alarms.rounds import alarms_watch
@@ -14,7 +14,7 @@ from portal.core import clock
 from tests.integration.web_pages.browser import text
 
 
-def alarms_found(kind: Kind, now: Any = None) -> list[Found]:
+def alarms_found(kind: Kind, now: Any = None) -> list[AlarmCondition]:
     """What is wrong of that kind."""
     seen = look(now or clock.now())
     assert not seen.unseen
@@ -26,7 +26,7 @@ def alarm_texts(kind: Kind, now: Any = None) -> list[str]:
     return [f"{each.name}: {note(each.kind, each.facts)}".strip() for each in alarms_found(kind, now)]
 
 
-def alarm_headline(each: Found | Alarm) -> str:
+def alarm_headline(each: AlarmCondition | Alarm) -> str:
     return headline(each.kind).format(name=each.name)
 
 

@@ -13,7 +13,7 @@ from portal.allocation.models import GreKeyLease, GrePairLease
 from portal.core import clock
 from portal.core.line_test_setting import LineTestMode
 from portal.inventory.models import ObservedRouter, TunnelAddress
-from portal.netbox_sync.l2vpn import fields
+from portal.netbox_sync.line_mapping import fields
 from portal.telemetry.observation_ingest import observation_take
 from portal.underlay.errors import EndpointMissing, PathTooNarrow
 from portal.vll.errors import GreKeysGone

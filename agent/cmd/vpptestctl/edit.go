@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"go.fd.io/govpp/api"
 	interfaces "go.fd.io/govpp/binapi/interface"
@@ -55,4 +56,20 @@ func edit(ctx context.Context, session *vpp.Session, name string, request change
 		return err
 	}
 	return fmt.Errorf("VPP has no interface %s", name)
+}
+
+// deleteTunnel deletes the tunnel that this interface is.
+func deleteTunnel(ctx context.Context, session *vpp.Session, name string) error {
+	is, err := show(ctx, session)
+	if err != nil {
+		return err
+	}
+	for _, t := range is.Tunnels {
+		at := slices.IndexFunc(is.Interfaces, func(i iface) bool { return i.Index == t.Index })
+		if at >= 0 && is.Interfaces[at].Name == name {
+			_, err := called(ctx, session, t.deletion)
+			return err
+		}
+	}
+	return fmt.Errorf("VPP has no tunnel %s", name)
 }

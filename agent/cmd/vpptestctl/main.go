@@ -27,6 +27,7 @@ const timeout = 3 * time.Second
 const usage = `vpptestctl SOCKET show                    what is configured, as JSON
 vpptestctl SOCKET add-sub PORT VLAN       a sub-interface for frames with this one 802.1Q tag
 vpptestctl SOCKET delete-sub NAME         delete a sub-interface
+vpptestctl SOCKET delete-tunnel NAME      delete a tunnel
 vpptestctl SOCKET untag NAME              take an interface's tag off
 vpptestctl SOCKET up|down NAME            set an interface's admin state
 vpptestctl SOCKET disconnect NAME         end the cross-connect out of an interface
@@ -70,6 +71,9 @@ func command(args []string, stdout io.Writer) (func(context.Context, *vpp.Sessio
 	}
 	if len(args) == 1 && args[0] == "walk-slowly" {
 		return walkSlowly, nil
+	}
+	if len(args) == 2 && args[0] == "delete-tunnel" {
+		return func(ctx context.Context, session *vpp.Session) error { return deleteTunnel(ctx, session, args[1]) }, nil
 	}
 	request, err := changeOf(args)
 	if err != nil {

@@ -40,6 +40,8 @@ type tunnel struct {
 	Remote string `json:"remote"`
 	VNI    uint32 `json:"vni"`
 	GREKey uint32 `json:"gre_key"`
+
+	deletion api.Message
 }
 
 // connect is one direction of a cross-connect, by indices.
@@ -73,17 +75,31 @@ func show(ctx context.Context, session *vpp.Session) (shown, error) {
 func (s *shown) add(message api.Message) {
 	switch m := message.(type) {
 	case *vxlan.VxlanTunnelV2Details:
-		s.Tunnels = append(s.Tunnels,
-			tunnel{uint32(m.SwIfIndex), "vxlan", m.SrcAddress.String(), m.DstAddress.String(), m.Vni, 0})
+		s.Tunnels = append(s.Tunnels, tunnel{
+			uint32(m.SwIfIndex), "vxlan", m.SrcAddress.String(), m.DstAddress.String(), m.Vni, 0,
+			&vxlan.VxlanAddDelTunnelV3{
+				Instance: m.Instance, SrcAddress: m.SrcAddress, DstAddress: m.DstAddress, SrcPort: m.SrcPort, DstPort: m.DstPort,
+				EncapVrfID: m.EncapVrfID, DecapNextIndex: m.DecapNextIndex, Vni: m.Vni, McastSwIfIndex: every,
+			},
+		})
 	case *geneve.GeneveTunnelDetails:
-		s.Tunnels = append(s.Tunnels,
-			tunnel{uint32(m.SwIfIndex), "geneve", m.SrcAddress.String(), m.DstAddress.String(), m.Vni, 0})
+		s.Tunnels = append(s.Tunnels, tunnel{
+			uint32(m.SwIfIndex), "geneve", m.SrcAddress.String(), m.DstAddress.String(), m.Vni, 0,
+			&geneve.GeneveAddDelTunnel2{
+				LocalAddress: m.SrcAddress, RemoteAddress: m.DstAddress, EncapVrfID: m.EncapVrfID, DecapNextIndex: m.DecapNextIndex,
+				Vni: m.Vni, McastSwIfIndex: every,
+			},
+		})
 	case *gre.GreTunnelDetails:
 		t := m.Tunnel
-		s.Tunnels = append(s.Tunnels, tunnel{uint32(t.SwIfIndex), "gre", t.Src.String(), t.Dst.String(), 0, 0})
+		s.Tunnels = append(s.Tunnels, tunnel{
+			uint32(t.SwIfIndex), "gre", t.Src.String(), t.Dst.String(), 0, 0, &gre.GreTunnelAddDel{Tunnel: t},
+		})
 	case *gre.GreTunnelDetailsV2:
 		t := m.Tunnel
-		s.Tunnels = append(s.Tunnels, tunnel{uint32(t.SwIfIndex), "gre", t.Src.String(), t.Dst.String(), 0, t.Key})
+		s.Tunnels = append(s.Tunnels, tunnel{
+			uint32(t.SwIfIndex), "gre", t.Src.String(), t.Dst.String(), 0, t.Key, &gre.GreTunnelAddDelV2{Tunnel: t},
+		})
 	case *l2.L2XconnectDetails:
 		s.Connects = append(s.Connects, connect{uint32(m.RxSwIfIndex), uint32(m.TxSwIfIndex)})
 	}

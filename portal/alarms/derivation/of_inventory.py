@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import F
 
-from portal.alarms.found import Found
+from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.kinds import Kind
 from portal.allocation.cpu_core_usage import core_use_of
 from portal.allocation.models import RouterLoad
@@ -17,7 +17,7 @@ from portal.inventory.queries import interface_missing, links_with_observed_mtu,
 NEARLY_FULL = 0.8
 
 
-def links(now: datetime) -> Iterator[Found]:
+def links(now: datetime) -> Iterator[AlarmCondition]:
     for link in links_with_observed_mtu().order_by("pk"):
         if mtu_mismatch(link):
             yield _link(link, Kind.LINK_MTU)
@@ -25,10 +25,10 @@ def links(now: datetime) -> Iterator[Found]:
             yield _link(link, Kind.LINK_INTERFACE)
 
 
-def full_ports(now: datetime) -> Iterator[Found]:
+def full_ports(now: datetime) -> Iterator[AlarmCondition]:
     full = Port.objects.filter(booked_bps__gte=F("bookable_bps") * NEARLY_FULL, booked_bps__gt=0)
     for port in full.select_related("router").order_by("pk"):
-        yield Found(
+        yield AlarmCondition(
             kind=Kind.PORT_FULL,
             object=f"port:{port.pk}",
             name=str(port),
@@ -37,14 +37,14 @@ def full_ports(now: datetime) -> Iterator[Found]:
         )
 
 
-def full_routers(now: datetime) -> Iterator[Found]:
+def full_routers(now: datetime) -> Iterator[AlarmCondition]:
     booked = Router.objects.filter(pk__in=RouterLoad.objects.filter(booked__gt=0).values("router"))
     routers = list(booked.select_related("observed").order_by("pk"))
     use = core_use_of(routers)
     for router in routers:
         its = use[router.pk]
         if its.part >= NEARLY_FULL:
-            yield Found(
+            yield AlarmCondition(
                 kind=Kind.ROUTER_FULL,
                 object=f"router:{router.pk}",
                 name=router.name,
@@ -53,6 +53,6 @@ def full_routers(now: datetime) -> Iterator[Found]:
             )
 
 
-def _link(link: Any, kind: Kind) -> Found:
+def _link(link: Any, kind: Kind) -> AlarmCondition:
     both = (link.a_router_id, link.z_router_id)
-    return Found(kind=kind, object=f"link:{link.pk}", name=str(link), routers=both)
+    return AlarmCondition(kind=kind, object=f"link:{link.pk}", name=str(link), routers=both)

@@ -11,8 +11,8 @@ from uuid import UUID
 from django.db import connection
 
 from portal.alarms.affected_lines import SUMMARY, named, of_lines, summed
+from portal.alarms.alarm_condition import Affected, AlarmCondition
 from portal.alarms.derivation.of_routers import troubled_routers
-from portal.alarms.found import Affected, Found
 from portal.alarms.kinds import Kind
 from portal.core.path_watch import LISTENING
 from portal.core.unix_time import to_time
@@ -115,7 +115,7 @@ class _Cause(NamedTuple):
     affected: Affected
 
 
-def down(now: datetime) -> Iterator[Found]:
+def down(now: datetime) -> Iterator[AlarmCondition]:
     """Ports, paths and single lines, by the lines that are down for them; and paths that routers watch."""
     troubled = troubled_routers(now)
     set_up_since = now - _SET_UP_WITHIN
@@ -133,19 +133,19 @@ def down(now: datetime) -> Iterator[Found]:
         about: dict[str, Any] = {"object": cause.object, "since": cause.since, "affected": cause.affected}
         if cause.what == "port":
             port = ports[int(cause.ids[0])]
-            yield Found(kind=Kind.PORT_DOWN, name=str(port), routers=(port.router_id,), **about)
+            yield AlarmCondition(kind=Kind.PORT_DOWN, name=str(port), routers=(port.router_id,), **about)
         elif cause.what == "path":
             a, z, _family = map(int, cause.ids)
             heard = watched.pop(cause.object, None)
             facts = {"why": "no_route" if heard is None else "unheard"}
             name = f"{routers[a]} – {routers[z]}"
-            yield Found(kind=Kind.PATH_DOWN, name=name, routers=(a, z), facts=facts, **about)
+            yield AlarmCondition(kind=Kind.PATH_DOWN, name=name, routers=(a, z), facts=facts, **about)
         else:
-            yield Found(kind=Kind.LINE_DOWN, name=_line_name(cause), **about)
+            yield AlarmCondition(kind=Kind.LINE_DOWN, name=_line_name(cause), **about)
     yield from watched.values()
 
 
-def differing(now: datetime) -> Iterator[Found]:
+def differing(now: datetime) -> Iterator[AlarmCondition]:
     settled = [*sorted(TERMINAL_ORDER_STATES), OrderState.HELD.value]
     causes = _causes(_DIFFERING, troubled=list(troubled_routers(now)), settled=settled)
     routers = _router_names(causes)
@@ -153,12 +153,12 @@ def differing(now: datetime) -> Iterator[Found]:
         about: dict[str, Any] = {"object": cause.object, "since": cause.since, "affected": cause.affected}
         if cause.what == "router":
             router = int(cause.ids[0])
-            yield Found(kind=Kind.ROUTER_DIFFERS, name=routers[router], routers=(router,), **about)
+            yield AlarmCondition(kind=Kind.ROUTER_DIFFERS, name=routers[router], routers=(router,), **about)
         else:
-            yield Found(kind=Kind.LINE_DIFFERS, name=_line_name(cause), **about)
+            yield AlarmCondition(kind=Kind.LINE_DIFFERS, name=_line_name(cause), **about)
 
 
-def contested(now: datetime) -> Iterator[Found]:
+def contested(now: datetime) -> Iterator[AlarmCondition]:
     """By router, where the other writer is to be looked for."""
     ends = VllEnd.objects.exclude(contested=[]).filter(vll__lifecycle__in=IN_SERVICE)
     of_router: dict[Router, list[VllEnd]] = {}
@@ -167,7 +167,7 @@ def contested(now: datetime) -> Iterator[Found]:
     for router, its_ends in of_router.items():
         changes = [each for end in its_ends for each in end.contested]
         lines = {end.vll_id: end.vll for end in its_ends}
-        yield Found(
+        yield AlarmCondition(
             kind=Kind.CONTESTED,
             object=f"router:{router.pk}",
             name=router.name,
@@ -183,10 +183,10 @@ def contested(now: datetime) -> Iterator[Found]:
         )
 
 
-def trouble(now: datetime) -> Iterator[Found]:
+def trouble(now: datetime) -> Iterator[AlarmCondition]:
     reports = TroubleReport.objects.filter(closed_at__isnull=True).select_related("vll__customer")
     for report in reports.order_by("reported_at"):
-        yield Found(
+        yield AlarmCondition(
             kind=Kind.TROUBLE,
             object=f"line:{report.vll_id}",
             name=str(report.vll),
@@ -200,16 +200,16 @@ def trouble(now: datetime) -> Iterator[Found]:
         )
 
 
-def unwatched_paths(now: datetime) -> Iterator[Found]:
+def unwatched_paths(now: datetime) -> Iterator[AlarmCondition]:
     yield from _watched_paths("unheard", troubled_routers(now))
 
 
-def black_holes(now: datetime) -> Iterator[Found]:
+def black_holes(now: datetime) -> Iterator[AlarmCondition]:
     holes = TunnelPath.objects.filter(in_use=True, black_hole_since__isnull=False)
     paths = list(holes.select_related("a_router", "z_router").order_by("proven_ip_mtu", "pk"))
     lines = [lines_beyond(path, path.proven_ip_mtu or 0) for path in paths]
     for path, affected in zip(paths, named(map(summed, lines)), strict=True):
-        yield Found(
+        yield AlarmCondition(
             kind=Kind.BLACK_HOLE,
             object=f"path:{path.a_router_id}:{path.z_router_id}:{path.family}",
             name=f"{path.a_router} – {path.z_router}",
@@ -220,14 +220,14 @@ def black_holes(now: datetime) -> Iterator[Found]:
         )
 
 
-def _watched_paths(state: str, troubled: Collection[int]) -> Iterator[Found]:
+def _watched_paths(state: str, troubled: Collection[int]) -> Iterator[AlarmCondition]:
     """Where both routers have a session (is_path_down), each pair once. ``state``: down or unheard."""
     with connection.cursor() as cursor:
         cursor.execute(_WATCHED, {"state": state, "listening": sorted(LISTENING), "troubled": list(troubled)})
         rows = cursor.fetchall()
     kind = Kind.PATH_DOWN if state == "down" else Kind.PATH_UNHEARD
     for a, z, family, a_name, z_name, since in rows:
-        yield Found(
+        yield AlarmCondition(
             kind=kind,
             object=f"path:{a}:{z}:{family}",
             name=f"{a_name} – {z_name}",

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from portal.alarms.affected_lines import of_lines
-from portal.alarms.found import Found
+from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.kinds import Kind
 from portal.core.stored_text import in_english
 from portal.vll import queries
@@ -18,7 +18,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderS
 FAILED_TESTS_FOR = timedelta(days=7)
 
 
-def orders(now: datetime) -> Iterator[Found]:
+def orders(now: datetime) -> Iterator[AlarmCondition]:
     every = Order.objects.select_related("vll__customer", "customer")
     overdue = every.exclude(state__in=TERMINAL_ORDER_STATES).filter(alarmed_at__isnull=False)
     for order in overdue.order_by("ordered_at"):
@@ -29,17 +29,17 @@ def orders(now: datetime) -> Iterator[Found]:
         yield _order(order, Kind.ORDER_HELD, since=order.ordered_at)
 
 
-def unconfirmed(now: datetime) -> Iterator[Found]:
+def unconfirmed(now: datetime) -> Iterator[AlarmCondition]:
     """Their orders were ended by force; their leases wait."""
     under_way = Order.objects.filter(vll=OuterRef("pk")).exclude(state__in=TERMINAL_ORDER_STATES)
     left = Vll.objects.filter(~Exists(under_way), wanted_present=False)
     left = left.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
     for line in left.select_related("customer").order_by("created_at"):
         facts = {"customer": str(line.customer)}
-        yield Found(kind=Kind.UNCONFIRMED, object=f"line:{line.pk}", name=str(line), facts=facts)
+        yield AlarmCondition(kind=Kind.UNCONFIRMED, object=f"line:{line.pk}", name=str(line), facts=facts)
 
 
-def failed_tests(now: datetime) -> Iterator[Found]:
+def failed_tests(now: datetime) -> Iterator[AlarmCondition]:
     """Of two routers the newest one, whichever way round it went."""
     newest: dict[tuple[str, ...], LineTest] = {}
     for test in _failed_tests(now).order_by("finished_at"):
@@ -47,7 +47,7 @@ def failed_tests(now: datetime) -> Iterator[Found]:
     for pair, test in newest.items():
         with in_english():
             sentence = line_test_sentence(test)
-        yield Found(
+        yield AlarmCondition(
             kind=Kind.TEST_FAILED,
             object="routers:" + ":".join(pair),
             name=" – ".join(test.conditions["routers"][side]["router"] for side in "az"),
@@ -75,9 +75,9 @@ def _failed_tests(now: datetime) -> QuerySet[LineTest]:
     return failed.filter(~Exists(passed))
 
 
-def _order(order: Order, kind: Kind, *, since: datetime) -> Found:
+def _order(order: Order, kind: Kind, *, since: datetime) -> AlarmCondition:
     facts = {"customer": str(order.customer), "action": order.action, "state": order.state}
-    return Found(
+    return AlarmCondition(
         kind=kind,
         object=f"order:{order.pk}",
         name=str(order.vll),

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count, Min
 
-from portal.alarms.found import PORTAL, Found
+from portal.alarms.alarm_condition import PORTAL, AlarmCondition
 from portal.alarms.kinds import Kind
 from portal.events.models import Outbox
 from portal.netbox_sync.status import lines_in_error, standing
@@ -18,20 +18,20 @@ TRIES_OF_A_MAIL = 4
 UNSENT_AFTER = timedelta(seconds=10)
 
 
-def relay(now: datetime) -> Iterator[Found]:
+def relay(now: datetime) -> Iterator[AlarmCondition]:
     """Nothing is lost by these: the sweeper does in the end what they would have hurried."""
     unsent = Outbox.objects.filter(published_at__isnull=True, created_at__lt=now - UNSENT_AFTER)
     first = unsent.order_by("id").first()
     if first is not None:
         facts = {"messages": unsent.count(), "first": str(first)}
-        yield Found(kind=Kind.RELAY, object=PORTAL, name=PORTAL, since=first.created_at, facts=facts)
+        yield AlarmCondition(kind=Kind.RELAY, object=PORTAL, name=PORTAL, since=first.created_at, facts=facts)
 
 
-def webhooks(now: datetime) -> Iterator[Found]:
+def webhooks(now: datetime) -> Iterator[AlarmCondition]:
     """Those that somebody disabled are no alarm."""
     disabled = Webhook.objects.filter(disabled_because__in=(Webhook.Disabled.GONE, Webhook.Disabled.FAILING))
     for webhook in disabled.select_related("customer").order_by("pk"):
-        yield Found(
+        yield AlarmCondition(
             kind=Kind.WEBHOOK,
             object=f"webhook:{webhook.pk}",
             name=(webhook.description or webhook.url)[:250],
@@ -40,16 +40,16 @@ def webhooks(now: datetime) -> Iterator[Found]:
         )
 
 
-def mails(now: datetime) -> Iterator[Found]:
+def mails(now: datetime) -> Iterator[AlarmCondition]:
     waiting = Mail.objects.filter(next_try_at__isnull=False, tries__gte=TRIES_OF_A_MAIL)
     first = waiting.select_related("user").order_by("created_at").first()
     if first is not None:
         told = waiting.aggregate(mails=Count("pk"), since=Min("created_at"))
         facts = {"mails": told["mails"], "first": f"{first.kind} → {first.user}", "error": first.error}
-        yield Found(kind=Kind.MAILS, object=PORTAL, name=PORTAL, since=told["since"], facts=facts)
+        yield AlarmCondition(kind=Kind.MAILS, object=PORTAL, name=PORTAL, since=told["since"], facts=facts)
 
 
-def netbox(now: datetime) -> Iterator[Found]:
+def netbox(now: datetime) -> Iterator[AlarmCondition]:
     """Orders do not wait for NetBox; what the inventory knows gets older."""
     stands = standing(now)
     if stands is None:
@@ -57,18 +57,18 @@ def netbox(now: datetime) -> Iterator[Found]:
     if stands.error or stands.stale:
         since = stands.state.failing_since or stands.state.imported_at
         facts = {"error": stands.state.error}
-        yield Found(kind=Kind.NETBOX, object=PORTAL, name="NetBox", since=since, facts=facts)
+        yield AlarmCondition(kind=Kind.NETBOX, object=PORTAL, name="NetBox", since=since, facts=facts)
     first = lines_in_error().first()
     if first is not None:
         facts = {"lines": stands.in_error, "first": str(first.vll), "error": first.error}
-        yield Found(kind=Kind.NETBOX_LINES, object=PORTAL, name="NetBox", facts=facts)
+        yield AlarmCondition(kind=Kind.NETBOX_LINES, object=PORTAL, name="NetBox", facts=facts)
 
 
-def quarantines(now: datetime) -> Iterator[Found]:
+def quarantines(now: datetime) -> Iterator[AlarmCondition]:
     aside = Quarantine.objects.filter(state=Quarantine.State.UNDECIDED).select_related("router")
     aside = aside.annotate(lines=Count("ends__vll_id", distinct=True))
     for each in aside.order_by("first_received_at", "pk"):
-        yield Found(
+        yield AlarmCondition(
             kind=Kind.QUARANTINE,
             object=f"quarantine:{each.pk}",
             name=each.router.name,

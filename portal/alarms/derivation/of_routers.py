@@ -8,7 +8,7 @@ from django.db.models import Exists, F, Max, OuterRef, Prefetch, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from portal.alarms.affected_lines import on_routers
-from portal.alarms.found import NOBODY, PORTAL, Affected, Found
+from portal.alarms.alarm_condition import NOBODY, PORTAL, Affected, AlarmCondition
 from portal.alarms.kinds import Kind
 from portal.inventory.models import Router, RouterSilence
 from portal.telemetry.losses import FewBuffers, Loss, losing, recent_buffers, recent_losses, short_of_buffers
@@ -21,14 +21,14 @@ _AWAY_AFTER = timedelta(seconds=45)
 NOT_RENEWED = timedelta(days=21)
 
 
-def reports_away(now: datetime) -> Iterator[Found]:
+def reports_away(now: datetime) -> Iterator[AlarmCondition]:
     """No process of the agent API works, which once did: nobody knows anything of any router."""
     newest = AgentApiUptime.objects.order_by("-seen_at").values_list("seen_at", flat=True).first()
     if newest is not None and newest < now - _AWAY_AFTER:
-        yield Found(kind=Kind.REPORTS_AWAY, object=PORTAL, name=PORTAL, since=newest)
+        yield AlarmCondition(kind=Kind.REPORTS_AWAY, object=PORTAL, name=PORTAL, since=newest)
 
 
-def silent(now: datetime) -> Iterator[Found]:
+def silent(now: datetime) -> Iterator[AlarmCondition]:
     """By the product's one notion of silence (portal.telemetry.router_silences): the portal listened."""
     routers = list(_silent_routers().order_by("name"))
     affected = on_routers([router.pk for router in routers])
@@ -39,7 +39,7 @@ def silent(now: datetime) -> Iterator[Found]:
         yield _of(router, Kind.ROUTER_SILENT, affected, since=since, facts={"standing": standing})
 
 
-def without_vpp(now: datetime) -> Iterator[Found]:
+def without_vpp(now: datetime) -> Iterator[AlarmCondition]:
     """By fresh reports alone: of a silent router the silence is the alarm."""
     routers = list(_without_vpp(now).select_related("observed").order_by("name"))
     affected = on_routers([router.pk for router in routers])
@@ -55,7 +55,7 @@ def troubled_routers(now: datetime) -> set[int]:
     return {row["pk"] for row in troubled}
 
 
-def agents(now: datetime) -> Iterator[Found]:
+def agents(now: datetime) -> Iterator[AlarmCondition]:
     with_agent = _with_agent().order_by("name")
     for router in with_agent.filter(observed__generation_held__gt=F("generation")):
         yield _of(router, Kind.AGENT_AHEAD)
@@ -76,20 +76,20 @@ def agents(now: datetime) -> Iterator[Found]:
         yield _of(router, Kind.WITHHELD, since=since, facts=facts)
 
 
-def lossy(now: datetime) -> Iterator[Found]:
+def lossy(now: datetime) -> Iterator[AlarmCondition]:
     """Over the last ten minutes."""
     yield from map(_lossy_interface, losing(recent_losses(now)))
     yield from map(_short_of_buffers, short_of_buffers(recent_buffers(now)))
 
 
-def _lossy_interface(loss: Loss) -> Found:
+def _lossy_interface(loss: Loss) -> AlarmCondition:
     facts = {
         "ratio": loss.ratio,
         "reasons": loss.reasons,
         "rx_packets": loss.rx_packets,
         "tx_packets": loss.tx_packets,
     }
-    return Found(
+    return AlarmCondition(
         kind=Kind.LOSSES,
         object=f"interface:{loss.router_id}:{loss.interface}",
         name=f"{loss.router}:{loss.interface}",
@@ -98,8 +98,8 @@ def _lossy_interface(loss: Loss) -> Found:
     )
 
 
-def _short_of_buffers(short: FewBuffers) -> Found:
-    return Found(
+def _short_of_buffers(short: FewBuffers) -> AlarmCondition:
+    return AlarmCondition(
         kind=Kind.FEW_BUFFERS,
         object=f"router:{short.router_id}",
         name=short.router,
@@ -131,8 +131,8 @@ def _standing(silence: RouterSilence) -> str:
     return "unknown" if silence.forwarded_at is None else "forwards"
 
 
-def _of(router: Any, kind: Kind, affected: dict[int, Affected] | None = None, **more: Any) -> Found:
-    return Found(
+def _of(router: Any, kind: Kind, affected: dict[int, Affected] | None = None, **more: Any) -> AlarmCondition:
+    return AlarmCondition(
         kind=kind,
         object=f"router:{router.pk}",
         name=router.name,

@@ -14,7 +14,7 @@ from portal.accounts.models import User
 from portal.accounts.tenant_ids import customers_named
 from portal.allocation.vlan_usage import vlan_usage
 from portal.core import clock
-from portal.core.is_any_of import IsAnyOf
+from portal.core.equals_any import EqualsAny
 from portal.diagnosis.health import with_health
 from portal.inventory.models import Port
 from portal.inventory.port_link import port_link
@@ -47,7 +47,7 @@ def page(request: SignedInRequest, port: Port) -> HttpResponse:
     """``?vlans=all`` lists every range of VLANs; ``?after=`` pages on through the lines."""
     now = clock.now()
     ends = VllEnd.objects.filter(port=port).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
-    here = IsAnyOf("pk", ArraySubquery(ends.values("vll")))
+    here = EqualsAny("pk", ArraySubquery(ends.values("vll")))
     lines = queries.vlls(request.user).filter(customers_named(request.user), here)
     found = newest_first(lines, by="created_at", after=request.GET.get("after", ""))
     usage = vlan_usage(port)

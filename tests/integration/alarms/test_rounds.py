@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
 from portal.alarms import derive
-from portal.alarms.found import PORTAL, Found
+from portal.alarms.alarm_condition import PORTAL, AlarmCondition
 from portal.alarms.kinds import SEVERITIES, Kind, Severity
 from portal.alarms.models import Alarm, AlarmRound, OperatorState
 from portal.alarms.operations import alarm_acknowledge
@@ -104,7 +104,7 @@ def test_a_source_that_breaks_clears_nothing_and_keeps_no_other_from_looking(
 ) -> None:
     alarms_watch(now=now)
 
-    def broken(_now: datetime) -> Iterator[Found]:
+    def broken(_now: datetime) -> Iterator[AlarmCondition]:
         with connection.cursor() as cursor:
             cursor.execute("SELECT no_such_column")
         yield from ()

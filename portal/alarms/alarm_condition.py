@@ -24,7 +24,7 @@ NOBODY = Affected()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class AlarmCondition:
     """Something that is wrong now. Two with the same ``kind`` and ``object`` are the same alarm.
 
     ``object``: the row that it is about, as ``router:7``; ``name``: what that is called. ``facts``: JSON,

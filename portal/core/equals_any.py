@@ -3,8 +3,8 @@
 from django.db.models import BooleanField, Func
 
 
-class IsAnyOf(Func):
-    """``IsAnyOf("pk", ArraySubquery(...))``: ``id = ANY(ARRAY(SELECT ...))``.
+class EqualsAny(Func):
+    """``EqualsAny("pk", ArraySubquery(...))``: ``id = ANY(ARRAY(SELECT ...))``.
 
     ``IN (SELECT ...)`` is a join to PostgreSQL: for the newest few of some thousands it may walk through all
     rows by age instead.

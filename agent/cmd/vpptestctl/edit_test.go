@@ -1,0 +1,77 @@
+package main
+
+import (
+	"io"
+	"net/netip"
+	"testing"
+
+	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/geneve"
+	"go.fd.io/govpp/binapi/gre"
+	"go.fd.io/govpp/binapi/tunnel_types"
+	"go.fd.io/govpp/binapi/vxlan"
+
+	"longline.dev/agent/internal/realvpp"
+	"longline.dev/agent/internal/vpp"
+	"longline.dev/agent/internal/vppsim"
+)
+
+func TestItDeletesTunnelsOfEachKind(t *testing.T) {
+	t.Run("vppsim", func(t *testing.T) {
+		sim, err := vppsim.Start(t.Context(), vppsim.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(sim.Stop)
+		deletesTunnels(t, sim.APISocket())
+	})
+	t.Run("real VPP", func(t *testing.T) {
+		deletesTunnels(t, realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre"}}).APISocket())
+	})
+}
+
+func deletesTunnels(t *testing.T, socket string) {
+	t.Helper()
+	session, err := vpp.Dialer{Socket: socket, Timeout: timeout}.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	here, there := vpp.IPAddress(netip.MustParseAddr("192.0.2.1")), vpp.IPAddress(netip.MustParseAddr("192.0.2.2"))
+	for _, request := range []api.Message{
+		&vxlan.VxlanAddDelTunnelV3{
+			IsAdd: true, Instance: 7, SrcAddress: here, DstAddress: there, SrcPort: 4789, DstPort: 4789, DecapNextIndex: uint32(every),
+			Vni: 7, McastSwIfIndex: every,
+		},
+		&geneve.GeneveAddDelTunnel2{
+			IsAdd: true, LocalAddress: here, RemoteAddress: there, DecapNextIndex: uint32(every), Vni: 7, McastSwIfIndex: every,
+		},
+		&gre.GreTunnelAddDel{IsAdd: true, Tunnel: gre.GreTunnel{
+			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Mode: tunnel_types.TUNNEL_API_MODE_P2P, Instance: 7, Src: here, Dst: there,
+		}},
+	} {
+		if _, err := called(t.Context(), session, request); err != nil {
+			t.Fatal(request.GetMessageName(), err)
+		}
+	}
+	is, err := show(t.Context(), session)
+	if err != nil || len(is.Tunnels) != 3 {
+		t.Fatalf("there are the tunnels %+v (%v), want three", is.Tunnels, err)
+	}
+	for _, tunnel := range is.Tunnels {
+		for _, each := range is.Interfaces {
+			if each.Index != tunnel.Index {
+				continue
+			}
+			if err := run([]string{socket, "delete-tunnel", each.Name}, io.Discard); err != nil {
+				t.Error(each.Name, err)
+			}
+		}
+	}
+	if is, err := show(t.Context(), session); err != nil || len(is.Tunnels) != 0 {
+		t.Errorf("left are the tunnels %+v (%v)", is.Tunnels, err)
+	}
+	if err := run([]string{socket, "delete-tunnel", "vxlan_tunnel7"}, io.Discard); err == nil {
+		t.Error("a tunnel that is not there was deleted")
+	}
+}
