@@ -20,6 +20,7 @@ from django.db.models import (
     Exists,
     F,
     Field,
+    GenericIPAddressField,
     JSONField,
     OuterRef,
     Q,
@@ -35,6 +36,7 @@ from django.db.models.lookups import Exact
 from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.equals_any import EqualsAny
 from portal.core.vlan_tags import Tagging
+from portal.inventory.mismatched_halves import keys_at_the_far_end
 from portal.inventory.models import ObservedCircuit, ObservedInterface, Router
 
 # VPP's operations that take off one and two tags on the way in, and put them on on the way out.
@@ -342,9 +344,9 @@ def _mtus(circuits: Iterable[ObservedCircuit]) -> dict[tuple[int, str], int | No
     return {(router, name): mtu for router, name, mtu in seen.values_list("router_id", "name", "ip_mtu")}
 
 
-def _other_keys(alone: Iterable[int]) -> dict[int, int]:
-    """By a circuit without a partner, the key of the first one at the far end that has none too."""
-    here = ObservedCircuit.objects.filter(_with_ids(alone))
-    there = _AT_THE_FAR_END.exclude(Exists(_PARTNERS))
-    keys = here.annotate(other=Subquery(there.order_by("pk").values("key")[:1]))
-    return dict(keys.filter(other__isnull=False).values_list("pk", "other"))
+def _other_keys(alone: Collection[int]) -> dict[int, int]:
+    """By a circuit without a partner, the key that its other half has in its place."""
+    here = ObservedCircuit.objects.filter(_with_ids(alone)).values_list("local", "remote").distinct()
+    ends = {address for tunnel in here for address in tunnel}
+    between = Q(*(_is_among(column, ends, GenericIPAddressField()) for column in ("local", "remote")))
+    return keys_at_the_far_end(ObservedCircuit.objects.filter(between).exclude(Exists(_PARTNERS)))

@@ -89,6 +89,32 @@ def test_another_vni_at_the_far_end_is_named(show: Show) -> None:
     ]
 
 
+def test_of_several_other_vnis_at_the_far_end_that_of_the_same_vlans_is_named(show: Show) -> None:
+    lines = show(
+        rhino=[
+            half("rhino", "hippo", 7, 303),
+            half("rhino", "hippo", 8, 304),
+            half("rhino", "hippo", 9, 305),
+        ],
+        hippo=[half("hippo", "rhino", 108, 304), half("hippo", "rhino", 107, 301)],
+    )
+    assert {line.key: (codes(line), line.odd[0].facts["key"]) for line in lines} == {
+        7: ({"no_far_end"}, None),
+        8: ({"other_key"}, 108),
+        9: ({"no_far_end"}, None),
+        108: ({"other_key"}, 8),
+        107: ({"no_far_end"}, None),
+    }
+
+
+def test_the_last_two_halves_belong_together_though_their_vlans_differ(show: Show) -> None:
+    lines = show(
+        rhino=[half("rhino", "hippo", 7, 303), half("rhino", "hippo", 8, 304)],
+        hippo=[half("hippo", "rhino", 108, 304), half("hippo", "rhino", 107, 301)],
+    )
+    assert {line.key: line.odd[0].facts["key"] for line in lines} == {7: 107, 8: 108, 107: 7, 108: 8}
+
+
 def test_the_vnis_of_lines_that_are_whole_are_no_other_keys(show: Show) -> None:
     lines = show(
         rhino=[half("rhino", "hippo", 7, 300), half("rhino", "hippo", 9, 302)],
