@@ -170,7 +170,6 @@ def _end(
     router = end.port.router
     seen: ObservedRouter | None = getattr(router, "observed", None)
     settled = end.status_revision == vll.revision and end.status != VllEnd.Status.UNASKED
-    verified = end.status == VllEnd.Status.VERIFIED and end.observed_in_sync is not False and not end.drift
     return EndFacts(
         router=router.name,
         port=end.port.interface,
@@ -183,7 +182,7 @@ def _end(
         link_up=end.link_up,
         held_down=end.held_down,
         reachable=end.reachable,
-        as_wanted=verified if settled else None,
+        as_wanted=end.is_as_ordered if settled else None,
         status=end.status,
         status_at=end.status_at,
         reason=end.reason,

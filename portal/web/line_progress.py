@@ -95,6 +95,8 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
             note=why["message"] if why else "",
             unpoliced=_unpoliced(end),
         )
+    if end.status == VllEnd.Status.VERIFIED and not end.is_as_ordered:
+        return EndStep(end, _("Not as ordered"), "warning", note="", unpoliced=_unpoliced(end))
     if end.status == VllEnd.Status.VERIFIED and vll.admin_status == AdminStatus.DOWN:
         return EndStep(end, _("Stopped"), "muted", note="", unpoliced=_unpoliced(end), carries=False)
     label, tone = END_LOOKS[VllEnd.Status(end.status)]

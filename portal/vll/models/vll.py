@@ -289,3 +289,8 @@ class VllEnd(models.Model):
 
     def __str__(self) -> str:
         return f"{self.vll_id} {self.side}"
+
+    @property
+    def is_as_ordered(self) -> bool:
+        """Read back as it was ordered, and not seen to be different since."""
+        return self.status == self.Status.VERIFIED and self.observed_in_sync is not False and not self.drift

@@ -42,7 +42,9 @@ class AdoptionForm(BandwidthForm):
     """One line. Cleans to ``customer``, ``description``, ``svc_mtu`` (bytes) and ``cir_bps`` (bit/s)."""
 
     customer = _customer_field(
-        help_text=gettext_lazy("Whose its ports become where they are nobody’s, or no ports yet")
+        help_text=gettext_lazy(
+            "Ports that belong to nobody, or are not in the portal yet, become this customer’s"
+        )
     )
     description = _name_field()
     svc_mtu = _mtu_field(error_messages={"required": gettext_lazy("Enter the size of the largest packet.")})
@@ -61,7 +63,9 @@ class AdoptionForm(BandwidthForm):
 class AdoptionsForm(TablerForm):
     """What holds for all of several lines that say nothing else."""
 
-    customer = _customer_field(help_text=gettext_lazy("Of lines whose ports are nobody’s, or no ports yet"))
+    customer = _customer_field(
+        help_text=gettext_lazy("Used where a line’s ports belong to nobody, or are not in the portal yet")
+    )
     svc_mtu = _mtu_field(required=False)
     cir_bps = MbitField(label=gettext_lazy("Bandwidth (Mbit/s)"), required=False)
 

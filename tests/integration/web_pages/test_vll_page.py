@@ -77,6 +77,21 @@ def test_an_end_that_is_pending_says_why(alice: User, nora: User, vll: Vll) -> N
 
 
 @pytest.mark.parametrize(
+    "seen", [{"observed_in_sync": False}, {"drift": [{"object": "host-cust1.100", "field": "admin_up"}]}]
+)
+def test_an_end_that_somebody_else_changed_is_not_green(
+    isp: Isp, alice: User, nora: User, vll: Vll, seen: dict[str, Any]
+) -> None:
+    activate(vll)
+    vll.ends.filter(side="z").update(**seen)
+    shown = text(page_of(alice, vll))
+    assert "A Zürich In place Port" in shown
+    assert "Z Zürich Not as ordered Port" in shown
+    hippo = isp.routers["hippo"]
+    assert "Not as ordered" in text(signed_in(nora).get(f"/noc/routers/{hippo.pk}/"))
+
+
+@pytest.mark.parametrize(
     "gone", [{"reported_at": clock.now() - timedelta(minutes=1)}, {"vpp_connected": False}]
 )
 def test_what_a_silent_router_said_last_is_not_shown_as_if_it_were_so_now(

@@ -87,7 +87,7 @@ class AdoptionSerializer(StrictSerializer):
         required=False,
         allow_null=True,
         default=None,
-        help_text="Whose its ports become where they are nobody's, or no ports yet.",
+        help_text="Ports that belong to nobody, or are not in the portal yet, become this customer's.",
     )
     description = StrictCharField(required=False, default="", allow_blank=True, max_length=100)
     svc_mtu = StrictIntegerField(

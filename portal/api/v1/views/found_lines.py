@@ -60,7 +60,7 @@ class AdoptView(APIView):
     @extend_schema(request=AdoptionSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Nothing of it changes on the routers but tags; its VLANs, its key and its bandwidth are booked as
+        """Only its tags change on the routers; its VLANs, its key and its bandwidth are booked as
         those of any line. Where that cannot be, or something about the line is odd, it is refused."""
         asked = validated(AdoptionSerializer, request.data)
         adoption = Adoption(found_line=pk, **asked)
