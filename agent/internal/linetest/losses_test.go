@@ -58,16 +58,15 @@ func TestPacketsForATunnelThatIsNotThereAreCountedSo(t *testing.T) {
 		before := z.reading()
 		a.tunnelAt(other.SwIfIndex).send(1518, 20)
 		comeTrue(t, "they are told", func() bool { return *z.reading().Errors.NoSuchTunnel-*before.Errors.NoSuchTunnel == 20 })
-		// The neighbour may send something by itself meanwhile, and a reading is not of one instant; a stand-in counts none of
-		// these packets as received.
-		comeTrue(t, "at least these are dropped, and no more than were received", func() bool {
-			var dropped, received uint64
+		// VPP also drops some that its neighbour or it itself has sent for the link's sake.
+		comeTrue(t, "one interface drops them, each once", func() bool {
 			after := z.reading()
 			for i, count := range after.Losses.Drops {
-				dropped += count - before.Losses.Drops[i]
-				received += after.Rx[i].Packets - before.Rx[i].Packets
+				if dropped := count - before.Losses.Drops[i]; dropped >= 20 && dropped < 2*20 {
+					return true
+				}
 			}
-			return dropped >= 20 && dropped <= max(received, 20)
+			return false
 		})
 		if tunnel := z.reading().Losses.Drops[far.index] - before.Losses.Drops[far.index]; tunnel != 0 {
 			t.Errorf("the tunnel that is there dropped %d", tunnel)
