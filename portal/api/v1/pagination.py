@@ -97,13 +97,14 @@ def parts_of(
     rows: QuerySet[Row],
     ordering: tuple[str, ...],
     *,
-    at_a_time: int = 1000,
+    at_a_time: int = LARGEST_LIMIT,
     read: Callable[[Callable[[], list[Row]]], list[Row]] = lambda read_part: read_part(),
 ) -> Iterator[list[Row]]:
     """All rows, in parts that are read by key: no cursor of the database's stays open for a slow reader.
 
-    ``ordering`` must be total. What is made meanwhile before the place reached is left out. ``read`` reads
-    each part, where it is not to be read like everything else.
+    Larger parts are no quicker, and a thread keeps the memory of its largest one: of 1,000 lines 180 MB, of
+    200 a quarter of that. ``ordering`` must be total. What is made meanwhile before the place reached is left
+    out. ``read`` reads each part, where it is not to be read like everything else.
     """
     rows = rows.order_by(*ordering)
 
