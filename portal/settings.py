@@ -172,7 +172,7 @@ LONGLINE_REPLICA_MAX_AGE_S = env.int("LONGLINE_REPLICA_MAX_AGE_S", default=10)
 refuse_what_does_not_fit()
 # The audit trail: who did it is kept with each event, and no event is ever changed. Its triggers belong to
 # the audit app although they sit on other apps' tables: they follow the models after every migrate, by
-# portal/audit/trigger_installation.py.
+# portal/audit/post_migrate.py.
 PGHISTORY_APPEND_ONLY = True
 PGHISTORY_CONTEXT_FIELD = pghistory.ContextJSONField()
 PGHISTORY_FOREIGN_KEY_FIELD = pghistory.ForeignKey(db_index=False)

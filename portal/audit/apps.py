@@ -1,7 +1,7 @@
 from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
-from portal.audit.trigger_installation import triggers_install
+from portal.audit.post_migrate import triggers_install
 
 
 class AuditConfig(AppConfig):

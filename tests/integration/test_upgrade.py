@@ -14,7 +14,7 @@ from django.test import Client
 
 from devstack.paths import ROOT
 from devstack.services import Services
-from portal.audit.trigger_installation import triggers_install
+from portal.audit.post_migrate import triggers_install
 from portal.processes import health_checks
 
 DATABASE = "upgraded"
