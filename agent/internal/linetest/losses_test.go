@@ -58,11 +58,13 @@ func TestPacketsForATunnelThatIsNotThereAreCountedSo(t *testing.T) {
 		before := z.reading()
 		a.tunnelAt(other.SwIfIndex).send(1518, 20)
 		comeTrue(t, "they are told", func() bool { return *z.reading().Errors.NoSuchTunnel-*before.Errors.NoSuchTunnel == 20 })
-		// VPP also drops some that its neighbour or it itself has sent for the link's sake.
-		comeTrue(t, "one interface drops them, each once", func() bool {
+		// VPP drops some of its own on interfaces that receive nothing, the neighbour may send something by itself meanwhile, and a
+		// reading is not of one instant; a stand-in counts none of these packets as received.
+		comeTrue(t, "one interface drops at least these, and no more than it received", func() bool {
 			after := z.reading()
 			for i, count := range after.Losses.Drops {
-				if dropped := count - before.Losses.Drops[i]; dropped >= 20 && dropped < 2*20 {
+				dropped, received := count-before.Losses.Drops[i], after.Rx[i].Packets-before.Rx[i].Packets
+				if dropped >= 20 && dropped <= max(received, 20) {
 					return true
 				}
 			}
