@@ -24,7 +24,7 @@ from portal.vll.states import (
     OrderAction,
     OrderState,
 )
-from portal.web.status_labels import END_LOOKS
+from portal.web.status_labels import END_LOOKS, end_look
 
 # Agents report what they observe every 10 s, so the oper status follows an order by about that.
 OPER_STATUS_FOLLOWS = timedelta(seconds=30)
@@ -95,11 +95,9 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
             note=why["message"] if why else "",
             unpoliced=_unpoliced(end),
         )
-    if end.status == VllEnd.Status.VERIFIED and not end.is_as_ordered:
-        return EndStep(end, _("Not as ordered"), "warning", note="", unpoliced=_unpoliced(end))
-    if end.status == VllEnd.Status.VERIFIED and vll.admin_status == AdminStatus.DOWN:
+    if end.is_as_ordered and vll.admin_status == AdminStatus.DOWN:
         return EndStep(end, _("Stopped"), "muted", note="", unpoliced=_unpoliced(end), carries=False)
-    label, tone = END_LOOKS[VllEnd.Status(end.status)]
+    label, tone = end_look(end)
     return EndStep(
         end=end,
         label=_(label),

@@ -23,3 +23,11 @@ END_LOOKS = {
     VllEnd.Status.CONFLICT: (gettext_noop("Conflict"), "danger"),
     VllEnd.Status.FAILED: (gettext_noop("Failed"), "danger"),
 }
+NOT_AS_ORDERED = (gettext_noop("Not as ordered"), "warning")
+
+
+def end_look(end: VllEnd) -> tuple[str, str]:
+    """What its router answered, unless somebody has changed it since."""
+    if end.status == VllEnd.Status.VERIFIED and not end.is_as_ordered:
+        return NOT_AS_ORDERED
+    return END_LOOKS[VllEnd.Status(end.status)]

@@ -9,11 +9,11 @@ from django.utils.translation import gettext_noop
 
 from portal.diagnosis.checks import CheckState
 from portal.diagnosis.health import HealthState, known_health
-from portal.vll.models import Order, Vll
+from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.order_diff import ChangeKind, change_kinds
 from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Lifecycle, OperStatus, OrderAction, OrderState
 from portal.web.badge_markup import badge_markup
-from portal.web.status_labels import END_LOOKS
+from portal.web.status_labels import NOT_AS_ORDERED, end_look
 
 register = template.Library()
 
@@ -59,10 +59,9 @@ LOOKS: dict[str, dict[Any, Look]] = {
         CheckState.BROKEN.value: Look(gettext_noop("Look here"), "danger"),
         CheckState.UNKNOWN.value: Look(gettext_noop("Not known"), "muted"),
     },
-    "end": {status: Look(*look) for status, look in END_LOOKS.items()},
     "in_sync": {
         True: Look(gettext_noop("As ordered"), "success"),
-        False: Look(gettext_noop("Not as ordered"), "warning"),
+        False: Look(*NOT_AS_ORDERED),
     },
 }
 
@@ -101,6 +100,13 @@ def fact(name: str, value: Any) -> SafeString:
     """``{% fact "oper" vll.oper_status %}``: the badge of one fact."""
     look = LOOKS[name][value]
     return badge_markup(_(look.label), look.tone)
+
+
+@register.simple_tag
+def status_of_end(end: VllEnd) -> SafeString:
+    """The badge of an end."""
+    label, tone = end_look(end)
+    return badge_markup(_(label), tone)
 
 
 HEALTH_TONES = {
