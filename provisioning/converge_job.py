@@ -28,7 +28,7 @@ from provisioning.intent_document import RouterIntent, content_sha256_of, sha256
 from provisioning.intent_generations import behind_agent_announce, generation_take_back, next_intent
 from provisioning.intent_rows import unconfirmed_keys
 from provisioning.order_request_ids import request_ids_of
-from provisioning.probe_rows import unconfirmed_probes
+from provisioning.path_probe_rows import unconfirmed_probes
 from provisioning.router_lock import CLAIM, Claim, claim_router
 from provisioning.routers_due import TRUST_HELD, is_at_rest
 from provisioning.unresponsive_routers import hand_over, is_unresponsive

@@ -10,7 +10,7 @@ from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router
 from provisioning.intent_document import RouterIntent, intent_for
 from provisioning.intent_rows import router_rows
-from provisioning.probe_rows import probe_rows
+from provisioning.path_probe_rows import probe_rows
 
 BEHIND_AGENT = "router.behind_agent"
 

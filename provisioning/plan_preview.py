@@ -16,7 +16,7 @@ from portal.inventory.models import Router
 from portal.vll.intent_digest import intent_digests
 from portal.vll.models import Order, PlanResult, Vll
 from portal.vll.operations import plan_finish
-from portal.vll.operations.approval import held_order_continue
+from portal.vll.operations.order_approval import held_order_continue
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.converge_job import agent_of
 from provisioning.intent_document import RouterIntent

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from portal.inventory.models import Router
-from provisioning.adopt_agent_generation import CannotAsk
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import Owned
 from provisioning.converge_job import agent_of
+from provisioning.intent_generation_after_restore import CannotAsk
 from provisioning.intent_generations import router_intent
 
 End = tuple[str, str]

@@ -8,7 +8,7 @@ from portal.inventory.models import Router
 from portal.vll.models import VllEnd, VllTombstone
 from portal.vll.unconfirmed_ends import unconfirmed_ends
 from provisioning.intent_rows import unconfirmed_keys
-from provisioning.probe_rows import unconfirmed_probes
+from provisioning.path_probe_rows import unconfirmed_probes
 from provisioning.router_lock import is_free
 
 # For so long after an answer we trust that the agent still holds what we sent last.

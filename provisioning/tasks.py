@@ -12,7 +12,7 @@ from portal.vll.operations.path_probes import CLAIM, paths_to_probe
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
 from provisioning import converge_job
 from provisioning import lost_work_sweep as sweeper
-from provisioning.adopt_agent_generation import generation_adopt
+from provisioning.intent_generation_after_restore import generation_adopt
 from provisioning.line_test_job import line_test
 from provisioning.path_probe_job import path_probe
 from provisioning.plan_preview import plan_make

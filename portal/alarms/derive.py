@@ -8,7 +8,7 @@ from datetime import datetime
 from django.db import transaction
 
 from portal.alarms.alarm_condition import AlarmCondition
-from portal.alarms.derivation import of_inventory, of_lines, of_orders, of_portal, of_routers
+from portal.alarms.derivation import inventory_alarms, line_alarms, order_alarms, portal_alarms, router_alarms
 from portal.alarms.kinds import Kind
 
 log = logging.getLogger(__name__)
@@ -16,31 +16,31 @@ log = logging.getLogger(__name__)
 # Of each kind, in an order that stays: more would help nobody, and every round writes what it finds.
 MOST = 1000
 SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmCondition]]]] = [
-    ((Kind.REPORTS_AWAY,), of_routers.reports_away),
-    ((Kind.ROUTER_SILENT,), of_routers.silent),
-    ((Kind.VPP_AWAY, Kind.VPP_HANGS), of_routers.without_vpp),
-    ((Kind.PATH_DOWN, Kind.PORT_DOWN, Kind.LINE_DOWN), of_lines.down),
-    ((Kind.BLACK_HOLE,), of_lines.black_holes),
-    ((Kind.TROUBLE,), of_lines.trouble),
-    ((Kind.ROUTER_DIFFERS, Kind.LINE_DIFFERS), of_lines.differing),
-    ((Kind.CONTESTED,), of_lines.contested),
-    ((Kind.LOSSES, Kind.FEW_BUFFERS), of_routers.lossy),
-    ((Kind.ORDER_OVERDUE, Kind.ORDER_FAILED, Kind.ORDER_HELD), of_orders.orders),
+    ((Kind.REPORTS_AWAY,), router_alarms.reports_away),
+    ((Kind.ROUTER_SILENT,), router_alarms.silent),
+    ((Kind.VPP_AWAY, Kind.VPP_HANGS), router_alarms.without_vpp),
+    ((Kind.PATH_DOWN, Kind.PORT_DOWN, Kind.LINE_DOWN), line_alarms.down),
+    ((Kind.BLACK_HOLE,), line_alarms.black_holes),
+    ((Kind.TROUBLE,), line_alarms.trouble),
+    ((Kind.ROUTER_DIFFERS, Kind.LINE_DIFFERS), line_alarms.differing),
+    ((Kind.CONTESTED,), line_alarms.contested),
+    ((Kind.LOSSES, Kind.FEW_BUFFERS), router_alarms.lossy),
+    ((Kind.ORDER_OVERDUE, Kind.ORDER_FAILED, Kind.ORDER_HELD), order_alarms.orders),
     (
         (Kind.AGENT_AHEAD, Kind.FILES_ASIDE, Kind.CERTIFICATE_ENDS, Kind.WITHHELD),
-        of_routers.agents,
+        router_alarms.agents,
     ),
-    ((Kind.RELAY,), of_portal.relay),
-    ((Kind.TEST_FAILED,), of_orders.failed_tests),
-    ((Kind.UNCONFIRMED,), of_orders.unconfirmed),
-    ((Kind.LINK_MTU, Kind.LINK_INTERFACE), of_inventory.links),
-    ((Kind.QUARANTINE,), of_portal.quarantines),
-    ((Kind.MAILS,), of_portal.mails),
-    ((Kind.WEBHOOK,), of_portal.webhooks),
-    ((Kind.NETBOX, Kind.NETBOX_LINES), of_portal.netbox),
-    ((Kind.PATH_UNHEARD,), of_lines.unwatched_paths),
-    ((Kind.PORT_FULL,), of_inventory.full_ports),
-    ((Kind.ROUTER_FULL,), of_inventory.full_routers),
+    ((Kind.RELAY,), portal_alarms.relay),
+    ((Kind.TEST_FAILED,), order_alarms.failed_tests),
+    ((Kind.UNCONFIRMED,), order_alarms.unconfirmed),
+    ((Kind.LINK_MTU, Kind.LINK_INTERFACE), inventory_alarms.links),
+    ((Kind.QUARANTINE,), portal_alarms.quarantines),
+    ((Kind.MAILS,), portal_alarms.mails),
+    ((Kind.WEBHOOK,), portal_alarms.webhooks),
+    ((Kind.NETBOX, Kind.NETBOX_LINES), portal_alarms.netbox),
+    ((Kind.PATH_UNHEARD,), line_alarms.unwatched_paths),
+    ((Kind.PORT_FULL,), inventory_alarms.full_ports),
+    ((Kind.ROUTER_FULL,), inventory_alarms.full_routers),
 ]
 
 

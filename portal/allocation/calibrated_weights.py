@@ -10,8 +10,8 @@ from fractions import Fraction
 
 from portal.allocation.router_packet_capacity import BY_TABLE, Weights, directions, packets_per_core
 from portal.core.encapsulations import TUNNELS, Transport
+from portal.inventory.calibration_document import Calibration
 from portal.inventory.models import Router
-from portal.inventory.router_calibration import Calibration
 
 
 def weights_of(router: Router) -> Weights:

@@ -10,9 +10,9 @@ from portal.core.vlan_tags import Tagging
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.telemetry.agent_api_uptime import listened
-from portal.telemetry.losses import drops_at_port
 from portal.telemetry.models import Sample
 from portal.telemetry.router_events import VLAN_RESTORED
+from portal.telemetry.router_losses import drops_at_port
 from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Order, Vll, VllEnd

@@ -10,7 +10,7 @@ from typing import Any
 from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
 
 from portal.core.encapsulations import Transport
-from portal.core.mtu_arithmetic import MtuPolicy, overhead
+from portal.core.required_mtu import MtuPolicy, overhead
 from portal.diagnosis.health import HealthState, troubled_paths
 from portal.vll.models import Order, TunnelPath, Vll, VllEnd
 from portal.vll.states import (

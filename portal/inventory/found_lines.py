@@ -36,7 +36,7 @@ from django.db.models.lookups import Exact
 from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.equals_any import EqualsAny
 from portal.core.vlan_tags import Tagging
-from portal.inventory.mismatched_halves import keys_at_the_far_end
+from portal.inventory.mismatched_found_lines import keys_at_the_far_end
 from portal.inventory.models import ObservedCircuit, ObservedInterface, Router
 
 # VPP's operations that take off one and two tags on the way in, and put them on on the way out.

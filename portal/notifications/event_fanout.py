@@ -18,8 +18,8 @@ from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.notifications.event_catalogue import BY_ANNOUNCED
 from portal.notifications.mail_batching import SAID, lines_collect
+from portal.notifications.mail_recipients import Recipients
 from portal.notifications.models import Delivery, Mail, Webhook
-from portal.notifications.recipients import Recipients
 from portal.notifications.webhook_payloads import payload
 from portal.vll.models import Vll
 

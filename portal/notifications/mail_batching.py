@@ -12,8 +12,8 @@ from django.db import connection
 
 from portal.events.models import Event
 from portal.notifications.line_fault_causes import OTHER, black_hole_on, causes_of_down, causes_of_drift
+from portal.notifications.mail_recipients import SETTLES_IN
 from portal.notifications.models import Group, Mail, MailLine
-from portal.notifications.recipients import SETTLES_IN
 
 DOWN, UP, DRIFT, BLACK_HOLE = "vll.op-down", "vll.op-up", "vll.drift", "vll.black_hole"
 SAID = {

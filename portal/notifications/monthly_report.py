@@ -9,8 +9,8 @@ from django.urls import reverse
 from portal.accounts import mail
 from portal.core.absolute_urls import absolute_url
 from portal.core.units import lasting_text, rate_text
+from portal.notifications.mail_recipients import members_of, opted_out
 from portal.notifications.models import Group, Mail, ReportedMonth
-from portal.notifications.recipients import members_of, opted_out
 from portal.telemetry.availability import Times, availability_of_many, availability_text
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile
 from portal.telemetry.month_close import newest_of_month, undecided_of

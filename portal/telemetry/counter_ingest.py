@@ -23,10 +23,10 @@ from portal.telemetry.counter_watermark import (
     clock_write,
     marks_of,
 )
-from portal.telemetry.loss_counts import losses_insert
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.rollup_tables import LOSS_SAMPLES, SAMPLES
 from portal.telemetry.rollups import hold_buckets
+from portal.telemetry.router_loss_ingest import losses_insert
 from portal.telemetry.sample_quarantine import (
     PER_END,
     POLICER,

@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, QuerySet
 
 from portal.telemetry.availability import availability, reaching
-from portal.telemetry.frame_loss import frame_loss, frame_loss_by_month
+from portal.telemetry.line_frame_loss import frame_loss, frame_loss_by_month
 from portal.telemetry.month_close import frozen_percentiles, undecided_of
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll

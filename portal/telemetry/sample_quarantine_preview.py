@@ -10,7 +10,7 @@ from django.db.models import BigIntegerField, Count, ExpressionWrapper, F, Min, 
 
 from portal.core.unix_time import to_time
 from portal.telemetry.bucket_queries import SIDES, five_minutes_of, starts_of
-from portal.telemetry.frame_loss import clocks_apart_s, compare
+from portal.telemetry.line_frame_loss import clocks_apart_s, compare
 from portal.telemetry.models import Quarantine, QuarantinedFiveMinutes
 from portal.telemetry.rates_and_percentiles import Bucket
 from portal.telemetry.rollups import COLUMNS

@@ -7,10 +7,10 @@ from django.conf import settings
 
 from portal.core import clock
 from portal.telemetry import task_names
-from portal.telemetry.loss_rollups import losses_roll_up
 from portal.telemetry.month_close import months_freeze
 from portal.telemetry.partitions import partitions_keep
 from portal.telemetry.rollups import roll_up as samples_roll_up
+from portal.telemetry.router_loss_rollups import losses_roll_up
 from portal.telemetry.router_silences import silences_forget
 from portal.telemetry.sample_quarantine_accept import accepted_count
 from portal.telemetry.sample_quarantine_decisions import quarantines_expire

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from portal.core.encapsulations import AUTO_TUNNELS, COST, TUNNELS, Cost, Encapsulation, Family, Transport
-from portal.core.mtu_arithmetic import MAX_SVC_MTU, carried_frame, largest_svc_mtu, overhead, required_ip_mtu
+from portal.core.required_mtu import MAX_SVC_MTU, carried_frame, largest_svc_mtu, overhead, required_ip_mtu
 from portal.underlay.errors import (
     Capacity,
     EncapsulationMissing,

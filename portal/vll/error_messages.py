@@ -3,7 +3,7 @@
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core import mtu_arithmetic, vlan_tags
+from portal.core import required_mtu, vlan_tags
 from portal.core.errors import TEXTS, wording
 from portal.core.units import rate_text
 from portal.underlay import errors as underlay
@@ -233,7 +233,7 @@ TEXTS |= {
     vlan_tags.WholePortIsExact: gettext_noop(
         "A whole port takes every frame; exact match must stay on. Choose dot1q to match loosely."
     ),
-    mtu_arithmetic.SvcMtuOutOfRange: gettext_noop(
+    required_mtu.SvcMtuOutOfRange: gettext_noop(
         "Packets of {value} bytes are not possible. Enter a size from {minimum} to {maximum} bytes."
     ),
     underlay.TunnelWithinRouter: gettext_noop(

@@ -16,7 +16,7 @@ from portal.allocation.vlan_ranges import Keys, tag_keys
 from portal.allocation.vni_leases import vni_available
 from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.errors import DomainError
-from portal.core.mtu_arithmetic import ETHERNET_HEADER, VLAN_TAG
+from portal.core.required_mtu import ETHERNET_HEADER, VLAN_TAG
 from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port
 from portal.underlay.routers_and_links import Link
@@ -36,8 +36,8 @@ from portal.vll.operations.feasibility_rules import (
     families,
     likely_transport,
 )
-from portal.vll.operations.holds import hold_look
 from portal.vll.operations.modify_line import check_tombstones
+from portal.vll.operations.resource_holds import hold_look
 from portal.vll.operations.resource_leases import Leased
 from portal.vll.order_waits import Wait, waits_of
 from portal.vll.revision_content import Content

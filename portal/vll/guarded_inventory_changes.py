@@ -20,10 +20,10 @@ from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations.links import link_change_unguarded, link_create_unguarded
 from portal.inventory.operations.ports import port_change_unguarded
 from portal.inventory.operations.routers import router_change_unguarded
+from portal.vll.calibration_rebooking import lines_lock, lines_revalue
 from portal.vll.errors import LinesAffected, LoopbackInUse, UnderlayTableInUse
 from portal.vll.line_mtu_check import lines_off_the_path, lines_too_large_for, live_ends
 from portal.vll.models import Vll
-from portal.vll.router_calibration import lines_lock, lines_revalue
 
 _NAMED = 5
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from django.conf import settings
 
 from portal.core.encapsulations import Encapsulation
-from portal.core.line_test_setting import LineTestMode
+from portal.core.line_test_mode import LineTestMode
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.models import LineTest
 from portal.vll.revision_content import Content

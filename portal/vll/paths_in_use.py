@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import Count, Exists, OuterRef
 
 from portal.core.encapsulations import Encapsulation, Transport
-from portal.core.mtu_arithmetic import MtuPolicy, overhead
+from portal.core.required_mtu import MtuPolicy, overhead
 from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.states import IN_SERVICE
 

@@ -10,7 +10,7 @@ from typing import Any
 from portal.accounts.models import User
 from portal.core import clock
 from portal.core.encapsulations import Transport
-from portal.core.mtu_arithmetic import SvcMtuOutOfRange, carried_frame
+from portal.core.required_mtu import SvcMtuOutOfRange, carried_frame
 from portal.vll.change_feasibility import change_feasibility_of
 from portal.vll.feasibility import Feasibility, feasibility_of
 from portal.vll.models import Vll

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, cos, pi, radians, sin, sqrt
 
-from portal.web.drawing_plane import Plane, Rect, Spot
+from portal.web.map_geometry import Plane, Rect, Spot
 
 # A map is as tall as this, and up to twice as much where there is much to place.
 _TALL = 560.0

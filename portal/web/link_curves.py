@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, hypot
 
-from portal.web.drawing_plane import Piece, Plane, Rect, Spot
+from portal.web.map_geometry import Piece, Plane, Rect, Spot
 
 # Between two links that join the same routers.
 _BESIDE = 26

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from portal.inventory.models import BackboneLink, Router
-from portal.telemetry.loss_counts import LOST
-from portal.telemetry.losses import link_losses, router_losses
+from portal.telemetry.router_loss_ingest import LOST
+from portal.telemetry.router_losses import link_losses, router_losses
 from portal.web.sparkline import path_of
 
 SPAN = timedelta(days=1)

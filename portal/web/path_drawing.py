@@ -7,7 +7,7 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from portal.core.encapsulations import Transport
-from portal.core.mtu_arithmetic import overhead, required_ip_mtu
+from portal.core.required_mtu import overhead, required_ip_mtu
 from portal.inventory.models import Router
 from portal.underlay.path_mtu import path_check
 from portal.underlay.routers_and_links import Link

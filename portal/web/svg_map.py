@@ -13,10 +13,10 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString, mark_safe
 
 from portal.web.column_layout import column_layout
-from portal.web.drawing_plane import Plane, Rect, Spot
 from portal.web.geographic_layout import CAPTION, Site, geographic_layout
-from portal.web.label_places import caption_place, label_places
 from portal.web.link_curves import Curve, curves
+from portal.web.map_geometry import Plane, Rect, Spot
+from portal.web.map_label_layout import caption_place, label_places
 
 # What the page of a wide window has room for, and that of a narrow one nearly, in CSS pixels.
 WIDTH, NARROW = 1160, 420

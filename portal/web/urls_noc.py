@@ -5,8 +5,8 @@ from django.urls import URLPattern, path
 from portal.web.inventory_kinds import KINDS, Kind
 from portal.web.views import (
     diagnosis,
-    noc_adoption,
-    noc_adoptions,
+    noc_adopt_line,
+    noc_adopt_several,
     noc_alarm,
     noc_alarm_history,
     noc_audit,
@@ -56,9 +56,9 @@ urlpatterns = [
     path("netbox/run/", noc_netbox.run, name="noc-netbox-run"),
     path("pools/", noc_pools.page, name="noc-pools"),
     path("found-lines/", noc_found_lines.listing, name="noc-found-lines"),
-    path("found-lines/adopt/", noc_adoptions.adopt_several, name="noc-adopt-several"),
-    path("found-lines/adopt/sheet.csv", noc_adoptions.sheet, name="noc-adoption-sheet"),
-    path("found-lines/<int:circuit_id>/adopt/", noc_adoption.adopt, name="noc-adopt"),
+    path("found-lines/adopt/", noc_adopt_several.adopt_several, name="noc-adopt-several"),
+    path("found-lines/adopt/sheet.csv", noc_adopt_several.sheet, name="noc-adoption-sheet"),
+    path("found-lines/<int:circuit_id>/adopt/", noc_adopt_line.adopt, name="noc-adopt"),
     path("imports/", noc_imports.listing, name="noc-imports"),
     path("imports/templates/<slug:kind>.csv", noc_imports.template, name="noc-import-template"),
     path("imports/<uuid:import_id>/", noc_imports.page, name="noc-import"),

@@ -10,7 +10,7 @@ from django.db import close_old_connections
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.line_test_setting import LineTestMode
+from portal.core.line_test_mode import LineTestMode
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import Vll
 from tests.integration.isp import Isp, build_isp, member

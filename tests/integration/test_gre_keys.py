@@ -11,7 +11,7 @@ from portal.allocation import gre_key_leases
 from portal.allocation.errors import GreKeysExhausted, GrePairsExhausted
 from portal.allocation.models import GreKeyLease, GrePairLease
 from portal.core import clock
-from portal.core.line_test_setting import LineTestMode
+from portal.core.line_test_mode import LineTestMode
 from portal.inventory.models import ObservedRouter, TunnelAddress
 from portal.netbox_sync.line_mapping import fields
 from portal.telemetry.observation_ingest import observation_take

@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from portal.accounts.models import Customer, User
 from portal.alarms.kinds import Kind
 from portal.core import clock
-from portal.core.line_test_setting import LineTestMode
+from portal.core.line_test_mode import LineTestMode
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.line_test_sentences import line_test_sentence

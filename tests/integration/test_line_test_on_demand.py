@@ -8,7 +8,7 @@ import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.core.line_test_setting import LineTestMode
+from portal.core.line_test_mode import LineTestMode
 from portal.inventory.models import ObservedRouter, Router
 from portal.telemetry.availability import availability
 from portal.telemetry.models import OperInterval

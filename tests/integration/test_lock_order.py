@@ -16,12 +16,12 @@ from portal.accounts.team import role_change
 from portal.allocation.errors import VlanTaken
 from portal.core import clock
 from portal.core.encapsulations import Transport
+from portal.inventory.calibration_document import Calibration
 from portal.inventory.models import ObservedRouter, Port, Router
-from portal.inventory.router_calibration import Calibration
+from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.guarded_inventory_deletion import customer_remove
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import add_line, ends_observed, order_delete, stale_vlls_mark
-from portal.vll.router_calibration import router_calibration_set
 from provisioning.intent_generations import next_intent
 from tests.integration.imports.files import refusals, staged, work
 from tests.integration.isp import GBIT, Isp, member

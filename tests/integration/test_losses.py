@@ -19,8 +19,12 @@ from portal.telemetry.counter_report import (
     PolicerCount,
     RouterCount,
 )
-from portal.telemetry.loss_rollups import losses_roll_up
-from portal.telemetry.losses import (
+from portal.telemetry.models import Sample
+from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.rollup_tables import FIVE_MINUTES
+from portal.telemetry.rollups import roll_up
+from portal.telemetry.router_loss_rollups import losses_roll_up
+from portal.telemetry.router_losses import (
     link_losses,
     losing,
     recent_buffers,
@@ -28,10 +32,6 @@ from portal.telemetry.losses import (
     router_losses,
     short_of_buffers,
 )
-from portal.telemetry.models import Sample
-from portal.telemetry.partitions import partitions_keep
-from portal.telemetry.rollup_tables import FIVE_MINUTES
-from portal.telemetry.rollups import roll_up
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 

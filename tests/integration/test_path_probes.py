@@ -23,7 +23,7 @@ from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import Unreachable
 from provisioning.intent_generations import router_intent
 from provisioning.path_probe_job import path_probe
-from provisioning.probe_rows import unconfirmed_probes
+from provisioning.path_probe_rows import unconfirmed_probes
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.raised_alarms import alarm_texts, alarms_found

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from portal.accounts.models import Customer, User
 from portal.core.compiled_insert import insert
-from portal.core.line_test_setting import LineTestMode
+from portal.core.line_test_mode import LineTestMode
 from portal.core.postgres_pipeline import pipelined
 from portal.events.models import Event
 from portal.vll.models import Order, Vll

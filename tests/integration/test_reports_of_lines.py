@@ -15,7 +15,7 @@ from portal.inventory.observation_report import EndObservation, ObservedReport
 from portal.telemetry.availability import availability
 from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount, PolicerCount
-from portal.telemetry.frame_loss import frame_loss
+from portal.telemetry.line_frame_loss import frame_loss
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile, OperInterval
 from portal.telemetry.month_close import frozen_percentiles, months_freeze
 from portal.telemetry.observation_ingest import observation_take

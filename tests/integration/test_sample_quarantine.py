@@ -17,7 +17,7 @@ from portal.telemetry import sample_quarantine as setting_aside
 from portal.telemetry.bucket_queries import buckets_of
 from portal.telemetry.counter_ingest import Stored, counters_store
 from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount, PolicerCount
-from portal.telemetry.frame_loss import frame_loss
+from portal.telemetry.line_frame_loss import frame_loss
 from portal.telemetry.models import (
     MonthlyPercentile,
     OperInterval,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from portal.telemetry.frame_loss import compare
+from portal.telemetry.line_frame_loss import compare
 from portal.telemetry.time_in_service import ServiceTime
 from portal.web.templatetags.units import lost
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devstack.isp import COORDINATES, small_isp
-from portal.web.drawing_plane import Rect
+from portal.web.map_geometry import Rect
 from portal.web.svg_map import WIDTH, Box, Drawing, Join, Point, Sent, drawing_of
 
 USED = (Sent("30 %", "low"), Sent("9.99 Mbit/s", "some"))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.core.encapsulations import AUTO_TUNNELS, TUNNELS, Family, Transport
-from portal.core.mtu_arithmetic import MtuPolicy, SvcMtuOutOfRange
+from portal.core.required_mtu import MtuPolicy, SvcMtuOutOfRange
 from portal.underlay.errors import (
     Capacity,
     FamilyMissing,

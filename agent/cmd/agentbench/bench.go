@@ -62,7 +62,7 @@ func (b *bench) round(ctx context.Context) error {
 		return err
 	}
 	engine := converge.New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
-	engine.FullLook = time.Hour
+	engine.FullObservation = time.Hour
 	stats := statseg.NewReopeningSegment(b.stats)
 	engine.FreeInterfaces, engine.Epoch = stats.FreeInterfaces, stats.Epoch
 	if b.reports {

@@ -145,7 +145,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	engine.RememberPaths(heard)
 	stats := statseg.NewReopeningSegment(c.VPP.StatsSocket)
 	engine.FreeInterfaces, engine.Epoch, engine.TunnelCounters = stats.FreeInterfaces, stats.Epoch, stats.TunnelCounters
-	engine.Repair, engine.FullLook, engine.CLISocket = converge.Repair(c.Drift), c.VPP.FullLook, c.VPP.CLISocket
+	engine.Repair, engine.FullObservation, engine.CLISocket = converge.Repair(c.Drift), c.VPP.FullObservation, c.VPP.CLISocket
 	engine.NeverWatch, engine.Adoption = c.VPP.PathWatch == "off", c.Adoption == "allowed"
 	engine.PortMTUs = c.VPP.Vppcfg == "beside"
 	options := report.Options{

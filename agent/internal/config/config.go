@@ -37,7 +37,7 @@ type TLS struct{ CA, Certificate, Key, Revoked string }
 // VPP names VPP's sockets, how often all of it is read when nothing happens, and whether it watches paths.
 type VPP struct {
 	APISocket, StatsSocket, CLISocket string
-	FullLook                          time.Duration
+	FullObservation                   time.Duration
 	PathWatch                         string // "auto" or "off"
 	Vppcfg                            string // "absent" or "beside"
 	DefaultRoutes                     string // "count" or "ignored": whether a default route leads to other routers

@@ -51,7 +51,7 @@ var keys = []key{
 	{path: "vpp.cli_socket", standard: "/run/vpp/cli.sock", meaning: "VPP's command line (cli-listen in its startup.conf), for pings alone; without it the rest works, and round trips are not measured",
 		set: path(func(c *Config) *string { return &c.VPP.CLISocket })},
 	{path: "vpp.full_look", standard: "10m", meaning: "how long quick looks at VPP are enough, every 30 s and after events, before all of it is read again, 10s to 24h",
-		set: duration(func(c *Config) *time.Duration { return &c.VPP.FullLook }, 10*time.Second, 24*time.Hour)},
+		set: duration(func(c *Config) *time.Duration { return &c.VPP.FullObservation }, 10*time.Second, 24*time.Hour)},
 	{path: "vpp.path_watch", standard: "auto", meaning: "whether VPP watches the paths to other routers by multihop BFD: auto, where it can and the portal asks for it; or off, for a VPP beside a routing daemon that speaks multihop BFD itself, since VPP then takes all packets to UDP port 4784",
 		set: text(func(c *Config) *string { return &c.VPP.PathWatch }, isOneOf("auto", "off"))},
 	{path: "vpp.vppcfg", standard: "absent", meaning: "whether vppcfg configures this VPP too: absent, or beside; then sub-interfaces and tunnels get the L3 MTU of their port, as vppcfg wants it of cross-connects, and a plan over what the command vppcfg prints is empty",

@@ -40,7 +40,7 @@ func (e *Engine) Calibrate(ctx context.Context, besideLines bool) (*Calibrated, 
 		return nil, &calibration.CannotError{Why: "this is a stand-in for VPP: it forwards no frames, and they cost it nothing"}
 	}
 	if e.FreeInterfaces != nil { // VPP aborts of one too many
-		snapshot, err := e.quickLook(ctx, session, e.heldOrEmpty())
+		snapshot, err := e.quickObservation(ctx, session, e.heldOrEmpty())
 		if err != nil {
 			return nil, err
 		}

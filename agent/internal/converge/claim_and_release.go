@@ -85,7 +85,7 @@ func (e *Engine) decide(
 		if err != nil {
 			return nil, err
 		}
-		s, err := e.fullLook(ctx, session)
+		s, err := e.fullObservation(ctx, session)
 		if err != nil {
 			return nil, err
 		}
@@ -94,7 +94,7 @@ func (e *Engine) decide(
 		if err != nil {
 			return nil, err
 		}
-		defer e.forceFullLook()
+		defer e.forceFullObservation()
 		if err := do(session, s, found); err != nil {
 			return nil, err
 		}

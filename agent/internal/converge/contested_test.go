@@ -41,13 +41,13 @@ func TestAWriterWhoUndoesEachRepairIsRepairedEverMoreRarely(t *testing.T) {
 			r.repair(t.Context())
 		}
 		totals := r.Status().Statistics
-		repairs, fullLooks := totals.Repairs-began.Repairs, totals.FullLooks-began.FullLooks
+		repairs, fullObservations := totals.Repairs-began.Repairs, totals.FullObservations-began.FullObservations
 		// With pauses of 5, 10, 20, ... 300 s these are the first and seven more.
 		if repairs < 4 || repairs > 8 {
 			t.Errorf("%d repairs in ten minutes", repairs)
 		}
-		if fullLooks > repairs {
-			t.Errorf("%d full looks for %d repairs", fullLooks, repairs)
+		if fullObservations > repairs {
+			t.Errorf("%d full looks for %d repairs", fullObservations, repairs)
 		}
 		*clock = clock.Add(longestRetry)
 		if !r.repair(t.Context()) || len(r.fieldsOff()) != 0 {
@@ -199,7 +199,7 @@ func TestServingALineThatSomebodyKeepsTakingDownStaysCalm(t *testing.T) {
 			t.Errorf("%d repairs, of which the last but two within %s", got, within)
 		}
 		// The first look at all, the one that a repair is planned from, and one more where an attempt failed.
-		if looks := totals.FullLooks - began.FullLooks; looks > 2*repairs()+1 {
+		if looks := totals.FullObservations - began.FullObservations; looks > 2*repairs()+1 {
 			t.Errorf("%d full looks for %d repairs", looks, repairs())
 		}
 	})

@@ -123,15 +123,15 @@ func (e *Engine) repair(ctx context.Context) bool {
 	}
 	if e.unfinished && held != nil {
 		withheld := e.backoff.withheld(held, e.now())
-		e.convergeLocked(ctx, held, nil, withheld, e.planEarly(ctx, e.fullLook, held, nil, withheld, nil))
+		e.convergeLocked(ctx, held, nil, withheld, e.planEarly(ctx, e.fullObservation, held, nil, withheld, nil))
 		return true
 	}
 	e.keepPathsWatched(ctx, e.untouchedPaths)
-	withheld, todo, _ := e.compare(ctx, held, e.quickLook)
+	withheld, todo, _ := e.compare(ctx, held, e.quickObservation)
 	if todo == nil || len(todo.Ops) == 0 && !e.anewWanted() {
 		return false
 	}
-	withheld, todo, early := e.compare(ctx, held, e.fullLook)
+	withheld, todo, early := e.compare(ctx, held, e.fullObservation)
 	if todo == nil {
 		return false
 	}
@@ -190,7 +190,7 @@ func endOf(in *intent.Intent, key intent.Key) *intent.End {
 }
 
 // compare plans what a repair would do; the plan is nil when no intent is held or VPP cannot be read.
-func (e *Engine) compare(ctx context.Context, held *intent.Intent, look lookFunc) (map[intent.Key]*plan.Reason, *plan.Plan, *earlyPlan) {
+func (e *Engine) compare(ctx context.Context, held *intent.Intent, look observeFunc) (map[intent.Key]*plan.Reason, *plan.Plan, *earlyPlan) {
 	var withheld map[intent.Key]*plan.Reason
 	if held != nil {
 		withheld = e.backoff.withheld(held, e.now())

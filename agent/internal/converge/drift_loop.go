@@ -49,7 +49,7 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 			return
 		case event := <-session.Events():
 			if event.Deleted {
-				e.forceFullLook() // another one may get its index and name
+				e.forceFullObservation() // another one may get its index and name
 			}
 			if !news {
 				news = true

@@ -79,9 +79,9 @@ type Engine struct {
 	// PortMTUs gives what is made for a line the L3 MTU of its port (intent.Intent); set it before Serve.
 	PortMTUs bool
 
-	// FullLook is for how long quick looks are enough before all of it is read again; set it before Serve. With
+	// FullObservation is for how long quick looks are enough before all of it is read again; set it before Serve. With
 	// zero every look is a full one.
-	FullLook time.Duration
+	FullObservation time.Duration
 
 	busy      sync.Mutex // held while VPP is changed or the intent is replaced
 	settled   settled    // with busy
@@ -246,9 +246,9 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent, looked string) (*Ou
 	}
 	held, _ := e.store.Held()
 	again := held != nil && held.Generation == in.Generation
-	look, before, withheld, withhold := lookFunc(e.quickLook), held, e.backoff.withheld(in, e.now()), e.contested
+	look, before, withheld, withhold := observeFunc(e.quickObservation), held, e.backoff.withheld(in, e.now()), e.contested
 	if again {
-		look, before, withheld, withhold = e.fullLook, nil, nil, nil
+		look, before, withheld, withhold = e.fullObservation, nil, nil, nil
 	} else if e.unfinished || held != nil && len(differing(held, in)) == 0 {
 		before = nil // a new number for the same content asks to look again
 	}
@@ -279,7 +279,7 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if held == nil || e.leftAlone(ctx, held) {
 		return nil
 	}
-	outcome := e.convergeLocked(ctx, held, nil, nil, e.planEarly(ctx, e.fullLook, held, nil, nil, nil))
+	outcome := e.convergeLocked(ctx, held, nil, nil, e.planEarly(ctx, e.fullObservation, held, nil, nil, nil))
 	e.keepPathsWatched(ctx, nil)
 	return outcome
 }
@@ -293,7 +293,7 @@ func (e *Engine) Plan(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 	if err != nil {
 		return nil, nil, err
 	}
-	snapshot, err := e.fullLook(ctx, session, in)
+	snapshot, err := e.fullObservation(ctx, session, in)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -28,12 +28,12 @@ type ObservedState struct {
 
 // seen is what is known of VPP without asking it again.
 type seen struct {
-	look        int64
-	snapshot    *observe.Snapshot // nil: nothing
-	fullLookAt  time.Time         // when all of it was last read
-	quickLookAt time.Time         // when all that others can change was last read
-	state       *ObservedState    // of snapshot, made when it is first wanted
-	repaired    map[intent.Key][]plan.Drift
+	look               int64
+	snapshot           *observe.Snapshot // nil: nothing
+	fullObservationAt  time.Time         // when all of it was last read
+	quickObservationAt time.Time         // when all that others can change was last read
+	state              *ObservedState    // of snapshot, made when it is first wanted
+	repaired           map[intent.Key][]plan.Drift
 }
 
 // ObservedState is VPP as it was last seen, against the intent now held. It asks VPP only when nothing is known of
@@ -54,7 +54,7 @@ func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 	}
 	look, snapshot := e.lastSeen()
 	if snapshot == nil {
-		if _, err = e.fullLook(ctx, session); err != nil {
+		if _, err = e.fullObservation(ctx, session); err != nil {
 			return nil, err
 		}
 		if look, snapshot = e.lastSeen(); snapshot == nil {
@@ -123,8 +123,8 @@ func (e *Engine) LastSnapshot() *observe.Snapshot {
 // clock does not go back: they are microseconds since the Unix epoch.
 func (e *Engine) nextLook() int64 { return max(e.seen.look+1, e.now().UnixMicro()) }
 
-// fullLook reads all of VPP (observe.Full).
-func (e *Engine) fullLook(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
+// fullObservation reads all of VPP (observe.Full).
+func (e *Engine) fullObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	epoch := e.epoch(session)
 	snapshot, err := observe.Full(ctx, session, boot(session))
 	if err == nil {
@@ -137,14 +137,14 @@ func (e *Engine) fullLook(ctx context.Context, session Session, ins ...*intent.I
 	return snapshot, err
 }
 
-// quickLook (observe.Quick) reads what others can change in place, and all of VPP when that is not enough or when
-// FullLook has passed since it was last done.
-func (e *Engine) quickLook(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
+// quickObservation (observe.Quick) reads what others can change in place, and all of VPP when that is not enough or when
+// FullObservation has passed since it was last done.
+func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	e.mu.Lock()
-	old, fresh := e.seen.snapshot, e.now().Sub(e.seen.fullLookAt) < e.FullLook
+	old, fresh := e.seen.snapshot, e.now().Sub(e.seen.fullObservationAt) < e.FullObservation
 	e.mu.Unlock()
 	if old == nil || !fresh {
-		return e.fullLook(ctx, session, ins...)
+		return e.fullObservation(ctx, session, ins...)
 	}
 	epoch := e.epoch(session)
 	snapshot, ok, err := observe.Quick(ctx, session, old, nil)
@@ -152,7 +152,7 @@ func (e *Engine) quickLook(ctx context.Context, session Session, ins ...*intent.
 	case err != nil:
 		return nil, err
 	case !ok:
-		return e.fullLook(ctx, session, ins...)
+		return e.fullObservation(ctx, session, ins...)
 	}
 	snapshot.Epoch = epoch
 	if snapshot, err = e.askUseOfPorts(ctx, session, snapshot, ins); err != nil {
@@ -196,13 +196,13 @@ func (e *Engine) remember(session Session, snapshot *observe.Snapshot, extent ex
 	e.seen.look, e.seen.snapshot, e.seen.state = e.nextLook(), snapshot, nil
 	switch extent {
 	case extentFull:
-		e.seen.fullLookAt, e.seen.quickLookAt = e.now(), e.now()
-		e.statistics.FullLooks++
+		e.seen.fullObservationAt, e.seen.quickObservationAt = e.now(), e.now()
+		e.statistics.FullObservations++
 	case extentQuick:
-		e.seen.quickLookAt = e.now()
-		e.statistics.QuickLooks++
+		e.seen.quickObservationAt = e.now()
+		e.statistics.QuickObservations++
 	case extentPartial:
-		e.statistics.PartialLooks++
+		e.statistics.PartialObservations++
 	}
 }
 
@@ -225,9 +225,9 @@ func (e *Engine) noteMade(result *apply.Result) {
 	}
 }
 
-// forceFullLook makes the next look a full one.
-func (e *Engine) forceFullLook() {
+// forceFullObservation makes the next look a full one.
+func (e *Engine) forceFullObservation() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.seen.fullLookAt = time.Time{}
+	e.seen.fullObservationAt = time.Time{}
 }

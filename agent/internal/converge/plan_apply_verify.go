@@ -61,7 +61,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 	e.remember(session, snapshot, extentReadBack)
 	e.lastClean.note(session, todo)
 	if len(failed) > 0 {
-		e.forceFullLook() // perhaps somebody else changed what only a full look shows
+		e.forceFullObservation() // perhaps somebody else changed what only a full look shows
 	}
 	journal := e.journalOf(snapshot, todo.StandingClaims, nil)
 	journal.Applied = in.Generation
@@ -185,9 +185,9 @@ type earlyPlan struct {
 	err      error
 }
 
-// lookFunc is a way to look at VPP. Of ports that the held or these intents want whole and do not have yet, it asks
+// observeFunc is a way to look at VPP. Of ports that the held or these intents want whole and do not have yet, it asks
 // more than of others.
-type lookFunc func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
+type observeFunc func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
 
 // withholdFunc chooses, by what is to be done, the ends that are left as they are, each with its reason.
 type withholdFunc func([]plan.Op) map[intent.Key]*plan.Reason
@@ -197,7 +197,7 @@ type withholdFunc func([]plan.Op) map[intent.Key]*plan.Reason
 // before is the document held so far when it is enough to look at what in changes of it, else nil. The ends that
 // withhold names are withheld too; it is nil for none.
 func (e *Engine) planEarly(
-	ctx context.Context, look lookFunc, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, withhold withholdFunc,
+	ctx context.Context, look observeFunc, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, withhold withholdFunc,
 ) *earlyPlan {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &earlyPlan{done: make(chan struct{}), cancel: cancel}
@@ -207,7 +207,7 @@ func (e *Engine) planEarly(
 	}
 	go func() {
 		defer close(a.done)
-		if before != nil && in != nil && e.planFromPartialLook(ctx, a, in, before, withheld) {
+		if before != nil && in != nil && e.planFromPartialObservation(ctx, a, in, before, withheld) {
 			return
 		}
 		var wanted []*intent.Intent
@@ -228,10 +228,10 @@ func (e *Engine) planEarly(
 	return a
 }
 
-// planFromPartialLook reports whether a partial look was enough, or failed.
-func (e *Engine) planFromPartialLook(ctx context.Context, a *earlyPlan, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason) bool {
+// planFromPartialObservation reports whether a partial look was enough, or failed.
+func (e *Engine) planFromPartialObservation(ctx context.Context, a *earlyPlan, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason) bool {
 	vlls := differing(before, in)
-	if a.snapshot, a.err = e.partialLook(ctx, a.session, in, vlls); a.err != nil {
+	if a.snapshot, a.err = e.partialObservation(ctx, a.session, in, vlls); a.err != nil {
 		return true
 	}
 	if a.snapshot == nil {

@@ -113,9 +113,9 @@ func TestAPortThatSomebodyUsesIsNotTakenWhole(t *testing.T) {
 	}
 }
 
-// TestAPolicerThatSomebodyAppliedAfterTheLastFullLookIsNotTakenForOurs: else the port is said to be policed by a
+// TestAPolicerThatSomebodyAppliedAfterTheLastFullObservationIsNotTakenForOurs: else the port is said to be policed by a
 // policer that is not the agent's, and a removal takes theirs off.
-func TestAPolicerThatSomebodyAppliedAfterTheLastFullLookIsNotTakenForOurs(t *testing.T) {
+func TestAPolicerThatSomebodyAppliedAfterTheLastFullObservationIsNotTakenForOurs(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		if r.snapshot().Policing == observe.NoPolicing {
 			t.Skip("this VPP has no policers")

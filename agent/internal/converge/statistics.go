@@ -13,11 +13,11 @@ import (
 
 // Statistics count since the start of the agent.
 type Statistics struct {
-	Converges, Writes, Repairs          uint64
-	FullLooks, QuickLooks, PartialLooks uint64
-	LastDuration                        time.Duration
-	Durations                           Durations
-	Operations                          map[Operation]uint64
+	Converges, Writes, Repairs                               uint64
+	FullObservations, QuickObservations, PartialObservations uint64
+	LastDuration                                             time.Duration
+	Durations                                                Durations
+	Operations                                               map[Operation]uint64
 }
 
 // DurationBounds are the upper bounds of the buckets of Durations, but for the last, which has none.

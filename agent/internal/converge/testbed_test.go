@@ -184,7 +184,7 @@ func (r *router) open() {
 	r.Engine = New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
 	r.RememberPaths(heard)
 	r.Frozen = frozen
-	r.FullLook, r.Adoption = time.Hour, true
+	r.FullObservation, r.Adoption = time.Hour, true
 	counters := statseg.NewReopeningSegment(r.stats)
 	r.t.Cleanup(counters.Close)
 	r.TunnelCounters = counters.TunnelCounters

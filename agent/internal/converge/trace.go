@@ -56,7 +56,7 @@ func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]strin
 		return nil, err
 	}
 	held := e.heldOrEmpty()
-	snapshot, err := e.quickLook(ctx, session, held) // which tells interfaces apart that have got the same index
+	snapshot, err := e.quickObservation(ctx, session, held) // which tells interfaces apart that have got the same index
 	if err != nil {
 		return nil, err
 	}

@@ -47,12 +47,12 @@ func TestATraceShowsPacketsOfTheLineAlone(t *testing.T) {
 		session := &tracingSession{Session: r.session, index: access.Index}
 		session.taken = func() { _, inTheWay = r.Trace(t.Context(), one.VLL, 1, time.Second) }
 		r.Attach(session)
-		looks := r.Status().Statistics.FullLooks
+		looks := r.Status().Statistics.FullObservations
 		result, err := r.Trace(t.Context(), one.VLL, 1, time.Minute)
 		if err != nil || len(result.Packets) != 1 || result.Packets[0].From != access.Name {
 			t.Fatalf("got %+v, %v", result, err)
 		}
-		if now := r.Status().Statistics.FullLooks; now > looks+1 { // nothing is known of VPP through a new connection
+		if now := r.Status().Statistics.FullObservations; now > looks+1 { // nothing is known of VPP through a new connection
 			t.Errorf("all of VPP was read %d times", now-looks)
 		}
 		if !errors.Is(inTheWay, ErrTracing) {

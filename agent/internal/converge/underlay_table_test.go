@@ -139,8 +139,8 @@ func TestATunnelOfOthersIsFoundWithItsTable(t *testing.T) {
 	})
 }
 
-// TestAQuickLookSeesThatAnAddressWasMoved: an operator's script takes it off, moves its interface and gives it back at once.
-func TestAQuickLookSeesThatAnAddressWasMoved(t *testing.T) {
+// TestAQuickObservationSeesThatAnAddressWasMoved: an operator's script takes it off, moves its interface and gives it back at once.
+func TestAQuickObservationSeesThatAnAddressWasMoved(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")

@@ -27,7 +27,7 @@ func (busyRouter) Status() converge.Status {
 	}
 	s.Paths = []pathwatch.Watched{{State: pathwatch.Up}, {State: pathwatch.Up}, {State: pathwatch.Down}}
 	s.Statistics.Converges, s.Statistics.Repairs = 3, 1
-	s.Statistics.FullLooks, s.Statistics.QuickLooks = 4, 90
+	s.Statistics.FullObservations, s.Statistics.QuickObservations = 4, 90
 	s.Statistics.Durations.Counts[0], s.Statistics.Durations.Counts[len(converge.DurationBounds)] = 2, 1
 	s.Statistics.Durations.Sum = 12 * time.Second
 	s.Statistics.Operations = map[converge.Operation]uint64{

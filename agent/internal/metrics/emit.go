@@ -66,9 +66,9 @@ func (e emitter) agent(version string, s converge.Status) {
 	}
 	e.count(repairs, float64(s.Statistics.Repairs))
 	// The labels are older than the names of the looks, and part of the contract.
-	e.count(looks, float64(s.Statistics.FullLooks), "full")
-	e.count(looks, float64(s.Statistics.QuickLooks), "glance")
-	e.count(looks, float64(s.Statistics.PartialLooks), "peek")
+	e.count(looks, float64(s.Statistics.FullObservations), "full")
+	e.count(looks, float64(s.Statistics.QuickObservations), "glance")
+	e.count(looks, float64(s.Statistics.PartialObservations), "peek")
 	buckets := make(map[float64]uint64)
 	below := uint64(0)
 	for i, bound := range converge.DurationBounds {

@@ -54,7 +54,7 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 	if err := s.takeIPTables(ctx, session, old); err != nil {
 		return nil, false, fmt.Errorf("quick look at tables: %w", err)
 	}
-	if err := s.quickLookAtPolicers(ctx, session, old); err != nil {
+	if err := s.quickObservationAtPolicers(ctx, session, old); err != nil {
 		return nil, false, fmt.Errorf("quick look at %w", err)
 	}
 	return s.takeAddresses(), true, nil
@@ -92,8 +92,8 @@ func sameInterfaces(old, now *Snapshot, but map[uint32]bool) bool {
 	return left == 0
 }
 
-// quickLookAtPolicers asks only about the interfaces on which a policer was seen at work, and those that have classify tables.
-func (s *Snapshot) quickLookAtPolicers(ctx context.Context, session Session, old *Snapshot) error {
+// quickObservationAtPolicers asks only about the interfaces on which a policer was seen at work, and those that have classify tables.
+func (s *Snapshot) quickObservationAtPolicers(ctx context.Context, session Session, old *Snapshot) error {
 	if s.Classifiers = old.Classifiers; len(old.Policers) == 0 {
 		return nil
 	}

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from portal.telemetry.loss_counts import BUFFERS, OF_INTERFACES, OF_ROUTERS
+from portal.telemetry.router_loss_ingest import BUFFERS, OF_INTERFACES, OF_ROUTERS
 
 _MEANINGS = {
     "rx_packets": "Frames received.",

@@ -22,7 +22,7 @@ from rest_framework.views import APIView
 
 from portal.accounts.models import User
 from portal.api.models import KeptAnswer
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.core import clock
 from portal.core.errors import DomainError
 

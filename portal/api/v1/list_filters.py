@@ -19,7 +19,7 @@ from portal.accounts.models import Membership
 from portal.allocation.models import LAST_GRE_KEY
 from portal.api.language import in_readers_language
 from portal.api.v1.pagination import CURSOR, LIMIT
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER
 from portal.core import clock
 from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN

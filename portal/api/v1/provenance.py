@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from portal.accounts.models import Scope
 from portal.api.language import in_readers_language
 from portal.api.v1.authentication import needs_scope
-from portal.api.v1.permissions import token_of
+from portal.api.v1.permission_classes import token_of
 from portal.audit.provenance import Made
 
 END = OpenApiParameter(

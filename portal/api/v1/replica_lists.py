@@ -7,7 +7,7 @@ from rest_framework import generics
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.core import replica
 from portal.core.replica import from_replica
 

@@ -21,7 +21,7 @@ class Router(models.Model):
     # Test frames in a second that it may send or get, in packet/s; null: what the deployment says.
     line_test_pps = models.PositiveIntegerField(null=True, blank=True)
     # What encapsulations were measured to cost here, as the NOC took it
-    # (portal/inventory/router_calibration.py); null: they count as in the shipped table.
+    # (portal/inventory/calibration_document.py); null: they count as in the shipped table.
     calibration = models.JSONField(null=True, blank=True)
     # The number of the newest intent; only ever counted up, under the row's lock.
     generation = models.BigIntegerField(default=0)

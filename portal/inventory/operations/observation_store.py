@@ -22,7 +22,7 @@ from portal.inventory.models import (
     TunnelAddress,
 )
 from portal.inventory.observation_report import InterfaceReport, ObservedReport, PathReport
-from portal.inventory.operations.circuit_store import circuits_store
+from portal.inventory.operations.found_circuit_store import circuits_store
 from portal.inventory.operations.interface_loads import loads_store
 
 # Three report intervals: after that even a report with an earlier time is news (a clock was set back).

@@ -9,7 +9,7 @@ from datetime import datetime
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
-from portal.telemetry.losses import recent_buffers, recent_losses
+from portal.telemetry.router_losses import recent_buffers, recent_losses
 
 
 def families(now: datetime) -> Iterator[Metric]:

@@ -15,7 +15,7 @@ from portal.allocation.errors import RouterFull
 from portal.allocation.router_packet_capacity import end_load
 from portal.core.encapsulations import AUTO_TUNNELS, Family, Transport
 from portal.core.errors import DomainError
-from portal.core.mtu_arithmetic import ETHERNET_HEADER, VLAN_TAG, carried_frame, uni_frame
+from portal.core.required_mtu import ETHERNET_HEADER, VLAN_TAG, carried_frame, uni_frame
 from portal.core.vlan_tags import carried_tags
 from portal.inventory.models import Port, Router
 from portal.underlay.errors import TransportRefused

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from portal.accounts.models import Customer, User
-from portal.core.mtu_arithmetic import ETHERNET_HEADER, VLAN_TAG
+from portal.core.required_mtu import ETHERNET_HEADER, VLAN_TAG
 from portal.inventory.found_lines import FoundEnd
 from portal.inventory.models import ObservedInterface, Port
 from portal.inventory.operations.ports import port_change_unguarded, port_create

@@ -12,7 +12,7 @@ from django.db.models import Count, F, Q, QuerySet
 
 from portal.core.backoff import backoff
 from portal.core.compiled_insert import insert
-from portal.core.line_test_setting import LineTestMode
+from portal.core.line_test_mode import LineTestMode
 from portal.core.stored_text import in_english
 from portal.events.outbox import announce, send_task, send_tasks
 from portal.inventory.models import Router

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
 from portal.core.encapsulations import Transport
-from portal.core.mtu_arithmetic import MtuPolicy, overhead
+from portal.core.required_mtu import MtuPolicy, overhead
 from portal.events.models import Event
 from portal.events.outbox import announce
 from portal.inventory.models import Router

@@ -17,7 +17,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.core.encapsulations import Transport
 from portal.core.errors import DomainError
-from portal.core.mtu_arithmetic import MAX_SVC_MTU, MIN_SVC_MTU
+from portal.core.required_mtu import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.vlan_tags import MAX_VLAN, Tagging
 from portal.vll import queries
 from portal.vll.errors import HoldUnknown

@@ -37,7 +37,7 @@ def ask(request: SignedInRequest, vll: Vll) -> HttpResponse:
             messages.success(request, done)
             return redirect("web:vll", vll_id=vll.pk)
         status = UNPROCESSABLE
-    return render(request, "vll/test.html", {"vll": vll, "form": form}, status=status)
+    return render(request, "vll/start_line_test.html", {"vll": vll, "form": form}, status=status)
 
 
 def _ordered(user: User, vll: Vll, form: LineTestForm) -> str:

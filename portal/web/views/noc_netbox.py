@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from portal.accounts import permissions
 from portal.core import clock
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.status import last_look, lines_in_error, standing
+from portal.netbox_sync.netbox_status import last_look, lines_in_error, standing
 from portal.netbox_sync.sync_runs import run_ask
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.polling import HTTP_NO_CHANGE, polled_part

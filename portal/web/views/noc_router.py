@@ -17,14 +17,14 @@ from portal.allocation.transport_costs import calibration_of, transport_costs
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.events.models import Event
+from portal.inventory.calibration_document import calibration_read
 from portal.inventory.models import Router
 from portal.inventory.operations import certificates_revoke, enrolment_offer
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
-from portal.inventory.router_calibration import calibration_read
 from portal.vll import router_actions, router_freeze
+from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.models import VllEnd
 from portal.vll.operations.oper_status import FRESH
-from portal.vll.router_calibration import router_calibration_set
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling

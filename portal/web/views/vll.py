@@ -11,7 +11,7 @@ from portal.audit.history import vll_history
 from portal.core import clock
 from portal.core.encapsulations import Transport
 from portal.diagnosis.health import with_order
-from portal.telemetry.end_drops import end_drops
+from portal.telemetry.line_end_drops import end_drops
 from portal.telemetry.policer_counts import policed
 from portal.vll.models import Vll
 from portal.vll.path_status import path_status

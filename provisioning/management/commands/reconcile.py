@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from portal.core import clock
 from portal.inventory.models import Router
-from provisioning.adopt_agent_generation import CannotAsk, generation_adopt
 from provisioning.agent_reply_decoder import Owned
+from provisioning.intent_generation_after_restore import CannotAsk, generation_adopt
 from provisioning.reconcile_preview import End, ReconcilePreview, reconcile_preview
 
 

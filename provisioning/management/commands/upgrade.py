@@ -16,7 +16,7 @@ from psycopg.errors import DeadlockDetected, LockNotAvailable
 from portal.core.backoff import backoff
 from portal.core.direct_connection import connect_directly, direct_parameters
 from portal.core.lock_holders import LockHolders
-from portal.core.lock_patience import LockPatience
+from portal.core.lock_timeout import LockPatience
 from portal.core.unfinished_indexes import invalid_indexes, unfinished_indexes_drop
 
 # Any number that nobody else locks in this database.

@@ -16,7 +16,7 @@ from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.netbox_sync import http_session
 from portal.netbox_sync.models import NetboxRun, NetboxState
-from portal.netbox_sync.status import standing
+from portal.netbox_sync.netbox_status import standing
 from portal.netbox_sync.sync_round import sync_due
 from portal.vll.states import OrderState
 from tests.integration.isp import Isp

@@ -12,12 +12,12 @@ from portal.allocation.router_packet_capacity import BY_TABLE, end_load
 from portal.core import clock
 from portal.core.encapsulations import Transport
 from portal.events.models import Event
+from portal.inventory.calibration_document import Calibration, calibration_read
 from portal.inventory.errors import CalibrationOfAnother, CalibrationUnreadable, Retired
 from portal.inventory.models import Router
-from portal.inventory.router_calibration import Calibration, calibration_read
+from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.guarded_inventory_changes import router_change
 from portal.vll.operations import hold_make
-from portal.vll.router_calibration import router_calibration_set
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.leases import loads, sums_are_right

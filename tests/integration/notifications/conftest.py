@@ -8,7 +8,7 @@ import pytest
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
-from portal.core.line_test_setting import LineTestMode
+from portal.core.line_test_mode import LineTestMode
 from portal.events.models import Event
 from portal.notifications.models import Webhook
 from portal.notifications.webhook_operations import webhook_create

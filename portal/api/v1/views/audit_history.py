@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 
 from portal.allocation.models import ReservedVniRange
 from portal.api.openapi.audit_history import HISTORY
-from portal.api.v1.permissions import IsNoc, caller
+from portal.api.v1.permission_classes import IsNoc, caller
 from portal.audit.history import (
     Change,
     customer_history,

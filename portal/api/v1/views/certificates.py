@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from portal.api.v1.cache_control import NO_STORE
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.permissions import IsNocAdmin, caller, token_of
+from portal.api.v1.permission_classes import IsNocAdmin, caller, token_of
 from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSerializer, validated
 from portal.api.v1.views.inventory_crud import NocAlone
 from portal.core import clock

@@ -17,7 +17,7 @@ from rest_framework.request import Request
 from portal.api.v1.csv_response import CsvRenderer, csv_answer
 from portal.api.v1.list_filters import MonthField, MonthFilters, VllFilters
 from portal.api.v1.pagination import NewestVllFirst, parts_of
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.replica_lists import confirmed
 from portal.api.v1.views.months import HEADING, month_row
 from portal.core import clock

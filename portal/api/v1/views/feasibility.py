@@ -7,7 +7,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.api.openapi.feasibility import OUTLOOK
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.feasibility import feasibility_json
 from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
 from portal.core import clock

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import NewestVllFirst
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.holds import HoldMakeSerializer, HoldSerializer
 from portal.api.v1.serializers.strict_fields import validated
 from portal.core import clock

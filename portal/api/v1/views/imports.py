@@ -23,7 +23,7 @@ from portal.api.v1.csv_response import CsvRenderer, csv_answer
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.large_body import takes_bytes
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
-from portal.api.v1.permissions import IsNoc, caller, token_of
+from portal.api.v1.permission_classes import IsNoc, caller, token_of
 from portal.api.v1.serializers.imports import (
     ImportSerializer,
     ImportWriteSerializer,

@@ -15,7 +15,7 @@ from rest_framework.serializers import BaseSerializer
 from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.strict_fields import validated
 from portal.core import clock
 

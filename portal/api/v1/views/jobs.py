@@ -4,7 +4,7 @@ from django.db.models import QuerySet
 from rest_framework.permissions import IsAuthenticated
 
 from portal.api.v1.etags import ConditionalRetrieveView
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.jobs import JobSerializer
 from portal.vll import queries
 from portal.vll.models import Order

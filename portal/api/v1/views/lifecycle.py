@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from portal.api.v1.etags import if_match
 from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.permissions import IsNoc, IsNocAdmin, caller
+from portal.api.v1.permission_classes import IsNoc, IsNocAdmin, caller
 from portal.api.v1.serializers.lifecycle import ForceEndSerializer, RejectionSerializer
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer
 from portal.api.v1.serializers.order_plans import ApprovalSerializer

@@ -15,8 +15,8 @@ from portal.api.v1.serializers.throughput import LossesQuerySerializer
 from portal.api.v1.views.inventory_crud import NocAlone
 from portal.core import clock
 from portal.inventory.models import BackboneLink, Router
-from portal.telemetry.losses import link_losses, router_losses
 from portal.telemetry.rates_and_percentiles import STEPS_S
+from portal.telemetry.router_losses import link_losses, router_losses
 
 _PARAMETERS = [
     OpenApiParameter("from", INSTANT, description="By default a day before the end."),

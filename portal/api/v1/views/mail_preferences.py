@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from portal.accounts.models import User
 from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.mail_preferences import MailsSerializer
 from portal.api.v1.serializers.strict_fields import check
 from portal.core import clock

@@ -5,10 +5,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.api.v1.permissions import IsNoc
+from portal.api.v1.permission_classes import IsNoc
 from portal.api.v1.serializers.netbox import NetboxSerializer
 from portal.core import clock
-from portal.netbox_sync.status import standing
+from portal.netbox_sync.netbox_status import standing
 
 
 class NetboxView(APIView):

@@ -6,7 +6,7 @@ from rest_framework.permissions import IsAuthenticated
 from portal.api.v1.etags import ConditionalRetrieveView
 from portal.api.v1.list_filters import OrderFilters
 from portal.api.v1.pagination import NewestOrderFirst
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.replica_lists import ReplicaListView
 from portal.api.v1.serializers.orders import OrderSerializer
 from portal.vll import queries

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.allocation.pool_usage import pools
-from portal.api.v1.permissions import IsNoc
+from portal.api.v1.permission_classes import IsNoc
 from portal.api.v1.serializers.pools import PoolsSerializer
 
 

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from portal.api.openapi.throughput import INSTANT, PORT_THROUGHPUT
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.throughput import UNITS, PortThroughputQuerySerializer
 from portal.core import clock

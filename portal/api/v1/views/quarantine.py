@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.list_filters import QuarantineFilters
 from portal.api.v1.pagination import KeysetPagination
-from portal.api.v1.permissions import IsNoc, caller
+from portal.api.v1.permission_classes import IsNoc, caller
 from portal.api.v1.serializers.quarantine import (
     DiscardSerializer,
     QuarantinedLineSerializer,

@@ -18,7 +18,7 @@ from rest_framework.views import APIView
 from portal.api.openapi.reports import AVAILABILITY, LOSS, PERCENTILES, POLICING
 from portal.api.openapi.throughput import INSTANT
 from portal.api.v1.csv_response import CsvRenderer, csv_answer
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.throughput import (
     UNITS,
@@ -30,8 +30,8 @@ from portal.api.v1.views.months import HEADING, month_row
 from portal.core import clock
 from portal.core.replica import from_replica
 from portal.telemetry.availability import PERIODS, availability
-from portal.telemetry.end_drops import end_drops
-from portal.telemetry.frame_loss import frame_loss
+from portal.telemetry.line_end_drops import end_drops
+from portal.telemetry.line_frame_loss import frame_loss
 from portal.telemetry.month_close import frozen_percentiles
 from portal.telemetry.monthly_figures import months_of
 from portal.telemetry.policer_counts import policed

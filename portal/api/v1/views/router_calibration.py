@@ -10,14 +10,14 @@ from rest_framework.views import APIView
 
 from portal.allocation.transport_costs import calibration_of, transport_costs
 from portal.api.v1.idempotency import once_per_key
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.router_actions import CalibrationSerializer, CalibrationWriteSerializer
 from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.views.inventory_crud import NocAlone
 from portal.core import clock
+from portal.inventory.calibration_document import calibration_read, calibration_text
 from portal.inventory.models import Router
-from portal.inventory.router_calibration import calibration_read, calibration_text
-from portal.vll.router_calibration import router_calibration_set
+from portal.vll.calibration_rebooking import router_calibration_set
 
 
 class RouterCalibrationView(APIView):

@@ -18,7 +18,7 @@ from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.list_filters import VllFilters
 from portal.api.v1.pagination import NewestVllFirst
-from portal.api.v1.permissions import caller
+from portal.api.v1.permission_classes import caller
 from portal.api.v1.replica_lists import ReplicaListView
 from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer

@@ -21,7 +21,7 @@ from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.managed_customer import ADMINS_ALONE, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
-from portal.api.v1.permissions import caller, token_of
+from portal.api.v1.permission_classes import caller, token_of
 from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.webhooks import (
     DeliverySerializer,

@@ -102,9 +102,9 @@ func (e *Engine) SendTestFrames(ctx context.Context, asked *intent.TestFrames) (
 // lookForTest reads as little as tells whether the VLL is built. A test before has moved the epoch of VPP's stats
 // segment; then a quick look is enough.
 func (e *Engine) lookForTest(ctx context.Context, session Session, held *intent.Intent, vll string) (*observe.Snapshot, error) {
-	snapshot, err := e.partialLook(ctx, session, held, map[string]bool{vll: true})
+	snapshot, err := e.partialObservation(ctx, session, held, map[string]bool{vll: true})
 	if snapshot == nil && err == nil {
-		snapshot, err = e.quickLook(ctx, session, held)
+		snapshot, err = e.quickObservation(ctx, session, held)
 	}
 	return snapshot, err
 }

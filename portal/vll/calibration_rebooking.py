@@ -15,9 +15,9 @@ from portal.allocation.models import CoreBooking
 from portal.allocation.router_packet_capacity import Weights
 from portal.core.encapsulations import Transport
 from portal.events.outbox import announce
+from portal.inventory.calibration_document import Calibration
 from portal.inventory.errors import Retired
 from portal.inventory.models import Router
-from portal.inventory.router_calibration import Calibration
 from portal.vll.models import Vll
 
 

@@ -10,8 +10,8 @@ from django.db import connection
 
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.telemetry.bucket_queries import starts_of
-from portal.telemetry.loss_counts import BUFFERS, COLUMNS, LOST, OF_INTERFACES, OF_ROUTERS, ROUTER
-from portal.telemetry.loss_rollups import Rows, losses_of
+from portal.telemetry.router_loss_ingest import BUFFERS, COLUMNS, LOST, OF_INTERFACES, OF_ROUTERS, ROUTER
+from portal.telemetry.router_loss_rollups import Rows, losses_of
 from portal.telemetry.throughput import RangeEmpty, step_for
 
 # Alarms and metrics are about so long.

@@ -10,14 +10,14 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// partialLook (observe.Partial) reads what a document that differs from the one before in these VLLs is about: their
+// partialObservation (observe.Partial) reads what a document that differs from the one before in these VLLs is about: their
 // interfaces, everything that is not the agent's work, and all cross-connects and bridges. The rest is the agent's own
 // work, of which a quick look at most driftEvery ago showed that it is as it should be or what is to be done about it;
 // the next quick look looks again. It is nil where that is not enough: after too long, after an interface has come or
 // gone, or when a plan made from it is about other VLLs too. Nothing is done to an interface that was not read for it.
-func (e *Engine) partialLook(ctx context.Context, session Session, in *intent.Intent, vlls map[string]bool) (*observe.Snapshot, error) {
+func (e *Engine) partialObservation(ctx context.Context, session Session, in *intent.Intent, vlls map[string]bool) (*observe.Snapshot, error) {
 	e.mu.Lock()
-	old, fresh := e.seen.snapshot, e.now().Sub(e.seen.quickLookAt) < driftEvery && e.now().Sub(e.seen.fullLookAt) < e.FullLook
+	old, fresh := e.seen.snapshot, e.now().Sub(e.seen.quickObservationAt) < driftEvery && e.now().Sub(e.seen.fullObservationAt) < e.FullObservation
 	e.mu.Unlock()
 	if old == nil || !fresh || old.Epoch == 0 {
 		return nil, nil

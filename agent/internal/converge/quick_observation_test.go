@@ -101,14 +101,14 @@ func TestLookingForDriftReadsNoTunnels(t *testing.T) {
 		if !maps.Equal(session.sent, want) {
 			t.Errorf("sent %v\nwant %v", session.sent, want)
 		}
-		if totals := r.Status().Statistics; totals.QuickLooks != 10 {
-			t.Errorf("counted %d quick looks", totals.QuickLooks)
+		if totals := r.Status().Statistics; totals.QuickObservations != 10 {
+			t.Errorf("counted %d quick looks", totals.QuickObservations)
 		}
 	})
 }
 
-// TestAQuickLookFindsWhatAHandChanged lets somebody change one thing at a time, all of it in VPP alone.
-func TestAQuickLookFindsWhatAHandChanged(t *testing.T) {
+// TestAQuickObservationFindsWhatAHandChanged lets somebody change one thing at a time, all of it in VPP alone.
+func TestAQuickObservationFindsWhatAHandChanged(t *testing.T) {
 	const push1 = 1
 	edits := map[string]struct {
 		edit  func(r *router, access, tunnel string)

@@ -11,8 +11,15 @@ from portal.alarms.affected_lines import on_routers
 from portal.alarms.alarm_condition import NOBODY, PORTAL, Affected, AlarmCondition
 from portal.alarms.kinds import Kind
 from portal.inventory.models import Router, RouterSilence
-from portal.telemetry.losses import FewBuffers, Loss, losing, recent_buffers, recent_losses, short_of_buffers
 from portal.telemetry.models import AgentApiUptime
+from portal.telemetry.router_losses import (
+    FewBuffers,
+    Loss,
+    losing,
+    recent_buffers,
+    recent_losses,
+    short_of_buffers,
+)
 from portal.vll.operations.oper_status import FRESH
 
 # The agent API notes every ten seconds that it is there; a restart takes less than this.

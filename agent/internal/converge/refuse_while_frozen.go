@@ -64,7 +64,7 @@ func (e *Engine) Unfreeze() error {
 		return err
 	}
 	e.log.Warn("the freeze is ended")
-	e.forceFullLook()
+	e.forceFullObservation()
 	e.notify()
 	return nil
 }
@@ -155,7 +155,7 @@ func (e *Engine) leftAlone(ctx context.Context, held *intent.Intent) bool {
 	}
 	e.keepPathsWatched(ctx, func(intent.Path) bool { return false })
 	over := frozen.Over(e.now())
-	if e.differs(ctx, held, e.quickLook) || !over || e.unfinished || e.differs(ctx, held, e.fullLook) {
+	if e.differs(ctx, held, e.quickObservation) || !over || e.unfinished || e.differs(ctx, held, e.fullObservation) {
 		return true
 	}
 	if err := e.Frozen.Forget(); err != nil {
@@ -168,7 +168,7 @@ func (e *Engine) leftAlone(ctx context.Context, held *intent.Intent) bool {
 }
 
 // differs reports whether VPP is seen otherwise than it is wanted, where that was reached once, or cannot be seen.
-func (e *Engine) differs(ctx context.Context, held *intent.Intent, look lookFunc) bool {
+func (e *Engine) differs(ctx context.Context, held *intent.Intent, look observeFunc) bool {
 	_, todo, _ := e.compare(ctx, held, look)
 	if todo == nil || len(todo.Ops) > 0 {
 		return true

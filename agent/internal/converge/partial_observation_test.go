@@ -48,8 +48,8 @@ func TestADocumentReadsWhatItChangesAndWhatIsNotOurs(t *testing.T) {
 		session.all = 0
 		third.Access.Exact = false
 		r.put([]intent.End{first, second, third}).mustAllBe(t, "verified")
-		if totals := r.Status().Statistics; session.all != 0 || totals.PartialLooks != 1 {
-			t.Errorf("all interfaces were read %d times, looked at in part %d times", session.all, totals.PartialLooks)
+		if totals := r.Status().Statistics; session.all != 0 || totals.PartialObservations != 1 {
+			t.Errorf("all interfaces were read %d times, looked at in part %d times", session.all, totals.PartialObservations)
 		}
 		r.repair(t.Context())
 		session.all = 0
@@ -71,8 +71,8 @@ func TestADocumentReadsWhatItChangesAndWhatIsNotOurs(t *testing.T) {
 	})
 }
 
-// TestWhatAPartialLookDoesNotReadIsFoundByTheNextQuickLook: the work for lines that a document does not change.
-func TestWhatAPartialLookDoesNotReadIsFoundByTheNextQuickLook(t *testing.T) {
+// TestWhatAPartialObservationDoesNotReadIsFoundByTheNextQuickObservation: the work for lines that a document does not change.
+func TestWhatAPartialObservationDoesNotReadIsFoundByTheNextQuickObservation(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		first, second := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
 		r.countReads()
@@ -93,7 +93,7 @@ func TestWhatAPartialLookDoesNotReadIsFoundByTheNextQuickLook(t *testing.T) {
 	})
 }
 
-func TestAPartialLookIsNotEnough(t *testing.T) {
+func TestAPartialObservationIsNotEnough(t *testing.T) {
 	const up = interface_types.IF_STATUS_API_FLAG_ADMIN_UP
 	for name, c := range map[string]struct {
 		meanwhile func(r *router, next *intent.End)

@@ -68,7 +68,7 @@ func TestFramesGoIntoTheTunnelOfAnEndThatIsTested(t *testing.T) {
 		if err != nil || before.Sent != 0 || before.VPP.Version == "" || before.AtMS == 0 {
 			t.Fatalf("got %+v, %v", before, err)
 		}
-		looks := r.Status().Statistics.FullLooks
+		looks := r.Status().Statistics.FullObservations
 		for n := range uint64(3) {
 			result, err := r.SendTestFrames(t.Context(), frames(end, 7))
 			if err != nil || result.Sent != 7 || result.Counters.Tx-before.Counters.Tx != 7*(n+1) {
@@ -78,7 +78,7 @@ func TestFramesGoIntoTheTunnelOfAnEndThatIsTested(t *testing.T) {
 				t.Fatalf("left: %s", left)
 			}
 		}
-		if now := r.Status().Statistics.FullLooks; now != looks {
+		if now := r.Status().Statistics.FullObservations; now != looks {
 			t.Errorf("all of VPP was read %d times", now-looks)
 		}
 		other, err := r.SendTestFrames(t.Context(), frames(testedEnd(2, r.ports[0]), 0))
@@ -178,7 +178,7 @@ func TestTheGeneratorIsNoInterfaceOfTheRouter(t *testing.T) {
 		r.needs(t, observe.CanTest)
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		before := r.snapshot()
-		looks := r.Status().Statistics.FullLooks
+		looks := r.Status().Statistics.FullObservations
 		made := r.must(&pg.PgCreateInterfaceV3{InterfaceID: generatorID}).(*pg.PgCreateInterfaceV3Reply).SwIfIndex
 		for _, tag := range []string{"", "longline:line-test"} {
 			if tag != "" {
@@ -193,7 +193,7 @@ func TestTheGeneratorIsNoInterfaceOfTheRouter(t *testing.T) {
 				t.Errorf("taken for a change: %+v, %v", state, err)
 			}
 		}
-		if now := r.Status().Statistics.FullLooks; now != looks {
+		if now := r.Status().Statistics.FullObservations; now != looks {
 			t.Errorf("all of VPP was read %d times for it", now-looks)
 		}
 		r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: made, Tag: "lab"})

@@ -12,7 +12,7 @@ from django.db import connection
 
 from portal.alarms.affected_lines import SUMMARY, named, of_lines, summed
 from portal.alarms.alarm_condition import Affected, AlarmCondition
-from portal.alarms.derivation.of_routers import troubled_routers
+from portal.alarms.derivation.router_alarms import troubled_routers
 from portal.alarms.kinds import Kind
 from portal.core.path_watch import LISTENING
 from portal.core.unix_time import to_time

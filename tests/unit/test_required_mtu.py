@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.core.encapsulations import TUNNELS, Transport
-from portal.core.mtu_arithmetic import (
+from portal.core.required_mtu import (
     MAX_FRAME,
     MAX_SVC_MTU,
     MIN_SVC_MTU,

@@ -11,16 +11,16 @@ from typing import Any
 from django.db import connection, transaction
 
 from portal.telemetry.counter_report import LONGEST_SAMPLE
-from portal.telemetry.loss_counts import COLUMNS, COUNTS
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.rollup_tables import LOSS_ROLLUPS, Table
 from portal.telemetry.rollups import count_marked
+from portal.telemetry.router_loss_ingest import COLUMNS, COUNTS
 
 # Only one may roll up at a time.
 _LOCK = 7_305_004
 _FIVE_MINUTES = LOSS_ROLLUPS[0]
 # Of a router, by the start of a bucket (epoch s) and the interface: the milliseconds that were counted, the
-# columns of loss_counts, and whether any is simulated.
+# columns of router_loss_ingest, and whether any is simulated.
 Rows = dict[tuple[int, str], tuple[Any, ...]]
 
 # Buckets (%(routers)s, %(starts)s) of any length, as samples have them: each evenly over its time.

@@ -8,7 +8,7 @@ from django.db.models import Count, Min
 from portal.alarms.alarm_condition import PORTAL, AlarmCondition
 from portal.alarms.kinds import Kind
 from portal.events.models import Outbox
-from portal.netbox_sync.status import lines_in_error, standing
+from portal.netbox_sync.netbox_status import lines_in_error, standing
 from portal.notifications.models import Mail, Webhook
 from portal.telemetry.models import Quarantine
 
