@@ -15,7 +15,7 @@ import psycopg
 
 from portal.core.direct_connection import direct_parameters
 from portal.live.topics import CHANNEL, keys_of
-from portal.metrics import live_streams as metrics
+from portal.metrics import live_stream_counts as metrics
 
 log = logging.getLogger(__name__)
 

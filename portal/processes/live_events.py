@@ -20,7 +20,7 @@ from django.core.handlers.base import BaseHandler
 from django.db import close_old_connections
 from django.http import HttpResponse, HttpResponseBase
 
-from portal.metrics import live_streams as metrics
+from portal.metrics import live_stream_counts as metrics
 from portal.processes.live_changes import listen
 from portal.processes.live_streams import REMEMBERED_S, Full, Stream, Streams
 from portal.web.views.live import Following

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from time import monotonic
 
 from portal.live.topics import Followed
-from portal.metrics import live_streams as metrics
+from portal.metrics import live_stream_counts as metrics
 
 # For so long it is known what changed, in seconds; a page that is older is told to look at everything.
 REMEMBERED_S = 120.0

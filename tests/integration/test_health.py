@@ -20,7 +20,7 @@ from portal.vll.operations import (
     order_suspend,
 )
 from portal.vll.operations.oper_status import Turn, lines_lock, statuses_write
-from portal.vll.operations.state_moves import sync_move
+from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import OperStatus
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order

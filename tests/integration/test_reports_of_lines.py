@@ -24,7 +24,7 @@ from portal.telemetry.rollup_tables import FIVE_MINUTES
 from portal.telemetry.rollups import roll_up
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.oper_status import FRESH, Turn, statuses_write
-from portal.vll.operations.state_moves import lifecycle_move
+from portal.vll.operations.state_compare_and_swap import lifecycle_move
 from portal.vll.states import Lifecycle, OperStatus
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import observed_end, observed_report

@@ -13,7 +13,7 @@ from portal.vll.operations.force_order_end import may_have_what_was_forced
 from portal.vll.operations.removal_steps import removal_values
 from portal.vll.operations.resource_leases import leases_release, leases_settle
 from portal.vll.operations.revision_create import revise
-from portal.vll.operations.state_moves import lifecycle_move, order_move
+from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_move
 from portal.vll.revision_content import Content, content_of
 from portal.vll.states import IN_SERVICE_ACTIONS, Handover, Lifecycle, OrderAction, OrderState
 

@@ -14,7 +14,7 @@ from django.db import transaction
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.removal_steps import removal_finish
 from portal.vll.operations.resource_leases import ports_keep
-from portal.vll.operations.state_moves import order_move
+from portal.vll.operations.state_compare_and_swap import order_move
 from portal.vll.operations.tombstones import tombstone_create
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Handover, OrderState
 

@@ -17,7 +17,7 @@ from portal.events.outbox import announce_of_lines
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.inventory.observation_report import EndObservation
 from portal.vll.models import EndMove, Order, Vll, VllEnd
-from portal.vll.operations.state_moves import sync_move
+from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OperStatus, OrderState
 
 # Three report intervals and a little: an agent reports every 10 s.

@@ -16,7 +16,7 @@ from portal.vll.operations.removal_steps import removal_finish
 from portal.vll.operations.resource_leases import leases_settle
 from portal.vll.operations.revision_create import revise
 from portal.vll.operations.router_answers import EndAnswer, stored_answers
-from portal.vll.operations.state_moves import lifecycle_move, order_move, sync_move
+from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_move, sync_move
 from portal.vll.operations.tombstones import tombstones_settle
 from portal.vll.operations.undo_order import order_undo
 from portal.vll.revision_content import content_of

@@ -9,7 +9,7 @@ from portal.core.compiled_insert import insert
 from portal.core.request_id import current_request_id
 from portal.events.outbox import announce
 from portal.vll.models import Order, Vll
-from portal.vll.operations.state_moves import order_move
+from portal.vll.operations.state_compare_and_swap import order_move
 from portal.vll.states import OrderState
 
 

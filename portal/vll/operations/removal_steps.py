@@ -5,7 +5,7 @@ from typing import Any
 
 from portal.vll.models import Order, Vll
 from portal.vll.operations.resource_leases import leases_release
-from portal.vll.operations.state_moves import lifecycle_move, order_move
+from portal.vll.operations.state_compare_and_swap import lifecycle_move, order_move
 from portal.vll.states import Handover, Lifecycle, OrderAction, OrderState
 
 

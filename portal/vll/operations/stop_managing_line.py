@@ -13,7 +13,7 @@ from portal.vll.operations.link_loss_forwarding import is_held_down
 from portal.vll.operations.modify_line import vll_lock
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.removal_steps import removal_values
-from portal.vll.operations.state_moves import lifecycle_move
+from portal.vll.operations.state_compare_and_swap import lifecycle_move
 from portal.vll.states import IN_SERVICE, Handover, Lifecycle, OrderAction
 
 

@@ -21,7 +21,7 @@ from portal.vll.operations.convergence_requests import converge_routers_of
 from portal.vll.operations.modify_line import order_change, vll_lock
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.removal_steps import removal_values
-from portal.vll.operations.state_moves import lifecycle_move
+from portal.vll.operations.state_compare_and_swap import lifecycle_move
 from portal.vll.revision_content import content_of
 from portal.vll.states import (
     IN_SERVICE,

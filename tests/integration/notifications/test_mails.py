@@ -20,7 +20,7 @@ from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete, order_reject, order_resume, order_suspend
 from portal.vll.operations.oper_status import Turn, statuses_write
 from portal.vll.operations.overdue_orders import orders_overdue_alarm
-from portal.vll.operations.state_moves import sync_move
+from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import OperStatus
 from tests.integration.accounts.test_mails import Reader, parts
 from tests.integration.isp import GBIT, Isp

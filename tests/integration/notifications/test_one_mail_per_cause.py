@@ -17,7 +17,7 @@ from portal.notifications.models import Mail, MailLine
 from portal.telemetry.router_silences import REPORTING, SILENT
 from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.operations.oper_status import Turn, statuses_write
-from portal.vll.operations.state_moves import sync_move
+from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import OperStatus
 from tests.integration.accounts.test_mails import Reader, parts
 from tests.integration.isp import Isp
