@@ -18,7 +18,7 @@ from celery.signals import (
 from django.conf import settings
 from django.db import close_old_connections
 
-from portal.core.heartbeat import beat
+from portal.core.health_file import beat
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 # `manage.py upgrade` makes Django's checks; here they would load all pages and the whole API.

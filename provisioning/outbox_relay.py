@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 
 from portal.core import clock
 from portal.core.direct_connection import direct_parameters
-from portal.core.heartbeat import beat
+from portal.core.health_file import beat
 from portal.events.models import Outbox
 from portal.events.outbox import CHANNEL
 from provisioning.task_publisher import Publisher

@@ -11,7 +11,7 @@ import httpx
 from django.conf import settings
 
 from portal.notifications.models import Delivery
-from portal.notifications.pinned_transport import NoSuchHost, PinnedBackend, Resolve, TooMuch, resolve
+from portal.notifications.pinned_connections import NoSuchHost, PinnedBackend, Resolve, TooMuch, resolve
 from portal.notifications.public_address_check import NotAllowed, Rules
 
 # For all of it: looking up the name, connecting, TLS, sending, and an answer that drips.

@@ -15,7 +15,7 @@ from django.conf import settings
 from redis.exceptions import LockNotOwnedError
 from redis.lock import Lock
 
-from portal.core.heartbeat import beat
+from portal.core.health_file import beat
 from portal.core.redis_url import in_short, read_redis_url
 
 log = logging.getLogger(__name__)

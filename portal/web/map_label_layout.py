@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from portal.web.link_curves import Curve
 from portal.web.map_geometry import Plane, Rect, Spot
+from portal.web.map_link_curves import Curve
 
 # Where along the link, and how far from it, the best first.
 _ALONG = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)

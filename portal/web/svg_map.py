@@ -1,8 +1,8 @@
 """Drawings of routers and links as SVG: where everything goes. Pure, and the same for the same input.
 
 Routers stand where their sites are (``geographic_layout``) when all of these have coordinates, else in
-columns (``column_layout``). Links go around routers (``link_curves``), labels stand beside them
-(``label_places``).
+columns (``column_layout``). Links go around routers (``map_link_curves``), labels stand beside them
+(``map_label_layout``).
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -14,9 +14,9 @@ from django.utils.safestring import SafeString, mark_safe
 
 from portal.web.column_layout import column_layout
 from portal.web.geographic_layout import CAPTION, Site, geographic_layout
-from portal.web.link_curves import Curve, curves
 from portal.web.map_geometry import Plane, Rect, Spot
 from portal.web.map_label_layout import caption_place, label_places
+from portal.web.map_link_curves import Curve, curves
 
 # What the page of a wide window has room for, and that of a narrow one nearly, in CSS pixels.
 WIDTH, NARROW = 1160, 420

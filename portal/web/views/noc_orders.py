@@ -26,8 +26,8 @@ from portal.vll.operations.force_order_end import may_be_ended
 from portal.vll.operations.order_plan import PlanState, plan_of, state_of
 from portal.vll.states import OrderState
 from portal.web.access_control import SignedInRequest, requires
-from portal.web.approval_page import needs_of, plan_parts
 from portal.web.forms.noc_decision import ApprovalForm, ForceEndForm, RejectionForm
+from portal.web.held_order_details import needs_of, plan_parts
 from portal.web.order_diff_rows import asked_of
 from portal.web.pagination import newest_first
 
