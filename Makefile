@@ -129,16 +129,13 @@ restore-drill: packages-demo ## back up under load, destroy, restore elsewhere, 
 	@$(BUILD_BOTH) run-environment agent
 	@exec $(BIN)/python -m drills.restore $(LINES)
 
-# In namespaces of its own: the small disks that it fills, and what it froze, are gone with it, even if it is killed.
-CHAOS := unshare --mount --pid --fork --mount-proc --kill-child $(BIN)/python -m drills.chaos
-
 chaos: packages-drills ## a storm of orders and faults, then whether what was promised stands (SEED=1 SECONDS=180)
 	@$(BUILD_BOTH) run-environment agent
-	@exec $(CHAOS) $(or $(SEED),1) $(or $(SECONDS),180)
+	@exec $(BIN)/python -m drills.chaos $(or $(SEED),1) $(or $(SECONDS),180)
 
 chaos-seeds: packages-drills ## the storms that showed a mistake once (drills/chaos/seeds.txt)
 	@$(BUILD_BOTH) run-environment agent
-	@exec $(CHAOS) failed
+	@exec $(BIN)/python -m drills.chaos failed
 
 ha: packages-ha ## deploy/ha/ on this machine, and what becomes of it when parts fail (DRILLS=primary-killed,... ORDERS_PER_S=20; DRILLS=rolling-upgrade UPGRADE_FROM=REVISION)
 	@$(BUILD_BOTH) run-environment agent

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from devstack import own_namespaces
 from devstack.client import NotReached
 from devstack.process import ChildFailed
 from drills.chaos.cables import HaproxyMissing
@@ -18,6 +19,7 @@ SEEDS = Path(__file__).with_name("seeds.txt")
 
 
 def main(arguments: list[str]) -> int:
+    own_namespaces.enter("drills.chaos", arguments)
     if arguments == ["failed"]:
         return max((_alone(*seed) for seed in failed_once()), default=0)
     seed, seconds = int(arguments[0]), float(arguments[1])

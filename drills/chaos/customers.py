@@ -61,6 +61,7 @@ class Customers:
     server_errors: list[str] = field(default_factory=list)
     _vlls: dict[int, str] = field(default_factory=dict)
     _orders: dict[int, str] = field(default_factory=dict)
+    _answered: set[int] = field(default_factory=set)
     _known: threading.Condition = field(default_factory=threading.Condition)
 
     def __post_init__(self) -> None:
@@ -80,6 +81,7 @@ class Customers:
         """Ask for one step, and note what was answered."""
         key = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.plan.seed} {number} {self.customer_token}"))
         try:
+            self._wait_for_turn(number, step)
             answer = self._ask(step, key)
         except NotThere as reason:
             self._refused("not there")
@@ -89,6 +91,20 @@ class Customers:
             self.timeline.note(f"order {number} {step}: no answer, {reason}")
         else:
             self._note(number, step, answer)
+        finally:
+            with self._known:
+                self._answered.add(number)
+                self._known.notify_all()
+
+    def _wait_for_turn(self, number: int, step: Step) -> None:
+        """Who holds a router releases it once that is answered: the other way round it would stay held."""
+        if step.router is None:
+            return
+        earlier = {at for at, each in enumerate(self.plan.steps[:number]) if each.router == step.router}
+        with self._known:
+            # As long as each of them may take, and one may have begun to wait just now.
+            if not self._known.wait_for(lambda: earlier <= self._answered, 2 * ANSWERED_WITHIN_S):
+                raise NoAnswer("an earlier step of this router has none yet")
 
     def _note(self, number: int, step: Step, answer: httpx.Response) -> None:
         body: Json = answer.json() if answer.content else {}

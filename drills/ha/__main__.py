@@ -3,13 +3,13 @@
 import argparse
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
+from devstack import own_namespaces
 from devstack.paths import ROOT, RUN
 from devstack.release_code import code_of
 from drills.ha.agents import start_agents
@@ -26,7 +26,6 @@ GOAL_S = 5.0
 WITHOUT_FAILURES = {"rolling-restart", UPGRADE}
 _WARM_UP_S = 15
 _AT_LAST_S = 120
-_INSIDE = "LONGLINE_DRILL_INSIDE"
 
 
 def main(arguments: list[str]) -> int:
@@ -61,13 +60,8 @@ def main(arguments: list[str]) -> int:
     if os.geteuid() != 0:
         print("drills make machines of namespaces, which needs root", file=sys.stderr)
         return 2
-    if os.environ.get(_INSIDE) is None:
-        # Networks and mounts of our own: the kernel removes them with this process, whatever becomes of it.
-        inside = ["unshare", "--net", "--mount", sys.executable, "-m", "drills.ha", *arguments]
-        os.execvpe(inside[0], inside, os.environ | {_INSIDE: "1"})  # noqa: S606
-    # What is on the way is put down in order.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    _own_namespaces()
+    own_namespaces.enter("drills.ha", arguments, "net")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     logs = RUN / "ha" / "log"
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
@@ -177,16 +171,6 @@ def _wait_for_an_order(tally: Tally) -> None:
     already, deadline = len(tally.accepted), time.monotonic() + _AT_LAST_S
     while len(tally.accepted) == already and time.monotonic() < deadline:
         time.sleep(0.1)
-
-
-def _own_namespaces() -> None:
-    """What is made from here on is seen by nobody else."""
-    Path("/run/netns").mkdir(exist_ok=True)
-    for command in (
-        ("mount", "-t", "tmpfs", "tmpfs", "/run/netns"),
-        ("ip", "link", "set", "lo", "up"),
-    ):
-        subprocess.run(command, check=True)
 
 
 if __name__ == "__main__":
