@@ -82,7 +82,10 @@ def note(kind: str, facts: Facts) -> str:
 
 
 def _reports_away(facts: Facts) -> str:
-    return _("Its agent API is not working, or not with this database. Nothing is known about any line.")
+    return _(
+        "Its agent API is not working, cannot reach the database, or cannot keep up with the reports."
+        " What is shown of lines may be out of date."
+    )
 
 
 def _silent(facts: Facts) -> str:

@@ -37,9 +37,9 @@ cert_reqs = ssl.CERT_REQUIRED
 _contexts: dict[tuple[int, ...], ssl.SSLContext] = {}
 
 
-def post_worker_init(_worker: Any) -> None:
+def post_worker_init(worker: Any) -> None:
     """gunicorn's hook: while such a process works, routers' silence is no fault of the portal's."""
-    import_module("portal.telemetry.agent_api_uptime").note_regularly()
+    import_module("portal.telemetry.agent_api_uptime").note_regularly(threads=worker.cfg.threads)
 
 
 def ssl_context(config: Any, default_factory: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:

@@ -1,8 +1,18 @@
 """The agent API; ``portal.processes.gunicorn_agent_api`` serves it with TLS and client certificates."""
 
 import os
+from collections.abc import Callable, Iterable
+from importlib import import_module
+from typing import Any
 
 from django.core.wsgi import get_wsgi_application
 
 os.environ["DJANGO_SETTINGS_MODULE"] = "portal.processes.settings_agent_api"
-application = get_wsgi_application()
+_views = get_wsgi_application()
+_uptime = import_module("portal.telemetry.agent_api_uptime")
+
+
+def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """Counted, so that this process knows whether it keeps up with the routers."""
+    with _uptime.answering():
+        return _views(environ, start_response)
