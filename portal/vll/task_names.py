@@ -3,7 +3,7 @@
 CONVERGE_ROUTER = "provisioning.converge_router"
 # The same by workers of their own, for a router that probably does not answer.
 CONVERGE_DOUBTFUL = "provisioning.converge_doubtful_router"
-ADOPT_GENERATION = "provisioning.intent_generation_after_restore"
+ADOPT_GENERATION = "provisioning.adopt_agent_generation"
 PLAN_ORDER = "provisioning.plan_order"
 TEST_LINE = "provisioning.test_line"
 KEEP_TUNNEL_PATHS = "provisioning.keep_tunnel_paths"

@@ -15,6 +15,7 @@ from devstack.isp import small_isp
 from devstack.paths import ROOT
 from devstack.ports import accepts, free_ports
 from devstack.stack import Stack
+from portal.celery import app
 from tests.faults.web_page import log_in
 from tests.journeys.test_order_to_traffic import an_order
 from tests.previous_release import previous_code
@@ -23,6 +24,8 @@ from tests.stacks import simulated
 WAIT_S = 60
 # What PostgreSQL says of tables that are other than expected, and Celery of a task that it does not know.
 MISFIT = re.compile(r"^.*(?:ProgrammingError|IntegrityError|DataError|unregistered task).*$", re.MULTILINE)
+
+TASK_NAME = re.compile(r'^[A-Z_]+ = "([a-z_]+\.[a-z_.]+)"$', re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +50,15 @@ def ready(url: str) -> bool:
 def misfits(stack: Stack) -> dict[str, list[str]]:
     found = {log.name: MISFIT.findall(log.read_text()) for log in stack.portal.logs.glob("*.log")}
     return {name: lines for name, lines in found.items() if lines}
+
+
+def test_what_the_previous_release_has_queued_is_known_to_this_one() -> None:
+    """A message of a task by another name is dropped by the worker that gets it."""
+    told = [each.read_text() for each in previous_code().glob("portal/*/task_names.py")]
+    names = {name for text in told for name in TASK_NAME.findall(text)}
+    app.loader.import_default_modules()
+    assert names
+    assert names - app.tasks.keys() == set()
 
 
 def test_the_previous_release_serves_on_the_tables_of_this_one(older: Stack) -> None:
