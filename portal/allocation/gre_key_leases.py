@@ -12,8 +12,8 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from portal.allocation.errors import GreKeysExhausted, TunnelKeyTaken
-from portal.allocation.lease_cooldown import leases_end, resting_take
 from portal.allocation.models import LAST_GRE_KEY, GreKeyLease
+from portal.allocation.tunnel_lease_cooldown import leases_end, resting_take
 
 _TRIES = 64
 

@@ -9,8 +9,8 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from portal.allocation.errors import GrePairsExhausted, TunnelPairTaken
-from portal.allocation.lease_cooldown import leases_end, resting_take
 from portal.allocation.models import GrePairLease
+from portal.allocation.tunnel_lease_cooldown import leases_end, resting_take
 from portal.core.encapsulations import Encapsulation
 from portal.inventory.models import ObservedCircuit, ObservedRoute, Router, TunnelAddress
 
@@ -56,7 +56,7 @@ def gre_pair_settle(
     """Make ``holder`` hold the pair ``wanted``, in any order, and nothing else, out of what both hold now.
 
     Another one begins its rest, or its quarantine if it is among ``kept``
-    (``portal.allocation.lease_cooldown``).
+    (``portal.allocation.tunnel_lease_cooldown``).
     """
     held = GrePairLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
     stays = is_pair(wanted) if wanted else Q(pk=None)

@@ -15,8 +15,8 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from portal.allocation.errors import TunnelKeyTaken, VniPoolExhausted
-from portal.allocation.lease_cooldown import leases_end, resting_take
 from portal.allocation.models import VniLease
+from portal.allocation.tunnel_lease_cooldown import leases_end, resting_take
 
 FIRST_VNI, LAST_VNI = 1, 2**24 - 1
 # Of the portal's own probes between routers, and never a line's: one serves all, for it is told apart by the

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from portal.diagnosis.checks import Check, checks_of
-from portal.diagnosis.facts import facts_of
+from portal.diagnosis.line_facts import facts_of
 from portal.diagnosis.verdict import Verdict, verdict_of
 from portal.vll.models import Vll
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.diagnosis.checks import Check, CheckState, Finding
-from portal.diagnosis.facts import LineFacts
+from portal.diagnosis.line_facts import LineFacts
 from portal.vll.states import Lifecycle
 
 IN_ORDER, NOT_KNOWN = "in-order", "not-known"

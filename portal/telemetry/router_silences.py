@@ -1,5 +1,5 @@
 """Routers that nobody hears from: a silence begins with the last report, once one was missed while the portal
-listened, and ends with the next. What it was is judged (portal.telemetry.silence_verdicts)."""
+listened, and ends with the next. What it was is judged (portal.telemetry.line_status_in_silence)."""
 
 from datetime import datetime, timedelta
 
@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce, Greatest
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.telemetry.agent_api_uptime import listened
-from portal.telemetry.silence_verdicts import silence_judge
+from portal.telemetry.line_status_in_silence import silence_judge
 from portal.telemetry.time_spans import length
 from portal.vll.operations.oper_status import FRESH
 

@@ -10,7 +10,7 @@ from portal.accounts.models import User
 from portal.alarms.rounds import alarms_watch
 from portal.core import clock
 from portal.diagnosis.checks import Check, CheckState, Finding
-from portal.diagnosis.facts import facts_of
+from portal.diagnosis.line_facts import facts_of
 from portal.diagnosis.verdict import kept_sentence, verdict_of
 from portal.events.models import Event
 from portal.vll.line_test_sentences import failure_sentence

@@ -9,7 +9,7 @@ import pytest
 from django.core.serializers.json import DjangoJSONEncoder
 
 from portal.diagnosis.checks import CheckState, Finding, checks_of
-from portal.diagnosis.facts import Counted, EndFacts, LineFacts, LineTestFacts, OrderFacts, PathMtuFacts
+from portal.diagnosis.line_facts import Counted, EndFacts, LineFacts, LineTestFacts, OrderFacts, PathMtuFacts
 from portal.diagnosis.verdict import ADVICE, SENTENCES, Verdict, kept_sentence, verdict_of
 from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.path_status import PathStatus

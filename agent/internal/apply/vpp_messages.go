@@ -6,18 +6,14 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/classify"
-	"go.fd.io/govpp/binapi/geneve"
-	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
 	"go.fd.io/govpp/binapi/policer"
-	"go.fd.io/govpp/binapi/vxlan"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
-	"longline.dev/agent/internal/vpp"
 )
 
 type index = interface_types.InterfaceIndex
@@ -40,9 +36,9 @@ func (r *applying) encode(op plan.Op) api.Message {
 	case plan.DeleteSub:
 		return &interfaces.DeleteSubif{SwIfIndex: target}
 	case plan.CreateTunnel:
-		return tunnel(a.Tunnel, true)
+		return tunnelAddDel(a.Tunnel, true)
 	case plan.DeleteTunnel:
-		return tunnel(a.Tunnel, false)
+		return tunnelAddDel(a.Tunnel, false)
 	case plan.SetTag:
 		return &interfaces.SwInterfaceTagAddDel{IsAdd: a.Tag != "", SwIfIndex: target, Tag: a.Tag}
 	case plan.SetMTU:
@@ -103,28 +99,4 @@ func flags(a intent.Access) interface_types.SubIfFlags {
 		f |= interface_types.SUB_IF_API_FLAG_EXACT_MATCH
 	}
 	return f
-}
-
-func tunnel(t intent.Tunnel, add bool) api.Message {
-	local, remote := vpp.IPAddress(t.Local), vpp.IPAddress(t.Remote)
-	switch t.Encapsulation {
-	case intent.VXLAN:
-		return &vxlan.VxlanAddDelTunnelV3{
-			IsAdd: add, Instance: none, SrcAddress: local, DstAddress: remote, EncapVrfID: t.Table, Vni: t.VNI,
-			McastSwIfIndex: index(none), DecapNextIndex: none,
-		}
-	case intent.GENEVE:
-		return &geneve.GeneveAddDelTunnel2{
-			IsAdd: add, LocalAddress: local, RemoteAddress: remote, EncapVrfID: t.Table, Vni: t.VNI,
-			McastSwIfIndex: index(none), DecapNextIndex: none,
-		}
-	}
-	if t.GREKey != 0 {
-		return &gre.GreTunnelAddDelV2{IsAdd: add, Tunnel: gre.GreTunnelV2{
-			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote, Key: t.GREKey, OuterTableID: t.Table,
-		}}
-	}
-	return &gre.GreTunnelAddDel{IsAdd: add, Tunnel: gre.GreTunnel{
-		Type: gre.GRE_API_TUNNEL_TYPE_TEB, Instance: none, Src: local, Dst: remote, OuterTableID: t.Table,
-	}}
 }

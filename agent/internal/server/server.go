@@ -20,10 +20,10 @@ import (
 	"longline.dev/agent/internal/identity"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/packettrace"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/roundtrip"
 	"longline.dev/agent/internal/statseg"
-	"longline.dev/agent/internal/trace"
 )
 
 // Engine is what the server needs of the engine.
@@ -37,7 +37,7 @@ type Engine interface {
 	FreezeHere(reason string, until time.Time) (*freeze.Freeze, error)
 	Unfreeze() error
 	Calibrate(ctx context.Context, besideLines bool) (*converge.Calibrated, error)
-	Trace(ctx context.Context, vll string, packets int, most time.Duration) (*trace.Result, error)
+	Trace(ctx context.Context, vll string, packets int, most time.Duration) (*packettrace.Result, error)
 	Status() converge.Status
 	Ready() error
 }

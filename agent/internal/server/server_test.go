@@ -27,9 +27,9 @@ import (
 	"longline.dev/agent/internal/identity/identitytest"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/packettrace"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/roundtrip"
-	"longline.dev/agent/internal/trace"
 )
 
 const fixtures = "../../../tests/contract"
@@ -45,7 +45,7 @@ type engine struct {
 	timed  *intent.RoundTrip // the last round trip
 	times  *roundtrip.Times
 
-	traced       *trace.Result
+	traced       *packettrace.Result
 	working      func() // called while it traces or calibrates, nil for nothing
 	calibrated   *converge.Calibrated
 	calibrations int
@@ -85,7 +85,7 @@ func (e *engine) during() {
 	}
 }
 
-func (e *engine) Trace(context.Context, string, int, time.Duration) (*trace.Result, error) {
+func (e *engine) Trace(context.Context, string, int, time.Duration) (*packettrace.Result, error) {
 	e.during()
 	return e.traced, e.err
 }

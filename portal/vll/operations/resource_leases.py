@@ -17,7 +17,6 @@ from portal.allocation.bandwidth_bookings import bandwidth_book, bandwidth_relea
 from portal.allocation.cpu_core_bookings import cores_book, cores_release, cores_settle
 from portal.allocation.gre_key_leases import gre_key_lease, gre_key_release
 from portal.allocation.gre_pair_leases import gre_pair_lease, gre_pair_release, gre_pair_settle
-from portal.allocation.lease_cooldown import cooldown_begin, lease_settle
 from portal.allocation.models import (
     BandwidthBooking,
     CoreBooking,
@@ -26,6 +25,7 @@ from portal.allocation.models import (
     PortVlanLease,
     VniLease,
 )
+from portal.allocation.tunnel_lease_cooldown import cooldown_begin, lease_settle
 from portal.allocation.vlan_leases import (
     free_outer_vlans,
     outer_vlans_of_others,

@@ -1,5 +1,5 @@
-// Package trace shows packets of one line as VPP's tracer saw them, and leaves nothing of it behind.
-package trace
+// Package packettrace shows packets of one line as VPP's tracer saw them, and leaves nothing of it behind.
+package packettrace
 
 import (
 	"context"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"longline.dev/agent/internal/converge"
-	"longline.dev/agent/internal/trace"
+	"longline.dev/agent/internal/packettrace"
 )
 
 const (
@@ -88,9 +88,9 @@ func decodeTrace(body []byte) (*traceRequest, *problem) {
 }
 
 func failedTrace(err error) problem {
-	var inUse *trace.InUseError
-	var cannot *trace.CannotError
-	var left *trace.LeftError
+	var inUse *packettrace.InUseError
+	var cannot *packettrace.CannotError
+	var left *packettrace.LeftError
 	var nothing *converge.NotTestingError
 	conflict := func(code, title string) problem { return conflictOf(err, code, title) }
 	switch {

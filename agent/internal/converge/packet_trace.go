@@ -5,7 +5,7 @@ import (
 	"maps"
 	"time"
 
-	"longline.dev/agent/internal/trace"
+	"longline.dev/agent/internal/packettrace"
 )
 
 // ErrTracing says that another trace is under way.
@@ -13,8 +13,8 @@ var ErrTracing = notTesting("another trace is under way: only one at a time has 
 
 // Trace shows packets of a line as VPP's tracer sees them. Nothing is configured, and nobody who converges is kept waiting; so
 // a router that is frozen can be looked at too. Error: ErrTracing, *NotTestingError where the line has nothing here, those of
-// trace.Capture, ErrNoVPP or that of the connection.
-func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.Duration) (*trace.Result, error) {
+// packettrace.Capture, ErrNoVPP or that of the connection.
+func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.Duration) (*packettrace.Result, error) {
 	if !e.tracing.TryLock() {
 		return nil, ErrTracing
 	}
@@ -32,7 +32,7 @@ func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.D
 	}
 	e.log.Info("trace", "vll", vll, "packets", packets, "for", most.String())
 	threads := 1 + session.Info().Workers
-	result, err := trace.Capture(ctx, session, trace.Asked{Interfaces: before, Threads: threads, Packets: packets, For: most})
+	result, err := packettrace.Capture(ctx, session, packettrace.Asked{Interfaces: before, Threads: threads, Packets: packets, For: most})
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"longline.dev/agent/internal/converge"
-	"longline.dev/agent/internal/trace"
+	"longline.dev/agent/internal/packettrace"
 )
 
 const tracedLine = "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01"
@@ -42,9 +42,9 @@ func TestEachRefusalOfATraceHasItsType(t *testing.T) {
 		code   string
 	}{
 		"another trace":             {asked, converge.ErrTracing, 409, "tracer-in-use"},
-		"somebody else's":           {asked, &trace.InUseError{}, 409, "tracer-in-use"},
-		"no input node":             {asked, &trace.CannotError{Why: "none"}, 409, "cannot-trace"},
-		"not cleared":               {asked, &trace.LeftError{Why: errors.New("vpp: receive: EOF")}, 409, "trace-left"},
+		"somebody else's":           {asked, &packettrace.InUseError{}, 409, "tracer-in-use"},
+		"no input node":             {asked, &packettrace.CannotError{Why: "none"}, 409, "cannot-trace"},
+		"not cleared":               {asked, &packettrace.LeftError{Why: errors.New("vpp: receive: EOF")}, 409, "trace-left"},
 		"nothing of the line":       {asked, &converge.NotTestingError{Why: "nothing here"}, 409, "not-traced"},
 		"no VPP":                    {asked, converge.ErrNoVPP, 503, "vpp-unavailable"},
 		"too many packets":          {`{"schema":1,"of":"cheese","packets":51,"seconds":5}`, nil, 422, "invalid-trace"},
@@ -59,8 +59,8 @@ func TestEachRefusalOfATraceHasItsType(t *testing.T) {
 }
 
 func TestATraceIsAnsweredWithItsPackets(t *testing.T) {
-	e := &engine{traced: &trace.Result{Looked: 9, Packets: []trace.Packet{
-		{At: "00:00:01:000000", From: "host-cust1.100", Nodes: []trace.Node{{Name: "l2-input", Says: []string{"l2-input: sw_if_index 2"}}}},
+	e := &engine{traced: &packettrace.Result{Looked: 9, Packets: []packettrace.Packet{
+		{At: "00:00:01:000000", From: "host-cust1.100", Nodes: []packettrace.Node{{Name: "l2-input", Says: []string{"l2-input: sw_if_index 2"}}}},
 	}}}
 	status, answer := askToTrace(t, e, `{"schema":1,"of":"cheese","packets":1,"seconds":1}`)
 	packets, _ := answer["packets"].([]any)
