@@ -16,6 +16,9 @@ DEFAULT_PREFIXES = ("/opt/vpp", "/usr")
 # What the command line prints for commands that succeed: nothing, or the new interface's name.
 _SUCCESS = re.compile(r"(?:[a-z][\w/.-]*)?")
 
+# Both in seconds; VPP writes no 0 before the point.
+_CLOCK = re.compile(r"reftime (?P<kernel>[\d.]+) .*?error (?P<error>-?[\d.]+)", re.DOTALL)
+
 
 class NotInstalled(Exception):
     """No VPP; the text names where it was looked for."""
@@ -58,15 +61,29 @@ def find() -> Installation:
     )
 
 
+def is_clock_wrong(shown: str) -> bool:
+    """Whether VPP's time since its start differs by a tenth from the kernel's, by `show clock verbose`.
+
+    Raises CommandRefused where VPP shows something else.
+    """
+    found = _CLOCK.search(shown)
+    if found is None:
+        raise CommandRefused(f"vppctl show clock verbose: {shown}")
+    return abs(float(found["error"])) > float(found["kernel"]) / 10
+
+
 @dataclass
 class VppProcess(Child):
     """A VPP, started again when it misjudges its processor's clock.
 
-    It measures that for 1 ms at its start (``estimate_clock_frequency`` in vppinfra/time.c). Losing the
-    processor in between makes it wrong by a factor of thousands: it says so again and again, and hardly ever
-    gets to its sockets.
+    It measures that for 1 ms at its start (``estimate_clock_frequency`` in vppinfra/time.c), and is wrong
+    when it loses the processor in between. One whose seconds are too short says so again and again, and
+    hardly ever gets to its sockets. One whose seconds are twice too long or longer says nothing and never
+    mends it (``clib_time_verify_frequency``): its BFD sessions go down and up for as long as it lives.
     """
 
+    # The answer to `show clock verbose`, asked for once VPP is ready.
+    clock: Callable[[], str] = field(kw_only=True)
     starts: int = 3
     _log_begins: int = field(default=0, repr=False)
 
@@ -76,14 +93,14 @@ class VppProcess(Child):
 
     def wait_until(self, ready: Callable[[], bool], timeout_s: float = 30) -> Self:
         for _ in range(self.starts - 1):
-            super().wait_until(lambda: ready() or self._misjudges_its_clock(), timeout_s)
-            if not self._misjudges_its_clock():
+            super().wait_until(lambda: ready() or self._says_that_it_misjudged(), timeout_s)
+            if not (self._says_that_it_misjudged() or is_clock_wrong(self.clock())):
                 break
             self.end()
             self.start()
         return super().wait_until(ready, timeout_s)
 
-    def _misjudges_its_clock(self) -> bool:
+    def _says_that_it_misjudged(self) -> bool:
         return b"Rejecting large frequency change" in self.log.read_bytes()[self._log_begins :]
 
 
@@ -112,6 +129,7 @@ class Vpp:
             argv=["ip", "netns", "exec", self.namespace, str(self.installation.vpp), "-c", str(config)],
             log=self.logs / f"vpp-{self.label}.log",
             env=self.installation.environment(),
+            clock=lambda: self.show("show clock verbose"),
         )
         family.start(child).wait_until(self._answers)
 

@@ -12,6 +12,14 @@ from devstack.isp import small_isp
 from devstack.process import ChildFailed, Family
 from devstack.vpp_network import UNI, VppDataplane
 
+SHOWN = """\
+Time now {vpp}
+cpu time {vpp} now 203119913311175 last 203119913307533 since start 7719890680
+reftime 2.969188 now 1795747084.505722 last 1795747081.536533 init 1795747081.536533
+error {error}, clocks/sec 2599482408.530282, Fri, 27 Nov 2026 02:38:04 GMT
+"""
+RIGHT, SLOW = SHOWN.format(vpp="2.969780", error=".000591"), SHOWN.format(vpp=".593838", error="-2.375350")
+
 
 def install(prefix: Path) -> Path:
     (prefix / "bin").mkdir(parents=True)
@@ -81,6 +89,7 @@ def scripted(tmp_path: Path) -> Iterator[vpp.Vpp]:
         '#!/bin/sh\nshift 2\necho "$*" >> ' + f"{tmp_path}/commands\n"
         'case "$*" in\n'
         '"show version") echo "vpp v25.10-scripted built by nobody";;\n'
+        f'"show clock verbose") echo "{RIGHT}";;\n'
         '"create loopback interface instance 0") echo loop0;;\n'
         '*bad*) echo "unknown input \\`bad\'";;\n'
         "esac\n"
@@ -136,7 +145,7 @@ exec sleep 60
 
 def test_a_vpp_that_misjudges_its_clock_is_started_again_and_so_when_it_is_restarted(tmp_path: Path) -> None:
     script, starts, ready = MISJUDGED_TWICE.format(folder=tmp_path), tmp_path / "starts", tmp_path / "ready"
-    child = vpp.VppProcess(name="vpp", argv=["sh", "-c", script], log=tmp_path / "log")
+    child = vpp.VppProcess(name="vpp", argv=["sh", "-c", script], log=tmp_path / "log", clock=lambda: RIGHT)
     with Family() as family:
         family.start(child).wait_until(ready.exists)
         assert len(starts.read_text().splitlines()) == 3
@@ -148,9 +157,22 @@ def test_a_vpp_that_misjudges_its_clock_is_started_again_and_so_when_it_is_resta
         assert len(starts.read_text().splitlines()) == 3
 
 
+def test_a_vpp_whose_seconds_are_too_long_is_started_again_though_it_says_nothing(tmp_path: Path) -> None:
+    ready, shown = tmp_path / "ready", iter([SLOW, RIGHT])
+    script = f"touch {ready}; exec sleep 60"
+    child = vpp.VppProcess(
+        name="vpp", argv=["sh", "-c", script], log=tmp_path / "log", clock=lambda: next(shown)
+    )
+    with Family() as family:
+        first = family.start(child).process.pid
+        child.wait_until(ready.exists)
+        assert child.process.pid != first
+    assert next(shown, None) is None
+
+
 def test_a_vpp_that_never_judges_its_clock_rightly_is_given_up(tmp_path: Path) -> None:
     script = f"echo start >> {tmp_path}/starts; echo Rejecting large frequency change; exec sleep 60"
-    child = vpp.VppProcess(name="vpp", argv=["sh", "-c", script], log=tmp_path / "log")
+    child = vpp.VppProcess(name="vpp", argv=["sh", "-c", script], log=tmp_path / "log", clock=lambda: RIGHT)
     with Family() as family, pytest.raises(ChildFailed, match="Rejecting large frequency change"):
         family.start(child).wait_until((tmp_path / "never").exists, timeout_s=0.5)
     assert len((tmp_path / "starts").read_text().splitlines()) == child.starts
