@@ -57,7 +57,7 @@ def _report(local: str, remote: str) -> list[Any]:
     """As an agent sends it, read from JSON."""
     from msgspec import convert
 
-    from portal.inventory.observation_report import CircuitReport
+    from portal.inventory.reported_observation import CircuitReport
 
     side = {"tag": None, "admin_up": True}
     picks = {"link_up": True, "tags": 1, "dot1ad": False, "inner": 0, "exact": True, "wide": False}

@@ -68,8 +68,8 @@ def _rows_per_s(router: Any, vlls: list[Any]) -> Figure:
     from portal.core.clock import now
     from portal.core.strict_json import reader
     from portal.telemetry.counter_ingest import counters_store
-    from portal.telemetry.counter_report import CounterReport
     from portal.telemetry.partitions import partitions_keep
+    from portal.telemetry.reported_counters import CounterReport
     from portal.telemetry.rollups import roll_up
 
     partitions_keep(now=now())

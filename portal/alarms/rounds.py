@@ -13,7 +13,7 @@ from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
 from portal.alarms.alarm_condition import AlarmCondition
-from portal.alarms.derive import look
+from portal.alarms.current_conditions import look
 from portal.alarms.kinds import SEVERITIES, Kind
 from portal.alarms.models import Alarm, AlarmRound
 from portal.diagnosis.health_queries import health_counts

@@ -13,7 +13,6 @@ from psycopg.errors import CheckViolation, UniqueViolation
 from portal.core.postgres_pipeline import pipelined_transaction
 from portal.core.unix_time import to_ms, to_time
 from portal.inventory.models import Router
-from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount
 from portal.telemetry.counter_watermark import (
     NO_MARKS,
     LastCounters,
@@ -24,6 +23,7 @@ from portal.telemetry.counter_watermark import (
     marks_of,
 )
 from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollup_tables import LOSS_SAMPLES, SAMPLES
 from portal.telemetry.rollups import hold_buckets
 from portal.telemetry.router_loss_ingest import losses_insert

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from portal.core.unix_time import to_ms, to_time
 from portal.inventory.models import Router
-from portal.telemetry.counter_report import CounterReport, CounterSample
+from portal.telemetry.reported_counters import CounterReport, CounterSample
 from portal.telemetry.rollup_tables import FIVE_MINUTES
 
 _READ = """

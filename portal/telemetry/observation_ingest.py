@@ -11,8 +11,8 @@ from portal.core.bandwidth_profile import Policing
 from portal.core.path_watch import wanted_watch
 from portal.events.outbox import send_task
 from portal.inventory.models import ObservedRouter, Router
-from portal.inventory.observation_report import ObservedReport
 from portal.inventory.operations.observation_store import observed_facts, observed_store
+from portal.inventory.reported_observation import ObservedReport
 from portal.telemetry.router_silences import silence_end
 from portal.telemetry.unchanged_observation import unchanged_store
 from portal.vll.models import RouterConvergence, VllEnd

@@ -13,8 +13,8 @@ from uuid import UUID
 
 from django.db import connection, transaction
 
-from portal.telemetry.counter_report import LONGEST_SAMPLE
 from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.reported_counters import LONGEST_SAMPLE
 from portal.telemetry.rollup_tables import FIVE_MINUTES, HOURS, ROLLUPS, Table
 
 # Counts buckets of a table, by whom and when they start, with a cursor.

@@ -5,7 +5,7 @@ from typing import Any
 
 from portal.inventory.field_limits import is_interface_name
 from portal.inventory.models import Router
-from portal.telemetry.counter_report import CounterReport, CounterSample
+from portal.telemetry.reported_counters import CounterReport, CounterSample
 
 # Of an interface, in frames. What it carried is what its losses are compared with.
 OF_INTERFACES = (

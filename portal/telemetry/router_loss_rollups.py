@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from portal.telemetry.counter_report import LONGEST_SAMPLE
 from portal.telemetry.partitions import partitions_ensure
+from portal.telemetry.reported_counters import LONGEST_SAMPLE
 from portal.telemetry.rollup_tables import LOSS_ROLLUPS, Table
 from portal.telemetry.rollups import count_marked
 from portal.telemetry.router_loss_ingest import COLUMNS, COUNTS

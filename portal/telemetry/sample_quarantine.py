@@ -18,15 +18,15 @@ from msgspec.structs import asdict
 
 from portal.core.unix_time import to_ms, to_time
 from portal.inventory.models import Router
-from portal.telemetry.counter_report import (
+from portal.telemetry.models import Quarantine, QuarantinedSample
+from portal.telemetry.partitions import month_is_whole
+from portal.telemetry.reported_counters import (
     LONGEST_SAMPLE,
     CounterReport,
     CounterSample,
     EndCount,
     PolicerCount,
 )
-from portal.telemetry.models import Quarantine, QuarantinedSample
-from portal.telemetry.partitions import month_is_whole
 from portal.telemetry.rollup_tables import SAMPLES
 from portal.telemetry.time_spans import month_span
 

@@ -6,9 +6,9 @@ from typing import Any
 from django.db import connection
 
 from portal.inventory.models import ObservedRouter, Router
-from portal.inventory.observation_report import ObservedReport
 from portal.inventory.operations.interface_loads import LOADS_STORE, loads_of
 from portal.inventory.operations.observation_store import is_unchanged
+from portal.inventory.reported_observation import ObservedReport
 
 # The row is still what the report was compared with, and no line of the router waits to be compared.
 _STORE = f"""

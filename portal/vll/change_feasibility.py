@@ -11,7 +11,7 @@ from portal.core.errors import DomainError
 from portal.vll.errors import EndsSwapped
 from portal.vll.feasibility import Existing, Feasibility, feasibility_of
 from portal.vll.models import Vll
-from portal.vll.operations.feasibility_rules import LineRequest
+from portal.vll.operations.line_request_check import LineRequest
 from portal.vll.operations.modify_line import (
     Changes,
     check_in_service,

@@ -27,7 +27,7 @@ from portal.underlay.tunnel_endpoints import Assumption, assumptions, barred
 from portal.vll.errors import EndsAreTheSame
 from portal.vll.gre_key_rules import gre_key_families, same_tunnel
 from portal.vll.operations.end_validation import named_first
-from portal.vll.operations.feasibility_rules import (
+from portal.vll.operations.line_request_check import (
     AUTO,
     LineCheck,
     LineRequest,

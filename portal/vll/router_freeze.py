@@ -16,7 +16,7 @@ from portal.core.unix_time import to_ms, to_time
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router, RouterFreeze
 from portal.inventory.models.router_freeze import LONGEST_REASON
-from portal.inventory.observation_report import FreezeReport
+from portal.inventory.reported_observation import FreezeReport
 from portal.vll.errors import (
     FreezeNotOver,
     FreezeTooLong,

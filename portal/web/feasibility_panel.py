@@ -14,7 +14,7 @@ from portal.core.required_mtu import SvcMtuOutOfRange, carried_frame
 from portal.vll.change_feasibility import change_feasibility_of
 from portal.vll.feasibility import Feasibility, feasibility_of
 from portal.vll.models import Vll
-from portal.vll.operations.feasibility_rules import AUTO, LineRequest
+from portal.vll.operations.line_request_check import AUTO, LineRequest
 from portal.vll.operations.order_record import needs_approval
 from portal.web.forms.line_change import ChangeForm
 from portal.web.forms.order import OrderForm

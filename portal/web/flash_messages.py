@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from django.contrib import messages
 
 from portal.core.errors import DomainError
-from portal.web.access_control import SignedInRequest
+from portal.web.page_guard import SignedInRequest
 
 
 @contextmanager

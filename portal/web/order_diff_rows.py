@@ -12,7 +12,7 @@ from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port
 from portal.vll.models import Order
 from portal.vll.operations.end_validation import EndRequest
-from portal.vll.operations.feasibility_rules import LineRequest
+from portal.vll.operations.line_request_check import LineRequest
 from portal.vll.order_diff import Difference, differences_of
 from portal.vll.revision_content import content_of
 from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction

@@ -15,7 +15,7 @@ from django.views.i18n import set_language
 from portal.accounts import permissions
 from portal.core.view_permission import public
 from portal.notifications.queries import mails_are_late
-from portal.web.access_control import requires
+from portal.web.page_guard import requires
 
 signed_in = requires(permissions.may_sign_in)
 

@@ -36,8 +36,8 @@ from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
 from portal.notifications.mail_preferences import unsubscribe_path
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.webhook_operations import webhook_create, webhook_test
-from portal.telemetry.counter_report import EndCount
 from portal.telemetry.models import Quarantine
+from portal.telemetry.reported_counters import EndCount
 from portal.vll.models import Hold, LineTest, Order, PlanResult, Vll, VllEnd
 from portal.vll.operations import hold_make, order_delete
 from portal.web.inventory_kinds import KINDS

@@ -3,8 +3,8 @@
 from typing import Any, Literal
 
 from portal.inventory.models import ObservedCircuit
-from portal.inventory.observation_report import AttachmentReport, CircuitReport, CircuitSide, TunnelReport
 from portal.inventory.operations.found_circuit_store import circuits_store
+from portal.inventory.reported_observation import AttachmentReport, CircuitReport, CircuitSide, TunnelReport
 from tests.integration.isp import Isp
 
 LOOPBACKS = {"rhino": "10.255.0.1", "hippo": "10.255.0.2", "zebra": "10.255.0.3"}

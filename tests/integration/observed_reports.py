@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from portal.core.encapsulations import Encapsulation
-from portal.inventory.observation_report import (
+from portal.inventory.reported_observation import (
     EndObservation,
     GenerationReport,
     InterfaceReport,

@@ -5,7 +5,7 @@ from typing import Any
 from django.test import Client
 
 from portal.alarms.alarm_condition import AlarmCondition
-from portal.alarms.derive import look
+from portal.alarms.current_conditions import look
 from portal.alarms.kinds import Kind
 from portal.alarms.models import Alarm
 from portal.alarms.rounds import alarms_watch

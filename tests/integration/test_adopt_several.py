@@ -12,7 +12,7 @@ from portal.accounts.models import Customer, User
 from portal.allocation.models import BandwidthBooking, PortVlanLease, VniLease
 from portal.core import clock
 from portal.inventory.models import ObservedCircuit, ObservedInterface, ObservedRouter, Port
-from portal.inventory.observation_report import CircuitReport
+from portal.inventory.reported_observation import CircuitReport
 from portal.vll.models import Order, Vll
 from portal.web.adoption_file import of_vppcfg
 from tests.integration.circuits import attachment, circuit, tunnel

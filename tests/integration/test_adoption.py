@@ -22,8 +22,8 @@ from portal.allocation.models import (
 from portal.allocation.vni_leases import LAST_VNI
 from portal.core import clock
 from portal.inventory.models import ObservedCircuit, ObservedRouter, Router
-from portal.inventory.observation_report import CircuitReport
 from portal.inventory.operations.found_circuit_store import circuits_store
+from portal.inventory.reported_observation import CircuitReport
 from portal.vll.errors import (
     FoundLineOdd,
     FoundLineUnknown,

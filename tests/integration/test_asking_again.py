@@ -15,7 +15,7 @@ from portal.core import clock
 from portal.core.encapsulations import Encapsulation
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter
-from portal.inventory.observation_report import EndObservation, InterfaceReport
+from portal.inventory.reported_observation import EndObservation, InterfaceReport
 from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import order_force_retry

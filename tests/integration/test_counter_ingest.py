@@ -9,9 +9,9 @@ from django.db import connection
 from portal.accounts.models import User
 from portal.core import clock
 from portal.telemetry.counter_ingest import Stored, counters_store
-from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount
 from portal.telemetry.models import AgentClock, QuarantinedSample, Sample
 from portal.telemetry.partitions import DAYS_AHEAD, partitions_ensure, partitions_keep
+from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import order

@@ -8,8 +8,8 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.telemetry.counter_ingest import Stored, counters_store
-from portal.telemetry.counter_report import CounterReport
 from portal.telemetry.models import Sample
+from portal.telemetry.reported_counters import CounterReport
 from portal.telemetry.throughput import throughput
 from portal.vll.models import Vll
 from portal.vll.operations import Changes, order_modify

@@ -20,7 +20,7 @@ from portal.notifications.mail_delivery import mail_send
 from portal.notifications.models import Mail
 from portal.telemetry.agent_api_uptime import uptime_note
 from portal.telemetry.counter_ingest import counters_store
-from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount, PolicerCount
+from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount, PolicerCount
 from portal.telemetry.router_events import EventReport, ReportedEvent, router_events_store
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import order_suspend

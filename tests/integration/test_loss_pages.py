@@ -10,8 +10,8 @@ from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.inventory.models import BackboneLink
 from portal.metrics.collectors import losses
-from portal.telemetry.counter_report import EndCount, PolicerCount
 from portal.telemetry.line_end_drops import EndDrops, end_drops
+from portal.telemetry.reported_counters import EndCount, PolicerCount
 from portal.vll.models import Vll
 from tests.integration.isp import Isp
 from tests.integration.orders import order

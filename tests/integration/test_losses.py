@@ -11,7 +11,9 @@ from portal.accounts.models import User
 from portal.inventory.models import BackboneLink
 from portal.telemetry.bucket_queries import rolled_up, starts_of
 from portal.telemetry.counter_ingest import counters_store
-from portal.telemetry.counter_report import (
+from portal.telemetry.models import Sample
+from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.reported_counters import (
     CounterReport,
     CounterSample,
     EndCount,
@@ -19,8 +21,6 @@ from portal.telemetry.counter_report import (
     PolicerCount,
     RouterCount,
 )
-from portal.telemetry.models import Sample
-from portal.telemetry.partitions import partitions_keep
 from portal.telemetry.rollup_tables import FIVE_MINUTES
 from portal.telemetry.rollups import roll_up
 from portal.telemetry.router_loss_rollups import losses_roll_up

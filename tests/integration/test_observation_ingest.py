@@ -20,8 +20,8 @@ from portal.inventory.models import (
     TopologyVersion,
     TunnelAddress,
 )
-from portal.inventory.observation_report import EndObservation, LoadReport, ObservedReport, RouteReport
 from portal.inventory.queries import watch_routes
+from portal.inventory.reported_observation import EndObservation, LoadReport, ObservedReport, RouteReport
 from portal.telemetry.observation_ingest import observation_take
 from portal.underlay.errors import PathMtuUnknown
 from portal.vll.models import RouterConvergence, Vll

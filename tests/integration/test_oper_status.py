@@ -9,7 +9,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter
-from portal.inventory.observation_report import Difference
+from portal.inventory.reported_observation import Difference
 from portal.vll.models import EndMove, Order, Vll
 from portal.vll.operations import Changes, ends_observed, order_modify, stale_vlls_mark
 from tests.integration.isp import Isp

@@ -16,7 +16,7 @@ from portal.core.path_watch import PathWatch
 from portal.core.unix_time import to_ms
 from portal.events.models import Event
 from portal.inventory.models import ObservedPath, ObservedRouter, Router
-from portal.inventory.observation_report import EndPath, PathReport, WatchReport
+from portal.inventory.reported_observation import EndPath, PathReport, WatchReport
 from portal.metrics.collectors import paths
 from portal.notifications.line_fault_causes import cause_sentence, causes_of_down
 from portal.telemetry.observation_ingest import observation_take

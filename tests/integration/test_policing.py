@@ -11,7 +11,7 @@ from portal.core import clock
 from portal.core.bandwidth_profile import Policing
 from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Port
-from portal.inventory.observation_report import EndObservation, ObservedReport
+from portal.inventory.reported_observation import EndObservation, ObservedReport
 from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import Vll
 from provisioning.intent_document import intent_for

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import User
 from portal.events.models import Event
 from portal.inventory.models import ObservedRoute, ObservedRouter, Router
-from portal.inventory.observation_report import EndObservation, ListName, RouteReport
+from portal.inventory.reported_observation import EndObservation, ListName, RouteReport
 from portal.processes import gunicorn_agent_api
 from portal.telemetry import observation_ingest
 from portal.telemetry.models import OperInterval

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from portal.accounts.models import User
 from portal.telemetry.bucket_queries import buckets_of
 from portal.telemetry.counter_ingest import Stored, counters_store
-from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount
 from portal.telemetry.graph_units import Unit
 from portal.telemetry.models import FrozenMonth, OperInterval, Quarantine, Sample
 from portal.telemetry.partitions import partitions_ensure, partitions_keep
 from portal.telemetry.rates_and_percentiles import STEPS_S, Bucket, merged
+from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollup_tables import DAYS, FIVE_MINUTES, HOURS, TABLES
 from portal.telemetry.rollups import roll_up
 from portal.telemetry.throughput import StepRefused, throughput

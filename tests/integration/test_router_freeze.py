@@ -11,7 +11,7 @@ from portal.core import clock
 from portal.core.unix_time import to_ms
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Router, RouterFreeze
-from portal.inventory.observation_report import FreezeReport
+from portal.inventory.reported_observation import FreezeReport
 from portal.vll.errors import (
     AdoptionWhileFrozen,
     ChangeWhileFrozen,

@@ -16,7 +16,6 @@ from portal.events.models import Event, Outbox
 from portal.telemetry import sample_quarantine as setting_aside
 from portal.telemetry.bucket_queries import buckets_of
 from portal.telemetry.counter_ingest import Stored, counters_store
-from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount, PolicerCount
 from portal.telemetry.line_frame_loss import frame_loss
 from portal.telemetry.models import (
     MonthlyPercentile,
@@ -27,6 +26,7 @@ from portal.telemetry.models import (
 )
 from portal.telemetry.month_close import frozen_percentiles, months_freeze
 from portal.telemetry.partitions import partitions_ensure, partitions_keep
+from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount, PolicerCount
 from portal.telemetry.rollup_tables import FIVE_MINUTES
 from portal.telemetry.rollups import roll_up
 from portal.telemetry.sample_quarantine_accept import accepted_count

@@ -16,9 +16,9 @@ from portal.inventory.models import ObservedRouter, RouterSilence
 from portal.telemetry.agent_api_uptime import uptime_note
 from portal.telemetry.availability import availability
 from portal.telemetry.counter_ingest import counters_store
-from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount
 from portal.telemetry.models import AgentApiUptime, FrozenMonth, OperInterval
 from portal.telemetry.observation_ingest import observation_take
+from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollups import roll_up
 from portal.vll.models import Vll
 from provisioning.tasks import mark_stale

@@ -8,7 +8,7 @@ import pytest
 
 from portal.core.strict_json import Invalid, reader
 from portal.core.unix_time import to_time
-from portal.inventory.observation_report import ObservedReport
+from portal.inventory.reported_observation import ObservedReport
 
 REPORT = Path(__file__).parent.parent / "contract" / "reports" / "observed.json"
 LAST = 253_370_764_799_999  # of the year 9998

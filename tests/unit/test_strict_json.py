@@ -14,7 +14,7 @@ from portal.core.strict_json import (
     PrintableText,
     reader,
 )
-from portal.telemetry.counter_report import CounterReport
+from portal.telemetry.reported_counters import CounterReport
 
 BOOT, VLL = "d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10", "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01"
 COUNTS = {"in_bytes": -1, "in_packets": 2**63 - 1, "out_bytes": 0, "out_packets": 0}

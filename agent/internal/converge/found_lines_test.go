@@ -3,18 +3,18 @@ package converge
 import (
 	"testing"
 
-	"longline.dev/agent/internal/discovery"
+	"longline.dev/agent/internal/foundlines"
 	"longline.dev/agent/internal/intent"
 )
 
 // circuits are those of others, as a report has them.
-func (r *router) circuits() []discovery.Circuit {
+func (r *router) circuits() []foundlines.Circuit {
 	r.t.Helper()
 	state, err := r.ObservedState(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return discovery.Circuits(state.Snapshot, state.Plan)
+	return foundlines.Circuits(state.Snapshot, state.Plan)
 }
 
 func TestLinesOfOthersAreFoundAndTheAgentsAreNot(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
 
-	"longline.dev/agent/internal/discovery"
+	"longline.dev/agent/internal/foundlines"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/pathwatch"
@@ -132,7 +132,7 @@ func TestATunnelOfOthersIsFoundWithItsTable(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := discovery.Circuits(state.Snapshot, state.Plan)
+		found := foundlines.Circuits(state.Snapshot, state.Plan)
 		if len(found) != 1 || found[0].Near.Tunnel.Table != underlayTable || !found[0].Near.Tunnel.Default {
 			t.Errorf("%+v", found)
 		}

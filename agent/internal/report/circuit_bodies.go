@@ -1,7 +1,7 @@
 package report
 
 import (
-	"longline.dev/agent/internal/discovery"
+	"longline.dev/agent/internal/foundlines"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
@@ -51,7 +51,7 @@ type tunnelBody struct {
 
 func circuitsOf(s *observe.Snapshot, todo *plan.Plan) []circuitBody {
 	bodies := []circuitBody{}
-	for _, c := range discovery.Circuits(s, todo) {
+	for _, c := range foundlines.Circuits(s, todo) {
 		body := circuitBody{Near: sideOf(s, c.Near), Out: c.Out, In: c.In}
 		if c.Far.Interface != nil {
 			far := sideOf(s, c.Far)
@@ -62,7 +62,7 @@ func circuitsOf(s *observe.Snapshot, todo *plan.Plan) []circuitBody {
 	return bodies
 }
 
-func sideOf(s *observe.Snapshot, side discovery.Side) sideBody {
+func sideOf(s *observe.Snapshot, side foundlines.Side) sideBody {
 	body := sideBody{Interface: printable(side.Name), AdminUp: side.AdminUp, Rewrite: side.Rewrite}
 	if side.Tag != "" {
 		body.Tag = printableOr(&side.Tag)

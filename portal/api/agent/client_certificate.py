@@ -13,8 +13,8 @@ from portal.core.errors import DomainError
 from portal.core.strict_json import Invalid, Malformed, reader
 from portal.inventory.certificate_identity import NotAnIdentity, identity_of
 from portal.inventory.models import Router
-from portal.inventory.observation_report import NotTold
 from portal.inventory.queries import router_of
+from portal.inventory.reported_observation import NotTold
 from portal.telemetry.observation_ingest import Busy
 
 log = logging.getLogger(__name__)

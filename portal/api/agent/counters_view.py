@@ -6,7 +6,7 @@ from portal.api.agent.client_certificate import report_endpoint
 from portal.core import clock
 from portal.inventory.models import Router
 from portal.telemetry.counter_ingest import counters_store
-from portal.telemetry.counter_report import CounterReport
+from portal.telemetry.reported_counters import CounterReport
 
 
 class _Document(CounterReport, frozen=True, kw_only=True):

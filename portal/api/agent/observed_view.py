@@ -6,8 +6,8 @@ from portal.api.agent.client_certificate import report_endpoint
 from portal.core import clock
 from portal.core.strict_json import Etag
 from portal.inventory.models import Router
-from portal.inventory.observation_report import ObservedReport
 from portal.inventory.queries import watch_routes
+from portal.inventory.reported_observation import ObservedReport
 from portal.telemetry.observation_ingest import observation_take
 from portal.vll.router_freeze import freeze_reported, freeze_wanted
 

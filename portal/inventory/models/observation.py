@@ -242,7 +242,7 @@ class ObservedCircuit(models.Model):
     """What somebody else cross-connected on a router, or a tunnel of somebody else's that leads nowhere.
 
     ``near`` and ``far`` are interfaces, ``far`` "" for none; ``sides`` is what was told of them
-    (portal.inventory.observation_report.CircuitReport). ``key`` is its tunnel's VNI or GRE key, 0 for none;
+    (portal.inventory.reported_observation.CircuitReport). ``key`` is its tunnel's VNI or GRE key, 0 for none;
     of a circuit within the router, or between two tunnels, the tunnel's columns are null, and "".
     """
 

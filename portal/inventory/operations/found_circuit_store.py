@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import to_builtins
 
 from portal.inventory.models import ObservedCircuit, Router
-from portal.inventory.observation_report import CircuitReport, TunnelReport
+from portal.inventory.reported_observation import CircuitReport, TunnelReport
 
 _COLUMNS = ("encapsulation", "local", "remote", "key", "sides")
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.db import connection
 
 from portal.inventory.models import Router
-from portal.inventory.observation_report import InterfaceReport
+from portal.inventory.reported_observation import InterfaceReport
 
 # With ``loads_of``; ``condition``: only where that is true.
 LOADS_STORE = """

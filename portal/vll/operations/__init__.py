@@ -6,10 +6,10 @@ from portal.vll.operations.attempt_log import attempt_record, attempts_forget
 from portal.vll.operations.cancel_order import order_cancel
 from portal.vll.operations.dead_router_removals import dead_routers_settle
 from portal.vll.operations.end_validation import EndRequest
-from portal.vll.operations.feasibility_rules import LineRequest
 from portal.vll.operations.force_order_end import order_force_end, order_force_retry
 from portal.vll.operations.line_description import vll_describe
 from portal.vll.operations.line_labels import customer_change
+from portal.vll.operations.line_request_check import LineRequest
 from portal.vll.operations.line_test_lifecycle import line_tests_resend
 from portal.vll.operations.line_test_on_demand import (
     line_test_call_off,
@@ -22,7 +22,7 @@ from portal.vll.operations.link_loss_forwarding import link_losses_forward
 from portal.vll.operations.modify_line import Changes, order_modify
 from portal.vll.operations.oper_status import ends_observed, oper_statuses_refresh, stale_vlls_mark
 from portal.vll.operations.order_approval import order_approve, order_reject
-from portal.vll.operations.order_plan import plan_ask, plan_finish
+from portal.vll.operations.order_plan_preview import plan_ask, plan_finish
 from portal.vll.operations.order_progress import answers_take
 from portal.vll.operations.overdue_orders import orders_overdue_alarm
 from portal.vll.operations.resource_holds import hold_make, hold_release, hold_renew, holds_expire

@@ -14,7 +14,7 @@ from portal.core.postgres_pipeline import pipelined
 from portal.vll.models import Order, Vll, VllEnd
 from portal.vll.operations.convergence_requests import converge_routers
 from portal.vll.operations.end_validation import EndRequest
-from portal.vll.operations.feasibility_rules import Accepted, LineRequest, check_line
+from portal.vll.operations.line_request_check import Accepted, LineRequest, check_line
 from portal.vll.operations.line_test_lifecycle import line_test_plan
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.resource_holds import hold_take

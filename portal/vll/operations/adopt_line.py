@@ -23,7 +23,7 @@ from portal.vll.models import Order
 from portal.vll.operations.add_line import content_for, vll_create
 from portal.vll.operations.convergence_requests import converge_routers
 from portal.vll.operations.end_validation import EndRequest
-from portal.vll.operations.feasibility_rules import LineRequest, check_line
+from portal.vll.operations.line_request_check import LineRequest, check_line
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.operations.order_record import order_acknowledge
 from portal.vll.operations.ports_of_found_lines import found_port

@@ -29,8 +29,8 @@ from portal.vll.line_test_rules import takes_another_way
 from portal.vll.models import Order, Vll, VllTombstone
 from portal.vll.operations.add_line import content_for
 from portal.vll.operations.end_validation import EndRequest
-from portal.vll.operations.feasibility_rules import Accepted, LineRequest, check_line
 from portal.vll.operations.line_description import describe_locked
+from portal.vll.operations.line_request_check import Accepted, LineRequest, check_line
 from portal.vll.operations.line_test_lifecycle import line_test_plan
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.resource_leases import Leased, cores_lease, ends_lease, transport_lease

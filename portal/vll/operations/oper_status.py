@@ -15,7 +15,7 @@ from psycopg.types.json import Jsonb
 from portal.core.path_watch import is_path_down
 from portal.events.outbox import announce_of_lines
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
-from portal.inventory.observation_report import EndObservation
+from portal.inventory.reported_observation import EndObservation
 from portal.vll.models import EndMove, Order, Vll, VllEnd
 from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OperStatus, OrderState

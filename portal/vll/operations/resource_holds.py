@@ -19,7 +19,7 @@ from portal.vll.errors import HoldRenewedOut, HoldUnknown, NotAllowedToOrder, To
 from portal.vll.models import Hold
 from portal.vll.models.hold import MAX_HOLDS, MAX_RENEWALS
 from portal.vll.operations.end_validation import EndRequest
-from portal.vll.operations.feasibility_rules import check_ports, core_loads
+from portal.vll.operations.line_request_check import check_ports, core_loads
 from portal.vll.operations.resource_leases import Leased, ends_lease, leases_release
 from portal.vll.revision_content import EndContent
 

@@ -41,7 +41,7 @@ from portal.inventory.models import Port
 from portal.vll.gre_key_rules import same_tunnel
 from portal.vll.models import TombstoneTunnel
 from portal.vll.operations.end_validation import EndRequest, named_first
-from portal.vll.operations.feasibility_rules import Accepted, core_loads
+from portal.vll.operations.line_request_check import Accepted, core_loads
 from portal.vll.revision_content import Content, EndContent
 
 

@@ -19,8 +19,8 @@ from portal.accounts.own_name import name_change
 from portal.accounts.tokens import tokens_of
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.account import EmailForm, LanguageForm, NameForm
+from portal.web.page_guard import SignedInRequest, requires
 
 UNPROCESSABLE, GONE = 422, 410
 

@@ -5,9 +5,9 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from portal.accounts import permissions
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.command_palette import options_of
 from portal.web.list_filters import LONGEST_SEARCH
+from portal.web.page_guard import SignedInRequest, requires
 
 
 @requires(permissions.may_sign_in)

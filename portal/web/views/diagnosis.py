@@ -14,9 +14,9 @@ from portal.diagnosis.diagnosis import diagnosis_of
 from portal.diagnosis.models import TroubleReport
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
 from portal.vll.models import Vll
-from portal.web.access_control import SignedInRequest, requires, visible_vll
 from portal.web.flash_messages import telling
 from portal.web.forms.diagnosis import TroubleForm
+from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 
 @requires(permissions.may_see, of=visible_vll)

@@ -14,10 +14,10 @@ from portal.core.errors import DomainError
 from portal.vll import queries
 from portal.vll.models import Hold
 from portal.vll.operations import hold_make, hold_release, hold_renew
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
 from portal.web.forms.order import OrderForm
 from portal.web.hold_rows import held_of
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
 
 UNPROCESSABLE = 422

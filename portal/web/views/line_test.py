@@ -14,9 +14,9 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll.models import LineTest, Vll
 from portal.vll.operations import line_test_call_off, line_test_order, line_test_schedule
-from portal.web.access_control import SignedInRequest, requires, visible_vll
 from portal.web.flash_messages import telling
 from portal.web.forms.line_test import LineTestForm
+from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 UNPROCESSABLE = 422
 

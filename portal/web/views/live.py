@@ -4,7 +4,7 @@ from django.http import Http404, HttpResponse
 
 from portal.accounts import permissions
 from portal.live.topics import BadTopics, Followed, UnknownLine, follow
-from portal.web.access_control import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, requires
 
 
 class Following(HttpResponse):

@@ -16,7 +16,6 @@ from portal.vll import queries
 from portal.vll.models import Order
 from portal.vll.operations import order_add
 from portal.vll.states import OrderState
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.feasibility_panel import feasibility_context
 from portal.web.forms.order import (
     OrderForm,
@@ -29,6 +28,7 @@ from portal.web.forms.order import (
     uuid_of,
 )
 from portal.web.forms.port_choice import port_offer
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.row_id import row_id
 
 UNPROCESSABLE = 422

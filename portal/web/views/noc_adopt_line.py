@@ -14,8 +14,8 @@ from portal.netbox_sync.l2vpn_proposals import L2vpnProposals
 from portal.vll.adoption_differences import FoundPorts
 from portal.vll.models import Vll
 from portal.vll.operations import Adoption, line_adopt, line_let_go
-from portal.web.access_control import SignedInRequest, requires, visible_vll
 from portal.web.forms.adoption import AdoptionForm
+from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 _UNPROCESSABLE = 422
 _CONFLICT = 409

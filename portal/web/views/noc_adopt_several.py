@@ -23,10 +23,10 @@ from portal.spreadsheets.table import MAX_BYTES
 from portal.vll.adoption_differences import FoundPorts
 from portal.vll.operations import lines_adopt
 from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.adoption_file import AdoptionFile, csv_rows, of_csv, of_vppcfg
 from portal.web.forms.adoption import AdoptionRowForm, AdoptionsForm, proposed_mtu, proposed_name
 from portal.web.found_line_filters import found_line_filters
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.row_id import row_id
 
 _UNPROCESSABLE = 422

@@ -17,9 +17,9 @@ from portal.core import clock
 from portal.core.errors import Conflict, DomainError
 from portal.diagnosis.health import with_health
 from portal.vll import queries as lines
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
 from portal.web.forms.alarms import AcknowledgeForm, AssignForm, SilenceForm
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import Page, newest_first
 from portal.web.views import noc_overview
 

@@ -12,8 +12,8 @@ from portal.accounts import permissions
 from portal.alarms.models import Alarm
 from portal.core.replica import from_replica
 from portal.inventory.models import Router
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.alarms import AlarmHistoryForm
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
 
 UNPROCESSABLE = 422

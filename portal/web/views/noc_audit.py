@@ -21,7 +21,7 @@ from portal.audit.history import Change
 from portal.core.replica import from_replica
 from portal.inventory.models import Router
 from portal.vll.models import Vll
-from portal.web.access_control import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.templatetags.history import WHAT
 
 # The page with the history of a row, and the column of its id; a test asks for every audited table.

@@ -3,9 +3,9 @@
 from django.http import Http404, HttpResponse
 
 from portal.accounts import permissions
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.autocomplete import ROWS, options, suggestions
 from portal.web.forms.interface_choice import reported_list, router_named
+from portal.web.page_guard import SignedInRequest, requires
 
 
 @requires(permissions.may_run_the_network)

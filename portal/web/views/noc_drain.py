@@ -23,7 +23,7 @@ from portal.vll.router_drain import (
     drain_step,
     ends_to_drain,
 )
-from portal.web.access_control import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order
 
 CONFLICT = 409

@@ -7,8 +7,8 @@ from django.views.decorators.http import require_safe
 from portal.accounts import permissions
 from portal.inventory.found_lines import found_lines
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.found_line_filters import found_line_filters
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order
 
 

@@ -11,8 +11,8 @@ from portal.allocation.models import ReservedVniRange
 from portal.audit.history import Change, customer_history, object_history, person_history, router_history
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.notifications.models import Webhook
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.inventory_kinds import CUSTOMERS, LINKS, PORTS, ROUTERS, SITES, VNI_RANGES, Kind
+from portal.web.page_guard import SignedInRequest, requires
 
 MODELS = {
     SITES.slug: Site,

@@ -23,7 +23,7 @@ from portal.imports.queries import error_rows, imports, kinds_for, refused_rows,
 from portal.imports.staging import MAX_ROWS, import_stage
 from portal.spreadsheets.errors import TableTooLarge
 from portal.spreadsheets.table import MAX_BYTES
-from portal.web.access_control import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 IMPORTS_SHOWN = 20

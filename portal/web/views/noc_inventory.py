@@ -12,11 +12,11 @@ from django.views.decorators.http import require_http_methods
 from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.interface_choice import PicksInterfaces
 from portal.web.forms.version_field import VersionedForm
 from portal.web.inventory_kinds import Kind
 from portal.web.list_filters import filtered
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order
 from portal.web.versioned_save import CONFLICT, UNPROCESSABLE, do, save
 

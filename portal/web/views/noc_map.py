@@ -8,11 +8,11 @@ from django.shortcuts import render
 from portal.accounts import permissions
 from portal.core import clock
 from portal.inventory.queries import links_at, links_with_observed_mtu
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.inventory_kinds import LINKS
 from portal.web.list_filters import filtered
 from portal.web.map_selection import map_selection
 from portal.web.network_map import LINKS_SHOWN, network_map
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 

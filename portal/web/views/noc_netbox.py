@@ -11,7 +11,7 @@ from portal.core import clock
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.netbox_status import last_look, lines_in_error, standing
 from portal.netbox_sync.sync_runs import run_ask
-from portal.web.access_control import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 RUNS_SHOWN = 20

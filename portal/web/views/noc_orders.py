@@ -23,12 +23,12 @@ from portal.vll.operations import (
     plan_ask,
 )
 from portal.vll.operations.force_order_end import may_be_ended
-from portal.vll.operations.order_plan import PlanState, plan_of, state_of
+from portal.vll.operations.order_plan_preview import PlanState, plan_of, state_of
 from portal.vll.states import OrderState
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.noc_decision import ApprovalForm, ForceEndForm, RejectionForm
 from portal.web.held_order_details import needs_of, plan_parts
 from portal.web.order_diff_rows import asked_of
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
 
 CONFLICT, UNPROCESSABLE, NO_CHANGE = 409, 422, 204

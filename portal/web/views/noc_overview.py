@@ -9,7 +9,7 @@ from portal.accounts import permissions
 from portal.alarms import queries
 from portal.alarms.kinds import Kind
 from portal.core import clock
-from portal.web.access_control import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 # More than these do not help anybody at once; the counts are whole, and the history has all.

@@ -5,7 +5,7 @@ from django.shortcuts import render
 
 from portal.accounts import permissions
 from portal.allocation.pool_usage import pools
-from portal.web.access_control import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, requires
 
 
 @requires(permissions.may_run_the_network)

@@ -12,9 +12,9 @@ from portal.core import clock
 from portal.telemetry.models import Quarantine
 from portal.telemetry.sample_quarantine_decisions import given_up_at, quarantine_accept, quarantine_discard
 from portal.telemetry.sample_quarantine_preview import lines_of, month_previews, quarantines, span_of
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
 from portal.web.forms.noc_decision import DiscardForm
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order
 
 UNPROCESSABLE = 422

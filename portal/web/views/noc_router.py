@@ -26,10 +26,10 @@ from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.models import VllEnd
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import TERMINAL_LIFECYCLES
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
 from portal.web.forms.freeze import FreezeForm
 from portal.web.loss_rows import router_loss_rows
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order
 from portal.web.router_contents import holdings_of
 

@@ -15,9 +15,9 @@ from portal.audit.provenance import account_close_with, made_by
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.notifications.queries import first_password_mail
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
 from portal.web.forms.staff import NocRoleForm, StaffForm
+from portal.web.page_guard import SignedInRequest, requires
 
 
 @requires(permissions.may_run_the_network)

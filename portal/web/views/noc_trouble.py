@@ -5,7 +5,7 @@ from django.shortcuts import render
 
 from portal.accounts import permissions
 from portal.diagnosis.models import TroubleReport
-from portal.web.access_control import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
 
 

@@ -12,7 +12,7 @@ from portal.core import clock
 from portal.diagnosis.health import HealthState
 from portal.vll.models import Order
 from portal.vll.states import OrderState
-from portal.web.access_control import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, requires
 
 # As many as fit on a screen of 768 lines in letters that one can read from five metres.
 WORST_SHOWN = 6

@@ -13,8 +13,8 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.core.view_permission import public
 from portal.notifications.mail_preferences import mails_choose, mails_stop, unsubscribe_of
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.notifications import LABELS, MailsForm
+from portal.web.page_guard import SignedInRequest, requires
 
 
 @requires(permissions.may_sign_in)

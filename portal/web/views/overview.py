@@ -14,8 +14,8 @@ from portal.telemetry.time_spans import last_month
 from portal.vll import queries
 from portal.vll.models import Order
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OperStatus, OrderState
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.line_problems import attention
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 from portal.web.sparkline import sparkline_of

@@ -23,8 +23,8 @@ from portal.vll import queries
 from portal.vll.models import VllEnd
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import TERMINAL_LIFECYCLES
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.port_choice import orderable_ports
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
 from portal.web.vlan_picture import strips_of
 

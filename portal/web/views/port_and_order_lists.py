@@ -6,9 +6,9 @@ from django.shortcuts import render
 from portal.accounts import permissions
 from portal.inventory.models import Port
 from portal.vll import queries
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.inventory_kinds import PORTS
 from portal.web.list_filters import filtered, of_customer, only_of
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order, newest_first
 
 

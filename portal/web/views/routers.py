@@ -7,9 +7,9 @@ from portal.accounts import permissions
 from portal.core import clock
 from portal.inventory.models import Router
 from portal.vll.operations.oper_status import FRESH
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.inventory_kinds import ROUTERS
 from portal.web.list_filters import filtered
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order
 
 

@@ -20,9 +20,9 @@ from portal.inventory.search import found
 from portal.vll import queries
 from portal.vll.models import Vll
 from portal.vll.search import vlls_found
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.inventory_kinds import CUSTOMERS, LINKS, ROUTERS, SITES, Kind
 from portal.web.list_filters import LONGEST_SEARCH, Text
+from portal.web.page_guard import SignedInRequest, requires
 
 # Whoever sees more than these narrows the search instead of reading on.
 SHOWN = 20

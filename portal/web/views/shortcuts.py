@@ -4,8 +4,8 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from portal.accounts import permissions
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.navigation import pages_of
+from portal.web.page_guard import SignedInRequest, requires
 
 
 @requires(permissions.may_sign_in)

@@ -13,9 +13,9 @@ from portal.accounts.models import Customer, Invitation, Membership, User
 from portal.audit.provenance import made_by_member, member_remove_with
 from portal.core import clock
 from portal.core.errors import DomainError
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
 from portal.web.forms.team import InviteForm, RoleForm
+from portal.web.page_guard import SignedInRequest, requires
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from portal.accounts import permissions
 from portal.accounts.tokens import token_create, tokens_of
 from portal.audit.provenance import made_with, token_revoke_with
 from portal.core import clock
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.forms.tokens import TokenForm
+from portal.web.page_guard import SignedInRequest, requires
 
 
 @requires(permissions.may_sign_in)

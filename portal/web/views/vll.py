@@ -17,9 +17,9 @@ from portal.vll.models import Vll
 from portal.vll.path_status import path_status
 from portal.vll.paths_in_use import path_of
 from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
-from portal.web.access_control import SignedInRequest, requires, visible_vll
 from portal.web.forms.bandwidth import OtherBandwidthForm
 from portal.web.line_progress import progress_of
+from portal.web.page_guard import SignedInRequest, requires, visible_vll
 from portal.web.path_drawing import LinePath, line_path
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 

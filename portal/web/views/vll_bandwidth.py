@@ -11,8 +11,8 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll.models import Vll
 from portal.vll.operations import Changes, order_modify
-from portal.web.access_control import SignedInRequest, requires, visible_vll
 from portal.web.forms.bandwidth import OtherBandwidthForm
+from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 UNPROCESSABLE = 422
 

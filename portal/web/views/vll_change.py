@@ -24,10 +24,10 @@ from portal.vll.operations import (
     order_suspend,
     vll_describe,
 )
-from portal.web.access_control import SignedInRequest, requires, visible_vll
 from portal.web.feasibility_panel import change_feasibility_context
 from portal.web.flash_messages import telling
 from portal.web.forms.line_change import ChangeForm
+from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 UNPROCESSABLE, CONFLICT = 422, 409
 

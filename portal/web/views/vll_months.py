@@ -8,7 +8,7 @@ from portal.core import clock
 from portal.core.replica import from_replica
 from portal.telemetry.monthly_figures import months_of
 from portal.vll.models import Vll
-from portal.web.access_control import SignedInRequest, requires, visible_vll
+from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 
 @requires(permissions.may_see, of=visible_vll)

@@ -16,7 +16,7 @@ from portal.core.units import lasting_text
 from portal.vll.models import Vll
 from portal.vll.operations import agreed_cooling_off, order_delete
 from portal.vll.states import IN_SERVICE
-from portal.web.access_control import SignedInRequest, requires, visible_vll
+from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 _AT_ONCE = timedelta(0)
 _OTHERS = (timedelta(days=1), timedelta(days=7), timedelta(days=30))

@@ -26,9 +26,9 @@ from portal.notifications.webhook_operations import (
     webhook_rotate,
     webhook_test,
 )
-from portal.web.access_control import SignedInRequest, requires
 from portal.web.flash_messages import telling
 from portal.web.forms.webhooks import CustomerWebhookForm, WebhookAddForm, WebhookForm
+from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order, newest_first
 from portal.web.versioned_save import save
 

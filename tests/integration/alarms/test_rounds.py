@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
-from portal.alarms import derive
+from portal.alarms import current_conditions
 from portal.alarms.alarm_condition import PORTAL, AlarmCondition
 from portal.alarms.kinds import SEVERITIES, Kind, Severity
 from portal.alarms.models import Alarm, AlarmRound, OperatorState
@@ -37,7 +37,7 @@ def silence(isp: Isp, now: datetime) -> RouterSilence:
 
 def test_every_kind_has_a_severity_and_a_headline_and_is_looked_for() -> None:
     assert set(SEVERITIES) == set(HEADLINES) == set(Kind)
-    looked_for = [kind for kinds, _ in derive.SOURCES for kind in kinds]
+    looked_for = [kind for kinds, _ in current_conditions.SOURCES for kind in kinds]
     assert sorted(looked_for) == sorted(Kind)
 
 
@@ -109,8 +109,11 @@ def test_a_source_that_breaks_clears_nothing_and_keeps_no_other_from_looking(
             cursor.execute("SELECT no_such_column")
         yield from ()
 
-    sources = [(kinds, broken if Kind.ROUTER_SILENT in kinds else source) for kinds, source in derive.SOURCES]
-    monkeypatch.setattr(derive, "SOURCES", sources)
+    sources = [
+        (kinds, broken if Kind.ROUTER_SILENT in kinds else source)
+        for kinds, source in current_conditions.SOURCES
+    ]
+    monkeypatch.setattr(current_conditions, "SOURCES", sources)
     Router.objects.filter(name="hippo").update(held_since=now)
     assert alarms_raised() == ["rhino is silent", "hippo is held, frozen or under maintenance"]
     assert AlarmRound.objects.get().unseen == ["router_silent"]
@@ -119,7 +122,7 @@ def test_a_source_that_breaks_clears_nothing_and_keeps_no_other_from_looking(
 def test_of_each_kind_only_so_many_are_raised(
     isp: Isp, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(derive, "MOST", 3)
+    monkeypatch.setattr(current_conditions, "MOST", 3)
     Router.objects.update(held_since=now)
     alarms_watch(now=now)
     first = set(Alarm.objects.values_list("name", flat=True))

@@ -13,7 +13,7 @@ from portal.inventory.models import BackboneLink, Router
 from portal.vll.errors import NotForYouToDecide, PlanIsStale
 from portal.vll.models import Order, PlanResult
 from portal.vll.operations import Changes, order_approve, order_modify, plan_ask
-from portal.vll.operations.order_plan import GIVEN_UP, PlanState, state_of
+from portal.vll.operations.order_plan_preview import GIVEN_UP, PlanState, state_of
 from provisioning.plan_preview import plan_make
 from tests.integration.certificates import certificates
 from tests.integration.isp import GBIT, Isp

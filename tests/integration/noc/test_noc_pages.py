@@ -19,7 +19,7 @@ from portal.inventory.models import (
     RouterSilence,
     Site,
 )
-from portal.inventory.observation_report import Contest
+from portal.inventory.reported_observation import Contest
 from portal.notifications.models import Mail, Webhook
 from portal.notifications.webhook_operations import webhook_create
 from portal.vll.models import Attempt, Order, Vll, VllEnd

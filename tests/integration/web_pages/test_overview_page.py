@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from portal.accounts.models import User
 from portal.core import clock
 from portal.telemetry.counter_ingest import counters_store
-from portal.telemetry.counter_report import CounterReport, CounterSample, EndCount
 from portal.telemetry.partitions import partitions_keep
+from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.vll.models import Vll
 from portal.vll.operations import order_delete
 from portal.vll.states import OperStatus

@@ -1,6 +1,6 @@
-// Package discovery finds the point-to-point circuits that others have configured in a VPP. All that it needs is in a
+// Package foundlines finds the point-to-point circuits that others have configured in a VPP. All that it needs is in a
 // snapshot: VPP is asked nothing.
-package discovery
+package foundlines
 
 import (
 	"cmp"
