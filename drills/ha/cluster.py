@@ -174,6 +174,11 @@ class Cluster:
         more = {"PGOPTIONS": "-c synchronous_commit=off"} if hasty else {}
         return self.machines[app].run(argv, env=unit.env | more, cwd=unit.cwd)
 
+    def beat_works(self, app: str) -> bool:
+        """Whether this machine's beat said last that it is the one that works."""
+        said = self.machines[app].children["longline-beat"].log.read_text()
+        return said.rfind("beat: this one works") > said.rfind("beat: another one works")
+
     def balancer(self, name: str, order: str) -> str:
         """Say this to HAProxy's admin socket, as an operator does with socat."""
         path = self.machines[name].root / "run" / "haproxy" / "admin.sock"

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 import httpx
 
 from devstack.paths import ROOT
-from drills.ha.cluster import ADDRESSES, APP_UNITS, APPS, BALANCERS, DATABASES, Cluster
+from drills.ha.cluster import ADDRESSES, APP_UNITS, APPS, BALANCERS, DATABASES, Cluster, wait
 from drills.ha.two_primaries import Probes
 
 # Begins with an earlier release, so it comes before all others and not without one.
@@ -18,6 +18,7 @@ UPGRADE = "rolling-upgrade"
 _DRAINED_S = 2.0
 # A program that cannot start has ended by then.
 _STARTED_S = 10.0
+_BEAT_TAKEN_OVER_S = 30.0
 _BALLAST = "/var/lib/postgresql/ballast"
 # 50 MiB/s, until there is no room.
 _FILL_DISK = f"while head -c 10M /dev/zero >> {_BALLAST}; do sleep 0.2; done"
@@ -87,10 +88,13 @@ def redis_primary_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def machine_killed(cluster: Cluster) -> Iterator[str]:
-    """All of the portal on one machine, as when it loses its power."""
-    name = APPS[0]
+    """All of the portal on the machine whose beat works, as when it loses its power."""
+    [name] = filter(cluster.beat_works, APPS)
+    [other] = set(APPS) - {name}
+    killed = time.monotonic()
     cluster.machines[name].lose_power()
-    yield f"{name}, without a word"
+    wait(lambda: cluster.beat_works(other), f"beat to work on {other}", timeout_s=_BEAT_TAKEN_OVER_S)
+    yield f"{name}, without a word; beat worked on {other} after {time.monotonic() - killed:.1f} s"
     cluster.machines[name].join()
     cluster.start_app(name)
     cluster.wait_for_app(name)
