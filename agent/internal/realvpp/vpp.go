@@ -89,9 +89,6 @@ func (v *VPP) path(name string) string { return filepath.Join(v.folder, name) }
 func (v *VPP) run(ctx context.Context) error {
 	for n := 1; ; n++ {
 		err := v.runOnce(ctx)
-		if err == nil {
-			err = v.clockRight()
-		}
 		if err == nil || n == starts || !strings.Contains(err.Error(), misjudged) {
 			return err
 		}
@@ -129,7 +126,7 @@ func (v *VPP) runOnce(ctx context.Context) error {
 	return v.awaitReady(ctx)
 }
 
-// awaitReady waits for both sockets, and for an answer on the first.
+// awaitReady waits for both sockets, and for an answer on the first; and has VPP's clock judged.
 func (v *VPP) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -137,7 +134,7 @@ func (v *VPP) awaitReady(ctx context.Context) error {
 		_, missing := os.Stat(v.StatsSocket())
 		err := errors.Join(missing, v.answers())
 		if err == nil {
-			return nil
+			return v.clockRight()
 		}
 		if strings.Contains(v.said(), misjudged) {
 			return fmt.Errorf("vpp is not ready: %w: %s", err, v.said())
