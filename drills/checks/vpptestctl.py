@@ -54,6 +54,11 @@ class VppTestctl:
     def delete_sub(self, name: str) -> None:
         self._do("delete-sub", name)
 
+    def add_gre(self, local: str, remote: str, number: int) -> str:
+        """A tunnel for Ethernet over GRE; its name. `vppctl create gre tunnel` may refuse IPv6."""
+        self._do("add-gre", local, remote, str(number))
+        return f"gre{number}"
+
     def delete_tunnel(self, name: str) -> None:
         self._do("delete-tunnel", name)
 

@@ -1,13 +1,14 @@
 """A network of two routers that somebody made by hand: fifty lines, of which three are odd, and more."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 
 from devstack.frames import frame
 from devstack.isp import small_isp
 from devstack.vpp import Vpp
+from drills.checks.vpptestctl import VppRefused, VppTestctl
 from tests.lab.combinations import SELECTING, STATIONS, Tag
 from tests.lab.conftest import MEMIF_PORTS
 
@@ -102,19 +103,24 @@ class HandmadeLine:
         return access
 
     def _make_tunnel(self, vpp: Vpp, side: str, far: str) -> str:
-        tunnel = vpp.show(self._tunnel(side, far)).strip()
+        if self.transport.startswith("gre"):
+            tunnel = VppTestctl(vpp.sockets.api).add_gre(*self._outer_addresses(side, far), self.key)
+        else:
+            tunnel = vpp.show(self._tunnel(side, far)).strip()
         vpp.configure(f"set interface state {tunnel} up")
         return tunnel
 
+    def _outer_addresses(self, side: str, far: str) -> tuple[str, str]:
+        family = self.transport[-1]
+        return _loopback(self.router[side], family), _loopback(self.router[far], family)
+
     def _tunnel(self, side: str, far: str) -> str:
-        kind, family = self.transport[:-1], self.transport[-1]
-        here, there = (_loopback(self.router[each], family) for each in (side, far))
+        here, there = self._outer_addresses(side, far)
         key = self.key + (500 if self.odd == "other VNI" and side == "z" else 0)
         return {
             "vxlan": f"create vxlan tunnel src {here} dst {there} vni {key} instance {key}",
             "geneve": f"create geneve tunnel local {here} remote {there} vni {key}",
-            "gre": f"create gre tunnel src {here} dst {there} teb",
-        }[kind]
+        }[self.transport[:-1]]
 
     def finish(self, vpps: Mapping[str, Vpp]) -> None:
         """Take the VLANs off on the way in; VPP does so only of what is cross-connected."""
@@ -132,7 +138,10 @@ class HandmadeLine:
             vpp.show(f"set interface l3 {self.access(side)}")
             if self.tagging != "untagged":
                 vpp.show(f"delete sub-interface {self.access(side)}")
-            if self.transport != "l2xc":
+            if self.transport.startswith("gre"):
+                with suppress(VppRefused):
+                    VppTestctl(vpp.sockets.api).delete_tunnel(f"gre{self.key}")
+            elif self.transport != "l2xc":
                 vpp.show(f"{self._tunnel(side, far)} del")
 
 

@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strconv"
 
 	"go.fd.io/govpp/api"
+	"go.fd.io/govpp/binapi/gre"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/l2"
+	"go.fd.io/govpp/binapi/tunnel_types"
 
 	"longline.dev/agent/internal/vpp"
 )
@@ -56,6 +60,24 @@ func edit(ctx context.Context, session *vpp.Session, name string, request change
 		return err
 	}
 	return fmt.Errorf("VPP has no interface %s", name)
+}
+
+// addGRE is there because VPP's command line may refuse IPv6: create_gre_tunnel_command_fn (25.10) does not say which
+// family unformat_ip46_address may read, and it depends on the compiler what is read in its place.
+func addGRE(local, remote, instance string) (api.Message, error) {
+	src, err := netip.ParseAddr(local)
+	if err != nil {
+		return nil, err
+	}
+	dst, err := netip.ParseAddr(remote)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.ParseUint(instance, 10, 32)
+	return &gre.GreTunnelAddDel{IsAdd: true, Tunnel: gre.GreTunnel{
+		Type: gre.GRE_API_TUNNEL_TYPE_TEB, Mode: tunnel_types.TUNNEL_API_MODE_P2P, Instance: uint32(number),
+		Src: vpp.IPAddress(src), Dst: vpp.IPAddress(dst),
+	}}, err
 }
 
 // deleteTunnel deletes the tunnel that this interface is.

@@ -7,8 +7,6 @@ import (
 
 	"go.fd.io/govpp/api"
 	"go.fd.io/govpp/binapi/geneve"
-	"go.fd.io/govpp/binapi/gre"
-	"go.fd.io/govpp/binapi/tunnel_types"
 	"go.fd.io/govpp/binapi/vxlan"
 
 	"longline.dev/agent/internal/realvpp"
@@ -46,17 +44,19 @@ func deletesTunnels(t *testing.T, socket string) {
 		&geneve.GeneveAddDelTunnel2{
 			IsAdd: true, LocalAddress: here, RemoteAddress: there, DecapNextIndex: uint32(every), Vni: 7, McastSwIfIndex: every,
 		},
-		&gre.GreTunnelAddDel{IsAdd: true, Tunnel: gre.GreTunnel{
-			Type: gre.GRE_API_TUNNEL_TYPE_TEB, Mode: tunnel_types.TUNNEL_API_MODE_P2P, Instance: 7, Src: here, Dst: there,
-		}},
 	} {
 		if _, err := called(t.Context(), session, request); err != nil {
 			t.Fatal(request.GetMessageName(), err)
 		}
 	}
+	for _, add := range [][]string{{"add-gre", "192.0.2.1", "192.0.2.2", "7"}, {"add-gre", "2001:db8::1", "2001:db8::2", "8"}} {
+		if err := run(append([]string{socket}, add...), io.Discard); err != nil {
+			t.Fatal(add, err)
+		}
+	}
 	is, err := show(t.Context(), session)
-	if err != nil || len(is.Tunnels) != 3 {
-		t.Fatalf("there are the tunnels %+v (%v), want three", is.Tunnels, err)
+	if err != nil || len(is.Tunnels) != 4 {
+		t.Fatalf("there are the tunnels %+v (%v), want four", is.Tunnels, err)
 	}
 	for _, tunnel := range is.Tunnels {
 		for _, each := range is.Interfaces {

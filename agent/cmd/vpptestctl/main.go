@@ -27,6 +27,7 @@ const timeout = 3 * time.Second
 const usage = `vpptestctl SOCKET show                    what is configured, as JSON
 vpptestctl SOCKET add-sub PORT VLAN       a sub-interface for frames with this one 802.1Q tag
 vpptestctl SOCKET delete-sub NAME         delete a sub-interface
+vpptestctl SOCKET add-gre LOCAL REMOTE N  a tunnel for Ethernet over GRE between two addresses, which is called gre<N>
 vpptestctl SOCKET delete-tunnel NAME      delete a tunnel
 vpptestctl SOCKET untag NAME              take an interface's tag off
 vpptestctl SOCKET up|down NAME            set an interface's admin state
@@ -74,6 +75,13 @@ func command(args []string, stdout io.Writer) (func(context.Context, *vpp.Sessio
 	}
 	if len(args) == 2 && args[0] == "delete-tunnel" {
 		return func(ctx context.Context, session *vpp.Session) error { return deleteTunnel(ctx, session, args[1]) }, nil
+	}
+	if len(args) == 4 && args[0] == "add-gre" {
+		request, err := addGRE(args[1], args[2], args[3])
+		return func(ctx context.Context, session *vpp.Session) error {
+			_, err := called(ctx, session, request)
+			return err
+		}, err
 	}
 	request, err := changeOf(args)
 	if err != nil {
