@@ -62,8 +62,7 @@ func edit(ctx context.Context, session *vpp.Session, name string, request change
 	return fmt.Errorf("VPP has no interface %s", name)
 }
 
-// addGRE is there because VPP's command line may refuse IPv6: create_gre_tunnel_command_fn (25.10) does not say which
-// family unformat_ip46_address may read, and it depends on the compiler what is read in its place.
+// addGRE is there because VPP's command line may refuse IPv6, as internal/plan's tunnelCLI says.
 func addGRE(local, remote, instance string) (api.Message, error) {
 	src, err := netip.ParseAddr(local)
 	if err != nil {

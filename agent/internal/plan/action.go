@@ -134,7 +134,8 @@ func (a DeleteSub) CLI() string { return "delete sub-interface " + a.Sub.Name }
 func (a CreateTunnel) CLI() string { return tunnelCLI(a.Tunnel, "") }
 func (a DeleteTunnel) CLI() string { return tunnelCLI(a.Tunnel, " del") }
 
-// tunnelCLI: up to 26.06 VPP's CLI takes no IPv6 addresses for GRE. Then the line is a comment, which VPP ignores.
+// tunnelCLI: up to 26.06 create_gre_tunnel_command_fn does not tell unformat_ip46_address which family it may read, and the
+// compiler decides what is read in its place, so that VPP's CLI may refuse IPv6. Then the line is a comment, which VPP ignores.
 func tunnelCLI(t intent.Tunnel, del string) string {
 	table := func(word string) string {
 		if t.Table == 0 {
