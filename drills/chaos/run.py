@@ -202,7 +202,10 @@ class Chaos:
         ]
 
     def _remove_let_go(self) -> None:
-        """As whoever got a line back would: VPP may have lost it since, wholly or on one router."""
+        """As whoever got a line back would: VPP may have lost it since, wholly or on one router.
+
+        Of a line that was suspended its owner gets a port back that is down, where it had the whole port.
+        """
         for end in self.verdict.let_go():
             vpp = self.routers.past_the_agent(end.router)
             config = vpp.config()
@@ -212,6 +215,8 @@ class Chaos:
                     vpp.disconnect(each["name"])
             if access is not None and end.tagging != "untagged":
                 vpp.delete_sub(access["name"])
+            elif access is not None and end.admin_status == "admin-down":
+                vpp.up(access["name"])
             if tunnel is not None:
                 vpp.delete_tunnel(tunnel["name"])
 

@@ -69,6 +69,9 @@ class VppTestctl:
     def down(self, name: str) -> None:
         self._do("down", name)
 
+    def up(self, name: str) -> None:
+        self._do("up", name)
+
     def disconnect(self, name: str) -> None:
         self._do("disconnect", name)
 
