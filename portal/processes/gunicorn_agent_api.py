@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from portal.processes.gunicorn_logging import GunicornLog
+from portal.processes.preloaded_objects import when_ready as when_ready
 from portal.processes.socket_timeouts import TimeoutTlsSocket
 from portal.settings import LONGLINE_PKI_DIR
 
