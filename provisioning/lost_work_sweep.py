@@ -9,7 +9,8 @@ from portal.allocation.gre_key_leases import rested_gre_keys_free
 from portal.allocation.gre_pair_leases import rested_gre_pairs_free
 from portal.allocation.vni_leases import rested_vnis_free
 from portal.events.models import Outbox
-from portal.events.outbox import send_task
+from portal.events.outbox import send_tasks
+from portal.vll.models import RouterConvergence
 from portal.vll.operations import (
     coolings_off_end,
     dead_routers_settle,
@@ -23,6 +24,8 @@ from provisioning.intent_generations import behind_agent_announce
 from provisioning.routers_due import routers_behind_agent, routers_due
 
 KEEP_PUBLISHED = timedelta(days=1)
+# Each sweep is one more chance for a message that is lost; but one that is not costs a worker's time.
+RESENT_IS_LOST_AFTER = timedelta(seconds=30)
 
 
 def sweep(*, now: datetime) -> None:
@@ -54,13 +57,25 @@ def published_forget(*, now: datetime) -> None:
 
 @transaction.atomic
 def routers_resend(*, now: datetime) -> list[int]:
-    """Ask again for every router that is due, unless a message for it waits in the outbox; which ones."""
+    """Ask again for every router that is due, unless a message for it waits; which ones.
+
+    One of ours that the broker has may wait for long while workers are busy. Sent again with each round, such
+    messages would be all that the workers had to do.
+    """
     waiting = Outbox.objects.filter(task__in=(CONVERGE_ROUTER, CONVERGE_DOUBTFUL), published_at__isnull=True)
     on_their_way = {args[0] for args in waiting.values_list("args", flat=True)}
+    resent = RouterConvergence.objects.filter(resent_at__gt=now - RESENT_IS_LOST_AFTER)
+    on_their_way |= set(resent.values_list("router_id", flat=True))
     due = [router_id for router_id in routers_due(now=now) if router_id not in on_their_way]
-    for router_id in due:
-        send_task(CONVERGE_ROUTER, router_id, now=now)
-    return due
+    RouterConvergence.objects.bulk_create(
+        [RouterConvergence(router_id=router_id) for router_id in due], ignore_conflicts=True
+    )
+    # Whose row is locked is being seen to: never wait for it with the rows of others locked.
+    rows = RouterConvergence.objects.select_for_update(skip_locked=True).filter(router__in=due)
+    asked = sorted(rows.values_list("router_id", flat=True))
+    RouterConvergence.objects.filter(router__in=asked).update(resent_at=now)
+    send_tasks(CONVERGE_ROUTER, [(router_id,) for router_id in asked], now=now)
+    return asked
 
 
 @transaction.atomic

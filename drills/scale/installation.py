@@ -24,10 +24,18 @@ from drills.scale.size import Size
 
 # What a line of theirs may be as long as: all ends of a large network.
 _LINE_LIMIT = 2**26
-PROCESSES = (
-    *("web", "agent-api", "live", "relay", "beat"),
-    *("worker", "doubtful", "sweeper", "messenger", "doubtful-messenger"),
-)
+# Processes of the worker of each queue, as docker-compose.yml has them.
+_WORKERS = {
+    "provisioning": 4,
+    "telemetry": 1,
+    "netbox": 1,
+    "sweepers": 1,
+    "doubtful": 2,
+    "notifications": 2,
+    "webhooks": 2,
+    "webhooks_doubtful": 2,
+}
+_SERVERS = ("web", "agent-api", "live", "relay", "beat")
 
 
 @dataclass
@@ -93,9 +101,13 @@ class Installation:
         self.portal.start_servers(self.family)
         self.portal.start_live(self.family)
 
+    def start_workers(self) -> None:
+        for queue, processes in _WORKERS.items():
+            self.family.start(self.portal.worker_child(queue, queues=queue, concurrency=processes))
+
     def processes(self) -> dict[str, int]:
         """The first process of each, by name."""
-        children = {name: self.family[name].process.pid for name in PROCESSES}
+        children = {name: self.family[name].process.pid for name in (*_SERVERS, *_WORKERS)}
         services = {
             "postgres": self.services.postgres.child.process.pid,
             "redis": self.services.redis.child.process.pid,

@@ -96,7 +96,7 @@ class Simulation:
         documents = agents.documents()
         self.installation.urls_write((await anext(documents))["urls"])
         self.installation.start_doors()
-        self.installation.portal.start_workers(self.installation.family)
+        self.installation.start_workers()
         self.samples.pids = self.installation.processes()
         await agents.begin(self.installation.portal.agents_port)
         self.introduced_s = (await anext(documents))["introduced_s"]

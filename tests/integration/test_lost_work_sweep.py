@@ -64,6 +64,32 @@ def test_a_message_that_still_waits_is_not_doubled(isp: Isp, vll: Vll, now: date
     assert routers_resend(now=now) == []
 
 
+def published(now: datetime) -> None:
+    """By the relay: the broker has them."""
+    Outbox.objects.update(published_at=now)
+
+
+def test_a_message_that_the_broker_has_is_sent_again_when_it_may_be_lost(
+    isp: Isp, vll: Vll, now: datetime
+) -> None:
+    both = routers_resend(now=now)
+    published(now)
+    assert routers_resend(now=now + timedelta(seconds=25)) == []
+    later = now + timedelta(seconds=35)
+    assert routers_resend(now=later) == both
+    published(later)
+    assert routers_resend(now=later + timedelta(seconds=25)) == []
+
+
+def test_a_message_that_was_taken_does_not_wait(isp: Isp, vll: Vll, now: datetime) -> None:
+    routers_resend(now=now)
+    published(now)
+    claim = claim_router(isp.routers["rhino"].pk, now=now + timedelta(seconds=1))
+    assert claim is not None
+    claim.release_failed(error="no answer", now=now + timedelta(seconds=2))
+    assert routers_resend(now=now + timedelta(seconds=6)) == [isp.routers["rhino"].pk]
+
+
 def test_a_settled_vll_needs_nothing(isp: Isp, vll: Vll, now: datetime) -> None:
     activate(vll)
     assert due(isp, now) == []

@@ -63,6 +63,8 @@ class RouterConvergence(models.Model):
     changed = models.BooleanField(default=False, db_default=False)
     # The router is to be asked although no order wants anything of it; until it has answered.
     ask_anew = models.BooleanField(default=False)
+    # When the sweeper sent a message that nobody has claimed the router for since.
+    resent_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"{self.router}: {self.failures} failures"
