@@ -9,7 +9,7 @@ from portal.allocation.gre_key_leases import rested_gre_keys_free
 from portal.allocation.gre_pair_leases import rested_gre_pairs_free
 from portal.allocation.vni_leases import rested_vnis_free
 from portal.events.models import Outbox
-from portal.events.outbox import send_tasks
+from portal.events.outbox import RESENT_IS_LOST_AFTER, send_tasks
 from portal.vll.models import RouterConvergence
 from portal.vll.operations import (
     coolings_off_end,
@@ -24,8 +24,6 @@ from provisioning.intent_generations import behind_agent_announce
 from provisioning.routers_due import routers_behind_agent, routers_due
 
 KEEP_PUBLISHED = timedelta(days=1)
-# Each sweep is one more chance for a message that is lost; but one that is not costs a worker's time.
-RESENT_IS_LOST_AFTER = timedelta(seconds=30)
 
 
 def sweep(*, now: datetime) -> None:
@@ -57,11 +55,7 @@ def published_forget(*, now: datetime) -> None:
 
 @transaction.atomic
 def routers_resend(*, now: datetime) -> list[int]:
-    """Ask again for every router that is due, unless a message for it waits; which ones.
-
-    One of ours that the broker has may wait for long while workers are busy. Sent again with each round, such
-    messages would be all that the workers had to do.
-    """
+    """Ask again for every router that is due, unless a message for it waits; which ones."""
     waiting = Outbox.objects.filter(task__in=(CONVERGE_ROUTER, CONVERGE_DOUBTFUL), published_at__isnull=True)
     on_their_way = {args[0] for args in waiting.values_list("args", flat=True)}
     resent = RouterConvergence.objects.filter(resent_at__gt=now - RESENT_IS_LOST_AFTER)

@@ -1,7 +1,7 @@
 """Announce a fact, or ask for a task, inside the caller's transaction."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +14,9 @@ from portal.events.models import Event
 from portal.events.public_events import TOLD
 
 CHANNEL = "longline_outbox"
+# A message that a sweeper sent for what was due waits for a worker so long at the most, or else is lost. Sent
+# again with each sweep, such messages would be all that workers that are behind had to do.
+RESENT_IS_LOST_AFTER = timedelta(seconds=30)
 _SEND = f"""
 INSERT INTO events_outbox (task, args, created_at)
 SELECT %(task)s, args, %(now)s FROM jsonb_array_elements(%(calls)s) AS args, pg_notify('{CHANNEL}', '')

@@ -428,6 +428,25 @@ def test_a_lost_message_is_made_good(isp: Isp, alice: User, underlay: Underlay) 
     assert asked_for(vll) == 1
 
 
+def test_a_message_that_waits_is_not_sent_again_with_each_sweep(
+    isp: Isp, alice: User, underlay: Underlay
+) -> None:
+    vll = order(isp, alice).vll
+    built(vll)
+    [test] = vll.line_tests.all()
+    now, before = clock.now() + 2 * TRY_AGAIN, asked_for(vll)
+    for seconds in (0, 5, 25):
+        line_tests_resend(now=now + timedelta(seconds=seconds))
+    assert asked_for(vll) == before + 1
+    line_tests_resend(now=now + timedelta(seconds=31))
+    assert asked_for(vll) == before + 2
+    underlay.outcome = Unreachable("ConnectError: [Errno 111] Connection refused")
+    taken = now + timedelta(seconds=32)
+    assert line_test(test.pk, now=lambda: taken)
+    line_tests_resend(now=taken + TRY_AGAIN)
+    assert asked_for(vll) == before + 3
+
+
 def test_the_result_is_kept_for_ever(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     built(vll)

@@ -77,6 +77,8 @@ class LineTest(models.Model):
     claimed_until = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True)
+    # When the sweeper sent a message that no worker has claimed the test for since.
+    resent_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [

@@ -14,7 +14,7 @@ from portal.core.backoff import backoff
 from portal.core.compiled_insert import insert
 from portal.core.line_test_mode import LineTestMode
 from portal.core.stored_text import in_english
-from portal.events.outbox import announce, send_task, send_tasks
+from portal.events.outbox import RESENT_IS_LOST_AFTER, announce, send_task, send_tasks
 from portal.inventory.models import Router
 from portal.vll.line_test_procedure import Findings
 from portal.vll.line_test_rules import Untested, needs_test, untested
@@ -131,7 +131,7 @@ def line_test_claim(test_id: UUID, *, now: datetime) -> LineTest | None:
     waiting = LineTest.objects.filter(
         _free(now), pk=test_id, state=LineTest.State.WAITING, revision=F("vll__revision")
     )
-    if not waiting.update(claimed_until=now + CLAIM, started_at=now):
+    if not waiting.update(claimed_until=now + CLAIM, started_at=now, resent_at=None):
         return None
     return LineTest.objects.select_related("vll").get(pk=test_id)
 
@@ -158,7 +158,8 @@ def line_test_finish(test: LineTest, tested: Tested, *, now: datetime) -> None:
 def line_tests_resend(*, now: datetime) -> None:
     """For the sweeper: ask again for tests whose message or worker was lost, or whose pause is over.
 
-    What became another revision before it was tested, called off or given up, is not tested any more.
+    What became another revision before it was tested, called off or given up, is not tested any more. What
+    it sent is not sent again while it may wait for a worker.
     """
     waiting = LineTest.objects.filter(state=LineTest.State.WAITING)
     line_tests_call_off(waiting.exclude(revision=F("vll__revision")), now=now)
@@ -167,10 +168,14 @@ def line_tests_resend(*, now: datetime) -> None:
     due = (
         waiting.filter(_free(now))
         .exclude(untold)
+        .exclude(resent_at__gt=now - RESENT_IS_LOST_AFTER)
         .annotate(built=Count("vll__ends", filter=built))
         .filter(built=2)
     )
-    send_tasks(TEST_LINE, [(str(pk),) for pk in due.values_list("pk", flat=True)], now=now)
+    tests = LineTest.objects.select_for_update(skip_locked=True).filter(pk__in=[test.pk for test in due])
+    asked = list(tests.values_list("pk", flat=True))
+    LineTest.objects.filter(pk__in=asked).update(resent_at=now)
+    send_tasks(TEST_LINE, [(str(pk),) for pk in asked], now=now)
 
 
 def line_tests_call_off(tests: QuerySet[LineTest], *, now: datetime) -> None:
