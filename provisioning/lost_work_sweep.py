@@ -21,6 +21,7 @@ from portal.vll.operations import (
 )
 from portal.vll.task_names import CONVERGE_DOUBTFUL, CONVERGE_ROUTER
 from provisioning.intent_generations import behind_agent_announce
+from provisioning.router_lock import is_free
 from provisioning.routers_due import routers_behind_agent, routers_due
 
 KEEP_PUBLISHED = timedelta(days=1)
@@ -64,8 +65,10 @@ def routers_resend(*, now: datetime) -> list[int]:
     RouterConvergence.objects.bulk_create(
         [RouterConvergence(router_id=router_id) for router_id in due], ignore_conflicts=True
     )
-    # Whose row is locked is being seen to: never wait for it with the rows of others locked.
-    rows = RouterConvergence.objects.select_for_update(skip_locked=True).filter(router__in=due)
+    # Whose row is locked, or claimed meanwhile, is being seen to.
+    rows = RouterConvergence.objects.select_for_update(skip_locked=True).filter(
+        is_free(now=now), router__in=due
+    )
     asked = sorted(rows.values_list("router_id", flat=True))
     RouterConvergence.objects.filter(router__in=asked).update(resent_at=now)
     send_tasks(CONVERGE_ROUTER, [(router_id,) for router_id in asked], now=now)

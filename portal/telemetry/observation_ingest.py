@@ -5,6 +5,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Q
 from msgspec.structs import astuple
 
 from portal.core.bandwidth_profile import Policing
@@ -151,5 +152,8 @@ def _watches_otherwise(report: ObservedReport) -> bool:
 
 
 def _end_backoff(router: Router, now: datetime) -> bool:
-    """An agent that is back can be asked: no need to wait for the end of a long pause."""
-    return bool(RouterConvergence.objects.filter(router=router, retry_at__gt=now).update(retry_at=None))
+    """An agent that is back can be asked: no need to wait for the end of a long pause, nor for a message that
+    may stand behind routers that do not answer.
+    """
+    waits = RouterConvergence.objects.filter(Q(retry_at__gt=now) | Q(resent_at__isnull=False), router=router)
+    return bool(waits.update(retry_at=None, resent_at=None))

@@ -1,11 +1,12 @@
 """A line is tested with frames before it is handed over: what passes is, and what does not is undone."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from portal.accounts.models import Customer, User
 from portal.alarms.kinds import Kind
@@ -15,7 +16,14 @@ from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.line_test_sentences import line_test_sentence
 from portal.vll.models import LineTest, Vll
-from portal.vll.operations import line_tests_resend, order_approve, order_cancel, order_retry, order_suspend
+from portal.vll.operations import (
+    line_test_lifecycle,
+    line_tests_resend,
+    order_approve,
+    order_cancel,
+    order_retry,
+    order_suspend,
+)
 from portal.vll.operations.line_test_lifecycle import CLAIM, TRY_AGAIN
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.line_test_job import CANNOT, line_test
@@ -445,6 +453,27 @@ def test_a_message_that_waits_is_not_sent_again_with_each_sweep(
     assert line_test(test.pk, now=lambda: taken)
     line_tests_resend(now=taken + TRY_AGAIN)
     assert asked_for(vll) == before + 3
+
+
+def test_one_that_ends_while_the_sweeper_looks_is_left_alone(
+    isp: Isp, alice: User, underlay: Underlay, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vll = order(isp, alice).vll
+    built(vll)
+    now, looks = clock.now() + 2 * TRY_AGAIN, 0
+    sent = Outbox.objects.count()
+    free = line_test_lifecycle._free
+
+    def ended_before_it_is_locked(now: datetime) -> Q:
+        nonlocal looks
+        looks += 1
+        if looks == 2:
+            LineTest.objects.update(state="not_tested", reason="called-off", finished_at=now)
+        return free(now)
+
+    monkeypatch.setattr(line_test_lifecycle, "_free", ended_before_it_is_locked)
+    line_tests_resend(now=now)
+    assert (looks, Outbox.objects.count()) == (2, sent)
 
 
 def test_the_result_is_kept_for_ever(isp: Isp, alice: User, underlay: Underlay) -> None:

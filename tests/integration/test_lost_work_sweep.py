@@ -90,6 +90,19 @@ def test_a_message_that_was_taken_does_not_wait(isp: Isp, vll: Vll, now: datetim
     assert routers_resend(now=now + timedelta(seconds=6)) == [isp.routers["rhino"].pk]
 
 
+def test_what_is_claimed_while_the_sweeper_looks_is_left_to_who_claimed_it(
+    isp: Isp, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def looked(*, now: datetime) -> list[int]:
+        found = routers_due(now=now)
+        claim_router(isp.routers["rhino"].pk, now=now)
+        return found
+
+    monkeypatch.setattr("provisioning.lost_work_sweep.routers_due", looked)
+    assert routers_resend(now=now) == [isp.routers["hippo"].pk]
+    assert RouterConvergence.objects.get(router=isp.routers["rhino"]).resent_at is None
+
+
 def test_a_settled_vll_needs_nothing(isp: Isp, vll: Vll, now: datetime) -> None:
     activate(vll)
     assert due(isp, now) == []

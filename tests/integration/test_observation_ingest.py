@@ -281,6 +281,19 @@ def test_a_sign_of_life_ends_a_backoff_and_asks_at_once(
     assert [message.args for message in Outbox.objects.all()] == [[isp.routers["rhino"].pk]]
 
 
+def test_a_sign_of_life_asks_at_once_though_a_message_may_wait_behind_silent_routers(
+    isp: Isp, report: ObservedReport, now: datetime
+) -> None:
+    rhino = isp.routers["rhino"]
+    convergence = RouterConvergence.objects.create(router=rhino, resent_at=now)
+    ObservedRouter.objects.filter(router=rhino).update(reported_at=now - timedelta(seconds=40))
+    take(isp, report, now)
+    take(isp, later(report), now)
+    convergence.refresh_from_db()
+    assert convergence.resent_at is None
+    assert [message.args for message in Outbox.objects.all()] == [[rhino.pk]]
+
+
 def test_one_that_reports_all_the_time_but_does_not_answer_keeps_its_pauses(
     isp: Isp, report: ObservedReport, now: datetime, backoff: RouterConvergence
 ) -> None:

@@ -172,7 +172,11 @@ def line_tests_resend(*, now: datetime) -> None:
         .annotate(built=Count("vll__ends", filter=built))
         .filter(built=2)
     )
-    tests = LineTest.objects.select_for_update(skip_locked=True).filter(pk__in=[test.pk for test in due])
+    found = list(due.values_list("pk", flat=True))
+    # Looked at again under their locks: meanwhile a worker may have claimed one, or ended it.
+    tests = LineTest.objects.select_for_update(skip_locked=True).filter(
+        _free(now), pk__in=found, state=LineTest.State.WAITING
+    )
     asked = list(tests.values_list("pk", flat=True))
     LineTest.objects.filter(pk__in=asked).update(resent_at=now)
     send_tasks(TEST_LINE, [(str(pk),) for pk in asked], now=now)
