@@ -56,6 +56,8 @@ def network_fill(
 ) -> dict[int, list[tuple[str, str]]]:
     """Fill the empty, migrated database that Django is connected to: the ends, (line, side), by router's id.
 
+    Those of lines that begin at it come first, so that the first ends of two routers are of two lines.
+
     A ring of routers with loopbacks from 10.255.0.1 on, and lines in service between them, the same number at
     each. ``peers``: how many others a router's lines begin at it lead to; None: as many as it has such lines.
     """
@@ -72,7 +74,7 @@ def network_fill(
                 _TABLES.format(routers=routers, lines=lines, peers=peers or lines, customers=customers)
             )
             cursor.execute(
-                "SELECT port_id, vll_id::text, side FROM vll_vllend ORDER BY port_id, vll_id, side"
+                "SELECT port_id, vll_id::text, side FROM vll_vllend ORDER BY port_id, side, vll_id"
             )
             rows = cursor.fetchall()
         cursor.execute("VACUUM ANALYZE")
