@@ -9,7 +9,7 @@ from portal.allocation.gre_key_leases import rested_gre_keys_free
 from portal.allocation.gre_pair_leases import rested_gre_pairs_free
 from portal.allocation.vni_leases import rested_vnis_free
 from portal.events.models import Outbox
-from portal.events.outbox import RESENT_IS_LOST_AFTER, send_tasks
+from portal.events.outbox import resend_tasks
 from portal.vll.models import RouterConvergence
 from portal.vll.operations import (
     coolings_off_end,
@@ -59,20 +59,13 @@ def routers_resend(*, now: datetime) -> list[int]:
     """Ask again for every router that is due, unless a message for it waits; which ones."""
     waiting = Outbox.objects.filter(task__in=(CONVERGE_ROUTER, CONVERGE_DOUBTFUL), published_at__isnull=True)
     on_their_way = {args[0] for args in waiting.values_list("args", flat=True)}
-    resent = RouterConvergence.objects.filter(resent_at__gt=now - RESENT_IS_LOST_AFTER)
-    on_their_way |= set(resent.values_list("router_id", flat=True))
     due = [router_id for router_id in routers_due(now=now) if router_id not in on_their_way]
     RouterConvergence.objects.bulk_create(
         [RouterConvergence(router_id=router_id) for router_id in due], ignore_conflicts=True
     )
-    # Whose row is locked, or claimed meanwhile, is being seen to.
-    rows = RouterConvergence.objects.select_for_update(skip_locked=True).filter(
-        is_free(now=now), router__in=due
-    )
-    asked = sorted(rows.values_list("router_id", flat=True))
-    RouterConvergence.objects.filter(router__in=asked).update(resent_at=now)
-    send_tasks(CONVERGE_ROUTER, [(router_id,) for router_id in asked], now=now)
-    return asked
+    # Looked at again under their locks: meanwhile a worker may have claimed one.
+    rows = RouterConvergence.objects.filter(is_free(now=now), router__in=due)
+    return resend_tasks(CONVERGE_ROUTER, rows, named_by="router_id", now=now)
 
 
 @transaction.atomic

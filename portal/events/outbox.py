@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import QuerySet
 from psycopg.types.json import Jsonb
 
 from portal.core.compiled_insert import insert
@@ -16,7 +17,7 @@ from portal.events.public_events import TOLD
 CHANNEL = "longline_outbox"
 # A message that a sweeper sent for what was due waits for a worker so long at the most, or else is lost. Sent
 # again with each sweep, such messages would be all that workers that are behind had to do.
-RESENT_IS_LOST_AFTER = timedelta(seconds=30)
+_RESENT_IS_LOST_AFTER = timedelta(seconds=30)
 _SEND = f"""
 INSERT INTO events_outbox (task, args, created_at)
 SELECT %(task)s, args, %(now)s FROM jsonb_array_elements(%(calls)s) AS args, pg_notify('{CHANNEL}', '')
@@ -81,3 +82,17 @@ def send_tasks(task: str, calls: Iterable[Sequence[int | str]], *, now: datetime
     asked: dict[str, Any] = {"task": task, "calls": Jsonb([list(args) for args in calls]), "now": now}
     with connection.cursor() as cursor:
         cursor.execute(_SEND, asked)
+
+
+def resend_tasks(task: str, rows: QuerySet[Any, Any], *, named_by: str, now: datetime) -> list[Any]:
+    """For a sweeper: ask again for ``task(row.named_by)`` of each row, unless its last message may wait.
+
+    That is noted in the row's ``resent_at``, which whoever claims it clears. What is locked is being seen to;
+    the conditions of ``rows`` hold under the lock. Whom it asked for. Must run in a transaction.
+    """
+    lost = rows.exclude(resent_at__gt=now - _RESENT_IS_LOST_AFTER).select_for_update(skip_locked=True)
+    found = dict(lost.order_by(named_by).values_list("pk", named_by))
+    rows.model.objects.filter(pk__in=found).update(resent_at=now)
+    asked = list(found.values())
+    send_tasks(task, [(str(each) if isinstance(each, UUID) else each,) for each in asked], now=now)
+    return asked

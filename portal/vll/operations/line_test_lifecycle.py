@@ -14,7 +14,7 @@ from portal.core.backoff import backoff
 from portal.core.compiled_insert import insert
 from portal.core.line_test_mode import LineTestMode
 from portal.core.stored_text import in_english
-from portal.events.outbox import RESENT_IS_LOST_AFTER, announce, send_task, send_tasks
+from portal.events.outbox import announce, resend_tasks, send_task
 from portal.inventory.models import Router
 from portal.vll.line_test_procedure import Findings
 from portal.vll.line_test_rules import Untested, needs_test, untested
@@ -168,18 +168,13 @@ def line_tests_resend(*, now: datetime) -> None:
     due = (
         waiting.filter(_free(now))
         .exclude(untold)
-        .exclude(resent_at__gt=now - RESENT_IS_LOST_AFTER)
         .annotate(built=Count("vll__ends", filter=built))
         .filter(built=2)
     )
     found = list(due.values_list("pk", flat=True))
     # Looked at again under their locks: meanwhile a worker may have claimed one, or ended it.
-    tests = LineTest.objects.select_for_update(skip_locked=True).filter(
-        _free(now), pk__in=found, state=LineTest.State.WAITING
-    )
-    asked = list(tests.values_list("pk", flat=True))
-    LineTest.objects.filter(pk__in=asked).update(resent_at=now)
-    send_tasks(TEST_LINE, [(str(pk),) for pk in asked], now=now)
+    tests = LineTest.objects.filter(_free(now), pk__in=found, state=LineTest.State.WAITING)
+    resend_tasks(TEST_LINE, tests, named_by="pk", now=now)
 
 
 def line_tests_call_off(tests: QuerySet[LineTest], *, now: datetime) -> None:
