@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import redis
 
-from drills.scale import upkeep
+from drills.scale import netbox, upkeep
 from drills.scale.installation import installed
 from drills.scale.report import figures
 from drills.scale.samples import Samples
@@ -36,7 +36,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="longline-scale-") as name:
         folder = Path(name)
         folder.chmod(0o711)
-        with installed(size, folder) as installation:
+        with (
+            netbox.netbox_of(routers=size.routers, customers=size.customers),
+            installed(size, folder) as installation,
+        ):
             note("the network is in the database")
             with (
                 psycopg.connect(installation.services.database_url, autocommit=True) as database,
@@ -50,8 +53,9 @@ def main() -> int:
                 for line in figures(simulation):
                     print(line, flush=True)
             installation.family.stop()
-            for line in upkeep.figures(installation.services.database_url):
-                print(line, flush=True)
+            for told in (netbox.figures, upkeep.figures):
+                for line in told(installation.services.database_url):
+                    print(line, flush=True)
     return 0
 
 

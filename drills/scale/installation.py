@@ -134,12 +134,8 @@ def installed(size: Size, folder: Path) -> Iterator[Installation]:
         )
         portal.pki.mkdir()
         ends = network_fill(
-            routers=size.routers, lines=size.lines, peers=size.peers, customers=_customers(size)
+            routers=size.routers, lines=size.lines, peers=size.peers, customers=size.customers
         )
         certificates_issue(portal.pki, routers=size.routers)
         holdings_fill()
-        yield Installation(services, portal, family, people_make(_customers(size)), folder, ends)
-
-
-def _customers(size: Size) -> int:
-    return min(100, size.routers)
+        yield Installation(services, portal, family, people_make(size.customers), folder, ends)

@@ -121,6 +121,10 @@ def _costs(seen: Simulation) -> Iterator[str]:
             f"#   processor, ms each second: {each}; together {1000 * together / phase.seconds:.0f},"
             f" and {1000 * others / phase.seconds:.0f} of others on this machine"
         )
+        orders = [took for at, took in seen.orders.took if phase.began.at <= at < phase.ended.at]
+        if orders:
+            p50, p95, p99 = (_percentile(orders, percent) for percent in (50, 95, 99))
+            yield f"#   orders: p50 {p50:.0f}, p95 {p95:.0f}, p99 {p99:.0f} ms"
         done = {
             "transactions": phase.ended.commits - phase.began.commits,
             "rows written": phase.ended.rows - phase.began.rows,

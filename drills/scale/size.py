@@ -24,6 +24,10 @@ class Size:
     phase_s: float
     settle_s: float
 
+    @property
+    def customers(self) -> int:
+        return min(100, self.routers)
+
     @classmethod
     def read(cls) -> Self:
         """ROUTERS, LINES, MINUTES, PAGES, ORDERS, PEERS, NEWS, PHASE_S, SETTLE_S. Raises ValueError."""
