@@ -8,7 +8,8 @@ from itertools import islice
 from typing import Any
 
 import psycopg
-import pynetbox
+
+from devstack.netbox_writer import NetboxWriter
 
 _AT_ONCE = 100
 # As devstack.large_network counts loopbacks.
@@ -44,12 +45,12 @@ def netbox_of(*, routers: int, customers: int) -> Iterator[None]:
     if not url:
         yield
         return
-    api = pynetbox.api(url, token=os.environ.get("NETBOX_TOKEN"))
-    api.http_session.trust_env = False
+    writer = NetboxWriter(url, os.environ.get("NETBOX_TOKEN", ""))
+    api = writer.api
     if there := [kind for kind in _KINDS if _endpoint(api, kind).count()]:
         raise SystemExit(f"{url} holds {', '.join(there)}: take an empty one, for it will be emptied")
     try:
-        _Filler(api).fill([f"router-{number}" for number in range(1, routers + 1)], customers)
+        _fill(writer, [f"router-{number}" for number in range(1, routers + 1)], customers)
         yield
     finally:
         for kind in _KINDS:
@@ -79,80 +80,47 @@ def _empty(endpoint: Any) -> None:
         endpoint.delete(rows)
 
 
-class _Filler:
-    def __init__(self, api: Any) -> None:
-        self._api = api
-        # Of all that was made, by a name of ours.
-        self._ids: dict[str, int] = {}
-
-    def fill(self, routers: list[str], customers: int) -> None:
-        """A ring of routers, each with a port of the first customer. Raises pynetbox.RequestError."""
-        self._make("extras.tags", {"uni": {"name": "UNI", "slug": "longline-uni"}})
-        whose = {
-            "name": "longline_customer",
-            "type": "object",
-            "object_types": ["dcim.interface"],
-            "related_object_type": "tenancy.tenant",
-        }
-        self._make("extras.custom_fields", {"whose": whose})
-        tenants = [f"customer-{number}" for number in range(1, customers + 1)]
-        self._make("tenancy.tenants", {name: {"name": name, "slug": name} for name in tenants})
-        self._make("dcim.sites", {"site": {"name": "site", "slug": "site", "status": "active"}})
-        self._make("dcim.manufacturers", {"maker": {"name": "maker", "slug": "maker"}})
-        model = {"model": "model", "slug": "model", "manufacturer": self._ids["maker"]}
-        self._make("dcim.device_types", {"model": model})
-        self._make("dcim.device_roles", {"role": {"name": "Router", "slug": "router", "color": "9e9e9e"}})
-        device = {
-            "status": "active",
-            "site": self._ids["site"],
-            "device_type": self._ids["model"],
-            "role": self._ids["role"],
-        }
-        self._make("dcim.devices", {name: {"name": name, **device} for name in routers})
-        self._make("dcim.interfaces", dict(self._interfaces(routers)))
-        self._make("ipam.ip_addresses", dict(self._loopbacks(routers)))
-        self._make("dcim.cables", dict(self._cables(routers)))
-
-    def _interfaces(self, routers: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        physical = {"type": "100gbase-x-qsfp28", "mtu": 9000}
-        customers_port = {
-            "tags": [self._ids["uni"]],
-            "custom_fields": {"longline_customer": self._ids["customer-1"]},
-        }
-        kinds: dict[str, dict[str, Any]] = {
-            "loop0": {"type": "virtual"},
-            "bb0": physical,
-            "bb1": physical,
-            "eth0": physical | customers_port,
-        }
-        for router in routers:
-            for name, values in kinds.items():
-                yield f"{router} {name}", {"device": self._ids[router], "name": name, **values}
-
-    def _loopbacks(self, routers: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        for number, router in enumerate(routers, start=1):
-            values = {
-                "address": f"{_FIRST_LOOPBACK + number}/32",
-                "assigned_object_type": "dcim.interface",
-                "assigned_object_id": self._ids[f"{router} loop0"],
-            }
-            yield f"address of {router}", values
-
-    def _cables(self, routers: list[str]) -> Iterator[tuple[str, dict[str, Any]]]:
-        for router, following in zip(routers, [*routers[1:], routers[0]], strict=True):
-            values = {
-                "status": "connected",
-                "a_terminations": self._end(f"{router} bb0"),
-                "b_terminations": self._end(f"{following} bb1"),
-            }
-            yield f"cable from {router}", values
-
-    def _end(self, interface: str) -> list[dict[str, Any]]:
-        return [{"object_type": "dcim.interface", "object_id": self._ids[interface]}]
-
-    def _make(self, kind: str, rows: dict[str, dict[str, Any]]) -> None:
-        names = list(rows)
-        for at in range(0, len(names), _AT_ONCE):
-            some = names[at : at + _AT_ONCE]
-            made = _endpoint(self._api, kind).create([rows[name] for name in some])
-            self._ids |= {name: row.id for name, row in zip(some, made, strict=True)}
+def _fill(writer: NetboxWriter, routers: list[str], customers: int) -> None:
+    """A ring of routers, each with a port of the first customer."""
+    api = writer.api
+    writer.make(api.extras.tags, "uni", name="UNI", slug="longline-uni")
+    writer.make(
+        api.extras.custom_fields,
+        "whose",
+        name="longline_customer",
+        type="object",
+        object_types=["dcim.interface"],
+        related_object_type="tenancy.tenant",
+    )
+    tenants = [f"customer-{number}" for number in range(1, customers + 1)]
+    writer.make_all(api.tenancy.tenants, {name: {"name": name, "slug": name} for name in tenants})
+    device = {
+        "status": "active",
+        "site": writer.make(api.dcim.sites, "site", name="site", slug="site", status="active"),
+        "device_type": writer.make(
+            api.dcim.device_types,
+            "model",
+            model="model",
+            slug="model",
+            manufacturer=writer.make(api.dcim.manufacturers, "maker", name="maker", slug="maker"),
+        ),
+        "role": writer.make(api.dcim.device_roles, "role", name="Router", slug="router", color="9e9e9e"),
+    }
+    writer.make_all(api.dcim.devices, {name: {"name": name, **device} for name in routers})
+    physical = {"type": "100gbase-x-qsfp28"}
+    of_customer = {
+        "tags": [writer.id("uni")],
+        "custom_fields": {"longline_customer": writer.id("customer-1")},
+    }
+    kinds: dict[str, dict[str, Any]] = {
+        "loop0": {"type": "virtual"},
+        "bb0": physical,
+        "bb1": physical,
+        "eth0": physical | of_customer,
+    }
+    writer.interfaces({f"{router}:{name}": values for router in routers for name, values in kinds.items()})
+    writer.addresses(
+        *((router, f"{_FIRST_LOOPBACK + number}/32") for number, router in enumerate(routers, start=1))
+    )
+    following = [*routers[1:], routers[0]]
+    writer.cables(*((f"{a}:bb0", f"{z}:bb1") for a, z in zip(routers, following, strict=True)))

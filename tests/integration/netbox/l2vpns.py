@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from tests.integration.netbox.seeded import Seeded
+from devstack.netbox_writer import NetboxWriter
 
 
-def others_l2vpns(seeded: Seeded) -> None:
+def others_l2vpns(seeded: NetboxWriter) -> None:
     """As people keep them: of several types, on interfaces or VLANs, with a VNI as identifier, or none."""
     api = seeded.api
     seeded.make(api.tenancy.tenants, "somebody", name="Somebody", slug="ll-test-somebody")
@@ -39,6 +39,6 @@ def _l2vpn(name: str, kind: str, identifier: int | None, **otherwise: Any) -> di
     return {"name": name, "slug": slug, "type": kind, "identifier": identifier, **otherwise}
 
 
-def _end(seeded: Seeded, l2vpn: str, kind: str, at: str) -> dict[str, Any]:
+def _end(seeded: NetboxWriter, l2vpn: str, kind: str, at: str) -> dict[str, Any]:
     on = {"assigned_object_type": kind, "assigned_object_id": seeded.id(at)}
     return {"l2vpn": seeded.id(l2vpn), **on}

@@ -4,6 +4,8 @@ from typing import Any
 
 import pynetbox
 
+from devstack.netbox_writer import NetboxWriter
+
 ROLE, UNI = "ll-test-router", "ll-test-uni"
 CUSTOMER_FIELD = "ll_test_customer"
 # As they are removed: what others need comes last.
@@ -44,66 +46,12 @@ def clear(url: str, token: str) -> None:
         remove(path, **chosen)
 
 
-class Seeded:
-    """The objects that were made, by name: ``seeded.id("rhino:bb0")``."""
-
-    def __init__(self, url: str, token: str) -> None:
-        self.api = pynetbox.api(url, token=token)
-        self.api.http_session.trust_env = False
-        self._ids: dict[str, int] = {}
-
-    def id(self, name: str) -> int:
-        return self._ids[name]
-
-    def make(self, endpoint: Any, called: str, **values: Any) -> int:
-        return self.make_all(endpoint, {called: values})[0]
-
-    def make_all(self, endpoint: Any, rows: dict[str, dict[str, Any]]) -> list[int]:
-        """In one request; by what each is called."""
-        made = [row.id for row in endpoint.create(list(rows.values()))]
-        self._ids |= dict(zip(rows, made, strict=True))
-        return made
-
-    def change(self, endpoint: Any, called: str, **values: Any) -> None:
-        """As somebody does by hand."""
-        endpoint.update([{"id": self._ids[called], **values}])
-
-    def interfaces(self, rows: dict[str, dict[str, Any]]) -> None:
-        """By router and name; of 10 Gbit/s and with an MTU of 9000 where nothing else is said."""
-        common = {"type": "10gbase-x-sfpp", "mtu": 9000}
-        asked = {}
-        for called, values in rows.items():
-            router, name = called.split(":")
-            asked[called] = {**common, "device": self._ids[router], "name": name, **values}
-        self.make_all(self.api.dcim.interfaces, asked)
-
-    def cables(self, *pairs: tuple[str, str]) -> None:
-        def ends(called: str) -> list[dict[str, Any]]:
-            return [{"object_type": "dcim.interface", "object_id": self._ids[called]}]
-
-        rows = {f"{a}-{z}": {"a_terminations": ends(a), "b_terminations": ends(z)} for a, z in pairs}
-        self.make_all(
-            self.api.dcim.cables, {name: {"status": "connected", **row} for name, row in rows.items()}
-        )
-
-    def addresses(self, *pairs: tuple[str, str]) -> None:
-        """(router, address): on the router's loopback."""
-        on = {"assigned_object_type": "dcim.interface"}
-        self.make_all(
-            self.api.ipam.ip_addresses,
-            {
-                address: {**on, "address": address, "assigned_object_id": self._ids[f"{router}:loop0"]}
-                for router, address in pairs
-            },
-        )
-
-
-def seed(url: str, token: str) -> Seeded:
+def seed(url: str, token: str) -> NetboxWriter:
     """Rhino–Hippo by a cable, Hippo–Zebra by one whose far MTU is unknown, Zebra–Rhino by a bundle of two.
 
     The ports cust0 of Rhino and Hippo are Alpine Dairy's; cust1 of Rhino is nobody's.
     """
-    seeded = Seeded(url, token)
+    seeded = NetboxWriter(url, token)
     api = seeded.api
     seeded.make(api.extras.tags, "uni", name="Longline test port", slug=UNI)
     seeded.make(

@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
+from devstack.netbox_writer import NetboxWriter
 from portal.core import clock
 from portal.netbox_sync.models import ExportedVll
 from portal.netbox_sync.sync_round import sync_due
 from portal.vll.models import Vll, VllEnd
 from portal.vll.states import Lifecycle
 from tests.integration.netbox.lines import FIRST, SECOND, line, over
-from tests.integration.netbox.seeded import Seeded, seed
+from tests.integration.netbox.seeded import seed
 from tests.integration.netbox.stand_in import StandIn
 from tests.integration.netbox.test_import import run
 
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.django_db
 class There:
     """The lines in NetBox, asked by the test itself."""
 
-    def __init__(self, seeded: Seeded) -> None:
+    def __init__(self, seeded: NetboxWriter) -> None:
         self.api: Any = seeded.api
 
     def l2vpns(self) -> list[dict[str, Any]]:
@@ -41,12 +42,12 @@ class There:
 
 
 @pytest.fixture
-def seeded(netbox: StandIn) -> Seeded:
+def seeded(netbox: StandIn) -> NetboxWriter:
     return seed(netbox.url, netbox.token)
 
 
 @pytest.fixture
-def there(seeded: Seeded) -> There:
+def there(seeded: NetboxWriter) -> There:
     run()
     return There(seeded)
 
@@ -56,7 +57,7 @@ def export() -> None:
     sync_due(now=clock.now())
 
 
-def test_a_line_is_written_once(netbox: StandIn, there: There, seeded: Seeded) -> None:
+def test_a_line_is_written_once(netbox: StandIn, there: There, seeded: NetboxWriter) -> None:
     line()
     line(SECOND, vlan=200, vni=70002, lifecycle=Lifecycle.PENDING_ACTIVE)
     export()
@@ -162,7 +163,7 @@ def test_a_worker_killed_in_between_makes_nothing_twice(netbox: StandIn, there: 
 
 
 def test_what_stands_in_a_lines_way_holds_up_that_line_alone(
-    netbox: StandIn, there: There, seeded: Seeded
+    netbox: StandIn, there: There, seeded: NetboxWriter
 ) -> None:
     api = seeded.api
     theirs = seeded.make(api.vpn.l2vpns, "theirs", name="Theirs", slug="longline-test-theirs", type="vpws")

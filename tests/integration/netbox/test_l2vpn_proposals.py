@@ -5,6 +5,7 @@ from uuid import uuid4
 
 import pytest
 
+from devstack.netbox_writer import NetboxWriter
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.inventory.found_lines import found_circuits, found_lines
@@ -19,7 +20,7 @@ from tests.integration.circuits import attachment, circuit, found_line, tunnel
 from tests.integration.isp import Isp
 from tests.integration.netbox.l2vpns import others_l2vpns
 from tests.integration.netbox.lines import line
-from tests.integration.netbox.seeded import Seeded, seed
+from tests.integration.netbox.seeded import seed
 from tests.integration.netbox.stand_in import Answer, Asked, StandIn, stand_in_netbox
 from tests.integration.netbox.test_faults import STATUS, answer
 from tests.integration.netbox.test_import import run
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def seeded(netbox: StandIn) -> Seeded:
+def seeded(netbox: StandIn) -> NetboxWriter:
     """The ISP of NetBox was taken over; its routers report lines of the VNIs 7000 to 7004."""
     seeded = seed(netbox.url, netbox.token)
     run()
@@ -57,7 +58,7 @@ def proposals() -> dict[int | None, Proposal | None]:
 
 
 def test_an_l2vpn_of_others_proposes_its_customer_and_name(
-    netbox: StandIn, seeded: Seeded, nina: User
+    netbox: StandIn, seeded: NetboxWriter, nina: User
 ) -> None:
     others_l2vpns(seeded)
     line(vni=7002)
