@@ -1,16 +1,18 @@
 """One version of the underlay, and which of its links the traffic between two routers may use."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from portal.core.encapsulations import Family
 from portal.underlay.routers_and_links import Link, Router
 from portal.underlay.shortest_paths import Arc, Graph, Routes
 
-# Bounds the memory of one topology: an answer holds a few dozen references.
+# Bounds the memory of one topology, and of its routing: an answer holds a few dozen references or numbers.
 _KEPT_ANSWERS = 16_384
+# The one in use, and the one that a change of the network is compared with.
+_KEPT_ROUTINGS = 2
 
 
 class InvalidTopology(ValueError):
@@ -40,10 +42,21 @@ class _Failed(TypedDict):
     router: int | None
 
 
-class Topology:
-    """Never changes: a new version of the underlay is a new object, with new answers.
+class _Arcs(NamedTuple):
+    """All that routing asks of a link: the places of its routers, and what leaving them by it costs."""
 
-    Answers are kept for as long as the object lives; it may be used by many threads at once.
+    a: int
+    z: int
+    a_metric: int
+    z_metric: int
+    families: frozenset[Family]
+
+
+class Topology:
+    """Never changes: a new version of the underlay is a new object.
+
+    Which links frames use does not depend on their MTUs: versions that differ in those alone share the
+    answers (``_routing``). It may be used by many threads at once.
     """
 
     def __init__(self, *, routers: Sequence[Router], links: Sequence[Link]) -> None:
@@ -53,20 +66,12 @@ class Topology:
         self._place = {router.id: place for place, router in enumerate(self._routers)}
         self._link_of = {link.id: link for link in self._links}
         self._validate()
-        # The caches do not point back at the topology, so that a version which nobody uses any more is
-        # freed at once: in a cycle it would wait for a full garbage collection, of up to 100 ms.
-        graph = self._graph_of = cache(partial(_graph, self._place, self._links))
         self._number_of = {link.id: number for number, link in enumerate(self._links)}
-        # Families that are carried by the same links share their answers.
-        self._carriers = {
-            family: tuple(
-                number
-                for number, link in enumerate(self._links)
-                if link.in_service and family in link.families
-            )
-            for family in Family
-        }
-        self._used_links = lru_cache(_KEPT_ANSWERS)(partial(_used_links, self._routers, self._links, graph))
+        self._routing = _routing(len(self._routers), tuple(self._arcs(link) for link in self._links))
+        # This cache does not point back either (see _Routing).
+        self._used_links = lru_cache(_KEPT_ANSWERS)(
+            partial(_used_links, self._routers, self._links, self._routing)
+        )
 
     def router(self, id: Hashable) -> Router:
         """The router; KeyError when this topology has none with that id."""
@@ -93,7 +98,7 @@ class Topology:
         With ``any_single_failure`` also those that are used after any one link or router on the shortest
         paths has failed (the two ends excepted). KeyError when a router is unknown.
         """
-        return self._used_links(self._carriers[family], self._place[a], self._place[z], any_single_failure)
+        return self._used_links(family, self._place[a], self._place[z], any_single_failure)
 
     def crosses(
         self,
@@ -108,7 +113,7 @@ class Topology:
 
         KeyError when a router is unknown.
         """
-        graph = self._graph_of(self._carriers[family])
+        graph = self._routing.graph(family)
         lost = self._failed(link, router)
         here, there = self._place[a], self._place[z]
         return graph.crosses(here, there, **lost) or graph.crosses(there, here, **lost)
@@ -129,7 +134,7 @@ class Topology:
         """
         if router is not None and router in (a, z):
             return ()
-        graph = self._graph_of(self._carriers[family])
+        graph = self._routing.graph(family)
         lost = self._failed(link, router)
         there = graph.links_without(self._place[a], self._place[z], **lost)
         back = graph.links_without(self._place[z], self._place[a], **lost)
@@ -139,6 +144,15 @@ class Topology:
         return _Failed(
             link=None if link is None else self._number_of.get(link),
             router=None if router is None else self._place[router],
+        )
+
+    def _arcs(self, link: Link) -> _Arcs:
+        return _Arcs(
+            self._place[link.a.router],
+            self._place[link.z.router],
+            link.a.metric,
+            link.z.metric,
+            link.families if link.in_service else frozenset(),
         )
 
     def _validate(self) -> None:
@@ -155,40 +169,89 @@ class Topology:
                     raise InvalidTopology(f"link {link.name} has a metric below 1")
 
 
-def _graph(place: Mapping[Hashable, int], links: Sequence[Link], carriers: tuple[int, ...]) -> Graph:
-    graph = Graph(len(place))
+class _Used(NamedTuple):
+    """UsedLinks by numbers."""
+
+    primary: tuple[int, ...] = ()
+    backup: tuple[int, ...] = ()
+    fatal_links: tuple[int, ...] = ()
+    fatal_routers: tuple[int, ...] = ()
+
+
+class _Routing:
+    """Which way frames go: routers and links as numbers, and nothing that an MTU changes."""
+
+    def __init__(self, routers: int, links: tuple[_Arcs, ...]) -> None:
+        # Families that are carried by the same links share their answers.
+        self._carriers = {
+            family: tuple(number for number, link in enumerate(links) if family in link.families)
+            for family in Family
+        }
+        # The caches do not point back at this object, so that one which nobody uses any more is freed at
+        # once: in a cycle it would wait for a full garbage collection, of up to 100 ms.
+        self._graph = cache(partial(_graph, routers, links))
+        self._used = lru_cache(_KEPT_ANSWERS)(partial(_used, self._graph))
+
+    def graph(self, family: Family) -> Graph:
+        return self._graph(self._carriers[family])
+
+    def used(self, family: Family, a: int, z: int, any_single_failure: bool) -> _Used:
+        """Computed once for each pair."""
+        return self._used(self._carriers[family], a, z, any_single_failure)
+
+
+def _graph(routers: int, links: Sequence[_Arcs], carriers: tuple[int, ...]) -> Graph:
+    graph = Graph(routers)
     for number in carriers:
         link = links[number]
-        a, z = place[link.a.router], place[link.z.router]
-        graph.add(Arc(a, z, link.a.metric, number))
-        graph.add(Arc(z, a, link.z.metric, number))
+        graph.add(Arc(link.a, link.z, link.a_metric, number))
+        graph.add(Arc(link.z, link.a, link.z_metric, number))
     return graph
 
 
-def _used_links(
-    routers: Sequence[Router],
-    links: Sequence[Link],
+def _used(
     graph_of: Callable[[tuple[int, ...]], Graph],
     carriers: tuple[int, ...],
     a: int,
     z: int,
     any_single_failure: bool,
-) -> UsedLinks:
+) -> _Used:
     graph = graph_of(carriers)
     primary: dict[int, None] = {}
     detours = _Detours(set(), set(), set())
     for start, target in ((a, z), (z, a)):
         routes = graph.routes(start, target)
         if routes is None:
-            return UsedLinks()
+            return _Used()
         primary |= dict.fromkeys(routes.links)
         if any_single_failure:
             _add_detours(detours, graph, routes)
+    return _Used(
+        primary=tuple(primary),
+        backup=tuple(sorted(detours.links - primary.keys())),
+        fatal_links=tuple(sorted(detours.fatal_links)),
+        fatal_routers=tuple(sorted(detours.fatal_routers)),
+    )
+
+
+_routing = lru_cache(_KEPT_ROUTINGS)(_Routing)
+
+
+def _used_links(
+    routers: Sequence[Router],
+    links: Sequence[Link],
+    routing: _Routing,
+    family: Family,
+    a: int,
+    z: int,
+    any_single_failure: bool,
+) -> UsedLinks:
+    used = routing.used(family, a, z, any_single_failure)
     return UsedLinks(
-        primary=tuple(links[number] for number in primary),
-        backup=tuple(links[number] for number in sorted(detours.links - primary.keys())),
-        fatal_links=tuple(links[number] for number in sorted(detours.fatal_links)),
-        fatal_routers=tuple(routers[number] for number in sorted(detours.fatal_routers)),
+        primary=tuple(links[number] for number in used.primary),
+        backup=tuple(links[number] for number in used.backup),
+        fatal_links=tuple(links[number] for number in used.fatal_links),
+        fatal_routers=tuple(routers[number] for number in used.fatal_routers),
     )
 
 

@@ -20,6 +20,7 @@ from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations.links import link_change_unguarded, link_create_unguarded
 from portal.inventory.operations.ports import port_change_unguarded
 from portal.inventory.operations.routers import router_change_unguarded
+from portal.underlay.topology_cache import topology_when_all_report
 from portal.vll.calibration_rebooking import lines_lock, lines_revalue
 from portal.vll.errors import LinesAffected, LoopbackInUse, UnderlayTableInUse
 from portal.vll.line_mtu_check import lines_off_the_path, lines_too_large_for, live_ends
@@ -110,10 +111,18 @@ def _weaker(before: Router, after: Router) -> bool:
 
 @contextmanager
 def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator[None]:
-    """Refuse what is done inside, or note it at the lines, where the underlay carries fewer of them then."""
-    before = lines_off_the_path()
+    """Refuse what is done inside, or note it at the lines, where the underlay carries fewer of them then.
+
+    An agent that is silent at the moment says nothing against a link here: this is about what stands in the
+    way for as long as nobody changes it.
+    """
+    before = topology_when_all_report()
     yield
-    _settle(lines_off_the_path() - before, name, accepted=accepted, user=user, now=now)
+    off = lines_off_the_path(topology_when_all_report())
+    # Nearly always none is, and nobody has to know which were before.
+    if off:
+        off -= lines_off_the_path(before)
+    _settle(off, name, accepted=accepted, user=user, now=now)
 
 
 def _settle(affected: set[UUID], name: str, *, accepted: bool, user: User, now: datetime) -> None:

@@ -11,6 +11,7 @@ from portal.core.required_mtu import VLAN_TAG, required_ip_mtu
 from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port, Router
 from portal.underlay.path_mtu import path_check
+from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import path_policy, topology_when_all_report
 from portal.vll.models import Vll, VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES
@@ -29,13 +30,9 @@ class _Line(NamedTuple):
     gre_key: bool
 
 
-def lines_off_the_path() -> set[UUID]:
-    """The lines whose largest frame does not get through between their routers, after a failure included.
-
-    An agent that is silent at the moment says nothing against a link here: this is about what stands in the
-    way for as long as nobody changes it.
-    """
-    topology, policy = topology_when_all_report(), path_policy()
+def lines_off_the_path(topology: Topology) -> set[UUID]:
+    """The lines whose largest frame does not get through between their routers, after a failure included."""
+    policy = path_policy()
     found: set[UUID] = set()
     for tunnel, lines in _tunnels().items():
         report = path_check(

@@ -16,6 +16,7 @@ from portal.inventory.models import ObservedRouter, TunnelAddress
 from portal.netbox_sync.line_mapping import fields
 from portal.telemetry.observation_ingest import observation_take
 from portal.underlay.errors import EndpointMissing, PathTooNarrow
+from portal.underlay.topology_cache import topology_when_all_report
 from portal.vll.errors import GreKeysGone
 from portal.vll.feasibility import feasibility_of
 from portal.vll.line_mtu_check import lines_off_the_path
@@ -127,7 +128,7 @@ class TestMtu:
         assert (refusal.value.required, refusal.value.available) == (9001, 9000)
         vll = line(isp, alice, svc_mtu=largest, **self.whole_ports(isp))
         assert ((vll.gre_key is not None), vll.frame) == (has_keys, largest + 22)
-        assert not lines_off_the_path()
+        assert not lines_off_the_path(topology_when_all_report())
 
     def test_what_is_said_before_ordering_counts_it_too(self, keyed: Isp, alice: User) -> None:
         request = LineRequest(svc_mtu=1500, cir_bps=GBIT, transport="gre4", **self.whole_ports(keyed))
@@ -141,7 +142,7 @@ class TestMtu:
     ) -> None:
         vll = line(isp, alice, svc_mtu=8954, **self.whole_ports(isp))
         ObservedRouter.objects.update(gre_keys=True)
-        assert not lines_off_the_path()
+        assert not lines_off_the_path(topology_when_all_report())
         modify(alice, vll, cir_bps=2 * GBIT)
         activate(vll)
         assert (vll.gre_key, vll.frame) == (None, 8976)

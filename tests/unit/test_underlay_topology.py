@@ -1,6 +1,7 @@
 """The links that count: equal-cost paths both ways, and what any single failure brings in."""
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from portal.core.encapsulations import Family
 from portal.underlay.routers_and_links import Link, LinkSide, Router
+from portal.underlay.shortest_paths import Graph
 from portal.underlay.topology import InvalidTopology, Topology, UsedLinks
 from tests.unit.path_reference import expected
 
@@ -106,6 +108,33 @@ def test_links_of_the_other_family_or_out_of_service_carry_nothing() -> None:
     net = topology(v6, off)
     assert used(net, "az") == UsedLinks()
     assert names(net.used_links("a", "z", family=Family.V6, any_single_failure=True).primary) == ["v6"]
+
+
+def test_versions_that_differ_in_mtus_alone_share_their_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = used(topology(link("ab"), link("bz"), link("az")), "az", any_single_failure=True)
+    monkeypatch.setattr(Graph, "routes", None)
+    narrow = topology(link("ab"), link("bz", mtu=1500), link("az"))
+    after = used(narrow, "az", any_single_failure=True)
+    assert (names(after.primary), names(after.backup)) == (names(before.primary), names(before.backup))
+    assert [narrow.ip_mtu(each) for each in after.backup] == [9000, 1500]
+
+
+@pytest.mark.parametrize(
+    ("changed", "primary"),
+    [
+        (link("az", 21), ["ab", "bz"]),
+        (link("az", 20), ["ab", "az", "bz"]),
+        (link("az", 10, back=30), ["az", "ab", "bz"]),
+        (replace(link("az"), in_service=False), ["ab", "bz"]),
+        (replace(link("az"), families=frozenset({Family.V6})), ["ab", "bz"]),
+        (link("ac"), ["ab", "ac", "bz", "cz"]),
+    ],
+    ids=["dearer", "as-dear", "back", "out-of-service", "other-family", "elsewhere"],
+)
+def test_what_moves_the_traffic_is_looked_at_anew(changed: Link, primary: list[str]) -> None:
+    rest = (link("ab"), link("bz"), link("cz"))
+    assert names(used(topology(*rest, link("az")), "az").primary) == ["az"]
+    assert sorted(names(used(topology(*rest, changed), "az").primary)) == sorted(primary)
 
 
 def test_no_path_uses_no_links() -> None:
