@@ -9,7 +9,7 @@ from portal.core.encapsulations import Family
 from portal.underlay.routers_and_links import Link, Router
 from portal.underlay.shortest_paths import Arc, Graph, Routes
 
-# Bounds the memory of one topology, and of its routing: an answer holds a few dozen references or numbers.
+# Bounds the memory of one routing: an answer holds a few dozen numbers.
 _KEPT_ANSWERS = 16_384
 # The one in use, and the one that a change of the network is compared with.
 _KEPT_ROUTINGS = 2
@@ -68,10 +68,6 @@ class Topology:
         self._validate()
         self._number_of = {link.id: number for number, link in enumerate(self._links)}
         self._routing = _routing(len(self._routers), tuple(self._arcs(link) for link in self._links))
-        # This cache does not point back either (see _Routing).
-        self._used_links = lru_cache(_KEPT_ANSWERS)(
-            partial(_used_links, self._routers, self._links, self._routing)
-        )
 
     def router(self, id: Hashable) -> Router:
         """The router; KeyError when this topology has none with that id."""
@@ -98,7 +94,13 @@ class Topology:
         With ``any_single_failure`` also those that are used after any one link or router on the shortest
         paths has failed (the two ends excepted). KeyError when a router is unknown.
         """
-        return self._used_links(family, self._place[a], self._place[z], any_single_failure)
+        used = self._routing.used(family, self._place[a], self._place[z], any_single_failure)
+        return UsedLinks(
+            primary=tuple(self._links[number] for number in used.primary),
+            backup=tuple(self._links[number] for number in used.backup),
+            fatal_links=tuple(self._links[number] for number in used.fatal_links),
+            fatal_routers=tuple(self._routers[number] for number in used.fatal_routers),
+        )
 
     def crosses(
         self,
@@ -235,24 +237,6 @@ def _used(
 
 
 _routing = lru_cache(_KEPT_ROUTINGS)(_Routing)
-
-
-def _used_links(
-    routers: Sequence[Router],
-    links: Sequence[Link],
-    routing: _Routing,
-    family: Family,
-    a: int,
-    z: int,
-    any_single_failure: bool,
-) -> UsedLinks:
-    used = routing.used(family, a, z, any_single_failure)
-    return UsedLinks(
-        primary=tuple(links[number] for number in used.primary),
-        backup=tuple(links[number] for number in used.backup),
-        fatal_links=tuple(links[number] for number in used.fatal_links),
-        fatal_routers=tuple(routers[number] for number in used.fatal_routers),
-    )
 
 
 @dataclass(frozen=True, slots=True)
