@@ -3,6 +3,7 @@
 gunicorn --config python:portal.processes.gunicorn_web --bind 127.0.0.1:8000
 """
 
+import sys
 from typing import Any
 
 from gunicorn.workers.gthread import ThreadWorker
@@ -21,6 +22,12 @@ class TimeoutWorker(ThreadWorker):
         return super().handle(conn)
 
 
+# After each answer of PostgreSQL's a request waits for the interpreter: beside an export that computes in the
+# same process, for as long as Python lets a thread go on, which is 5 ms. With an export in each of two
+# processes orders take p50 47 and p99 260 ms by this interval, 63 and 439 ms by Python's (medians of four);
+# exports take as long.
+SWITCH_INTERVAL_S = 0.0005
+
 wsgi_app = "portal.wsgi"
 logger_class = GunicornLog
 worker_class = TimeoutWorker
@@ -37,3 +44,8 @@ forwarded_allow_ips = ""
 secure_scheme_headers: dict[str, str] = {}
 # Imported once: its processes share the memory, and start at once.
 preload_app = True
+
+
+def post_fork(server: Any, worker: Any) -> None:
+    """gunicorn's hook: a thread that computes soon lets the others of its process on."""
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
