@@ -53,14 +53,17 @@ class Line:
             "transport": "auto",
         } | changes
 
+    def local_order(self, **changes: Any) -> Json:
+        """The body of an order between two VLANs of its port on rhino."""
+        body = self.order(transport="l2xc", **changes)
+        return body | {"z_end": body["a_end"] | {"outer_vlan": next(self._vlans)}}
+
     def orders(self, number: int) -> list[Json]:
         """Orders of all kinds: encapsulations, address families, one router or two, one tag or two."""
         bodies = []
         for n in range(number):
             transport = TRANSPORTS[n % len(TRANSPORTS)]
-            body = self.order(transport=transport)
-            if transport == "l2xc":
-                body["z_end"] = body["a_end"] | {"outer_vlan": next(self._vlans)}
+            body = self.local_order() if transport == "l2xc" else self.order(transport=transport)
             if n % 4 == 3:
                 tags = {"tagging": ("qinq", "dot1ad")[n % 8 // 4], "inner_vlan": 7}
                 body["a_end"], body["z_end"] = body["a_end"] | tags, body["z_end"] | tags
