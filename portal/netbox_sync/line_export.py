@@ -7,7 +7,10 @@ again by its custom field: nothing is made twice.
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import islice
+from time import monotonic
 from typing import Any
+from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
 
@@ -22,6 +25,8 @@ from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
 AT_ONCE = 40
+# While lines are written that are not due, those that are become so unnoticed for so long, in seconds.
+LOOK_EVERY_S = 5.0
 _INTERFACES, _L2VPNS, _TERMINATIONS = "dcim.interfaces", "vpn.l2vpns", "vpn.l2vpn-terminations"
 
 
@@ -44,16 +49,23 @@ class Exporter:
         self._client, self._configuration, self._now = client, configuration, now
         self._fields_are_there = False
 
-    def export(self, lines: QuerySet[Vll], progress: Progress) -> int:
-        """Export the lines; returns how many. Raises NetboxError where NetBox fails, and not only a line."""
-        ids, done = list(lines.order_by("pk").values_list("pk", flat=True)), 0
-        for at in range(0, len(ids), AT_ONCE):
-            some = Vll.objects.filter(pk__in=ids[at : at + AT_ONCE]).order_by("pk")
+    def export(self, others: QuerySet[Vll], progress: Progress) -> None:
+        """Export the lines that are due, the newest first, and then the others.
+
+        What becomes due meanwhile comes next: an order does not wait until a whole network is written.
+        Raises NetboxError where NetBox fails, and not only a line.
+        """
+        waiting = dict.fromkeys(others.order_by("pk").values_list("pk", flat=True))
+        done, total = 0, len(waiting)
+        for ids in _handfuls(waiting):
+            total += len(ids - waiting.keys())
+            for each in ids:
+                waiting.pop(each, None)
+            some = Vll.objects.filter(pk__in=ids).order_by("pk")
             for line in self._exported(list(some.select_related("netbox").prefetch_related("ends__port"))):
                 line.save()
                 done += 1
-                progress("lines", done, len(ids))
-        return done
+                progress("lines", done, total)
 
     def _exported(self, lines: list[Vll]) -> Iterator[ExportedVll]:
         self._custom_fields_exist()
@@ -119,6 +131,20 @@ class Exporter:
         for row in self._client.rows(_TERMINATIONS, fields=fields, l2vpn_id=asked):
             found.setdefault(row["l2vpn"]["id"], []).append(row)
         return found
+
+
+def _handfuls(waiting: dict[UUID, None]) -> Iterator[set[UUID]]:
+    """The lines to write next: those that are due, or else some that wait, until there are neither."""
+    look_at = monotonic()
+    while True:
+        if monotonic() >= look_at:
+            if due := set(lines_due().order_by("-created_at").values_list("pk", flat=True)[:AT_ONCE]):
+                yield due
+                continue
+            look_at = monotonic() + LOOK_EVERY_S
+        if not waiting:
+            return
+        yield set(islice(waiting, AT_ONCE))
 
 
 class _Line:

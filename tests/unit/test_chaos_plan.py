@@ -4,6 +4,7 @@ from collections import defaultdict
 
 import pytest
 
+from drills.chaos.__main__ import failed_once
 from drills.chaos.plan import FAULTS, PROCESSES, Plan, make_plan
 
 
@@ -15,6 +16,13 @@ def long() -> Plan:
 def test_a_seed_makes_the_same_plan_each_time_and_another_seed_another() -> None:
     assert make_plan(7, 120) == make_plan(7, 120)
     assert make_plan(7, 120).fingerprint != make_plan(8, 120).fingerprint
+
+
+def test_a_storm_that_showed_a_mistake_can_be_made_again() -> None:
+    storms = failed_once()
+    assert storms
+    for seed, seconds in storms:
+        assert make_plan(int(seed), float(seconds)).faults
 
 
 def test_every_kind_of_order_and_of_line_is_in_it(long: Plan) -> None:

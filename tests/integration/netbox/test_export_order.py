@@ -1,0 +1,83 @@
+"""In which order lines come into NetBox: whoever orders now does not wait until a whole network is there."""
+
+from collections.abc import Callable, Iterator
+from unittest import mock
+
+import pytest
+
+from portal.accounts.models import User
+from portal.core import clock
+from portal.netbox_sync import line_export
+from portal.netbox_sync.client import Client
+from portal.netbox_sync.configuration import Configuration, configuration
+from portal.netbox_sync.line_export import Exporter, lines_to_check
+from portal.netbox_sync.models import ExportedVll
+from portal.vll.models import Vll
+from tests.integration.isp import Isp
+from tests.integration.orders import end, order
+
+pytestmark = pytest.mark.django_db
+_ENDS = (("a", "rhino"), ("z", "hippo"))
+
+
+class Recorder(Exporter):
+    """Notes which lines would be written together; ``meanwhile`` happens while the first of them are."""
+
+    def __init__(self, at: Configuration, meanwhile: Callable[[], object]) -> None:
+        super().__init__(mock.create_autospec(Client), at, now=clock.now())
+        self.written: list[set[str]] = []
+        self._meanwhile = meanwhile
+
+    def _exported(self, lines: list[Vll]) -> Iterator[ExportedVll]:
+        self.written.append({line.description for line in lines})
+        if len(self.written) == 1:
+            self._meanwhile()
+        for line in lines:
+            noted = getattr(line, "netbox", None) or ExportedVll(vll=line)
+            noted.revision, noted.lifecycle = line.revision, line.lifecycle
+            yield noted
+
+
+@pytest.fixture
+def ordered(isp: Isp, alice: User) -> Callable[[str, int], Vll]:
+    def new(name: str, vlan: int) -> Vll:
+        ends = {f"{side}_end": end(isp, f"{router}:host-cust1", outer=vlan) for side, router in _ENDS}
+        return order(isp, alice, description=name, cir_bps=10**6, **ends).vll
+
+    return new
+
+
+@pytest.fixture
+def recorder(
+    configured: Callable[..., None],
+    ordered: Callable[[str, int], Vll],
+    monkeypatch: pytest.MonkeyPatch,
+) -> Recorder:
+    """Two lines are in a handful, and one is ordered while the first handful is written."""
+    configured("http://netbox.invalid")
+    at = configuration()
+    assert at is not None
+    monkeypatch.setattr(line_export, "AT_ONCE", 2)
+    monkeypatch.setattr(line_export, "LOOK_EVERY_S", 0.0)
+    return Recorder(at, lambda: ordered("now", 4000))
+
+
+def test_of_a_network_that_is_new_to_netbox_the_newest_lines_come_first(
+    recorder: Recorder, ordered: Callable[[str, int], Vll]
+) -> None:
+    for vlan, name in enumerate(("first", "second", "third", "fourth"), start=100):
+        ordered(name, vlan)
+    told: list[tuple[str, int, int | None]] = []
+    recorder.export(lines_to_check(), lambda *progress: told.append(progress))
+    assert recorder.written == [{"fourth", "third"}, {"now", "second"}, {"first"}]
+    assert [told[0], told[-1]] == [("lines", 1, 4), ("lines", 5, 5)]
+
+
+def test_a_check_of_all_lines_does_not_hold_up_a_new_one(
+    recorder: Recorder, ordered: Callable[[str, int], Vll]
+) -> None:
+    for vlan in range(100, 104):
+        vll = ordered("old", vlan)
+        ExportedVll.objects.create(vll=vll, revision=vll.revision, lifecycle=vll.lifecycle)
+    recorder.export(lines_to_check(), lambda *progress: None)
+    assert recorder.written == [{"old"}, {"now"}, {"old"}]
