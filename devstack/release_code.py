@@ -1,4 +1,4 @@
-"""The code of an earlier release, out of git, as processes of its own can run it."""
+"""Which code this is, and that of an earlier release, out of git, as processes of its own can run it."""
 
 import os
 import shutil
@@ -12,6 +12,15 @@ _HOME = RUN / "release-code"
 
 class NotInThisClone(Exception):
     """The text says which revision is missing, and how to have it."""
+
+
+def code_here() -> str:
+    """The commit of this clone, with a + where files differ from it; "unknown" outside git."""
+    describe = ("git", "describe", "--always", "--abbrev=8", "--exclude=*", "--dirty=+")
+    told = subprocess.run(
+        describe, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
+    )
+    return told.stdout.strip() or "unknown"
 
 
 def code_of(revision: str) -> Path:

@@ -10,6 +10,7 @@ from pathlib import Path
 from devstack import own_namespaces
 from devstack.client import NotReached
 from devstack.process import ChildFailed
+from devstack.release_code import code_here
 from drills.chaos.cables import HaproxyMissing
 from drills.chaos.plan import make_plan
 from drills.chaos.routers import CannotRun
@@ -30,7 +31,9 @@ def main(arguments: list[str]) -> int:
         return 2
     for sentence in outcome.wrong:
         print(f"chaos seed {seed} wrong: {sentence}")
-    print(f"# {outcome.dataplane}, {seconds:g} s; the timeline and all logs: .run/chaos/seed-{seed}/")
+    print(
+        f"# {code_here()}, {outcome.dataplane}, {seconds:g} s; the timeline and all logs: .run/chaos/seed-{seed}/"
+    )
     print(
         f"chaos seed {seed} orders {outcome.orders} accepted {outcome.accepted} faults {outcome.faults}"
         f" open_after_s {outcome.open_after_s:.1f} wrong {len(outcome.wrong)}",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from devstack import own_namespaces
 from devstack.paths import ROOT, RUN
-from devstack.release_code import code_of
+from devstack.release_code import code_here, code_of
 from drills.ha.agents import start_agents
 from drills.ha.bring_up import running
 from drills.ha.cluster import PAIRS, Cluster, NotThere
@@ -88,7 +88,7 @@ def _drill(asked: argparse.Namespace, names: list[str], folder: Path, logs: Path
     with running(
         folder=folder, logs=logs, synthetic=max(0, asked.agents - 2), settings=settings, code=code
     ) as cluster:
-        print(f"# all of it is up after {time.monotonic() - began:.0f} s", flush=True)
+        print(f"# {code_here()}: all of it is up after {time.monotonic() - began:.0f} s", flush=True)
         start_agents(cluster)
         cluster.known_flaws = set(bookings(cluster))
         pairs = [Pair(cluster, number) for number in range(1, PAIRS + 1)]

@@ -4,6 +4,7 @@ import sys
 import time
 from contextlib import ExitStack
 
+from devstack.release_code import code_here
 from drills.checks.customer import Customer, Json
 from drills.restore.from_dump import from_dump
 from drills.restore.installation import Installation, installation
@@ -38,7 +39,7 @@ def main(lines: int) -> int:
             step.found = f"{len(dairy) + len(press)} lines of two customers, in service on two routers"
         from_dump(steps, at, dairy, until)
         to_a_moment(steps, at, press, until)
-    print(f"restore end {len(steps.broken)} promises broken", flush=True)
+    print(f"restore end {len(steps.broken)} promises broken # {code_here()}", flush=True)
     return 1 if steps.broken else 0
 
 

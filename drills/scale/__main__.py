@@ -11,6 +11,7 @@ from pathlib import Path
 import psycopg
 import redis
 
+from devstack.release_code import code_here
 from drills.scale import netbox, upkeep
 from drills.scale.installation import installed
 from drills.scale.report import figures
@@ -32,7 +33,7 @@ def main() -> int:
     def note(text: str) -> None:
         print(f"# {time.monotonic() - began:.0f} s: {text}", flush=True)
 
-    note(f"{size}; {os.cpu_count()} processors, which the simulation shares")
+    note(f"{code_here()}; {size}; {os.cpu_count()} processors, which the simulation shares")
     with tempfile.TemporaryDirectory(prefix="longline-scale-") as name:
         folder = Path(name)
         folder.chmod(0o711)

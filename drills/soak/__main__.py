@@ -16,6 +16,7 @@ from devstack import stack
 from devstack.migrated_cluster import migrated_cluster
 from devstack.paths import RUN
 from devstack.process import Child, ChildFailed, Family
+from devstack.release_code import code_here
 from drills.chaos.routers import routers
 from drills.soak.gauges import Reading, of_process, of_services
 from drills.soak.load import Load
@@ -65,7 +66,7 @@ def main(arguments: list[str]) -> int:
         _print(series, seconds)
         print(
             f"soak minutes {seconds / 60:g} orders {load.orders} wrong {len(load.failures)}"
-            f" # {net.dataplane.name}"
+            f" # {code_here()}, {net.dataplane.name}"
         )
         return 1 if load.failures else 0
 
