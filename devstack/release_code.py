@@ -15,11 +15,14 @@ class NotInThisClone(Exception):
 
 
 def code_here() -> str:
-    """The commit of this clone, with a + where files differ from it; "unknown" outside git."""
+    """The commit of this clone, with a + where tracked files differ from it; "unknown" without git."""
     describe = ("git", "describe", "--always", "--abbrev=8", "--exclude=*", "--dirty=+")
-    told = subprocess.run(
-        describe, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
-    )
+    try:
+        told = subprocess.run(
+            describe, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
+        )
+    except FileNotFoundError:
+        return "unknown"
     return told.stdout.strip() or "unknown"
 
 

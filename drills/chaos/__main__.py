@@ -24,6 +24,7 @@ def main(arguments: list[str]) -> int:
     if arguments == ["failed"]:
         return max((_alone(*seed) for seed in failed_once()), default=0)
     seed, seconds = int(arguments[0]), float(arguments[1])
+    print(f"# {code_here()}", flush=True)
     try:
         outcome = run(make_plan(seed, seconds))
     except (CannotRun, ChildFailed, HaproxyMissing, NotReached) as problem:
@@ -31,9 +32,7 @@ def main(arguments: list[str]) -> int:
         return 2
     for sentence in outcome.wrong:
         print(f"chaos seed {seed} wrong: {sentence}")
-    print(
-        f"# {code_here()}, {outcome.dataplane}, {seconds:g} s; the timeline and all logs: .run/chaos/seed-{seed}/"
-    )
+    print(f"# {outcome.dataplane}, {seconds:g} s; the timeline and all logs: .run/chaos/seed-{seed}/")
     print(
         f"chaos seed {seed} orders {outcome.orders} accepted {outcome.accepted} faults {outcome.faults}"
         f" open_after_s {outcome.open_after_s:.1f} wrong {len(outcome.wrong)}",

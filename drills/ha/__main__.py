@@ -75,6 +75,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _drill(asked: argparse.Namespace, names: list[str], folder: Path, logs: Path) -> int:
+    upgraded = f", upgraded from {asked.upgrade_from}" if asked.upgrade_from else ""
+    print(f"# {code_here()}{upgraded}", flush=True)
     settings = {
         # One customer does here what many would do.
         "LONGLINE_API_WRITES_PER_MIN": "0",
@@ -88,7 +90,7 @@ def _drill(asked: argparse.Namespace, names: list[str], folder: Path, logs: Path
     with running(
         folder=folder, logs=logs, synthetic=max(0, asked.agents - 2), settings=settings, code=code
     ) as cluster:
-        print(f"# {code_here()}: all of it is up after {time.monotonic() - began:.0f} s", flush=True)
+        print(f"# all of it is up after {time.monotonic() - began:.0f} s", flush=True)
         start_agents(cluster)
         cluster.known_flaws = set(bookings(cluster))
         pairs = [Pair(cluster, number) for number in range(1, PAIRS + 1)]

@@ -25,6 +25,7 @@ partitions_keep(now=now())
 
 
 def main(lines: int) -> int:
+    print(f"# {code_here()}", flush=True)
     steps = Steps()
     with installation() as at, ExitStack() as until:
         with steps.step("seed") as step:
@@ -39,7 +40,7 @@ def main(lines: int) -> int:
             step.found = f"{len(dairy) + len(press)} lines of two customers, in service on two routers"
         from_dump(steps, at, dairy, until)
         to_a_moment(steps, at, press, until)
-    print(f"restore end {len(steps.broken)} promises broken # {code_here()}", flush=True)
+    print(f"restore end {len(steps.broken)} promises broken", flush=True)
     return 1 if steps.broken else 0
 
 

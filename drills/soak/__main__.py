@@ -31,6 +31,7 @@ FEWEST = 10
 
 def main(arguments: list[str]) -> int:
     seconds = float(arguments[0]) * 60
+    print(f"# {code_here()}", flush=True)
     logs = RUN / "soak" / "log"
     shutil.rmtree(logs, ignore_errors=True)
     family = Family()
@@ -66,7 +67,7 @@ def main(arguments: list[str]) -> int:
         _print(series, seconds)
         print(
             f"soak minutes {seconds / 60:g} orders {load.orders} wrong {len(load.failures)}"
-            f" # {code_here()}, {net.dataplane.name}"
+            f" # {net.dataplane.name}"
         )
         return 1 if load.failures else 0
 

@@ -25,7 +25,7 @@ from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
 AT_ONCE = 40
-# While lines are written that are not due, those that are become so unnoticed for so long, in seconds.
+# How often, in seconds, a long export looks for lines that have become due meanwhile.
 LOOK_EVERY_S = 5.0
 _INTERFACES, _L2VPNS, _TERMINATIONS = "dcim.interfaces", "vpn.l2vpns", "vpn.l2vpn-terminations"
 
@@ -49,15 +49,20 @@ class Exporter:
         self._client, self._configuration, self._now = client, configuration, now
         self._fields_are_there = False
 
-    def export(self, others: QuerySet[Vll], progress: Progress) -> None:
-        """Export the lines that are due, the newest first, and then the others.
+    def export(self, lines: QuerySet[Vll], progress: Progress) -> None:
+        """Export these lines, and what becomes due meanwhile: no order waits for a whole network.
 
-        What becomes due meanwhile comes next: an order does not wait until a whole network is written.
-        Raises NetboxError where NetBox fails, and not only a line.
+        Up to half of a handful are lines that are due by then, the newest first; the rest are the next of
+        ``lines``. Raises NetboxError where NetBox fails, and not only a line.
         """
-        waiting = dict.fromkeys(others.order_by("pk").values_list("pk", flat=True))
-        done, total = 0, len(waiting)
-        for ids in _handfuls(waiting):
+        waiting = dict.fromkeys(lines.order_by("pk").values_list("pk", flat=True))
+        done, total, look_at = 0, len(waiting), monotonic()
+        while waiting:
+            ids: set[UUID] = set()
+            if monotonic() >= look_at:
+                look_at = monotonic() + LOOK_EVERY_S
+                ids.update(lines_due().order_by("-created_at").values_list("pk", flat=True)[: AT_ONCE // 2])
+            ids.update(islice(waiting, AT_ONCE - len(ids)))
             total += len(ids - waiting.keys())
             for each in ids:
                 waiting.pop(each, None)
@@ -131,20 +136,6 @@ class Exporter:
         for row in self._client.rows(_TERMINATIONS, fields=fields, l2vpn_id=asked):
             found.setdefault(row["l2vpn"]["id"], []).append(row)
         return found
-
-
-def _handfuls(waiting: dict[UUID, None]) -> Iterator[set[UUID]]:
-    """The lines to write next: those that are due, or else some that wait, until there are neither."""
-    look_at = monotonic()
-    while True:
-        if monotonic() >= look_at:
-            if due := set(lines_due().order_by("-created_at").values_list("pk", flat=True)[:AT_ONCE]):
-                yield due
-                continue
-            look_at = monotonic() + LOOK_EVERY_S
-        if not waiting:
-            return
-        yield set(islice(waiting, AT_ONCE))
 
 
 class _Line:

@@ -17,7 +17,6 @@ from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.netbox_reader import Progress, read
 from portal.netbox_sync.sync_lock import Claim, ClaimLost, claim, state
 from portal.netbox_sync.sync_runs import Report, next_run, runs_abandoned_end
-from portal.vll.models import Vll
 
 log = logging.getLogger(__name__)
 
@@ -92,6 +91,6 @@ def _apply(difference: Difference, run: NetboxRun, progress: Progress) -> None:
 
 def _export(client: Client, at: Configuration, mine: Claim, *, whole: bool, progress: Progress) -> None:
     now = clock.now()
-    Exporter(client, at, now=now).export(lines_to_check() if whole else Vll.objects.none(), progress)
+    Exporter(client, at, now=now).export(lines_to_check() if whole else lines_due(), progress)
     mine.succeeded()
     mine.note(release=client.release, **({"exported_at": now} if whole else {}))

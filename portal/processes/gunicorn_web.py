@@ -24,8 +24,8 @@ class TimeoutWorker(ThreadWorker):
 
 # After each answer of PostgreSQL's a request waits for the interpreter: beside an export that computes in the
 # same process, for as long as Python lets a thread go on, which is 5 ms. With an export in each of two
-# processes orders take p50 47 and p99 260 ms by this interval, 63 and 439 ms by Python's (medians of four);
-# exports take as long.
+# processes orders take p50 47 and p99 260 ms with this interval, 63 and 439 ms with Python's (medians of four
+# rounds); exports take as long.
 SWITCH_INTERVAL_S = 0.0005
 
 wsgi_app = "portal.wsgi"

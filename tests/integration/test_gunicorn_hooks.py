@@ -61,6 +61,6 @@ def test_only_what_requests_make_is_looked_through_for_garbage(
     assert told[name]["looked_through"] < IMPORTED
 
 
-def test_an_export_lets_other_requests_of_its_process_on(told: dict[str, dict[str, Any]]) -> None:
+def test_web_processes_have_a_short_switch_interval(told: dict[str, dict[str, Any]]) -> None:
     assert told["web"]["switch_interval_s"] == pytest.approx(SWITCH_INTERVAL_S)
     assert told["agent API"]["switch_interval_s"] > SWITCH_INTERVAL_S, "Python's own is short enough now"

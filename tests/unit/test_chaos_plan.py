@@ -18,7 +18,7 @@ def test_a_seed_makes_the_same_plan_each_time_and_another_seed_another() -> None
     assert make_plan(7, 120).fingerprint != make_plan(8, 120).fingerprint
 
 
-def test_a_storm_that_showed_a_mistake_can_be_made_again() -> None:
+def test_the_seeds_of_storms_that_showed_a_mistake_are_kept() -> None:
     storms = failed_once()
     assert storms
     for seed, seconds in storms:

@@ -49,9 +49,7 @@ def ordered(isp: Isp, alice: User) -> Callable[[str, int], Vll]:
 
 @pytest.fixture
 def recorder(
-    configured: Callable[..., None],
-    ordered: Callable[[str, int], Vll],
-    monkeypatch: pytest.MonkeyPatch,
+    configured: Callable[..., None], ordered: Callable[[str, int], Vll], monkeypatch: pytest.MonkeyPatch
 ) -> Recorder:
     """Two lines are in a handful, and one is ordered while the first handful is written."""
     configured("http://netbox.invalid")
@@ -62,22 +60,42 @@ def recorder(
     return Recorder(at, lambda: ordered("now", 4000))
 
 
-def test_of_a_network_that_is_new_to_netbox_the_newest_lines_come_first(
-    recorder: Recorder, ordered: Callable[[str, int], Vll]
-) -> None:
-    for vlan, name in enumerate(("first", "second", "third", "fourth"), start=100):
-        ordered(name, vlan)
-    told: list[tuple[str, int, int | None]] = []
-    recorder.export(lines_to_check(), lambda *progress: told.append(progress))
-    assert recorder.written == [{"fourth", "third"}, {"now", "second"}, {"first"}]
-    assert [told[0], told[-1]] == [("lines", 1, 4), ("lines", 5, 5)]
+@pytest.fixture
+def written_before(ordered: Callable[[str, int], Vll]) -> list[str]:
+    """Lines of which NetBox holds the newest, in the order in which they are checked."""
+    for vlan in range(100, 104):
+        vll = ordered(f"old {vlan}", vlan)
+        ExportedVll.objects.create(vll=vll, revision=vll.revision, lifecycle=vll.lifecycle)
+    return list(Vll.objects.order_by("pk").values_list("description", flat=True))
 
 
-def test_a_check_of_all_lines_does_not_hold_up_a_new_one(
+def test_what_is_ordered_while_a_new_network_is_written_comes_next(
     recorder: Recorder, ordered: Callable[[str, int], Vll]
 ) -> None:
     for vlan in range(100, 104):
-        vll = ordered("old", vlan)
-        ExportedVll.objects.create(vll=vll, revision=vll.revision, lifecycle=vll.lifecycle)
+        ordered(f"new {vlan}", vlan)
+    told: list[tuple[str, int, int | None]] = []
+    recorder.export(lines_to_check(), lambda *progress: told.append(progress))
+    assert "now" in recorder.written[1]
+    assert sorted(name for some in recorder.written for name in some) == [
+        *("new 100", "new 101", "new 102", "new 103"),
+        "now",
+    ]
+    assert [told[0], told[-1]] == [("lines", 1, 4), ("lines", 5, 5)]
+
+
+def test_a_check_of_all_lines_and_a_new_one_do_not_hold_each_other_up(
+    recorder: Recorder, written_before: list[str]
+) -> None:
     recorder.export(lines_to_check(), lambda *progress: None)
-    assert recorder.written == [{"old"}, {"now"}, {"old"}]
+    first, second, third, fourth = written_before
+    assert recorder.written == [{first, second}, {"now", third}, {fourth}]
+
+
+def test_due_lines_are_looked_for_now_and_then(
+    recorder: Recorder, written_before: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(line_export, "LOOK_EVERY_S", 3600.0)
+    recorder.export(lines_to_check(), lambda *progress: None)
+    first, second, third, fourth = written_before
+    assert recorder.written == [{first, second}, {third, fourth}]
