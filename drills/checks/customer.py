@@ -53,9 +53,9 @@ class Line:
             "transport": "auto",
         } | changes
 
-    def local_order(self, **changes: Any) -> Json:
+    def local_order(self) -> Json:
         """The body of an order between two VLANs of its port on rhino."""
-        body = self.order(transport="l2xc", **changes)
+        body = self.order(transport="l2xc")
         return body | {"z_end": body["a_end"] | {"outer_vlan": next(self._vlans)}}
 
     def orders(self, number: int) -> list[Json]:

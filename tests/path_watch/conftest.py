@@ -1,4 +1,4 @@
-"""Two routers whose paths are probed every few seconds: real VPPs, or stand-ins where there are none."""
+"""Two routers whose paths are probed every few seconds: real VPPs, or stand-ins where these cannot."""
 
 import json
 from collections.abc import Iterator
