@@ -84,6 +84,8 @@ class Simulation:
             await asyncio.sleep(15)
             await self._phase("reports, orders, pages", note, self.size.phase_s)
             running.append(tasks.create_task(self.readers.keep_reading()))
+            if self.size.warm_s:
+                await self._phase("all, warming up", note, self.size.warm_s)
             self._forget()
             self.measured_from = time.monotonic()
             await self._phase("all", note, self.size.minutes * 60)

@@ -11,6 +11,7 @@ class Size:
 
     ``phase_s``: how long reports alone are measured, then with orders, then with open pages too.
     ``settle_s``: how long at most is waited for all that the network's first reports bring about.
+    ``warm_s``: how long everything at once goes on before it is measured, so that caches have filled.
     """
 
     routers: int
@@ -23,6 +24,7 @@ class Size:
     news: float
     phase_s: float
     settle_s: float
+    warm_s: float
 
     @property
     def customers(self) -> int:
@@ -30,7 +32,10 @@ class Size:
 
     @classmethod
     def read(cls) -> Self:
-        """ROUTERS, LINES, MINUTES, PAGES, ORDERS, PEERS, NEWS, PHASE_S, SETTLE_S. Raises ValueError."""
+        """From ROUTERS, LINES, MINUTES, PAGES, ORDERS, PEERS, NEWS, PHASE_S, SETTLE_S and WARM_S.
+
+        Raises ValueError.
+        """
         size = cls(
             routers=int(os.environ.get("ROUTERS", "1000")),
             lines=int(os.environ.get("LINES", "100000")),
@@ -41,6 +46,7 @@ class Size:
             news=float(os.environ.get("NEWS", "0.01")),
             phase_s=float(os.environ.get("PHASE_S", "45")),
             settle_s=float(os.environ.get("SETTLE_S", "900")),
+            warm_s=float(os.environ.get("WARM_S", "0")),
         )
         if not 3 <= size.routers <= 65_000:
             raise ValueError(f"ROUTERS is {size.routers}: a ring takes 3 to 65000")
