@@ -31,7 +31,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
 .DEFAULT_GOAL := help
-.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-unit test-fast check bench restore-drill chaos chaos-seeds soak scale \
+.PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-release test-unit test-fast check bench restore-drill chaos chaos-seeds soak scale \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
 	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations check-chart
 
@@ -47,7 +47,7 @@ compose-demo: ## the demo in containers, with docker-compose (COMPOSE="docker co
 	LONGLINE_NOC_NEEDS_TOTP=false $(COMPOSE) --profile $(PROFILE) up --detach --build
 	@$(COMPOSE) --profile $(PROFILE) logs --no-color --follow demo-order
 
-test: packages-test ## all tests, Python and Go, against real PostgreSQL and Redis (WITH=check: linters beside them)
+test: packages-test ## the tests, Python and Go, against real PostgreSQL and Redis (WITH=check: linters beside them)
 	@$(MAKE) --no-print-directory --keep-going --jobs=5 --output-sync=target \
 		test-go test-lab test-faults test-journeys test-rows $(WITH)
 
@@ -72,7 +72,13 @@ test-rows: dev-environment
 	@nice $(BIN)/python -m pytest -p no:schemathesis --numprocesses 2 $(ROWS)
 
 test-go: agent
-	@cd agent && $(GO) test -vet=off -timeout 30m ./...
+	@cd agent && $(GO) test -vet=off -short -timeout 30m ./...
+
+# Orders and kills by the dozen, a fifty-line network, all pages of the API: minutes for what the gate shows with a few.
+test-release: packages-test dev-environment agent ## the long tests that `make test` leaves out, as `make release` asks for
+	@$(BIN)/python -m pytest -m release tests
+	@FUZZ_EXAMPLES=50 $(BIN)/python -m pytest tests/fuzz
+	@cd agent && $(GO) test -vet=off -timeout 30m ./internal/converge/
 
 test-unit: dev-environment ## what needs no service, in seconds (T=tests/unit/test_x.py)
 	@$(BIN)/python -m pytest --services none -q $(or $(T),tests/unit)

@@ -79,6 +79,11 @@ def require_true_documents(root: Path) -> None:
     _run(root, "the documents are wrong: mend what is said above.", *command)
 
 
+def require_the_long_tests(root: Path) -> None:
+    """They are not among those that every change has passed."""
+    _run(root, "a long test failed: mend what is said above.", "make", "test-release")
+
+
 def require_the_previous_release(root: Path) -> None:
     """Who upgrades has that one; its code was tried on the tables of this one."""
     tags = _git(root, "tag", "--list", "v*", "--merged", "HEAD", "--sort=-version:refname").split()
@@ -106,6 +111,7 @@ def release(root: Path) -> None:
     text = tag_text((root / "CHANGELOG.md").read_text(), number)
     require_the_current_openapi(root)
     require_true_documents(root)
+    require_the_long_tests(root)
 
     folder = root / "build" / "release" / number
     shutil.rmtree(folder, ignore_errors=True)

@@ -10,7 +10,7 @@ from django.views.decorators.csrf import csrf_exempt
 from portal.api.problem_details import problem_answer
 from portal.core import clock
 from portal.core.view_permission import public
-from portal.netbox_sync.sync_runs import change_announced
+from portal.netbox_sync.run_queue import change_announced
 
 # NetBox sends a whole object and how it was before.
 MAX_BODY = 1024 * 1024

@@ -8,7 +8,7 @@ from portal.netbox_sync import user_messages
 from portal.netbox_sync.configuration import configuration
 from portal.netbox_sync.line_export import lines_due
 from portal.netbox_sync.models import ExportedVll, NetboxRun, NetboxState
-from portal.netbox_sync.sync_runs import stale_after
+from portal.netbox_sync.run_queue import stale_after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

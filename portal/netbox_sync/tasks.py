@@ -4,7 +4,7 @@ from celery import shared_task
 from django.conf import settings
 
 from portal.core import clock
-from portal.netbox_sync.sync_round import sync_due
+from portal.netbox_sync.sync_run import sync_due
 from portal.netbox_sync.task_names import SYNC
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import pytest
 import redis
 
 from devstack.stack import Stack
@@ -66,8 +67,9 @@ def test_silent_receivers_hold_up_neither_orders_nor_other_receivers(
         assert len({got.headers["webhook-id"] for got in receiver.got}) == events
 
 
+@pytest.mark.parametrize("count", [8, pytest.param(24, marks=pytest.mark.release)])
 def test_nothing_is_lost_or_told_twice_whatever_is_killed(
-    product: Stack, alice: Customer, checker: Checker, line: Line
+    product: Stack, alice: Customer, checker: Checker, line: Line, count: int
 ) -> None:
     """The receiver is down at first; meanwhile who tells and who sends is killed, and Redis forgets."""
     chance = random.Random(11)
@@ -75,7 +77,9 @@ def test_nothing_is_lost_or_told_twice_whatever_is_killed(
         # Three messages, once each: one that is refused twice waits for longer than this test does.
         receiver.refused = 3
         answers: list[Answer] = []
-        ordering = threading.Thread(target=lambda: answers.extend(alice.post_all(line.orders(24), at_once=4)))
+        ordering = threading.Thread(
+            target=lambda: answers.extend(alice.post_all(line.orders(count), at_once=4))
+        )
         with redis.Redis.from_url(product.portal.services.redis_url) as broker:
             ordering.start()
             for name in ("sweeper", "messenger", "doubtful-messenger", "sweeper"):

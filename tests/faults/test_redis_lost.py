@@ -15,22 +15,23 @@ ENDED_WITHIN_S = 75
 AWAY_S = 60
 
 
+@pytest.mark.parametrize("orders", [10, pytest.param(30, marks=pytest.mark.release)])
 def test_orders_survive_a_broker_that_forgets_everything(
-    product: Stack, alice: Customer, checker: Checker, line: Line
+    product: Stack, alice: Customer, checker: Checker, line: Line, orders: int
 ) -> None:
     answers: list[Answer] = []
-    ordering = threading.Thread(target=lambda: answers.extend(alice.post_all(line.orders(30), at_once=4)))
+    ordering = threading.Thread(target=lambda: answers.extend(alice.post_all(line.orders(orders), at_once=4)))
     with Watch(checker), redis.Redis.from_url(product.portal.services.redis_url) as broker:
         ordering.start()
         while ordering.is_alive():
             broker.flushall()
             time.sleep(0.2)
         broker.flushall()
-        assert [answer.status for answer in answers] == [202] * 30
+        assert [answer.status for answer in answers] == [202] * orders
         checker.require_completed((a.order for a in answers), within_s=ENDED_WITHIN_S)
 
 
-@pytest.mark.parametrize("how", ["stopped", "frozen"])
+@pytest.mark.parametrize("how", ["stopped", pytest.param("frozen", marks=pytest.mark.release)])
 def test_orders_are_accepted_while_the_broker_is_away_and_completed_when_it_is_back(
     product: Stack, alice: Customer, checker: Checker, line: Line, how: str
 ) -> None:

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
 from drills.checks.customer import Customer, Line
@@ -29,6 +31,7 @@ def ours(configs: dict[str, VppConfig]) -> dict[str, list[dict]]:
     return {router: config.tagged() for router, config in configs.items()}
 
 
+@pytest.mark.release
 def test_an_older_database_alarms_deletes_nothing_and_waits_for_the_noc(
     product: Stack, alice: Customer, checker: Checker, line: Line, tmp_path: Path
 ) -> None:

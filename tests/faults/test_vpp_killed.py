@@ -2,14 +2,17 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
 from drills.checks.customer import AT_ONCE, Customer, Line
 from drills.checks.expected_configuration import flaws
 from drills.checks.vpptestctl import VppRefused
 
-# Together more ends on one router than an agent sends messages before it looks at the first answer: 64.
-LOCAL, OF_ALL_KINDS = 32, 18
+# Of one port, and of all kinds: together more ends on one router than an agent sends messages before it looks
+# at the first answer: 64.
+MANY = 32, 18
 PORTAL = ("worker", "sweeper", "beat", "relay", "agent-api")
 REAPPLIED_WITHIN_S = 30
 
@@ -41,10 +44,11 @@ def test_while_a_vpp_is_gone_its_lines_are_down_and_that_is_counted(
     checker.require_completed([alice.remove(answer.vll)], within_s=60)
 
 
+@pytest.mark.parametrize(("local", "of_all_kinds"), [(2, 8), pytest.param(*MANY, marks=pytest.mark.release)])
 def test_a_crashed_vpp_gets_all_its_vlls_back_without_the_portal(
-    product: Stack, alice: Customer, checker: Checker, line: Line
+    product: Stack, alice: Customer, checker: Checker, line: Line, local: int, of_all_kinds: int
 ) -> None:
-    bodies = [*(line.local_order() for _ in range(LOCAL)), *line.orders(OF_ALL_KINDS)]
+    bodies = [*(line.local_order() for _ in range(local)), *line.orders(of_all_kinds)]
     answers = alice.post_all(bodies)
     assert [answer.status for answer in answers] == [202] * len(bodies)
     checker.require_completed((answer.order for answer in answers), within_s=300)

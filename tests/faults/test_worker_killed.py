@@ -6,6 +6,8 @@ import signal
 import threading
 import time
 
+import pytest
+
 from devstack.process_tree import descendants
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
@@ -16,29 +18,30 @@ from tests.faults.continuous_check import Watch
 IMPORTED_WITHIN_S = 180
 SITES = 3000
 # A router's claim runs out after 45 s and that of a line's test after 60, and a sweep comes 5 s later.
-# Then 40 orders go on, two line tests at a time: 25 s on a machine that is idle, 120 on a busy one.
+# Then its orders go on, two line tests at a time: 40 take 25 s on a machine that is idle, 120 on a busy one.
 RESUMED_WITHIN_S = 240
 
 
+@pytest.mark.parametrize(("orders", "kills"), [(10, 2), pytest.param(40, 4, marks=pytest.mark.release)])
 def test_orders_survive_a_worker_that_is_killed_again_and_again(
-    product: Stack, alice: Customer, checker: Checker, line: Line
+    product: Stack, alice: Customer, checker: Checker, line: Line, orders: int, kills: int
 ) -> None:
     worker = product.family["worker"]
     chance = random.Random(7)
     answers: list[Answer] = []
-    ordering = threading.Thread(target=lambda: answers.extend(alice.post_all(line.orders(40), at_once=4)))
+    ordering = threading.Thread(target=lambda: answers.extend(alice.post_all(line.orders(orders), at_once=4)))
     with Watch(checker):
         ordering.start()
-        for round_ in range(4):
+        for kill in range(kills):
             time.sleep(chance.uniform(0.2, 1.5))
-            if round_ % 2:
+            if kill % 2:
                 for child in descendants(worker.process.pid):
                     os.kill(child, signal.SIGKILL)
             else:
                 worker.end()
                 worker.restart()
         ordering.join()
-        assert [answer.status for answer in answers] == [202] * 40
+        assert [answer.status for answer in answers] == [202] * orders
         checker.require_completed((a.order for a in answers), within_s=RESUMED_WITHIN_S)
 
 
@@ -65,6 +68,7 @@ def test_a_worker_killed_while_it_waits_for_an_agent_is_replaced(
         checker.require_completed((a.order for a in answers), within_s=RESUMED_WITHIN_S)
 
 
+@pytest.mark.release
 def test_an_import_goes_on_where_its_worker_was_killed(product: Stack, checker: Checker) -> None:
     """In the middle of it: none of its rows is lost, and none is imported twice."""
     worker = product.family["worker"]

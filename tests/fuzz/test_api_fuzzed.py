@@ -1,10 +1,13 @@
 """Thousands of requests made from the schema, right and wrong ones: the API keeps what its schema promises.
 
+FUZZ_EXAMPLES: how many are made up at random for an operation, beside those at the edges of its schema.
+
 All of Schemathesis' checks are on. Two of them are told what this API means: a request that fits the
 schema may still be refused for reasons of the network (422) or of another version (412), and a change
 without If-Match is 428.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -113,7 +116,7 @@ def known(module_rows: None) -> Known:
 
 @schema.parametrize()
 @settings(
-    max_examples=5,
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "5")),
     deadline=None,
     derandomize=True,
     database=None,

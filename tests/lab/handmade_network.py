@@ -1,4 +1,4 @@
-"""A network of two routers that somebody made by hand: fifty lines, of which three are odd, and more."""
+"""A network of two routers that somebody made by hand: lines, of which three are odd, and more."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -163,11 +163,11 @@ def _loopback(router: str, family: str) -> str:
     return found.loopback6 if family == "6" else found.loopback4
 
 
-def fifty_lines() -> list[HandmadeLine]:
+def handmade_lines(count: int) -> list[HandmadeLine]:
     """All seven encapsulations, all four taggings; the last three are odd.
 
-    Of GRE without keys there is one tunnel between two addresses. On ports behind VPP's host-interface there
-    is no 802.1ad.
+    From 21 on some are VXLAN with two tags. Of GRE without keys there is one tunnel between two addresses. On
+    ports behind VPP's host-interface there is no 802.1ad.
     """
     kinds = [
         ("vxlan4", "untagged", "host-cust2"),
@@ -177,10 +177,10 @@ def fifty_lines() -> list[HandmadeLine]:
     by_vni = ("vxlan4", "vxlan6", "geneve4", "geneve6")
     kinds += [(transport, "dot1ad", MEMIF_PORTS[0]) for transport in by_vni]
     kinds += [("l2xc", tagging, "host-cust1") for tagging in ("dot1q", "qinq", "dot1q")]
-    left = 47 - len(kinds)
+    odd = ("one way", "other VNI", "keeps tags")
+    left = count - len(odd) - len(kinds)
     kinds += [(by_vni[n % 4], ("dot1q", "qinq")[n // 4 % 2], "host-cust1") for n in range(left)]
     lines = [HandmadeLine(n, *kind) for n, kind in enumerate(kinds)]
-    odd = ("one way", "other VNI", "keeps tags")
     return lines + [
         HandmadeLine(len(lines) + n, "vxlan4", "dot1q", "host-cust1", each) for n, each in enumerate(odd)
     ]

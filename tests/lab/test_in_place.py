@@ -16,9 +16,8 @@ from tests.lab.stream import Stream, flowing
 
 # Some frames before the first change and after the last one.
 CALM_S = 0.5
-LINES = (
-    Combination("vxlan4", "dot1q"),
-    Combination("geneve6", "qinq"),
+LINES = (Combination("vxlan4", "dot1q"), Combination("geneve6", "qinq"))
+FURTHER_LINES = (
     Combination("gre4", "dot1q"),
     Combination("l2xc", "dot1q"),
     Combination("vxlan6", "untagged"),
@@ -86,7 +85,11 @@ def assert_none_lost(stream: Stream) -> str:
     return ", ".join(f"{tally.sent} frames from {of}" for of, tally in tallies.items())
 
 
-@pytest.mark.parametrize("line", LINES, ids=str)
+@pytest.mark.parametrize(
+    "line",
+    [*LINES, *(pytest.param(line, marks=pytest.mark.release) for line in FURTHER_LINES)],
+    ids=str,
+)
 def test_no_frame_is_lost_while_a_line_changes_in_place_and_others_come_and_go(
     lab: Lab, line: Combination
 ) -> None:

@@ -1,27 +1,33 @@
 """A network that was made by hand comes under the portal, is changed, and goes again: no frame is lost.
 
-Fifty lines on two VPPs, three of them odd, beside what vppcfg has of its own; agents and a worker are killed
+Many lines on two VPPs, three of them odd, beside what vppcfg has of its own; agents and a worker are killed
 while they are taken over.
 """
 
 import time
 from collections.abc import Iterable
 
+import pytest
+
 from devstack.client import Client, Json
 from drills.checks.vpp_words import configuration
 from portal.spreadsheets.vppcfg_descriptions import vppcfg_descriptions
 from tests.lab.conftest import Lab
 from tests.lab.customers import MemifCustomer
-from tests.lab.handmade_network import HandmadeLine, fifty_lines, laid, vppcfg_file
+from tests.lab.handmade_network import HandmadeLine, handmade_lines, laid, vppcfg_file
 from tests.lab.lab_line import CIR_BPS, WAIT_S
 from tests.lab.many_streams import GeneratedStreams, ManyStreams
 
 CALM_S = 1.0
-CHANGED, REMOVED = 5, 3
 
 
-def test_no_frame_is_lost_and_nothing_foreign_changes(lab: Lab) -> None:
-    lines, vpps, noc = fifty_lines(), lab.dataplane.vpps, lab.stack.client("noc")
+@pytest.mark.parametrize(
+    ("count", "changed", "removed"), [(21, 2, 1), pytest.param(50, 5, 3, marks=pytest.mark.release)]
+)
+def test_no_frame_is_lost_and_nothing_foreign_changes(
+    lab: Lab, count: int, changed: int, removed: int
+) -> None:
+    lines, vpps, noc = handmade_lines(count), lab.dataplane.vpps, lab.stack.client("noc")
     whole = [line for line in lines if not line.odd]
     untouched = lab.traces()
     with laid(vpps, lines):
@@ -46,9 +52,9 @@ def test_no_frame_is_lost_and_nothing_foreign_changes(lab: Lab) -> None:
             assert {name: without_tags(configuration(vpp)) for name, vpp in vpps.items()} == {
                 name: without_tags(each) for name, each in made.items()
             }
-            change(lab, [vlls[line] for line in whole[-CHANGED:]])
-            gone = [line for line in whole if line.transport == "vxlan4" and line.tagging == "qinq"][:REMOVED]
-            assert len(gone) == REMOVED
+            change(lab, [vlls[line] for line in whole[-changed:]])
+            gone = [line for line in whole if line.transport == "vxlan4" and line.tagging == "qinq"][:removed]
+            assert len(gone) == removed
             streams[0].leave(gone)
             remove(lab, [vlls.pop(line) for line in gone])
             let_go(noc, vlls.values())
@@ -65,8 +71,8 @@ def test_no_frame_is_lost_and_nothing_foreign_changes(lab: Lab) -> None:
     assert lab.traces() == untouched
     frames = sum(each.frames for each in streams)
     lab.report.append(
-        f"lab: {len(whole)} lines made by hand, taken over while agents and a worker were killed, {CHANGED}"
-        f" changed, {REMOVED} removed, the rest let go: {frames} frames, none lost, none twice, nothing"
+        f"lab: {len(whole)} lines made by hand, taken over while agents and a worker were killed, {changed}"
+        f" changed, {removed} removed, the rest let go: {frames} frames, none lost, none twice, nothing"
         " foreign changed"
     )
 

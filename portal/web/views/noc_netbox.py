@@ -10,7 +10,7 @@ from portal.accounts import permissions
 from portal.core import clock
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.netbox_status import last_look, lines_in_error, standing
-from portal.netbox_sync.sync_runs import run_ask
+from portal.netbox_sync.run_queue import run_ask
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 

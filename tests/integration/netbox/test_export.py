@@ -7,7 +7,7 @@ import pytest
 from devstack.netbox_writer import NetboxWriter
 from portal.core import clock
 from portal.netbox_sync.models import ExportedVll
-from portal.netbox_sync.sync_round import sync_due
+from portal.netbox_sync.sync_run import sync_due
 from portal.vll.models import Vll, VllEnd
 from portal.vll.states import Lifecycle
 from tests.integration.netbox.lines import FIRST, SECOND, line, over

@@ -17,7 +17,7 @@ from portal.core import clock
 from portal.netbox_sync import http_session
 from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.netbox_status import standing
-from portal.netbox_sync.sync_round import sync_due
+from portal.netbox_sync.sync_run import sync_due
 from portal.vll.states import OrderState
 from tests.integration.isp import Isp
 from tests.integration.netbox.stand_in import Answer, Asked, Backend, StandIn, stand_in_netbox

@@ -15,7 +15,7 @@ from portal.netbox_sync.client import Client
 from portal.netbox_sync.configuration import configuration
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal, l2vpns_refresh
 from portal.netbox_sync.models import NetboxL2vpn
-from portal.netbox_sync.sync_round import sync_due
+from portal.netbox_sync.sync_run import sync_due
 from tests.integration.circuits import attachment, circuit, found_line, tunnel
 from tests.integration.isp import Isp
 from tests.integration.netbox.l2vpns import others_l2vpns

@@ -95,11 +95,11 @@ def test_a_large_import_says_how_far_it_is(
     configured: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from portal.core import clock
-    from portal.netbox_sync import sync_runs
+    from portal.netbox_sync import run_queue
     from portal.netbox_sync.models import NetboxRun
-    from portal.netbox_sync.sync_round import sync_due
+    from portal.netbox_sync.sync_run import sync_due
 
-    monkeypatch.setattr(sync_runs, "_EVERY_S", 0.0)
+    monkeypatch.setattr(run_queue, "_EVERY_S", 0.0)
     noted: set[tuple[str, int]] = set()
     save = NetboxRun.save
 

@@ -13,8 +13,8 @@ from portal.api.netbox_webhook import MAX_BODY
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.netbox_sync.models import NetboxRun, NetboxState
-from portal.netbox_sync.sync_round import sync_due
-from portal.netbox_sync.sync_runs import SYNC
+from portal.netbox_sync.run_queue import SYNC
+from portal.netbox_sync.sync_run import sync_due
 from tests.integration.netbox.stand_in import stand_in_netbox
 from tests.integration.netbox.test_faults import empty_netbox
 

@@ -9,7 +9,7 @@ from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.sync_round import sync_due
+from portal.netbox_sync.sync_run import sync_due
 from tests.integration.netbox.seeded import CUSTOMER_FIELD, UNI
 from tests.integration.netbox.stand_in import Answer, Asked, stand_in_netbox
 from tests.integration.web_pages.browser import signed_in, text

@@ -9,9 +9,9 @@ from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import Site
 from portal.netbox_sync.models import NetboxRun
+from portal.netbox_sync.run_queue import SYNC
 from portal.netbox_sync.sync_lock import claim
-from portal.netbox_sync.sync_round import sync_due
-from portal.netbox_sync.sync_runs import SYNC
+from portal.netbox_sync.sync_run import sync_due
 from tests.integration.netbox.stand_in import Answer, Asked, stand_in_netbox
 from tests.integration.netbox.test_faults import STATUS, answer, failing
 from tests.integration.test_api_v1 import client

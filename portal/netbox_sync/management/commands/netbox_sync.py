@@ -15,7 +15,7 @@ from portal.netbox_sync.errors import NetboxError
 from portal.netbox_sync.import_diff import Difference
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.sync_lock import claim
-from portal.netbox_sync.sync_round import looked_at, run_make
+from portal.netbox_sync.sync_run import looked_at, run_make
 
 _EVERY_S = 2.0
 

@@ -1,4 +1,4 @@
-"""One round with NetBox: read it, take over what is new, and write the lines that it does not hold yet."""
+"""One run with NetBox: read it, take over what is new, and write the lines that it does not hold yet."""
 
 import logging
 from datetime import datetime
@@ -15,8 +15,8 @@ from portal.netbox_sync.line_export import Exporter, lines_due, lines_to_check
 from portal.netbox_sync.local_inventory import held
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.netbox_reader import Progress, read
+from portal.netbox_sync.run_queue import Report, next_run, runs_abandoned_end
 from portal.netbox_sync.sync_lock import Claim, ClaimLost, claim, state
-from portal.netbox_sync.sync_runs import Report, next_run, runs_abandoned_end
 
 log = logging.getLogger(__name__)
 
