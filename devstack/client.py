@@ -161,6 +161,9 @@ class Client:
         """Have admission go by this, None: by the shipped table. Raises Refused."""
         return self._call("POST", f"/api/v1/routers/{router}/calibration", json={"calibration": calibration})
 
+    def is_completed(self, order: str) -> bool:
+        return bool(self._call("GET", f"/api/v1/orders/{order}")["state"] == "completed")
+
     def wait_completed(self, order: str, *, timeout_s: float) -> None:
         """Raises NotReached when the order ends in another state or not in time."""
         body: Json = {}

@@ -142,12 +142,12 @@ class Checker:
         assert set(states.values()) == {"completed"}, self.sql(query, others)
 
 
-def wait(condition: Callable[[], bool], *, timeout_s: float) -> bool:
+def wait(condition: Callable[[], bool], *, timeout_s: float, look_every_s: float = POLL_S) -> bool:
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(POLL_S)
+        time.sleep(look_every_s)
     return True
 
 

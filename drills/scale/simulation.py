@@ -84,8 +84,7 @@ class Simulation:
             await asyncio.sleep(15)
             await self._phase("reports, orders, pages", note, self.size.phase_s)
             running.append(tasks.create_task(self.readers.keep_reading()))
-            if self.size.warm_s:
-                await self._phase("all, warming up", note, self.size.warm_s)
+            await asyncio.sleep(self.size.warm_s)
             self._forget()
             self.measured_from = time.monotonic()
             await self._phase("all", note, self.size.minutes * 60)
@@ -142,7 +141,7 @@ class Simulation:
 
     def _forget(self) -> None:
         """What was measured before everything was there."""
-        for values in [*self.looks.took.values(), *self.lags.seen.values()]:
+        for values in [*self.looks.took.values(), *self.lags.seen.values(), *self.readers.took.values()]:
             values.clear()
         self.lags.never = 0
         self.samples.series.clear()

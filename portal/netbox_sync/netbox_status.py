@@ -13,7 +13,7 @@ from portal.netbox_sync.run_queue import stale_after
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """``stale``: what is known is older than two rounds; ``waiting``: lines that are not there yet."""
+    """``stale``: what is known is older than two runs; ``waiting``: lines that are not there yet."""
 
     url: str
     state: NetboxState

@@ -104,7 +104,7 @@ def runs_abandoned_end(*, now: datetime) -> None:
 
 
 def stale_after(configuration: Configuration) -> timedelta:
-    """Two rounds missed, and then some."""
+    """Two runs missed, and then some."""
     return 2 * configuration.every + timedelta(minutes=1)
 
 

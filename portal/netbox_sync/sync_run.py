@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 def sync_due(*, now: datetime) -> None:
     """Do what is due: asked-for and scheduled runs, and lines to write. Nothing while another works at it.
 
-    NetBox's failures end here: orders never wait for it, and the next round takes up what this one left.
+    NetBox's failures end here: orders never wait for it, and the next run takes up what this one left.
     """
     at = configuration()
     if at is None:

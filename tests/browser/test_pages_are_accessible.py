@@ -496,7 +496,9 @@ def test_every_page_is_accessible_fits_and_is_there_without_javascript(
 
 
 @pytest.mark.parametrize(
-    "groups", [["webhooks"], pytest.param(list(GROUPS), marks=pytest.mark.release)], ids=["one", "all"]
+    "groups",
+    [[next(iter(GROUPS))], pytest.param(list(GROUPS), marks=pytest.mark.release)],
+    ids=["one", "all"],
 )
 def test_the_pages_of_the_api_are_accessible_fit_and_are_there_without_javascript(
     live_server: Any, alice: User, reader: Callable[..., Reader], groups: list[str]

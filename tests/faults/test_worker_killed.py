@@ -1,10 +1,8 @@
 """`kill -9` of the worker: its orders are resumed by whoever comes next."""
 
 import os
-import random
 import signal
 import threading
-import time
 
 import pytest
 
@@ -13,6 +11,7 @@ from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
 from drills.checks.customer import Answer, Customer, Line, accepted
 from tests.faults.continuous_check import Watch
+from tests.faults.converging_routers import is_converging, wait_until_converging
 
 # An import that has stood still for 60 s is asked for again by a sweep every 30 s.
 IMPORTED_WITHIN_S = 180
@@ -26,20 +25,22 @@ RESUMED_WITHIN_S = 240
 def test_orders_survive_a_worker_that_is_killed_again_and_again(
     product: Stack, alice: Customer, checker: Checker, line: Line, orders: int, kills: int
 ) -> None:
+    """First its children alone, then all of it, and so on; each time while it is talking to a router."""
     worker = product.family["worker"]
-    chance = random.Random(7)
     answers: list[Answer] = []
     ordering = threading.Thread(target=lambda: answers.extend(alice.post_all(line.orders(orders), at_once=4)))
     with Watch(checker):
         ordering.start()
         for kill in range(kills):
-            time.sleep(chance.uniform(0.2, 1.5))
+            wait_until_converging(checker, "rhino", "hippo")
+            children = descendants(worker.process.pid)
+            assert children
             if kill % 2:
-                for child in descendants(worker.process.pid):
-                    os.kill(child, signal.SIGKILL)
-            else:
                 worker.end()
                 worker.restart()
+            else:
+                for child in children:
+                    os.kill(child, signal.SIGKILL)
         ordering.join()
         assert [answer.status for answer in answers] == [202] * orders
         checker.require_completed((a.order for a in answers), within_s=RESUMED_WITHIN_S)
@@ -50,20 +51,18 @@ def test_a_worker_killed_while_it_waits_for_an_agent_is_replaced(
 ) -> None:
     """The one moment that leaves a claim behind: the router is nobody's until that claim has run out."""
     worker, agent = product.family["worker"], product.family["agent-hippo"]
-    claimed = (
-        "SELECT FROM vll_routerconvergence c JOIN inventory_router r ON r.id = c.router_id "
-        "WHERE r.name = 'hippo' AND c.claim IS NOT NULL AND c.claimed_until > now()"
-    )
     with Watch(checker):
         agent.freeze()
         try:
             answers = accepted(alice.post_all(line.orders(12)))
             assert len(answers) == 12
-            assert wait(lambda: bool(checker.sql(claimed)), timeout_s=20), "no worker ever asked the agent"
+            wait_until_converging(checker, "hippo")
             worker.end()
         finally:
             agent.thaw()
-        assert checker.sql(claimed), "the claim was given up before the worker died: nothing is tested"
+        assert is_converging(checker, "hippo"), (
+            "the claim was given up before the worker died: nothing is tested"
+        )
         worker.restart()
         checker.require_completed((a.order for a in answers), within_s=RESUMED_WITHIN_S)
 

@@ -166,8 +166,8 @@ def _loopback(router: str, family: str) -> str:
 def handmade_lines(count: int) -> list[HandmadeLine]:
     """All seven encapsulations, all four taggings; the last three are odd.
 
-    From 21 on some are VXLAN with two tags. Of GRE without keys there is one tunnel between two addresses. On
-    ports behind VPP's host-interface there is no 802.1ad.
+    From a ``count`` of 18 on one is VXLAN with qinq. Of GRE without keys there is one tunnel between two
+    addresses. On ports behind VPP's host-interface there is no 802.1ad.
     """
     kinds = [
         ("vxlan4", "untagged", "host-cust2"),

@@ -122,19 +122,25 @@ def named_by_vppcfg(lines: list[HandmadeLine]) -> dict[HandmadeLine, str]:
 def take_over(
     lab: Lab, noc: Client, found: dict[HandmadeLine, Json], names: dict[HandmadeLine, str]
 ) -> dict[HandmadeLine, str]:
-    """The ids of the lines. Agents and a worker die meanwhile, and come back."""
+    """The ids of the lines. Both agents and a worker die meanwhile, and come back.
+
+    The agents are frozen until they die, so that each dies with a request that it has not answered.
+    """
     wanted = [
         {"found_line": shown["id"], "description": names[line], "svc_mtu": 1500, "cir_bps": CIR_BPS}
         for line, shown in found.items()
     ]
     seen = noc.adopt_several(wanted, dry_run=True)
     assert [each for each in seen if each["refusal"]] == []
+    family = lab.stack.family
+    for agent in ("agent-rhino", "agent-hippo"):
+        family[agent].freeze()
     outcomes = noc.adopt_several(wanted)
-    for name in ("agent-rhino", "worker", "agent-hippo"):
+    for name in ("worker", "agent-rhino", "agent-hippo"):
         time.sleep(0.3)
-        lab.stack.family[name].end()
-        time.sleep(0.3)
-        lab.stack.family[name].restart()
+        assert not all(noc.is_completed(each["order"]) for each in outcomes), f"all was over before {name}"
+        family[name].end()
+        family[name].restart()
     for each in outcomes:
         noc.wait_completed(each["order"], timeout_s=WAIT_S)
     return {line: each["vll"] for line, each in zip(found, outcomes, strict=True)}

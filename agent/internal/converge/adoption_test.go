@@ -279,7 +279,7 @@ func TestAFaultMayStrikeWhileALineIsLetGoOrAdopted(t *testing.T) {
 				if isReal := r.forwards == nil; isReal {
 					stride = 3
 				}
-				r.strikeEverywhere(t, f, (*router).takeover, stride)
+				r.strikeEverywhere(t, f, (*router).takeover, 0, stride)
 			})
 		})
 	}

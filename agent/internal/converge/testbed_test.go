@@ -67,12 +67,6 @@ func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
 	})
 }
 
-// atLength says whether this VPP is to go through all of a test that takes a real one minutes: stand-ins always do, a real
-// one unless it is `go test -short`.
-func (r *router) atLength() bool {
-	return r.forwards != nil || !testing.Short()
-}
-
 // newRealRouter skips the test where no VPP is installed.
 func newRealRouter(t *testing.T) (*router, *realvpp.VPP) {
 	t.Helper()
