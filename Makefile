@@ -54,7 +54,7 @@ test: packages-test ## the tests, Python and Go, against real PostgreSQL and Red
 # Lanes: what waits for frames, what waits for faults, what uses the product from outside, and all the rest in the gaps.
 # Go's begins while Python's environment is made, and linters fill the gaps that tests leave while they wait.
 # The fuzzer makes most of its requests up when pytest collects it, and each of the rows' workers collects all rows.
-LAB := tests/lab tests/path_watch
+LAB := tests/lab tests/path_probes
 FAULTS := tests/faults
 JOURNEYS := tests/browser tests/fuzz tests/journeys
 ROWS := tests/contract tests/deploy tests/devstack tests/docs tests/guards tests/integration tests/unit

@@ -17,7 +17,7 @@ from portal.core.database_url import read_database_url
 from portal.core.environment import Environment
 from portal.core.integer_overflow import refuse_what_does_not_fit
 from portal.core.line_test_mode import LineTestMode
-from portal.core.path_watch import PathWatch
+from portal.core.path_bfd import PathWatch
 from portal.core.provider import Provider
 from portal.core.redis_url import KEEPALIVE, read_redis_url
 from portal.netbox_sync import task_names as netbox

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import UUID
 
 from portal.core.bandwidth_profile import BandwidthProfile
-from portal.core.path_watch import PathWatch
+from portal.core.path_bfd import PathWatch
 
 
 @dataclass(frozen=True, slots=True)

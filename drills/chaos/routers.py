@@ -15,7 +15,7 @@ from devstack.vpp_network import VppDataplane
 from devstack.vppsim import SimulatedDataplane
 from drills.chaos.operator import Operator
 from drills.chaos.plan import MEMIFS, ROUTERS
-from drills.checks.vpp_words import Told, whole_configuration
+from drills.checks.vpp_configuration import Told, whole_configuration
 from drills.checks.vpptestctl import VppRefused, VppTestctl
 
 _TRIES = 20

@@ -28,7 +28,7 @@ from drills.chaos.routers import Routers, routers
 from drills.chaos.storm import Storm
 from drills.chaos.timeline import Timeline
 from drills.chaos.verdict import Verdict, difference
-from drills.checks.vpp_words import Told
+from drills.checks.vpp_configuration import Told
 from drills.checks.vpptestctl import VppRefused
 
 REST_WITHIN_S = 120

@@ -80,14 +80,14 @@ def _start_databases(cluster: Cluster) -> None:
 
 
 def _fill(folder: Path, machines: dict[str, Machine], settings: dict[str, str]) -> dict[str, str]:
-    """What deploy/ha/fill writes, where each machine reads it; the secrets by their names."""
+    """What deploy/ha/write-configuration writes, where each machine reads it; the secrets by their names."""
     environment = folder / "machines.env"
     lines = [f"{name.upper()}={address}" for name, address in ADDRESSES.items()]
     lines += [f"VIRTUAL_IP={VIRTUAL_IP}", "PREFIX_LENGTH=24", f"NETWORK={NETWORK}.0/24", "INTERFACE=eth0"]
     environment.write_text("\n".join([*lines, f"PORTAL_NAME={PORTAL_NAME}", ""]))
     filled = folder / "filled"
     subprocess.run(
-        [str(ROOT / "deploy/ha/fill"), str(filled)],
+        [str(ROOT / "deploy/ha/write-configuration"), str(filled)],
         env=os.environ | {"MACHINES": str(environment)},
         check=True,
     )

@@ -24,7 +24,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from portal.core.path_watch import is_path_down
+from portal.core.path_bfd import is_path_down
 from portal.diagnosis.checks import Finding
 from portal.diagnosis.verdict import broken_sentence
 from portal.inventory.models import ObservedRouter

@@ -11,7 +11,7 @@ from msgspec.structs import force_setattr
 from portal.core.bandwidth_profile import Policing
 from portal.core.encapsulations import Encapsulation
 from portal.core.json_digest import json_digest
-from portal.core.path_watch import PathState
+from portal.core.path_bfd import PathState
 from portal.core.strict_json import (
     Address,
     EpochMs,

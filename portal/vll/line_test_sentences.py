@@ -7,9 +7,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.core.units import grouped_text
+from portal.vll.end_failure_messages import router_reason_sentence
 from portal.vll.line_test_procedure import SIZES
 from portal.vll.models import LineTest
-from portal.vll.router_reasons import router_reason_sentence
 
 _REASONS = {
     LineTest.Reason.NOTHING_ARRIVES: gettext_noop(

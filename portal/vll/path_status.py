@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core.path_watch import LISTENING, PathState, is_path_down
+from portal.core.path_bfd import LISTENING, PathState, is_path_down
 from portal.core.unix_time import to_time
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import Vll, VllEnd

@@ -32,7 +32,7 @@ from portal.web.forms import inventory as forms
 from portal.web.forms.version_field import VersionedForm
 from portal.web.list_filters import Choice, at_site
 from portal.web.loss_rows import LossRow, link_loss_rows
-from portal.web.router_work import router_work
+from portal.web.router_admin_status import router_admin_status
 
 Text = str | Promise
 
@@ -154,7 +154,7 @@ def _port_doubts(wanted: dict[str, Any]) -> list[str]:
 
 
 def _work(router: Router) -> str:
-    return ", ".join(str(label) for label, _tone in router_work(router)) or gettext("in service")
+    return ", ".join(str(label) for label, _tone in router_admin_status(router)) or gettext("in service")
 
 
 ROUTERS = Kind(

@@ -13,7 +13,7 @@ from drills.ha.bring_up import web_certificate
 from drills.ha.units import command
 from drills.ha.verdict import longest_gap_s
 
-FILL = ROOT / "deploy" / "ha" / "fill"
+FILL = ROOT / "deploy" / "ha" / "write-configuration"
 
 
 @pytest.fixture(scope="module")

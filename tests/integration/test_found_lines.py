@@ -18,7 +18,7 @@ from portal.inventory.found_lines import (
     found_lines,
 )
 from portal.inventory.models import ObservedCircuit, ObservedInterface
-from portal.inventory.operations.found_circuit_store import circuits_store
+from portal.inventory.operations.observed_circuit_store import circuits_store
 from portal.inventory.reported_observation import CircuitReport
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import Isp

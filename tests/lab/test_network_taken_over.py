@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pytest
 
 from devstack.client import Client, Json
-from drills.checks.vpp_words import configuration
+from drills.checks.vpp_configuration import configuration
 from portal.spreadsheets.vppcfg_descriptions import vppcfg_descriptions
 from tests.lab.conftest import Lab
 from tests.lab.customers import MemifCustomer

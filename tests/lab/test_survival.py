@@ -10,7 +10,7 @@ import pytest
 
 from devstack.client import Client, NotReached
 from devstack.vpp_network import commands_of
-from drills.checks.vpp_words import configuration
+from drills.checks.vpp_configuration import configuration
 from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
 from tests.lab.handmade_network import HandmadeLine

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from portal.core.bandwidth_profile import BandwidthProfile
-from portal.core.path_watch import PathWatch
+from portal.core.path_bfd import PathWatch
 from provisioning.intent_document import EndRow, Release, intent_for
 
 VALID = sorted((Path(__file__).parent.parent / "contract" / "intents" / "valid").glob("*.json"))

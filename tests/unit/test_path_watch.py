@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from portal.core.path_watch import LISTENING, PathState, PathWatch, is_path_down
+from portal.core.path_bfd import LISTENING, PathState, PathWatch, is_path_down
 
 
 def test_packets_and_how_many_may_be_missing_are_set_in_one_word() -> None:

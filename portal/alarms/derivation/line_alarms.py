@@ -14,7 +14,7 @@ from portal.alarms.affected_lines import SUMMARY, named, of_lines, summed
 from portal.alarms.alarm_condition import Affected, AlarmCondition
 from portal.alarms.derivation.router_alarms import troubled_routers
 from portal.alarms.kinds import Kind
-from portal.core.path_watch import LISTENING
+from portal.core.path_bfd import LISTENING
 from portal.core.unix_time import to_time
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import ObservedPath, Port, Router
@@ -44,7 +44,7 @@ def _kept_down_for_a_reason(near: str, far: str) -> str:
 
 
 # The order is that of the diagnosis: a port without link explains a path that nobody hears, and not the
-# other way round. As portal.core.path_watch has it, a path is down where one hears nothing and both listen.
+# other way round. As portal.core.path_bfd has it, a path is down where one hears nothing and both listen.
 _DOWN = f"""
 WITH down AS (
     SELECT line.id, line.created_at, line.customer_id, line.oper_since AS since, line.family,

@@ -6,7 +6,7 @@ from django.db import models
 
 from portal.core.bandwidth_profile import Policing
 from portal.core.encapsulations import Encapsulation
-from portal.core.path_watch import PathState
+from portal.core.path_bfd import PathState
 from portal.inventory.models.link import BackboneLink
 from portal.inventory.models.router import Router
 

@@ -21,8 +21,8 @@ from portal.inventory.models import (
     Router,
     TunnelAddress,
 )
-from portal.inventory.operations.found_circuit_store import circuits_store
 from portal.inventory.operations.interface_loads import loads_store
+from portal.inventory.operations.observed_circuit_store import circuits_store
 from portal.inventory.reported_observation import InterfaceReport, ObservedReport, PathReport
 
 # Three report intervals: after that even a report with an earlier time is news (a clock was set back).

@@ -9,7 +9,7 @@ from portal.accounts.models import Customer
 from portal.allocation.models import LAST_GRE_KEY
 from portal.core.bandwidth_profile import MAX_BURST, BandwidthProfile, bandwidth_profile
 from portal.core.encapsulations import Transport
-from portal.core.path_watch import PathState
+from portal.core.path_bfd import PathState
 from portal.core.required_mtu import MtuPolicy, overhead
 from portal.core.tenant_scope import TenantQuerySet
 from portal.core.vlan_tags import Tagging

@@ -14,7 +14,7 @@ from portal.core.units import number_text
 from portal.inventory.models import Router
 from portal.netbox_sync.user_messages import KIND_NAMES, PHASES, error_sentence, finding_sentence
 from portal.web.badge_markup import badge_markup
-from portal.web.router_work import router_work
+from portal.web.router_admin_status import router_admin_status
 
 register = template.Library()
 
@@ -46,9 +46,9 @@ def core_meter(use: CoreUse) -> SafeString:
 
 
 @register.simple_tag
-def router_work_badges(router: Router) -> SafeString:
+def router_admin_status_badges(router: Router) -> SafeString:
     """What the NOC has said of a router, "" for one in service."""
-    return format_html_join(" ", "{}", ((badge_markup(*each),) for each in router_work(router)))
+    return format_html_join(" ", "{}", ((badge_markup(*each),) for each in router_admin_status(router)))
 
 
 @register.filter

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 
 from portal.allocation.vlan_usage import VlanRange
 from portal.core.units import count_text
-from portal.inventory.port_link import LinkState
+from portal.inventory.port_link_state import LinkState
 from portal.web.badge_markup import badge_markup
 
 register = template.Library()

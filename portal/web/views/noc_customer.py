@@ -22,7 +22,7 @@ from portal.telemetry.time_spans import last_month
 from portal.vll import queries
 from portal.vll.guarded_inventory_deletion import customer_return
 from portal.vll.states import OrderState
-from portal.web.customer_steps import add_port_address, steps_of
+from portal.web.customer_onboarding import add_port_address, steps_of
 from portal.web.inventory_kinds import KINDS
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first

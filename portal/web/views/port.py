@@ -17,7 +17,7 @@ from portal.core import clock
 from portal.core.equals_any import EqualsAny
 from portal.diagnosis.health import with_health
 from portal.inventory.models import Port
-from portal.inventory.port_link import port_link
+from portal.inventory.port_link_state import port_link
 from portal.telemetry.router_losses import port_losses
 from portal.vll import queries
 from portal.vll.models import VllEnd

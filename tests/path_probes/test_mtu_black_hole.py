@@ -7,7 +7,7 @@ import pytest
 from devstack.client import NotReached
 from tests.journeys.test_order_to_traffic import an_order
 from tests.lab.abilities import Ability
-from tests.path_watch.conftest import Watched
+from tests.path_probes.conftest import Probed
 
 WAIT_S = 120
 # 8,900 and the Ethernet header; with IPv4, UDP and VXLAN.
@@ -16,21 +16,21 @@ NEEDED = FRAME + 36
 LEAST = 8000
 
 
-def wait(watched: Watched, is_so: Callable[[], bool]) -> None:
-    assert watched.stack.client("customer").wait(is_so, timeout_s=WAIT_S), watched.path()
+def wait(probed: Probed, is_so: Callable[[], bool]) -> None:
+    assert probed.stack.client("customer").wait(is_so, timeout_s=WAIT_S), probed.path()
 
 
-def test_a_black_hole_is_found_and_named_to_the_byte(watched: Watched) -> None:
-    watched.needs(Ability.LINE_TESTS)
-    customer = watched.stack.client("customer")
-    accepted = customer.order(**an_order(watched.stack, vlan=720, transport="vxlan4", svc_mtu=8900))
+def test_a_black_hole_is_found_and_named_to_the_byte(probed: Probed) -> None:
+    probed.needs(Ability.LINE_TESTS)
+    customer = probed.stack.client("customer")
+    accepted = customer.order(**an_order(probed.stack, vlan=720, transport="vxlan4", svc_mtu=8900))
     customer.wait_completed(accepted.order, timeout_s=WAIT_S)
-    wait(watched, lambda: watched.path().get("proven_ip_mtu") == NEEDED)
-    path = watched.path()
+    wait(probed, lambda: probed.path().get("proven_ip_mtu") == NEEDED)
+    path = probed.path()
     assert (path["finding"], path["black_hole_since"], path["probe_transport"]) == ("", None, "vxlan4")
-    with watched.backbone_that_carries(LEAST):
-        wait(watched, lambda: watched.path()["black_hole_since"] is not None)
-        path = watched.path()
+    with probed.backbone_that_carries(LEAST):
+        wait(probed, lambda: probed.path()["black_hole_since"] is not None)
+        path = probed.path()
         assert (path["finding"], path["proven_ip_mtu"]) == ("large-frames-lost", LEAST)
         # The line is in service still, and small frames pass: its diagnosis says so.
         assert customer.vll(accepted.vll)["lifecycle"] == "active"
@@ -38,20 +38,20 @@ def test_a_black_hole_is_found_and_named_to_the_byte(watched: Watched) -> None:
         assert verdict["code"] == "large-frames-lost", verdict
         # The next order finds it by its own test.
         with pytest.raises(NotReached, match=f"passed had {LEAST - 36:,}"):
-            another = customer.order(**an_order(watched.stack, vlan=721, transport="vxlan4", svc_mtu=8900))
+            another = customer.order(**an_order(probed.stack, vlan=721, transport="vxlan4", svc_mtu=8900))
             customer.wait_completed(another.order, timeout_s=WAIT_S)
-    wait(watched, lambda: watched.path()["black_hole_since"] is None)
-    assert watched.path()["proven_ip_mtu"] == NEEDED
+    wait(probed, lambda: probed.path()["black_hole_since"] is None)
+    assert probed.path()["proven_ip_mtu"] == NEEDED
     customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
     # With the last line the probe goes from both routers.
-    wait(watched, lambda: watched.path() == {})
+    wait(probed, lambda: probed.path() == {})
 
 
-def test_round_trips_are_measured_while_a_line_is_there(watched: Watched) -> None:
-    customer = watched.stack.client("customer")
-    accepted = customer.order(**an_order(watched.stack, vlan=722, transport="vxlan4", svc_mtu=1500))
+def test_round_trips_are_measured_while_a_line_is_there(probed: Probed) -> None:
+    customer = probed.stack.client("customer")
+    accepted = customer.order(**an_order(probed.stack, vlan=722, transport="vxlan4", svc_mtu=1500))
     customer.wait_completed(accepted.order, timeout_s=WAIT_S)
-    wait(watched, lambda: bool(customer.latency(accepted.vll)))
+    wait(probed, lambda: bool(customer.latency(accepted.vll)))
     for _start, least, mean, most, lost in customer.latency(accepted.vll):
         assert 0 < least <= mean <= most
         assert lost == 0

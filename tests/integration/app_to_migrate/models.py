@@ -6,4 +6,4 @@ class Box(models.Model):
     weight_g = models.PositiveIntegerField(db_default=0)
 
     class Meta:
-        indexes = [models.Index(fields=["name"], name="depot_box_by_name")]
+        indexes = [models.Index(fields=["name"], name="app_to_migrate_box_by_name")]

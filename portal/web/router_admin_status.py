@@ -6,7 +6,7 @@ from django.utils.translation import gettext_lazy as _
 from portal.inventory.models import Router
 
 
-def router_work(router: Router) -> list[tuple[Promise, str]]:
+def router_admin_status(router: Router) -> list[tuple[Promise, str]]:
     """Each with the tone of its badge, the gravest first; nothing of a router in service.
 
     A drain and a death begin the maintenance too, which then says nothing more.

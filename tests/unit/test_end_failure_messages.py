@@ -3,7 +3,7 @@
 import pytest
 from django.utils import translation
 
-from portal.vll.router_reasons import SENTENCES, router_reason_sentence
+from portal.vll.end_failure_messages import SENTENCES, router_reason_sentence
 from provisioning.agent_reply_decoder import REASON_CODES
 
 

@@ -5,8 +5,8 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     atomic = False
 
-    dependencies = [("depot", "0002_weight")]
+    dependencies = [("app_to_migrate", "0002_weight")]
 
     operations = [
-        AddIndexConcurrently("box", models.Index(fields=["name"], name="depot_box_by_name")),
+        AddIndexConcurrently("box", models.Index(fields=["name"], name="app_to_migrate_box_by_name")),
     ]

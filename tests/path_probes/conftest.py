@@ -26,7 +26,7 @@ _PATHS = "SELECT * FROM vll_tunnelpath WHERE in_use"
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class Probed:
     stack: Stack
     lab: Lab | None = None
 
@@ -36,7 +36,7 @@ class Watched:
             self.lab.needs(ability)
 
     def path(self) -> dict[str, Any]:
-        """The path between both routers, as the portal has it; {} where it is not watched."""
+        """The path between both routers, as the portal has it; {} where it is not probed."""
         url = self.stack.portal.services.database_url
         with psycopg.connect(url, autocommit=True, row_factory=dict_row) as database:
             return database.execute(_PATHS).fetchone() or {}
@@ -60,13 +60,13 @@ class Watched:
 
 
 @pytest.fixture(scope="package", params=["real VPP", "vppsim"])
-def watched(request: pytest.FixtureRequest) -> Iterator[Watched]:
+def probed(request: pytest.FixtureRequest) -> Iterator[Probed]:
     if request.param == "vppsim":
         if request.config.stash.get(_shown, False):
             pytest.skip("shown on real VPPs")
         with simulated(small_isp(), logs=RUN / "log" / "watch", settings=SETTINGS) as stack:
-            yield Watched(stack)
+            yield Probed(stack)
     else:
         with running_lab(request.config, settings=SETTINGS) as lab:
             request.config.stash[_shown] = lab.can(Ability.LINE_TESTS)
-            yield Watched(lab.stack, lab)
+            yield Probed(lab.stack, lab)

@@ -1,0 +1,164 @@
+"""Which tables and columns the audit trail records, and which it does not.
+
+TRACKED names what is recorded, UNTRACKED which columns of these are not, NOT_AUDITED which tables are not,
+with the reason: secrets, and what routers report or the portal derives rather than somebody decides. A guard
+test asks for every new table and column to be put in one of them; what is tracked needs
+``manage.py makemigrations audit``.
+"""
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from django.db import models
+
+from portal.accounts.models import ApiToken, Customer, Invitation, Membership, User
+from portal.alarms.models import OperatorState
+from portal.allocation.models import ReservedVniRange
+from portal.diagnosis.models import TroubleReport
+from portal.inventory.models import (
+    BackboneLink,
+    Port,
+    Router,
+    RouterCertificate,
+    RouterEnrolment,
+    RouterFreeze,
+    Site,
+)
+from portal.notifications.models import MailOptOut, Webhook
+from portal.telemetry.models import Quarantine
+from portal.vll.models import Hold, Order, Vll, VllEnd
+
+TRACKED: dict[type[models.Model], str] = {
+    Customer: "id name created_at approve_up_to_bps cooling_off_s retired_at",
+    User: "id username first_name last_name email is_active is_staff is_superuser date_joined noc_role"
+    " closed_with password_set_at language",
+    Membership: "id user customer role",
+    Invitation: "id customer email role invited_by made_with created_at expires_at accepted_at revoked_at",
+    ApiToken: "id user made_with name prefix scopes allowed_networks created_at expires_at revoked_at",
+    Authenticator: "id user type created_at",
+    EmailAddress: "id user email verified primary",
+    SocialAccount: "id user provider uid date_joined",
+    Site: "id name latitude longitude",
+    Router: "id name site loopback4 loopback6 underlay_table agent_url cpu cores line_test_pps calibration"
+    " maintenance_since drained_since held_since frozen_since dead_since retired_at",
+    RouterFreeze: "id router reason by since until end_asked_at ended_at closed_at looked_by",
+    RouterCertificate: "id router serial fingerprint issued_at expires_at revoked_at enrolment",
+    RouterEnrolment: "id router offered_by made_with created_at expires_at used_at",
+    Port: "id router interface description kind customer speed_bps bookable_bps"
+    " oversubscription_percent max_frame retired_at",
+    BackboneLink: "id a_router a_interface a_metric a_ip_mtu z_router z_interface z_metric z_ip_mtu"
+    " ipv4 ipv6 in_service",
+    ReservedVniRange: "id first last reason",
+    Vll: "id customer description created_at lifecycle admin_status svc_mtu cir_bps requested_cbs_bytes"
+    " eir_bps requested_ebs_bytes requested_transport link_loss_forwarding encapsulation family vni"
+    " gre_key frame revision wanted_present decommission_at",
+    VllEnd: "id vll side port tagging requested_outer_vlan outer_vlan inner_vlan exact_match tunnel_address",
+    Order: "id vll customer action state revision ordered_by ordered_at failure approved_at retry_of before"
+    " after described forced",
+    Hold: "id customer slot held_by created_at expires_at renewals cir_bps ends",
+    MailOptOut: "id user group since",
+    Quarantine: "id router reason month offset_ms state decided_at decided_by why",
+    TroubleReport: "id vll customer reported_by reported_at note closed_by closed_at",
+    OperatorState: "alarm acknowledged_by acknowledged_at note assigned_to silenced_by silenced_until",
+    Webhook: "id customer url description types created_at created_by made_with secret_set_at previous_until"
+    " disabled_at disabled_because",
+}
+
+UNTRACKED: dict[type[models.Model], str] = {
+    User: "password last_login",
+    Invitation: "sending_until sent_at",
+    ApiToken: "digest last_used_at",
+    Authenticator: "data last_used_at",
+    # The identity provider's own words, anew with each login.
+    SocialAccount: "last_login extra_data",
+    RouterCertificate: "der",
+    RouterFreeze: "kept_since",
+    RouterEnrolment: "digest",
+    Router: "generation",
+    Port: "booked_bps",
+    # What is adopted and let go of follows from orders; the tags are what routers showed.
+    Vll: "oper_status oper_since in_sync in_sync_since handover",
+    VllEnd: "status status_revision status_at status_look reason link_up link_since held_down reachable"
+    " observed_in_sync policed path_state path_since_ms drift contested changed_since_report"
+    " access_tag_before tunnel_tag_before",
+    # The events' own context has the request id of every change.
+    Order: "state_at alarmed_at request_id",
+    # What routers had said by then.
+    TroubleReport: "finding",
+    Quarantine: "first_ms last_ms samples waited first_received_at last_received_at counted_at",
+    Webhook: "secret previous_secret failures failing_since resting_until called_until claim claimed_until",
+}
+
+_BY_ORDERS = "follows from orders and holds, which are tracked"
+_BY_ROUTERS = "what routers say"
+_BY_THE_PORTAL = "the portal's own bookkeeping, which nobody decides"
+_BY_NETBOX = "which object of NetBox is which row, and how NetBox does; what it changes is tracked"
+_UNUSED = "not used: what people may do is in their NOC role and memberships"
+NOT_AUDITED: dict[str, str] = {
+    "account.EmailConfirmation": "not used: addresses come verified, with an invitation or from the NOC",
+    "accounts.User_groups": _UNUSED,
+    "accounts.User_user_permissions": _UNUSED,
+    "alarms.Alarm": "derived from rows; what people say of it is tracked",
+    "alarms.AlarmRound": _BY_THE_PORTAL,
+    "allocation.BandwidthBooking": _BY_ORDERS,
+    "allocation.CoreBooking": _BY_ORDERS,
+    "allocation.GreKeyLease": _BY_ORDERS,
+    "allocation.GrePairLease": _BY_ORDERS,
+    "allocation.PortVlanLease": _BY_ORDERS,
+    "allocation.RouterLoad": _BY_ORDERS,
+    "allocation.VniLease": _BY_ORDERS,
+    "api.KeptAnswer": _BY_THE_PORTAL,
+    "auth.Group": _UNUSED,
+    "auth.Group_permissions": _UNUSED,
+    "auth.Permission": _UNUSED,
+    "contenttypes.ContentType": _BY_THE_PORTAL,
+    "events.Event": "is itself a record that only grows",
+    "events.Outbox": _BY_THE_PORTAL,
+    "imports.Import": "is itself a record of who sent, began and cancelled it; what it makes is tracked",
+    "imports.ImportRow": "a line of somebody's file; what it makes is tracked",
+    "inventory.InterfaceUse": "written by triggers from ports and links, which are tracked",
+    "inventory.ObservedInterface": _BY_ROUTERS,
+    "inventory.ObservedLoad": _BY_ROUTERS,
+    "inventory.ObservedRoute": _BY_ROUTERS,
+    "inventory.ObservedCircuit": _BY_ROUTERS,
+    "inventory.ObservedPath": _BY_ROUTERS,
+    "inventory.ObservedRouter": _BY_ROUTERS,
+    "inventory.RouterSilence": _BY_ROUTERS,
+    "inventory.TopologyVersion": _BY_THE_PORTAL,
+    "inventory.TunnelAddress": _BY_ROUTERS,
+    "netbox_sync.ExportedVll": _BY_NETBOX,
+    "netbox_sync.NetboxL2vpn": "what NetBox says; whoever takes a line over decides",
+    "netbox_sync.NetboxObject": _BY_NETBOX,
+    "netbox_sync.NetboxRun": "is itself a record of who asked for what, and of what came of it",
+    "netbox_sync.NetboxState": _BY_NETBOX,
+    "notifications.Delivery": _BY_THE_PORTAL,
+    "notifications.Mail": _BY_THE_PORTAL,
+    "notifications.MailLine": _BY_THE_PORTAL,
+    "notifications.ReportedMonth": _BY_THE_PORTAL,
+    "pghistory.Context": "not used: who did it is in the events themselves",
+    "pghistory.Events": "no table: a way of reading that is not used",
+    "pghistory.MiddlewareEvents": "no table: a way of reading that is not used",
+    "sessions.Session": "holds secrets; a login changes nothing that is kept",
+    "socialaccount.SocialApp": "not used: the provider is in the settings",
+    "socialaccount.SocialToken": "not used: the provider's tokens are not stored",
+    "telemetry.AgentClock": _BY_ROUTERS,
+    "telemetry.AgentApiUptime": _BY_THE_PORTAL,
+    "telemetry.FrozenMonth": _BY_THE_PORTAL,
+    "telemetry.MonthlyPercentile": "is itself a record that a trigger keeps from being changed",
+    "telemetry.OperInterval": "written by a trigger from events",
+    "telemetry.QuarantinedEnd": _BY_ROUTERS,
+    "telemetry.QuarantinedFiveMinutes": _BY_ROUTERS,
+    "telemetry.QuarantinedRun": _BY_ROUTERS,
+    "telemetry.QuarantinedSample": _BY_ROUTERS,
+    "telemetry.RouterEvent": _BY_ROUTERS,
+    "telemetry.Sample": _BY_ROUTERS,
+    "vll.Attempt": "is itself a record that a trigger keeps from being changed",
+    "vll.EndMove": _BY_ORDERS,
+    "vll.ForwardedLinkLoss": "follows from what routers say, and the line's events tell of it",
+    "vll.LineTest": "is itself a record that a trigger keeps from being changed",
+    "vll.PlanResult": _BY_ROUTERS,
+    "vll.RouterConvergence": _BY_THE_PORTAL,
+    "vll.TombstoneTunnel": _BY_ORDERS,
+    "vll.VllTombstone": _BY_ORDERS,
+    "vll.TunnelPath": _BY_THE_PORTAL,
+}
