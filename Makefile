@@ -9,6 +9,9 @@ PROFILE ?= demo
 unexport PYTHONDONTWRITEBYTECODE
 export GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
 GOFMT = $$($(GO) env GOROOT)/bin/gofmt
+# As agents are shipped, and the same for tests and vet, so that each package is compiled once.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false
 BIN := .venv/bin
 # pyproject.toml is the one place where the version is written.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
@@ -120,7 +123,7 @@ check-chart: $(DEV_STAMP) build/helm ## the Helm chart, by Helm and the publishe
 
 # Its first build takes some minutes, and no test waits for it: they skip, and say so.
 build/helm: tools/helm/go.mod tools/helm/go.sum
-	@$(GO) -C tools/helm build -buildvcs=false -trimpath -ldflags "-s -w" -o ../../build/helm helm.sh/helm/v4/cmd/helm
+	@$(GO) -C tools/helm build -ldflags "-s -w" -o ../../build/helm helm.sh/helm/v4/cmd/helm
 
 format: $(DEV_STAMP) ## rewrite Python and Go sources in the house style
 	$(BIN)/ruff check --fix-only --quiet .
@@ -168,7 +171,7 @@ openapi: $(DEV_STAMP) ## docs/openapi.yaml and docs/errors.md anew, from the vie
 
 agent: ## build/longline-agent and build/vppsim
 	@mkdir -p build
-	@cd agent && CGO_ENABLED=0 $(GO) build -buildvcs=false -ldflags "-X main.version=$(VERSION)" -o ../build/ ./cmd/...
+	@cd agent && $(GO) build -ldflags "-X main.version=$(VERSION)" -o ../build/ ./cmd/...
 
 agent-packages: ## the agent as static programs and Debian packages, amd64 and arm64, in build/release/<version>/
 	@VERSION=$(VERSION) scripts/agent-packages build/release/$(VERSION) amd64 arm64
