@@ -1,4 +1,4 @@
-"""Each index of ours is of use: none says what the beginning of another one says already."""
+"""Each index is of use: none says what the beginning of another one says already, none serves LIKE alone."""
 
 import pytest
 from django.apps import apps
@@ -19,6 +19,15 @@ WHERE shorter.indrelid = ANY(%s::regclass[]) AND NOT shorter.indisunique AND oth
 ORDER BY 1
 """
 
+_FOR_LIKE = """
+SELECT DISTINCT indexrelid::regclass::text
+FROM pg_index
+JOIN pg_opclass ON pg_opclass.oid = ANY(indclass)
+WHERE opcname IN ('varchar_pattern_ops', 'text_pattern_ops', 'bpchar_pattern_ops')
+  AND indrelid::regclass::text NOT LIKE 'pg_catalog.%'
+ORDER BY 1
+"""
+
 
 @pytest.mark.django_db
 def test_no_index_is_the_beginning_of_another() -> None:
@@ -30,4 +39,12 @@ def test_no_index_is_the_beginning_of_another() -> None:
     ]
     with connection.cursor() as cursor:
         cursor.execute(_BEGINNINGS, [tables])
+        assert [index for (index,) in cursor.fetchall()] == []
+
+
+@pytest.mark.django_db
+def test_no_index_is_for_like_alone() -> None:
+    """Django makes one for each unique text; whoever asks for the beginning of a text excepts his here."""
+    with connection.cursor() as cursor:
+        cursor.execute(_FOR_LIKE)
         assert [index for (index,) in cursor.fetchall()] == []
