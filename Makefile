@@ -10,8 +10,9 @@ unexport PYTHONDONTWRITEBYTECODE
 export GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
 GOFMT = $$($(GO) env GOROOT)/bin/gofmt
 # As agents are shipped, and the same for tests and vet, so that each package is compiled once.
-export CGO_ENABLED := 0
-export GOFLAGS := -trimpath -buildvcs=false
+# The race detector: CGO_ENABLED=1 GOFLAGS=-race make test-go
+export CGO_ENABLED ?= 0
+export GOFLAGS := $(strip $(GOFLAGS) -trimpath -buildvcs=false)
 BIN := .venv/bin
 # pyproject.toml is the one place where the version is written.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)

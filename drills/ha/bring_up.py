@@ -46,7 +46,7 @@ def running(
         Family() as family,
         switched(addresses, world=WORLD_ADDRESS, folder=folder, logs=logs, family=family) as machines,
     ):
-        passwords = _fill(folder, machines, settings)
+        passwords = _write_configuration(folder, machines, settings)
         isp = small_isp(extra_ports=tuple(Port(f"memif{n}/0", ALPINE_DAIRY) for n in range(1, PAIRS + 1)))
         cluster = Cluster(machines, family, folder, logs, isp, passwords)
         for name, machine in machines.items():
@@ -79,7 +79,9 @@ def _start_databases(cluster: Cluster) -> None:
     cluster.wait_for_role("async", timeout_s=120)
 
 
-def _fill(folder: Path, machines: dict[str, Machine], settings: dict[str, str]) -> dict[str, str]:
+def _write_configuration(
+    folder: Path, machines: dict[str, Machine], settings: dict[str, str]
+) -> dict[str, str]:
     """What deploy/ha/write-configuration writes, where each machine reads it; the secrets by their names."""
     environment = folder / "machines.env"
     lines = [f"{name.upper()}={address}" for name, address in ADDRESSES.items()]

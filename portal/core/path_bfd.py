@@ -1,4 +1,4 @@
-"""Watching the paths between tunnel endpoints: how it is set, and how a path stands."""
+"""Multihop BFD (RFC 5883) on the paths between tunnel endpoints: how it is set, and how a path stands."""
 
 from collections.abc import Iterable
 from enum import StrEnum

@@ -153,7 +153,7 @@ def _port_doubts(wanted: dict[str, Any]) -> list[str]:
     return [wait.message for wait in waits_of([port])]
 
 
-def _work(router: Router) -> str:
+def _admin_status(router: Router) -> str:
     return ", ".join(str(label) for label, _tone in router_admin_status(router)) or gettext("in service")
 
 
@@ -185,7 +185,7 @@ ROUTERS = Kind(
         (_("IPv6 loopback"), lambda router: router.loopback6 or "–"),
         (_("Underlay table"), lambda router: router.underlay_table),
         (_("Agent"), lambda router: router.agent_url or _("transit only")),
-        (_("Status"), _work),
+        (_("Status"), _admin_status),
     ),
     create_form=forms.RouterCreateForm,
     change_form=forms.RouterChangeForm,

@@ -13,13 +13,13 @@ from drills.ha.bring_up import web_certificate
 from drills.ha.units import command
 from drills.ha.verdict import longest_gap_s
 
-FILL = ROOT / "deploy" / "ha" / "write-configuration"
+WRITE_CONFIGURATION = ROOT / "deploy" / "ha" / "write-configuration"
 
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("filled")
-    subprocess.run([str(FILL), str(folder)], check=True)
+    subprocess.run([str(WRITE_CONFIGURATION), str(folder)], check=True)
     return folder
 
 
@@ -45,7 +45,7 @@ def test_files_with_secrets_are_for_their_owner_alone(filled: Path) -> None:
 
 def test_secrets_are_drawn_once(filled: Path) -> None:
     before = {file: file.read_text() for file in files(filled)}
-    subprocess.run([str(FILL), str(filled)], check=True)
+    subprocess.run([str(WRITE_CONFIGURATION), str(filled)], check=True)
     assert {file: file.read_text() for file in files(filled)} == before
 
 

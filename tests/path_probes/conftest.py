@@ -64,7 +64,7 @@ def probed(request: pytest.FixtureRequest) -> Iterator[Probed]:
     if request.param == "vppsim":
         if request.config.stash.get(_shown, False):
             pytest.skip("shown on real VPPs")
-        with simulated(small_isp(), logs=RUN / "log" / "watch", settings=SETTINGS) as stack:
+        with simulated(small_isp(), logs=RUN / "log" / "path_probes", settings=SETTINGS) as stack:
             yield Probed(stack)
     else:
         with running_lab(request.config, settings=SETTINGS) as lab:

@@ -2,7 +2,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    """Django makes one for each unique text, and nobody asks for the beginning of such a text."""
+    """Django makes an index for LIKE beside that of each unique or indexed text. Equality has the other one."""
 
     atomic = False
     dependencies = [

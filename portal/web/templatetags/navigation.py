@@ -17,8 +17,8 @@ register = template.Library()
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """A link. ``current``: "page" where it leads to the page itself, "true" where to what that is part of."""
+class Link:
+    """``current``: "page" where it leads to the page itself, "true" where to what that is part of."""
 
     title: Text
     url: str
@@ -28,12 +28,12 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class LinkGroup:
     """The links of a group."""
 
     slug: str
     title: Text
-    pages: list[Way]
+    pages: list[Link]
     waiting: int
     is_current: bool
 
@@ -42,10 +42,10 @@ class Ways:
 class Navigation:
     """``here``: the group that the page belongs to, of those with a title; None for pages of no group."""
 
-    groups: list[Ways]
-    account: list[Way]
+    groups: list[LinkGroup]
+    account: list[Link]
     waiting: int
-    here: Ways | None
+    here: LinkGroup | None
 
 
 @register.simple_tag(takes_context=True)
@@ -58,7 +58,7 @@ def navigation(context: Context) -> Navigation | None:
     match = request.resolver_match
     name = match.view_name if match else ""
     counts = waiting_counts() if user.is_noc else {}
-    groups = [_ways(group, name, counts) for group in groups_of(user)]
+    groups = [_link_group(group, name, counts) for group in groups_of(user)]
     return Navigation(
         groups=groups,
         account=_links(OF_THE_ACCOUNT, name, {}),
@@ -67,16 +67,16 @@ def navigation(context: Context) -> Navigation | None:
     )
 
 
-def _ways(group: Group, name: str, counts: Mapping[str, int]) -> Ways:
+def _link_group(group: Group, name: str, counts: Mapping[str, int]) -> LinkGroup:
     links = _links(group.pages, name, counts)
-    is_current = any(way.current for way in links)
-    return Ways(group.slug, group.title, links, waiting_at(group, counts), is_current)
+    is_current = any(link.current for link in links)
+    return LinkGroup(group.slug, group.title, links, waiting_at(group, counts), is_current)
 
 
-def _links(pages: tuple[Page, ...], name: str, counts: Mapping[str, int]) -> list[Way]:
+def _links(pages: tuple[Page, ...], name: str, counts: Mapping[str, int]) -> list[Link]:
     here = page_at(name, pages)
     return [
-        Way(
+        Link(
             title=page.title,
             url=reverse(page.name),
             key=page.key,
