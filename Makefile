@@ -12,7 +12,7 @@ GOFMT = $$($(GO) env GOROOT)/bin/gofmt
 # As agents are shipped, and the same for tests and vet, so that each package is compiled once.
 # The race detector: CGO_ENABLED=1 GOFLAGS=-race make test-go
 export CGO_ENABLED ?= 0
-export GOFLAGS := $(strip $(GOFLAGS) -trimpath -buildvcs=false)
+export GOFLAGS := $(sort $(GOFLAGS) -trimpath -buildvcs=false)
 BIN := .venv/bin
 # pyproject.toml is the one place where the version is written.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)

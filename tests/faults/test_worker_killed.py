@@ -40,13 +40,12 @@ def test_orders_survive_a_worker_that_is_killed_again_and_again(
             assert children
             if kill % 2:
                 worker.end()
+                worker.restart()
             else:
                 for child in children:
                     with suppress(ProcessLookupError):
                         os.kill(child, signal.SIGKILL)
             orphaned = claims(checker, "rhino", "hippo")
-            if kill % 2:
-                worker.restart()
         ordering.join()
         assert [answer.status for answer in answers] == [202] * orders
         checker.require_completed((a.order for a in answers), within_s=RESUMED_WITHIN_S)
