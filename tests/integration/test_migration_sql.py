@@ -31,7 +31,7 @@ def defined() -> list[tuple[Any, ...]]:
 
 def test_every_file_is_run_by_a_migration_and_says_what_it_is_for() -> None:
     migrations = MigrationLoader(None).disk_migrations.values()
-    run = {op.sql for each in migrations for op in each.operations if isinstance(op, RunSQL)}
+    run = [op.sql for each in migrations for op in each.operations if isinstance(op, RunSQL)]
     assert [named(path) for path in FILES if path.read_text() not in run] == []
     assert [named(path) for path in FILES if not path.read_text().startswith("-- ")] == []
 

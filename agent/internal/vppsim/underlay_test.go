@@ -25,6 +25,7 @@ import (
 type site struct {
 	*vppsim.Sim
 	t      *testing.T
+	n      int
 	conn   api.Connection
 	tunnel interface_types.InterfaceIndex
 }
@@ -33,26 +34,37 @@ func newSite(t *testing.T, config vppsim.Config, n int) *site {
 	t.Helper()
 	config.Interfaces = []vppsim.Interface{{Name: "loop0", Addresses: []netip.Prefix{netip.MustParsePrefix(fmt.Sprintf("10.255.0.%d/32", n))}}}
 	config.Routes = []vppsim.Route{{Prefix: netip.MustParsePrefix("10.255.0.0/24")}}
-	s := &site{Sim: start(t, config), t: t}
-	s.begin(n, 7)
+	s := &site{Sim: start(t, config), t: t, n: n}
+	s.begin(7)
 	return s
 }
 
 // begin makes the tunnel to the other and a generator.
-func (s *site) begin(n int, vni uint32) {
+func (s *site) begin(vni uint32) {
 	s.t.Helper()
 	s.conn = connect(s.t, s.Sim)
-	s.tunnel = invoke(s.t, s.conn, &vxlan.VxlanAddDelTunnelV3{
-		IsAdd: true, Instance: none, Vni: vni, DecapNextIndex: none, McastSwIfIndex: interface_types.InterfaceIndex(none),
-		SrcAddress: address(s.t, fmt.Sprint("10.255.0.", n)), DstAddress: address(s.t, fmt.Sprint("10.255.0.", 3-n)),
-	}, &vxlan.VxlanAddDelTunnelV3Reply{}).SwIfIndex
+	s.tunnel = s.addTunnel(vni)
 	invoke(s.t, s.conn, &pg.PgCreateInterfaceV3{InterfaceID: 1}, &pg.PgCreateInterfaceV3Reply{})
 }
 
+func (s *site) addTunnel(vni uint32) interface_types.InterfaceIndex {
+	s.t.Helper()
+	return invoke(s.t, s.conn, &vxlan.VxlanAddDelTunnelV3{
+		IsAdd: true, Instance: none, Vni: vni, DecapNextIndex: none, McastSwIfIndex: interface_types.InterfaceIndex(none),
+		SrcAddress: address(s.t, fmt.Sprint("10.255.0.", s.n)), DstAddress: address(s.t, fmt.Sprint("10.255.0.", 3-s.n)),
+	}, &vxlan.VxlanAddDelTunnelV3Reply{}).SwIfIndex
+}
+
+// send sends into the tunnel to the other.
 func (s *site) send(size, count int) {
 	s.t.Helper()
+	s.sendTo("vxlan_tunnel0", size, count)
+}
+
+func (s *site) sendTo(node string, size, count int) {
+	s.t.Helper()
 	for _, line := range []string{
-		fmt.Sprintf("packet-generator new { name x limit %d rate 1000 size %d-%d source pg1 node vxlan_tunnel0 data { hex 0x00 } }", count, size, size),
+		fmt.Sprintf("packet-generator new { name x limit %d rate 1000 size %d-%d source pg1 node %s data { hex 0x00 } }", count, size, size, node),
 		"packet-generator enable-stream x",
 	} {
 		if reply := invoke(s.t, s.conn, &vlib.CliInband{Cmd: line}, &vlib.CliInbandReply{}); reply.Reply != "" {
@@ -63,23 +75,39 @@ func (s *site) send(size, count int) {
 
 func (s *site) received() uint64 {
 	s.t.Helper()
+	return s.stat("/if/rx").(adapter.CombinedCounterStat)[0][s.tunnel].Packets()
+}
+
+// unknown is how many frames came for a tunnel that is not there.
+func (s *site) unknown() uint64 {
+	s.t.Helper()
+	return uint64(s.stat("/err/vxlan4-input/no such tunnel packets").(adapter.SimpleCounterStat)[0][0])
+}
+
+func (s *site) stat(name string) adapter.Stat {
+	s.t.Helper()
 	client := statsclient.NewStatsClient(s.StatsSocket())
 	if err := client.Connect(); err != nil {
 		s.t.Fatal(err)
 	}
 	defer client.Disconnect()
-	entries, err := client.DumpStats("^/if/rx$")
+	entries, err := client.DumpStats("^" + name + "$")
 	if err != nil || len(entries) != 1 {
 		s.t.Fatal(entries, err)
 	}
-	return entries[0].Data.(adapter.CombinedCounterStat)[0][s.tunnel].Packets()
+	return entries[0].Data
 }
 
 func (s *site) awaitReceived(want uint64) {
 	s.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); s.received() != want; time.Sleep(2 * time.Millisecond) {
+	s.await("received", s.received, want)
+}
+
+func (s *site) await(what string, count func() uint64, want uint64) {
+	s.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); count() != want; time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("received %d frames, want %d", s.received(), want)
+			s.t.Fatalf("%s %d frames, want %d", what, count(), want)
 		}
 	}
 }
@@ -95,9 +123,10 @@ func TestFramesFindTheTunnelThatMirrorsTheirs(t *testing.T) {
 	flags := &interfaces.SwInterfaceSetFlags{SwIfIndex: z.tunnel}
 	invoke(t, z.conn, flags, &interfaces.SwInterfaceSetFlagsReply{})
 	a.send(1500, 5) // the tunnel is down
+	a.addTunnel(9)
+	a.sendTo("vxlan_tunnel1", 64, 1) // which the other does not have
+	z.await("did not know", z.unknown, 1)
 	flags.Flags = interface_types.IF_STATUS_API_FLAG_ADMIN_UP
-	z.send(64, 1) // comes back when the others are through
-	a.awaitReceived(3)
 	invoke(t, z.conn, flags, &interfaces.SwInterfaceSetFlagsReply{})
 	a.send(1500, 1)
 	z.awaitReceived(6)
@@ -107,11 +136,11 @@ func TestFramesFindTheTunnelThatMirrorsTheirs(t *testing.T) {
 			t.Fatal(err)
 		}
 		a.send(1500, 9) // nobody is there
-		z.begin(2, vni)
+		z.begin(vni)
 		a.send(1500, 2)
 		if name == "the same again" {
 			z.awaitReceived(2)
-		} else if time.Sleep(50 * time.Millisecond); z.received() != 0 {
+		} else if z.await("did not know", z.unknown, 2); z.received() != 0 {
 			t.Errorf("%s: received %d", name, z.received())
 		}
 	}
