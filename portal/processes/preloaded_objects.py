@@ -8,7 +8,9 @@ def when_ready(server: Any) -> None:
     """Take all that was imported out of the garbage collector's sight, before the first process forks.
 
     Python looks through old objects only when a quarter as many are new: beside the 200,000 of an import,
-    what requests leave in cycles waits long for that, and all threads stand still while it is done.
+    what requests leave in cycles waits long for that, and all threads stand still while it is done. From here
+    on it also looks as often as it does by itself, which was too often for a start (`portal/__init__.py`).
     """
     gc.collect()
     gc.freeze()
+    gc.set_threshold(700, 10, 10)

@@ -1,5 +1,6 @@
 """Each process of a server has what gunicorn's hooks in its settings do (portal.processes)."""
 
+import gc
 import http.client
 import json
 from typing import Any
@@ -32,6 +33,7 @@ def app(environ, start_response):
     told = {{
         "looked_through": len(gc.get_objects()),
         "frozen": gc.get_freeze_count(),
+        "thresholds": gc.get_threshold(),
         "switch_interval_s": sys.getswitchinterval(),
     }}
     body = json.dumps(told).encode()
@@ -59,6 +61,15 @@ def test_only_what_requests_make_is_looked_through_for_garbage(
 ) -> None:
     assert told[name]["frozen"] > IMPORTED
     assert told[name]["looked_through"] < IMPORTED
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_garbage_is_looked_for_more_often_than_while_a_process_starts(
+    told: dict[str, dict[str, Any]], name: str
+) -> None:
+    """What is not found for long makes a process grow: some 60,000 objects after 700 orders."""
+    assert all(now <= start for now, start in zip(told[name]["thresholds"], gc.get_threshold(), strict=True))
+    assert told[name]["thresholds"][0] < gc.get_threshold()[0]
 
 
 def test_web_processes_have_a_short_switch_interval(told: dict[str, dict[str, Any]]) -> None:
