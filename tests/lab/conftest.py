@@ -21,7 +21,7 @@ from devstack.vpp_network import UNI, VppDataplane
 from tests.lab.abilities import Ability, missing
 from tests.lab.customers import Customer, connect_memif
 from tests.lab.vpp_leftovers import traces
-from tests.stacks import AS_TESTED
+from tests.stacks import AS_TESTED, REPORT_INTERVAL_S
 
 MEMIF_PORTS = ("memif1/0", "memif2/0")
 _report = pytest.StashKey[list[str]]()
@@ -107,7 +107,7 @@ def running_lab(pytestconfig: pytest.Config, *, settings: dict[str, str]) -> Ite
                 isp=isp,
                 dataplane=dataplane,
                 family=family,
-                report_interval_s=1,
+                report_interval_s=REPORT_INTERVAL_S,
                 durable=False,
                 settings=settings,
                 template=migrated_cluster(),
