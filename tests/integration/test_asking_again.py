@@ -129,9 +129,9 @@ def rows(isp: Isp, router: str) -> int:
 def test_an_order_that_pends_for_hours_costs_few_documents_and_one_row(
     isp: Isp, agents: Agents, placed: Order
 ) -> None:
-    hours = timedelta(hours=6)
+    hours = timedelta(hours=2)
     agents.sweep(hours, every_s=60)
-    assert hours / LONGEST_UNASKED > 50
+    assert hours / LONGEST_UNASKED > 20
     assert agents.sent_to("rhino") <= SHORTER_PAUSES + hours // LONGEST_UNASKED
     assert agents.sent_to("hippo") == 1
     assert (rows(isp, "rhino"), rows(isp, "hippo")) == (1, 1)
@@ -158,18 +158,18 @@ def test_an_end_in_service_that_pends_is_not_asked_about_at_every_sweep(
     agents.rhino_answers(a=ABSENT)
     converge_router(isp.routers["rhino"].pk, now=lambda: agents.now)
     agents.sent.clear()
-    agents.sweep(timedelta(hours=1), every_s=20)
+    agents.sweep(timedelta(hours=1), every_s=60)
     assert 0 < agents.sent_to("rhino") <= SHORTER_PAUSES + timedelta(hours=1) // LONGEST_UNASKED
 
 
-def test_a_router_that_cannot_be_reached_for_hours_leaves_one_row(
+def test_a_router_that_cannot_be_reached_for_long_leaves_one_row(
     isp: Isp, agents: Agents, placed: Order
 ) -> None:
     agents.unreachable = True
-    agents.sweep(timedelta(hours=2), every_s=20)
+    agents.sweep(timedelta(minutes=30), every_s=20)
     kept = Attempt.objects.get(router=isp.routers["rhino"])
     assert (kept.outcome, kept.answer) == ("unreachable", {"error": UNREACHABLE.error})
-    assert kept.times > 100
+    assert kept.times > 25
 
 
 def test_each_other_answer_is_a_row_and_begins_with_short_pauses(
@@ -190,7 +190,7 @@ def test_the_removal_of_an_end_that_pends_costs_as_little(isp: Isp, agents: Agen
     agents.rhino_answers(a=end_status("pending", "contested"))
     Vll.objects.filter(pk=vll.pk).update(wanted_present=False, revision=2, lifecycle="pendingTerminate")
     before = rows(isp, "rhino")
-    agents.sweep(timedelta(hours=1), every_s=20)
+    agents.sweep(timedelta(hours=1), every_s=60)
     assert rows(isp, "rhino") == before + 1
 
 
@@ -200,7 +200,7 @@ def test_an_end_that_left_and_pends_costs_as_little(isp: Isp, agents: Agents, al
     VllTombstone.objects.create(vll=vll, side="z", router=isp.routers["rhino"], revision=1)
     agents.rhino_answers(z=end_status("conflict", "relabelled"))
     before = rows(isp, "rhino")
-    agents.sweep(timedelta(hours=1), every_s=20)
+    agents.sweep(timedelta(hours=1), every_s=60)
     assert rows(isp, "rhino") == before + 1
     assert agents.sent_to("rhino") <= 1 + SHORTER_PAUSES + timedelta(hours=1) // LONGEST_UNASKED
 
@@ -214,7 +214,7 @@ PORT = interface("host-cust1")
 @pytest.fixture
 def report(agents: Agents, placed: Order) -> Callable[..., None]:
     """Rhino reports, ``after_s`` its last report. It has been asked in vain for a while."""
-    agents.sweep(timedelta(minutes=12), every_s=30)
+    agents.sweep(timedelta(minutes=9), every_s=60)
 
     def say(
         *ends: EndObservation,
@@ -281,11 +281,11 @@ def test_a_port_that_is_set_up_is_news_and_its_link_is_not(
 def test_a_port_that_comes_and_goes_all_the_time_is_asked_about_no_oftener_than_ever(
     isp: Isp, agents: Agents, report: Callable[..., None]
 ) -> None:
-    for second in range(300):
+    for second in range(120):
         report(after_s=1, interfaces=(*ABSENT_PORT, PORT) if second % 2 else ABSENT_PORT)
         for router in {*routers_due(now=agents.now), *agents.messages()}:
             converge_router(router, now=lambda: agents.now)
-    assert 10 < agents.sent_to("rhino") <= 300 // ASK_AGAIN.total_seconds() + 1
+    assert 5 < agents.sent_to("rhino") <= 120 // ASK_AGAIN.total_seconds() + 1
     assert rows(isp, "rhino") == 1
 
 

@@ -165,9 +165,10 @@ def _order(user: User, request: LineRequest, *, now: datetime, keep: bool) -> Do
     return None
 
 
+@pytest.mark.parametrize("orders", [100, pytest.param(250, marks=pytest.mark.release)])
 @pytest.mark.parametrize("state", ["plenty", "no VNI left", "few cores left"])
-def test_over_750_random_orders_it_says_what_ordering_then_does(
-    busy_isp: Isp, alice: User, state: str
+def test_over_random_orders_it_says_what_ordering_then_does(
+    busy_isp: Isp, alice: User, state: str, orders: int
 ) -> None:
     if state == "no VNI left":
         ReservedVniRange.objects.create(first=1, last=LAST_VNI, reason="all")
@@ -178,7 +179,7 @@ def test_over_750_random_orders_it_says_what_ordering_then_does(
     # One moment for all: on a slow machine the agents would else count as silent before the end.
     now, draw, accepted, reasons = clock.now(), random.Random(4), 0, set()
     keys = random.Random(6)
-    for _ in range(250):
+    for _ in range(orders):
         request = _some_request(draw, busy_isp)
         ObservedRouter.objects.update(gre_keys=keys.random() < 0.5)
         said = feasibility_of(user=alice, request=request, now=now)
