@@ -9,7 +9,7 @@ def when_ready(server: Any) -> None:
 
     Python looks through old objects only when a quarter as many are new: beside the 200,000 of an import,
     what requests leave in cycles waits long for that, and all threads stand still while it is done. From here
-    on it also looks as often as it does by itself, which was too often for a start (`portal/__init__.py`).
+    on it also looks as often as Python 3.11 does by itself, too often for a start (`portal/__init__.py`).
     """
     gc.collect()
     gc.freeze()

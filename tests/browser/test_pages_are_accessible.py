@@ -484,13 +484,12 @@ def test_every_page_is_accessible_fits_and_is_there_without_javascript(
         for number, address in enumerate(addresses):
             person.look(LIGHT_AND_WIDE)
             sent = person.open_and_read(address)
-            wrong = _too_wide(person)
-            if not in_turns or number % 2:
-                wrong += person.accessibility_violations()
-            person.look(DARK_AND_NARROW)
-            wrong += _too_wide(person)
-            if not in_turns or not number % 2:
-                wrong += person.accessibility_violations()
+            wrong = []
+            for turn, look in enumerate((LIGHT_AND_WIDE, DARK_AND_NARROW)):
+                person.look(look)
+                wrong += _too_wide(person)
+                if not in_turns or turn == number % 2:
+                    wrong += person.accessibility_violations()
             wrong += person.complaints
             missing = headings(person) - headings_in(sent) - {german(text) for text in _FILLED_BY_SCRIPTS}
             if missing:

@@ -56,6 +56,7 @@ def test_two_upgrades_at_a_time_migrate_once_and_a_third_keeps_every_row(databas
     with psycopg.connect(database) as connection:
         connection.execute("INSERT INTO accounts_customer (name, created_at) VALUES ('Alpine Dairy', now())")
     assert "No migrations to apply" in _wait(_start(database, "upgrade"))
+    _wait(_start(database, "migrate", "--check"))
     with psycopg.connect(database) as connection:
         # The audit trail is made with the tables.
         kept = connection.execute(

@@ -113,11 +113,7 @@ func TestARefusedDuplicateStopsWhatComesInUntilTheFirstIsMadeAnew(t *testing.T) 
 	type counted struct{ in, out, onPort, dropped, unknown, left bool }
 	single := func(name string, index interface_types.InterfaceIndex) uint64 {
 		t.Helper()
-		entries, err := client.DumpStats("^" + name + "$")
-		if err != nil || len(entries) != 1 {
-			t.Fatal(entries, err)
-		}
-		return uint64(entries[0].Data.(adapter.SimpleCounterStat)[0][index])
+		return uint64(stat(t, client, name).(adapter.SimpleCounterStat)[0][index])
 	}
 	minute := func() counted {
 		t.Helper()

@@ -238,9 +238,14 @@ func TestARestartLosesEverythingAndCutsConnections(t *testing.T) {
 
 func scalar(t *testing.T, client *statsclient.StatsClient, name string) float64 {
 	t.Helper()
+	return float64(stat(t, client, name).(adapter.ScalarStat))
+}
+
+func stat(t *testing.T, client *statsclient.StatsClient, name string) adapter.Stat {
+	t.Helper()
 	entries, err := client.DumpStats("^" + name + "$")
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("%s: %v, %v", name, entries, err)
 	}
-	return float64(entries[0].Data.(adapter.ScalarStat))
+	return entries[0].Data
 }

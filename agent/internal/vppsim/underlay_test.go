@@ -25,7 +25,7 @@ import (
 type site struct {
 	*vppsim.Sim
 	t      *testing.T
-	n      int
+	n      int // 1 or 2: the last part of its address
 	conn   api.Connection
 	tunnel interface_types.InterfaceIndex
 }
@@ -91,11 +91,7 @@ func (s *site) stat(name string) adapter.Stat {
 		s.t.Fatal(err)
 	}
 	defer client.Disconnect()
-	entries, err := client.DumpStats("^" + name + "$")
-	if err != nil || len(entries) != 1 {
-		s.t.Fatal(entries, err)
-	}
-	return entries[0].Data
+	return stat(s.t, client, name)
 }
 
 func (s *site) awaitReceived(want uint64) {

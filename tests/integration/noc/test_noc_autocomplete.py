@@ -22,10 +22,9 @@ def many(db: None) -> None:
     with connection.cursor() as cursor:
         # Without the triggers of the audit trail.
         cursor.execute("SET LOCAL session_replication_role = replica")
-    Customer.objects.bulk_create(
-        (Customer(name=f"customer {n:06}", created_at=now) for n in range(ROWS)), batch_size=5000
-    )
-    with connection.cursor() as cursor:
+        Customer.objects.bulk_create(
+            (Customer(name=f"customer {n:06}", created_at=now) for n in range(ROWS)), batch_size=5000
+        )
         cursor.execute("SET LOCAL session_replication_role = DEFAULT")
 
 
