@@ -23,7 +23,8 @@ def server(folder: Path, config: str, app: str, environment: Mapping[str, str] =
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "gunicorn", "--config", "settings.py", "--bind", f"{LOOPBACK}:{port}"),
-            *("--no-control-socket", "--log-level", "critical", "stub:app"),
+            # A worker that is being forked misses a signal to end, and gunicorn waits this long for it.
+            *("--no-control-socket", "--graceful-timeout", "5", "--log-level", "critical", "stub:app"),
         ],
         env=os.environ | environment | {"PYTHONPATH": f"{Path(__file__).parents[2]}:{folder}"},
         cwd=folder,
