@@ -42,7 +42,7 @@ class VllsCsvView(generics.ListAPIView[Vll]):
     filterset_class = VllFilters
 
     def get_queryset(self) -> QuerySet[Vll]:
-        return queries.vlls(caller(self.request))
+        return queries.with_shared_ports(queries.vlls(caller(self.request)))
 
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
