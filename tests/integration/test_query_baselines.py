@@ -32,6 +32,7 @@ API = {
     # One of them: which orders are under way, for the health of its lines.
     "list": 4,
     "list, narrowed": 4,
+    # One more: ports are read by themselves, so that lines share them.
     "list as CSV": 5,
     "search": 6,
     "orders": 2,
