@@ -61,7 +61,8 @@ test: packages-test ## the tests, Python and Go, against real PostgreSQL and Red
 LAB := tests/lab tests/path_probes
 FAULTS := tests/faults
 JOURNEYS := tests/browser tests/fuzz tests/journeys
-ROWS := tests/contract tests/deploy tests/devstack tests/docs tests/guards tests/integration tests/unit
+# Tests that wait are integration's: they come first, so that other lanes use the processor meanwhile.
+ROWS := tests/integration tests/contract tests/deploy tests/devstack tests/docs tests/guards tests/unit
 
 test-lab: dev-environment agent
 	@$(BIN)/python -m pytest $(LAB)
