@@ -19,9 +19,10 @@ from tests.stacks import simulated
 
 
 def pytest_collection_finish() -> None:
-    """What is there by now stays until the end: garbage is looked for among what tests make."""
+    """What is there by now stays until the end: garbage is looked for among what tests make, and seldom."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session")

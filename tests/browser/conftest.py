@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.db import connection
 from playwright.sync_api import Browser, sync_playwright
 
 from tests.browser.reader import Reader
@@ -25,6 +26,14 @@ QUIET = [
 
 # Playwright's synchronous API keeps an event loop in this thread, in which Django would else refuse queries.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+
+
+@pytest.fixture(scope="package", autouse=True)
+def kept_database_connections() -> Iterator[None]:
+    """Django's test server has one for each connection of a browser's, and not one for each request."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60)
+        yield
 
 
 @pytest.fixture(scope="package")
