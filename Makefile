@@ -59,10 +59,9 @@ test: packages-test ## the tests, Python and Go, against real PostgreSQL and Red
 # Go's begins while Python's environment is made, and linters fill the gaps that tests leave while they wait.
 # The fuzzer makes most of its requests up when pytest collects it, and each of the rows' workers collects all rows.
 LAB := tests/lab tests/path_probes
-FAULTS := tests/faults
+FAULTS := tests/faults tests/failover
 JOURNEYS := tests/browser tests/fuzz tests/journeys
-# Tests that wait are integration's: they come first, so that other lanes use the processor meanwhile.
-ROWS := tests/integration tests/contract tests/deploy tests/devstack tests/docs tests/guards tests/unit
+ROWS := tests/contract tests/deploy tests/devstack tests/docs tests/guards tests/integration tests/unit
 
 test-lab: dev-environment agent
 	@$(BIN)/python -m pytest $(LAB)
