@@ -19,10 +19,9 @@ from tests.stacks import simulated
 
 
 def pytest_collection_finish() -> None:
-    """What is there by now stays until the end: garbage is looked for among what tests make, and seldom."""
+    """What is there by now stays until the end: garbage is looked for among what tests make."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(scope="session")
