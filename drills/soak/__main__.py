@@ -2,13 +2,17 @@
 
 A line for each: `soak <name> mean <x> slope <s> error <e> <unit>/h`, and `rises` behind it where that is
 sure. 1 where an order did not end well or a process died; what rises has to be looked at by somebody.
+
+Ctrl-C or SIGTERM ends it early, with the slopes of what was measured. Of one that was killed,
+`python -m drills.soak --read FILE` prints them from the readings that it left.
 """
 
+import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,6 +24,7 @@ from devstack.release_code import code_here
 from drills.chaos.routers import routers
 from drills.soak.gauges import Reading, of_process, of_services
 from drills.soak.load import Load
+from drills.soak.readings import ReadingsWriter, Series, series_in
 from drills.soak.slopes import slope
 
 # What begins is no slope: caches fill, workers load what they need. Left out, as part of the whole.
@@ -27,13 +32,28 @@ WARM_UP = 0.25
 READINGS = 240
 REPORT_INTERVAL_S = 1
 FEWEST = 10
+FOLDER = RUN / "soak"
 
 
 def main(arguments: list[str]) -> int:
-    seconds = float(arguments[0]) * 60
+    parser = argparse.ArgumentParser(prog="python -m drills.soak", description=__doc__)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("minutes", nargs="?", type=float)
+    what.add_argument("--read", type=Path, metavar="FILE")
+    asked = parser.parse_args(arguments)
+    if asked.read:
+        _print(series_in(asked.read))
+        return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    return soak(asked.minutes * 60)
+
+
+def soak(seconds: float) -> int:
+    """All of it; the exit code."""
     print(f"# {code_here()}", flush=True)
-    logs = RUN / "soak" / "log"
-    shutil.rmtree(logs, ignore_errors=True)
+    logs, readings = FOLDER / "log", FOLDER / "readings.csv"
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
     family = Family()
     with ExitStack() as undo:
         folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-soak-")))
@@ -56,7 +76,7 @@ def main(arguments: list[str]) -> int:
         load = Load(running)
         load.start()
         try:
-            series = _measure(running, load, seconds)
+            measured_s = _measure(running, load, seconds, readings)
         except ChildFailed as death:
             print(f"soak wrong: {death}")
             return 1
@@ -64,26 +84,26 @@ def main(arguments: list[str]) -> int:
             load.stop()
         for sentence in load.failures:
             print(f"soak wrong: {sentence}")
-        _print(series, seconds)
+        _print(series_in(readings))
         print(
-            f"soak minutes {seconds / 60:g} orders {load.orders} wrong {len(load.failures)}"
+            f"soak minutes {measured_s / 60:.4g} orders {load.orders} wrong {len(load.failures)}"
             f" # {net.dataplane.name}"
         )
         return 1 if load.failures else 0
 
 
-def _measure(
-    running: stack.Stack, load: Load, seconds: float
-) -> dict[tuple[str, str], list[tuple[float, float]]]:
-    """Times and values by name and unit. Raises ChildFailed."""
-    series = defaultdict(list)
+def _measure(running: stack.Stack, load: Load, seconds: float, readings: Path) -> float:
+    """For so many seconds, or until somebody ends it; for how many it did. Raises ChildFailed."""
     began, every_s = time.monotonic(), max(2.0, seconds / READINGS)
-    while (at := time.monotonic() - began) < seconds:
-        running.family.raise_if_dead()
-        for each in _readings(running, load):
-            series[each.name, each.unit].append((at, each.value))
-        time.sleep(every_s)
-    return series
+    with ReadingsWriter(readings) as written:
+        try:
+            while (at := time.monotonic() - began) < seconds:
+                running.family.raise_if_dead()
+                written.add(at, _readings(running, load))
+                time.sleep(every_s)
+        except KeyboardInterrupt:
+            print("soak ended early", flush=True)
+    return time.monotonic() - began
 
 
 def _readings(running: stack.Stack, load: Load) -> list[Reading]:
@@ -98,9 +118,10 @@ def _readings(running: stack.Stack, load: Load) -> list[Reading]:
     ]
 
 
-def _print(series: dict[tuple[str, str], list[tuple[float, float]]], seconds: float) -> None:
+def _print(series: Series) -> None:
+    last = max((at for measured in series.values() for at, _value in measured), default=0)
     for (name, unit), measured in sorted(series.items()):
-        warm = [(at, value) for at, value in measured if at >= WARM_UP * seconds]
+        warm = [(at, value) for at, value in measured if at >= WARM_UP * last]
         if len(warm) < FEWEST:
             continue
         found = slope(*zip(*warm, strict=True))
