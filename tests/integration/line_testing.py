@@ -1,8 +1,11 @@
 """An underlay in tests that carries test frames up to a size, and the steps of a line test through it."""
 
 import json
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any, Literal, Self
 
+from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.vll.models import LineTest, Vll
 from portal.vll.task_names import TEST_LINE
@@ -77,9 +80,9 @@ def built(vll: Vll) -> None:
     vll.refresh_from_db()
 
 
-def carry_out(vll: Vll) -> LineTest:
+def carry_out(vll: Vll, *, now: Callable[[], datetime] = clock.now) -> LineTest:
     [test] = vll.line_tests.filter(state="waiting")
-    line_test(test.pk)
+    line_test(test.pk, now=now)
     test.refresh_from_db()
     vll.refresh_from_db()
     return test

@@ -220,7 +220,7 @@ def test_what_cannot_be_tested_is_refused_and_left_alone(
     RouterConvergence.objects.update(failures=0)
     ObservedRouter.objects.filter(router__name="hippo").update(reported_at=now - timedelta(minutes=1))
     assert refused(alice, {}) == (409, "router-does-not-answer")
-    ObservedRouter.objects.update(reported_at=now)
+    ObservedRouter.objects.update(reported_at=clock.now())
     for dead in ({"vpp_connected": False}, {"vpp_hangs": True}):
         ObservedRouter.objects.filter(router__name="hippo").update(**dead)
         assert refused(alice, {}) == (409, "router-does-not-answer")

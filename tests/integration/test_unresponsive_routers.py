@@ -62,6 +62,7 @@ def test_fifty_dead_routers_cost_the_workers_of_the_others_no_call(
     ]
     for router in dead:
         tasks.converge_router(router.pk)
+    ObservedRouter.objects.filter(router=rhino).update(reported_at=clock.now())
     tasks.converge_router(rhino.pk)
     assert called == [rhino.pk]
     handed = Outbox.objects.filter(task=CONVERGE_DOUBTFUL).values_list("args", flat=True)

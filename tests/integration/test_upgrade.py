@@ -45,7 +45,7 @@ def _start(url: str, *arguments: str) -> subprocess.Popen[str]:
 
 
 def _wait(process: subprocess.Popen[str]) -> str:
-    said, _ = process.communicate(timeout=120)
+    said, _ = process.communicate(timeout=600)
     assert process.returncode == 0, said
     return said
 

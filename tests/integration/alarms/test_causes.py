@@ -11,12 +11,11 @@ from portal.alarms.models import Alarm
 from portal.alarms.rounds import alarms_watch
 from portal.core import clock
 from portal.core.path_bfd import PathState
-from portal.events.models import Outbox
 from portal.inventory.models import ObservedRouter, Port, RouterCertificate, RouterSilence
 from portal.vll.models import Order, TunnelPath, Vll, VllEnd
 from tests.integration.isp import Isp, member
 from tests.integration.orders import end, modify, order
-from tests.integration.raised_alarms import alarms_raised
+from tests.integration.raised_alarms import alarms_raised, relay_sends
 from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db
@@ -44,8 +43,7 @@ def lines(isp: Isp, alice: User, bakery: Customer) -> dict[str, Vll]:
         activate(found[name])
     Vll.objects.update(oper_status="op-up")
     VllEnd.objects.update(link_up=True, observed_in_sync=True)
-    # The relay has sent what that asked for: on a busy machine it would else be late, which is another alarm.
-    Outbox.objects.all().delete()
+    relay_sends()
     return found
 
 
