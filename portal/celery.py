@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from portal.core.health_file import beat
+from portal.processes.preloaded_objects import preloaded_objects_freeze
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 # `manage.py upgrade` makes Django's checks; here they would load all pages and the whole API.
@@ -47,6 +48,12 @@ def plan_statements_anew(**_: Any) -> None:
     See portal.core.postgres_plans: tasks read by router, as pages do.
     """
     settings.DATABASES["default"]["OPTIONS"]["prepare_threshold"] = None
+
+
+@worker_init.connect(dispatch_uid="longline_garbage")
+def look_for_garbage_often(**_: Any) -> None:
+    """After all tasks are imported, and before the pool forks."""
+    preloaded_objects_freeze()
 
 
 @task_prerun.connect(dispatch_uid="longline_connections")
