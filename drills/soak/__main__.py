@@ -42,6 +42,8 @@ def main(arguments: list[str]) -> int:
     what.add_argument("--read", type=Path, metavar="FILE")
     asked = parser.parse_args(arguments)
     if asked.read:
+        if not asked.read.is_file():
+            parser.error(f"no soak has left readings at {asked.read}")
         _print(series_in(asked.read))
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
