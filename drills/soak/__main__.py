@@ -24,7 +24,7 @@ from devstack.release_code import code_here
 from drills.chaos.routers import routers
 from drills.soak.gauges import Reading, of_process, of_services
 from drills.soak.load import Load
-from drills.soak.readings import ReadingsWriter, Series, series_in
+from drills.soak.readings import Series, readings_add, series_in
 from drills.soak.slopes import slope
 
 # What begins is no slope: caches fill, workers load what they need. Left out, as part of the whole.
@@ -97,11 +97,11 @@ def soak(seconds: float) -> int:
 def _measure(running: stack.Stack, load: Load, seconds: float, readings: Path) -> float:
     """For so many seconds, or until somebody ends it; for how many it did. Raises ChildFailed."""
     began, every_s = time.monotonic(), max(2.0, seconds / READINGS)
-    with ReadingsWriter(readings) as written:
+    with readings.open("w") as file:
         try:
             while (at := time.monotonic() - began) < seconds:
                 running.family.raise_if_dead()
-                written.add(at, _readings(running, load))
+                readings_add(file, at, _readings(running, load))
                 time.sleep(every_s)
         except KeyboardInterrupt:
             print("soak ended early", flush=True)

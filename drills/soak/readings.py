@@ -4,7 +4,7 @@ import csv
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Self
+from typing import TextIO
 
 from drills.soak.gauges import Reading
 
@@ -12,22 +12,10 @@ from drills.soak.gauges import Reading
 Series = dict[tuple[str, str], list[tuple[float, float]]]
 
 
-class ReadingsWriter:
-    """Rows of ``seconds,name,value,unit``; each reading is in the file when ``add`` returns."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("w", newline="")
-        self._rows = csv.writer(self._file)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._file.close()
-
-    def add(self, at_s: float, readings: Iterable[Reading]) -> None:
-        self._rows.writerows((f"{at_s:.3f}", each.name, each.value, each.unit) for each in readings)
-        self._file.flush()
+def readings_add(file: TextIO, at_s: float, readings: Iterable[Reading]) -> None:
+    """Rows of ``seconds,name,value,unit``; they are in the file when this returns."""
+    csv.writer(file).writerows((f"{at_s:.3f}", each.name, each.value, each.unit) for each in readings)
+    file.flush()
 
 
 def series_in(path: Path) -> Series:

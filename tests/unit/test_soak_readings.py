@@ -6,16 +6,18 @@ import pytest
 
 from drills.soak.__main__ import main
 from drills.soak.gauges import Reading
-from drills.soak.readings import ReadingsWriter, series_in
+from drills.soak.readings import readings_add, series_in
 
 
 def test_readings_are_there_before_the_file_is_closed_and_a_row_that_was_cut_off_is_left_out(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "readings.csv"
-    with ReadingsWriter(path) as written:
-        written.add(0.5, [Reading("memory web", 100.25, "MB"), Reading("connections", 7, "connections")])
-        written.add(60, [Reading("memory web", 101.0, "MB")])
+    with path.open("w") as written:
+        readings_add(
+            written, 0.5, [Reading("memory web", 100.25, "MB"), Reading("connections", 7, "connections")]
+        )
+        readings_add(written, 60, [Reading("memory web", 101.0, "MB")])
         with path.open("a") as killed:
             killed.write("120.000,memory web,10")
         assert series_in(path) == {
@@ -26,11 +28,11 @@ def test_readings_are_there_before_the_file_is_closed_and_a_row_that_was_cut_off
 
 def test_slopes_are_printed_of_what_a_soak_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "readings.csv"
-    with ReadingsWriter(path) as written:
+    with path.open("w") as written:
         for minute in range(60):
             # The first quarter is left out: it rose steeply there.
             value = 100 + minute / 60 * 6 if minute >= 15 else minute
-            written.add(minute * 60, [Reading("memory web", value, "MB")])
+            readings_add(written, minute * 60, [Reading("memory web", value, "MB")])
     assert main(["--read", str(path)]) == 0
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith("soak memory web mean 103.7 slope 6 error ")
