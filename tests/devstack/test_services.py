@@ -94,8 +94,3 @@ def test_a_cluster_that_begins_as_a_copy_has_its_rows_and_leaves_the_template_al
                 assert urlsplit(copy.url).password == urlsplit(server.url).password
                 assert connection.execute("SELECT * FROM cows").fetchall() == [("Alma",)]
                 connection.execute("DROP TABLE cows")
-
-
-def test_ports_are_never_drawn_twice() -> None:
-    ports = free_ports(50)
-    assert len(set(ports)) == 50

@@ -1,0 +1,45 @@
+"""A drawn port is there when its server binds it, seconds later and beside other stacks that start."""
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from devstack import ports
+from devstack.ports import LOOPBACK, free_ports
+
+
+def test_none_is_drawn_twice() -> None:
+    assert len({*free_ports(50), *free_ports(50)}) == 100
+
+
+def test_no_outgoing_connection_is_given_one() -> None:
+    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    assert [port for port in free_ports(50) if first <= port <= last] == []
+
+
+def test_another_process_draws_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawing = "from devstack.ports import free_ports; print(*free_ports(50), flush=True); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", drawing], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        theirs = [int(port) for port in other.stdout.readline().split()]
+        monkeypatch.setattr(ports, "_candidates", lambda: list(theirs))
+        with pytest.raises(OSError, match="only 0 of 50 ports are free"):
+            free_ports(50)
+        other.stdin.write("\n")
+        other.stdin.flush()
+        other.wait()
+    assert sorted(free_ports(50)) == sorted(theirs)
+
+
+def test_none_is_drawn_that_something_listens_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server((LOOPBACK, 0)) as server:
+        taken = server.getsockname()[1]
+        monkeypatch.setattr(ports, "_candidates", lambda: [taken])
+        with pytest.raises(OSError, match="only 0 of 1"):
+            free_ports(1)
