@@ -18,6 +18,11 @@ from devstack.stack import Stack
 from tests.stacks import simulated
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What shares a stack comes last: one that waits for its tests takes the processor from other lanes."""
+    items.sort(key=lambda item: "live_stack" in getattr(item, "fixturenames", ()))
+
+
 def pytest_collection_finish() -> None:
     """What is there by now stays until the end: garbage is looked for among what tests make."""
     gc.collect()
