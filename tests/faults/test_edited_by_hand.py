@@ -37,7 +37,7 @@ def test_what_somebody_changed_of_ours_is_put_right_and_told(
     repaired = wait(lambda: not flaws(checker.wanted(), checker.configs()), timeout_s=NOTICED_WITHIN_S)
     assert repaired, flaws(checker.wanted(), checker.configs())
     told = "SELECT data->>'detail' FROM events_event WHERE kind = 'router.end.drift' AND data->>'vll' = %s"
-    last = "SELECT at, kind, data FROM events_event WHERE kind LIKE 'router.%' ORDER BY id DESC LIMIT 5"
+    last = "SELECT at, kind, data FROM events_event WHERE kind LIKE 'router.%%' ORDER BY id DESC LIMIT 5"
     assert wait(lambda: bool(checker.sql(told, active.vll)), timeout_s=NOTICED_WITHIN_S), checker.sql(last)
 
 

@@ -142,7 +142,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 	e.contests.repaired(held, todo.Ops, drifted, e.now())
 	e.mu.Lock()
 	e.statistics.Repairs++
-	e.seen.repaired = drifted
+	e.seen.addRepaired(drifted)
 	e.mu.Unlock()
 	for _, op := range todo.Ops {
 		if op.Follows {
@@ -172,10 +172,7 @@ func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
 	if len(found) == 0 || e.applied == nil { // a VPP that has just started lacks everything, and that is no drift
 		return
 	}
-	if e.seen.repaired == nil {
-		e.seen.repaired = make(map[intent.Key][]plan.Drift)
-	}
-	maps.Copy(e.seen.repaired, found)
+	e.seen.addRepaired(found)
 	for key, drift := range found {
 		e.log.Warn("drift, repaired with a new document", "end", key.String(), "drift", drift)
 	}

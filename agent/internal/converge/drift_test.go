@@ -88,7 +88,7 @@ func TestUnderHoldARestartedVPPIsFilledAgain(t *testing.T) {
 // toldDrift is what is told of changes by others: the last digit of a line's id, and the field.
 func (r *router) toldDrift() map[string]bool {
 	r.t.Helper()
-	p, err := r.ObservedState(r.t.Context())
+	p, err := r.ObservedStateToReport(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -116,6 +116,24 @@ func TestDriftThatANewDocumentRepairsInPassingIsToldOnce(t *testing.T) {
 		}
 		if again := r.toldDrift(); len(again) != 0 {
 			t.Errorf("told again %v", again)
+		}
+	})
+}
+
+// TestRepairedDriftIsTold whatever else is repaired, and whoever looks, before the next report.
+func TestRepairedDriftIsTold(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])}).mustAllBe(t, "verified")
+		r.toldDrift()
+		for _, access := range []string{".101", ".102"} {
+			r.disconnect(r.ports[0] + access)
+			r.LookForDrift(t.Context())
+		}
+		if _, err := r.ObservedState(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if now := r.toldDrift(); !now["1 xconnect"] || !now["2 xconnect"] {
+			t.Errorf("told %v, want what was done to either", now)
 		}
 	})
 }
@@ -153,7 +171,7 @@ func TestThatARestartedVPPLacksEverythingIsNoDrift(t *testing.T) {
 		r.connect()
 		r.furnish()
 		r.put(append(ends, vxlanEnd(2, r.ports[0]))).mustAllBe(t, "verified")
-		p, err := r.ObservedState(t.Context())
+		p, err := r.ObservedStateToReport(t.Context())
 		if err != nil || len(p.Drift) != 0 {
 			t.Errorf("%v, told %v", err, p.Drift)
 		}

@@ -188,7 +188,7 @@ func TestTheGeneratorIsNoInterfaceOfTheRouter(t *testing.T) {
 				t.Errorf("with the tag %q it is seen", tag)
 			}
 			r.LookForDrift(t.Context())
-			state, err := r.ObservedState(t.Context())
+			state, err := r.ObservedStateToReport(t.Context())
 			if err != nil || len(state.Drift) != 0 || len(state.Plan.Ops) != 0 || len(state.Plan.Blocked) != 0 {
 				t.Errorf("taken for a change: %+v, %v", state, err)
 			}

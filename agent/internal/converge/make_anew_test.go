@@ -102,7 +102,7 @@ func TestAVLANThatARefusedDuplicateTookIsTakenBackByMakingItsSubInterfaceAnew(t 
 		if err := takes(end); err != nil {
 			t.Errorf("made anew: %v", err)
 		}
-		state, err := r.ObservedState(t.Context())
+		state, err := r.ObservedStateToReport(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,8 +17,8 @@ type ObservedState struct {
 	Intent   *intent.Intent // an empty one when none is held
 	Plan     *plan.Plan
 	Snapshot *observe.Snapshot
-	// Drift are the differences that others made: those that are held, and those that were repaired since
-	// somebody last asked for the observed state.
+	// Drift are the differences that others made: those that are held, and to the one who reports those that
+	// were repaired since the last report.
 	Drift map[intent.Key][]plan.Drift
 	// Contested is what others change again after each repair.
 	Contested map[intent.Key][]Contested
@@ -29,16 +29,27 @@ type ObservedState struct {
 // seen is what is known of VPP without asking it again.
 type seen struct {
 	look               int64
-	snapshot           *observe.Snapshot // nil: nothing
-	fullObservationAt  time.Time         // when all of it was last read
-	quickObservationAt time.Time         // when all that others can change was last read
-	state              *ObservedState    // of snapshot, made when it is first wanted
-	repaired           map[intent.Key][]plan.Drift
+	snapshot           *observe.Snapshot           // nil: nothing
+	fullObservationAt  time.Time                   // when all of it was last read
+	quickObservationAt time.Time                   // when all that others can change was last read
+	state              *ObservedState              // of snapshot, made when it is first wanted
+	repaired           map[intent.Key][]plan.Drift // since the last report
+}
+
+// ObservedStateToReport is ObservedState, with Drift of what has been repaired since this was last called: once, then
+// Changed follows. It is for the reporter alone: nobody is told again of what somebody else has taken from here.
+func (e *Engine) ObservedStateToReport(ctx context.Context) (*ObservedState, error) {
+	p, err := e.ObservedState(ctx)
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.withRepaired(p), nil
 }
 
 // ObservedState is VPP as it was last seen, against the intent now held. It asks VPP only when nothing is known of
-// it; Serve keeps what is known fresh. Drift is shown once even if it has been repaired meanwhile: then
-// Changed follows. Error: ErrNoVPP or that of the connection.
+// it; Serve keeps what is known fresh. Error: ErrNoVPP or that of the connection.
 func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 	if p := e.knownState(); p != nil {
 		return p, nil
@@ -70,7 +81,15 @@ func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 	if e.seen.snapshot == snapshot {
 		e.seen.state = p
 	}
-	return e.withRepaired(p), nil
+	return p, nil
+}
+
+// addRepaired adds to what the next report tells of.
+func (s *seen) addRepaired(drift map[intent.Key][]plan.Drift) {
+	if s.repaired == nil {
+		s.repaired = make(map[intent.Key][]plan.Drift)
+	}
+	maps.Copy(s.repaired, drift)
 }
 
 // withRepaired adds what was repaired since it was last called; with mu.
@@ -94,7 +113,7 @@ func (e *Engine) knownState() *ObservedState {
 		return nil
 	}
 	if p := e.seen.state; p != nil && (p.Intent == held || held == nil) {
-		return e.withRepaired(p)
+		return p
 	}
 	return nil
 }

@@ -83,7 +83,7 @@ func TestWhatAPartialObservationDoesNotReadIsFoundByTheNextQuickObservation(t *t
 		if !r.repair(t.Context()) {
 			t.Error("the quick look found nothing")
 		}
-		state, err := r.ObservedState(t.Context())
+		state, err := r.ObservedStateToReport(t.Context())
 		if err != nil || len(state.Drift[first.Key]) == 0 {
 			t.Errorf("%v, told: %v", err, state.Drift)
 		}

@@ -71,7 +71,7 @@ func TestReportsAskVPPNothing(t *testing.T) {
 		r.put(r.ofEachKind()).mustAllBe(t, "verified")
 		clear(session.sent)
 		for range 20 {
-			p, err := r.ObservedState(t.Context())
+			p, err := r.ObservedStateToReport(t.Context())
 			if err != nil || len(p.Plan.Owned) != 6 || len(p.Plan.Ops) != 0 {
 				t.Fatalf("%v: %+v", err, p)
 			}
@@ -138,13 +138,13 @@ func TestAQuickObservationFindsWhatAHandChanged(t *testing.T) {
 				r.put(ends).mustAllBe(t, "verified")
 				access, tunnel := r.ports[0]+".102", r.tunnelOf(gre.Key)
 				session := r.count()
-				if _, err := r.ObservedState(t.Context()); err != nil { // so that there is something to look again from
+				if _, err := r.ObservedStateToReport(t.Context()); err != nil { // so that there is something to look again from
 					t.Fatal(err)
 				}
 				clear(session.sent)
 				c.edit(r, access, tunnel)
 				r.repair(t.Context())
-				p, err := r.ObservedState(t.Context())
+				p, err := r.ObservedStateToReport(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -232,7 +232,7 @@ func TestDriftIsToldThoughItIsRepaired(t *testing.T) {
 // driftOf are the fields in which the observed state shows that the end has drifted.
 func (r *router) driftOf(key intent.Key) (fields []string) {
 	r.t.Helper()
-	p, err := r.ObservedState(r.t.Context())
+	p, err := r.ObservedStateToReport(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}

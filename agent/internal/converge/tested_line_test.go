@@ -101,7 +101,7 @@ func TestWhoeverJoinsATestedTunnelIsUndoneAndTold(t *testing.T) {
 			if _, bridged := s.Bridged[uint32(tunnel)]; bridged || len(s.Connects) != 0 {
 				t.Errorf("%s is left: %v, %v", name, s.Connects, s.Bridged)
 			}
-			state, err := r.ObservedState(t.Context())
+			state, err := r.ObservedStateToReport(t.Context())
 			if err != nil || len(state.Drift[end.Key]) != 1 || state.Drift[end.Key][0].Field != "xconnect" {
 				t.Errorf("%s is told as %+v, %v", name, state.Drift, err)
 			}

@@ -302,7 +302,7 @@ func TestThatLinesFollowTheMTUOfTheirPortIsNoDrift(t *testing.T) {
 			mtu -= 100
 			r.must(&interfaces.SwInterfaceSetMtu{SwIfIndex: r.index(r.ports[0]), Mtu: []uint32{mtu, 0, 0, 0}})
 			r.repair(t.Context())
-			state, err := r.ObservedState(t.Context())
+			state, err := r.ObservedStateToReport(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

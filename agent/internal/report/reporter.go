@@ -23,7 +23,7 @@ import (
 
 // Engine is what reporting needs of the engine.
 type Engine interface {
-	ObservedState(context.Context) (*converge.ObservedState, error)
+	ObservedStateToReport(context.Context) (*converge.ObservedState, error)
 	Session() (converge.Session, error)
 	Status() converge.Status
 	Changed() <-chan struct{}
@@ -228,7 +228,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	status := r.engine.Status()
 	report := r.unseen(status)
 	report.Freeze = freezeOf(status, r.now())
-	state, err := r.engine.ObservedState(ctx)
+	state, err := r.engine.ObservedStateToReport(ctx)
 	if ctx.Err() != nil {
 		return // the agent ends: that VPP seems to be away is its own doing
 	}

@@ -147,7 +147,7 @@ func TestDriftIsToldInWordsAndInFewOfThem(t *testing.T) {
 // dyingVPP is an engine that shows drift once, repaired meanwhile, and whose VPP is gone when it is asked for routes.
 type dyingVPP struct{ shown bool }
 
-func (e *dyingVPP) ObservedState(context.Context) (*converge.ObservedState, error) {
+func (e *dyingVPP) ObservedStateToReport(context.Context) (*converge.ObservedState, error) {
 	state := &converge.ObservedState{Intent: &intent.Intent{}, Plan: &plan.Plan{}, Snapshot: new(observe.Snapshot).Index()}
 	if !e.shown {
 		state.Drift = map[intent.Key][]plan.Drift{alice.Key: {{Object: "cust0.100", Field: "admin_up", Desired: "true", Actual: "false"}}}
