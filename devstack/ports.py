@@ -8,15 +8,21 @@ from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 
+# Browsers refuse some of those below, and well-known services have theirs there.
+_PORTS = range(20_000, 65_536)
+# The first and last of the ports that outgoing connections are given (Linux, ip-sysctl).
 _OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
+_ENOUGH = 1000
+# Nobody closes it: what is reserved stays so until this process ends.
 _RESERVATIONS = ExitStack()
 
 
 def free_ports(count: int) -> list[int]:
     """`count` different ports that nothing listens on and that stay this process's own until it ends.
 
-    A server binds its port seconds after it was drawn. Until then, the kernel gives it to no outgoing
-    connection, and no other process that draws here gets it. Raises OSError where too few are free.
+    A server binds its port seconds after it was drawn. Until then, no other process that draws here gets it,
+    and no outgoing connection, but where the machine gives those nearly all ports. Raises OSError where too
+    few are free.
     """
     candidates = _candidates()
     random.shuffle(candidates)
@@ -36,12 +42,9 @@ def accepts(port: int, address: str = LOOPBACK) -> bool:
 
 
 def _candidates() -> list[int]:
-    """Ports that no outgoing connection is given, see ip_local_port_range in Linux' ip-sysctl.
-
-    From 20,000 on: browsers refuse some below, and well-known services have theirs there.
-    """
     first, last = map(int, _OUTGOING.read_text().split())
-    return [port for port in range(20_000, 65_536) if not first <= port <= last]
+    others = [port for port in _PORTS if not first <= port <= last]
+    return others if len(others) >= _ENOUGH else list(_PORTS)
 
 
 def _reserve(port: int) -> bool:

@@ -15,9 +15,22 @@ def test_none_is_drawn_twice() -> None:
     assert len({*free_ports(50), *free_ports(50)}) == 100
 
 
-def test_no_outgoing_connection_is_given_one() -> None:
-    first, last = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+@pytest.mark.parametrize("usual", ["32768\t60999\n", "20000\t60000\n"])
+def test_no_outgoing_connection_is_given_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usual: str
+) -> None:
+    monkeypatch.setattr(ports, "_OUTGOING", tmp_path / "ip_local_port_range")
+    ports._OUTGOING.write_text(usual)
+    first, last = map(int, usual.split())
     assert [port for port in free_ports(50) if first <= port <= last] == []
+
+
+def test_some_are_drawn_where_outgoing_connections_may_have_them_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ports, "_OUTGOING", tmp_path / "ip_local_port_range")
+    ports._OUTGOING.write_text("1024\t65535\n")
+    assert len(free_ports(50)) == 50
 
 
 def test_another_process_draws_others(monkeypatch: pytest.MonkeyPatch) -> None:
