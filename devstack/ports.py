@@ -1,5 +1,6 @@
 """Free TCP ports on loopback."""
 
+import errno
 import random
 import socket
 from contextlib import ExitStack
@@ -18,17 +19,16 @@ _RESERVATIONS = ExitStack()
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` different ports that nothing listens on and that stay this process's own until it ends.
+    """`count` different ports that nothing listens on.
 
-    A server binds its port seconds after it was drawn. Until then, no other process that draws here gets it,
-    and no outgoing connection, but where the machine gives those nearly all ports. Raises OSError where too
-    few are free.
+    Who draws them binds them seconds later. Until it ends, no other process that draws here gets them, nor
+    does an outgoing connection, unless this machine gives those nearly all ports. Raises OSError.
     """
     candidates = _candidates()
     random.shuffle(candidates)
     drawn = list(islice(filter(_reserve, candidates), count))
     if len(drawn) < count:
-        raise OSError(f"only {len(drawn)} of {count} ports are free on {LOOPBACK}")
+        raise OSError(errno.EADDRINUSE, f"only {len(drawn)} of {count} ports are free on {LOOPBACK}")
     return drawn
 
 
@@ -55,7 +55,9 @@ def _reserve(port: int) -> bool:
             mark.bind(f"\0longline-port-{port}")
             with socket.socket() as probe:
                 probe.bind((LOOPBACK, port))
-        except OSError:
-            return False
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+            raise
         _RESERVATIONS.push(held.pop_all())
     return True

@@ -19,7 +19,7 @@ from tests.stacks import simulated
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What shares a stack comes last: one that waits for its tests takes the processor from other lanes."""
+    """What uses live_stack comes last: while that waits, it takes the processor from other lanes."""
     items.sort(key=lambda item: "live_stack" in getattr(item, "fixturenames", ()))
 
 
@@ -77,7 +77,7 @@ def english() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def live_stack() -> Iterator[Stack]:
-    """The small ISP on stand-in VPPs, on services of its own; agents report every second.
+    """The small ISP on stand-in VPPs, on services of its own; agents report every two seconds.
 
     For all browsers and journeys: it costs as much to start as many of them cost to run. Whole ports are
     sold of memif1/0 alone, VLANs of the others.

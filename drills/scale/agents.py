@@ -21,7 +21,7 @@ from typing import Any
 from devstack.reporting_agents import EVERY_S, KINDS, Connection, ReportingAgent, agents_of, tell
 from drills.scale.answers import Answers
 
-# Not the portal's: of hundreds of ports that the kernel picks, one would sooner or later be its own.
+# Not the portal's: where the kernel may pick any port, it would sooner or later be one of its own.
 _ADDRESS = "127.0.0.2"
 # For the first time each tells everything, so many at a time.
 _AT_A_TIME = 4

@@ -22,7 +22,7 @@ _numbers = count(1)
 
 @pytest.fixture(scope="package")
 def product() -> Iterator[Stack]:
-    """Durable, because crashes are the point; agents report every second. Logs stay in .run/faults/log."""
+    """Durable, because crashes are the point. Logs stay in .run/faults/log."""
     require_built("vpptestctl")
     ports = tuple(Port(f"memif{n}/0", ALPINE_DAIRY) for n in range(1, LINES + 1))
     logs = RUN / "faults" / "log"

@@ -142,7 +142,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 	e.contests.repaired(held, todo.Ops, drifted, e.now())
 	e.mu.Lock()
 	e.statistics.Repairs++
-	e.seen.addRepaired(drifted)
+	e.unreported = withDrift(e.unreported, drifted)
 	e.mu.Unlock()
 	for _, op := range todo.Ops {
 		if op.Follows {
@@ -172,10 +172,24 @@ func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
 	if len(found) == 0 || e.applied == nil { // a VPP that has just started lacks everything, and that is no drift
 		return
 	}
-	e.seen.addRepaired(found)
+	e.unreported = withDrift(e.unreported, found)
 	for key, drift := range found {
 		e.log.Warn("drift, repaired with a new document", "end", key.String(), "drift", drift)
 	}
+}
+
+// withDrift is both together, each difference of an end once. Neither is changed.
+func withDrift(drift, more map[intent.Key][]plan.Drift) map[intent.Key][]plan.Drift {
+	all := make(map[intent.Key][]plan.Drift, len(drift)+len(more))
+	maps.Copy(all, drift)
+	for key, differences := range more {
+		for _, d := range differences {
+			if !slices.Contains(all[key], d) {
+				all[key] = append(slices.Clip(all[key]), d)
+			}
+		}
+	}
+	return all
 }
 
 func endOf(in *intent.Intent, key intent.Key) *intent.End {

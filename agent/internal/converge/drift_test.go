@@ -120,20 +120,38 @@ func TestDriftThatANewDocumentRepairsInPassingIsToldOnce(t *testing.T) {
 	})
 }
 
-// TestRepairedDriftIsTold whatever else is repaired, and whoever looks, before the next report.
+// TestRepairedDriftIsTold once, whatever else is repaired, whoever looks and whether the connection is lost before the next
+// report; and another report follows, so that the same is told when it happens again.
 func TestRepairedDriftIsTold(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
+		first, second := r.ports[0]+".101", r.ports[0]+".102"
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])}).mustAllBe(t, "verified")
 		r.toldDrift()
-		for _, access := range []string{".101", ".102"} {
-			r.disconnect(r.ports[0] + access)
+		for _, change := range []func(){
+			func() { r.disconnect(first) }, func() { r.disconnect(second) }, func() { r.setDown(first) },
+		} {
+			change()
 			r.LookForDrift(t.Context())
 		}
 		if _, err := r.ObservedState(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if now := r.toldDrift(); !now["1 xconnect"] || !now["2 xconnect"] {
-			t.Errorf("told %v, want what was done to either", now)
+		r.Attach(nil)
+		r.Attach(r.session)
+		select {
+		case <-r.Changed():
+		default:
+		}
+		if now := r.toldDrift(); !now["1 xconnect"] || !now["1 admin_up"] || !now["2 xconnect"] {
+			t.Errorf("told %v, want all that was done", now)
+		}
+		select {
+		case <-r.Changed():
+		default:
+			t.Error("no report follows")
+		}
+		if again := r.toldDrift(); len(again) != 0 {
+			t.Errorf("told again %v", again)
 		}
 	})
 }

@@ -103,7 +103,8 @@ type Engine struct {
 	applied    *Applied
 	statistics Statistics
 	changed    chan struct{}
-	anew       map[uint32]string // what MakeAnew asked for: names by index
+	unreported map[intent.Key][]plan.Drift // what others changed and was repaired since the last report
+	anew       map[uint32]string           // what MakeAnew asked for: names by index
 	anewAsked  chan struct{}
 
 	paths        *pathwatch.Book

@@ -17,8 +17,8 @@ type ObservedState struct {
 	Intent   *intent.Intent // an empty one when none is held
 	Plan     *plan.Plan
 	Snapshot *observe.Snapshot
-	// Drift are the differences that others made: those that are held, and to the one who reports those that
-	// were repaired since the last report.
+	// Drift are the differences that others made: those that are held and, from ObservedStateToReport alone, those
+	// that were repaired since the last report.
 	Drift map[intent.Key][]plan.Drift
 	// Contested is what others change again after each repair.
 	Contested map[intent.Key][]Contested
@@ -29,15 +29,14 @@ type ObservedState struct {
 // seen is what is known of VPP without asking it again.
 type seen struct {
 	look               int64
-	snapshot           *observe.Snapshot           // nil: nothing
-	fullObservationAt  time.Time                   // when all of it was last read
-	quickObservationAt time.Time                   // when all that others can change was last read
-	state              *ObservedState              // of snapshot, made when it is first wanted
-	repaired           map[intent.Key][]plan.Drift // since the last report
+	snapshot           *observe.Snapshot // nil: nothing
+	fullObservationAt  time.Time         // when all of it was last read
+	quickObservationAt time.Time         // when all that others can change was last read
+	state              *ObservedState    // of snapshot, made when it is first wanted
 }
 
-// ObservedStateToReport is ObservedState, with Drift of what has been repaired since this was last called: once, then
-// Changed follows. It is for the reporter alone: nobody is told again of what somebody else has taken from here.
+// ObservedStateToReport is ObservedState with the drift that was repaired since this was last called. That is shown
+// once, and then Changed follows. It is for the reporter alone: what one caller has taken, no other gets.
 func (e *Engine) ObservedStateToReport(ctx context.Context) (*ObservedState, error) {
 	p, err := e.ObservedState(ctx)
 	if err != nil {
@@ -45,7 +44,13 @@ func (e *Engine) ObservedStateToReport(ctx context.Context) (*ObservedState, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.withRepaired(p), nil
+	if len(e.unreported) == 0 {
+		return p, nil
+	}
+	told := *p
+	told.Drift, e.unreported = withDrift(p.Drift, e.unreported), nil
+	e.notify()
+	return &told, nil
 }
 
 // ObservedState is VPP as it was last seen, against the intent now held. It asks VPP only when nothing is known of
@@ -82,26 +87,6 @@ func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 		e.seen.state = p
 	}
 	return p, nil
-}
-
-// addRepaired adds to what the next report tells of.
-func (s *seen) addRepaired(drift map[intent.Key][]plan.Drift) {
-	if s.repaired == nil {
-		s.repaired = make(map[intent.Key][]plan.Drift)
-	}
-	maps.Copy(s.repaired, drift)
-}
-
-// withRepaired adds what was repaired since it was last called; with mu.
-func (e *Engine) withRepaired(p *ObservedState) *ObservedState {
-	if len(e.seen.repaired) == 0 {
-		return p
-	}
-	told := *p
-	told.Drift = maps.Clone(p.Drift)
-	maps.Copy(told.Drift, e.seen.repaired)
-	e.seen.repaired = nil
-	return &told
 }
 
 // knownState is the observed state that is there already, nil if it has to be made.
