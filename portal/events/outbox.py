@@ -12,7 +12,7 @@ from psycopg.types.json import Jsonb
 from portal.core.compiled_insert import insert
 from portal.core.request_id import current_request_id
 from portal.events.models import Event
-from portal.events.public_events import TOLD
+from portal.events.notified_kinds import NOTIFIED_KINDS
 
 CHANNEL = "longline_outbox"
 # A message that a sweeper sent for what was due waits for a worker so long at the most, or else is lost. Sent
@@ -52,7 +52,7 @@ def announce(
             actor=actor,
             request_id=current_request_id.get(),
             data=data or {},
-            untold=kind in TOLD,
+            untold=kind in NOTIFIED_KINDS,
         )
     )
 
@@ -66,7 +66,7 @@ def announce_of_lines(kind: str, at: Mapping[UUID, datetime]) -> None:
         "lines": list(at),
         "at": list(at.values()),
         "request_id": current_request_id.get(),
-        "untold": kind in TOLD,
+        "untold": kind in NOTIFIED_KINDS,
     }
     with connection.cursor() as cursor:
         cursor.execute(_ANNOUNCE_OF_LINES, told)

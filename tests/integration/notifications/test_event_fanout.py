@@ -16,8 +16,8 @@ from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
 from portal.events.models import Event
+from portal.events.notified_kinds import NOTIFIED_KINDS
 from portal.events.outbox import announce
-from portal.events.public_events import TOLD
 from portal.notifications import event_fanout
 from portal.notifications.event_catalogue import BY_ANNOUNCED, BY_NAME, TYPES, EventType
 from portal.notifications.event_fanout import events_fan_out
@@ -216,7 +216,7 @@ def _members(kind: EventType) -> str:
 class TestCatalogue:
     def test_it_tells_of_exactly_what_is_marked_for_telling(self) -> None:
         of_accounts = {PASSWORD_RESET_ASKED, ACCOUNT_OPENED, EMAIL_CHANGE_ASKED, EMAIL_CHANGED}
-        assert set(BY_ANNOUNCED) | of_accounts | {RECEIVER_CHANGED} == TOLD
+        assert set(BY_ANNOUNCED) | of_accounts | {RECEIVER_CHANGED} == NOTIFIED_KINDS
 
     def test_the_page_in_docs_lists_it(self) -> None:
         listed = [f"| `{kind.name}` | {kind.about} | {_members(kind)} |" for kind in TYPES]

@@ -1,6 +1,6 @@
 """Kinds of events that others are told of, by webhook, mail or both: as what, portal.notifications says."""
 
-TOLD = frozenset(
+NOTIFIED_KINDS = frozenset(
     {
         "order.acknowledged",
         "order.held",
