@@ -5,10 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from django.conf import settings
 from django.utils import translation
 from playwright.sync_api import ConsoleMessage, Page
 
 from portal.accounts.models import User
+from tests.integration.web_pages.browser import session_of
 
 AXE = (Path(__file__).parent / "vendor" / "axe-core-4.14.1" / "axe.min.js").read_text()
 # What an address that is meant to be refused makes the browser say; every other complaint counts.
@@ -66,16 +68,25 @@ class Reader:
         self.page.emulate_media(color_scheme=look.color_scheme, reduced_motion="reduce")
         self.page.set_viewport_size({"width": look.width, "height": 800})
 
-    def sign_in(self, username: str, password: str, *, language: str = "") -> None:
-        """From the next page on, pages are in ``language``, if one is named."""
+    def sign_in(self, username: str, password: str) -> None:
+        """By the form, as people do."""
         self.open("/login/")
         self.page.get_by_label("User name").fill(username)
         self.page.get_by_label("Password").fill(password)
         self.page.get_by_role("button", name="Sign in").click()
         title = "Virtual leased lines"
         self.page.get_by_role("heading", name=re.compile(f"{title}|{german(title)}")).wait_for()
+
+    def be_signed_in(self, username: str, *, language: str = "") -> None:
+        """From the next page on, without a page for it, and in ``language``, if one is named.
+
+        Where the portal is of this process, and signing in is another test's.
+        """
         if language:
             User.objects.filter(username=username).update(language=language)
+        session = session_of(User.objects.get(username=username))
+        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": self.url}
+        self.page.context.add_cookies([cookie])
 
     def accessibility_violations(self) -> list[str]:
         """Violations of WCAG 2.2 A and AA and of axe-core's best practices, a line for each rule.

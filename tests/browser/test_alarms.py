@@ -18,8 +18,6 @@ from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
 
-PASSWORD = "correct horse battery"
-
 
 @pytest.fixture
 def alarms(transactional_db: None, isp: Isp, alice: User, nora: User) -> None:
@@ -40,7 +38,7 @@ def test_a_click_acknowledges_and_what_was_opened_stays_open(
     live_server: Any, alarms: None, reader: Callable[..., Reader]
 ) -> None:
     nora = reader(live_server.url)
-    nora.sign_in("nora", PASSWORD)
+    nora.be_signed_in("nora")
     nora.open("/noc/")
     page = nora.page
     page.evaluate("window.stillThere = true")
@@ -64,7 +62,7 @@ def test_without_scripts_the_same_is_done_by_forms(
     live_server: Any, alarms: None, reader: Callable[..., Reader]
 ) -> None:
     nora = reader(live_server.url, java_script_enabled=False)
-    nora.sign_in("nora", PASSWORD)
+    nora.be_signed_in("nora")
     nora.open("/noc/")
     page = nora.page
     page.get_by_role("link", name="More rhino is silent").click()
@@ -98,7 +96,7 @@ def test_the_wall_fits_its_screen_in_letters_to_be_read_from_afar(
         name="a-router-with-a-very-long-name-that-goes-on-and-on-for-ever"
     )
     nora = reader(live_server.url, viewport={"width": width, "height": height})
-    nora.sign_in("nora", PASSWORD)
+    nora.be_signed_in("nora")
     nora.open("/noc/wall/")
     page = nora.page
     expect(page.get_by_text("rhino is silent")).to_be_visible()
@@ -123,7 +121,7 @@ def test_the_wall_goes_on_by_itself_and_warns_when_the_portal_is_gone(
     live_server: Any, alarms: None, reader: Callable[..., Reader]
 ) -> None:
     nora = reader(live_server.url, viewport={"width": 1366, "height": 768})
-    nora.sign_in("nora", PASSWORD)
+    nora.be_signed_in("nora")
     nora.open("/noc/wall/")
     page = nora.page
     expect(page.get_by_text("rhino is silent")).to_be_visible()

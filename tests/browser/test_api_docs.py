@@ -13,14 +13,13 @@ from portal.vll.models import Hold
 from tests.browser.reader import Reader
 from tests.integration.isp import Isp
 
-PASSWORD = "correct horse battery"
 HOLDS = "/api/docs/holds/"
 
 
 @pytest.fixture
 def alice_there(live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]) -> Reader:
     person = reader(live_server.url)
-    person.sign_in("alice", PASSWORD)
+    person.be_signed_in("alice")
     person.open(HOLDS)
     return person
 
@@ -192,7 +191,7 @@ def test_a_token_is_forgotten_when_asked_to_and_is_nobody_elses(alice_there: Rea
 
     field.fill("ll_made_up")
     alice_there.page.context.clear_cookies()
-    alice_there.sign_in("ada", PASSWORD)
+    alice_there.be_signed_in("ada")
     alice_there.open(HOLDS)
     expect(settings.get_by_label("ada, as you are signed in here")).to_be_checked()
     assert field.input_value() == ""
@@ -202,7 +201,7 @@ def test_nothing_can_be_sent_without_scripts(
     live_server: Any, alice: User, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url, java_script_enabled=False)
-    person.sign_in("alice", PASSWORD)
+    person.be_signed_in("alice")
     person.open(HOLDS)
     expect(
         person.page.get_by_text("This needs scripts. The examples do the same from a shell.")

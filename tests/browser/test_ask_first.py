@@ -10,8 +10,6 @@ from portal.accounts.models import User
 from tests.browser.reader import Reader
 from tests.integration.isp import Isp
 
-PASSWORD = "correct horse battery"
-
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scripts", [True, False])
@@ -20,7 +18,7 @@ def test_a_router_is_held_only_after_a_second_word(
 ) -> None:
     rhino = isp.routers["rhino"]
     person = reader(live_server.url, java_script_enabled=scripts)
-    person.sign_in("nora", PASSWORD)
+    person.be_signed_in("nora")
     person.open(f"/noc/routers/{rhino.pk}/")
     page = person.page
     asked = page.get_by_role("dialog")

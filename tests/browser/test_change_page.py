@@ -13,8 +13,6 @@ from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
 
-PASSWORD = "correct horse battery"
-
 
 @pytest.fixture
 def vll(transactional_db: None, isp: Isp, alice: User) -> Vll:
@@ -28,7 +26,7 @@ def test_what_a_change_would_make_follows_what_is_typed(
     live_server: Any, vll: Vll, reader: Callable[..., Reader], scheme: str
 ) -> None:
     alice = reader(live_server.url, color_scheme=scheme)
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open(f"/vlls/{vll.pk}/change/")
     page = alice.page
     said = page.locator("#feasibility")
@@ -55,7 +53,7 @@ def test_without_scripts_a_button_looks_first(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url, java_script_enabled=False)
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open(f"/vlls/{vll.pk}/change/")
     page = alice.page
     page.get_by_label("Bandwidth", exact=True).fill("4")

@@ -14,7 +14,6 @@ from tests.integration.orders import order
 from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PASSWORD = "correct horse battery"
 TURNING = "\u202e"
 # Where the first and the last character of a text of ours are on the screen.
 ENDS = """(element, text) => {
@@ -46,7 +45,7 @@ def test_words_beside_a_name_read_as_ever(
     Vll.objects.update(description=f"Milk {TURNING}run", oper_status="op-down")
     VllEnd.objects.filter(side="a").update(status="conflict", reason={"message": "VLAN 100 is taken"})
     noc = reader(live_server.url)
-    noc.sign_in("nora", PASSWORD)
+    noc.be_signed_in("nora")
     noc.open(f"/noc/routers/{isp.routers['rhino'].pk}/")
     assert reads_from_left_to_right(
         noc.page.locator("section[aria-labelledby=holdings]"), "VLAN 100 is taken"

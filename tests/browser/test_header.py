@@ -13,7 +13,6 @@ from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PASSWORD = "correct horse battery"
 WIDTHS = [320, 360, 414]
 PROVIDER = "Transcontinental Fibre and Leased Lines Cooperative Society"
 
@@ -40,7 +39,7 @@ def test_on_a_phone_all_of_it_but_the_search_is_one_row(
 ) -> None:
     User.objects.filter(username=who).update(first_name="Wilhelmina", last_name="Featherstonehaugh")
     person = reader(live_server.url, viewport={"width": width, "height": 800})
-    person.sign_in(who, PASSWORD, language="de")
+    person.be_signed_in(who, language="de")
     person.open("/")
     header = person.page.get_by_role("banner")
     search = header.get_by_role("search")
@@ -61,7 +60,8 @@ def test_the_menus_open_by_keyboard_with_and_without_scripts(
     live_server: Any, somebody_waits: None, nora: User, reader: Callable[..., Reader], scripts: bool
 ) -> None:
     nora_there = reader(live_server.url, viewport={"width": 360, "height": 800}, java_script_enabled=scripts)
-    nora_there.sign_in("nora", PASSWORD)
+    nora_there.be_signed_in("nora")
+    nora_there.open("/")
     page = nora_there.page
     menu, pages = (
         page.get_by_role("button", name="Menu 1 waiting"),
@@ -92,7 +92,8 @@ def test_where_there_is_room_each_group_opens_below_its_own_button(
     live_server: Any, somebody_waits: None, nora: User, reader: Callable[..., Reader], scripts: bool
 ) -> None:
     person = reader(live_server.url, viewport={"width": 1280, "height": 800}, java_script_enabled=scripts)
-    person.sign_in("nora", PASSWORD)
+    person.be_signed_in("nora")
+    person.open("/")
     page = person.page
     main = page.get_by_role("navigation", name="Main")
     for group, link in (("Operate 1 waiting", "Map"), ("Inventory", "Sites"), ("Customers", "NOC staff")):
@@ -112,7 +113,7 @@ def test_on_a_phone_the_row_of_a_group_scrolls_to_where_one_is(
     live_server: Any, isp: Isp, nora: User, reader: Callable[..., Reader], width: int
 ) -> None:
     person = reader(live_server.url, viewport={"width": width, "height": 800})
-    person.sign_in("nora", PASSWORD, language="de")
+    person.be_signed_in("nora", language="de")
     for address, group, link in (
         ("/routers/", "Operate", "Router status"),
         ("/noc/sites/", "Inventory", "Sites"),
@@ -130,7 +131,8 @@ def test_an_open_menu_is_accessible(
     live_server: Any, isp: Isp, nora: User, reader: Callable[..., Reader], scheme: str, width: int
 ) -> None:
     person = reader(live_server.url, color_scheme=scheme, viewport={"width": width, "height": 800})
-    person.sign_in("nora", PASSWORD)
+    person.be_signed_in("nora")
+    person.open("/")
     page = person.page
     page.get_by_role("button", name="Menu" if width == 320 else "Operate").click()
     expect(page.get_by_role("navigation", name="Main").get_by_role("link", name="Map")).to_be_visible()

@@ -10,8 +10,6 @@ from portal.inventory.models import ObservedInterface
 from tests.browser.reader import Reader
 from tests.integration.isp import GBIT, Isp
 
-PASSWORD = "correct horse battery"
-
 
 def test_the_interfaces_come_with_the_router_and_one_is_taken(
     live_server: Any, transactional_db: None, isp: Isp, nora: User, reader: Callable[..., Reader]
@@ -19,7 +17,7 @@ def test_the_interfaces_come_with_the_router_and_one_is_taken(
     facts = {"admin_up": True, "link_up": True, "ip_mtu": 9000, "speed_bps": 25 * GBIT}
     ObservedInterface.objects.create(router=isp.routers["rhino"], name="GigabitEthernet10", **facts)
     person = reader(live_server.url)
-    person.sign_in("nora", PASSWORD)
+    person.be_signed_in("nora")
     person.open("/noc/ports/add/?customer=Alpine+Dairy")
     page = person.page
     page.get_by_label("Description").fill("to Bern")

@@ -14,7 +14,6 @@ from tests.integration.orders import order
 from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PASSWORD = "correct horse battery"
 
 
 @pytest.fixture
@@ -27,14 +26,16 @@ def line(isp: Isp, alice: User, nora: User) -> Vll:
 @pytest.fixture
 def nora_there(live_server: Any, line: Vll, reader: Callable[..., Reader]) -> Reader:
     person = reader(live_server.url)
-    person.sign_in("nora", PASSWORD)
+    person.be_signed_in("nora")
+    person.open("/")
     return person
 
 
 @pytest.fixture
 def alice_there(live_server: Any, line: Vll, reader: Callable[..., Reader]) -> Reader:
     person = reader(live_server.url)
-    person.sign_in("alice", PASSWORD)
+    person.be_signed_in("alice")
+    person.open("/")
     return person
 
 
@@ -104,7 +105,8 @@ class TestLetters:
         self, live_server: Any, line: Vll, reader: Callable[..., Reader]
     ) -> None:
         person = reader(live_server.url, java_script_enabled=False)
-        person.sign_in("nora", PASSWORD)
+        person.be_signed_in("nora")
+        person.open("/")
         person.page.get_by_role("button", name="Account of nora").press("Enter")
         person.page.get_by_role("link", name="Keyboard shortcuts").click()
         expect(person.page.get_by_text("Go to Alarms")).to_be_visible()
@@ -185,7 +187,8 @@ class TestPalette:
         self, live_server: Any, line: Vll, reader: Callable[..., Reader], scheme: str, width: int
     ) -> None:
         person = reader(live_server.url, color_scheme=scheme, viewport={"width": width, "height": 800})
-        person.sign_in("nora", PASSWORD)
+        person.be_signed_in("nora")
+        person.open("/")
         page = person.page
         palette(page).fill("milk")
         expect(chosen(page)).to_be_visible()

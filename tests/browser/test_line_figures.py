@@ -20,8 +20,6 @@ from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate
 
-PASSWORD = "correct horse battery"
-
 
 @pytest.fixture
 def vll(transactional_db: None, isp: Isp, alice: User) -> Vll:
@@ -54,7 +52,7 @@ def test_a_reader_looks_back_a_year_and_takes_it_along(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url)
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open(f"/vlls/{vll.pk}/")
     page = alice.page
     figures = page.locator("#throughput")
@@ -88,7 +86,7 @@ def test_what_was_measured_long_ago_is_not_said_to_be_so_now(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url)
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open(f"/vlls/{vll.pk}/")
     alice.page.get_by_role("button", name="Day", exact=True).click()
     now = alice.page.locator('[data-rate="a_end in"]')
@@ -109,7 +107,7 @@ def test_a_young_line_fills_a_years_graph_and_the_pointer_reads_it(
 ) -> None:
     Vll.objects.filter(pk=vll.pk).update(created_at=clock.now() - timedelta(hours=4))
     alice = reader(live_server.url, viewport={"width": 1280, "height": 1200})
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open(f"/vlls/{vll.pk}/")
     page = alice.page
     figures = page.locator("#throughput")
@@ -134,7 +132,7 @@ def test_a_reader_looks_closer_changes_the_unit_and_comes_back(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url, viewport={"width": 1280, "height": 1200})
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open(f"/vlls/{vll.pk}/")
     page = alice.page
     figures = page.locator("#throughput")
@@ -192,7 +190,7 @@ def test_the_latency_covers_the_time_that_the_throughput_does(
         due = now - timedelta(minutes=minutes)
         round_trips_store(path=path.pk, times=times, due=due, now=due)
     alice = reader(live_server.url)
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open(f"/vlls/{vll.pk}/")
     page = alice.page
     latency = page.locator("#latency")

@@ -20,7 +20,6 @@ from tests.integration.live_process import LiveProcess, live_process
 from tests.integration.orders import order
 from tests.integration.router_answers import activate, answer
 
-PASSWORD = "correct horse battery"
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -71,7 +70,7 @@ def test_a_line_that_is_suspended_is_shown_so_at_once_everywhere(
 ) -> None:
     people = [reader(live_server.url) for _ in range(3)]
     for person in people:
-        person.sign_in("alice", PASSWORD)
+        person.be_signed_in("alice")
     line, overview, orders = (
         open_without_polling(person, path)
         for person, path in zip(people, (f"/vlls/{vll.pk}/", "/", "/orders/"), strict=True)
@@ -93,7 +92,7 @@ def test_the_nocs_pages_show_the_network_as_it_is_now(
 ) -> None:
     people = [reader(live_server.url) for _ in range(2)]
     for person in people:
-        person.sign_in("nora", PASSWORD)
+        person.be_signed_in("nora")
     rhino = isp.routers["rhino"]
     router = open_without_polling(people[0], f"/noc/routers/{rhino.pk}/")
     ports = open_without_polling(people[1], "/ports/")
@@ -109,7 +108,7 @@ def test_a_page_polls_again_when_the_stream_is_gone(
 ) -> None:
     vll = order(isp, alice, description="Milk run").vll
     person = reader(live_server.url)
-    person.sign_in("alice", PASSWORD)
+    person.be_signed_in("alice")
     with person.page.expect_event("response", lambda answer: "/live/?" in answer.url):
         person.open(f"/vlls/{vll.pk}/")
     live.process.kill()
@@ -124,7 +123,7 @@ def test_a_page_polls_where_no_stream_is_served(
 ) -> None:
     vll = order(isp, alice, description="Milk run").vll
     person = reader(live_server.url)
-    person.sign_in("alice", PASSWORD)
+    person.be_signed_in("alice")
     with person.page.expect_event("response", lambda answer: "/live/?" in answer.url) as asked:
         person.open(f"/vlls/{vll.pk}/")
     assert asked.value.status == 204
@@ -138,7 +137,7 @@ def test_a_tab_that_nobody_sees_asks_for_nothing_and_looks_when_it_is_seen(
 ) -> None:
     people = [reader(live_server.url) for _ in range(2)]
     for person in people:
-        person.sign_in("alice", PASSWORD)
+        person.be_signed_in("alice")
     unseen, seen = (open_without_polling(person, f"/vlls/{vll.pk}/") for person in people)
     hide(unseen, True)
     asked: list[str] = []
@@ -155,7 +154,7 @@ def test_what_is_unfolded_stays_so(
     live: LiveProcess, live_server: Any, alice: User, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url)
-    person.sign_in("alice", PASSWORD)
+    person.be_signed_in("alice")
     page = open_without_polling(person, f"/vlls/{vll.pk}/")
     page.locator("#vll-status summary").first.click()
     vll_describe(user=alice, vll=vll, description="Cheese run", now=clock.now())

@@ -15,7 +15,6 @@ from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import answer
 
-PASSWORD = "correct horse battery"
 GIVEN_UP_S = 20
 # Writes down each text that stood in the live part.
 _NOTE_WHAT_IS_SEEN = """
@@ -45,7 +44,7 @@ def test_every_step_of_an_order_comes_to_the_screen(
 ) -> None:
     vll = order(isp, alice, description="Milk run").vll
     person = reader(live_server.url)
-    person.sign_in("alice", PASSWORD)
+    person.be_signed_in("alice")
     person.open(f"/vlls/{vll.pk}/")
     page = person.page
     page.evaluate(_NOTE_WHAT_IS_SEEN)

@@ -11,14 +11,12 @@ from portal.inventory.models import ObservedLoad
 from tests.browser.reader import Reader
 from tests.integration.isp import GBIT, Isp
 
-PASSWORD = "correct horse battery"
-
 
 def test_a_router_is_chosen_on_the_drawing_and_let_go_of_again(
     live_server: Any, transactional_db: None, isp: Isp, nora: User, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url, viewport={"width": 1280, "height": 800})
-    person.sign_in("nora", PASSWORD)
+    person.be_signed_in("nora")
     person.open("/noc/map/?q=rhino")
     page = person.page
     page.locator(".ll-draw-if-wide .ll-draw-name", has_text="hippo").click()
@@ -37,7 +35,7 @@ def test_what_a_link_carries_comes_by_itself_and_leaves_one_where_one_was(
     person = reader(live_server.url, viewport={"width": 800, "height": 800})
     page = person.page
     page.clock.install()
-    person.sign_in("nora", PASSWORD)
+    person.be_signed_in("nora")
     person.open("/noc/map/")
     drawing = page.locator(".ll-drawing")
     drawing.evaluate("element => { element.scrollLeft = 40 }")

@@ -13,7 +13,6 @@ from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 
 pytestmark = pytest.mark.django_db(transaction=True)
-PASSWORD = "correct horse battery"
 MAX_INPUTS = 6
 MAX_TABS = 40
 
@@ -21,7 +20,7 @@ MAX_TABS = 40
 @pytest.fixture
 def alice_there(live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]) -> Reader:
     person = reader(live_server.url)
-    person.sign_in("alice", PASSWORD)
+    person.be_signed_in("alice")
     return person
 
 

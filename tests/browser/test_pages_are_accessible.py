@@ -50,7 +50,6 @@ from tests.integration.router_answers import activate, refuse
 from tests.integration.test_losses import of_interface, of_router, tell_at
 from tests.integration.test_sample_quarantine import send
 
-PASSWORD = "correct horse battery"
 # On a line's page the months and the diagnosis come by a link, which scripts follow at once.
 _FILLED_BY_SCRIPTS = {
     "Availability and frame loss by month",
@@ -480,7 +479,7 @@ def test_every_page_is_accessible_fits_and_is_there_without_javascript(
     for who, addresses in visits(lines).items():
         person = reader(live_server.url, **({} if who else {"locale": "de-CH"}))
         if who:
-            person.sign_in(who, PASSWORD, language="de")
+            person.be_signed_in(who, language="de")
         for number, address in enumerate(addresses):
             person.look(LIGHT_AND_WIDE)
             sent = person.open_and_read(address)
@@ -512,7 +511,7 @@ def test_the_pages_of_the_api_are_accessible_fit_and_are_there_without_javascrip
 ) -> None:
     """The index and groups, as somebody reads them who may try operations, with all that opens open."""
     person = reader(live_server.url)
-    person.sign_in("alice", PASSWORD, language="de")
+    person.be_signed_in("alice", language="de")
     found = {}
     for address in ["/api/docs/", *(f"/api/docs/{slug}/" for slug in groups)]:
         sent = person.open_and_read(address)
@@ -553,7 +552,7 @@ def test_a_form_with_mistakes_is_accessible(
     live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader], scheme: str
 ) -> None:
     alice = reader(live_server.url, color_scheme=scheme)
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open("/orders/new/")
     alice.page.get_by_role("button", name="Order this line").click()
     alice.page.get_by_role("alert").wait_for()
@@ -577,7 +576,7 @@ def test_a_slash_leads_to_the_search_but_not_from_a_field(
     live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url)
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open("/orders/new/")
     name = alice.page.get_by_label("Name or reference")
     name.press("/")
@@ -595,7 +594,7 @@ def test_the_order_form_offers_only_the_vlans_that_the_tagging_needs(
     live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url)
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open("/orders/new/")
     end_a = alice.page.get_by_role("group", name="A end")
     offered = {}
@@ -614,7 +613,7 @@ def test_a_lost_connection_is_shown_and_heals(
     live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url)
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open(f"/vlls/{lines['new'].pk}/")
     note = alice.page.get_by_text("The portal does not answer at the moment")
     assert not note.is_visible()
@@ -629,7 +628,7 @@ def test_a_hold_is_made_by_its_button_alone_and_counts_down(
 ) -> None:
     Hold.objects.all().delete()
     alice = reader(live_server.url)
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open("/orders/new/")
     for side, router in (("A end", "rhino:host-cust1"), ("Z end", "hippo:host-cust1")):
         fields = alice.page.get_by_role("group", name=side)
@@ -655,7 +654,8 @@ def test_the_overview_follows_an_order_and_stops_when_it_is_settled(
 ) -> None:
     vll = order(isp, alice, description="new").vll
     person = reader(live_server.url)
-    person.sign_in("alice", PASSWORD)
+    person.be_signed_in("alice")
+    person.open("/")
     page = person.page
     row = page.locator(".ll-table tr", has=page.get_by_role("link", name="new")).last
     expect(row.get_by_text("Setting up")).to_be_visible()
@@ -676,7 +676,7 @@ def test_drift_is_repaired_from_the_routers_page(
     drift = [{"object": "host-cust1.101", "field": "admin_up", "desired": "true", "actual": "false"}]
     VllEnd.objects.filter(vll=lines["active"], side="a").update(drift=drift)
     person = reader(live_server.url)
-    person.sign_in("nora", PASSWORD)
+    person.be_signed_in("nora")
     person.open(f"/noc/routers/{rhino.pk}/")
     assert person.accessibility_violations() == []
     row = person.page.get_by_role("row", name="active host-cust1, VLAN 101")
@@ -705,7 +705,7 @@ def test_a_graph_tells_of_a_lost_connection_too(
     live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader], choose: Callable[[Page], None]
 ) -> None:
     alice = reader(live_server.url)
-    alice.sign_in("alice", PASSWORD)
+    alice.be_signed_in("alice")
     alice.open(f"/vlls/{lines['active'].pk}/")
     note = alice.page.get_by_text("The portal does not answer at the moment")
     # An answer to anything else would say that the portal is back.

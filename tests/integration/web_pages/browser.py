@@ -12,15 +12,19 @@ from django.test import Client
 from portal.accounts.models import User
 
 
-def signed_in(user: User) -> Client:
-    """With a session as a sign-in leaves it, in one statement: thousands of tests begin so."""
+def session_of(user: User) -> str:
+    """The key of a session as a sign-in leaves it, in one statement: thousands of tests begin so."""
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.create()
+    return str(session.session_key)
+
+
+def signed_in(user: User) -> Client:
     client = Client()
-    client.cookies[settings.SESSION_COOKIE_NAME] = session.session_key
+    client.cookies[settings.SESSION_COOKIE_NAME] = session_of(user)
     return client
 
 
