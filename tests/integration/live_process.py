@@ -17,6 +17,7 @@ from django.test import Client
 from devstack.ports import LOOPBACK, free_ports
 from portal.accounts.models import User
 from tests.integration.database_url import database_url
+from tests.integration.web_pages.browser import session_of
 
 GIVEN_UP_S = 30
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
@@ -90,10 +91,9 @@ class LiveProcess:
 def cookie_of(user: User | Client | None) -> str:
     if user is None:
         return ""
-    client = user if isinstance(user, Client) else Client()
-    if isinstance(user, User):
-        client.force_login(user)
-    return f"{settings.SESSION_COOKIE_NAME}={client.cookies[settings.SESSION_COOKIE_NAME].value}"
+    name = settings.SESSION_COOKIE_NAME
+    session = session_of(user) if isinstance(user, User) else user.cookies[name].value
+    return f"{name}={session}"
 
 
 def eventually(holds: Callable[[], bool]) -> None:

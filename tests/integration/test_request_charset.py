@@ -12,7 +12,7 @@ from portal.accounts.models import User
 from portal.inventory.models import Site
 from portal.wsgi import application
 from tests.integration.isp import Isp
-from tests.integration.web_pages.browser import signed_in
+from tests.integration.web_pages.browser import session_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("one_connection")]
 CLAIMED = [
@@ -27,8 +27,7 @@ SECRET = "a" * 32
 
 
 def ask(path: str, query: str, content_type: str, user: User, **more: Any) -> tuple[int, str]:
-    session = signed_in(user).cookies[settings.SESSION_COOKIE_NAME].value
-    cookie = f"{settings.SESSION_COOKIE_NAME}={session}; {settings.CSRF_COOKIE_NAME}={SECRET}"
+    cookie = f"{settings.SESSION_COOKIE_NAME}={session_of(user)}; {settings.CSRF_COOKIE_NAME}={SECRET}"
     environ: dict[str, Any] = {
         "PATH_INFO": path,
         "QUERY_STRING": query,
