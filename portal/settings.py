@@ -74,7 +74,7 @@ INSTALLED_APPS = [
     "portal.alarms",
     "portal.audit",
     "portal.netbox_sync",
-    "portal.spreadsheets",
+    "portal.uploads",
     "portal.imports",
     "portal.live",
     "portal.web",

@@ -20,7 +20,7 @@ from portal.vll.models import Attempt, RouterConvergence, VllEnd
 from portal.vll.operations import answers_take, attempt_record
 from portal.vll.operations.convergence_requests import ASK_AGAIN, LONGEST_UNASKED
 from portal.vll.operations.path_probes import probe_answers_take
-from portal.vll.router_freeze import freeze_looked_last
+from portal.vll.router_operations.freeze import freeze_looked_last
 from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable
 from provisioning.attempt_evidence import evidence_of

@@ -10,8 +10,8 @@ from portal.imports.kinds.kind import ERROR_COLUMNS, Actor, Kind
 from portal.imports.models import Import, ImportRow
 from portal.imports.refusals import sentence
 from portal.imports.staging import REMARK
-from portal.spreadsheets.errors import TableFormula
-from portal.spreadsheets.table import refused_again
+from portal.uploads.errors import TableFormula
+from portal.uploads.table import refused_again
 
 
 def imports(user: User) -> QuerySet[Import]:

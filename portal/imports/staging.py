@@ -14,7 +14,7 @@ from portal.imports.kinds.kind import ERROR_COLUMNS, Actor, Claim, Kind
 from portal.imports.models import Import, ImportRow, ImportState
 from portal.imports.refusals import kept
 from portal.imports.task_names import RUN
-from portal.spreadsheets.table import TableRow, table_rows
+from portal.uploads.table import TableRow, table_rows
 
 MAX_ROWS = 20_000
 REMARK = "# "
@@ -28,7 +28,7 @@ def import_stage(
     """Keep the rows of a file, to be checked; or, ``at_once``, to be imported without somebody looking.
 
     What can be said of a row by itself and beside the others is said here. Nothing else is written. Raises
-    one of portal.spreadsheets.errors, TableEmpty.
+    one of portal.uploads.errors, TableEmpty.
     """
     if not data.strip():
         raise TableEmpty

@@ -37,7 +37,7 @@ from portal.vll.operations.line_request_check import (
     likely_transport,
 )
 from portal.vll.operations.modify_line import check_tombstones
-from portal.vll.operations.resource_holds import hold_look
+from portal.vll.operations.pre_order_holds import hold_look
 from portal.vll.operations.resource_leases import Leased
 from portal.vll.order_waits import Wait, waits_of
 from portal.vll.revision_content import Content

@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from portal.core.units import localized
 from portal.inventory.found_lines import FoundLine, circuits_at, found_circuits, found_lines
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals
-from portal.spreadsheets.table import TableRow, read_table
-from portal.spreadsheets.vppcfg_descriptions import vppcfg_descriptions
+from portal.uploads.table import TableRow, read_table
+from portal.uploads.vppcfg_file import vppcfg_descriptions
 from portal.vll.adoption_differences import FoundPorts
 from portal.vll.operations.adopt_line import MOST_ADOPTIONS
 from portal.web.forms.adoption import proposed_mtu, proposed_name, tag_of
@@ -42,7 +42,7 @@ class AdoptionFile:
 
 
 def of_csv(data: bytes) -> AdoptionFile:
-    """Raises one of portal.spreadsheets.errors."""
+    """Raises one of portal.uploads.errors."""
     rows = read_table(data, columns=COLUMNS, required=("router", "interface"), max_rows=MOST_ADOPTIONS)
     told, seen = AdoptionFile(), set[int]()
     lines = _lines_at(_place(row) for row in rows)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 
-from portal.spreadsheets.table import MAX_BYTES
+from portal.uploads.table import MAX_BYTES
 
 # The largest file, and what a form puts around it.
 _LARGEST = MAX_BYTES + 64 * 1024

@@ -13,7 +13,7 @@ from portal.core import clock
 from portal.inventory.models import Port
 from portal.vll.models import Vll
 from portal.vll.operations import order_suspend, vll_describe
-from portal.vll.router_actions import router_maintenance_set
+from portal.vll.router_operations.actions import router_maintenance_set
 from tests.browser.reader import Reader
 from tests.integration.isp import Isp
 from tests.integration.live_process import LiveProcess, live_process

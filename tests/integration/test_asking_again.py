@@ -20,7 +20,7 @@ from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import order_force_retry
 from portal.vll.operations.convergence_requests import ASK_AGAIN, LONGEST_UNASKED
-from portal.vll.router_actions import router_hold_set, router_retry
+from portal.vll.router_operations.actions import router_hold_set, router_retry
 from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import Answered, Refused, Unreachable
 from provisioning.agent_reply_decoder import Held, reply_decode

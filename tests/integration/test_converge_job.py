@@ -22,7 +22,7 @@ from portal.vll.models import Attempt, RouterConvergence, Vll
 from portal.vll.operations import order_delete, orders_overdue_alarm
 from portal.vll.operations.convergence_requests import ASK_AGAIN
 from portal.vll.operations.overdue_orders import OVERDUE
-from portal.vll.router_actions import router_retry
+from portal.vll.router_operations.actions import router_retry
 from portal.vll.task_names import CONVERGE_DOUBTFUL
 from provisioning.converge_job import converge_promptly, converge_router
 from provisioning.intent_generations import BEHIND_AGENT

@@ -22,7 +22,11 @@ from portal.vll.operations import (
     order_force_retry,
     order_retry,
 )
-from portal.vll.router_actions import router_declare_alive, router_declare_dead, router_maintenance_set
+from portal.vll.router_operations.actions import (
+    router_declare_alive,
+    router_declare_dead,
+    router_maintenance_set,
+)
 from provisioning.intent_document import RouterIntent
 from provisioning.intent_generations import router_intent
 from provisioning.routers_due import routers_due

@@ -18,7 +18,7 @@ from portal.vll.errors import CirOutOfRange, EndsAreTheSame
 from portal.vll.feasibility import Feasibility, feasibility_of
 from portal.vll.models import Hold, Order, Vll
 from portal.vll.operations import EndRequest, LineRequest, hold_make, order_add
-from portal.vll.router_actions import router_hold_set
+from portal.vll.router_operations.actions import router_hold_set
 from tests.integration.busy_routers import fill
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order

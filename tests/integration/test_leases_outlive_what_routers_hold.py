@@ -56,7 +56,7 @@ from portal.vll.operations import (
     order_resume,
     order_suspend,
 )
-from portal.vll.router_actions import router_declare_alive, router_declare_dead
+from portal.vll.router_operations.actions import router_declare_alive, router_declare_dead
 from portal.vll.states import IN_SERVICE, TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OrderState
 from provisioning.intent_document import EndRow
 from tests.integration.in_memory_routers import InMemoryRouter

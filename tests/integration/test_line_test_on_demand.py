@@ -24,7 +24,7 @@ from portal.vll.operations import (
     scheduled_line_tests_begin,
 )
 from portal.vll.operations.line_test_on_demand import LATEST_BEGIN, LONGEST_INTERRUPTION
-from portal.vll.router_freeze import router_freeze
+from portal.vll.router_operations.freeze import router_freeze
 from provisioning.line_test_job import line_test
 from tests.integration.isp import Isp
 from tests.integration.line_testing import Underlay, apart, built, carry_out, told

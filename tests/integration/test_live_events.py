@@ -16,7 +16,7 @@ from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Rou
 from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.vll.models import PlanResult, Vll
 from portal.vll.operations import order_delete, vll_describe
-from portal.vll.router_actions import router_maintenance_set
+from portal.vll.router_operations.actions import router_maintenance_set
 from tests.integration.isp import Isp
 from tests.integration.live_process import LiveProcess, eventually, live_process
 from tests.integration.orders import end, order

@@ -21,7 +21,7 @@ from portal.vll.errors import (
     RouterIsNotFrozen,
 )
 from portal.vll.models import RouterConvergence
-from portal.vll.router_freeze import (
+from portal.vll.router_operations.freeze import (
     freeze_looked,
     freeze_looked_last,
     freeze_of,

@@ -14,7 +14,7 @@ from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import tunnel_paths_keep
 from portal.vll.operations.end_validation import ports_of
 from portal.vll.operations.modify_line import vll_lock
-from portal.vll.router_drain import drain_begin
+from portal.vll.router_operations.drain import drain_begin
 from tests.integration.isp import Isp
 from tests.integration.orders import order
 from tests.integration.router_answers import activate

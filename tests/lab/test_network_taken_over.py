@@ -11,7 +11,7 @@ import pytest
 
 from devstack.client import Client, Json
 from drills.checks.vpp_configuration import configuration
-from portal.spreadsheets.vppcfg_descriptions import vppcfg_descriptions
+from portal.uploads.vppcfg_file import vppcfg_descriptions
 from tests.lab.conftest import Lab
 from tests.lab.customers import MemifCustomer
 from tests.lab.handmade_network import HandmadeLine, handmade_lines, laid, vppcfg_file

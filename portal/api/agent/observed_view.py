@@ -9,7 +9,7 @@ from portal.inventory.models import Router
 from portal.inventory.queries import watch_routes
 from portal.inventory.reported_observation import ObservedReport
 from portal.telemetry.observation_ingest import observation_take
-from portal.vll.router_freeze import freeze_reported, freeze_wanted
+from portal.vll.router_operations.freeze import freeze_reported, freeze_wanted
 
 
 class _Document(ObservedReport, frozen=True, kw_only=True):

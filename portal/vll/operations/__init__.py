@@ -25,7 +25,7 @@ from portal.vll.operations.order_approval import order_approve, order_reject
 from portal.vll.operations.order_plan_preview import plan_ask, plan_finish
 from portal.vll.operations.order_progress import answers_take
 from portal.vll.operations.overdue_orders import orders_overdue_alarm
-from portal.vll.operations.resource_holds import hold_make, hold_release, hold_renew, holds_expire
+from portal.vll.operations.pre_order_holds import hold_make, hold_release, hold_renew, holds_expire
 from portal.vll.operations.retry_order import order_retry
 from portal.vll.operations.stop_managing_line import line_let_go
 from portal.vll.operations.suspend_line import order_resume, order_suspend

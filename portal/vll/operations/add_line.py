@@ -17,7 +17,7 @@ from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.line_request_check import Accepted, LineRequest, check_line
 from portal.vll.operations.line_test_lifecycle import line_test_plan
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
-from portal.vll.operations.resource_holds import hold_take
+from portal.vll.operations.pre_order_holds import hold_take
 from portal.vll.operations.resource_leases import (
     LeasedTunnel,
     cores_lease,

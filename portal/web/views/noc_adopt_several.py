@@ -18,8 +18,8 @@ from portal.core.csv_text import csv_lines
 from portal.core.errors import DomainError
 from portal.inventory.found_lines import FoundLine, found_circuits, found_lines
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals, Proposal
-from portal.spreadsheets.errors import TableTooLarge
-from portal.spreadsheets.table import MAX_BYTES
+from portal.uploads.errors import TableTooLarge
+from portal.uploads.table import MAX_BYTES
 from portal.vll.adoption_differences import FoundPorts
 from portal.vll.operations import lines_adopt
 from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome

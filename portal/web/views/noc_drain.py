@@ -15,7 +15,7 @@ from portal.inventory.models import Router
 from portal.vll import queries
 from portal.vll.errors import LinesAffected
 from portal.vll.operations import order_suspend
-from portal.vll.router_drain import (
+from portal.vll.router_operations.drain import (
     DrainStep,
     drain_begin,
     drain_end,

@@ -21,8 +21,8 @@ from portal.imports.models import Import
 from portal.imports.operations import import_begin, import_cancel
 from portal.imports.queries import error_rows, imports, kinds_for, refused_rows, template_rows
 from portal.imports.staging import MAX_ROWS, import_stage
-from portal.spreadsheets.errors import TableTooLarge
-from portal.spreadsheets.table import MAX_BYTES
+from portal.uploads.errors import TableTooLarge
+from portal.uploads.table import MAX_BYTES
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 

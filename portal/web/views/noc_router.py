@@ -21,10 +21,18 @@ from portal.inventory.calibration_document import calibration_read
 from portal.inventory.models import Router
 from portal.inventory.operations import certificates_revoke, enrolment_offer
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
-from portal.vll import router_actions, router_freeze
 from portal.vll.calibration_rebooking import router_calibration_set
 from portal.vll.models import VllEnd
 from portal.vll.operations.oper_status import FRESH
+from portal.vll.router_operations.actions import (
+    generation_adopt_ask,
+    router_declare_alive,
+    router_declare_dead,
+    router_hold_set,
+    router_maintenance_set,
+    router_retry,
+)
+from portal.vll.router_operations.freeze import freeze_looked, freeze_of, router_freeze, router_unfreeze
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.flash_messages import telling
 from portal.web.forms.freeze import FreezeForm
@@ -38,15 +46,11 @@ EVENTS_SHOWN = 50
 
 
 def _maintenance(on: bool) -> Callable[[Router, User], None]:
-    return lambda router, user: router_actions.router_maintenance_set(
-        router=router, on=on, user=user, now=clock.now()
-    )
+    return lambda router, user: router_maintenance_set(router=router, on=on, user=user, now=clock.now())
 
 
 def _hold(on: bool) -> Callable[[Router, User], None]:
-    return lambda router, user: router_actions.router_hold_set(
-        router=router, on=on, user=user, now=clock.now()
-    )
+    return lambda router, user: router_hold_set(router=router, on=on, user=user, now=clock.now())
 
 
 # What each button does, and what is said once that is done.
@@ -62,19 +66,19 @@ _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
     "hold": (_hold(True), gettext_noop("%(router)s is held: nothing is sent to it until it is released.")),
     "release": (_hold(False), gettext_noop("%(router)s is released and catches up.")),
     "unfreeze": (
-        lambda router, user: router_freeze.router_unfreeze(router=router, user=user, now=clock.now()),
+        lambda router, user: router_unfreeze(router=router, user=user, now=clock.now()),
         gettext_noop("The freeze of %(router)s ends as soon as its agent hears of it."),
     ),
     "freeze-looked": (
-        lambda router, user: router_freeze.freeze_looked(router=router, user=user, now=clock.now()),
+        lambda router, user: freeze_looked(router=router, user=user, now=clock.now()),
         gettext_noop("%(router)s is brought to what is wanted again."),
     ),
     "retry": (
-        lambda router, user: router_actions.router_retry(router=router, user=user, now=clock.now()),
+        lambda router, user: router_retry(router=router, user=user, now=clock.now()),
         gettext_noop("%(router)s is asked again now; its answer will stand below."),
     ),
     "reconcile": (
-        lambda router, user: router_actions.generation_adopt_ask(router=router, user=user, now=clock.now()),
+        lambda router, user: generation_adopt_ask(router=router, user=user, now=clock.now()),
         gettext_noop("Reconciliation is requested; the events below will tell how it went."),
     ),
 }
@@ -105,10 +109,10 @@ def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
     """With a ``reason`` the router is declared dead, without one no longer."""
     router, reason = _router(router_id), request.POST.get("reason", "").strip()[:500]
     if router.dead_since is not None:
-        router_actions.router_declare_alive(router=router, user=request.user, now=clock.now())
+        router_declare_alive(router=router, user=request.user, now=clock.now())
         messages.success(request, _("Removals wait for it again."))
     elif reason:
-        router_actions.router_declare_dead(router=router, user=request.user, now=clock.now(), reason=reason)
+        router_declare_dead(router=router, user=request.user, now=clock.now(), reason=reason)
         messages.success(request, _("Removals do not wait for it any more."))
     else:
         messages.error(request, _("Give a reason why the router is dead: it is kept."))
@@ -126,7 +130,7 @@ def freeze(request: SignedInRequest, router_id: int) -> HttpResponse:
     done = _("%(router)s is frozen as soon as its agent hears of it, within seconds.")
     with telling(request, done=done % {"router": router}):
         until = clock.now() + timedelta(hours=form.cleaned_data["hours"])
-        router_freeze.router_freeze(
+        router_freeze(
             router=router,
             user=request.user,
             now=clock.now(),
@@ -194,7 +198,7 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
     touching = links.filter(a_router=router) | links.filter(z_router=router)
     losses, own = router_loss_rows(router=router, now=clock.now())
     ends = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
-    freeze = router_freeze.freeze_of(router)
+    freeze = freeze_of(router)
     context = {
         "router": router,
         "may_enrol": permissions.may_enrol_routers(request.user),

@@ -8,7 +8,7 @@ from portal.core.errors import DomainError
 from portal.imports.models import Import, ImportRow
 from portal.imports.queries import error_rows
 from portal.imports.staging import MAX_ROWS
-from portal.spreadsheets.table import MAX_BYTES
+from portal.uploads.table import MAX_BYTES
 from tests.integration.imports.files import checked, counts, imported, refusals, sentences, staged
 
 pytestmark = pytest.mark.django_db

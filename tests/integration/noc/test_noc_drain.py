@@ -15,8 +15,8 @@ from portal.underlay.topology_cache import current_topology
 from portal.vll.errors import LinesAffected, RouterInMaintenance, RouterIsDrained
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import Changes, order_modify, order_suspend
-from portal.vll.router_actions import router_maintenance_set
-from portal.vll.router_drain import (
+from portal.vll.router_operations.actions import router_maintenance_set
+from portal.vll.router_operations.drain import (
     DrainStep,
     drain_begin,
     drain_end,

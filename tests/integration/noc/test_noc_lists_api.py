@@ -7,7 +7,7 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import BackboneLink, Router, Site
-from portal.vll.router_actions import router_hold_set
+from portal.vll.router_operations.actions import router_hold_set
 from tests.integration.isp import Isp
 from tests.integration.test_api_v1 import client
 

@@ -10,7 +10,7 @@ import pytest
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import Port, Router, Site
-from portal.vll.router_actions import router_hold_set
+from portal.vll.router_operations.actions import router_hold_set
 from portal.web.forms.port_choice import SHOWN
 from portal.web.inventory_kinds import KINDS
 from portal.web.pagination import PAGE_SIZE

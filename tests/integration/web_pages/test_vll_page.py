@@ -13,7 +13,7 @@ from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedRouter
 from portal.vll.models import Order, Vll
 from portal.vll.operations import order_delete, order_reject
-from portal.vll.router_actions import router_hold_set, router_maintenance_set
+from portal.vll.router_operations.actions import router_hold_set, router_maintenance_set
 from portal.web.line_progress import OPER_STATUS_FOLLOWS, STEPS_FOLLOW, Progress, progress_of
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order

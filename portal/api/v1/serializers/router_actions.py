@@ -10,7 +10,7 @@ from portal.api.v1.serializers.strict_fields import StrictBooleanField, StrictCh
 from portal.core.encapsulations import Transport
 from portal.inventory.models.router_freeze import LONGEST_REASON
 from portal.vll.models import VllEnd
-from portal.vll.router_drain import DrainStep, drain_step
+from portal.vll.router_operations.drain import DrainStep, drain_step
 
 CARE = (
     *("maintenance-begin", "maintenance-end", "drain-begin", "drain-end", "hold", "release", "retry"),

@@ -37,7 +37,7 @@ from portal.imports.models import Import, ImportRow
 from portal.imports.operations import import_begin, import_cancel
 from portal.imports.queries import error_rows, imports, refused_rows
 from portal.imports.staging import import_stage
-from portal.spreadsheets.table import MAX_BYTES
+from portal.uploads.table import MAX_BYTES
 
 # As JSON a table is longer: its quotation marks and line ends take two bytes.
 _LARGEST = MAX_BYTES + MAX_BYTES // 8

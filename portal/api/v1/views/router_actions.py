@@ -24,24 +24,39 @@ from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.views.inventory_crud import NocAlone
 from portal.core import clock
 from portal.inventory.models import Router
-from portal.vll import router_actions, router_drain, router_freeze
 from portal.vll.models import VllEnd
+from portal.vll.router_operations.actions import (
+    generation_adopt_ask,
+    router_declare_alive,
+    router_declare_dead,
+    router_hold_set,
+    router_maintenance_set,
+    router_retry,
+)
+from portal.vll.router_operations.drain import (
+    DrainStep,
+    drain_begin,
+    drain_end,
+    drain_progress,
+    ends_to_drain,
+)
+from portal.vll.router_operations.freeze import freeze_looked, router_freeze, router_unfreeze
 
 _ROUTERS = Router.objects.filter(retired_at__isnull=True).select_related("site")
 _DO: dict[str, Callable[..., Any]] = {
-    "maintenance-begin": lambda **asked: router_actions.router_maintenance_set(on=True, **asked),
-    "maintenance-end": lambda **asked: router_actions.router_maintenance_set(on=False, **asked),
-    "drain-begin": router_drain.drain_begin,
-    "drain-end": router_drain.drain_end,
-    "hold": lambda **asked: router_actions.router_hold_set(on=True, **asked),
-    "release": lambda **asked: router_actions.router_hold_set(on=False, **asked),
-    "retry": router_actions.router_retry,
-    "reconcile": router_actions.generation_adopt_ask,
-    "declare-dead": router_actions.router_declare_dead,
-    "declare-alive": router_actions.router_declare_alive,
-    "freeze": router_freeze.router_freeze,
-    "unfreeze": router_freeze.router_unfreeze,
-    "freeze-looked": router_freeze.freeze_looked,
+    "maintenance-begin": lambda **asked: router_maintenance_set(on=True, **asked),
+    "maintenance-end": lambda **asked: router_maintenance_set(on=False, **asked),
+    "drain-begin": drain_begin,
+    "drain-end": drain_end,
+    "hold": lambda **asked: router_hold_set(on=True, **asked),
+    "release": lambda **asked: router_hold_set(on=False, **asked),
+    "retry": router_retry,
+    "reconcile": generation_adopt_ask,
+    "declare-dead": router_declare_dead,
+    "declare-alive": router_declare_alive,
+    "freeze": router_freeze,
+    "unfreeze": router_unfreeze,
+    "freeze-looked": freeze_looked,
 }
 
 
@@ -79,11 +94,11 @@ class RouterDrainView(APIView):
     def get(self, request: Request, pk: int) -> Response:
         """The number of ends that are left on a router; for NOC staff."""
         router = get_object_or_404(_ROUTERS, pk=pk)
-        found = router_drain.drain_progress(router)
+        found = drain_progress(router)
         document: dict[str, Any] = {
             "drained_since": router.drained_since,
             "carrying": found.carrying,
-            "stopped": found.steps[router_drain.DrainStep.STOPPED],
+            "stopped": found.steps[DrainStep.STOPPED],
             "leaving": found.leaving,
             "is_drained": found.is_drained,
         }
@@ -101,4 +116,4 @@ class RouterEndsView(generics.ListAPIView[VllEnd]):
     def get_queryset(self) -> QuerySet[VllEnd]:
         if "pk" not in self.kwargs:
             return VllEnd.objects.none()
-        return router_drain.ends_to_drain(get_object_or_404(_ROUTERS, pk=self.kwargs["pk"]))
+        return ends_to_drain(get_object_or_404(_ROUTERS, pk=self.kwargs["pk"]))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from portal.core.csv_text import begins_like_a_formula
 from portal.core.errors import DomainError
-from portal.spreadsheets.errors import (
+from portal.uploads.errors import (
     TableCellTooLong,
     TableColumnMissing,
     TableColumnTwice,
@@ -70,7 +70,7 @@ def table_rows(
     cells of others are "". Cells are parted by commas, semicolons or tabs, as the header's are. An apostrophe
     before what begins like a formula, as our exports have it, is taken off; other formulas, and those with
     two of them, are refused, but for numbers.
-    Raises one of portal.spreadsheets.errors where no row can be read for sure.
+    Raises one of portal.uploads.errors where no row can be read for sure.
     """
     if len(data) > MAX_BYTES:
         raise TableTooLarge(max_bytes=MAX_BYTES)

@@ -3,7 +3,7 @@
 from django.utils.translation import gettext_noop
 
 from portal.core.errors import TEXTS
-from portal.spreadsheets import errors
+from portal.uploads import errors
 
 TEXTS |= {
     errors.TableTooLarge: gettext_noop(

@@ -1,6 +1,6 @@
 """The NOC's actions on a router while it works on it. Each function owns one transaction.
 
-Maintenance: no new work, but what is there goes on being converged; portal.vll.router_drain goes further.
+Maintenance: no new work, but what is there goes on being converged; a drain goes further (``drain``).
 Hold: nothing is sent at all, so that nobody's hands meet the portal's. Retry: now, and not when the pause
 after failures is over. Dead: removals do not wait for its word (portal.vll.operations.dead_router_removals).
 """

@@ -20,7 +20,7 @@ from portal.inventory.errors import Retired
 from portal.inventory.models import Port, Router
 from portal.vll.guarded_inventory_changes import watched
 from portal.vll.models import Order, VllEnd, VllTombstone
-from portal.vll.router_actions import router_maintenance_set
+from portal.vll.router_operations.actions import router_maintenance_set
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from portal.spreadsheets.errors import TableTooLarge, VppcfgUnreadable
+from portal.uploads.errors import TableTooLarge, VppcfgUnreadable
 
 MAX_BYTES = 1024 * 1024
 _LONGEST = 100

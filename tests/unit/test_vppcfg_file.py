@@ -2,8 +2,8 @@
 
 import pytest
 
-from portal.spreadsheets.errors import VppcfgUnreadable
-from portal.spreadsheets.vppcfg_descriptions import vppcfg_descriptions
+from portal.uploads.errors import VppcfgUnreadable
+from portal.uploads.vppcfg_file import vppcfg_descriptions
 
 SUB_INTERFACES = b"""
 interfaces:

@@ -1,1 +1,0 @@
-"""Tables that people write in spreadsheets: read, checked and carried out."""
