@@ -4,7 +4,7 @@ import subprocess
 from collections.abc import Iterator
 
 from bench.figures import Figure
-from devstack.paths import BUILD
+from devstack.folders import BUILD
 
 
 def measure() -> Iterator[Figure]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from bench.figures import Figure
 from devstack import vpp
-from devstack.paths import BUILD, ROOT
+from devstack.folders import BUILD, ROOT
 
 TABLE = ROOT / "tests" / "contract" / "encapsulation-cost.csv"
 BASE = "l2xc"

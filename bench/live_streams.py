@@ -18,9 +18,9 @@ import psycopg
 from bench.database import migrated
 from bench.figures import Figure, percentile
 from bench.vlls import installation_fill
-from devstack.paths import ROOT, VENV_BIN
-from devstack.ports import LOOPBACK, accepts, free_ports
+from devstack.folders import ROOT, VENV_BIN
 from devstack.process import Child, Family
+from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
 PAGES, PEOPLE = 1_000, 100
 ROUNDS, ONE_BY_ONE = 15, 40

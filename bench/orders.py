@@ -16,9 +16,9 @@ from uuid import uuid4
 from bench.cpu import cpu_s
 from bench.database import migrated
 from bench.figures import Figure, percentile
-from devstack.paths import ROOT, VENV_BIN
-from devstack.ports import LOOPBACK, accepts, free_ports
+from devstack.folders import ROOT, VENV_BIN
 from devstack.process import Child, Family
+from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
 IN_FLIGHT = 16
 # By VLAN. The first orders on a connection have their statements planned.

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from devstack import netns, stack
+from devstack.folders import RUN
 from devstack.isp import small_isp
-from devstack.paths import RUN
 from devstack.process import Family
 from devstack.vpp import Installation
 from devstack.vpp_network import VppDataplane

@@ -16,11 +16,11 @@ from tempfile import TemporaryDirectory
 from bench.cpu import cpu_s
 from bench.database import migrated
 from bench.figures import Figure, percentile
+from devstack.folders import ROOT, VENV_BIN
 from devstack.large_network import certificates_issue, network_fill
-from devstack.paths import ROOT, VENV_BIN
-from devstack.ports import LOOPBACK, accepts, free_ports
 from devstack.process import Child, Family
 from devstack.reporting_agents import EVERY_S, KINDS, Connection, ReportingAgent, agents_of, tell, tell_at
+from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
 ROUTERS, LINES_A_ROUTER = 1_000, 100
 MEASURED = 6

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devstack.dataplane import Sockets
-from devstack.paths import BUILD
-from devstack.ports import LOOPBACK, accepts
+from devstack.folders import BUILD
 from devstack.process import Child, Family
+from devstack.tcp_ports import LOOPBACK, accepts
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from typing import Any
 
 from devstack import netns, stack, vpp
 from devstack.client import Client, NotReached, Refused
+from devstack.folders import ROOT, RUN, VENV_BIN
 from devstack.isp import Isp, small_isp
-from devstack.paths import ROOT, RUN, VENV_BIN
-from devstack.ports import accepts
 from devstack.postgres import PostgresMissing
 from devstack.process import Child, ChildFailed, Family
 from devstack.redis import RedisMissing
+from devstack.tcp_ports import accepts
 from devstack.vpp_network import VppDataplane
 from devstack.vppsim import SimulatedDataplane
 

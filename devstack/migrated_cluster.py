@@ -13,9 +13,9 @@ import tempfile
 from pathlib import Path
 
 from devstack import postgres
-from devstack.paths import ROOT, RUN
-from devstack.ports import free_ports
+from devstack.folders import ROOT, RUN
 from devstack.process import run
+from devstack.tcp_ports import free_ports
 
 _HOME = RUN / "migrated"
 _SETTINGS = {

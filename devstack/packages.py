@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.paths import BUILD, ROOT
+from devstack.folders import BUILD, ROOT
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any
 
 import httpx
 
-from devstack.paths import ROOT, VENV_BIN
-from devstack.ports import LOOPBACK, accepts
+from devstack.folders import ROOT, VENV_BIN
 from devstack.process import Child, Family, Server, run
 from devstack.services import Services
+from devstack.tcp_ports import LOOPBACK, accepts
 
 
 @dataclass

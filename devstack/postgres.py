@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from devstack.ports import LOOPBACK
 from devstack.process import Child, ChildFailed, Server
+from devstack.tcp_ports import LOOPBACK
 
 USER = "longline"
 DATABASE = "longline"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from devstack.ports import LOOPBACK
 from devstack.process import Child, Server
+from devstack.tcp_ports import LOOPBACK
 
 
 class RedisMissing(Exception):

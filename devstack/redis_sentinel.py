@@ -9,9 +9,9 @@ from pathlib import Path
 
 import redis
 
-from devstack.ports import LOOPBACK, free_ports
 from devstack.process import Child
 from devstack.redis import RedisMissing
+from devstack.tcp_ports import LOOPBACK, free_ports
 
 SERVICE = "longline"
 # Sentinels begin a failover when most of them have heard nothing of the master for so long, in ms.

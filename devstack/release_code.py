@@ -5,7 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from devstack.paths import ROOT, RUN
+from devstack.folders import ROOT, RUN
 
 _HOME = RUN / "release-code"
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from devstack.ports import LOOPBACK
+from devstack.tcp_ports import LOOPBACK
 
 EVERY_S = 10.0
 KINDS = ("observed", "counters")

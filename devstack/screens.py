@@ -15,8 +15,8 @@ from typing import Any
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from devstack.client import Client
+from devstack.folders import ROOT, RUN
 from devstack.isp import ALPINE_DAIRY
-from devstack.paths import ROOT, RUN
 
 FOLDER = ROOT / "docs" / "screens"
 # So that the graph is more than a few points.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devstack import postgres, redis
-from devstack.ports import free_ports
 from devstack.process import Server
+from devstack.tcp_ports import free_ports
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from devstack import services
 from devstack.agent import Agent
 from devstack.client import Client, NotReached
 from devstack.dataplane import Dataplane, Sockets
+from devstack.folders import ROOT
 from devstack.isp import Isp
-from devstack.paths import ROOT
 from devstack.portal import Portal
-from devstack.ports import free_ports
 from devstack.process import Family
+from devstack.tcp_ports import free_ports
 
 
 @dataclass(frozen=True, slots=True)

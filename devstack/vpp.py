@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from devstack.dataplane import Sockets
-from devstack.paths import BUILD
+from devstack.folders import BUILD
 from devstack.process import Child, Family
 
 DEFAULT_PREFIXES = ("/opt/vpp", "/usr")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devstack.dataplane import Sockets
+from devstack.folders import BUILD
 from devstack.isp import BACKBONE_IP_MTU, Isp, Router
-from devstack.paths import BUILD
 from devstack.process import Child, Family
 
 TRAFFIC = {"rate_bps": 20_000_000, "frame_bytes": 700}

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 import django
 
 from devstack import postgres
-from devstack.paths import ROOT, RUN, VENV_BIN
-from devstack.ports import free_ports
+from devstack.folders import ROOT, RUN, VENV_BIN
+from devstack.tcp_ports import free_ports
 from scripts.previous_release import NAME, previous_release
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from devstack import postgres, services
+from devstack.folders import RUN
 from devstack.migrated_cluster import migrated_cluster
-from devstack.paths import RUN
 
 _services = pytest.StashKey[services.Services]()
 _CHOICES = ("private", "kept", "none")

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from devstack import stack
+from devstack.folders import BUILD, ROOT
 from devstack.isp import Isp
 from devstack.migrated_cluster import migrated_cluster
-from devstack.paths import BUILD, ROOT
 from devstack.process import Family
 from devstack.vppsim import SimulatedDataplane
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from devstack.agent import Agent
 from devstack.packages import TOOLS
-from devstack.ports import LOOPBACK, accepts
 from devstack.process import Child, Family
+from devstack.tcp_ports import LOOPBACK, accepts
 
 _CONFIGURATION = """\
 global

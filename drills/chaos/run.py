@@ -14,10 +14,10 @@ import psycopg
 
 from devstack import stack
 from devstack.client import Client, Refused
+from devstack.folders import RUN
 from devstack.migrated_cluster import migrated_cluster
-from devstack.paths import RUN
-from devstack.ports import free_ports
 from devstack.process import Family
+from devstack.tcp_ports import free_ports
 from devstack.vpp import CommandRefused
 from drills.chaos import cables
 from drills.chaos.customers import Customers

@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from devstack.paths import BUILD
+from devstack.folders import BUILD
 
 OURS = "longline:"
 

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from devstack import own_namespaces
-from devstack.paths import ROOT, RUN
+from devstack.folders import ROOT, RUN
 from devstack.release_code import code_here, code_of
 from drills.ha.agents import start_agents
 from drills.ha.bring_up import running

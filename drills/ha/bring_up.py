@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from devstack.folders import ROOT
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
-from devstack.paths import ROOT
 from devstack.process import Family
 from drills.ha.cluster import (
     ADDRESSES,

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import httpx
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 from drills.ha.cluster import ADDRESSES, APP_UNITS, APPS, BALANCERS, DATABASES, Cluster, wait
 from drills.ha.two_primaries import Probes
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devstack import netns
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 from devstack.process import Child, Family
 
 # The namespace in which this program, the agents and the load are: the rest of the world.

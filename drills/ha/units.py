@@ -5,7 +5,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 
 _UNITS = ROOT / "deploy" / "systemd"
 

@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 
 from devstack import postgres
-from devstack.ports import free_ports
+from devstack.tcp_ports import free_ports
 from drills.restore.after_restore import (
     Expected,
     database_check,

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devstack import stack
+from devstack.folders import RUN
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.migrated_cluster import migrated_cluster
-from devstack.paths import RUN
 from devstack.process import Family, Server
 from devstack.stack import Stack
 from devstack.vppsim import SimulatedDataplane

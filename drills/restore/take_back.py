@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from devstack.client import Json
-from devstack.paths import BUILD
+from devstack.folders import BUILD
 from drills.checks.checker import wait
 from drills.checks.vpptestctl import VppConfig, VppTestctl
 from drills.restore.after_restore import wanted_lines

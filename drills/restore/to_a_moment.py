@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 
 from devstack import postgres
-from devstack.ports import free_ports
+from devstack.tcp_ports import free_ports
 from drills.restore.after_restore import (
     Expected,
     database_check,

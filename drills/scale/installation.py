@@ -13,12 +13,12 @@ from typing import Any
 import psycopg
 
 from bench.database import migrated
+from devstack.folders import ROOT
 from devstack.large_network import certificates_issue, network_fill
-from devstack.paths import ROOT
 from devstack.portal import Portal
-from devstack.ports import free_ports
 from devstack.process import Family
 from devstack.services import Services
+from devstack.tcp_ports import free_ports
 from drills.scale.rows import People, holdings_fill, people_make
 from drills.scale.size import Size
 

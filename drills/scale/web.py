@@ -4,7 +4,7 @@ import asyncio
 import json
 from typing import Any
 
-from devstack.ports import LOOPBACK
+from devstack.tcp_ports import LOOPBACK
 
 # Longer than anybody waits, so that what is late is measured and not cut off.
 GIVE_UP_S = 60

@@ -53,4 +53,4 @@ def who_runs_it(customer_id: int | None) -> QuerySet[User]:
 
 def webhook_change_content(found: Mail) -> tuple[str, dict[str, Any]]:
     """The template and values of the mail."""
-    return "receiver_changed", {**found.data, "link": absolute_url(reverse("web:webhooks"))}
+    return "webhook_changed", {**found.data, "link": absolute_url(reverse("web:webhooks"))}

@@ -41,6 +41,7 @@ class Reader:
     page: Page
     url: str
     complaints: list[str] = field(default_factory=list)
+    _sheets_looked_at: list[list[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.page.on("console", self._on_console)
@@ -91,14 +92,17 @@ class Reader:
     def accessibility_violations(self) -> list[str]:
         """Violations of WCAG 2.2 A and AA and of axe-core's best practices, a line for each rule.
 
-        Style sheets are loaded for css-orientation-lock alone, which no look changes: once for each page.
+        Style sheets are loaded for css-orientation-lock alone, which looks at nothing else: once for the same
+        ones.
         """
-        new = not self.page.evaluate("'axe' in window")
-        if new:
+        if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE)
+        sheets = self.page.evaluate("Array.from(document.styleSheets, (sheet) => sheet.href)")
         found: list[dict[str, Any]] = self.page.evaluate(
-            "async (preload) => (await axe.run({ resultTypes: ['violations'], preload })).violations", new
+            "async (preload) => (await axe.run({ resultTypes: ['violations'], preload })).violations",
+            sheets not in self._sheets_looked_at,
         )
+        self._sheets_looked_at.append(sheets)
         return [f"{rule['id']}: {[node['target'] for node in rule['nodes']]}" for rule in found]
 
     def overflow(self) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 
 VERSION = "1.2.3"
 GO = os.environ.get("GO") or shutil.which("go") or "/usr/local/go/bin/go"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from django.conf import settings
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 from portal.metrics.collectors.queues import queue_names
 
 COMPOSE = ROOT / "docker-compose.yml"

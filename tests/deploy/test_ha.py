@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 from drills.ha.bring_up import web_certificate
 from drills.ha.units import command
 from drills.ha.verdict import longest_gap_s

@@ -11,7 +11,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 from portal.metrics.collectors.queues import queue_names
 from tests.deploy.test_compose import (
     OF_NO_USE,

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from devstack import prometheus
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 
 FOLDER = ROOT / "deploy" / "prometheus"
 

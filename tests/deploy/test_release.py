@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 from scripts.previous_release import PreviousRelease, last_migrations, previous_release
 from scripts.release import (
     NotReady,

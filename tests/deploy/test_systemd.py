@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 
 FOLDER = ROOT / "deploy" / "systemd"
 UNITS = sorted(path.name for path in FOLDER.iterdir())

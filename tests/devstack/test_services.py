@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from devstack import postgres, services
-from devstack.ports import accepts, free_ports
+from devstack.tcp_ports import accepts, free_ports
 
 
 def setting(database_url: str, name: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 
 DOCUMENTS = sorted(
     document

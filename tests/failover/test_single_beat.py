@@ -10,9 +10,9 @@ import redis
 from django.conf import settings
 
 from devstack import redis as private_redis
-from devstack.paths import VENV_BIN
-from devstack.ports import free_ports
+from devstack.folders import VENV_BIN
 from devstack.process import Child, Server
+from devstack.tcp_ports import free_ports
 from portal.processes.single_beat import Turn
 
 LASTS_S = 0.5

@@ -7,8 +7,8 @@ from itertools import count
 
 import pytest
 
+from devstack.folders import RUN
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
-from devstack.paths import RUN
 from devstack.stack import Stack
 from drills.checks.checker import Checker
 from drills.checks.customer import Customer, Line

@@ -1,7 +1,8 @@
 """Thousands of requests made from the schema, right and wrong ones: the API keeps what its schema promises.
 
 FUZZ_EXAMPLES: how many are made up at random for an operation, beside those at the edges of its schema.
-With fewer than 50 the customer and the NOC take turns with those at the edges, which are most requests.
+With fewer than 50 the customer and the NOC take turns with those at the edges, which are most requests, and
+the customer sends every third of the hostile texts.
 
 All of Schemathesis' checks are on. Two of them are told what this API means: a request that fits the
 schema may still be refused for reasons of the network (422) or of another version (412), and a change
@@ -180,12 +181,16 @@ def with_text(body: Any, text: str) -> Iterator[Any]:
 
 @pytest.mark.parametrize(("method", "path", "operation"), WRITES)
 def test_no_text_in_a_body_is_a_mistake_of_ours(method: str, path: str, operation: Any, known: Known) -> None:
+    """The NOC sends each of them; the customer every third, or each where the NOC may not."""
     example = operation["requestBody"]["content"]["application/json"]["example"]
-    url = path.replace("{id}", known.ids.get(path.split("/")[3], ""))
-    for user in (known.alice, known.nina):
-        api = client(user)
-        for text in HOSTILE:
+    url, texts = path.replace("{id}", known.ids.get(path.split("/")[3], "")), HOSTILE
+    for user in (known.nina, known.alice):
+        api, answers = client(user), set[int]()
+        for text in texts:
             for body in with_text(example, text):
                 answer = getattr(api, method)(url, body, format="json", headers={"If-Match": "*"})
+                answers.add(answer.status_code)
                 assert answer.status_code < 500, (body, answer.content)
                 assert answer.status_code < 400 or answer["Content-Type"] == "application/problem+json"
+        if EXAMPLES < 50 and answers != {403}:
+            texts = HOSTILE[::3]

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from rest_framework import exceptions
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 from portal import urls
 from portal.api.error_catalogue import KINDS, entries, markdown
 from portal.api.problem_details import problem, refusal

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from devstack.folders import ROOT
 from devstack.packages import TOOLS
-from devstack.paths import ROOT
-from devstack.ports import LOOPBACK, accepts, free_ports
+from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 from portal.accounts.models import User
 from portal.accounts.tokens import token_create
 from portal.core import clock

@@ -8,8 +8,8 @@ from django.conf import settings
 from kombu import Connection, Consumer, Message, Queue
 
 from devstack import redis
-from devstack.ports import free_ports
 from devstack.process import Server
+from devstack.tcp_ports import free_ports
 
 SOCKET_TIMEOUT_S = 0.2
 

@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.migrations import RunSQL
 from django.db.migrations.loader import MigrationLoader
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 
 FILES = sorted((ROOT / "portal").glob("*/sql/*.sql"))
 RUN_AGAIN = [path for path in FILES if "FUNCTION" in path.read_text()]

@@ -17,7 +17,7 @@ import redis
 from django.conf import settings
 from django.db import connection, transaction
 
-from devstack.ports import LOOPBACK, accepts, free_ports
+from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 from portal.celery import app
 from portal.core import clock
 from portal.events.models import Outbox

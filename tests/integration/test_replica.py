@@ -11,8 +11,8 @@ from django.core.cache import cache
 from django.db import connection, connections
 
 from devstack import postgres
-from devstack.ports import free_ports
 from devstack.process import Child
+from devstack.tcp_ports import free_ports
 from portal.accounts.models import Membership, User
 from portal.core import replica
 from portal.core.database_url import read_database_url

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 
 # Making a worker imports all tasks and sends Celery's signal; starting it would fork its pool next.
 WORKER = """

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 from devstack.stack import Stack
 
 GUIDE = ROOT / "docs" / "api-guide.md"

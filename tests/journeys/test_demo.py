@@ -9,8 +9,8 @@ from pathlib import Path
 
 import httpx
 
-from devstack.paths import ROOT
-from devstack.ports import accepts
+from devstack.folders import ROOT
+from devstack.tcp_ports import accepts
 
 FACTS = {"url", "customer_token", "noc_token", "customer_login", "noc_login", "vll", "dataplane"}
 

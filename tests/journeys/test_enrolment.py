@@ -12,9 +12,9 @@ import httpx
 import psycopg
 import pytest
 
-from devstack.paths import BUILD
-from devstack.ports import LOOPBACK, accepts, free_ports
+from devstack.folders import BUILD
 from devstack.stack import Stack
+from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 from tests.faults.web_page import log_in
 
 # They carry only: what is enrolled here disturbs no agent of the other journeys.

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from devstack import prometheus
 from devstack.client import Client
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 from devstack.stack import Stack
 from tests.journeys.test_order_to_traffic import an_order
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from devstack import netns, stack, vpp
+from devstack.folders import RUN
 from devstack.frames import Wire
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.migrated_cluster import migrated_cluster
-from devstack.paths import RUN
 from devstack.process import Family
 from devstack.vpp_network import UNI, VppDataplane
 from tests.lab.abilities import Ability, missing

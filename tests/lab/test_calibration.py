@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from devstack.paths import BUILD
+from devstack.folders import BUILD
 from portal.core.encapsulations import Transport
 from tests.lab.abilities import Ability
 from tests.lab.combinations import Combination

@@ -10,8 +10,8 @@ import psycopg
 import pytest
 from psycopg.rows import dict_row
 
+from devstack.folders import RUN
 from devstack.isp import small_isp
-from devstack.paths import RUN
 from devstack.stack import Stack
 from devstack.vpp_network import VppDataplane
 from devstack.vppsim import SimulatedDataplane

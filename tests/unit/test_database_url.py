@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from devstack.paths import ROOT
+from devstack.folders import ROOT
 from portal.core.database_url import read_database_url
 
 

@@ -12,7 +12,7 @@ from portal.alarms.kinds import Severity
 from portal.alarms.models import Alarm
 from portal.core import clock
 from portal.core.units import lasting_text
-from portal.web import alarm_addresses
+from portal.web import alarm_links
 from portal.web.badge_markup import badge_markup
 
 register = template.Library()
@@ -40,7 +40,7 @@ def note(alarm: Alarm) -> str:
 @register.filter
 def address(alarm: Alarm) -> str:
     """Of the page on which something can be done about it, or ""."""
-    return alarm_addresses.address_of(alarm)
+    return alarm_links.address_of(alarm)
 
 
 @register.simple_tag

@@ -17,5 +17,5 @@ def palette(request: SignedInRequest) -> HttpResponse:
     q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     kinds = options_of(request.user, q)
     context = {"kinds": kinds, "count": sum(len(kind.options) for kind in kinds)}
-    template = "palette/_options.html" if "q" in request.GET else "palette/_palette.html"
+    template = "command_palette/_options.html" if "q" in request.GET else "command_palette/_palette.html"
     return render(request, template, context)

@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from portal.api.openapi.reports import AVAILABILITY, LOSS, PERCENTILES, POLICING
+from portal.api.openapi.line_figures import AVAILABILITY, LOSS, PERCENTILES, POLICING
 from portal.api.openapi.throughput import INSTANT
 from portal.api.v1.csv_response import CsvRenderer, csv_answer
 from portal.api.v1.permission_classes import caller

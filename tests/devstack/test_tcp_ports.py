@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from devstack import ports
-from devstack.paths import ROOT
-from devstack.ports import LOOPBACK, free_ports
+from devstack import tcp_ports
+from devstack.folders import ROOT
+from devstack.tcp_ports import LOOPBACK, free_ports
 
 
 def test_none_is_drawn_twice() -> None:
@@ -20,8 +20,8 @@ def test_none_is_drawn_twice() -> None:
 def test_no_outgoing_connection_is_given_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usual: str
 ) -> None:
-    monkeypatch.setattr(ports, "_OUTGOING", tmp_path / "ip_local_port_range")
-    ports._OUTGOING.write_text(usual)
+    monkeypatch.setattr(tcp_ports, "_OUTGOING", tmp_path / "ip_local_port_range")
+    tcp_ports._OUTGOING.write_text(usual)
     first, last = map(int, usual.split())
     assert [port for port in free_ports(50) if first <= port <= last] == []
 
@@ -29,13 +29,13 @@ def test_no_outgoing_connection_is_given_one(
 def test_some_are_drawn_where_outgoing_connections_may_have_them_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ports, "_OUTGOING", tmp_path / "ip_local_port_range")
-    ports._OUTGOING.write_text("1024\t65535\n")
+    monkeypatch.setattr(tcp_ports, "_OUTGOING", tmp_path / "ip_local_port_range")
+    tcp_ports._OUTGOING.write_text("1024\t65535\n")
     assert len(free_ports(50)) == 50
 
 
 def test_another_process_draws_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawing = "from devstack.ports import free_ports; print(*free_ports(50), flush=True); input()"
+    drawing = "from devstack.tcp_ports import free_ports; print(*free_ports(50), flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", drawing], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as other:
@@ -43,7 +43,7 @@ def test_another_process_draws_others(monkeypatch: pytest.MonkeyPatch) -> None:
         assert other.stdout is not None
         theirs = [int(port) for port in other.stdout.readline().split()]
         assert len(theirs) == 50
-        monkeypatch.setattr(ports, "_candidates", lambda: list(theirs))
+        monkeypatch.setattr(tcp_ports, "_candidates", lambda: list(theirs))
         with pytest.raises(OSError, match="only 0 of 50 ports are free"):
             free_ports(50)
         other.stdin.write("\n")
@@ -55,6 +55,6 @@ def test_another_process_draws_others(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_none_is_drawn_that_something_listens_on(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server((LOOPBACK, 0)) as server:
         taken = server.getsockname()[1]
-        monkeypatch.setattr(ports, "_candidates", lambda: [taken])
+        monkeypatch.setattr(tcp_ports, "_candidates", lambda: [taken])
         with pytest.raises(OSError, match="only 0 of 1"):
             free_ports(1)
