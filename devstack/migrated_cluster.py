@@ -1,7 +1,8 @@
 """A PostgreSQL cluster in which all migrations have run: what tests start begins with a copy of it.
 
 Who comes first makes it. It serves all lanes of a run, and later runs until a file of the portal changes.
-Migrations are tested in databases of their own (tests/integration/test_upgrade.py).
+It is made as a first installation is, by `manage.py upgrade`; later upgrades are tested in databases of their
+own (tests/integration/test_upgrade.py).
 """
 
 import fcntl
@@ -62,7 +63,7 @@ def _make(wanted: Path) -> None:
             folder=cluster, log=logs / "migrated-postgres.log", port=port, durable=False, kept=True
         ) as server:
             run(
-                [sys.executable, "manage.py", "migrate", "--verbosity", "0"],
+                [sys.executable, "manage.py", "upgrade"],
                 log=logs / "migrated.log",
                 env=os.environ | _SETTINGS | {"DATABASE_URL": server.url},
                 cwd=ROOT,

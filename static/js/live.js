@@ -97,6 +97,8 @@
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     const part = detail.target;
     if (!part.matches("[data-live]")) return;
+    // What the part itself has asked for meanwhile is not heard of any more.
+    if (detail.requestConfig.elt !== part) settling.add(part.id);
     const kept = unfolded(part);
     document.addEventListener("htmx:afterSwap", () => {
       for (const summary of document.getElementById(part.id)?.querySelectorAll("details > summary") ?? []) {

@@ -1,8 +1,13 @@
 // When and where answers are put in their place.
 (() => {
   const PRESSED = "a, button, label, summary";
+  // The click of a finger comes a moment after it has been lifted.
+  const CLICK_WITHIN_MS = 300;
+  // Whatever became of the press: what arrives is not kept back for longer.
+  const LONGEST_MS = 2000;
   const waiting = [];
   let pressed = false;
+  let ending = 0;
 
   // A part may have been replaced since somebody asked for another look of it.
   const take = (asked, onload) => {
@@ -10,25 +15,28 @@
     if (elt.isConnected && !target.isConnected) asked.target = document.getElementById(target.id) ?? target;
     onload();
   };
-  // A press counts: while a button or a link is held down, answers wait, since they may replace it or move it away
-  // from under the pointer, and then the browser clicks nothing.
+  // A press counts: from its beginning to its click answers wait, since they may replace the button or the link, or
+  // move it away from under the pointer, and then the browser clicks nothing.
   document.addEventListener("htmx:beforeSend", ({ detail: asked }) => {
     const { xhr } = asked;
     const arrived = take.bind(null, asked, xhr.onload);
     xhr.onload = () => (pressed ? waiting.push(arrived) : arrived());
   });
-  const release = () => {
+  const end = () => {
     pressed = false;
-    // After the click, which comes next.
-    setTimeout(() => waiting.splice(0).forEach((arrived) => arrived()));
+    // Each by itself: one that fails takes no other with it.
+    for (const arrived of waiting.splice(0)) setTimeout(arrived);
   };
-  window.addEventListener("pointerdown", ({ button, target }) => {
-    pressed = button === 0 && target.closest(PRESSED) !== null;
+  const endIn = (ms) => {
+    clearTimeout(ending);
+    if (pressed) ending = setTimeout(end, ms);
+  };
+  window.addEventListener("pointerdown", ({ button, isPrimary, target }) => {
+    if (!isPrimary) return;
+    pressed = button === 0 && Boolean(target.closest?.(PRESSED));
+    endIn(LONGEST_MS);
   });
-  window.addEventListener("pointerup", release);
-  window.addEventListener("pointercancel", release);
-  // It may have come up outside of the window.
-  window.addEventListener("pointermove", ({ buttons }) => {
-    if (pressed && buttons === 0) release();
-  });
+  window.addEventListener("pointerup", () => endIn(CLICK_WITHIN_MS));
+  window.addEventListener("pointercancel", () => endIn(0));
+  window.addEventListener("click", () => endIn(0));
 })();

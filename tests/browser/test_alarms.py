@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from portal.accounts.models import User
 from portal.alarms.models import Alarm, OperatorState
@@ -55,6 +55,26 @@ def test_a_click_acknowledges_and_what_was_opened_stays_open(
     link = page.get_by_role("link", name="hippo is held, frozen or under maintenance", exact=True)
     expect(link).to_be_visible(timeout=15_000)
     expect(page.get_by_role("link", name="line 101")).to_be_visible()
+    assert nora.complaints == []
+
+
+def test_the_list_goes_on_looking_after_a_form_replaced_it_while_it_looked(
+    live_server: Any, alarms: None, reader: Callable[..., Reader]
+) -> None:
+    nora, kept = reader(live_server.url), list[Route]()
+    nora.be_signed_in("nora")
+    nora.stop_polls()
+    nora.open("/noc/")
+    page = nora.page
+    page.route("**/noc/?seen=*", lambda route: kept.append(route))
+    page.locator("#alarms").dispatch_event("live")
+    while not kept:
+        page.wait_for_timeout(10)
+    page.get_by_role("button", name="Acknowledge rhino is silent").click()
+    expect(page.get_by_role("heading", name="Acknowledged (1)", exact=True)).to_be_visible()
+    page.unroute("**/noc/?seen=*")
+    with page.expect_request("**/noc/?seen=*"):
+        page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     assert nora.complaints == []
 
 

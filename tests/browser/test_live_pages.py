@@ -45,10 +45,8 @@ def vll(isp: Isp, alice: User) -> Vll:
 
 
 def open_without_polling(person: Reader, path: str) -> Page:
-    """Open a page whose timers of more than 0.4 s never go off, and wait until it is told of changes."""
-    person.page.add_init_script(
-        "const soon = setTimeout;window.setTimeout = (f, ms, ...rest) => ms > 400 ? 0 : soon(f, ms, ...rest);"
-    )
+    """Wait until the page is told of changes."""
+    person.stop_polls()
     with person.page.expect_event("response", lambda answer: "/live/?" in answer.url) as opened:
         person.open(path)
     assert opened.value.status == 200

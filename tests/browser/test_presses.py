@@ -19,12 +19,49 @@ from tests.integration.isp import Isp
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def press(page: Page, button: str) -> None:
-    """Put the mouse down in the middle of the button."""
-    box = page.get_by_role("button", name=button).bounding_box()
+CHECK = "**/orders/new/check/"
+
+
+def middle(page: Page, button: str) -> dict[str, float]:
+    """Of the button, in the window."""
+    found = page.get_by_role("button", name=button)
+    found.scroll_into_view_if_needed()
+    box = found.bounding_box()
     assert box is not None
-    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    return {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+
+
+def press(page: Page, button: str) -> None:
+    """Put the mouse down on the button."""
+    page.mouse.move(**middle(page, button))
     page.mouse.down()
+
+
+def open_order_form(person: Reader) -> Route:
+    """Before the answer says what is missing: the route on which it is kept."""
+    kept = list[Route]()
+    person.be_signed_in("alice")
+    person.page.route(CHECK, lambda route: kept.append(route))
+    person.open("/orders/new/")
+    while not kept:
+        person.page.wait_for_timeout(10)
+    return kept[0]
+
+
+def answers_arrive(page: Page) -> None:
+    """Have the next one noted, before it is sent."""
+    page.evaluate(
+        """() => {
+          window.arrived = new Promise((done) => {
+            document.addEventListener("htmx:xhr:loadend", () => done(true), { once: true });
+          });
+        }"""
+    )
+
+
+def arrived(page: Page) -> None:
+    """The next answer is there, and in its place if it is not kept back."""
+    page.evaluate("window.arrived")
 
 
 def silent(router: str, isp: Isp) -> None:
@@ -38,37 +75,50 @@ def test_a_press_counts_though_an_answer_arrives_meanwhile(
     live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]
 ) -> None:
     """What is missing comes above the button, which moves down from under the mouse."""
-    person, kept = reader(live_server.url), list[Route]()
-    person.be_signed_in("alice")
-    person.page.route("**/orders/new/check/", lambda route: kept.append(route))
-    person.open("/orders/new/")
-    expect(person.page.locator("#obstacle")).to_have_text("")
+    person = reader(live_server.url)
+    check = open_order_form(person)
     press(person.page, "Order this line")
-    with person.page.expect_response("**/orders/new/check/"):
-        kept.pop().continue_()
-    # Long enough for it to be put in its place.
-    person.page.wait_for_timeout(200)
+    answers_arrive(person.page)
+    check.continue_()
+    arrived(person.page)
     person.page.mouse.up()
     expect(person.page.get_by_role("alert")).to_be_visible()
     assert person.complaints == []
 
 
-def test_what_arrived_during_a_press_is_shown_after_it(
+def test_a_finger_counts_though_an_answer_arrives_meanwhile(
     live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]
 ) -> None:
-    """One that ends elsewhere, and so does nothing itself."""
-    person, kept = reader(live_server.url), list[Route]()
-    person.be_signed_in("alice")
-    person.page.route("**/orders/new/check/", lambda route: kept.append(route))
-    person.open("/orders/new/")
+    """Its click comes after it has been lifted."""
+    person = reader(live_server.url, has_touch=True, viewport={"width": 390, "height": 844})
+    check = open_order_form(person)
+    fingers = person.page.context.new_cdp_session(person.page)
+    touched = [middle(person.page, "Order this line")]
+    fingers.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": touched})
+    answers_arrive(person.page)
+    check.continue_()
+    arrived(person.page)
+    fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(person.page.get_by_role("alert")).to_be_visible()
+    assert person.complaints == []
+
+
+@pytest.mark.parametrize("ends", ["elsewhere", "never"])
+def test_what_arrived_during_a_press_is_shown_after_it(
+    live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader], ends: str
+) -> None:
+    """Also of one that does nothing itself."""
+    person = reader(live_server.url)
+    check = open_order_form(person)
     press(person.page, "Order this line")
-    with person.page.expect_response("**/orders/new/check/"):
-        kept.pop().continue_()
-    person.page.wait_for_timeout(200)
+    answers_arrive(person.page)
+    check.continue_()
+    arrived(person.page)
     obstacle = person.page.locator("#obstacle")
     expect(obstacle).to_have_text("")
-    person.page.mouse.move(1, 1)
-    person.page.mouse.up()
+    if ends == "elsewhere":
+        person.page.mouse.move(1, 1)
+        person.page.mouse.up()
     expect(obstacle).to_contain_text("Still missing")
     assert person.complaints == []
 
@@ -83,9 +133,9 @@ def test_a_press_counts_on_what_is_replaced_meanwhile(
     person.open("/noc/")
     press(person.page, "Acknowledge rhino is silent")
     silent("hippo", isp)
-    with person.page.expect_response(lambda answer: answer.url.split("?")[0].endswith("/noc/")):
-        person.page.locator("#alarms").dispatch_event("live")
-    person.page.wait_for_timeout(200)
+    answers_arrive(person.page)
+    person.page.locator("#alarms").dispatch_event("live")
+    arrived(person.page)
     person.page.mouse.up()
     expect(person.page.get_by_role("heading", name="Acknowledged (1)", exact=True)).to_be_visible()
     assert "rhino" in OperatorState.objects.get().alarm.name

@@ -192,5 +192,5 @@ def test_no_text_in_a_body_is_a_mistake_of_ours(method: str, path: str, operatio
                 answers.add(answer.status_code)
                 assert answer.status_code < 500, (body, answer.content)
                 assert answer.status_code < 400 or answer["Content-Type"] == "application/problem+json"
-        if EXAMPLES < 50 and answers != {403}:
+        if EXAMPLES < 50 and not answers <= {403, 404}:
             texts = HOSTILE[::3]

@@ -145,25 +145,33 @@ def _done(process: subprocess.Popen[str]) -> str:
     return said
 
 
-@pytest.mark.parametrize("before", ["database", pytest.param("empty_database", marks=pytest.mark.release)])
-def test_two_upgrades_at_a_time_migrate_once_and_a_third_keeps_every_row(
-    before: str, request: pytest.FixtureRequest
-) -> None:
-    database: str = request.getfixturevalue(before)
-    said = [_done(each) for each in [_manage(database, "upgrade") for _ in range(2)]]
-    assert sorted("No migrations to apply" in text for text in said) == [False, True]
-    with psycopg.connect(database) as connection:
-        connection.execute("INSERT INTO accounts_customer (name, created_at) VALUES ('Alpine Dairy', now())")
-        connection.execute("INSERT INTO app_to_migrate_box (name) VALUES ('milk')")
-    assert "No migrations to apply" in _done(_manage(database, "upgrade"))
+def test_a_second_upgrade_waits_for_the_first_and_finds_nothing_to_do(database: str) -> None:
+    with psycopg.connect(database) as report:
+        report.execute("SELECT count(*) FROM app_to_migrate_box")
+        first = _upgrade(database, give_up_after_s=60)
+        _said_until(first, "Gave way")
+        second = _upgrade(database, give_up_after_s=60)
+        _said_until(second, "Another upgrade is running")
+    assert "Applying app_to_migrate.0003_by_name" in _done(first)
+    assert "No migrations to apply" in _done(second)
     _done(_manage(database, "migrate", "--check"))
-    with psycopg.connect(database) as connection:
+
+
+@pytest.mark.release
+def test_two_first_upgrades_at_a_time_migrate_once_and_a_third_keeps_every_row(
+    empty_database: str,
+) -> None:
+    said = [_done(each) for each in [_manage(empty_database, "upgrade") for _ in range(2)]]
+    assert sorted("No migrations to apply" in text for text in said) == [False, True]
+    with psycopg.connect(empty_database) as connection:
+        connection.execute("INSERT INTO accounts_customer (name, created_at) VALUES ('Alpine Dairy', now())")
+    assert "No migrations to apply" in _done(_manage(empty_database, "upgrade"))
+    with psycopg.connect(empty_database) as connection:
         # The audit trail is made with the tables.
         kept = connection.execute(
             "SELECT name, pgh_label FROM accounts_customer JOIN audit_customerevent USING (name)"
         )
         assert kept.fetchall() == [("Alpine Dairy", "insert")]
-        assert connection.execute("SELECT name FROM app_to_migrate_box").fetchall() == [("milk",)]
 
 
 def _triggers() -> dict[str, tuple[str, int]]:
