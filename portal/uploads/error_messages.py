@@ -1,4 +1,4 @@
-"""The sentences of what can be wrong with a table."""
+"""The sentences of what can be wrong with a file that somebody sent."""
 
 from django.utils.translation import gettext_noop
 

@@ -1,4 +1,4 @@
-"""Why a table that somebody sent is not read. ``line`` counts lines of the file from 1."""
+"""Why a file that somebody sent is not read. ``line`` counts lines of the file from 1."""
 
 from portal.core.errors import DomainError
 

@@ -1,13 +1,14 @@
 """A person at a browser: what they open, and everything that the browser complains about meanwhile."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from django.conf import settings
 from django.utils import translation
-from playwright.sync_api import ConsoleMessage, Page
+from playwright.sync_api import ConsoleMessage, Page, Route
 
 from portal.accounts.models import User
 from tests.integration.web_pages.browser import session_of
@@ -66,6 +67,16 @@ class Reader:
             "const soon = setTimeout;"
             "window.setTimeout = (f, ms, ...rest) => ms > 400 ? 0 : soon(f, ms, ...rest);"
         )
+
+    def held_back(self, address: str, ask: Callable[[], object]) -> Route:
+        """The request for this address that ``ask`` makes; it waits until its route is told to go on."""
+        kept = list[Route]()
+        self.page.route(address, lambda route: kept.append(route))
+        with self.page.expect_request(address):
+            ask()
+        while not kept:
+            self.page.wait_for_timeout(10)
+        return kept[0]
 
     def source(self, path: str) -> str:
         """What the server would send this reader now."""

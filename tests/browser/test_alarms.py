@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from playwright.sync_api import Route, expect
+from playwright.sync_api import expect
 
 from portal.accounts.models import User
 from portal.alarms.models import Alarm, OperatorState
@@ -61,15 +61,12 @@ def test_a_click_acknowledges_and_what_was_opened_stays_open(
 def test_the_list_goes_on_looking_after_a_form_replaced_it_while_it_looked(
     live_server: Any, alarms: None, reader: Callable[..., Reader]
 ) -> None:
-    nora, kept = reader(live_server.url), list[Route]()
+    nora = reader(live_server.url)
     nora.be_signed_in("nora")
     nora.stop_polls()
     nora.open("/noc/")
     page = nora.page
-    page.route("**/noc/?seen=*", lambda route: kept.append(route))
-    page.locator("#alarms").dispatch_event("live")
-    while not kept:
-        page.wait_for_timeout(10)
+    nora.held_back("**/noc/?seen=*", lambda: page.locator("#alarms").dispatch_event("live"))
     page.get_by_role("button", name="Acknowledge rhino is silent").click()
     expect(page.get_by_role("heading", name="Acknowledged (1)", exact=True)).to_be_visible()
     page.unroute("**/noc/?seen=*")

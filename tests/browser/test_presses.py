@@ -1,6 +1,7 @@
 """A press on a button counts, whatever arrives between its going down and its coming up."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -17,9 +18,6 @@ from tests.browser.reader import Reader
 from tests.integration.isp import Isp
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-CHECK = "**/orders/new/check/"
 
 
 def middle(page: Page, button: str) -> dict[str, float]:
@@ -39,17 +37,13 @@ def press(page: Page, button: str) -> None:
 
 def open_order_form(person: Reader) -> Route:
     """Before the answer says what is missing: the route on which it is kept."""
-    kept = list[Route]()
     person.be_signed_in("alice")
-    person.page.route(CHECK, lambda route: kept.append(route))
-    person.open("/orders/new/")
-    while not kept:
-        person.page.wait_for_timeout(10)
-    return kept[0]
+    return person.held_back("**/orders/new/check/", lambda: person.open("/orders/new/"))
 
 
-def answers_arrive(page: Page) -> None:
-    """Have the next one noted, before it is sent."""
+@contextmanager
+def an_answer_arrives(page: Page) -> Iterator[None]:
+    """To what is asked, or told to go on, within: afterwards it is in its place, if it is not kept back."""
     page.evaluate(
         """() => {
           window.arrived = new Promise((done) => {
@@ -57,10 +51,7 @@ def answers_arrive(page: Page) -> None:
           });
         }"""
     )
-
-
-def arrived(page: Page) -> None:
-    """The next answer is there, and in its place if it is not kept back."""
+    yield
     page.evaluate("window.arrived")
 
 
@@ -78,9 +69,8 @@ def test_a_press_counts_though_an_answer_arrives_meanwhile(
     person = reader(live_server.url)
     check = open_order_form(person)
     press(person.page, "Order this line")
-    answers_arrive(person.page)
-    check.continue_()
-    arrived(person.page)
+    with an_answer_arrives(person.page):
+        check.continue_()
     person.page.mouse.up()
     expect(person.page.get_by_role("alert")).to_be_visible()
     assert person.complaints == []
@@ -95,9 +85,8 @@ def test_a_finger_counts_though_an_answer_arrives_meanwhile(
     fingers = person.page.context.new_cdp_session(person.page)
     touched = [middle(person.page, "Order this line")]
     fingers.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": touched})
-    answers_arrive(person.page)
-    check.continue_()
-    arrived(person.page)
+    with an_answer_arrives(person.page):
+        check.continue_()
     fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     expect(person.page.get_by_role("alert")).to_be_visible()
     assert person.complaints == []
@@ -111,9 +100,8 @@ def test_what_arrived_during_a_press_is_shown_after_it(
     person = reader(live_server.url)
     check = open_order_form(person)
     press(person.page, "Order this line")
-    answers_arrive(person.page)
-    check.continue_()
-    arrived(person.page)
+    with an_answer_arrives(person.page):
+        check.continue_()
     obstacle = person.page.locator("#obstacle")
     expect(obstacle).to_have_text("")
     if ends == "elsewhere":
@@ -133,9 +121,8 @@ def test_a_press_counts_on_what_is_replaced_meanwhile(
     person.open("/noc/")
     press(person.page, "Acknowledge rhino is silent")
     silent("hippo", isp)
-    answers_arrive(person.page)
-    person.page.locator("#alarms").dispatch_event("live")
-    arrived(person.page)
+    with an_answer_arrives(person.page):
+        person.page.locator("#alarms").dispatch_event("live")
     person.page.mouse.up()
     expect(person.page.get_by_role("heading", name="Acknowledged (1)", exact=True)).to_be_visible()
     assert "rhino" in OperatorState.objects.get().alarm.name
