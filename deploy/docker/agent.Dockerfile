@@ -19,6 +19,8 @@ COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/longline-agent /usr/bin/longline-agent
 COPY --from=build --chown=10001:10001 /folders/state /var/lib/longline
 COPY --from=build --chown=10001:10001 /folders/vpp /run/vpp
+# As in the systemd unit: the agent needs no more, and a limit of processes has to have room for all threads.
+ENV GOMAXPROCS=4
 USER 10001:10001
 EXPOSE 9443 9470
 HEALTHCHECK --interval=10s --timeout=5s --start-period=10s CMD ["/usr/bin/longline-agent", "health"]

@@ -141,7 +141,8 @@ FILES
   tls.key with .new         the key that waits for its certificate, after an enrolment that did not end
 
 SIGNALS
-  SIGTERM, SIGINT   stop: what is being done in VPP is finished, unsent reports are on disk already
+  SIGTERM, SIGINT   stop: accept no new work, finish the running converge (at most 75 s), then close;
+                    unsent reports are on disk already
 
 EXAMPLES
   longline-agent -check-config -config agent.yaml

@@ -32,6 +32,10 @@ import (
 // takes far less.
 const vppTimeout = 5 * time.Second
 
+// finishWithin is how long a converge that is running may take after a signal to stop. systemd kills the agent after the
+// unit's TimeoutStopSec, which has to be longer by what closing takes (server.stopTimeout, vpp.goodbye).
+const finishWithin = 75 * time.Second
+
 // listeners are where the agent is asked. metrics is nil without one.
 type listeners struct{ portal, control, metrics net.Listener }
 
@@ -99,7 +103,7 @@ func counters(socket string) func(bootMS int64) (statseg.Reading, error) {
 	}
 }
 
-// serve runs until ctx ends or a listener fails.
+// serve runs until ctx ends or a listener fails. Then it accepts no new work, finishes what is running in VPP, and closes.
 func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	files, err := identity.Load(c.TLS, c.Router)
 	if err != nil {
@@ -177,6 +181,10 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx)) // the connection to VPP outlives the work
+	defer disconnect()
+	finished := make(chan struct{})
+	httpServer.Finished = finished
 	var workers sync.WaitGroup
 	failures := make(chan error, 3) // one for each listener
 	work := func(do func() error) {
@@ -188,7 +196,14 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		})
 	}
 	work(func() error {
-		dialer.KeepConnected(ctx, vpp.Keeper{Log: log, Refused: engine.Refused, Noticed: collector.Noticed, Use: func(ctx context.Context, session *vpp.Session) {
+		defer disconnect()
+		defer close(finished)
+		<-ctx.Done()
+		finishWork(engine, log)
+		return nil
+	})
+	work(func() error {
+		dialer.KeepConnected(connected, vpp.Keeper{Log: log, Refused: engine.Refused, Noticed: collector.Noticed, Use: func(ctx context.Context, session *vpp.Session) {
 			collector.Connected()
 			engine.Serve(ctx, session)
 		}})
@@ -216,4 +231,16 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		all = append(all, err)
 	}
 	return errors.Join(all...)
+}
+
+// finishWork has the engine accept nothing new and waits for what is running.
+func finishWork(engine *converge.Engine, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), finishWithin)
+	defer cancel()
+	started := time.Now()
+	if err := engine.FinishWork(ctx); err != nil {
+		log.Error("the agent ends in the middle of its work; it goes on after the next start", "error", err)
+		return
+	}
+	log.Info("stopping: all work is finished", "duration", time.Since(started))
 }

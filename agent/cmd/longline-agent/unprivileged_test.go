@@ -47,17 +47,8 @@ func TestTheAgentNeedsNothingButTheGroupOfVPP(t *testing.T) {
 
 // asService starts the program without and with the group of VPP, and looks at what it can reach.
 func (a *agent) asService(t *testing.T) {
-	folder := filepath.Dir(filepath.Dir(a.config)) // of the whole test: its certificates are beside
-	program := filepath.Join(folder, "longline-agent")
-	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	allow(t, filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		return os.Chown(path, serviceID, serviceID)
-	}))
+	program := a.built(t)
+	a.belongsTo(t, serviceID)
 	a.stranger(t, program)
 	stop := a.service(t, program, vppGroup)
 	defer stop()
@@ -69,6 +60,30 @@ func (a *agent) asService(t *testing.T) {
 	if answer := a.put("vxlan4-dot1q.json"); answer["applied"] != true {
 		t.Errorf("it answered %v", answer)
 	}
+}
+
+// folder is that of the whole test: it has the configuration and the certificates in folders of their own.
+func (a *agent) folder() string { return filepath.Dir(filepath.Dir(a.config)) }
+
+// built builds the program into the test's folder and returns its path.
+func (a *agent) built(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(a.folder(), "longline-agent")
+	if out, err := exec.Command("go", "build", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
+}
+
+// belongsTo gives the test's folder to a user and the group with the same number.
+func (a *agent) belongsTo(t *testing.T, id int) {
+	t.Helper()
+	allow(t, filepath.WalkDir(a.folder(), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Chown(path, id, id)
+	}))
 }
 
 // stranger is the same program in no further group: it runs, and VPP's sockets keep it out.

@@ -24,10 +24,14 @@ type Calibrated struct {
 // Calibrate measures what encapsulations cost on this router, which the portal has to have under maintenance. Where ends of
 // lines carry frames it does so only besideLines: they share VPP's graph, its threads and the figures. Nothing else is
 // done meanwhile. Error: *InServiceError, *calibration.CannotError, *vpp.RefusedError, *calibration.DisturbedError,
-// *FrozenError, ErrNoVPP or that of the connection.
+// *FrozenError, ErrNoVPP, ErrStopping or that of the connection.
 func (e *Engine) Calibrate(ctx context.Context, besideLines bool) (*Calibrated, error) {
-	e.busy.Lock()
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
 	defer e.busy.Unlock()
+	ctx, release := e.untilStopped(ctx)
+	defer release()
 	if err := cmp.Or(e.frozen(), e.mayCalibrate(besideLines)); err != nil {
 		return nil, err
 	}
@@ -49,7 +53,7 @@ func (e *Engine) Calibrate(ctx context.Context, besideLines bool) (*Calibrated, 
 		}
 	}
 	if found.Result, err = calibration.Measure(ctx, session, calibration.Usual); err != nil {
-		return nil, err
+		return nil, e.orStopped(err)
 	}
 	found.AtMS = e.now().UnixMilli()
 	e.log.Info("calibrated", "rounds", found.Rounds, "frames", found.Frames, "figures", len(found.Figures))

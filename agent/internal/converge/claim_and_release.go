@@ -76,7 +76,9 @@ func (e *Engine) decide(
 ) ([]*plan.Holding, error) {
 	ctx = context.WithoutCancel(ctx) // half of it is worse than all of it
 	found, err := func() ([]*plan.Holding, error) {
-		e.busy.Lock()
+		if err := e.begin(); err != nil {
+			return nil, err
+		}
 		defer e.busy.Unlock()
 		if err := e.frozen(); err != nil {
 			return nil, err

@@ -90,7 +90,9 @@ func (e *Engine) convergeNewConnection(ctx context.Context) {
 
 // resume reports whether the held generation was carried out in the VPP now connected.
 func (e *Engine) resume() bool {
-	e.busy.Lock()
+	if e.begin() != nil {
+		return false
+	}
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
 	session, err := e.Session()
@@ -115,7 +117,9 @@ func (e *Engine) LookForDrift(ctx context.Context) { e.repair(ctx) }
 // refused or are contested wait for their time, and under Hold drift is left alone. What a converge left unfinished is
 // finished. Where nothing else is to be done, what MakeAnew asked for is made anew.
 func (e *Engine) repair(ctx context.Context) bool {
-	e.busy.Lock()
+	if e.begin() != nil {
+		return false
+	}
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
 	if held != nil && e.leftAlone(ctx, held) {

@@ -28,6 +28,9 @@ var ErrNoVPP = errors.New("converge: VPP is not connected")
 // ErrSetAside says that an intent was held that could not be read.
 var ErrSetAside = errors.New("converge: the intent that was held could not be read and is set aside; nothing is changed before the portal sends one")
 
+// ErrStopping says that the agent ends and begins nothing new.
+var ErrStopping = errors.New("converge: the agent is stopping; nothing was changed")
+
 // Session is what the engine needs of a connection to VPP.
 type Session interface {
 	observe.Session
@@ -83,7 +86,11 @@ type Engine struct {
 	// zero every look is a full one.
 	FullObservation time.Duration
 
-	busy      sync.Mutex // held while VPP is changed or the intent is replaced
+	// stopping ends with ErrStopping as its cause once no new work may begin.
+	stopping context.Context
+	stop     context.CancelCauseFunc
+
+	busy      sync.Mutex // held while VPP is changed or the intent is replaced; begin locks it
 	settled   settled    // with busy
 	lastClean cleanPlan  // with busy
 	backoff   backoff    // with busy
@@ -120,7 +127,9 @@ type Applied struct {
 
 // New makes an engine without a connection.
 func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, now func() time.Time) *Engine {
+	stopping, stop := context.WithCancelCause(context.Background())
 	return &Engine{
+		stopping: stopping, stop: stop,
 		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), anewAsked: make(chan struct{}, 1),
 		backoff: make(backoff), contests: make(contests), made: make(map[uint32]int64),
 		Frozen: freeze.NoFile(now),
@@ -234,13 +243,66 @@ func boot(session Session) ownership.Boot {
 	return ownership.Boot{PID: info.PID, MS: info.BootMS}
 }
 
+// begin locks the engine for one piece of work. Error: ErrStopping, and then the engine is not locked.
+func (e *Engine) begin() error {
+	e.busy.Lock()
+	if err := e.stopped(); err != nil {
+		e.busy.Unlock()
+		return err
+	}
+	return nil
+}
+
+// stopped returns ErrStopping after FinishWork was called, else nil.
+func (e *Engine) stopped() error { return context.Cause(e.stopping) }
+
+// orStopped returns ErrStopping instead of an error that FinishWork caused by ending a context.
+func (e *Engine) orStopped(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return cmp.Or(e.stopped(), err)
+	}
+	return err
+}
+
+// untilStopped returns a context that ends with ctx, or with the cause ErrStopping when FinishWork is called. It is for
+// work that clears up after itself wherever it is interrupted.
+func (e *Engine) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	unlink := context.AfterFunc(e.stopping, func() { cancel(ErrStopping) })
+	return ctx, func() { unlink(); cancel(nil) }
+}
+
+// FinishWork has the engine begin nothing new, and returns when the work that is running has ended. A converge runs to its
+// end, because lines carry nothing between its first change and its last. A calibration and a trace end early and clear
+// up. The connection to VPP has to stay until FinishWork returns. Error: that of ctx, if the work took longer.
+func (e *Engine) FinishWork(ctx context.Context) error {
+	e.stop(ErrStopping)
+	finished := make(chan struct{})
+	go func() {
+		defer close(finished)
+		e.tracing.Lock()
+		defer e.tracing.Unlock()
+		e.busy.Lock()
+		defer e.busy.Unlock()
+	}()
+	select {
+	case <-finished:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("converge: the work that is running has not ended: %w", ctx.Err())
+	}
+}
+
 // Put accepts an intent and converges. Errors are those of intent.Store.Accept; a VPP that is away is none:
 // then the intent is held. The generation that is held already asks for another attempt at everything; a
 // new one leaves alone what VPP refused lately and the document did not change, and trusts what was seen
 // lately of what nobody can change in place. While the router is frozen it is refused, with
-// *FrozenError, and afterwards, until looked is the id of that freeze: somebody has looked what it left.
+// *FrozenError, and afterwards, until looked is the id of that freeze: somebody has looked what it left. Error also:
+// ErrStopping, and then the intent is not held.
 func (e *Engine) Put(ctx context.Context, in *intent.Intent, looked string) (*Outcome, error) {
-	e.busy.Lock()
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
 	defer e.busy.Unlock()
 	if err := e.frozenFor(looked); err != nil {
 		return nil, err
@@ -272,9 +334,12 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent, looked string) (*Ou
 	return outcome, nil
 }
 
-// Converge brings VPP to the held intent, whatever was refused lately; nil when none is held, or VPP is left alone.
+// Converge brings VPP to the held intent, including what VPP refused lately. It returns nil when no intent is held, when
+// VPP is left alone, or when the agent is stopping.
 func (e *Engine) Converge(ctx context.Context) *Outcome {
-	e.busy.Lock()
+	if e.begin() != nil {
+		return nil
+	}
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
 	if held == nil || e.leftAlone(ctx, held) {
@@ -286,9 +351,11 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 }
 
 // Plan compares VPP with an intent and changes nothing: its plan is what Put would do with that intent now. Error:
-// ErrNoVPP or that of the connection.
+// ErrNoVPP, ErrStopping or that of the connection.
 func (e *Engine) Plan(ctx context.Context, in *intent.Intent) (*plan.Plan, *observe.Snapshot, error) {
-	e.busy.Lock()
+	if err := e.begin(); err != nil {
+		return nil, nil, err
+	}
 	defer e.busy.Unlock()
 	session, err := e.Session()
 	if err != nil {

@@ -39,9 +39,11 @@ type TestResult struct {
 
 // SendTestFrames sends frames through the tunnel of an end that the held intent has tested, none if asked for none, and
 // then reads what the tunnel has counted. Error: *NotTestingError, *FrameTooLongError, *linetest.CannotError,
-// *vpp.RefusedError, *FrozenError, ErrNoVPP or that of the connection.
+// *vpp.RefusedError, *FrozenError, ErrNoVPP, ErrStopping or that of the connection.
 func (e *Engine) SendTestFrames(ctx context.Context, asked *intent.TestFrames) (*TestResult, error) {
-	e.busy.Lock()
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
 	defer e.busy.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, err // whoever asked has gone meanwhile
@@ -130,7 +132,9 @@ func tunnelOf(end *intent.End, s *observe.Snapshot, todo *plan.Plan) (*observe.I
 
 // tidyTests removes what a test or a calibration left in VPP that was cut off: the agent may have been killed, or its connection.
 func (e *Engine) tidyTests(ctx context.Context, session Session) {
-	e.busy.Lock()
+	if e.begin() != nil {
+		return
+	}
 	defer e.busy.Unlock()
 	if e.frozen() != nil {
 		return

@@ -54,12 +54,14 @@ func (e *Engine) ObservedStateToReport(ctx context.Context) (*ObservedState, err
 }
 
 // ObservedState is VPP as it was last seen, against the intent now held. It asks VPP only when nothing is known of
-// it; Serve keeps what is known fresh. Error: ErrNoVPP or that of the connection.
+// it; Serve keeps what is known fresh. Error: ErrNoVPP, ErrStopping or that of the connection.
 func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 	if p := e.knownState(); p != nil {
 		return p, nil
 	}
-	e.busy.Lock()
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
 	defer e.busy.Unlock()
 	if p := e.knownState(); p != nil {
 		return p, nil

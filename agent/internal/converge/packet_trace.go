@@ -13,12 +13,14 @@ var ErrTracing = notTesting("another trace is under way: only one at a time has 
 
 // Trace shows packets of a line as VPP's tracer sees them. Nothing is configured, and nobody who converges is kept waiting; so
 // a router that is frozen can be looked at too. Error: ErrTracing, *NotTestingError where the line has nothing here, those of
-// packettrace.Capture, ErrNoVPP or that of the connection.
+// packettrace.Capture, ErrNoVPP, ErrStopping or that of the connection.
 func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.Duration) (*packettrace.Result, error) {
 	if !e.tracing.TryLock() {
 		return nil, ErrTracing
 	}
 	defer e.tracing.Unlock()
+	ctx, release := e.untilStopped(ctx)
+	defer release()
 	session, err := e.Session()
 	if err != nil {
 		return nil, err
@@ -34,7 +36,7 @@ func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.D
 	threads := 1 + session.Info().Workers
 	result, err := packettrace.Capture(ctx, session, packettrace.Asked{Interfaces: before, Threads: threads, Packets: packets, For: most})
 	if err != nil {
-		return nil, err
+		return nil, e.orStopped(err)
 	}
 	// VPP gives indices out again: what came in by them could be another line's by now.
 	after, err := e.interfacesOf(ctx, vll)
@@ -49,7 +51,9 @@ func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.D
 
 // interfacesOf are the names of what VPP has of a line now, by index.
 func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]string, error) {
-	e.busy.Lock()
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
 	defer e.busy.Unlock()
 	session, err := e.Session()
 	if err != nil {

@@ -35,7 +35,9 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 		if len(ops) == 0 {
 			break
 		}
-		if err := e.journal.Claim(e.journalOf(snapshot, todo.StandingClaims, todo.CreationClaims)); err != nil {
+		claims := e.journalOf(snapshot, todo.StandingClaims, todo.CreationClaims)
+		claims.Applied = 0 // until the round is through: an agent that dies before has to begin again, under Hold too
+		if err := e.journal.Claim(claims); err != nil {
 			return nil, writes, err
 		}
 		touched := targets(ops)

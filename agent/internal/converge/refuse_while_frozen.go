@@ -39,9 +39,11 @@ func (e *TestUnderWayError) Error() string {
 }
 
 // FreezeHere leaves VPP alone until then, on the word of an operator on the router. What is being done is done to its end
-// first. Error: *TestUnderWayError, or as of freeze.File.Begin.
+// first. Error: *TestUnderWayError, ErrStopping, or as of freeze.File.Begin.
 func (e *Engine) FreezeHere(reason string, until time.Time) (*freeze.Freeze, error) {
-	e.busy.Lock()
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
 	defer e.busy.Unlock()
 	if err := e.testUnderWay(); err != nil {
 		return nil, err
@@ -56,9 +58,11 @@ func (e *Engine) FreezeHere(reason string, until time.Time) (*freeze.Freeze, err
 }
 
 // Unfreeze ends the freeze before its time, whoever began it. Nothing is repaired still, where something is to be: the portal
-// shows it, and sends the intent when somebody has looked. Error: as of freeze.File.End.
+// shows it, and sends the intent when somebody has looked. Error: ErrStopping, or as of freeze.File.End.
 func (e *Engine) Unfreeze() error {
-	e.busy.Lock()
+	if err := e.begin(); err != nil {
+		return err
+	}
 	defer e.busy.Unlock()
 	if err := e.Frozen.End(); err != nil {
 		return err
@@ -93,7 +97,9 @@ func (e *Engine) PortalFreezes(id, reason string, until time.Time) {
 }
 
 func (e *Engine) portalFreezes(id, reason string, until time.Time) error {
-	e.busy.Lock()
+	if err := e.begin(); err != nil {
+		return err
+	}
 	defer e.busy.Unlock()
 	if e.testUnderWay() != nil {
 		return nil

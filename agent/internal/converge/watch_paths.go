@@ -54,7 +54,9 @@ func (e *Engine) RememberPaths(heard *pathwatch.HeardFile) { e.paths = pathwatch
 // readPaths notes how the sessions of the held intent stand, and changes none: of a VPP that has them already nothing else is to be
 // reported before.
 func (e *Engine) readPaths(ctx context.Context) {
-	e.busy.Lock()
+	if e.begin() != nil {
+		return
+	}
 	defer e.busy.Unlock()
 	e.keepPathsWatched(ctx, func(intent.Path) bool { return false })
 }

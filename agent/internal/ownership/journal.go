@@ -145,8 +145,16 @@ func (f *JournalFile) Tag(boot Boot, marked Tagged, gone []uint32) error {
 }
 
 // Claim replaces the journal and returns when it is safe on disk: what is about to be made must be known
-// even if nothing else of the agent survives. Without a change the disk is left alone.
-func (f *JournalFile) Claim(journal Journal) error { return f.write(journal, durable.Replace) }
+// even if nothing else of the agent survives. Where only Applied changes, Claim does not wait for the disk, as Note does
+// not; without any change it leaves the disk alone.
+func (f *JournalFile) Claim(journal Journal) error {
+	same := journal
+	same.Applied = f.journal.Applied
+	if data, err := json.Marshal(same); err == nil && bytes.Equal(data, f.written) {
+		return f.Note(journal)
+	}
+	return f.write(journal, durable.Replace)
+}
 
 // Note replaces the journal without waiting for the disk. That survives the death of the agent; what the
 // machine takes with it concerns a VPP that is gone too.

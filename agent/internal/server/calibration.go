@@ -115,6 +115,6 @@ func failedCalibration(err error) problem {
 	case errors.As(err, &refused):
 		return conflict("vpp-refused", "VPP did not do it")
 	default:
-		return problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}
+		return unavailable(err)
 	}
 }

@@ -61,8 +61,8 @@ func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]
 				problem{Type: "not-relabelled", Title: "Nothing to decide", Status: http.StatusConflict, Detail: err.Error()}.write(w)
 			case errors.As(err, &notDone):
 				problem{Type: "vpp-refused", Title: "VPP did not do it", Status: http.StatusConflict, Detail: err.Error()}.write(w)
-			case errors.Is(err, converge.ErrNoVPP):
-				problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}.write(w)
+			case errors.Is(err, converge.ErrNoVPP), errors.Is(err, converge.ErrStopping):
+				unavailable(err).write(w)
 			case err != nil:
 				s.log.Error("not decided", "end", end.String(), "interface", name, "error", err)
 				problem{Type: "not-done", Title: "It was not done to its end", Status: http.StatusInternalServerError, Detail: err.Error()}.write(w)

@@ -65,6 +65,8 @@ func notFrozen(err error) problem {
 		return problem{Type: "frozen", Title: "This router is frozen already", Status: http.StatusConflict, Detail: err.Error()}
 	case errors.Is(err, freeze.ErrNone):
 		return problem{Type: "not-frozen", Title: "There is no freeze", Status: http.StatusConflict, Detail: err.Error()}
+	case errors.Is(err, converge.ErrStopping):
+		return unavailable(err)
 	}
 	return problem{Type: "storage", Title: "It could not be stored", Status: http.StatusInternalServerError, Detail: "nothing was changed: " + err.Error()}
 }

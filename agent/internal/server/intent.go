@@ -53,6 +53,8 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 		problem{Type: "generation-reused", Title: "A generation used twice", Status: http.StatusConflict,
 			Detail: fmt.Sprintf("generation %d is held with other content", reused.Generation),
 			Held:   reused.Generation, Generation: reused.Generation}.write(w)
+	case errors.Is(err, converge.ErrStopping):
+		unavailable(err).write(w)
 	case err != nil:
 		s.log.Error("intent not stored", "error", err)
 		problem{Type: "storage", Title: "The intent could not be stored", Status: http.StatusInternalServerError,
@@ -67,7 +69,7 @@ func (s *Server) postPlan(w http.ResponseWriter, r *http.Request) {
 		s.log.Info("plan", "generation", in.Generation, "request_ids", requestIDs(r.Header))
 		todo, _, err := s.engine.Plan(r.Context(), in)
 		if err != nil {
-			problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}.write(w)
+			unavailable(err).write(w)
 			return
 		}
 		writeJSON(w, planOf(in, todo))

@@ -103,5 +103,5 @@ func failedTrace(err error) problem {
 	case errors.As(err, &nothing):
 		return conflict("not-traced", "Nothing was traced")
 	}
-	return problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}
+	return unavailable(err)
 }

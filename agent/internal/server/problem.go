@@ -2,8 +2,10 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 
+	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 )
 
@@ -21,6 +23,14 @@ type problem struct {
 // conflictOf is a request that what is there does not allow; err says why.
 func conflictOf(err error, code, title string) problem {
 	return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
+}
+
+// unavailable answers a request that can be sent again: VPP cannot be used now, or the agent is stopping.
+func unavailable(err error) problem {
+	if errors.Is(err, converge.ErrStopping) {
+		return problem{Type: "stopping", Title: "The agent is stopping", Status: http.StatusServiceUnavailable, Detail: err.Error()}
+	}
+	return problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}
 }
 
 const namespace = "urn:longline:error:"

@@ -20,12 +20,14 @@ type Timeouts struct {
 var usualTimeouts = Timeouts{Header: 5 * time.Second, Read: time.Minute, Write: 5 * time.Minute, Idle: 2 * time.Minute}
 
 const (
-	maxHeader   = 16 << 10 // bytes
-	maxClients  = 256
-	stopTimeout = 10 * time.Second
+	maxHeader  = 16 << 10 // bytes
+	maxClients = 256
+	// stopTimeout is how long responses may take to be written after the work is done.
+	stopTimeout = 5 * time.Second
 )
 
-// Serve answers the portal over TLS until ctx ends, then lets running requests finish for at most 10 s.
+// Serve answers the portal over TLS until ctx ends. Then it accepts nothing more and lets running requests finish, for at
+// most stopTimeout after Finished.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
 	return s.serve(ctx, listener, config, s.Handler())
 }
@@ -53,8 +55,9 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, config *tls.C
 	}
 	stopped := make(chan error, 1)
 	stop := context.AfterFunc(ctx, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), stopTimeout)
+		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
+		go s.endAfterWork(ctx, cancel)
 		stopped <- server.Shutdown(ctx)
 	})
 	defer stop()
@@ -66,4 +69,21 @@ func (s *Server) serve(ctx context.Context, listener net.Listener, config *tls.C
 		return fmt.Errorf("serve: %w", err)
 	}
 	return <-stopped
+}
+
+// endAfterWork calls cancel stopTimeout after the engine has finished, unless ctx ends before.
+func (s *Server) endAfterWork(ctx context.Context, cancel context.CancelFunc) {
+	if s.Finished != nil {
+		select {
+		case <-s.Finished:
+		case <-ctx.Done():
+		}
+	}
+	timer := time.NewTimer(stopTimeout)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		cancel()
+	case <-ctx.Done():
+	}
 }

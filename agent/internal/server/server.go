@@ -56,6 +56,9 @@ type Server struct {
 	AskPortal func(ctx context.Context, kind string, asked, told any) error
 	// Counters reads VPP's stats segment, of the VPP started at bootMS; nil without one. Set it before Serve.
 	Counters func(bootMS int64) (statseg.Reading, error)
+	// Finished is closed when the engine has ended all its work. After the end of their context, Serve and its variants let
+	// running requests finish until then, and for stopTimeout longer; nil means at once. Set it before Serve.
+	Finished <-chan struct{}
 	// Valid is an error for a certificate that is not served although the CA signed it; set it before Serve.
 	Valid func(*x509.Certificate) error
 }

@@ -19,7 +19,7 @@ func (s *Server) getVppcfg(w http.ResponseWriter, r *http.Request) {
 	held := cmp.Or(s.engine.Status().Held, &intent.Intent{Router: s.router})
 	todo, snapshot, err := s.engine.Plan(r.Context(), held)
 	if err != nil {
-		problem{Type: "vpp-unavailable", Title: "VPP is not available", Status: http.StatusServiceUnavailable, Detail: err.Error()}.write(w)
+		unavailable(err).write(w)
 		return
 	}
 	writeJSON(w, vppcfgBody{1, s.router, vppcfg.Of(snapshot, todo, held)})
