@@ -59,38 +59,86 @@ func checkConsistency(present []placed[End], removed []placed[Tombstone]) []Erro
 
 type failure = func(pointer, code, format string, args ...any)
 
+// checkAccessOverlaps refuses two accesses of one port that share frames: VPP refuses the second of two equal sub-interfaces,
+// and gives shared frames to the more specific one.
 func checkAccessOverlaps(present []placed[End], fail failure) {
-	type key struct {
-		port         string
-		tagging      Tagging
-		outer, inner uint16
-	}
-	taken := make(map[key]string, len(present))
-	wholePort, anyVLAN := make(map[string]string), make(map[string]string)
+	taken := make(map[string]*portAccesses)
 	for i := range present {
 		p := &present[i]
 		if !p.valid || p.entry.IsProbe() {
 			continue
 		}
 		a := p.entry.Access
-		at := p.pointer + "/access"
-		k := key{a.Interface, a.Tagging, a.Outer, a.Inner}
-		whole, isWhole := wholePort[a.Interface]
-		vlan, isVLAN := anyVLAN[a.Interface]
-		if first, twice := taken[k]; twice {
-			fail(at, "access_overlap", "the same frames of %s belong to %s", a.Interface, first)
-		} else if isWhole {
-			fail(at, "access_overlap", "the whole port %s belongs to %s", a.Interface, whole)
-		} else if a.Tagging == Untagged && isVLAN {
-			fail(at, "access_overlap", "a VLAN of %s belongs to %s", a.Interface, vlan)
+		port := taken[a.Interface]
+		if port == nil {
+			port = &portAccesses{byVLAN: make(map[vlans]*placed[End])}
+			taken[a.Interface] = port
 		}
-		taken[k] = p.pointer
-		if a.Tagging == Untagged {
-			wholePort[a.Interface] = p.pointer
-		} else {
-			anyVLAN[a.Interface] = p.pointer
+		if first := port.overlapping(a); first != nil {
+			at := p.pointer + "/access"
+			switch {
+			case first.entry.Access.Tagging == a.Tagging:
+				fail(at, "access_overlap", "the same frames of %s belong to %s", a.Interface, first.pointer)
+			case first.entry.Access.Tagging == Untagged:
+				fail(at, "access_overlap", "the whole port %s belongs to %s", a.Interface, first.pointer)
+			case a.Tagging == Untagged:
+				fail(at, "access_overlap", "a VLAN of %s belongs to %s", a.Interface, first.pointer)
+			default:
+				fail(at, "access_overlap", "frames of %s with VLAN %d and further tags belong to %s", a.Interface, a.Outer, first.pointer)
+			}
+			continue
+		}
+		port.add(p)
+	}
+}
+
+// portAccesses are the accesses of one port, prepared so that each further one is compared with few of them.
+type portAccesses struct {
+	whole, first *placed[End] // first: any VLAN of the port
+	byVLAN       map[vlans]*placed[End]
+}
+
+// vlans is an access's place in VPP's tables of VLANs. Of an access with two tags there is an entry with its inner VLAN and one
+// with the inner VLAN 0, so that a less specific access finds it.
+type vlans struct {
+	dot1ad       bool
+	tags         uint8
+	outer, inner uint16
+}
+
+func placesOf(a Access) (own, underOuter vlans) {
+	tags := uint8(a.Tagging.Tags())
+	own = vlans{a.Tagging == Dot1ad, tags, a.Outer, a.Inner}
+	underOuter = own
+	underOuter.inner = 0
+	return own, underOuter
+}
+
+func (p *portAccesses) overlapping(a Access) *placed[End] {
+	if p.whole != nil {
+		return p.whole
+	}
+	if a.Tagging == Untagged {
+		return p.first
+	}
+	own, _ := placesOf(a)
+	dot1ad := a.Tagging == Dot1ad
+	for _, place := range []vlans{own, {dot1ad, 1, a.Outer, 0}, {dot1ad, 2, a.Outer, 0}} {
+		if other := p.byVLAN[place]; other != nil && other.entry.Access.Frames().Overlap(a.Frames()) {
+			return other
 		}
 	}
+	return nil
+}
+
+func (p *portAccesses) add(end *placed[End]) {
+	if end.entry.Access.Tagging == Untagged {
+		p.whole = end
+		return
+	}
+	p.first = end
+	own, underOuter := placesOf(end.entry.Access)
+	p.byVLAN[own], p.byVLAN[underOuter] = end, end
 }
 
 // Identity is a tunnel as VPP tells tunnels apart (vxlan.h, geneve.h, gre.h): not every field counts.

@@ -33,16 +33,32 @@ func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 		i.L3MTU, i.IP4MTU, i.IP6MTU = m.Mtu[0], m.Mtu[1], m.Mtu[2]
 	}
 	if i.IsSub() {
-		const wide = interface_types.SUB_IF_API_FLAG_NO_TAGS | interface_types.SUB_IF_API_FLAG_DEFAULT |
-			interface_types.SUB_IF_API_FLAG_OUTER_VLAN_ID_ANY | interface_types.SUB_IF_API_FLAG_INNER_VLAN_ID_ANY
 		i.Sub = SubInterface{
 			ID: m.SubID, Tags: m.SubNumberOfTags, Outer: m.SubOuterVlanID, Inner: m.SubInnerVlanID,
-			Dot1ad: m.SubIfFlags&interface_types.SUB_IF_API_FLAG_DOT1AD != 0,
-			Exact:  m.SubIfFlags&interface_types.SUB_IF_API_FLAG_EXACT_MATCH != 0,
-			Wide:   m.SubIfFlags&wide != 0,
+			Dot1ad:    m.SubIfFlags&interface_types.SUB_IF_API_FLAG_DOT1AD != 0,
+			Exact:     m.SubIfFlags&interface_types.SUB_IF_API_FLAG_EXACT_MATCH != 0,
+			Selection: selectionOf(m),
 		}
 	}
 	return i
+}
+
+// selectionOf reads the flags in the order in which VPP does (ethernet_sw_interface_get_config in vnet/ethernet/node.c).
+func selectionOf(m *interfaces.SwInterfaceDetails) Selection {
+	has := func(flag interface_types.SubIfFlags) bool { return m.SubIfFlags&flag != 0 }
+	switch {
+	case m.Type != interface_types.IF_API_TYPE_SUB:
+		return OtherThanTags
+	case has(interface_types.SUB_IF_API_FLAG_DEFAULT):
+		return DefaultSub
+	case m.SubNumberOfTags == 0: // VPP shows no flag for "untagged"
+		return UntaggedSub
+	case has(interface_types.SUB_IF_API_FLAG_OUTER_VLAN_ID_ANY):
+		return AnyOuter
+	case has(interface_types.SUB_IF_API_FLAG_INNER_VLAN_ID_ANY):
+		return AnyInner
+	}
+	return ByVLANs
 }
 
 func vxlanOf(m *vxlan.VxlanTunnelV2Details) *Tunnel {

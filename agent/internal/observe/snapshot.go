@@ -50,8 +50,46 @@ type SubInterface struct {
 	Dot1ad       bool
 	Exact        bool
 	Outer, Inner uint16
-	// Wide is true for "default", "any" and untagged selections, which equal no (TPID, outer, inner).
-	Wide bool
+	Selection    Selection
+}
+
+// Selection is by what a sub-interface selects frames.
+type Selection uint8
+
+const (
+	ByVLANs       Selection = iota // exact numbers of tags
+	AnyInner                       // any inner VLAN under an outer VLAN
+	AnyOuter                       // any outer VLAN; VPP refuses most of these as "not implemented yet"
+	DefaultSub                     // each tagged frame that no other sub-interface takes
+	UntaggedSub                    // frames without a tag
+	OtherThanTags                  // the sender's MAC address (p2p_ethernet), or what a later VPP has
+)
+
+// Wide is true for selections that equal no (TPID, outer, inner).
+func (s SubInterface) Wide() bool { return s.Selection != ByVLANs }
+
+// Frames are those that the sub-interface takes of its port.
+func (s SubInterface) Frames() intent.Frames {
+	f := intent.Frames{Dot1ad: s.Dot1ad, Outer: s.Outer, Inner: s.Inner, Least: s.Tags, Most: intent.ManyTags, Rank: intent.TwoVLANs}
+	if s.Exact {
+		f.Most = s.Tags
+	}
+	if s.Tags == 1 {
+		f.AnyInner, f.Rank = true, intent.OneVLAN
+	}
+	switch s.Selection {
+	case AnyInner:
+		f.AnyInner, f.Rank = true, intent.InnerAny
+	case AnyOuter:
+		f.AnyOuter, f.AnyInner = true, true
+	case DefaultSub:
+		return intent.Frames{AnyTPID: true, AnyOuter: true, AnyInner: true, Least: 1, Most: intent.ManyTags, Rank: intent.AllTagged}
+	case UntaggedSub:
+		return intent.Frames{AnyTPID: true, AnyOuter: true, AnyInner: true, Rank: intent.NoVLAN}
+	case OtherThanTags:
+		return intent.Frames{AnyTPID: true, AnyOuter: true, AnyInner: true, Most: intent.ManyTags, Rank: intent.ByAddress}
+	}
+	return f
 }
 
 // IsSub is true for sub-interfaces.

@@ -127,7 +127,7 @@ func (d *differ) accessAt(end intent.End) *observe.Interface {
 	if port == nil || end.Access.Tagging == intent.Untagged {
 		return port
 	}
-	return d.subs[vlanMatchFor(port.Index, end.Access)]
+	return d.subs.at(port.Index, end.Access)
 }
 
 // candidate is the interface where it is the end's or nobody's.
@@ -158,7 +158,7 @@ func SubInterfacesToAdopt(s *observe.Snapshot, ins ...*intent.Intent) []*observe
 			}
 			for _, sub := range s.Subs(port.Index) {
 				tag, ours := ownership.ParseTag(sub.Tag)
-				if !sub.Sub.Wide && vlanMatchOf(sub) == vlanMatchFor(port.Index, end.Access) && (!ours || tag.Key != end.Key) {
+				if !sub.Sub.Wide() && vlanMatchOf(sub) == vlanMatchFor(port.Index, end.Access) && (!ours || tag.Key != end.Key) {
 					subs = append(subs, sub)
 				}
 			}

@@ -79,10 +79,8 @@ func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Rea
 	if end.Access.Tagging == intent.Untagged {
 		return d.wholePortConflict(end, port)
 	}
-	if serving == nil { // else it has the key
-		if reason := d.subInterfaceConflict(end, port); reason != nil {
-			return reason
-		}
+	if reason := d.subInterfaceConflict(end, port, serving); reason != nil {
+		return reason
 	}
 	if reason := d.classifierConflict(end, serving); reason != nil {
 		return reason
@@ -147,20 +145,55 @@ func (d *differ) describe(index uint32) string {
 	return fmt.Sprintf("sw_if_index %d, which is no more", index)
 }
 
-func (d *differ) subInterfaceConflict(end intent.End, port *observe.Interface) *Reason {
-	there := d.subs[vlanMatchFor(port.Index, end.Access)]
-	if there == nil || d.leaving[there.Index] != nil {
-		return nil
-	}
-	if h := d.byIndex[there.Index]; h != nil {
-		if h.End == end.Key {
-			return nil
+// subInterfaceConflict: VPP gives each frame to the most specific sub-interface that matches it. So what is made for the end
+// takes no frame that an existing sub-interface takes, and no existing sub-interface takes a frame of the end. "default" takes
+// the frames of all VLANs that have no sub-interface: whoever made it uses them (docs/adr/0058). serving is the end's own
+// sub-interface, nil when it has to be made; once it exists, only a more specific one takes frames from it.
+func (d *differ) subInterfaceConflict(end intent.End, port, serving *observe.Interface) *Reason {
+	frames := end.Access.Frames()
+	for there := range d.subs.overlapping(port.Index, end.Access) {
+		h := d.byIndex[there.Index]
+		switch {
+		case there == serving, d.leaving[there.Index] != nil, h != nil && h.End == end.Key:
+			continue
+		case serving != nil && there.Sub.Frames().Rank >= frames.Rank:
+			continue
+		case h != nil:
+			return conflict("foreign_subinterface", Describe(there), "frames of VLAN %s on %s are carried by VLL end %s on %s",
+				vlan(end.Access), port.Name, h.End, there.Name)
 		}
-		return conflict("foreign_subinterface", Describe(there), "the VLAN on %s is carried by VLL end %s on %s",
-			port.Name, h.End, there.Name)
+		return conflict("foreign_subinterface", Describe(there), "VLAN %s on %s shares frames with %s, which takes %s, %s",
+			vlan(end.Access), port.Name, there.Name, taken(there.Sub), d.notOurs(there))
 	}
-	return conflict("foreign_subinterface", Describe(there), "VLAN %s on %s belongs to %s, %s",
-		vlan(end.Access), port.Name, there.Name, d.notOurs(there))
+	return nil
+}
+
+// taken says which frames a sub-interface takes.
+func taken(sub observe.SubInterface) string {
+	kind := "dot1q"
+	if sub.Dot1ad {
+		kind = "dot1ad"
+	}
+	further := " with any further tags"
+	if sub.Exact {
+		further = ""
+	}
+	switch sub.Selection {
+	case observe.DefaultSub:
+		return "all tagged frames that no other sub-interface takes"
+	case observe.UntaggedSub:
+		return "untagged frames"
+	case observe.OtherThanTags:
+		return "frames by other than their tags"
+	case observe.AnyOuter:
+		return kind + " frames of any outer VLAN"
+	case observe.AnyInner:
+		return fmt.Sprintf("%s %d with any inner VLAN", kind, sub.Outer)
+	}
+	if sub.Tags == 2 {
+		return fmt.Sprintf("%s %d.%d%s", kind, sub.Outer, sub.Inner, further)
+	}
+	return fmt.Sprintf("%s %d%s", kind, sub.Outer, further)
 }
 
 func vlan(a intent.Access) string {

@@ -8,7 +8,7 @@ import (
 // CreateCheck looks at a newer snapshot for reasons not to create something after all.
 type CreateCheck struct {
 	now     *observe.Snapshot
-	subs    map[vlanMatch]*observe.Interface
+	subs    *subInterfaces
 	ids     map[subID]*observe.Interface
 	tunnels map[intent.Identity]*observe.Tunnel
 }
@@ -19,7 +19,7 @@ type subID struct{ port, id uint32 }
 func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 	interfaces, tunnels := len(now.Interfaces), len(now.Tunnels)
 	c := &CreateCheck{
-		now: now, subs: make(map[vlanMatch]*observe.Interface, interfaces), ids: make(map[subID]*observe.Interface, interfaces),
+		now: now, subs: newSubInterfaces(interfaces), ids: make(map[subID]*observe.Interface, interfaces),
 		tunnels: make(map[intent.Identity]*observe.Tunnel, tunnels),
 	}
 	for _, i := range now.Interfaces {
@@ -27,9 +27,7 @@ func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 			continue
 		}
 		c.ids[subID{i.Sup, i.Sub.ID}] = i
-		if !i.Sub.Wide {
-			c.subs[vlanMatchOf(i)] = i
-		}
+		c.subs.add(i)
 	}
 	for _, t := range now.Tunnels {
 		if t.Default || t.Encapsulation == intent.GENEVE {
@@ -39,8 +37,9 @@ func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 	return c
 }
 
-// Verify returns why the operation must not be sent after all, or nil. Creates must still find their key free: VPP
-// refuses a second sub-interface with the same VLAN and stops the traffic of the first one.
+// Verify returns why the operation must not be sent after all, or nil. A create must still find its key free. VPP refuses a
+// second sub-interface with the same VLANs and stops the traffic of the first one; a more specific sub-interface takes the
+// frames of a less specific one.
 func (c *CreateCheck) Verify(op Op) *Reason {
 	switch a := op.Action.(type) {
 	case CreateSub:
@@ -57,8 +56,9 @@ func (c *CreateCheck) sub(a CreateSub) *Reason {
 	if there := c.ids[subID{a.Port.Index, a.ID}]; there != nil {
 		return c.taken(there.Index)
 	}
-	if there := c.subs[vlanMatchFor(a.Port.Index, a.Access)]; there != nil {
-		return c.taken(there.Index)
+	for there := range c.subs.overlapping(a.Port.Index, a.Access) {
+		return pending("verify_mismatch", Describe(there), "%s, which takes %s, was made meanwhile and shares frames with VLAN %s",
+			there.Name, taken(there.Sub), vlan(a.Access))
 	}
 	return nil
 }

@@ -230,8 +230,8 @@ func (d *differ) fits(h *Holding, end intent.End) bool {
 		return end.Access.Tagging == intent.Untagged && h.Interface == port
 	default:
 		sub := h.Interface.Sub
-		return port != nil && !d.anew[h.Interface.Index] && end.Access.Tagging != intent.Untagged && sub.Exact == end.Access.Exact && !sub.Wide &&
-			d.subs[vlanMatchFor(port.Index, end.Access)] == h.Interface
+		return port != nil && !d.anew[h.Interface.Index] && end.Access.Tagging != intent.Untagged && sub.Exact == end.Access.Exact && !sub.Wide() &&
+			d.subs.at(port.Index, end.Access) == h.Interface
 	}
 }
 

@@ -38,22 +38,6 @@ func (h *Holding) Kind() string {
 
 func (h *Holding) isPort() bool { return h.Kind() == "port" }
 
-// vlanMatch is how VPP tells sub-interfaces of a port apart. Exact match is not part of it.
-type vlanMatch struct {
-	port         uint32
-	tags         uint8
-	dot1ad       bool
-	outer, inner uint16
-}
-
-func vlanMatchOf(sub *observe.Interface) vlanMatch {
-	return vlanMatch{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner}
-}
-
-func vlanMatchFor(port uint32, a intent.Access) vlanMatch {
-	return vlanMatch{port, uint8(a.Tagging.Tags()), a.Tagging == intent.Dot1ad, a.Outer, a.Inner}
-}
-
 // connect is a cross-connect: where it leads, then where it comes from. So those that lead to the same stand together.
 type connect uint64
 
@@ -70,7 +54,7 @@ type ownerView struct {
 	relabelled       []*Holding
 	byIndex          map[uint32]*Holding     // by interface index
 	byEnd            map[intent.Key]*Holding // the first of each end; sorted by interface index
-	subs             map[vlanMatch]*observe.Interface
+	subs             *subInterfaces
 	tunnels          map[intent.Identity]*observe.Tunnel // the first of each
 	duplicateTunnels []*observe.Tunnel                   // all others
 	connects         []connect                           // sorted
@@ -83,7 +67,7 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 	n := len(s.Interfaces)
 	o := &ownerView{
 		Snapshot: s, byIndex: make(map[uint32]*Holding, n), byEnd: make(map[intent.Key]*Holding, n/2),
-		subs: make(map[vlanMatch]*observe.Interface, n/2), tunnels: make(map[intent.Identity]*observe.Tunnel, len(s.Tunnels)),
+		subs: newSubInterfaces(n / 2), tunnels: make(map[intent.Identity]*observe.Tunnel, len(s.Tunnels)),
 		connects: make([]connect, 0, len(s.Connects)),
 	}
 	for _, t := range s.Tunnels {
@@ -104,8 +88,8 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 	claims := claimsByObject(journal)
 	held := make([]Holding, 0, n) // never grows, so that all stay where they are
 	for _, i := range s.Interfaces {
-		if i.IsSub() && !i.Sub.Wide {
-			o.subs[vlanMatchOf(i)] = i
+		if i.IsSub() {
+			o.subs.add(i)
 		}
 		if h, ours := o.holdingOf(i, claims); ours {
 			held = append(held, h)

@@ -224,13 +224,13 @@ func (m *model) classify(op Op, find func(Ref) *observe.Interface, tables map[in
 	}
 }
 
-// mustBeFree fails where a real VPP refuses and, worse, stops the traffic of the sub-interface that is there.
+// mustBeFree fails where VPP refuses and, worse, stops the traffic of the sub-interface that exists, and where the new
+// sub-interface takes frames from it.
 func (m *model) mustBeFree(a CreateSub) {
 	m.t.Helper()
 	port := m.port(a.Port.Name)
 	for _, sub := range m.s.Subs(port.Index) {
-		same := vlanMatch{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner} == vlanMatchFor(port.Index, a.Access)
-		if same || sub.Sub.ID == a.ID {
+		if sub.Sub.ID == a.ID || sub.Sub.Frames().Overlap(a.Access.Frames()) {
 			m.t.Fatalf("OUTAGE: %s hits %s", a.CLI(), sub.Name)
 		}
 	}

@@ -207,6 +207,10 @@ func litter(m *model, random *rand.Rand) func(*observe.Interface) bool {
 			m.tunnel(t, "")
 		}
 	}
+	if random.IntN(4) == 0 {
+		wide := m.sub("cust0", 700, intent.Access{Tagging: intent.QinQ, Outer: 100}, "somebody's")
+		wide.Sub.Selection = []observe.Selection{observe.AnyInner, observe.DefaultSub, observe.UntaggedSub}[random.IntN(3)]
+	}
 	if random.IntN(2) == 0 { // into a port, or into what will be made next
 		half := m.sub("cust3", 999, intent.Access{Tagging: intent.Dot1q, Outer: 999, Exact: true}, "somebody's")
 		m.s.Connects[half.Index] = []uint32{m.port("cust0").Index, m.port("cust1").Index, m.next + random.Uint32N(4)}[random.IntN(3)]
@@ -220,7 +224,7 @@ func litter(m *model, random *rand.Rand) func(*observe.Interface) bool {
 
 func (m *model) has(s vlanMatch) bool {
 	for _, sub := range m.s.Subs(s.port) {
-		if s == (vlanMatch{sub.Sup, sub.Sub.Tags, sub.Sub.Dot1ad, sub.Sub.Outer, sub.Sub.Inner}) {
+		if s == vlanMatchOf(sub) {
 			return true
 		}
 	}

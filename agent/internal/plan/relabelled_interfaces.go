@@ -47,7 +47,7 @@ func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 		number(uint32(i.Sub.Outer)<<16 | uint32(i.Sub.Inner))
 		flag(i.Sub.Dot1ad)
 		flag(i.Sub.Exact)
-		flag(i.Sub.Wide)
+		flag(i.Sub.Wide())
 		bytes = append(bytes, i.Sub.Tags)
 	}
 	_, _ = sum.Write(bytes)

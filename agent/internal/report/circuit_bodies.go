@@ -80,7 +80,7 @@ func sideOf(s *observe.Snapshot, side foundlines.Side) sideBody {
 	}
 	body.Attachment = &attachmentBody{
 		Tags: side.Sub.Tags, Dot1ad: side.Sub.Dot1ad, Outer: side.Sub.Outer, Inner: side.Sub.Inner, Exact: side.Sub.Exact,
-		Wide: side.Sub.Wide, Policed: s.Policed[side.Index], LinkUp: side.LinkUp,
+		Wide: side.Sub.Wide(), Policed: s.Policed[side.Index], LinkUp: side.LinkUp,
 	}
 	if side.Port != nil {
 		body.Attachment.Port, body.Attachment.LinkUp = printable(side.Port.Name), side.Port.AdminUp && side.Port.LinkUp

@@ -1,6 +1,7 @@
 package vppsim
 
 import (
+	"encoding/hex"
 	"fmt"
 	"regexp"
 	"slices"
@@ -20,6 +21,7 @@ type stream struct {
 	made        int // frames since it was last enabled
 	generator   uint32
 	node        string
+	frame       []byte // of one that comes in on its generator; nil for one that leaves by a node
 }
 
 func generatorOperations() []operation {
@@ -67,10 +69,16 @@ func (v *vpp) generatorDelete(c *call, m *pg.PgDeleteInterface) {
 // newStream is the one form of a stream that is understood.
 var newStream = regexp.MustCompile(`^new \{ name (\S+) limit (\d+) rate (\d+) size (\d+)-(\d+)(?: source pg(\d+))? node (\S+) data \{ hex 0x[0-9a-f]+ \} \}$`)
 
+// newReceived is a stream whose frames come in on a generator's interface, as from a cable.
+var newReceived = regexp.MustCompile(`^new \{ name (\S+) limit (\d+) size (\d+)-(\d+) interface pg(\d+) node ethernet-input data \{ hex 0x([0-9a-f]+) \} \}$`)
+
 // packetGenerator plays the CLI of vnet/pg/cli.c. VPP answers a refusal with a text.
 func (v *vpp) packetGenerator(line string) *vlib.CliInbandReply {
 	if m := newStream.FindStringSubmatch(line); m != nil {
 		return v.addStream(m)
+	}
+	if m := newReceived.FindStringSubmatch(line); m != nil {
+		return v.addReceived(m)
 	}
 	command, name, _ := strings.Cut(line, " ")
 	at := slices.IndexFunc(v.streams, func(s *stream) bool { return s.name == name })
@@ -116,12 +124,29 @@ func (v *vpp) addStream(m []string) *vlib.CliInbandReply {
 	return &vlib.CliInbandReply{}
 }
 
+func (v *vpp) addReceived(m []string) *vlib.CliInbandReply {
+	limit, _ := strconv.Atoi(m[2])
+	size, _ := strconv.Atoi(m[3])
+	id, _ := strconv.ParseUint(m[5], 10, 32)
+	frame, err := hex.DecodeString(m[6])
+	if _, made := v.generators[uint32(id)]; !made || err != nil {
+		return generatorRefusal("packet-generator new: unknown input `interface pg" + m[5] + "'")
+	}
+	v.streams = slices.DeleteFunc(v.streams, func(s *stream) bool { return s.name == m[1] })
+	v.streams = append(v.streams, &stream{name: m[1], limit: limit, size: size, generator: uint32(id), frame: frame})
+	return &vlib.CliInbandReply{}
+}
+
 // generate sends all at once; its generator comes up with it.
 func (v *vpp) generate(s *stream) {
 	i := v.generator(s.generator)
 	i.carrier = true
 	v.setAdmin(i, true)
 	s.made = s.limit
+	if s.frame != nil {
+		v.comeIn(i, s.limit, s.size, s.frame)
+		return
+	}
 	if out := v.named(s.node); out != nil && out.adminUp {
 		if t := v.tunnelAt(out.index); t != nil {
 			v.transmit(t, s.size, s.made)

@@ -66,6 +66,7 @@ func (v *vpp) insert(i *iface) *iface {
 	}
 	if !i.isSub() {
 		i.sup = i.index
+		v.vlans[untaggedKey(i.index)] = i.index
 	}
 	v.interfaces[i.index] = i
 	v.segment.setInterface(i.index, i.name)
@@ -89,6 +90,7 @@ func (v *vpp) remove(i *iface) {
 // release frees the index; the last one freed is the next one given out.
 func (v *vpp) release(index uint32) {
 	v.interfaces[index] = nil
+	delete(v.vlans, untaggedKey(index))
 	delete(v.policers.applied, index)
 	delete(v.classifiers.works, index)
 	v.freed = append(v.freed, index)
@@ -152,7 +154,7 @@ func (v *vpp) details(i *iface) *interfaces.SwInterfaceDetails {
 	}
 	if i.isSub() {
 		d.Type = interface_types.IF_API_TYPE_SUB
-		d.SubID, d.SubIfFlags = i.sub.id, i.sub.flags
+		d.SubID, d.SubIfFlags = i.sub.id, i.sub.flags&interface_types.SUB_IF_API_FLAG_MASK_VNET // without that of no tags
 		d.SubOuterVlanID, d.SubInnerVlanID = i.sub.outer, i.sub.inner
 		d.SubNumberOfTags = i.sub.numberOfTags()
 	}

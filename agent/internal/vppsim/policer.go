@@ -2,6 +2,7 @@ package vppsim
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.fd.io/govpp/binapi/feature"
@@ -204,12 +205,38 @@ func (v *vpp) showFeatures(name string) *vlib.CliInbandReply {
 
 // working is the policer that frames from the interface pass, nil for none, with its index.
 func (v *vpp) working(i *iface) (*namedPolicer, uint32) {
+	if p, index := v.nodePolicer(i); p != nil {
+		return p, index
+	}
+	return v.l2Policer(i)
+}
+
+// newDevices are the drivers of VPP's new device API. Their ports have the arc port-rx-eth, which has no policer
+// (vnet/dev/port.c).
+var newDevices = []string{"iavf", "octeon", "ena", "mvpp2"}
+
+// entersByDeviceInput is false for interfaces whose frames never meet the arc of policer-input: those of a bond come in on
+// its members, and ports of the new device API have another arc.
+func entersByDeviceInput(i *iface) bool {
+	return !i.isSub() && i.device != bondDevice && !slices.Contains(newDevices, i.device)
+}
+
+// nodePolicer works on the device-input arc, before any tag is read.
+func (v *vpp) nodePolicer(i *iface) (*namedPolicer, uint32) {
 	a := v.policers.applied[i.index]
-	if a == nil || v.policesSubInterfaces() && !a.l2 || !v.policesSubInterfaces() && i.isSub() {
-		index, _ := v.classified(i)
-		return v.policerAt(index), index
+	if a == nil || v.policesSubInterfaces() || !entersByDeviceInput(i) {
+		return nil, none
 	}
 	return v.policerAt(a.policer), a.policer
+}
+
+// l2Policer works on what L2 gets: by a classify table, and from 26.06 on by the policer's own feature.
+func (v *vpp) l2Policer(i *iface) (*namedPolicer, uint32) {
+	if a := v.policers.applied[i.index]; a != nil && v.policesSubInterfaces() && a.l2 {
+		return v.policerAt(a.policer), a.policer
+	}
+	index, _ := v.classified(i)
+	return v.policerAt(index), index
 }
 
 // Policed tells which policer frames from the named interface pass and how often it was applied: more than

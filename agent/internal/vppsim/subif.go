@@ -55,23 +55,34 @@ func (s *subif) explicitTags() int {
 // subKey names a sub-interface by its port and sub id.
 type subKey struct{ port, id uint32 }
 
-// vlanKey is the place of a sub-interface in its port's VLAN table (vnet/ethernet/interface.c).
-// Exact match is no part of it.
+// vlanKey is the place of a sub-interface in its port's table of VLANs (ethernet_sw_interface_get_config in
+// vnet/ethernet/node.c). Exact match is no part of it. The port itself has the place of "untagged".
 type vlanKey struct {
 	port         uint32
 	kind         interface_types.SubIfFlags
 	outer, inner uint16
 }
 
+func untaggedKey(port uint32) vlanKey { return vlanKey{port: port, kind: noTags} }
+
 func (s *subif) key(port uint32) vlanKey {
-	key := vlanKey{port: port, kind: s.flags &^ exactMatch}
-	if s.flags&(oneTag|twoTags) != 0 && s.flags&outerAny == 0 {
-		key.outer = s.outer
+	switch kind := s.flags & dot1ad; {
+	case s.flags&defaultSub != 0:
+		return vlanKey{port: port, kind: defaultSub}
+	case s.flags&(oneTag|twoTags) == 0:
+		return untaggedKey(port)
+	case s.flags&oneTag != 0:
+		return vlanKey{port, kind | oneTag, s.outer, 0}
+	case s.flags&innerAny != 0:
+		return vlanKey{port, kind | twoTags | innerAny, s.outer, 0}
+	default: // with any outer VLAN VPP goes by the number all the same
+		return vlanKey{port, kind | twoTags, s.outer, s.inner}
 	}
-	if s.flags&twoTags != 0 && s.flags&innerAny == 0 {
-		key.inner = s.inner
-	}
-	return key
+}
+
+// implemented is false for what VPP refuses as "not implemented yet".
+func (s *subif) implemented() bool {
+	return s.flags&outerAny == 0 || s.flags&oneTag == 0 && s.flags&innerAny == 0
 }
 
 func subifOperations() []operation {
@@ -86,7 +97,7 @@ func (v *vpp) createSubif(c *call, m *interfaces.CreateSubif) {
 	if parent := v.at(m.SwIfIndex); parent == nil {
 		reply.Retval = retvalInvalidInterface
 	} else {
-		sub := &subif{id: m.SubID, flags: m.SubIfFlags & interface_types.SUB_IF_API_FLAG_MASK_VNET,
+		sub := &subif{id: m.SubID, flags: m.SubIfFlags,
 			outer: m.OuterVlanID, inner: m.InnerVlanID}
 		index, retval := v.addSubinterface(parent, sub)
 		reply.SwIfIndex, reply.Retval = interface_types.InterfaceIndex(index), retval
@@ -101,7 +112,7 @@ func (v *vpp) addSubinterface(parent *iface, sub *subif) (uint32, int32) {
 	if v.subinterface(parent, sub.id) != nil {
 		return none, retvalVLANExists
 	}
-	if sub.flags&twoTags != 0 && sub.flags&exactMatch != 0 && sub.flags&(innerAny|outerAny) != 0 {
+	if sub.flags&twoTags != 0 && sub.flags&exactMatch != 0 && sub.flags&(innerAny|outerAny) != 0 || !sub.implemented() {
 		return none, retvalUnspecified
 	}
 	i := v.insert(&iface{
@@ -153,9 +164,22 @@ func (v *vpp) subinterface(parent *iface, id uint32) *iface {
 	return nil
 }
 
-// receives tells whether frames with the sub-interface's tags still come to it.
+// receives tells whether frames with the sub-interface's tags, or a port's untagged frames, still come to it. What comes in on a
+// member of a bond is the bond's.
 func (v *vpp) receives(i *iface) bool {
-	return !i.isSub() || v.vlans[i.sub.key(i.sup)] == i.index
+	port := v.interfaces[i.sup]
+	if port == nil || port.bond != nil {
+		return false
+	}
+	if !i.isSub() {
+		return !i.ethernet || v.vlans[untaggedKey(i.index)] == i.index
+	}
+	if i.sub.numberOfTags() == 0 {
+		return v.vlans[i.sub.key(i.sup)] == i.index
+	}
+	return v.classify(port, tagHeader{
+		dot1ad: i.sub.flags&dot1ad != 0, tags: int(i.sub.numberOfTags()), outer: i.sub.outer, inner: i.sub.inner,
+	}) == i
 }
 
 func (s SubInterface) subif() *subif {

@@ -1,0 +1,56 @@
+package intent
+
+// Frames are the frames of a port that one sub-interface takes. VPP classifies a frame by the type of its outer tag, its two
+// outer VLANs and its number of tags, and gives it to the most specific sub-interface that matches
+// (eth_identify_subint in vnet/ethernet/ethernet.h, ethernet_sw_interface_get_config in vnet/ethernet/node.c). VPP has one
+// table of VLANs for 802.1ad (0x88a8) and one for all other tags (0x8100, 0x9100, 0x9200); an inner tag counts as a tag only
+// with 0x8100.
+type Frames struct {
+	Dot1ad, AnyTPID bool
+	Outer           uint16
+	AnyOuter        bool
+	Inner           uint16
+	AnyInner        bool
+	// Least and Most bound the number of tags; ManyTags stands for three and more.
+	Least, Most uint8
+	// Rank orders sub-interfaces that match the same frame: VPP gives the frame to the lowest.
+	Rank Rank
+}
+
+// ManyTags is the number of tags of frames that have three or more.
+const ManyTags = 3
+
+// Rank is the order in which VPP tries the sub-interfaces of a port.
+type Rank uint8
+
+const (
+	ByAddress Rank = iota // p2p_ethernet: by the sender's MAC address, before any tag is read
+	TwoVLANs              // outer and inner VLAN
+	InnerAny              // outer VLAN, any inner VLAN
+	OneVLAN               // outer VLAN; unless it is an exact match also with further tags
+	AllTagged             // "default": each tagged frame that no other sub-interface takes
+	NoVLAN                // "untagged"
+)
+
+// Frames are what the access takes of its port. Of a whole port that is everything.
+func (a Access) Frames() Frames {
+	f := Frames{Dot1ad: a.Tagging == Dot1ad, Outer: a.Outer, Inner: a.Inner, Least: uint8(a.Tagging.Tags()), Most: ManyTags}
+	switch f.Rank = TwoVLANs; f.Least {
+	case 0:
+		f.Rank, f.AnyTPID, f.AnyOuter, f.AnyInner = NoVLAN, true, true, true
+	case 1:
+		f.Rank, f.AnyInner = OneVLAN, true
+	}
+	if a.Exact && f.Least > 0 {
+		f.Most = f.Least
+	}
+	return f
+}
+
+// Overlap reports whether some frame belongs to both.
+func (f Frames) Overlap(o Frames) bool {
+	return max(f.Least, o.Least) <= min(f.Most, o.Most) &&
+		(f.AnyTPID || o.AnyTPID || f.Dot1ad == o.Dot1ad) &&
+		(f.AnyOuter || o.AnyOuter || f.Outer == o.Outer) &&
+		(f.AnyInner || o.AnyInner || f.Inner == o.Inner)
+}

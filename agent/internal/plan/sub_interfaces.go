@@ -1,0 +1,101 @@
+package plan
+
+import (
+	"iter"
+	"slices"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+)
+
+// vlanMatch is a place in VPP's tables of VLANs. VPP has one sub-interface at a place; exact match is not part of it.
+type vlanMatch struct {
+	port         uint32
+	tags         uint8
+	dot1ad       bool
+	anyInner     bool
+	outer, inner uint16
+}
+
+func vlanMatchOf(sub *observe.Interface) vlanMatch {
+	return vlanMatch{port: sub.Sup, tags: sub.Sub.Tags, dot1ad: sub.Sub.Dot1ad, outer: sub.Sub.Outer, inner: sub.Sub.Inner}
+}
+
+func vlanMatchFor(port uint32, a intent.Access) vlanMatch {
+	return vlanMatch{port: port, tags: uint8(a.Tagging.Tags()), dot1ad: a.Tagging == intent.Dot1ad, outer: a.Outer, inner: a.Inner}
+}
+
+// subInterfaces finds the sub-interfaces of ports by the frames that they take, and compares an access with few of them
+// however many there are.
+type subInterfaces struct {
+	// byPlace has those with given VLANs, and those with any inner VLAN.
+	byPlace map[vlanMatch]*observe.Interface
+	// underOuter has those with two given VLANs once more, by port and outer VLAN.
+	underOuter map[vlanMatch][]*observe.Interface
+	// others have no place by VLANs: "default", "untagged", by MAC address, any outer VLAN. By port.
+	others map[uint32][]*observe.Interface
+}
+
+func newSubInterfaces(size int) *subInterfaces {
+	return &subInterfaces{
+		byPlace:    make(map[vlanMatch]*observe.Interface, size),
+		underOuter: make(map[vlanMatch][]*observe.Interface), others: make(map[uint32][]*observe.Interface),
+	}
+}
+
+func (s *subInterfaces) add(i *observe.Interface) {
+	place := vlanMatchOf(i)
+	switch i.Sub.Selection {
+	case observe.ByVLANs:
+		s.byPlace[place] = i
+		if place.tags == 2 {
+			place.inner = 0
+			s.underOuter[place] = append(s.underOuter[place], i)
+		}
+	case observe.AnyInner:
+		place.anyInner, place.inner = true, 0
+		s.byPlace[place] = i
+	default:
+		s.others[i.Sup] = append(s.others[i.Sup], i)
+	}
+}
+
+// at is the sub-interface with exactly the VLANs of the access, nil for none.
+func (s *subInterfaces) at(port uint32, a intent.Access) *observe.Interface {
+	return s.byPlace[vlanMatchFor(port, a)]
+}
+
+// overlapping are the sub-interfaces of a port that take some frame of the access: those with the same VLANs first, then those
+// that are less specific, then those that are more specific.
+func (s *subInterfaces) overlapping(port uint32, a intent.Access) iter.Seq[*observe.Interface] {
+	return func(yield func(*observe.Interface) bool) {
+		frames := a.Frames()
+		same := vlanMatchFor(port, a)
+		anyInner := vlanMatch{port: port, tags: 2, dot1ad: same.dot1ad, anyInner: true, outer: a.Outer}
+		single := vlanMatch{port: port, tags: 1, dot1ad: same.dot1ad, outer: a.Outer}
+		places := []vlanMatch{same, single, anyInner}
+		for n, place := range places {
+			there := s.byPlace[place]
+			if there == nil || slices.Contains(places[:n], place) || !there.Sub.Frames().Overlap(frames) {
+				continue
+			}
+			if !yield(there) {
+				return
+			}
+		}
+		for _, there := range s.others[port] {
+			if there.Sub.Frames().Overlap(frames) && !yield(there) {
+				return
+			}
+		}
+		if frames.Rank == intent.TwoVLANs {
+			return
+		}
+		under := vlanMatch{port: port, tags: 2, dot1ad: same.dot1ad, outer: a.Outer}
+		for _, there := range s.underOuter[under] {
+			if there.Sub.Frames().Overlap(frames) && !yield(there) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package vppsim
+
+import (
+	"encoding/binary"
+
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/policer_types"
+)
+
+// tagHeader is what ethernet-input reads of a frame (parse_header in vnet/ethernet/node.c).
+type tagHeader struct {
+	dot1ad       bool
+	tags         int // 3 for three and more
+	outer, inner uint16
+}
+
+const (
+	typeVLAN     = 0x8100
+	typeDot1ad   = 0x88a8
+	typeVLAN9100 = 0x9100
+	typeVLAN9200 = 0x9200
+)
+
+// readHeader counts an inner tag only if its type is 0x8100, as VPP does.
+func readHeader(frame []byte) tagHeader {
+	h := tagHeader{}
+	at := 12
+	word := func() uint16 {
+		if at+2 > len(frame) {
+			return 0
+		}
+		at += 2
+		return binary.BigEndian.Uint16(frame[at-2:])
+	}
+	first := word()
+	switch first {
+	case typeVLAN, typeDot1ad, typeVLAN9100, typeVLAN9200:
+	default:
+		return h
+	}
+	h.dot1ad, h.tags, h.outer = first == typeDot1ad, 1, word()&0xfff
+	if word() != typeVLAN {
+		return h
+	}
+	h.tags, h.inner = 2, word()&0xfff
+	if word() == typeVLAN {
+		h.tags = 3
+	}
+	return h
+}
+
+// classify is the sub-interface of the port, or the port itself, that gets a frame; nil for none (eth_identify_subint in
+// vnet/ethernet/ethernet.h). A port outside L2 takes untagged frames alone.
+func (v *vpp) classify(port *iface, h tagHeader) *iface {
+	if h.tags == 1 && h.outer == 0 {
+		h.tags = 0 // a priority tag alone
+	}
+	takes := func(i *iface) bool {
+		switch {
+		case !i.isSub():
+			return h.tags == 0 || i.l2.kind != l3Mode
+		case i.sub.flags&defaultSub != 0:
+			return h.tags > 0
+		case i.sub.numberOfTags() == 0:
+			return h.tags == 0
+		}
+		return h.tags == int(i.sub.numberOfTags()) || h.tags > int(i.sub.numberOfTags()) && i.sub.flags&exactMatch == 0
+	}
+	var kind interface_types.SubIfFlags
+	if h.dot1ad {
+		kind = dot1ad
+	}
+	places := []vlanKey{
+		{port.index, twoTags | kind, h.outer, h.inner}, {port.index, twoTags | innerAny | kind, h.outer, 0},
+		{port.index, oneTag | kind, h.outer, 0}, {port.index, defaultSub, 0, 0}, {port.index, noTags, 0, 0},
+	}
+	for _, place := range places {
+		if index, known := v.vlans[place]; known && v.interfaces[index] != nil && takes(v.interfaces[index]) {
+			return v.interfaces[index]
+		}
+	}
+	return nil
+}
+
+// comeIn lets equal frames come in on a port at once, as from a packet generator: through the port's own features, its bond,
+// the table of VLANs and the L2 features, and out where they are cross-connected to.
+func (v *vpp) comeIn(port *iface, count, size int, frame []byte) {
+	if !port.adminUp {
+		return
+	}
+	v.countFrames(port, count, size)
+	if p, index := v.nodePolicer(port); p != nil {
+		count = v.policeBurst(port, p, index, count, size)
+	}
+	if port.bond != nil {
+		port = port.bond
+		v.countFrames(port, count, size)
+	}
+	to := v.classify(port, readHeader(frame))
+	switch {
+	case to == nil:
+		v.drop(port, uint64(count))
+		v.segment.countError(unknownVLAN, uint64(count))
+		return
+	case !to.adminUp:
+		v.drop(port, uint64(count))
+		return
+	case to != port:
+		v.countFrames(to, count, size)
+	}
+	far := v.connected(to)
+	if far == nil || !far.adminUp {
+		v.drop(to, uint64(count))
+		return
+	}
+	if p, index := v.l2Policer(to); p != nil {
+		count = v.policeBurst(to, p, index, count, size)
+	}
+	v.segment.sent(far.index, uint64(count), uint64(count*size))
+	if far.isSub() {
+		v.segment.sent(far.sup, uint64(count), uint64(count*size))
+	}
+}
+
+func (v *vpp) countFrames(i *iface, count, size int) {
+	v.segment.received(i.index, uint64(count), uint64(count*size))
+}
+
+// policeBurst lets through what fits into full buckets, and returns how many frames that are.
+func (v *vpp) policeBurst(i *iface, p *namedPolicer, index uint32, count, size int) int {
+	fits := func(bytes uint64) int { return int(min(uint64(count), bytes/uint64(size))) }
+	conform := fits(p.config.Cb)
+	passed := conform
+	if p.config.Type != policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C {
+		passed = max(conform, fits(p.config.Eb)) // the peak's bucket holds what conforms too
+	}
+	for class, frames := range []int{conform, passed - conform, count - passed} {
+		v.segment.police(index, class, uint64(frames), uint64(frames*size))
+	}
+	v.drop(i, uint64(count-passed))
+	return passed
+}
