@@ -244,7 +244,7 @@ func TestTheAgentMendsWhatARefusedDuplicateStopped(t *testing.T) {
 		for range readings {
 			later.Add(int64(10 * time.Second))
 			sim.Count()
-			r.look(t.Context(), true)
+			r.look(t.Context(), onTick)
 			engine.LookForDrift(t.Context())
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"net/netip"
 	"path/filepath"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,9 +68,11 @@ type Reporter struct {
 	// maintenance is what the portal said with the last answer that it gave; nil where it said nothing.
 	maintenance atomic.Pointer[bool]
 
-	// Only Run uses them: what is counted while VPP does not answer, and the accesses whose VLAN VPP may have lost.
-	seen  countedView
-	vlans lostVLANs
+	// Only Run uses them: what is counted while VPP does not answer, the accesses whose VLAN VPP may have lost, and the
+	// routes that were looked up last.
+	seen   countedView
+	vlans  lostVLANs
+	routes lookedUpRoutes
 
 	mu      sync.Mutex
 	sampler Sampler
@@ -192,15 +193,15 @@ func (r *Reporter) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			r.look(ctx, true)
+			r.look(ctx, onTick)
 		case <-r.engine.Changed():
 			pause(ctx, settle)
-			r.look(ctx, false)
+			r.look(ctx, onChange)
 		case <-r.engine.PathsChanged():
-			r.look(ctx, false)
+			r.look(ctx, onRequest)
 			pause(ctx, pathSettle) // many paths fail together, and some come and go
 		case <-r.again:
-			r.look(ctx, false)
+			r.look(ctx, onRequest)
 		}
 	}
 }
@@ -222,9 +223,19 @@ func (r *Reporter) unseen(status converge.Status) observedBody {
 	}
 }
 
-// look prepares a report of VPP as the engine saw it last, and counts if it is time to. Of VPP itself it asks
-// only routes, and its stats segment.
-func (r *Reporter) look(ctx context.Context, count bool) {
+// occasion is why a report is prepared.
+type occasion int
+
+const (
+	onRequest occasion = iota // a BFD session, the intent or the watched routes changed
+	onChange                  // something in VPP may have changed
+	onTick                    // the report interval has passed
+)
+
+// look prepares a report of VPP as the engine observed it last, and counts if it is time to. Of VPP itself it reads only
+// the stats segment, and the routes that are due on this occasion.
+func (r *Reporter) look(ctx context.Context, why occasion) {
+	count := why == onTick
 	status := r.engine.Status()
 	report := r.unseen(status)
 	report.Freeze = freezeOf(status, r.now())
@@ -247,7 +258,7 @@ func (r *Reporter) look(ctx context.Context, count bool) {
 	var reachable map[observe.Destination]bool
 	if err == nil {
 		watched = r.watchedRoutes()
-		reachable, err = r.reachable(ctx, state.Intent, watched)
+		reachable, err = r.reachable(ctx, state.Intent, watched, why)
 	}
 	if ctx.Err() != nil {
 		return
@@ -364,22 +375,6 @@ func (r *Reporter) watchedRoutes() []observe.Destination {
 		routes = append(routes, observe.Destination{Table: r.underlayTable, Address: address})
 	}
 	return routes
-}
-
-// reachable looks up the routes to the watched addresses and to the far ends of all tunnels.
-func (r *Reporter) reachable(ctx context.Context, held *intent.Intent, watched []observe.Destination) (map[observe.Destination]bool, error) {
-	session, err := r.engine.Session()
-	if err != nil {
-		return nil, err
-	}
-	all := slices.Clone(watched)
-	for _, e := range held.Present {
-		if e.Tunnel.Remote.IsValid() {
-			all = append(all, observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote})
-		}
-	}
-	slices.SortFunc(all, observe.Destination.Compare)
-	return observe.Reachable(ctx, session, slices.Compact(all), !r.ignoreDefaultRoutes)
 }
 
 func (r *Reporter) sendObserved(ctx context.Context) {

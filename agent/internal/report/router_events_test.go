@@ -169,8 +169,8 @@ func TestDriftIsToldThoughVPPDiesBeforeItIsReported(t *testing.T) {
 		Engine: &dyingVPP{}, Client: &stubPortal{}, Folder: t.TempDir(), StoreLimit: 1 << 20, Interval: time.Second, Log: quiet, Now: time.Now,
 	})
 	t.Cleanup(r.close)
-	r.look(t.Context(), false)
-	r.look(t.Context(), false)
+	r.look(t.Context(), onRequest)
+	r.look(t.Context(), onRequest)
 	records, err := r.events.spool.Oldest(batch)
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,84 @@
 package report
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
 )
+
+// VPP stops its workers for each route that is looked up, some microseconds. Between two reports on a tick, all routes are
+// looked up again only when something in VPP changed, and at most once in lookupPause for all and lookupPauseEach for each
+// route.
+const (
+	lookupPause     = time.Second
+	lookupPauseEach = time.Millisecond
+)
+
+// lookedUpRoutes are the routes that were looked up last, all of them over one connection to VPP.
+type lookedUpRoutes struct {
+	session   converge.Session
+	at        time.Time // when all were looked up
+	reachable map[observe.Destination]bool
+}
+
+// due returns those of the routes to all destinations that are to be looked up now; a destination without a result is
+// always due.
+func (l *lookedUpRoutes) due(all []observe.Destination, why occasion, now time.Time) []observe.Destination {
+	pause := max(lookupPause, time.Duration(len(all))*lookupPauseEach)
+	if why == onTick || why == onChange && now.Sub(l.at) >= pause {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(d observe.Destination) bool {
+		_, known := l.reachable[d]
+		return known
+	})
+}
+
+// reachable returns for the watched addresses and the far ends of all tunnels whether a route leads there. It looks up only
+// the routes that are due and reuses the last result for the others.
+func (r *Reporter) reachable(
+	ctx context.Context, held *intent.Intent, watched []observe.Destination, why occasion,
+) (map[observe.Destination]bool, error) {
+	session, err := r.engine.Session()
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Clone(watched)
+	for _, e := range held.Present {
+		if e.Tunnel.Remote.IsValid() {
+			all = append(all, observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote})
+		}
+	}
+	slices.SortFunc(all, observe.Destination.Compare)
+	all = slices.Compact(all)
+	if r.routes.session != session {
+		r.routes = lookedUpRoutes{session: session}
+	}
+	now := r.now()
+	due := r.routes.due(all, why, now)
+	found := make(map[observe.Destination]bool, len(all))
+	if len(due) > 0 {
+		if found, err = observe.Reachable(ctx, session, due, !r.ignoreDefaultRoutes); err != nil {
+			return nil, err
+		}
+	}
+	if len(due) == len(all) {
+		r.routes.at = now
+	}
+	for _, d := range all {
+		if _, now := found[d]; !now {
+			found[d] = r.routes.reachable[d]
+		}
+	}
+	r.routes.reachable = found
+	return found, nil
+}
 
 // maxWatched bounds the routes that a portal may ask for: each costs a look-up in VPP at each report. A router
 // with 10,000 VLLs has fewer far ends.
