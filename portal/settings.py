@@ -106,6 +106,7 @@ MIDDLEWARE = [
     "portal.audit.actor.AuditMiddleware",
     "portal.core.replica.ReplicaMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "portal.web.partial_requests.PartialRequestMiddleware",
     "portal.web.live_parts.LivePartMiddleware",
     # Before any view, and before the form's token is looked for in what was sent.
     "portal.web.upload_limit.UploadLimitMiddleware",
@@ -271,6 +272,7 @@ WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/vendor/[^/]+-\d[^/]*/"
 SECURE_COOKIES = BASE_URL.startswith("https://")
 SESSION_COOKIE_SECURE = SECURE_COOKIES
 CSRF_COOKIE_SECURE = SECURE_COOKIES
+CSRF_FAILURE_VIEW = "portal.processes.error_handlers.stale_form"
 LANGUAGE_COOKIE_SECURE = SECURE_COOKIES
 # Where browsers reach the live process; "": nowhere, and pages poll. Where this address does not lead to it,
 # the web processes answer, and pages poll too. Another origin than the portal's has to get its cookies all

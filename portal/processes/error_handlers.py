@@ -6,9 +6,11 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.template.loader import render_to_string
 from django.views import defaults
+from django.views.csrf import csrf_failure
 
 from portal.accounts.language_middleware import own_language_use
 from portal.api import problem_details
+from portal.web.partial_requests import is_partial, stale_form_refusal
 
 _API = "/api/"
 
@@ -18,6 +20,12 @@ def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
     return (
         problem_details.bad_request(request) if _is_api(request) else defaults.bad_request(request, exception)
     )
+
+
+def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """CSRF_FAILURE_VIEW: the form has the token of an earlier sign-in, or none."""
+    own_language_use(request)
+    return stale_form_refusal(request) if is_partial(request) else csrf_failure(request, reason=reason)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:

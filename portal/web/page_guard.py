@@ -5,16 +5,18 @@ from functools import wraps
 from typing import Any, Protocol
 from uuid import UUID
 
-from django.contrib.auth.decorators import login_required
+from django.conf import settings
+from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponseBase
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, resolve_url
 from django_htmx.middleware import HtmxDetails
 
 from portal.accounts.models import Customer, User
 from portal.core.view_permission import Permission, View, declare
 from portal.vll import queries
 from portal.vll.models import Vll
+from portal.web.partial_requests import page_of
 
 
 class SignedInRequest(HttpRequest):
@@ -32,17 +34,19 @@ class Owned(Protocol):
 
 
 def requires(permission: Permission, *, of: Callable[..., Owned] | None = None) -> Callable[[View], View]:
-    """Let a view run only for users whom ``permission`` admits.
+    """Let a view run only for users whom ``permission`` admits; send visitors to sign in first.
 
     Without ``of``, the permission is checked for the user alone. With it, ``of(user, **url_arguments)`` finds
     the object in the user's scope (404 for a stranger), the permission is for the object's customer
-    (403 for a member without the right), and the view receives the object in place of the arguments.
+    (403 for a member without the right), and the view receives the object instead of the arguments.
+    Signing in leads back to the page, also where a form of it was sent to an address that only accepts POST.
     """
 
     def gate(view: View) -> View:
-        @login_required
         @wraps(view)
         def gated(request: SignedInRequest, **arguments: Any) -> HttpResponseBase:
+            if not request.user.is_authenticated:
+                return redirect_to_login(page_of(request) or resolve_url(settings.LOGIN_REDIRECT_URL))
             if of is None:
                 _admit(permission(request.user))
                 return view(request, **arguments)

@@ -27,12 +27,10 @@
     asked = new AbortController();
     const { palette } = document.querySelector("[data-palette]").dataset;
     try {
-      const answer = await fetch(`${palette}?${new URLSearchParams({ q: field().value })}`, { signal: asked.signal });
-      if (answer.redirected) return location.reload();
+      const answer = await longline.ask(`${palette}?${new URLSearchParams({ q: field().value })}`, { signal: asked.signal });
       if (!answer.ok) return;
       document.getElementById("palette-options").outerHTML = await answer.text();
-    } catch (error) {
-      if (error.name !== "AbortError") document.dispatchEvent(new CustomEvent("longline:lost"));
+    } catch {
       return;
     }
     outdated = false;

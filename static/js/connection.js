@@ -1,17 +1,125 @@
-// Says when the portal stops answering, and takes it back when it answers again. Polling goes on meanwhile.
+// The one handler for all requests that scripts of this page send: htmx's own, polls, live parts and longline.ask.
+// It says why the page is not current or why a request was refused (templates/ui/_connection.html), and removes the
+// note when the reason is gone. Polling continues meanwhile. portal/web/partial_requests.py describes the headers.
+const longline = {};
 (() => {
-  const note = document.getElementById("connection-lost");
-  const lost = () => { note.hidden = false; };
-  const back = () => { note.hidden = true; };
+  const notes = document.getElementById("connection");
+  const { reader, page, unknown, unknownCause } = notes.dataset;
+  const ENDED = ["signed-out", "other-account"];
+  let shown = "";
+
+  const show = (name) => {
+    shown = name;
+    for (const id of ["connection-lost", "signed-out", "other-account", "stale-form", "refused"]) {
+      const note = document.getElementById(id);
+      if (note) note.hidden = id !== name;
+    }
+  };
+  const focus = () => document.getElementById(shown)?.focus();
+
+  // A state that receives no updates must not look current: each badge of a part that refreshes says "Unknown".
+  const outdated = new Map();
+  const replace = (element, ...nodes) => {
+    outdated.set(element, [...element.childNodes]);
+    element.replaceChildren(...nodes);
+  };
+  const span = (name, text) => Object.assign(document.createElement("span"), { className: name, textContent: text });
+  const outdate = () => {
+    document.documentElement.dataset.outdated = "";
+    for (const health of document.querySelectorAll("[data-live] .ll-health")) {
+      if (!outdated.has(health)) replace(health, span("ll-badge", unknown), span("ll-cause", unknownCause));
+    }
+    for (const badge of document.querySelectorAll("[hx-get] .ll-badge")) {
+      if (!outdated.has(badge) && !badge.closest(".ll-health")) replace(badge, unknown);
+    }
+  };
+  const update = () => {
+    delete document.documentElement.dataset.outdated;
+    for (const [element, nodes] of outdated) element.replaceChildren(...nodes);
+    outdated.clear();
+    for (const part of document.querySelectorAll("[data-live]")) part.dispatchEvent(new CustomEvent("live"));
+  };
+
+  const end = (name) => {
+    for (const dialog of document.querySelectorAll("dialog[open]")) dialog.close();
+    show(name);
+    outdate();
+  };
+  const lost = () => { if (!ENDED.includes(shown)) show("connection-lost"); };
+  // A poll that succeeds says nothing about the form or button that was refused.
+  const back = (byPoll) => {
+    const ended = ENDED.includes(shown);
+    if (shown === "connection-lost" || ended || !byPoll) show("");
+    if (ended) update();
+  };
+  const refuse = (status) => {
+    const note = document.getElementById("refused");
+    if (!note) return;
+    note.textContent = note.getAttribute(`data-${status}`) ?? note.dataset.other;
+    show("refused");
+  };
+  const renew = (token) => {
+    for (const field of document.querySelectorAll('input[name="csrfmiddlewaretoken"], [data-csrf]')) field.value = token;
+  };
+
+  // by: "person" pressed something, "form" was checked while somebody types, "poll".
+  const judge = ({ status, header, by }) => {
+    const reason = header("Longline-Refused") ?? (status === 401 && reader ? "signed-out" : "");
+    if (ENDED.includes(reason)) end(reason);
+    else if (reason === "stale-form") {
+      renew(header("Longline-Form-Token"));
+      // The check of a form changes nothing, so it is sent again without a question.
+      if (by === "form") document.body.dispatchEvent(new CustomEvent("longline:returned"));
+      else show("stale-form");
+    } else if (status >= 500) lost();
+    else if (status >= 400 && status !== 422) {
+      if (by !== "person") return back(true);
+      refuse(status);
+    } else if (status > 0) return back(by === "poll");
+    if (by === "person") focus();
+  };
+
+  const senderOf = ({ requestConfig: { triggeringEvent, verb } }) => {
+    if (["click", "submit"].includes(triggeringEvent?.type)) return "person";
+    return verb === "get" ? "poll" : "form";
+  };
+  document.addEventListener("htmx:configRequest", (event) => {
+    if (reader) event.detail.headers["Longline-Reader"] = reader;
+  });
+  document.addEventListener("htmx:afterRequest", ({ detail }) => {
+    const { xhr } = detail;
+    if (xhr) judge({ status: xhr.status, header: (name) => xhr.getResponseHeader(name), by: senderOf(detail) });
+  });
   document.addEventListener("htmx:sendError", lost);
   document.addEventListener("htmx:timeout", lost);
-  document.addEventListener("longline:lost", lost);
-  document.addEventListener("longline:back", back);
   window.addEventListener("offline", lost);
-  window.addEventListener("online", back);
-  document.addEventListener("htmx:afterRequest", (event) => {
-    const status = event.detail.xhr?.status ?? 0;
-    if (status >= 500) lost();
-    else if (status > 0) back();
-  });
+  window.addEventListener("online", () => back(true));
+
+  // fetch, for the scripts of this page. Throws TypeError where the portal does not answer.
+  longline.ask = async (url, { headers, ...options } = {}) => {
+    const marked = new Headers(headers);
+    marked.set("HX-Request", "true");
+    if (reader) marked.set("Longline-Reader", reader);
+    let answer;
+    try {
+      answer = await fetch(url, { ...options, headers: marked });
+    } catch (error) {
+      if (error.name !== "AbortError") lost();
+      throw error;
+    }
+    judge({ status: answer.status, header: (name) => answer.headers.get(name), by: "poll" });
+    const elsewhere = answer.headers.get("HX-Redirect");
+    if (elsewhere) location.assign(elsewhere);
+    return answer;
+  };
+
+  // The address bar shows the page and not where its form was sent to, so that reloading and signing in lead back.
+  if (page && page !== location.pathname + location.search) {
+    // Forms without an address of their own are still sent to the one that they came from.
+    for (const form of document.querySelectorAll("form:not([action])")) form.setAttribute("action", location.href);
+    for (const part of document.querySelectorAll('[hx-post=""]')) part.setAttribute("hx-post", location.href);
+    history.replaceState(history.state, "", page);
+  }
+  const here = location.pathname + location.search;
+  for (const link of document.querySelectorAll("[data-sign-in]")) link.href += `?next=${encodeURIComponent(here)}`;
 })();

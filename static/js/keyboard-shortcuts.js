@@ -4,11 +4,11 @@
   const FOLLOWS_MS = 1500; // the letter after "g"
   let went = -Infinity;
 
-  // A dialog is fetched when it is first asked for. Whoever is not signed in any more is led to signing in.
+  // A dialog is fetched when somebody opens it for the first time.
   const open = async (id, address) => {
     if (!document.getElementById(id)) {
-      const answer = await fetch(address, { headers: { "HX-Request": "true" } });
-      if (!answer.ok || answer.redirected) return location.reload();
+      const answer = await longline.ask(address).catch(() => null);
+      if (!answer?.ok) return;
       const part = document.createElement("template");
       part.innerHTML = await answer.text();
       if (!document.getElementById(id)) document.body.append(part.content);

@@ -80,7 +80,7 @@
     const { from, to, format } = shown;
     const mine = ++asked;
     try {
-      const answer = await fetch(`${section.dataset.url}?from=${from}&to=${to}`, {
+      const answer = await longline.ask(`${section.dataset.url}?from=${from}&to=${to}`, {
         headers: { Accept: "application/json" },
       });
       if (!answer.ok) throw new Error(String(answer.status));

@@ -229,7 +229,7 @@
     // Other graphs of the line show the same time.
     document.dispatchEvent(new CustomEvent("longline:window", { detail: { ...window, format: format(window) } }));
     try {
-      const answer = await fetch(`${section.dataset.url}${wanted}`, {
+      const answer = await longline.ask(`${section.dataset.url}${wanted}`, {
         headers: { Accept: "application/json" },
       });
       if (!answer.ok) throw new Error(String(answer.status));
@@ -239,11 +239,9 @@
       tellAge(answer.headers.get("Longline-As-Of"));
       lastAt = Date.now();
       if (csv) csv.href = `${csvUrl}${wanted}`;
-      document.dispatchEvent(new CustomEvent("longline:back"));
       show(body, window);
       tellNow();
-    } catch (error) {
-      if (error instanceof TypeError) document.dispatchEvent(new CustomEvent("longline:lost"));
+    } catch {
       if (mine !== asked) return;
       lastAt = 0; // whatever was chosen, it is asked for again soon
       say(texts.failed);

@@ -11,6 +11,7 @@ from django.urls import reverse
 from portal.accounts.models import User
 from portal.web.list_filters import Text
 from portal.web.navigation import OF_THE_ACCOUNT, Group, Page, groups_of, page_at, waiting_at
+from portal.web.partial_requests import page_of
 from portal.web.waiting_counts import waiting_counts
 
 register = template.Library()
@@ -65,6 +66,13 @@ def navigation(context: Context) -> Navigation | None:
         waiting=sum(group.waiting for group in groups),
         here=next((group for group in groups if group.is_current and group.title), None),
     )
+
+
+@register.simple_tag(takes_context=True)
+def page_address(context: Context) -> str:
+    """Return the address of the open page, "" on pages of errors that have no request."""
+    request: Any = context.get("request")
+    return page_of(request) if request is not None else ""
 
 
 def _link_group(group: Group, name: str, counts: Mapping[str, int]) -> LinkGroup:
