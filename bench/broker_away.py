@@ -14,13 +14,14 @@ import redis
 from bench.database import migrated
 from bench.figures import Figure, percentile
 from bench.orders import OrderingIsp, ordering_isp
+from bench.sizes import sized
 from devstack.services import Services
 
 IN_FLIGHT = 4
 # Of each client and turn: about ten seconds, so that what a process notices once counts as often as in life.
-ORDERS = 150
+ORDERS = sized(150, smallest=3)
 # As often each way of being away has its turn, a turn of a healthy Redis before it.
-ROUNDS = 2
+ROUNDS = sized(2, smallest=1)
 
 
 def measure() -> Iterator[Figure]:

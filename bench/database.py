@@ -6,17 +6,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from bench.sizes import SMALLEST
 from devstack import services
+from devstack.migrated_cluster import migrated_cluster
 
 
 @contextmanager
 def migrated() -> Iterator[services.Services]:
-    """Commits reach the disk, as in production. Once per process: Django reads its settings once."""
+    """Set Django up on an empty database. Use it once in a process: Django reads its settings once.
+
+    Commits reach the disk, as in production. The smallest size has a copy of the cluster that tests begin
+    with, and no fsync.
+    """
     with tempfile.TemporaryDirectory(prefix="longline-bench-") as name:
         folder = Path(name)
         # The database's own account has to get through to its cluster.
         folder.chmod(0o711)
-        with services.running(folder=folder / "services", logs=folder / "log") as private:
+        with services.running(
+            folder=folder / "services",
+            logs=folder / "log",
+            durable=not SMALLEST,
+            template=migrated_cluster() if SMALLEST else None,
+        ) as private:
             os.environ |= {
                 "DJANGO_SETTINGS_MODULE": "portal.settings",
                 "SECRET_KEY": "for-benchmarks-only",
@@ -30,7 +41,8 @@ def migrated() -> Iterator[services.Services]:
             from django.db import connections
 
             django.setup()
-            call_command("migrate", verbosity=0)
+            if not SMALLEST:
+                call_command("migrate", verbosity=0)
             try:
                 yield private
             finally:

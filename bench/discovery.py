@@ -7,8 +7,9 @@ from typing import Any
 
 from bench.database import migrated
 from bench.figures import Figure
+from bench.sizes import sized
 
-LINES, ROUNDS = 1_000, 5
+LINES, ROUNDS = sized(1_000, smallest=60), sized(5, smallest=1)
 _ROUTERS = """
 INSERT INTO inventory_site (id, name) VALUES (1, 'site');
 INSERT INTO inventory_router (id, name, site_id, loopback4, agent_url, cpu, cores, generation)
@@ -25,7 +26,7 @@ def measure() -> Iterator[Figure]:
             cursor.execute(_ROUTERS)
         took = [_once() for _ in range(ROUNDS)]
         note = f"{LINES} VXLAN lines, both reports stored and all pages of the list read, median of {ROUNDS}"
-        yield Figure("discovery_1000_ms", median(took) * 1000, "ms", note)
+        yield Figure(f"discovery_{LINES}_ms", median(took) * 1000, "ms", note)
 
 
 def _once() -> float:

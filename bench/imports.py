@@ -8,9 +8,9 @@ from typing import Any
 from bench.database import migrated
 from bench.figures import Figure
 from bench.orders import small_isp_with_pairs
+from bench.sizes import sized
 
-ROWS, LINES = 10_000, 1_000
-_PAIRS = 16
+ROWS, LINES = sized(10_000, smallest=50), sized(1_000, smallest=20)
 
 
 def measure() -> Iterator[Figure]:
@@ -19,9 +19,9 @@ def measure() -> Iterator[Figure]:
         sites = _table("name,latitude,longitude", (f"Site {n},47.1,8.{n:05}" for n in range(ROWS)))
         note = f"{ROWS} rows, one worker, each batch with a commit that reaches the disk"
         staged, checked, imported = _times("sites", sites)
-        yield Figure("import_10000_stage_ms", staged * 1000, "ms", f"{ROWS} sites, read and kept")
-        yield Figure("import_10000_check_ms", checked * 1000, "ms", "sites; undone batch by batch")
-        yield Figure("import_10000_ms", imported * 1000, "ms", f"sites; {note}")
+        yield Figure(f"import_{ROWS}_stage_ms", staged * 1000, "ms", f"{ROWS} sites, read and kept")
+        yield Figure(f"import_{ROWS}_check_ms", checked * 1000, "ms", "sites; undone batch by batch")
+        yield Figure(f"import_{ROWS}_ms", imported * 1000, "ms", f"sites; {note}")
         header = "description,a_port,a_outer_vlan,z_port,z_outer_vlan,svc_mtu,cir_bps"
         _, checked, imported = _times("lines", _table(header, _lines(pairs)))
         yield Figure("import_line_check_ms", checked / LINES * 1000, "ms", f"of each of {LINES} rows")
@@ -38,8 +38,8 @@ def _lines(pairs: list[tuple[int, int]]) -> Iterator[str]:
     Router.objects.update(cores=1024)
     names = {port.pk: str(port) for port in Port.objects.select_related("router")}
     for n in range(LINES):
-        a, z = pairs[n % _PAIRS]
-        vlan = 10 + n // _PAIRS
+        a, z = pairs[n % len(pairs)]
+        vlan = 10 + n // len(pairs)
         yield f"Line {n},{names[a]},{vlan},{names[z]},{vlan},1500,1000000"
 
 

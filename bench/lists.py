@@ -7,15 +7,17 @@ from typing import Any
 
 from bench.database import migrated
 from bench.figures import Figure, percentile
+from bench.sizes import sized
 from bench.vlls import VLLS, installation_fill
 
-ROUNDS = 30
+ROUNDS = sized(30, smallest=3)
 LISTS = "/api/v1/vlls"
+NOTHING = ("q=nothing-like-it", "q=zz")
 FIRST_PAGES = [LISTS, "/api/v1/orders", f"{LISTS}?lifecycle=active&router=router-7", f"{LISTS}?vlan=77"]
 SEARCHES = [
-    *("q=line%204711", "q=eth1999", "q=router-42", "q=77", "q=c4ca4238", "q=nothing-like-it"),
+    *("q=line%204712", "q=eth1997", "q=router-42", "q=77", "q=c81e728d", NOTHING[0]),
     # A text that fits much, or the beginning of a word.
-    *("q=1", "q=e", "q=ro", "q=zz"),
+    *("q=1", "q=e", "q=ro", NOTHING[1]),
 ]
 
 
@@ -60,7 +62,7 @@ def _clients() -> tuple[Any, Any]:
 
 
 def _times(api: Any, urls: list[str]) -> list[float]:
-    """Milliseconds of each answer, the URLs taking turns; the first round warms up."""
+    """Return the milliseconds of each answer. The URLs take turns, and the first round warms up."""
     taken = []
     for number in range(ROUNDS + 1):
         for url in urls:
@@ -69,17 +71,19 @@ def _times(api: Any, urls: list[str]) -> list[float]:
             if number:
                 taken.append((time.perf_counter() - began) * 1_000)
             assert answer.status_code == 200, answer.content
+            assert bool(answer.json()["results"]) != url.endswith(NOTHING), (url, answer.content)
     return taken
 
 
 def _scrapes() -> Iterator[float]:
-    """Milliseconds of each reading of what Prometheus is told of the installation."""
+    """Yield the milliseconds of each collection of the installation's metrics for Prometheus."""
     from portal.metrics.registry import Installation
 
     for _ in range(ROUNDS // 3):
         began = time.perf_counter()
-        Installation().collect()
+        metrics = {metric.name: metric.samples for metric in Installation().collect()}
         yield (time.perf_counter() - began) * 1_000
+        assert sum(sample.value for sample in metrics["longline_vlls"]) == VLLS, metrics["longline_vlls"]
 
 
 def _queries(api: Any, url: str) -> int:

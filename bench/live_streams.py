@@ -17,13 +17,14 @@ import psycopg
 
 from bench.database import migrated
 from bench.figures import Figure, percentile
+from bench.sizes import sized
 from bench.vlls import installation_fill
 from devstack.folders import ROOT, VENV_BIN
 from devstack.process import Child, Family
 from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
-PAGES, PEOPLE = 1_000, 100
-ROUNDS, ONE_BY_ONE = 15, 40
+PAGES, PEOPLE = sized(1_000, smallest=20), sized(100, smallest=4)
+ROUNDS, ONE_BY_ONE = sized(15, smallest=2), sized(40, smallest=2)
 # Longer than the live process lets pass between two events to one page.
 APART_S = 0.7
 GIVE_UP_S = 120
@@ -59,18 +60,18 @@ def measure() -> Iterator[Figure]:
         rss, web_threads, live_threads = asyncio.run(pages.measure(look))
     each_kb = (rss - rss_before) * 1_024 / PAGES
     note = f"of the live process, {each_kb:.0f} kB a page; {rss_before:.0f} MB without any; {PEOPLE} people"
-    yield Figure("sse_1000_pages_rss_mb", rss, "MB", note)
+    yield Figure(f"sse_{PAGES}_pages_rss_mb", rss, "MB", note)
     note = f"more of all web processes than without them; the live process has {live_threads} in all"
-    yield Figure("sse_1000_pages_web_threads", web_threads - threads_before, "threads", note)
+    yield Figure(f"sse_{PAGES}_pages_web_threads", web_threads - threads_before, "threads", note)
     note = "from none open to all, each let in by the portal's own check"
-    yield Figure("sse_1000_pages_open_s", pages.opened_s, "s", note)
-    note = f"from the commit to the event, at the one page of 1,000 that is about it; {ONE_BY_ONE} commits"
+    yield Figure(f"sse_{PAGES}_pages_open_s", pages.opened_s, "s", note)
+    note = f"from the commit to the event, at the one page of {PAGES} that is about it; {ONE_BY_ONE} commits"
     for percent in (50, 95):
-        yield Figure(f"sse_1000_pages_one_p{percent}_ms", percentile(pages.one, percent), "ms", note)
+        yield Figure(f"sse_{PAGES}_pages_one_p{percent}_ms", percentile(pages.one, percent), "ms", note)
     note = f"from a commit that all pages are about to the event at each; medians of {ROUNDS} rounds"
     for percent in (50, 95):
         value = median(percentile(taken, percent) for taken in pages.all)
-        yield Figure(f"sse_1000_pages_all_p{percent}_ms", value, "ms", note)
+        yield Figure(f"sse_{PAGES}_pages_all_p{percent}_ms", value, "ms", note)
 
 
 @dataclass

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 
 from bench.figures import Figure, percentile
 from bench.real_vpps import real_vpps
+from bench.sizes import sized
 from devstack import vpp
 from devstack.black_hole import BlackHole
 from devstack.client import Client
 
-FAILURES = 20
+FAILURES = sized(20, smallest=2)
 GIVE_UP_S = 30
 POLL_S = 0.01
 _NAME, _UNIT = "liveness_p95_ms", "ms"

@@ -8,12 +8,13 @@ from datetime import datetime
 
 from bench.figures import Figure, percentile
 from bench.real_vpps import real_vpps
+from bench.sizes import sized
 from devstack import stack, vpp
 from devstack.client import Client
 from devstack.frames import Tag, Wire, frame
 from devstack.vpp_network import UNI
 
-ORDERS = 20
+ORDERS = sized(20, smallest=1)
 PORT = "host-cust1"
 CUSTOMERS = ("rhino", "hippo")
 GIVE_UP_S = 30

@@ -16,13 +16,14 @@ from uuid import uuid4
 from bench.cpu import cpu_s
 from bench.database import migrated
 from bench.figures import Figure, percentile
+from bench.sizes import sized
 from devstack.folders import ROOT, VENV_BIN
 from devstack.process import Child, Family
 from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
-IN_FLIGHT = 16
+IN_FLIGHT = sized(16, smallest=4)
 # By VLAN. The first orders on a connection have their statements planned.
-_WARM_UP, _MEASURED = range(1, 5), range(5, 45)
+_WARM_UP, _MEASURED = range(1, 5), range(5, sized(45, smallest=7))
 
 
 def measure() -> Iterator[Figure]:
@@ -94,7 +95,7 @@ def _order_many(port: int, token: str, a_port: int, z_port: int, vlans: range) -
     taken = []
     for vlan in vlans:
         end = {"tagging": "dot1q", "outer_vlan": vlan}
-        order: dict[str, Any] = {"svc_mtu": 1500, "cir_bps": 1000, "transport": "auto"}
+        order: dict[str, Any] = {"svc_mtu": 1500, "cir_bps": 1_000_000, "transport": "auto"}
         body = json.dumps({**order, "a_end": {**end, "port": a_port}, "z_end": {**end, "port": z_port}})
         began = time.perf_counter()
         connection.request("POST", "/api/v1/vlls", body, headers)

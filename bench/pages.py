@@ -6,35 +6,37 @@ from typing import Any
 
 from bench.database import migrated
 from bench.figures import Figure, percentile
+from bench.sizes import sized
 from bench.vlls import ROUTERS, installation_fill
 
-ROUNDS = 20
-EVERYBODY = [
-    "/",
-    "/?show=all",
-    "/ports/",
-    "/ports/100/",
-    "/orders/",
-    "/orders/new/",
-    "/search/?q=line%204711",
-    "/vlls/{vll}/",
-]
-NOC = [
-    "/noc/",
-    "/noc/wall/",
-    "/noc/alarms/history/",
-    "/noc/map/",
-    "/noc/map/?link=7",
-    "/noc/map/?router=7",
-    "/noc/map/?line={vll}",
-    "/noc/pools/",
-    "/noc/audit/",
-    "/noc/routers/7/",
-    "/noc/ports/",
-    "/noc/customers/1/",
-    "/noc/orders/",
-    "/routers/",
-]
+ROUNDS = sized(20, smallest=1)
+# By page, a text of what it is about: {vll} is the id of a line of customer 1, {name} its description.
+EVERYBODY = {
+    "/": "{vll}",
+    "/?show=all": "{vll}",
+    "/ports/": "eth",
+    "/ports/100/": "eth100",
+    "/orders/": "{vll}",
+    "/orders/new/": "<form",
+    "/search/?q=line%204712": "line 4712",
+    "/vlls/{vll}/": "{name}",
+}
+NOC = {
+    "/noc/": "100",
+    "/noc/wall/": "NOC wall",
+    "/noc/alarms/history/": "History of alarms",
+    "/noc/map/": "router-7",
+    "/noc/map/?link=7": "router-7",
+    "/noc/map/?router=7": "router-7",
+    "/noc/map/?line={vll}": "{name}",
+    "/noc/pools/": "VNI",
+    "/noc/audit/": "<table",
+    "/noc/routers/7/": "router-7",
+    "/noc/ports/": "eth",
+    "/noc/customers/1/": "customer-1",
+    "/noc/orders/": "Held orders",
+    "/routers/": "router-1",
+}
 _RING = """
 INSERT INTO inventory_backbonelink (a_router_id, a_interface, a_metric, a_ip_mtu, z_router_id, z_interface,
                                     z_metric, z_ip_mtu, ipv4, ipv6, in_service)
@@ -62,11 +64,12 @@ def measure() -> Iterator[Figure]:
         with connection.cursor() as cursor:
             # As autovacuum does within a minute.
             cursor.execute("ANALYZE")
-        vll = Vll.objects.filter(customer_id=1).latest("created_at").pk
+        vll = Vll.objects.filter(customer_id=1).order_by("-created_at", "-pk")[0]
+        facts = {"vll": vll.pk, "name": vll.description}
         taken: dict[str, list[float]] = {}
         for who, browser in _browsers().items():
-            for page in EVERYBODY + (NOC if who == "noc" else []):
-                taken[f"{page} of {who}"] = _times(browser, page.format(vll=vll))
+            for page, shown in (EVERYBODY | (NOC if who == "noc" else {})).items():
+                taken[f"{page} of {who}"] = _times(browser, page.format(**facts), shown.format(**facts))
         slowest = max(taken, key=lambda page: percentile(taken[page], 95))
         note = ", ".join(f"{page} {percentile(times, 95):.0f}" for page, times in taken.items())
         yield Figure("page_p95_ms", percentile(taken[slowest], 95), "ms", f"the slowest, {slowest}; {note}")
@@ -87,8 +90,8 @@ def _browsers() -> dict[str, Any]:
     return browsers
 
 
-def _times(browser: Any, page: str) -> list[float]:
-    """Milliseconds of each answer; the first one warms up."""
+def _times(browser: Any, page: str, shown: str) -> list[float]:
+    """Return the milliseconds of each answer, which has to contain ``shown``. The first one warms up."""
     taken = []
     for number in range(ROUNDS + 1):
         began = time.perf_counter()
@@ -96,4 +99,5 @@ def _times(browser: Any, page: str) -> list[float]:
         if number:
             taken.append((time.perf_counter() - began) * 1_000)
         assert answer.status_code == 200, (page, answer.status_code)
+        assert shown in answer.content.decode(), f"{page} does not contain {shown}"
     return taken

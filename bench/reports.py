@@ -12,18 +12,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from uuid import UUID
 
 from bench.cpu import cpu_s
 from bench.database import migrated
 from bench.figures import Figure, percentile
+from bench.sizes import sized
 from devstack.folders import ROOT, VENV_BIN
 from devstack.large_network import certificates_issue, network_fill
 from devstack.process import Child, Family
-from devstack.reporting_agents import EVERY_S, KINDS, Connection, ReportingAgent, agents_of, tell, tell_at
+from devstack.reporting_agents import KINDS, Connection, ReportingAgent, agents_of, tell, tell_at
 from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
-ROUTERS, LINES_A_ROUTER = 1_000, 100
-MEASURED = 6
+ROUTERS, LINES_A_ROUTER = sized(1_000, smallest=4), sized(100, smallest=6)
+MEASURED = sized(6, smallest=1)
+EVERY_S = sized(10, smallest=1)
 # Too many routers come back at once (docs/agent-api.md).
 _BUSY = 429
 # For the first time each tells everything, so many at a time.
@@ -31,7 +34,7 @@ _AT_A_TIME = 16
 # Meanwhile all of them have been silent for too long. Reports follow the timetable until nobody is refused.
 _MOST_ROUNDS = 30
 # Of all reports of ends these tell of one customer's link that turned.
-NEWS = 0.05
+NEWS = sized(5, smallest=50) / 100
 
 
 def measure() -> Iterator[Figure]:
@@ -40,7 +43,7 @@ def measure() -> Iterator[Figure]:
         folder = Path(name)
         ends = network_fill(routers=ROUTERS, lines=ROUTERS * LINES_A_ROUTER // 2)
         certificates_issue(folder, routers=ROUTERS)
-        agents = list(agents_of(ends, folder).values())
+        agents = list(agents_of(ends, folder, every_s=EVERY_S).values())
         (port,) = free_ports(1)
         agent_api = Child(
             name="agent-api",
@@ -63,10 +66,11 @@ def measure() -> Iterator[Figure]:
             family.start(agent_api)
             agent_api.wait_until(lambda: accepts(port))
             load = asyncio.run(_load(agents, port))
+        _check_stored(agents)
     offered = ROUTERS / EVERY_S
     note = (
         f"{ROUTERS} routers of {LINES_A_ROUTER} lines, each tells what it sees and what it counts every"
-        f" {EVERY_S:.0f} s: {2 * offered:.0f} documents a second are offered, {NEWS:.0%} of the former have"
+        f" {EVERY_S} s: {2 * offered:.0f} documents a second are offered, {NEWS:.0%} of the former have"
         f" news of a line; 2 processes, mutual TLS on {2 * ROUTERS} kept connections, fsync on; PostgreSQL"
         " and the load share the cores; before, all of them told everything for the first time in"
         f" {load.introduced_s:.0f} s, {_AT_A_TIME} at a time"
@@ -89,6 +93,23 @@ def measure() -> Iterator[Figure]:
         "agent API and PostgreSQL, of a router's two documents; the load's own"
         f" {load.own_cpu_s / len(load.took['observed']) * 1_000:.1f} ms come on top",
     )
+
+
+def _check_stored(agents: list[ReportingAgent]) -> None:
+    """Raise where the portal does not know of each router's first end what was reported last."""
+    from portal.telemetry.models import Sample
+    from portal.vll.models import VllEnd
+
+    stored = {
+        (str(vll), side): link_up
+        for vll, side, link_up in VllEnd.objects.values_list("vll", "side", "link_up")
+    }
+    sampled = set(Sample.objects.values_list("vll_id", "side").distinct())
+    for agent in agents:
+        assert agent.first is not None
+        vll, side = agent.first.vll, agent.first.side
+        assert stored[vll, side] is not agent.turned, f"{agent.name}: {vll} {side}"
+        assert (UUID(vll), side) in sampled, f"{agent.name}: nothing was counted of {vll} {side}"
 
 
 @dataclass

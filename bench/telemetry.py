@@ -10,9 +10,10 @@ from uuid import uuid4
 
 from bench.database import migrated
 from bench.figures import Figure, percentile
+from bench.sizes import sized
 
-VLLS, REPORTS, GRAPHS = 30, 20, 100
-ENDS_A_REPORT = 30
+VLLS, REPORTS, GRAPHS = sized(30, smallest=2), sized(20, smallest=2), sized(100, smallest=2)
+ENDS_A_REPORT = sized(30, smallest=4)
 SAMPLES_A_REPORT = 30
 _FILL = """
 INSERT INTO {table} SELECT start_at, vll, n, n, n, n, n, n, n, n, {ms}, {ms}, false
@@ -84,6 +85,8 @@ def _rows_per_s(router: Any, vlls: list[Any]) -> Figure:
     began = time.perf_counter()
     rolled = roll_up(now=now() + timedelta(hours=1))
     rolling = time.perf_counter() - began
+    assert stored == REPORTS * SAMPLES_A_REPORT * ENDS_A_REPORT, f"{stored} rows were accepted"
+    assert rolled > 0, "nothing was rolled up"
     note = (
         f"from the JSON body to the commit, without TLS; then {rolled} buckets rolled up in {rolling:.2f} s"
     )
@@ -156,7 +159,10 @@ def _year(vlls: list[Any]) -> Iterator[Figure]:
 
 
 def _asker() -> Callable[[Any, int], float]:
-    """Asks the API, in this process, for a year of a VLL in steps of so many seconds; the milliseconds."""
+    """Return a function that requests a year's graph of a VLL in steps of so many seconds from the API.
+
+    It returns the milliseconds of the answer. Server and client are this process.
+    """
     from django.conf import settings
     from django.test import Client
 
@@ -176,6 +182,8 @@ def _asker() -> Callable[[Any, int], float]:
         answer = api.get(f"/api/v1/vlls/{vll.pk}/throughput?from={since}&to={until}&step={step_s}")
         took = time.perf_counter() - began
         assert answer.status_code == 200, answer.content
+        drawn = [point for point in answer.json()["a_end"] if point[1] is not None]
+        assert len(drawn) > 360 * 86_400 / step_s, f"only {len(drawn)} points of {step_s} s"
         return took * 1000
 
     return asked

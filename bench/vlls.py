@@ -1,6 +1,9 @@
 """A large installation, written straight into the tables: 100,000 VLLs of a hundred customers."""
 
-ROUTERS, PORTS, CUSTOMERS, VLLS = 100, 2_000, 100, 100_000
+from bench.sizes import sized
+
+ROUTERS, PORTS, CUSTOMERS = 100, 2_000, 100
+VLLS = sized(100_000, smallest=5_000)
 # The customer with id 1 has half of all VLLs: a list of one tenant can be as long as the NOC's.
 _TABLES = """
 INSERT INTO inventory_site (id, name) SELECT n, 'site-' || n FROM generate_series(1, 20) n;

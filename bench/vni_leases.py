@@ -11,12 +11,13 @@ from uuid import uuid4
 
 from bench.database import migrated
 from bench.figures import Figure
+from bench.sizes import sized
 
 # As web workers are: a few processes of several threads each.
-PROCESSES, THREADS = 4, 16
-LEASES_PER_CLIENT = 150
+PROCESSES, THREADS = sized(4, smallest=2), sized(16, smallest=2)
+LEASES_PER_CLIENT = sized(150, smallest=5)
 
-POOL = 1_000_000
+POOL = sized(1_000_000, smallest=1_000)
 
 
 def measure() -> Iterator[Figure]:
@@ -37,14 +38,16 @@ def measure() -> Iterator[Figure]:
         started = time.perf_counter()
         for worker in workers:
             worker.join()
+            assert worker.exitcode == 0, f"a client ended with {worker.exitcode}"
         elapsed = time.perf_counter() - started
         vnis = VniLease.objects.values_list("vni", flat=True)
-        leased, different = len(vnis), len(set(vnis))
+        leased = len(set(vnis))
+        assert leased == len(vnis) == clients * LEASES_PER_CLIENT, f"{leased} of {len(vnis)} VNIs differ"
         yield Figure(
             "vni_leases_per_s",
             clients * LEASES_PER_CLIENT / elapsed,
             "1/s",
-            f"{clients} clients, {leased - different} duplicates",
+            f"{clients} clients, no duplicates",
         )
         yield Figure(
             "vni_exhausted_ms", _exhausted(), "ms", f"median; a pool of {POOL} VNIs of which none is left"
@@ -52,7 +55,7 @@ def measure() -> Iterator[Figure]:
 
 
 def _exhausted() -> float:
-    """Milliseconds until somebody is told that no VNI is left."""
+    """Return the milliseconds until a request is refused because no VNI is left."""
     from django.db import connection
 
     from portal.allocation.errors import VniPoolExhausted
@@ -77,6 +80,8 @@ def _exhausted() -> float:
             vni_lease(holder=uuid4(), now=now())
         except VniPoolExhausted:
             times.append((time.perf_counter() - began) * 1_000)
+        else:
+            raise RuntimeError("a VNI was leased from an exhausted pool")
     return median(times)
 
 

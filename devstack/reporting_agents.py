@@ -33,7 +33,10 @@ class End(NamedTuple):
 
 @dataclass
 class ReportingAgent:
-    """One router's two kinds of report. ``says``: its capabilities; ``path``: of each end, what it says."""
+    """One router's two kinds of report.
+
+    ``says`` are its capabilities, ``path`` is what it reports of each end's path. A sample spans ``every_s``.
+    """
 
     name: str
     context: ssl.SSLContext
@@ -41,6 +44,7 @@ class ReportingAgent:
     routes: bytes
     says: dict[str, Any] = field(default_factory=lambda: dict(_PLAIN))
     path: dict[str, Any] | None = None
+    every_s: float = EVERY_S
     generation: int = 1
     boot_id: str = field(default_factory=lambda: str(uuid4()))
     # Whether the customer's link of its first end is down.
@@ -118,7 +122,7 @@ class ReportingAgent:
     def counters(self) -> bytes:
         now_ms = int(time.time() * 1000)
         self.sampled += 1
-        sample = {"seq": self.sampled, "from_ms": now_ms - int(EVERY_S * 1000), "to_ms": now_ms}
+        sample = {"seq": self.sampled, "from_ms": now_ms - int(self.every_s * 1000), "to_ms": now_ms}
         head = {"schema": 1, "boot_id": self.boot_id, "sent_ms": now_ms, "simulated": True, "dropped": 0}
         return b'%s, "samples": [%s, "ends": %s}]}' % (
             json.dumps(head)[:-1].encode(),

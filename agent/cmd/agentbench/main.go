@@ -43,12 +43,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	stats := flags.String("stats-socket", "", "stats segment `SOCKET` of that VPP")
 	vlls := flags.Int("vlls", 1000, "number of VLL ends")
 	rounds := flags.Int("rounds", 5, "rounds; the median counts")
+	full := flags.Int("full-router", fullRouter, "number of VLL ends of a full router, whose memory is measured")
 	encapsulations := flags.Bool("encapsulations", false, "measure what encapsulations cost in a private real VPP alone, and nothing else")
 	onlyMemory := flags.Bool("memory", false, "measure this process's memory alone, and nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || (*api == "") != (*stats == "") || *vlls < 1 || *rounds < 1 {
+	if flags.NArg() > 0 || (*api == "") != (*stats == "") || *vlls < 1 || *rounds < 1 || *full < 1 {
 		flags.Usage()
 		return errors.New("both sockets or neither, and positive numbers")
 	}
@@ -72,7 +73,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := timed(ctx, used, 10**vlls, 1, []string{converged, resynced, added, addedNext}, stdout); err != nil {
 		return err
 	}
-	for _, n := range []int{*vlls, fullRouter} {
+	for _, n := range []int{*vlls, *full} {
 		if err := memoryOfAProcess(ctx, used, n, stdout, stderr); err != nil {
 			return err
 		}

@@ -1,0 +1,41 @@
+"""Every benchmark, with its smallest size: it still measures what it is named after."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from bench.__main__ import BENCHMARKS
+from devstack import netns, vpp
+from devstack.folders import ROOT
+
+# Without a real VPP, whose packets they need, their figures are absent.
+_ON_A_REAL_VPP = {"encapsulations", "order_to_frames", "liveness"}
+
+
+@pytest.mark.parametrize("name", BENCHMARKS)
+def test_it_measures_with_its_smallest_size(name: str) -> None:
+    if name in _ON_A_REAL_VPP and (reason := netns.why_unusable()):
+        pytest.skip(reason)
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", name],
+        cwd=ROOT,
+        env=os.environ | {"BENCH_SIZE": "smallest"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    values = [line.split()[2] for line in done.stdout.splitlines() if line.startswith("bench ")]
+    assert values, done.stdout + done.stderr
+    if name not in _ON_A_REAL_VPP or _has_vpp():
+        assert "absent" not in values, done.stdout
+
+
+def _has_vpp() -> bool:
+    try:
+        vpp.find()
+    except vpp.NotInstalled:
+        return False
+    return True
