@@ -4,7 +4,7 @@ package intent
 // outer VLANs and its number of tags, and gives it to the most specific sub-interface that matches
 // (eth_identify_subint in vnet/ethernet/ethernet.h, ethernet_sw_interface_get_config in vnet/ethernet/node.c). VPP has one
 // table of VLANs for 802.1ad (0x88a8) and one for all other tags (0x8100, 0x9100, 0x9200); an inner tag counts as a tag only
-// with 0x8100.
+// with 0x8100. On a port VPP reads two tags, so a third one is no difference to an exact match of two; behind a bond it is.
 type Frames struct {
 	Dot1ad, AnyTPID bool
 	Outer           uint16
@@ -41,8 +41,8 @@ func (a Access) Frames() Frames {
 	case 1:
 		f.Rank, f.AnyInner = OneVLAN, true
 	}
-	if a.Exact && f.Least > 0 {
-		f.Most = f.Least
+	if a.Exact && f.Least == 1 {
+		f.Most = 1
 	}
 	return f
 }

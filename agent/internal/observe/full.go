@@ -52,6 +52,9 @@ func Full(ctx context.Context, session Session, boot ownership.Boot) (*Snapshot,
 		return nil, fmt.Errorf("observe Linux CP pairs: %w", err)
 	}
 	s.Index()
+	if err := s.takeBonds(ctx, session); err != nil {
+		return nil, fmt.Errorf("observe %w", err)
+	}
 	if err := session.Dump(ctx, addressDumps(s.addressed(s.Interfaces)), s.add); err != nil {
 		return nil, fmt.Errorf("observe addresses: %w", err)
 	}

@@ -40,6 +40,9 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	}
 	again := slices.Clone(s.Interfaces[kept:]) // Index sorts
 	s.Index()
+	if err := s.takeBonds(ctx, session); err != nil {
+		return nil, fmt.Errorf("read back %w", err)
+	}
 	if err := session.Dump(ctx, addressDumps(s.addressed(again)), s.add); err != nil {
 		return nil, fmt.Errorf("read back addresses: %w", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"maps"
 
 	"go.fd.io/govpp/api"
-	"go.fd.io/govpp/binapi/bond"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 	"go.fd.io/govpp/binapi/ip"
@@ -19,7 +18,7 @@ type Use struct {
 }
 
 // AskUseOfPorts asks of ports that are to be taken whole what no look at everything shows: whether they borrow
-// addresses, have only an IPv6 link-local one, belong to another table or a bond, or have a policer by now.
+// addresses, have only an IPv6 link-local one, belong to another table, or have a policer by now.
 // The result is s with the answers, and s itself without ports; VPP stops its workers for each question.
 func AskUseOfPorts(ctx context.Context, session Session, s *Snapshot, ports []*Interface) (*Snapshot, error) {
 	if len(ports) == 0 {
@@ -28,7 +27,7 @@ func AskUseOfPorts(ctx context.Context, session Session, s *Snapshot, ports []*I
 	told := *s
 	told.Uses, told.Policed = make(map[uint32]Use), maps.Clone(s.Policed)
 	for _, ask := range []func(context.Context, Session, []*Interface) error{
-		told.askForBonds, told.askForUnnumbered, told.askForTables, told.askForLinkLocal, told.askForPolicing,
+		told.askForUnnumbered, told.askForTables, told.askForLinkLocal, told.askForPolicing,
 	} {
 		if err := ask(ctx, session, ports); err != nil {
 			return nil, fmt.Errorf("observe the use of ports: %w", err)
@@ -49,28 +48,6 @@ func (s *Snapshot) nameOf(index uint32) string {
 		return i.Name
 	}
 	return fmt.Sprintf("sw_if_index %d", index)
-}
-
-func (s *Snapshot) askForBonds(ctx context.Context, session Session, _ []*Interface) error {
-	if !session.Has(&bond.SwBondInterfaceDump{}) || !session.Has(&bond.SwMemberInterfaceDump{}) {
-		return nil
-	}
-	var bonds []uint32
-	var members []api.Message
-	err := session.Dump(ctx, []api.Message{&bond.SwBondInterfaceDump{SwIfIndex: anyInterface}}, func(msg api.Message) {
-		if m, ok := msg.(*bond.SwBondInterfaceDetails); ok {
-			bonds = append(bonds, uint32(m.SwIfIndex))
-			members = append(members, &bond.SwMemberInterfaceDump{SwIfIndex: m.SwIfIndex})
-		}
-	})
-	if err != nil || len(bonds) == 0 {
-		return err
-	}
-	return session.DumpEach(ctx, members, func(at int, msg api.Message) {
-		if m, ok := msg.(*bond.SwMemberInterfaceDetails); ok {
-			s.note(uint32(m.SwIfIndex), bonds[at], "is a member of %s", s.nameOf(bonds[at]))
-		}
-	})
 }
 
 func (s *Snapshot) askForUnnumbered(ctx context.Context, session Session, ports []*Interface) error {

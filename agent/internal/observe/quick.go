@@ -48,6 +48,9 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 		return nil, false, nil
 	}
 	s.Index()
+	if err := s.takeBonds(ctx, session); err != nil {
+		return nil, false, fmt.Errorf("quick look at %w", err)
+	}
 	if err := session.Dump(ctx, addressDumps(s.addressedAndNotAsked(touched, asked)), s.add); err != nil {
 		return nil, false, fmt.Errorf("quick look at addresses: %w", err)
 	}

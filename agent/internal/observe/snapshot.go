@@ -71,11 +71,11 @@ func (s SubInterface) Wide() bool { return s.Selection != ByVLANs }
 // Frames are those that the sub-interface takes of its port.
 func (s SubInterface) Frames() intent.Frames {
 	f := intent.Frames{Dot1ad: s.Dot1ad, Outer: s.Outer, Inner: s.Inner, Least: s.Tags, Most: intent.ManyTags, Rank: intent.TwoVLANs}
-	if s.Exact {
-		f.Most = s.Tags
-	}
 	if s.Tags == 1 {
 		f.AnyInner, f.Rank = true, intent.OneVLAN
+		if s.Exact {
+			f.Most = 1
+		}
 	}
 	switch s.Selection {
 	case AnyInner:
@@ -118,7 +118,8 @@ type Snapshot struct {
 	Policers   map[string]*Policer // the agent's, by name
 	Policed    map[uint32]bool     // ports and own sub-interfaces whose input passes a policer or classifier
 	Classifiers
-	Uses map[uint32]Use // what others do with those ports that AskUseOfPorts asked about
+	Bonds Bonds
+	Uses  map[uint32]Use // what others do with those ports that AskUseOfPorts asked about
 
 	byIndex map[uint32]*Interface
 	byName  map[string]*Interface

@@ -27,10 +27,10 @@ func (b Boot) mayBe(other Boot) bool {
 	return b.PID == other.PID && (b.MS == other.MS || b.MS == 0 || other.MS == 0)
 }
 
-// Claim is something that belongs to an end although no tag says so: exactly one of SubInterface, Tunnel
-// and Port is set. The first two are about to be made; a port is somebody else's interface, perhaps with
-// a tag of theirs, that a whole-port VLL uses. WasUp says whether the VLL found the port up, LinkLoss that it is down
-// because of the far end's link.
+// Claim is something that belongs to an end although no tag says so: exactly one of SubInterface, Tunnel, Port and Member
+// is set. The first two are about to be made. A port is somebody else's interface, perhaps with a tag of theirs, that a
+// whole-port VLL uses. A member belongs to a bond that a VLL has whole, and is claimed while it is down for the far end's link.
+// WasUp says whether the VLL found the port up, LinkLoss that the port is down because of the far end's link.
 type Claim struct {
 	VLL          string        `json:"vll"`
 	End          string        `json:"end"`
@@ -38,6 +38,7 @@ type Claim struct {
 	SubInterface *SubInterface `json:"sub_interface,omitempty"`
 	Tunnel       *Tunnel       `json:"tunnel,omitempty"`
 	Port         string        `json:"port,omitempty"`
+	Member       string        `json:"member,omitempty"`
 	WasUp        bool          `json:"was_up,omitempty"`
 	LinkLoss     bool          `json:"link_loss,omitempty"`
 }

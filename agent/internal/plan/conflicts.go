@@ -66,6 +66,10 @@ func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Rea
 	if port.IsSub() || d.TunnelAt(port.Index) != nil {
 		return pending("unknown_interface", Describe(port), "%s is not a port", name)
 	}
+	if bond, isMember := d.Bonds.Of[port.Index]; isMember {
+		return conflict("port_in_use", d.describe(bond), "%s is a member of %s, which gets all frames that come in on it: order the line on %s",
+			name, d.describe(bond), d.nameOf(bond))
+	}
 	holder := d.byIndex[port.Index]
 	if holder != nil && holder.End != end.Key && d.leaving[port.Index] == nil {
 		return conflict("port_in_use", Describe(port), "the whole port %s carries VLL end %s", name, holder.End)
@@ -297,7 +301,15 @@ func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
 		return reason
 	}
 	there := d.ByAddress(t.Table, t.Local)
+	bond, isMember := uint32(0), false
+	if there != nil {
+		bond, isMember = d.Bonds.Of[there.Index]
+	}
 	switch {
+	case isMember:
+		lost := Drift{Object: Describe(there), Field: "bond", Desired: "", Actual: d.nameOf(bond)}
+		return missing(lost, "%s, which has the address %s, is a member of %s, which gets all frames that come in on it: move the address there",
+			there.Name, t.Local, d.nameOf(bond))
 	case there != nil && there.AdminUp:
 		return nil
 	case there != nil:

@@ -35,18 +35,28 @@ type Plan struct {
 func (p *Plan) KeptDown() map[intent.Key]string {
 	kept := make(map[intent.Key]string)
 	for _, claim := range p.StandingClaims {
-		if claim.LinkLoss {
+		if claim.LinkLoss && claim.Port != "" {
 			kept[claim.Key()] = claim.Port
 		}
 	}
 	return kept
 }
 
+// MembersKeptDown are the names of the members of bonds that the agent has shut for the far end's link and not set up again.
+func (p *Plan) MembersKeptDown() (names []string) {
+	for _, claim := range p.StandingClaims {
+		if claim.Member != "" {
+			names = append(names, claim.Member)
+		}
+	}
+	return names
+}
+
 // Diff plans how to get from what is observed to what is intended. Guarantees:
 //
 //   - What the agent does not own is in no operation, but for the admin-up of a port that carries a
 //     sub-interface which has to come up. A port is never taken down, but as the access of a whole-port
-//     VLL that is to be down; when that goes, the port comes up again if it was. And a classify table of the agent's is
+//     VLL that is to be down, or as the member of such a bond; when that goes, the port comes up again if it was. And a classify table of the agent's is
 //     taken off whatever got the index of the access that it was bound to.
 //   - An end that cannot be made as wanted is left wholly as it is, with a reason. But a port that the agent shut
 //     because of the far end's link is set up as soon as somebody else uses it, or the intent does not want it down.

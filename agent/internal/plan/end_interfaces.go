@@ -59,6 +59,7 @@ type ownerView struct {
 	duplicateTunnels []*observe.Tunnel                   // all others
 	connects         []connect                           // sorted
 	ports            map[string][]ownership.Claim        // what the journal knows of ports, by name
+	members          []ownership.Claim                   // to members of bonds
 	tablesByMark     map[uint32][]*observe.ClassifyTable // sorted by index
 	boundTo          map[uint32][]uint32                 // interface indices by the classify table that is bound to them, sorted
 }
@@ -98,7 +99,7 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 			o.relabelled = append(o.relabelled, h)
 		}
 	}
-	o.ports = claims.ports
+	o.ports, o.members = claims.ports, claims.members
 	o.takeClaimedPorts(claims)
 	o.holdings = make([]*Holding, 0, len(o.byIndex))
 	for _, i := range s.Interfaces {
@@ -205,10 +206,14 @@ type claims struct {
 	subs    map[ownership.SubInterface]ownership.Claim
 	tunnels map[ownership.Tunnel]ownership.Claim
 	ports   map[string][]ownership.Claim
+	members []ownership.Claim
 }
 
 func claimsByObject(journal ownership.Journal) claims {
-	c := claims{make(map[ownership.SubInterface]ownership.Claim), make(map[ownership.Tunnel]ownership.Claim), make(map[string][]ownership.Claim)}
+	c := claims{
+		subs: make(map[ownership.SubInterface]ownership.Claim), tunnels: make(map[ownership.Tunnel]ownership.Claim),
+		ports: make(map[string][]ownership.Claim),
+	}
 	for _, claim := range journal.Claims {
 		switch {
 		case claim.SubInterface != nil:
@@ -217,6 +222,8 @@ func claimsByObject(journal ownership.Journal) claims {
 			c.tunnels[*claim.Tunnel] = claim
 		case claim.Port != "":
 			c.ports[claim.Port] = append(c.ports[claim.Port], claim)
+		case claim.Member != "":
+			c.members = append(c.members, claim)
 		}
 	}
 	return c

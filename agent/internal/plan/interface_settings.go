@@ -102,6 +102,7 @@ func (b *operationBuilder) raiseTunnel(end intent.End, ref Ref) {
 // admin brings the access to its wanted state. A sub-interface cannot come up under a port that is
 // down, so the port comes first: the one thing that the agent does to a port it has not been given whole.
 func (b *operationBuilder) admin(end intent.End, ref Ref) {
+	b.shutMembers(end)
 	up := false
 	if i := b.ByIndex(ref.Index); i != nil {
 		up = i.AdminUp

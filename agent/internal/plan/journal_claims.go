@@ -61,5 +61,5 @@ func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 			claims = append(claims, *h.Claim)
 		}
 	}
-	return claims
+	return append(claims, d.memberClaims(in)...)
 }

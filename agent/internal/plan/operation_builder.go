@@ -31,6 +31,7 @@ func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 			b.endLinkLoss(h)
 		}
 	}
+	b.raiseMembers()
 	places := d.plannedEnds()
 	for _, at := range places {
 		if !in.Present[at].IsProbe() {
@@ -177,8 +178,8 @@ func (b *operationBuilder) isolate(end intent.Key, refs ...Ref) {
 	}
 }
 
-func (b *operationBuilder) nameOf(index uint32) string {
-	if i := b.ByIndex(index); i != nil {
+func (d *differ) nameOf(index uint32) string {
+	if i := d.ByIndex(index); i != nil {
 		return i.Name
 	}
 	return fmt.Sprintf("sw_if_index %d", index)

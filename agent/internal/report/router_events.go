@@ -55,6 +55,11 @@ func routerViewOf(status converge.Status, p *converge.ObservedState) routerView 
 			made[port.Index] = true // that it has no link is the agent's doing
 		}
 	}
+	for _, name := range todo.MembersKeptDown() {
+		if member := s.ByName(name); member != nil {
+			made[member.Index] = true
+		}
+	}
 	for _, i := range s.Interfaces {
 		if !made[i.Index] {
 			v.links[i.Name] = i.AdminUp && i.LinkUp

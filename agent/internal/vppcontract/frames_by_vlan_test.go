@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"go.fd.io/govpp/adapter/statsclient"
+	"go.fd.io/govpp/binapi/bond"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
 )
@@ -59,57 +60,82 @@ func TestTheMostSpecificSubinterfaceGetsAFrame(t *testing.T) {
 	single, double := []vlanTag{{0x8100, 100}}, []vlanTag{{0x8100, 100}, {0x8100, 110}}
 	triple := append(double[:2:2], vlanTag{0x8100, 5})
 	serviceDouble := []vlanTag{{0x88a8, 100}, {0x8100, 110}}
-	const nobody = -1
-	for name, c := range map[string]struct {
+	const (
+		nobody = -1
+		onPort = false
+		behind = true // a bond
+	)
+	cases := []struct {
+		name string
+		bond bool
 		subs []sub
 		tags []vlanTag
 		to   int // place in subs
 	}{
-		"two tags, further tags welcome":                     {[]sub{loose}, double, 0},
-		"two tags, exact match":                              {[]sub{exactly}, double, nobody},
-		"two tags, a more specific one came later":           {[]sub{loose, pair}, double, 1},
-		"two tags, any inner VLAN, more specific":            {[]sub{anyInner, pair}, double, 1},
-		"two tags, any inner VLAN before the outer":          {[]sub{loose, anyInner}, double, 1},
-		"one tag beside any inner VLAN":                      {[]sub{anyInner, exactly}, single, 1},
-		"one tag, any inner VLAN alone":                      {[]sub{anyInner}, single, nobody},
-		"three tags, exact match of two":                     {[]sub{pair}, triple, nobody},
-		"three tags, two with further tags":                  {[]sub{pairLoose}, triple, 0},
-		"three tags past an exact match":                     {[]sub{pair, loose}, triple, 1},
-		"three tags, any inner VLAN":                         {[]sub{anyInner}, triple, 0},
-		"one tag to default":                                 {[]sub{rest}, single, 0},
-		"one tag past default":                               {[]sub{rest, exactly}, single, 1},
-		"two tags to default beside an exact match":          {[]sub{rest, exactly}, double, 0},
-		"802.1ad to default":                                 {[]sub{rest, loose}, serviceDouble, 0},
-		"802.1ad beside 802.1Q":                              {[]sub{loose, service}, serviceDouble, 1},
-		"802.1Q beside 802.1ad":                              {[]sub{service, loose}, double, 1},
-		"802.1ad, a more specific one came later":            {[]sub{service, servicePair}, serviceDouble, 1},
-		"0x9100 counts as 802.1Q":                            {[]sub{service, loose}, []vlanTag{{0x9100, 100}}, 1},
-		"an inner 802.1ad tag is no second tag":              {[]sub{exactly, pair}, []vlanTag{{0x8100, 100}, {0x88a8, 110}}, 0},
-		"any outer VLAN goes by the outer VLAN all the same": {[]sub{{two | outerAny, 100, 110}}, double, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			both(t, func(d *device) {
-				port, client := d.cable(7), d.connectStats()
-				var made []index
-				for n, s := range c.subs {
-					i := do(d, &interfaces.CreateSubif{SwIfIndex: port, SubID: uint32(1 + n), SubIfFlags: s.flags, OuterVlanID: s.outer, InnerVlanID: s.inner},
-						&interfaces.CreateSubifReply{}).SwIfIndex
-					d.setFlags(i, up)
-					made = append(made, i)
-				}
-				d.arrive(client, 7, port, c.tags...)
-				for n, i := range made {
-					want := uint64(0)
-					if n == c.to {
-						want = frames
-					}
-					if got := d.combined(client, "/if/rx", uint32(i)).Packets(); got != want {
-						d.Errorf("sub-interface %d got %d frames, want %d", n, got, want)
-					}
-				}
-			})
-		})
+		{"two tags, further tags welcome", onPort, []sub{loose}, double, 0},
+		{"two tags, exact match", onPort, []sub{exactly}, double, nobody},
+		{"two tags, a more specific one came later", onPort, []sub{loose, pair}, double, 1},
+		{"two tags, any inner VLAN, more specific", onPort, []sub{anyInner, pair}, double, 1},
+		{"two tags, any inner VLAN before the outer", onPort, []sub{loose, anyInner}, double, 1},
+		{"one tag beside any inner VLAN", onPort, []sub{anyInner, exactly}, single, 1},
+		{"one tag, any inner VLAN alone", onPort, []sub{anyInner}, single, nobody},
+		{"three tags count as two on a port", onPort, []sub{pair, loose}, triple, 0},
+		{"three tags, any inner VLAN", onPort, []sub{anyInner}, triple, 0},
+		{"three tags are no exact match of two behind a bond", behind, []sub{pair}, triple, nobody},
+		{"three tags past an exact match behind a bond", behind, []sub{pair, loose}, triple, 1},
+		{"three tags, two with further tags, behind a bond", behind, []sub{pairLoose}, triple, 0},
+		{"two tags behind a bond", behind, []sub{loose, pair}, double, 1},
+		{"one tag to default", onPort, []sub{rest}, single, 0},
+		{"one tag past default", onPort, []sub{rest, exactly}, single, 1},
+		{"two tags to default beside an exact match", onPort, []sub{rest, exactly}, double, 0},
+		{"802.1ad to default", onPort, []sub{rest, loose}, serviceDouble, 0},
+		{"802.1ad beside 802.1Q", onPort, []sub{loose, service}, serviceDouble, 1},
+		{"802.1Q beside 802.1ad", onPort, []sub{service, loose}, double, 1},
+		{"802.1ad, a more specific one came later", onPort, []sub{service, servicePair}, serviceDouble, 1},
+		{"0x9100 counts as no tag on a port", onPort, []sub{service, loose}, []vlanTag{{0x9100, 100}}, nobody},
+		{"0x9100 counts as 802.1Q behind a bond", behind, []sub{service, loose}, []vlanTag{{0x9100, 100}}, 1},
+		{"an inner 802.1ad tag is no second tag", onPort, []sub{exactly, pair}, []vlanTag{{0x8100, 100}, {0x88a8, 110}}, 0},
+		{"any outer VLAN goes by the outer VLAN all the same", onPort, []sub{{two | outerAny, 100, 110}}, double, 0},
 	}
+	both(t, func(d *device) {
+		client := d.connectStats()
+		for n, c := range cases {
+			id := uint32(7 + n)
+			cable := d.cable(id)
+			port := cable
+			if c.bond {
+				port = d.bondOf(cable)
+			}
+			var made []index
+			for n, s := range c.subs {
+				i := do(d, &interfaces.CreateSubif{SwIfIndex: port, SubID: uint32(1 + n), SubIfFlags: s.flags, OuterVlanID: s.outer, InnerVlanID: s.inner},
+					&interfaces.CreateSubifReply{}).SwIfIndex
+				d.setFlags(i, up)
+				made = append(made, i)
+			}
+			d.arrive(client, id, cable, c.tags...)
+			for n, i := range made {
+				want := uint64(0)
+				if n == c.to {
+					want = frames
+				}
+				if got := d.combined(client, "/if/rx", uint32(i)).Packets(); got != want {
+					d.Errorf("%s: sub-interface %d got %d frames, want %d", c.name, n, got, want)
+				}
+			}
+		}
+	})
+}
+
+// bondOf makes a bond of these ports that is up.
+func (d *device) bondOf(members ...index) index {
+	d.Helper()
+	made := do(d, &bond.BondCreate2{Mode: bond.BOND_API_MODE_XOR, ID: none}, &bond.BondCreate2Reply{}).SwIfIndex
+	for _, member := range members {
+		do(d, &bond.BondAddMember{SwIfIndex: member, BondSwIfIndex: made}, &bond.BondAddMemberReply{})
+	}
+	d.setFlags(made, up)
+	return made
 }
 
 func TestSelectionsThatVPPDoesNotImplementAreRefused(t *testing.T) {

@@ -12,6 +12,7 @@ func bondOperations() []operation {
 	return []operation{
 		on((*vpp).bondCreate, &bond.BondCreate2Reply{}),
 		on((*vpp).bondAddMember, &bond.BondAddMemberReply{}),
+		on((*vpp).bondDetach, &bond.BondDetachMemberReply{}),
 		on((*vpp).bondDump, &bond.SwBondInterfaceDetails{}),
 		on((*vpp).memberDump, &bond.SwMemberInterfaceDetails{}),
 	}
@@ -32,9 +33,14 @@ func (v *vpp) bondCreate(c *call, m *bond.BondCreate2) {
 func (v *vpp) bondAddMember(c *call, m *bond.BondAddMember) {
 	reply := &bond.BondAddMemberReply{}
 	port, to := v.at(m.SwIfIndex), v.at(m.BondSwIfIndex)
-	if port == nil || to == nil || to.device != bondDevice {
+	switch {
+	case port == nil:
 		reply.Retval = retvalInvalidInterface
-	} else {
+	case to == nil || to.device != bondDevice || port.device == bondDevice:
+		reply.Retval = retvalNotEthernet // INVALID_INTERFACE, which has the same number
+	case port.bond != nil:
+		reply.Retval = retvalValueExists
+	default:
 		port.bond = to
 	}
 	c.reply(reply)
@@ -43,9 +49,25 @@ func (v *vpp) bondAddMember(c *call, m *bond.BondAddMember) {
 func (v *vpp) bondDump(c *call, m *bond.SwBondInterfaceDump) {
 	for _, i := range v.interfaces {
 		if i != nil && i.device == bondDevice && (m.SwIfIndex == everyIndex || uint32(m.SwIfIndex) == i.index) {
-			c.reply(&bond.SwBondInterfaceDetails{SwIfIndex: interface_types.InterfaceIndex(i.index), InterfaceName: i.name})
+			members, active := v.membersOf(i)
+			c.reply(&bond.SwBondInterfaceDetails{
+				SwIfIndex: interface_types.InterfaceIndex(i.index), InterfaceName: i.name, Members: members, ActiveMembers: active,
+			})
 		}
 	}
+}
+
+// membersOf counts the members of a bond, and those that send and receive for it.
+func (v *vpp) membersOf(bond *iface) (members, active uint32) {
+	for _, i := range v.interfaces {
+		if i != nil && i.bond == bond {
+			members++
+			if i.adminUp && i.linkUp {
+				active++
+			}
+		}
+	}
+	return members, active
 }
 
 func (v *vpp) memberDump(c *call, m *bond.SwMemberInterfaceDump) {
@@ -54,4 +76,14 @@ func (v *vpp) memberDump(c *call, m *bond.SwMemberInterfaceDump) {
 			c.reply(&bond.SwMemberInterfaceDetails{SwIfIndex: interface_types.InterfaceIndex(i.index), InterfaceName: i.name})
 		}
 	}
+}
+
+func (v *vpp) bondDetach(c *call, m *bond.BondDetachMember) {
+	reply := &bond.BondDetachMemberReply{}
+	if port := v.at(m.SwIfIndex); port == nil || port.bond == nil {
+		reply.Retval = retvalNotEthernet // INVALID_INTERFACE
+	} else {
+		port.bond = nil
+	}
+	c.reply(reply)
 }

@@ -183,7 +183,11 @@ func (v *vpp) setAdmin(i *iface, up bool) {
 		return
 	}
 	i.adminUp = up
-	if !i.isSub() {
+	switch {
+	case i.isSub():
+	case i.device == bondDevice: // whatever its members have
+		i.linkUp = up
+	default:
 		i.linkUp = up && i.carrier
 	}
 	v.announce(i, false)

@@ -7,7 +7,9 @@ import (
 	"go.fd.io/govpp/binapi/policer_types"
 )
 
-// tagHeader is what ethernet-input reads of a frame (parse_header in vnet/ethernet/node.c).
+// tagHeader is what ethernet-input reads of a frame. Where all frames of a vector come from one port, it reads two tags and
+// takes 0x8100 and 0x88a8 alone for outer ones (eth_input_tag_lookup in vnet/ethernet/node.c); else, as behind a bond, it counts
+// to three and knows 0x9100 and 0x9200 too (parse_header).
 type tagHeader struct {
 	dot1ad       bool
 	tags         int // 3 for three and more
@@ -21,8 +23,8 @@ const (
 	typeVLAN9200 = 0x9200
 )
 
-// readHeader counts an inner tag only if its type is 0x8100, as VPP does.
-func readHeader(frame []byte) tagHeader {
+// readHeader counts an inner tag only if its type is 0x8100, as VPP does. mixed: the vector may have frames of several ports.
+func readHeader(frame []byte, mixed bool) tagHeader {
 	h := tagHeader{}
 	at := 12
 	word := func() uint16 {
@@ -34,7 +36,11 @@ func readHeader(frame []byte) tagHeader {
 	}
 	first := word()
 	switch first {
-	case typeVLAN, typeDot1ad, typeVLAN9100, typeVLAN9200:
+	case typeVLAN, typeDot1ad:
+	case typeVLAN9100, typeVLAN9200:
+		if !mixed {
+			return h
+		}
 	default:
 		return h
 	}
@@ -43,7 +49,7 @@ func readHeader(frame []byte) tagHeader {
 		return h
 	}
 	h.tags, h.inner = 2, word()&0xfff
-	if word() == typeVLAN {
+	if word() == typeVLAN && mixed {
 		h.tags = 3
 	}
 	return h
@@ -92,11 +98,12 @@ func (v *vpp) comeIn(port *iface, count, size int, frame []byte) {
 	if p, index := v.nodePolicer(port); p != nil {
 		count = v.policeBurst(port, p, index, count, size)
 	}
-	if port.bond != nil {
+	mixed := port.bond != nil
+	if mixed {
 		port = port.bond
 		v.countFrames(port, count, size)
 	}
-	to := v.classify(port, readHeader(frame))
+	to := v.classify(port, readHeader(frame, mixed))
 	switch {
 	case to == nil:
 		v.drop(port, uint64(count))
