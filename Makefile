@@ -37,7 +37,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 .DEFAULT_GOAL := help
 .PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-release test-unit test-fast check bench restore-drill chaos chaos-seeds soak scale \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
-	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations check-chart
+	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations check-clients check-chart
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -95,7 +95,7 @@ dev: packages-demo ## the demo on stand-ins; what you save is served at once
 	@GUNICORN_CMD_ARGS="--reload $$(find templates -name '*.html' -printf '--reload-extra-file %p ')" \
 		DEBUG=true VPP_PREFIX=/nonexistent exec $(BIN)/python -m devstack.demo
 
-check: check-python check-types check-templates check-layers check-go check-migrations ## all linters; with -k past the first complaint
+check: check-python check-types check-templates check-layers check-go check-migrations check-clients ## all linters; with -k past the first complaint
 
 check-python: $(DEV_STAMP)
 	$(BIN)/ruff check --quiet .
@@ -118,6 +118,25 @@ check-go:
 check-migrations: packages-demo $(DEV_STAMP)
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning -m scripts.lint_migrations
+
+check-clients: build/clients/checked ## clients for Go and Python, generated from docs/openapi.yaml, compile
+
+CLIENT_GENERATORS := build/clients/bin/ogen build/clients/python/bin/openapi-python-client
+
+# After a run that passed, the clients are generated again only when one of these files changes.
+build/clients/checked: docs/openapi.yaml $(wildcard tests/clients/*.py tools/clients/*) $(CLIENT_GENERATORS) | $(DEV_STAMP)
+	@nice $(BIN)/python -m pytest --services none -q tests/clients
+	@touch $@
+
+# Both Go generators, oapi-codegen and ogen.
+build/clients/bin/ogen: tools/clients/go.mod tools/clients/go.sum
+	@mkdir -p $(@D)
+	@nice $(GO) -C tools/clients build -o ../../build/clients/bin/ tool
+
+build/clients/python/bin/openapi-python-client: tools/clients/requirements.txt
+	@$(PYTHON) -m venv --clear build/clients/python
+	@build/clients/python/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
 
 check-chart: $(DEV_STAMP) build/helm ## the Helm chart, by Helm and the published schemas
 	@$(BIN)/python -m pytest --services none -q tests/deploy/test_helm.py

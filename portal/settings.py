@@ -337,7 +337,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
     "AUTHENTICATION_WHITELIST": ["portal.api.v1.authentication.BearerTokenAuthentication"],
     "POSTPROCESSING_HOOKS": [
-        "portal.api.openapi.spectacular_hooks.without_marks",
+        "portal.api.openapi.spectacular_hooks.readable_by_generators",
         "portal.api.openapi.examples.add_examples",
     ],
 }

@@ -3,6 +3,8 @@
 from typing import Any
 
 _COLUMNS = {"type": ["object", "null"], "description": "By name, the columns that differ."}
+_TEXT_OR_NULL = {"type": ["string", "null"]}
+_BY = ("username", "token", "task", "request_id")
 HISTORY: dict[str, Any] = {
     "type": "object",
     "required": ["results"],
@@ -18,7 +20,7 @@ HISTORY: dict[str, Any] = {
                     "operation": {"type": "string"},
                     "by": {
                         "type": "object",
-                        "properties": {name: {} for name in ("username", "token", "task", "request_id")},
+                        "properties": dict.fromkeys(_BY, _TEXT_OR_NULL),
                     },
                     "before": _COLUMNS,
                     "after": _COLUMNS,

@@ -7,7 +7,8 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 
 class BearerTokenScheme(OpenApiAuthenticationExtension):
     target_class = "portal.api.v1.authentication.BearerTokenAuthentication"
-    name = "token"
+    # Not "token": Go generators name a type after it, next to the schema "Token".
+    name = "bearerToken"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:
         return {

@@ -31,8 +31,8 @@ _END = _object(
         },
         "free_bps": {"type": "integer"},
         "max_frame": _NUMBER,
-        "free_outer_vlans": {},
-        "outer_vlans": {},
+        "free_outer_vlans": {**_NUMBER, "description": "How many outer VLANs are free for this tagging."},
+        "outer_vlans": {**_list(_NUMBER), "description": "The first of the free outer VLANs."},
     },
     null=True,
 )

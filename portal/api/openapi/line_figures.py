@@ -23,7 +23,7 @@ PERCENTILES = _record(
         "type": "array",
         "items": _record(
             month={"type": "string", "pattern": "^[0-9]{4}-[0-9]{2}$", "example": "2026-10"},
-            unit={"const": "bit/s"},
+            unit={"type": "string", "const": "bit/s"},
             frozen_at=_INSTANT,
             simulated={"type": "boolean"},
             a_end=_record(**_P95, undecided=_UNDECIDED),

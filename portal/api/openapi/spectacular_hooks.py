@@ -1,21 +1,37 @@
-"""Taking drf-spectacular's own marks out of the schema."""
+"""Rewrite drf-spectacular's schema so that generators of clients can read it."""
 
 from typing import Any
 
 _MARK = "x-spec-enum-id"
 
 
-def without_marks(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """drf-spectacular's hook after generation: choices stay where they are used, so nothing needs naming."""
-    _strip(result)
+def readable_by_generators(result: dict[str, Any], **_: Any) -> dict[str, Any]:
+    """Rewrite the generated schema; drf-spectacular calls this after generation.
+
+    drf-spectacular's marks disappear: choices stay where they are used, so nothing needs naming. A choice
+    between two kinds of text becomes one text, because no generator can tell the two apart by their type.
+    """
+    _rewrite(result)
     return result
 
 
-def _strip(part: Any) -> None:
+def _rewrite(part: Any) -> None:
     if isinstance(part, dict):
         part.pop(_MARK, None)
+        if _only_texts(part.get("oneOf")):
+            choices = part.pop("oneOf")
+            part["type"] = "string"
+            part["maxLength"] = max(choice["maxLength"] for choice in choices)
         for inner in part.values():
-            _strip(inner)
+            _rewrite(inner)
     elif isinstance(part, list):
         for inner in part:
-            _strip(inner)
+            _rewrite(inner)
+
+
+def _only_texts(choices: Any) -> bool:
+    """Return whether this is a choice between texts of limited length, such as an address and ""."""
+    return isinstance(choices, list) and all(
+        isinstance(choice, dict) and choice.get("type") == "string" and "maxLength" in choice
+        for choice in choices
+    )

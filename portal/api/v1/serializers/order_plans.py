@@ -18,9 +18,12 @@ class ApprovalSerializer(StrictSerializer):
     plan = StrictUuidField(required=False, allow_null=True, default=None)
 
 
-@extend_schema_field({"type": ["string", "integer", "boolean", "null"]})
+# A choice of types and not a list of them: generators of Go clients stop at such a list.
+@extend_schema_field(
+    {"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "boolean"}, {"type": "null"}]}
+)
 class ValueField(serializers.Field[Any, Any, Any, Any]):
-    """A member of an intent."""
+    """Show the value of a member of an intent."""
 
     def to_representation(self, value: Any) -> Any:
         return value
