@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator, URLValidator
 
 from portal.core.plain_text import plain_line
+from portal.core.whole_number import whole_number
 from portal.imports.errors import (
     CellNotAnAddress,
     CellNotAnEmail,
@@ -50,13 +51,11 @@ def text(most: int = NAME) -> Reader:
 
 
 def whole(cell: str, column: str) -> int:
-    """A whole number of 0 to 2^53 - 1, digits alone: 1E+10 has lost some of them.
-
-    A table's cells are short enough (LONGEST_CELL) for all digits to be looked at.
-    """
-    if not (cell.isascii() and cell.isdigit()) or int(cell) > _LARGEST:
+    """Read a whole number of 0 to 2^53 - 1, in digits alone: 1E+10 has lost some of them."""
+    number = whole_number(cell, most=_LARGEST)
+    if number is None:
         raise CellNotANumber(value=cell[:_SHOWN], field=column)
-    return int(cell)
+    return number
 
 
 def degrees(cell: str, column: str) -> Decimal:

@@ -3,11 +3,14 @@
 import re
 from dataclasses import dataclass
 
+from portal.core.whole_number import whole_number
 from portal.inventory.models import BackboneLink, InterfaceUse, ObservedInterface, Port, Router
 
 # No router of an ISP has more of its own; who has writes the name.
 MOST = 1000
 # VPP's own, on which neither a customer nor another router can be.
+# A number within the name of an interface, which has 63 characters at most.
+_LONGEST_NUMBER = 63
 _NEITHER = re.compile(r"(loop\d+|local0|bvi\d+)\Z")
 
 
@@ -48,6 +51,7 @@ def reported_interfaces(router: Router) -> list[ReportedInterface]:
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:
-    """Numbers by their value: GigabitEthernet2 comes before GigabitEthernet10."""
-    parts = re.split(r"(\d+)", name)
-    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in parts]
+    """Return a sort key that orders numbers by value: GigabitEthernet2 comes before GigabitEthernet10."""
+    parts = re.split(r"([0-9]+)", name)
+    numbers = [whole_number(part, most=10**_LONGEST_NUMBER - 1) for part in parts]
+    return [(number is not None, number or 0, part) for number, part in zip(numbers, parts, strict=True)]

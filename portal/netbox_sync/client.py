@@ -7,6 +7,7 @@ from typing import Any
 import pynetbox
 import requests
 
+from portal.core.whole_number import whole_number
 from portal.netbox_sync.configuration import Configuration
 from portal.netbox_sync.errors import (
     NetboxAway,
@@ -26,6 +27,7 @@ OLDEST = (4, 2)
 # Since then an L2VPN has a status (NetBox release notes).
 WITH_L2VPN_STATUS = (4, 3)
 _DETAIL = 500
+_LARGEST_VERSION = 9999
 
 
 class Client:
@@ -142,6 +144,7 @@ def _seconds(retry_after: str) -> float | None:
 
 def _version(release: str) -> tuple[int, int]:
     numbers = release.split("-")[0].split(".")
-    if len(numbers) < 2 or not all(number.isdecimal() for number in numbers[:2]):
+    major, minor = (whole_number(number, most=_LARGEST_VERSION) for number in (*numbers, "", "")[:2])
+    if major is None or minor is None:
         raise NetboxNonsense(what="status", why=f"{release[:50]!r} is no NetBox release")
-    return int(numbers[0]), int(numbers[1])
+    return major, minor

@@ -20,6 +20,7 @@ from django.core.handlers.base import BaseHandler
 from django.db import close_old_connections
 from django.http import HttpResponse, HttpResponseBase
 
+from portal.core.whole_number import whole_number
 from portal.metrics import live_stream_counts as metrics
 from portal.processes.live_changes import listen
 from portal.processes.live_streams import REMEMBERED_S, Full, Stream, Streams
@@ -189,9 +190,10 @@ def _event(name: str, data: str = "") -> str:
 
 
 def _age_s(scope: Scope) -> float:
-    """For how long the page has shown what it shows; what is no number is an old page."""
+    """Return the age of what the page shows, in seconds. A page that sends no number counts as old."""
     given = parse_qs(scope["query_string"].decode("latin-1")).get("age_ms", [""])[-1]
-    return int(given) / 1000 if given.isascii() and given.isdecimal() and len(given) < 9 else REMEMBERED_S
+    age_ms = whole_number(given, most=10**8 - 1)
+    return REMEMBERED_S if age_ms is None else age_ms / 1000
 
 
 def _cors() -> list[tuple[bytes, bytes]]:

@@ -11,13 +11,13 @@ from django.db.models.lookups import IsNull
 from portal.accounts.models import User
 from portal.accounts.tenant_ids import customers_named
 from portal.allocation.models import LAST_GRE_KEY
+from portal.core.whole_number import whole_number
 from portal.inventory.models import Port
 from portal.inventory.search import port_as_shown
 from portal.vll.models import Order, Vll, VllEnd
 
 _TRIGRAM = 3
 _FEW_PORTS = 500
-_KEY_DIGITS = len(str(LAST_GRE_KEY))
 _ID_DIGITS_SHOWN, _ID_DIGITS = 8, 32
 
 
@@ -47,10 +47,9 @@ def _found(text: str) -> Q:
     ids = list(ports.values_list("pk", flat=True)[: _FEW_PORTS + 1])
     # As a list PostgreSQL counts them; as a query it guesses far too many.
     lines, ends = [_described(text)], [Q(port__in=ids if len(ids) <= _FEW_PORTS else ports)]
-    if text.isascii() and text.isdigit() and len(text) <= _KEY_DIGITS:
-        lines.append(Q(gre_key=int(text)))
-    if text.isascii() and text.isdigit() and len(text) < 9:
-        number = int(text)
+    if (key := whole_number(text, most=LAST_GRE_KEY)) is not None:
+        lines.append(Q(gre_key=key))
+    if (number := whole_number(text, most=10**8 - 1)) is not None:
         lines.append(Q(vni=number))
         ends += [Q(outer_vlan=number), Q(inner_vlan=number)]
     if len(ids) > _FEW_PORTS:

@@ -20,6 +20,7 @@ from portal.underlay.topology_cache import current_topology
 from portal.vll import queries
 from portal.vll.failure_impact import FailureImpact, Fate, HitLine, failure_impact
 from portal.vll.models import Vll
+from portal.web.row_id import row_id
 
 # Of each fate; the rest is counted.
 _LINES_SHOWN = 20
@@ -164,5 +165,6 @@ def _uuids(text: str) -> list[UUID]:
 
 
 def _numbers(text: str) -> list[int]:
-    """The one that it is, or none; no row has a longer one."""
-    return [int(text)] if text.isascii() and text.isdecimal() and len(text) <= 18 else []
+    """Return the id that the text is, or an empty list."""
+    number = row_id(text)
+    return [] if number is None else [number]

@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from portal.core.whole_number import whole_number
+
 _LARGEST = 2**63 - 1
 
 
 def row_id(text: Any) -> int | None:
-    """The id, or None for what cannot be one."""
-    digits = str(text or "")
-    return int(digits) if digits.isascii() and digits.isdigit() and int(digits[:20]) <= _LARGEST else None
+    """Return the id, or None for a text that cannot be one."""
+    return whole_number(str(text or ""), most=_LARGEST)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 
+from portal.core.whole_number import whole_number
 from portal.uploads.table import MAX_BYTES
 
 # The largest file, and what a form puts around it.
@@ -20,6 +21,6 @@ class UploadLimitMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         length = request.META.get("CONTENT_LENGTH") or "0"
-        if length.isdigit() and int(length) > _LARGEST and not request.path.startswith("/api/"):
+        if whole_number(length, most=_LARGEST) is None and not request.path.startswith("/api/"):
             return render(request, "413.html", {"max_mib": MAX_BYTES // 2**20}, status=_TOO_LARGE)
         return self.get_response(request)

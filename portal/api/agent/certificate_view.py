@@ -14,7 +14,7 @@ from portal.inventory.operations.certificate_renewal import certificate_renew
 class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     schema: Literal[1]
     csr_pem: Annotated[str, Meta(max_length=10_000)]
-    ca_sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+    ca_sha256: Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 
 
 @report_endpoint(_Document, with_certificate=True)

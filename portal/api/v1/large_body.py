@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from portal.api.parsers import BodyTooLarge
+from portal.core.whole_number import whole_number
 
 Handler = Callable[..., HttpResponse]
 
@@ -25,7 +26,7 @@ def takes_bytes(most: int) -> Callable[[Handler], Handler]:
         @wraps(handler)
         def write(view: APIView, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
             plain = request._request
-            if int(plain.META.get("CONTENT_LENGTH") or 0) > most:
+            if whole_number(plain.META.get("CONTENT_LENGTH") or "0", most=most) is None:
                 raise BodyTooLarge(f"At most {most} bytes are taken.")
             if not hasattr(plain, "_body"):
                 body = plain.read(most)

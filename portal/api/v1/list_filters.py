@@ -150,7 +150,7 @@ class MonthField(forms.RegexField):
     """``2026-10``: a calendar month (UTC) that has begun, by default the last whole one; its first day."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(regex=r"^[1-9][0-9]{3}-(0[1-9]|1[0-2])$", **kwargs)
+        super().__init__(regex=r"^[1-9][0-9]{3}-(0[1-9]|1[0-2])\Z", **kwargs)
         self.error_messages["invalid"] = gettext_lazy("Write a month as in 2026-10.")
 
     def clean(self, value: Any) -> date:

@@ -17,6 +17,7 @@ from rest_framework.utils.encoders import JSONEncoder
 from rest_framework.utils.urls import replace_query_param
 
 from portal.api.language import in_readers_language
+from portal.core.whole_number import whole_number
 
 CURSOR, LIMIT = "cursor", "limit"
 DEFAULT_LIMIT, LARGEST_LIMIT = 50, 200
@@ -45,14 +46,13 @@ class KeysetPagination(BasePagination):
 
     def _limit(self, request: Request) -> int:
         asked = request.query_params.get(LIMIT, str(self.default_limit))
-        if not (
-            asked.isascii() and asked.isdigit() and len(asked) < 9 and 1 <= int(asked) <= self.largest_limit
-        ):
+        limit = whole_number(asked, most=self.largest_limit)
+        if not limit:
             with in_readers_language():
                 text = gettext("Give a whole number from 1 to %(most)s.")
             refusal = text % {"most": self.largest_limit}
             raise ValidationError({LIMIT: [refusal]}, code="limit")
-        return int(asked)
+        return limit
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response({"results": data, "next": self._next})

@@ -9,7 +9,7 @@ from portal.inventory.models.site import Site
 class Router(models.Model):
     """A VPP router. One with an ``agent_url`` can end VLLs; one without only carries them."""
 
-    name = models.CharField(max_length=63, unique=True, validators=[RegexValidator(r"^[a-z0-9-]{1,63}$")])
+    name = models.CharField(max_length=63, unique=True, validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")])
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="routers")
     loopback4 = models.GenericIPAddressField(protocol="IPv4", null=True, blank=True, unique=True)
     loopback6 = models.GenericIPAddressField(protocol="IPv6", null=True, blank=True, unique=True)

@@ -6,6 +6,7 @@ from django.http import QueryDict
 
 from portal.accounts.models import User
 from portal.core.vlan_tags import Tagging
+from portal.core.whole_number import whole_number
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import Changes, EndRequest
 from portal.web.forms.bandwidth import approval_help, rate_initial
@@ -32,7 +33,8 @@ class ChangeForm(OrderForm):
         sent = source.get("revision", "") if source is not None else ""
         seen = source.get("described", "") if source is not None else ""
         self.described = seen or digest(vll.description)
-        self.revision = int(sent) if sent.isdecimal() and len(sent) < 10 else vll.revision
+        revision = whole_number(sent, most=10**9 - 1)
+        self.revision = vll.revision if revision is None else revision
 
     def is_outdated(self, vll: Vll) -> bool:
         """Whether somebody else has renamed the line since the form was opened, which renames it too; only

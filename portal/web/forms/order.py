@@ -19,6 +19,7 @@ from portal.core.encapsulations import Transport
 from portal.core.errors import DomainError
 from portal.core.required_mtu import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.vlan_tags import MAX_VLAN, Tagging
+from portal.core.whole_number import whole_number
 from portal.vll import queries
 from portal.vll.errors import HoldUnknown
 from portal.vll.models import Vll, VllEnd
@@ -358,9 +359,9 @@ def like_initial(vll: Vll) -> dict[str, dict[str, Any]]:
 
 
 def port_initial(*, port: str, vlan: str) -> dict[str, dict[str, Any]]:
-    """The form for a line from this port, with this VLAN there where one is named."""
-    numbered = vlan.isascii() and vlan.isdigit() and len(vlan) <= len(str(MAX_VLAN))
-    outer = {"tagging": Tagging.DOT1Q, "outer_vlan": int(vlan)} if numbered else {}
+    """Return the initial form for a line from this port, with this VLAN if it names one."""
+    number = whole_number(vlan, most=MAX_VLAN)
+    outer = {} if number is None else {"tagging": Tagging.DOT1Q, "outer_vlan": number}
     return {"a_end": {"port": row_id(port), **outer}}
 
 

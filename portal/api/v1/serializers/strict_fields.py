@@ -35,7 +35,9 @@ class StrictDegreesField(serializers.FloatField):
     default_error_messages = {"not_a_number": _("Send a number, without quotes.")}
 
     def to_internal_value(self, data: Any) -> Decimal:  # type: ignore[override]
-        if isinstance(data, bool) or not isinstance(data, int | float) or not isfinite(data):
+        if isinstance(data, bool) or not isinstance(data, int | float):
+            self.fail("not_a_number")
+        if isinstance(data, float) and not isfinite(data):
             self.fail("not_a_number")
         # A number with so many digits is out of range whatever the rest of them says.
         return round(Decimal(repr(max(-1e6, min(1e6, data)))), 6)

@@ -1,0 +1,16 @@
+"""Reading a whole number that came from outside."""
+
+
+def whole_number(text: str, *, most: int) -> int | None:
+    """Return the number that ASCII digits write; None for any other text and for a number above ``most``.
+
+    Python's ``int`` refuses a text of more than 4,300 digits with ValueError, also one of zeros, and
+    ``isdigit`` accepts digits such as ² that ``int`` refuses.
+    """
+    if not (text.isascii() and text.isdigit()):
+        return None
+    digits = text.lstrip("0") or "0"
+    if len(digits) > len(str(most)):
+        return None
+    number = int(digits)
+    return number if number <= most else None

@@ -1,0 +1,131 @@
+"""Values that only a program or an attacker sends: every address answers them, and none with 500."""
+
+from collections.abc import Iterator
+from urllib.parse import quote
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls.converters import IntConverter
+from rest_framework.test import APIClient
+
+from portal.accounts.models import User
+from portal.accounts.tokens import token_create
+from portal.api.openapi.document import document
+from portal.core import clock
+from portal.vll.models import Vll
+from tests.integration.isp import Isp
+
+pytestmark = pytest.mark.django_db
+
+# Python's int refuses the first three; the fourth matches a pattern that ends with ``$``.
+HOSTILE = {
+    "zeros": "0" * 4999 + "7",
+    "nines": "9" * 5000,
+    "superscript": "²",
+    "line end": "2026-10\n",
+    "nul": "\0",
+}
+# What pages read from their address, wherever they read it.
+OF_PAGES = (
+    *("after", "q", "port", "a-port", "z-port", "owner", "customer", "health", "month", "from", "to"),
+    *("show", "role", "what", "by", "of", "field", "router", "link", "line", "vll", "decided", "about"),
+    *("vlan", "vlans", "seen", "unless", "hold", "state", "site", "fails", "step", "range", "severity"),
+    *("kind", "revision"),
+)
+
+
+def addresses(resolver: URLResolver, prefix: str = "/") -> Iterator[tuple[str, URLPattern]]:
+    for entry in resolver.url_patterns:
+        if isinstance(entry, URLResolver):
+            yield from addresses(entry, f"{prefix}{entry.pattern}")
+        else:
+            yield f"{prefix}{entry.pattern}", entry
+
+
+def pages() -> list[tuple[str, URLPattern]]:
+    return [
+        (route, entry)
+        for route, entry in addresses(get_resolver())
+        if not route.startswith(("/api/", "/static"))
+        and all(each not in route for each in ("<uuid:", "<str:", "<slug:"))
+    ]
+
+
+def api() -> APIClient:
+    nora = User.objects.create_user("nora-api", noc_role="noc")
+    _, plain = token_create(user=nora, name="test", now=clock.now())
+    client = APIClient(raise_request_exception=False)
+    client.credentials(HTTP_AUTHORIZATION=f"Bearer {plain}")
+    return client
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+def test_no_page_fails_over_what_its_address_says(isp: Isp, vll: Vll, nina: User, value: str) -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(nina)
+    query = "&".join(f"{name}={quote(value)}" for name in OF_PAGES)
+    failed = []
+    for route, entry in pages():
+        path = route
+        for name, converter in entry.pattern.converters.items():
+            assert isinstance(converter, IntConverter), route
+            path = path.replace(f"<int:{name}>", "1")
+        if client.get(f"{path}?{query}").status_code >= 500:
+            failed.append(path)
+    assert not failed
+
+
+@pytest.mark.parametrize("value", [HOSTILE["zeros"], HOSTILE["nines"]], ids=["zeros", "nines"])
+def test_no_page_fails_over_a_long_number_in_its_path(isp: Isp, nina: User, value: str) -> None:
+    client = Client(raise_request_exception=False)
+    client.force_login(nina)
+    numbered = [(route, entry) for route, entry in pages() if "<int:" in route]
+    assert numbered
+    for route, entry in numbered:
+        path = route
+        for name in entry.pattern.converters:
+            path = path.replace(f"<int:{name}>", value)
+        assert client.get(path).status_code < 500, route
+
+
+def parameters() -> list[tuple[str, str]]:
+    """Every query parameter of every operation that reads."""
+    return [
+        (path, each["name"])
+        for path, item in document()["paths"].items()
+        for each in item.get("get", {}).get("parameters", [])
+        if each["in"] == "query"
+    ]
+
+
+@pytest.mark.parametrize("value", HOSTILE.values(), ids=HOSTILE)
+def test_no_parameter_of_the_api_makes_it_fail(isp: Isp, vll: Vll, value: str) -> None:
+    client, failed, seen = api(), [], set()
+    port = isp.ports["rhino:host-cust1"].pk
+    for path, name in parameters():
+        # A vll has a UUID; every other row that is read by id is as good as the port with the same number.
+        of_line = path.startswith(("/api/v1/vlls/", "/api/v1/orders/"))
+        address = path.replace("{id}", str(vll.pk if of_line else port))
+        if "{" in address or (path, name) in seen:
+            continue
+        seen.add((path, name))
+        if client.get(f"{address}?{name}={quote(value)}").status_code >= 500:
+            failed.append(f"{path}?{name}")
+    assert len(seen) > 50
+    assert not failed
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "9" * 4000, "1e400", "-" + "9" * 4000])
+def test_no_number_in_a_body_makes_the_api_fail(isp: Isp, number: str) -> None:
+    client = api()
+    bodies = {
+        "/api/v1/vlls": '{"a_end": {"port": N, "outer_vlan": N}, "svc_mtu": N, "cir_bps": N}',
+        "/api/v1/sites": '{"name": "Basel", "latitude": N, "longitude": N}',
+        "/api/v1/customers": '{"name": "Basel", "approve_up_to_bps": N}',
+        "/api/v1/links": '{"name": N, "a_router": N, "ip_mtu": N}',
+        "/api/v1/imports": '{"kind": "sites", "csv": N, "dry_run": true}',
+    }
+    for path, body in bodies.items():
+        answer = client.post(path, body.replace("N", number), content_type="application/json")
+        assert 400 <= answer.status_code < 500, f"{path}: {answer.status_code}"
