@@ -19,7 +19,7 @@ from portal.vll.operations.line_test_on_demand import (
     scheduled_line_tests_begin,
 )
 from portal.vll.operations.link_loss_forwarding import link_losses_forward
-from portal.vll.operations.modify_line import Changes, order_modify
+from portal.vll.operations.modify_line import Changes, check_may_order, order_modify
 from portal.vll.operations.oper_status import ends_observed, oper_statuses_refresh, stale_vlls_mark
 from portal.vll.operations.order_approval import order_approve, order_reject
 from portal.vll.operations.order_plan_preview import plan_ask, plan_finish
@@ -46,6 +46,7 @@ __all__ = [
     "answers_take",
     "attempt_record",
     "attempts_forget",
+    "check_may_order",
     "coolings_off_end",
     "customer_change",
     "dead_routers_settle",

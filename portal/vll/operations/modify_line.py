@@ -113,14 +113,19 @@ def vll_lock(vll: Vll, user: User, *, expected_revision: int | None = None) -> V
 
 
 def check_orderable(vll: Vll, user: User, *, expected_revision: int | None = None) -> None:
-    """Whether this user may order something of this line now. Raises what ``vll_lock`` raises."""
-    if not permissions.may_order(user, vll.customer):
-        raise NotAllowedToOrder(customer=vll.customer.name)
+    """Check that this user may order something of this line now. Raises what ``vll_lock`` raises."""
+    check_may_order(user, vll)
     if expected_revision is not None and expected_revision != vll.revision:
         raise StaleRevision(expected=expected_revision, current=vll.revision)
     open_order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
     if open_order is not None:
         raise OrderIsOpen(order_id=str(open_order.pk), action=open_order.action, state=open_order.state)
+
+
+def check_may_order(user: User, vll: Vll) -> None:
+    """Check that this user may order for the line's customer. Raises NotAllowedToOrder."""
+    if not permissions.may_order(user, vll.customer):
+        raise NotAllowedToOrder(customer=vll.customer.name)
 
 
 def order_change(

@@ -5,6 +5,7 @@ from typing import Any
 from django.utils.translation import gettext_noop as _
 from rest_framework import serializers
 
+from portal.api.v1.partial_update import REQUESTED
 from portal.api.v1.serializers.bandwidth_profile import EIR_HELP, burst_field
 from portal.api.v1.serializers.orders import AUTO, LINK_LOSS_HELP, OuterVlanField
 from portal.api.v1.serializers.strict_fields import (
@@ -20,20 +21,30 @@ from portal.vll.operations import Changes
 
 
 class EndChangeSerializer(StrictSerializer):
-    """The members of an end that change (RFC 7396: what is left out stays)."""
+    """The members of an end that change (RFC 7396: what is left out stays).
+
+    ``requested_outer_vlan`` is ``outer_vlan`` as the document of a line has it.
+    """
 
     port = StrictIntegerField(required=False, min_value=1, max_value=MAX_SAFE_INTEGER)
     tagging = serializers.ChoiceField(required=False, choices=[t.value for t in Tagging])
     outer_vlan = OuterVlanField(required=False, allow_null=True)
+    requested_outer_vlan = OuterVlanField(required=False, allow_null=True)
     inner_vlan = StrictIntegerField(required=False, allow_null=True)
     exact_match = StrictBooleanField(required=False)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = _as_ordered(attrs)
         return attrs | ({"tagging": Tagging(attrs["tagging"])} if "tagging" in attrs else {})
 
 
 class VllChangeSerializer(StrictSerializer):
-    """``PATCH /api/v1/vlls/<id>``. Sizes in bytes, rates in bit/s; what is left out stays as it is."""
+    """``PATCH /api/v1/vlls/<id>``. Sizes in bytes, rates in bit/s; what is left out stays as it is.
+
+    ``requested_transport``, ``requested_cbs_bytes`` and ``requested_ebs_bytes`` are the same as
+    ``transport``, ``cbs_bytes`` and ``ebs_bytes``: the document of a line has the ordered value in the first
+    and the allocated value in the second.
+    """
 
     description = StrictCharField(required=False, allow_blank=True, max_length=100)
     a_end = EndChangeSerializer(required=False)
@@ -44,12 +55,17 @@ class VllChangeSerializer(StrictSerializer):
     eir_bps = StrictIntegerField(required=False, min_value=0, max_value=MAX_SAFE_INTEGER, help_text=EIR_HELP)
     ebs_bytes = burst_field("EBS", required=False)
     transport = serializers.ChoiceField(choices=[AUTO, *[t.value for t in Transport]], required=False)
+    requested_transport = serializers.ChoiceField(
+        choices=[AUTO, *[t.value for t in Transport]], required=False
+    )
+    requested_cbs_bytes = burst_field("CBS", required=False)
+    requested_ebs_bytes = burst_field("EBS", required=False)
     link_loss_forwarding = StrictBooleanField(required=False, help_text=LINK_LOSS_HELP)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if not attrs:
             raise serializers.ValidationError(_("Name at least one member to change."), code="empty")
-        return attrs
+        return _as_ordered(attrs)
 
     @property
     def only_describes(self) -> bool:
@@ -62,6 +78,12 @@ class VllChangeSerializer(StrictSerializer):
         asked = dict(self.validated_data)
         bursts = {name: asked.pop(name) for name in ("cbs_bytes", "ebs_bytes") if name in asked}
         return Changes(**asked, bursts=bursts)
+
+
+def _as_ordered(attrs: dict[str, Any]) -> dict[str, Any]:
+    """Return the members by the names that an order has, without ``requested_``."""
+    plain = {name: value for name, value in attrs.items() if not name.startswith(REQUESTED)}
+    return plain | {name.removeprefix(REQUESTED): attrs[name] for name in attrs if name.startswith(REQUESTED)}
 
 
 class CoolingOffSerializer(serializers.Serializer[Any]):

@@ -28,15 +28,16 @@ LINK_LOSS_HELP = (
 )
 
 
-@extend_schema_field(
-    {
-        "oneOf": [
-            # No bounds: validation takes other numbers too, and answers that they are no VLANs.
-            {"type": "integer", "description": f"{MIN_VLAN} to {MAX_VLAN}"},
-            {"type": "string", "enum": ["any"]},
-        ]
-    }
-)
+OUTER_VLAN: dict[str, Any] = {
+    "oneOf": [
+        # No bounds: validation takes other numbers too, and answers that they are no VLANs.
+        {"type": "integer", "description": f"{MIN_VLAN} to {MAX_VLAN}"},
+        {"type": "string", "enum": ["any"]},
+    ]
+}
+
+
+@extend_schema_field(OUTER_VLAN)
 class OuterVlanField(serializers.Field[Any, Any, Any, Any]):
     """A VLAN id, or ``"any"``. Whether it lies in 1..4094 is the domain's question."""
 

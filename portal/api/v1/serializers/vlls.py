@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from portal.api.v1.serializers.event_data import FactsField
+from portal.api.v1.serializers.orders import OUTER_VLAN
 from portal.diagnosis.health import Health, HealthState, known_health
 from portal.vll.models import Vll, VllEnd
 from portal.vll.path_status import PathStatus, Unwatched, path_status
@@ -43,6 +44,7 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
     port_name = serializers.CharField(source="port.__str__")
     router = serializers.CharField(source="port.router.name")
     site = serializers.CharField(source="port.router.site.name")
+    requested_outer_vlan = serializers.SerializerMethodField()
     reason = FactsField(read_only=True)
     unpoliced_reason = serializers.SerializerMethodField()
 
@@ -55,6 +57,7 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
             "site",
             "tagging",
             "outer_vlan",
+            "requested_outer_vlan",
             "inner_vlan",
             "exact_match",
             "tunnel_address",
@@ -65,6 +68,13 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
             "unpoliced_reason",
             "held_down",
         ]
+
+    @extend_schema_field({"oneOf": [*OUTER_VLAN["oneOf"], {"type": "null"}]})
+    def get_requested_outer_vlan(self, end: VllEnd) -> int | str | None:
+        """The ordered outer VLAN: a number, "any", or null for a whole port."""
+        if end.requested_outer_vlan is None and end.outer_vlan is not None:
+            return "any"
+        return end.requested_outer_vlan
 
     def get_unpoliced_reason(self, end: VllEnd) -> UnpolicedReason | None:
         """The reason why this end is not held to the bandwidth profile; null where it is."""

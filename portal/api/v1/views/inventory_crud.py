@@ -15,6 +15,7 @@ from rest_framework.serializers import BaseSerializer
 from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import KeysetPagination
+from portal.api.v1.partial_update import changed_members
 from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.strict_fields import validated
 from portal.core import clock
@@ -71,11 +72,14 @@ class InventoryItemView(ConditionalRetrieveView[Any]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, found: Any) -> Response:
-        """Change it; for NOC staff."""
-        asked = validated(self.write_serializer, request.data, partial=True)
-        type(self).change(**{self.keyword: found}, user=caller(request), now=clock.now(), **asked)
-        rows: QuerySet[Any] = self.get_queryset()
-        document = self.get_serializer(rows.get(pk=found.pk)).data
+        """Change it; for NOC staff. Members that are as you read them change nothing."""
+        document = self.get_serializer(found).data
+        body = changed_members(request.data, document, self.write_serializer())
+        changes = validated(self.write_serializer, body, partial=True)
+        if changes or not request.data:
+            type(self).change(**{self.keyword: found}, user=caller(request), now=clock.now(), **changes)
+            rows: QuerySet[Any] = self.get_queryset()
+            document = self.get_serializer(rows.get(pk=found.pk)).data
         return Response(document, headers={"ETag": etag_of(document)})
 
     @once_per_key

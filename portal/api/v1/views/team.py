@@ -21,6 +21,7 @@ from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.list_filters import InvitationFilters, MemberFilters
 from portal.api.v1.managed_customer import ADMINS_ALONE, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
+from portal.api.v1.partial_update import changed_members
 from portal.api.v1.permission_classes import caller, token_of
 from portal.api.v1.provenance import END, chosen
 from portal.api.v1.serializers.provenance import ProvenanceSerializer
@@ -70,12 +71,15 @@ class MemberView(ConditionalRetrieveView[Membership]):
     @if_match(required=True)
     def patch(self, request: Request, found: Membership) -> Response:
         """Give a member another role; for admins, by a token with the scope team. The last admin stays
-        one."""
+        one. Members of the document that are as you read them change nothing."""
         check_manages(request, found.customer)
-        asked = validated(MemberChangeSerializer, request.data)
-        team.role_change(membership=found, role=asked["role"], now=clock.now())
-        found.refresh_from_db(fields=["role"])
         document = self.get_serializer(found).data
+        body = changed_members(request.data, document, MemberChangeSerializer())
+        if body or not request.data:
+            changes = validated(MemberChangeSerializer, body)
+            team.role_change(membership=found, role=changes["role"], now=clock.now())
+            found.refresh_from_db(fields=["role"])
+            document = self.get_serializer(found).data
         return Response(document, headers={"ETag": etag_of(document)})
 
     @extend_schema(parameters=[END], request=None, responses={204: None})

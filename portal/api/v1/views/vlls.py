@@ -18,6 +18,7 @@ from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.list_filters import VllFilters
 from portal.api.v1.pagination import NewestVllFirst
+from portal.api.v1.partial_update import changed_members
 from portal.api.v1.permission_classes import caller
 from portal.api.v1.replica_lists import ReplicaListView
 from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
@@ -40,7 +41,7 @@ from portal.telemetry.round_trips import latency
 from portal.telemetry.throughput import throughput
 from portal.vll import queries
 from portal.vll.models import Vll
-from portal.vll.operations import order_add, order_delete, order_modify, vll_describe
+from portal.vll.operations import check_may_order, order_add, order_delete, order_modify, vll_describe
 
 
 class VllsView(ReplicaListView[Vll]):
@@ -80,14 +81,22 @@ class VllView(ConditionalRetrieveView[Vll]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, vll: Vll) -> Response:
-        """Change a VLL. A description alone holds at once (200); all else is ordered (202)."""
-        body = VllChangeSerializer(data=request.data)
-        check(body)
-        if not body.only_describes:
-            changed = order_modify(user=caller(request), vll=vll, changes=body.changes, now=clock.now())
-            return accepted(request, changed)
-        vll_describe(user=caller(request), vll=vll, now=clock.now(), **body.validated_data)
-        document = self.get_serializer(self.get_queryset().get(pk=vll.pk)).data
+        """Change a VLL. A description alone holds at once (200); all else is ordered (202).
+
+        You may send back the whole document that you read: only members that differ count. If none differs,
+        the answer is 200 and nothing changes.
+        """
+        check_may_order(caller(request), vll)
+        document = self.get_serializer(vll).data
+        changes = changed_members(request.data, document, VllChangeSerializer())
+        if changes or not request.data:
+            body = VllChangeSerializer(data=changes)
+            check(body)
+            if not body.only_describes:
+                changed = order_modify(user=caller(request), vll=vll, changes=body.changes, now=clock.now())
+                return accepted(request, changed)
+            vll_describe(user=caller(request), vll=vll, now=clock.now(), **body.validated_data)
+            document = self.get_serializer(self.get_queryset().get(pk=vll.pk)).data
         return Response(document, headers={"ETag": etag_of(document)})
 
     @extend_schema(request=None, parameters=[CoolingOffSerializer], responses={202: AcceptedSerializer})

@@ -21,6 +21,7 @@ from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.managed_customer import ADMINS_ALONE, managed_customer
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
+from portal.api.v1.partial_update import changed_members
 from portal.api.v1.permission_classes import caller, token_of
 from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.webhooks import (
@@ -106,9 +107,13 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
         """Change, disable or enable it; for admins, by a token with the scope webhooks. What waits goes to
         the new address."""
         check_may(request, found)
-        asked = validated(WebhookChangeSerializer, request.data, partial=True)
-        enabled = asked.pop("enabled", None)
-        webhook_change(webhook=found, by=caller(request), token=token_of(request), now=clock.now(), **asked)
+        document = self.get_serializer(found).data
+        body = changed_members(request.data, document, WebhookChangeSerializer())
+        changes = validated(WebhookChangeSerializer, body, partial=True)
+        if request.data and not changes:
+            return Response(document, headers={"ETag": etag_of(document)})
+        enabled = changes.pop("enabled", None)
+        webhook_change(webhook=found, by=caller(request), token=token_of(request), now=clock.now(), **changes)
         if enabled is True:
             webhook_enable(webhook=found)
         elif enabled is False:

@@ -1,0 +1,63 @@
+"""PATCH for clients that send back what they read: only members that differ from the object count."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+from rest_framework import serializers
+from rest_framework.renderers import JSONRenderer
+
+from portal.api.language import in_readers_language
+
+REQUESTED = "requested_"
+
+
+def changed_members(body: Any, document: Any, serializer: serializers.Serializer[Any]) -> Any:
+    """Return the members of ``body`` that differ from ``document``; anything but an object as it is.
+
+    ``document`` is what GET answers now, ``serializer`` reads the changes. A member that only the portal
+    writes may be sent as it was read. Where the document has ``requested_x`` next to ``x``, the first is
+    what the customer ordered and the second what the portal allocated: ``requested_x`` counts if the body
+    has it, and then ``x`` may be sent as it was read. Raises DRF's ValidationError.
+    """
+    if not isinstance(body, dict):
+        return body
+    current = json.loads(JSONRenderer().render(document))
+    with in_readers_language():
+        changed, refused = _compared(body, current, serializer.fields)
+    if refused:
+        raise serializers.ValidationError(refused, code="read_only")
+    return changed
+
+
+def _compared(
+    body: dict[str, Any], current: dict[str, Any], fields: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    changed: dict[str, Any] = {}
+    refused: dict[str, Any] = {}
+    for name, value in body.items():
+        field = fields.get(name)
+        if field is None:
+            if name not in current:
+                changed[name] = value  # the serializer refuses it
+            elif not _is_same(value, current[name]):
+                refused[name] = [_("This member is read-only. Send it as you read it, or leave it out.")]
+        elif isinstance(field, serializers.Serializer) and value and isinstance(value, dict):
+            inner, inner_refused = _compared(value, current.get(name) or {}, field.fields)
+            if inner:
+                changed[name] = inner
+            if inner_refused:
+                refused[name] = inner_refused
+        elif (requested := f"{REQUESTED}{name}") in current and requested in body:
+            if not (_is_same(value, current[name]) or _is_same(value, body[requested])):
+                text = _("Change %(requested)s: it is what you order, and this is what the portal allocated.")
+                refused[name] = [text % {"requested": requested}]
+        elif not (name in current and _is_same(value, current.get(requested, current[name]))):
+            changed[name] = value
+    return changed, refused
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Return whether two values are the same JSON; in Python, true equals 1 and 7.0 equals 7."""
+    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)

@@ -1,0 +1,191 @@
+"""A declarative client reads a document, changes what differs and sends the whole of it back."""
+
+from typing import Any
+
+import pytest
+from rest_framework.test import APIClient
+
+from portal.accounts.models import Membership, User
+from portal.audit.tracked_tables import TRACKED
+from portal.core import clock
+from portal.events.models import Event, Outbox
+from portal.notifications.models import Webhook
+from portal.vll.models import Order, Vll
+from portal.vll.operations import order_add
+from tests.integration.isp import GBIT, Isp
+from tests.integration.noc.test_noc_api import KINDS, documents
+from tests.integration.orders import end
+from tests.integration.router_answers import activate
+from tests.integration.test_api_v1 import client
+
+pytestmark = pytest.mark.django_db
+
+
+def read(api: APIClient, address: str) -> tuple[dict[str, Any], str]:
+    answer = api.get(address)
+    assert answer.status_code == 200, answer.content
+    return answer.json(), answer["ETag"]
+
+
+def send(api: APIClient, address: str, document: Any, etag: str = "*") -> Any:
+    return api.patch(address, document, format="json", headers={"If-Match": etag})
+
+
+@pytest.fixture
+def chosen_by_us(isp: Isp, alice: User) -> Vll:
+    """A line in service whose VLANs, transport and bursts the portal chose."""
+    found = order_add(
+        user=alice,
+        a_end=end(isp, "rhino:host-cust1", outer="any"),
+        z_end=end(isp, "hippo:host-cust1"),
+        svc_mtu=1500,
+        cir_bps=GBIT,
+        eir_bps=GBIT,
+        transport="auto",
+        description="ZRH-AMS",
+        now=clock.now(),
+    ).vll
+    activate(found)
+    return found
+
+
+@pytest.fixture
+def address(chosen_by_us: Vll) -> str:
+    return f"/api/v1/vlls/{chosen_by_us.pk}"
+
+
+def test_the_ordered_value_is_next_to_the_allocated_one(alice: User, address: str) -> None:
+    line, _ = read(client(alice), address)
+    assert (line["requested_transport"], line["transport"]) == ("auto", "vxlan4")
+    assert (line["requested_cbs_bytes"], line["requested_ebs_bytes"]) == (None, None)
+    assert line["cbs_bytes"] > 0
+    assert line["ebs_bytes"] > 0
+    assert (line["a_end"]["requested_outer_vlan"], line["a_end"]["outer_vlan"]) == ("any", 100)
+    assert (line["z_end"]["requested_outer_vlan"], line["z_end"]["outer_vlan"]) == (100, 100)
+
+
+def test_the_document_of_a_line_sent_back_is_200_and_changes_nothing(alice: User, address: str) -> None:
+    api = client(alice)
+    line, etag = read(api, address)
+    orders, events, outbox = Order.objects.count(), Event.objects.count(), Outbox.objects.count()
+    answer = send(api, address, line, etag)
+    assert answer.status_code == 200, answer.content
+    assert answer.json() == line
+    assert answer["ETag"] == etag
+    assert read(api, address) == (line, etag)
+    assert (Order.objects.count(), Event.objects.count(), Outbox.objects.count()) == (orders, events, outbox)
+
+
+@pytest.mark.parametrize(
+    "same", [{"cir_bps": GBIT}, {"transport": "auto"}, {"a_end": {"outer_vlan": "any"}}, {"cbs_bytes": None}]
+)
+def test_an_equal_change_is_200_without_an_order(alice: User, address: str, same: dict[str, Any]) -> None:
+    before = Order.objects.count()
+    assert send(client(alice), address, same).status_code == 200
+    assert Order.objects.count() == before
+
+
+def test_a_whole_document_with_another_rate_orders_the_rate_alone(
+    alice: User, address: str, chosen_by_us: Vll
+) -> None:
+    api = client(alice)
+    line, etag = read(api, address)
+    answer = send(api, address, line | {"cir_bps": 2 * GBIT}, etag)
+    assert answer.status_code == 202, answer.content
+    assert answer.json()["order"]["changes"] == ["bandwidth"]
+    chosen_by_us.refresh_from_db()
+    assert chosen_by_us.requested_transport == "auto"
+    assert chosen_by_us.ends.get(side="a").requested_outer_vlan is None
+
+
+def test_a_whole_document_with_another_description_needs_no_order(alice: User, address: str) -> None:
+    api = client(alice)
+    line, etag = read(api, address)
+    answer = send(api, address, line | {"description": "ZRH-AMS 2"}, etag)
+    assert (answer.status_code, answer.json()["description"]) == (200, "ZRH-AMS 2")
+
+
+def test_the_ordered_value_counts_where_both_are_sent(alice: User, address: str, chosen_by_us: Vll) -> None:
+    api = client(alice)
+    line, etag = read(api, address)
+    line["a_end"]["requested_outer_vlan"] = 200
+    answer = send(api, address, line, etag)
+    assert answer.status_code == 202, answer.content
+    ordered = Order.objects.get(pk=answer.json()["order"]["id"])
+    assert (ordered.after or {})["a"]["requested_outer_vlan"] == 200
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"vni": 7}, "vni"),
+        ({"oper_status": "op-down", "cir_bps": 2 * GBIT}, "oper_status"),
+        ({"transport": "gre4", "requested_transport": "auto"}, "transport"),
+        ({"a_end": {"router": "hippo"}}, "a_end.router"),
+        ({"a_end": {"outer_vlan": 7, "requested_outer_vlan": "any"}}, "a_end.outer_vlan"),
+        ({"no_such_member": 1}, "no_such_member"),
+    ],
+)
+def test_a_changed_read_only_member_is_refused_by_name(
+    alice: User, address: str, changed: dict[str, Any], named: str
+) -> None:
+    before = Order.objects.count()
+    answer = send(client(alice), address, changed)
+    assert answer.status_code == 422, answer.content
+    assert [each["field"] for each in answer.json()["errors"]] == [named]
+    assert Order.objects.count() == before
+
+
+def test_true_is_not_1(alice: User, address: str) -> None:
+    line, _ = read(client(alice), address)
+    assert send(client(alice), address, {"cir_bps": True}).status_code == 422
+    assert send(client(alice), address, {"revision": float(line["revision"])}).status_code == 422
+
+
+def test_who_may_not_order_may_not_send_it_back_either(bob: User, charlie: User, address: str) -> None:
+    line, etag = read(client(bob), address)
+    assert send(client(bob), address, line, etag).status_code == 403
+    assert send(client(charlie), address, line, etag).status_code == 404
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_piece_of_inventory_sent_back_is_200_and_changes_nothing(isp: Isp, nora: User, kind: str) -> None:
+    api = client(nora)
+    made = api.post(f"/api/v1/{kind}", documents(isp)[kind], format="json")
+    assert made.status_code == 201, made.content
+    address = f"/api/v1/{kind}/{made.json()['id']}"
+    found, etag = read(api, address)
+    trail = {model: model._default_manager.count() for model in TRACKED}
+    events = Event.objects.count()
+    answer = send(api, address, found, etag)
+    assert (answer.status_code, answer.json(), answer["ETag"]) == (200, found, etag)
+    assert read(api, address) == (found, etag)
+    assert (Event.objects.count(), {model: model._default_manager.count() for model in TRACKED}) == (
+        events,
+        trail,
+    )
+    assert send(api, address, found | {"id": found["id"] + 1}, etag).status_code == 422
+
+
+def test_a_whole_port_with_another_description_keeps_its_bookable_rate(isp: Isp, nora: User) -> None:
+    api = client(nora)
+    address = f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}"
+    port, etag = read(api, address)
+    answer = send(api, address, port | {"description": "Rack 7"}, etag)
+    assert answer.status_code == 200, answer.content
+    assert answer.json() == port | {"description": "Rack 7"}
+
+
+def test_a_member_and_a_webhook_sent_back_are_200(ada: User, alice: User) -> None:
+    api = client(ada)
+    member = f"/api/v1/members/{Membership.objects.get(user=alice).pk}"
+    found, etag = read(api, member)
+    assert send(api, member, found, etag).json() == found
+    made = api.post("/api/v1/webhooks", {"url": "https://hooks.example.net/x"}, format="json")
+    assert made.status_code == 201, made.content
+    webhook = f"/api/v1/webhooks/{made.json()['id']}"
+    found, etag = read(api, webhook)
+    answer = send(api, webhook, found, etag)
+    assert (answer.status_code, answer.json()) == (200, found)
+    assert send(api, webhook, found | {"description": "x"}, etag).json() == found | {"description": "x"}
+    assert Webhook.objects.get().description == "x"
