@@ -1,19 +1,22 @@
 """Refusals of the allocators: each carries the facts a reader needs."""
 
+from uuid import UUID
+
 from portal.core.errors import Conflict, DomainError
 
 
 class VlanTaken(Conflict):
-    """Another VLL takes some of the frames that were asked for on this port.
+    """Another VLL takes some of the frames that were requested on this port.
 
-    ``vlans``: ``100`` or ``100.200``; None where the whole port was asked for. ``whole_port_taken``: the
-    other one takes all of it.
+    ``vlans``: ``100`` or ``100.200``; None where the whole port was requested. ``whole_port_taken``: the
+    other one takes all of it. ``holders``: what has leased these frames; no reader is shown them.
     """
 
     field: str
     port: str
     vlans: str | None
     whole_port_taken: bool
+    holders: tuple[UUID, ...] = ()
 
 
 class NoVlanFree(Conflict):

@@ -68,7 +68,7 @@ def vlan_lease(
     else:
         leased = _insert(port, holder, side, keys, now)
     if not leased:
-        raise _taken(port, side, tagging, outer, inner)
+        raise _taken(port, side, tagging, outer, inner, keys)
     return outer
 
 
@@ -99,7 +99,7 @@ def vlan_choose(
         return next((vlan for vlan in free if vlan in preferred), free[0])
     keys = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
     if any(overlap(keys, others) for others in taken):
-        raise _taken(port, side, tagging, outer, inner)
+        raise _taken(port, side, tagging, outer, inner, keys)
     return outer
 
 
@@ -200,8 +200,16 @@ def _keys(lease: PortVlanLease) -> Keys:
     return lease.keys.lower, lease.keys.upper
 
 
-def _taken(port: Port, side: str, tagging: Tagging, outer: int | None, inner: int | None) -> VlanTaken:
+def _taken(
+    port: Port, side: str, tagging: Tagging, outer: int | None, inner: int | None, keys: Keys
+) -> VlanTaken:
     field = f"{side}_end.port" if tagging is Tagging.UNTAGGED else f"{side}_end.outer_vlan"
     vlans = None if tagging is Tagging.UNTAGGED else ".".join(str(vlan) for vlan in (outer, inner) if vlan)
-    whole_port_taken = WHOLE_PORT in vlans_taken(port)
-    return VlanTaken(field=field, port=str(port), vlans=vlans, whole_port_taken=whole_port_taken)
+    leases = list(PortVlanLease.objects.filter(port=port))
+    return VlanTaken(
+        field=field,
+        port=str(port),
+        vlans=vlans,
+        whole_port_taken=any(_keys(lease) == WHOLE_PORT for lease in leases),
+        holders=tuple(lease.holder for lease in leases if overlap(_keys(lease), keys)),
+    )

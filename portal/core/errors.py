@@ -8,8 +8,8 @@ from typing import Any, ClassVar, dataclass_transform
 
 from django.utils.translation import gettext as _
 
-# Where it is, and the other refusals that are told beside it.
-_NOT_FACTS = ("field", "also", "refusals")
+# Where it is, the other refusals that are reported with it, and whose leases conflict.
+_NOT_FACTS = ("field", "also", "refusals", "holders")
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True)

@@ -10,6 +10,35 @@ from portal.underlay import errors as underlay
 from portal.underlay.tunnel_endpoints import Assumption
 from portal.vll import errors
 
+
+@wording.register
+def _vlan_cooling_off(error: errors.VlanCoolingOff) -> str:
+    names = {
+        "line": error.description or error.line,
+        "vlans": error.vlans,
+        "port": error.port,
+        "until": f"{error.until:%Y-%m-%d %H:%M}" if error.until else "",
+    }
+    if error.until is None and error.vlans is None:
+        text = _("Your line “{line}” is just being removed from {port}. Order again in a minute.")
+    elif error.until is None:
+        text = _(
+            "Your line “{line}” is just being removed and still has VLAN {vlans} on {port}. Order again in "
+            "a minute, or choose another VLAN."
+        )
+    elif error.vlans is None:
+        text = _(
+            "Your removed line “{line}” keeps its frames on {port} until {until} UTC, so that you can undo "
+            "the removal. To free the port now, remove that line for good; or choose another port."
+        )
+    else:
+        text = _(
+            "Your removed line “{line}” keeps VLAN {vlans} on {port} until {until} UTC, so that you can undo "
+            "the removal. To free the VLAN now, remove that line for good; or choose another VLAN."
+        )
+    return text.format(**names)
+
+
 TEXTS |= {
     errors.PortUnknown: gettext_noop(
         "Port {port} does not exist, or you may not see it. Choose one of your own ports."

@@ -5,6 +5,7 @@ Sizes in bytes, rates in bit/s.
 
 from datetime import datetime
 
+from portal.allocation.errors import VlanTaken
 from portal.core.errors import Conflict, DomainError
 
 
@@ -13,6 +14,19 @@ class PortUnknown(DomainError):
 
     field: str
     port: int
+
+
+class VlanCoolingOff(VlanTaken):
+    """A removed line of the same customer still has the frames that were requested.
+
+    ``line`` is its id. It keeps them until ``until``, so that the removal can be undone; ``free_now`` is the
+    API's request that ends this at once. Both are null if its removal is under way and ends by itself.
+    """
+
+    line: str
+    description: str
+    until: datetime | None
+    free_now: str | None
 
 
 class NotAllowedToOrder(DomainError):

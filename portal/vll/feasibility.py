@@ -24,6 +24,7 @@ from portal.underlay.topology import Topology
 from portal.underlay.topology_cache import current_topology, line_ends, path_policy
 from portal.underlay.transport_selection import Option, SelectedTransport, options
 from portal.underlay.tunnel_endpoints import Assumption, assumptions, barred
+from portal.vll.cooling_off_vlans import removed_lines_named
 from portal.vll.errors import EndsAreTheSame
 from portal.vll.gre_key_rules import gre_key_families, same_tunnel
 from portal.vll.operations.end_validation import named_first
@@ -196,7 +197,7 @@ def _look_at_leases(found: LineCheck, request: LineRequest, leased: Leased | Non
         before = taken.setdefault(port.pk, [])
         # That both ends want the same frames has been said.
         beside = vlans_taken(port, side=side, own=own) + ([] if same else before)
-        with found.noting():
+        with found.noting(), removed_lines_named(port):
             outer = vlan_choose(
                 port=port,
                 side=side,

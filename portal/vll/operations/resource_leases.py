@@ -38,6 +38,7 @@ from portal.allocation.vlan_ranges import tag_keys
 from portal.allocation.vni_leases import vni_lease, vni_release
 from portal.core.encapsulations import Encapsulation
 from portal.inventory.models import Port
+from portal.vll.cooling_off_vlans import removed_lines_named
 from portal.vll.gre_key_rules import same_tunnel
 from portal.vll.models import TombstoneTunnel
 from portal.vll.operations.end_validation import EndRequest, named_first
@@ -66,7 +67,7 @@ def ends_lease(
 ) -> dict[str, EndContent]:
     """Lease VLANs and bandwidth on both ports for ``holder``, as far as ``leased`` does not have them.
 
-    The caller holds the ports' locks. Raises VlanTaken, NoVlanFree, PortFull.
+    The caller holds the ports' locks. Raises VlanTaken, VlanCoolingOff, NoVlanFree, PortFull.
     """
     contents = {}
     preferred = _free_at_the_other_end(ends, ports, leased)
@@ -75,19 +76,20 @@ def ends_lease(
         if before is not None and _same_frames(before, end):
             outer = before.outer_vlan
         else:
-            outer = vlan_lease(
-                port=port,
-                holder=holder,
-                side=side,
-                tagging=end.tagging,
-                outer=end.requested_outer_vlan,
-                inner=end.inner_vlan,
-                exact_match=end.exact_match,
-                now=now,
-                own=leased.owner if leased else None,
-                # What is plugged in there knows the VLAN that the line has.
-                preferred={before.outer_vlan} if before and before.outer_vlan else preferred,
-            )
+            with removed_lines_named(port):
+                outer = vlan_lease(
+                    port=port,
+                    holder=holder,
+                    side=side,
+                    tagging=end.tagging,
+                    outer=end.requested_outer_vlan,
+                    inner=end.inner_vlan,
+                    exact_match=end.exact_match,
+                    now=now,
+                    own=leased.owner if leased else None,
+                    # What is plugged in there knows the VLAN that the line has.
+                    preferred={before.outer_vlan} if before and before.outer_vlan else preferred,
+                )
         preferred = preferred if outer is None else {outer}
         booked = leased.cir_bps if leased and before and before.port == port.pk else 0
         if cir_bps > booked:

@@ -21,7 +21,7 @@ from portal.core.required_mtu import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.vlan_tags import MAX_VLAN, Tagging
 from portal.core.whole_number import whole_number
 from portal.vll import queries
-from portal.vll.errors import HoldUnknown
+from portal.vll.errors import HoldUnknown, VlanCoolingOff
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import EndRequest, LineRequest
 from portal.web.forms.bandwidth import MBIT, UNITS, BandwidthForm, approval_help, rate_initial
@@ -259,6 +259,8 @@ class OrderForm:
         self.z_end = EndForm(data, prefix="z_end", user=user, owner=owner, initial=start.get("z_end"))
         self.line = LineForm(data, initial=start.get("line"), user=user)
         self.has_ports = self.a_end.has_ports
+        # Removed lines of the customer that keep a VLAN of this order: id -> name.
+        self.lines_cooling_off: dict[str, str] = {}
         self.is_sent = data is not None and "sent" in data
         self._user = user
         self.use_hold(uuid_of(data.get("hold", "")) if data is not None else None)
@@ -293,7 +295,9 @@ class OrderForm:
         return LineRequest(**{name: value for name, value in self.wanted().items() if name not in besides})
 
     def refuse(self, error: DomainError) -> None:
-        """Put the operation's refusal beside the field that it names."""
+        """Put the operation's refusal next to the field that it names."""
+        if isinstance(error, VlanCoolingOff) and error.until is not None:
+            self.lines_cooling_off.setdefault(error.line, error.description or error.line)
         if isinstance(error, HoldUnknown):
             self.use_hold(None)
         part, _dot, name = error.field.rpartition(".")
