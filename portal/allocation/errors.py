@@ -9,13 +9,14 @@ class VlanTaken(Conflict):
     """Another VLL takes some of the frames that were requested on this port.
 
     ``vlans``: ``100`` or ``100.200``; None where the whole port was requested. ``whole_port_taken``: the
-    other one takes all of it. ``holders``: what has leased these frames; no reader is shown them.
+    other one takes all of it.
     """
 
     field: str
     port: str
     vlans: str | None
     whole_port_taken: bool
+    # What has leased these frames. No reader is shown them.
     holders: tuple[UUID, ...] = ()
 
 

@@ -10,7 +10,7 @@ from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
-from rest_framework.serializers import BaseSerializer
+from rest_framework.serializers import Serializer
 
 from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
@@ -46,7 +46,7 @@ class InventoryListView(generics.ListAPIView[Any]):
     """``item``: the name of the item's address. ``create`` is the operation, called once."""
 
     pagination_class = KeysetPagination
-    write_serializer: ClassVar[type[BaseSerializer[Any]]]
+    write_serializer: ClassVar[type[Serializer[Any]]]
     create: ClassVar[Callable[..., Any]]
     item: ClassVar[str]
 
@@ -64,7 +64,7 @@ class InventoryListView(generics.ListAPIView[Any]):
 class InventoryItemView(ConditionalRetrieveView[Any]):
     """``keyword``: what the operations ``change`` and ``remove`` call the row."""
 
-    write_serializer: ClassVar[type[BaseSerializer[Any]]]
+    write_serializer: ClassVar[type[Serializer[Any]]]
     change: ClassVar[Callable[..., Any]]
     remove: ClassVar[Callable[..., Any]]
     keyword: ClassVar[str]
