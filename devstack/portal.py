@@ -109,7 +109,7 @@ class Portal:
     def start_workers(self, family: Family) -> None:
         """Start the processes that wait for work in Redis, and so need no tables before there is some."""
         for child in (
-            self.worker_child("worker", queues="provisioning,telemetry,netbox", concurrency=2),
+            self.worker_child("worker", queues="provisioning,telemetry,batch,netbox", concurrency=2),
             self.worker_child("doubtful", queues="doubtful", concurrency=1),
             self.worker_child("sweeper", queues="sweepers", concurrency=1),
             self.worker_child(

@@ -24,6 +24,7 @@ EVERY_S = {
     notifications.FORGET: 3600,
     accounts.RESEND_INVITATIONS: 60,
     accounts.CLEAR_SESSIONS: 3600,
+    telemetry.WATCH_SILENCES: 10,
     telemetry.ROLL_UP: 60,
     telemetry.FREEZE_PERCENTILES: 3600,
     # Asked for with each decision; this is for what a worker that died left.

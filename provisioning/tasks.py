@@ -5,7 +5,6 @@ from uuid import UUID
 from celery import shared_task
 
 from portal.core import clock
-from portal.telemetry.router_silences import silences_watch
 from portal.vll import task_names
 from portal.vll.operations import holds_expire, link_losses_forward, stale_vlls_mark, tunnel_paths_keep
 from portal.vll.operations.path_probes import CLAIM, paths_to_probe
@@ -81,7 +80,6 @@ def sweep() -> None:
 @shared_task(name=task_names.MARK_STALE)
 def mark_stale() -> None:
     stale_vlls_mark(now=clock.now())
-    silences_watch(now=clock.now())
 
 
 @shared_task(name=task_names.FORWARD_LINK_LOSSES)

@@ -32,7 +32,7 @@ ADDRESSES = {
 }
 DATABASES, BALANCERS, APPS = ("db1", "db2", "db3"), ("lb1", "lb2"), ("app1", "app2")
 # Those of the reference that have work here: nobody sends webhooks or has a NetBox.
-QUEUES = ("provisioning", "sweepers", "doubtful", "telemetry", "notifications")
+QUEUES = ("provisioning", "sweepers", "doubtful", "telemetry", "batch", "notifications")
 APP_UNITS = (
     "longline-web",
     "longline-live",

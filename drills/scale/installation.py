@@ -28,6 +28,7 @@ _LINE_LIMIT = 2**26
 _WORKERS = {
     "provisioning": 4,
     "telemetry": 1,
+    "batch": 1,
     "netbox": 1,
     "sweepers": 1,
     "doubtful": 2,

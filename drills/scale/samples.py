@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import redis
 
-QUEUES = ("provisioning", "telemetry", "netbox", "doubtful", "sweepers", "notifications", "webhooks")
+QUEUES = ("provisioning", "telemetry", "batch", "netbox", "doubtful", "sweepers", "notifications", "webhooks")
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _WAITING = """
 SELECT (SELECT count(*) FROM events_outbox WHERE published_at IS NULL),

@@ -17,7 +17,7 @@ _TABLES = """
 SELECT relname, pg_total_relation_size(oid) FROM pg_class
 WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
 """
-QUEUES = ("provisioning", "doubtful", "sweepers", "telemetry", "notifications", "webhooks", "netbox")
+QUEUES = ("provisioning", "doubtful", "sweepers", "telemetry", "batch", "notifications", "webhooks", "netbox")
 
 
 @dataclass(frozen=True, slots=True)

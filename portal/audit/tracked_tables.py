@@ -152,6 +152,7 @@ NOT_AUDITED: dict[str, str] = {
     "telemetry.QuarantinedSample": _BY_ROUTERS,
     "telemetry.RouterEvent": _BY_ROUTERS,
     "telemetry.Sample": _BY_ROUTERS,
+    "telemetry.UnjudgedFiveMinutes": _BY_THE_PORTAL,
     "vll.Attempt": "is itself a record that a trigger keeps from being changed",
     "vll.EndMove": _BY_ORDERS,
     "vll.ForwardedLinkLoss": "follows from what routers say, and the line's events tell of it",

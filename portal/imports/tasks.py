@@ -5,6 +5,7 @@ from uuid import UUID
 from celery import shared_task
 
 from portal.core import clock
+from portal.core.each_row import each_row
 from portal.imports import batches, operations, task_names
 
 
@@ -18,5 +19,5 @@ def run_import(import_id: str, turn: int) -> None:
 def sweep_imports() -> None:
     """Asks again for imports that stand still, and forgets old ones."""
     now = clock.now()
-    operations.imports_resume(now=now)
-    operations.imports_forget(now=now)
+    parts = (operations.imports_resume, operations.imports_forget)
+    each_row(parts, lambda part: part(now=now), what="a part of sweeping imports")

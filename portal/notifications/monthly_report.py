@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from portal.accounts import mail
 from portal.core.absolute_urls import absolute_url
+from portal.core.each_row import each_row
 from portal.core.units import lasting_text, rate_text
 from portal.notifications.mail_recipients import members_of, opted_out
 from portal.notifications.models import Group, Mail, ReportedMonth
@@ -28,7 +29,8 @@ def monthly_reports_make(*, now: datetime) -> int:
     """Make the mails of each month that was frozen and not reported yet; how many."""
     frozen = FrozenMonth.objects.filter(frozen_at__gte=now - _NEWS_FOR)
     months = frozen.exclude(month__in=ReportedMonth.objects.values("month")).order_by("month")
-    return sum(_month_report(month, now) for month in months.values_list("month", flat=True))
+    rows = months.values_list("month", flat=True)
+    return sum(each_row(rows, lambda month: _month_report(month, now), what="the reports of a month"))
 
 
 @transaction.atomic

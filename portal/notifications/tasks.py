@@ -6,6 +6,7 @@ from celery import shared_task
 from django.conf import settings
 
 from portal.core import clock
+from portal.core.each_row import each_row
 from portal.notifications import task_names
 from portal.notifications.event_fanout import events_fan_out
 from portal.notifications.mail_delivery import mail_send, mails_call, mails_forget
@@ -16,10 +17,9 @@ from portal.notifications.webhook_operations import deliveries_forget
 
 @shared_task(name=task_names.TELL)
 def tell() -> None:
-    """Deliveries of what happened, and a call for all that is due."""
-    events_fan_out(now=clock.now())
-    webhooks_call(now=clock.now())
-    mails_call(now=clock.now())
+    """Make deliveries of events, and send a task for each webhook and mail that is due."""
+    parts = (events_fan_out, webhooks_call, mails_call)
+    each_row(parts, lambda part: part(now=clock.now()), what="a part of notifying")
 
 
 @shared_task(name=task_names.WEBHOOK_TURN)
@@ -45,5 +45,4 @@ def monthly_reports() -> None:
 @shared_task(name=task_names.FORGET)
 def forget() -> None:
     before = clock.now() - timedelta(days=settings.LONGLINE_WEBHOOK_LOG_DAYS)
-    deliveries_forget(before=before)
-    mails_forget(before=before)
+    each_row((deliveries_forget, mails_forget), lambda part: part(before=before), what="a part of forgetting")

@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.db import models
 
-from portal.inventory.models import Router
+from portal.inventory.models import Router, RouterSilence
 
 
 class AgentClock(models.Model):
@@ -137,6 +137,19 @@ class OperInterval(models.Model):
 
     def __str__(self) -> str:
         return f"{self.vll_id} {self.status} from {self.began_at:%Y-%m-%d %H:%M:%S}"
+
+
+class UnjudgedFiveMinutes(models.Model):
+    """5 minutes of a router's silence that were counted since the silence was judged last."""
+
+    pk = models.CompositePrimaryKey("silence_id", "start_at")
+    silence = models.ForeignKey(
+        RouterSilence, on_delete=models.CASCADE, related_name="unjudged", db_index=False
+    )
+    start_at = models.DateTimeField()
+
+    def __str__(self) -> str:
+        return f"{self.silence}: {self.start_at:%Y-%m-%d %H:%M:%S}"
 
 
 class AgentApiUptime(models.Model):

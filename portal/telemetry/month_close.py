@@ -7,12 +7,14 @@ first.
 
 from collections import defaultdict
 from datetime import date, datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import Count
 
+from portal.core.each_row import each_row
 from portal.events.outbox import announce
 from portal.telemetry.bucket_queries import SIDES, buckets_of
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile, Quarantine, QuarantinedFiveMinutes
@@ -45,13 +47,17 @@ def months_freeze(*, now: datetime) -> int:
             break
         done = MonthlyPercentile.objects.filter(month=month).values("vll_id")
         vlls = Vll.objects.filter(created_at__lt=until).exclude(pk__in=done)
-        frozen += sum(_freeze(vll, since, until, now) for vll in vlls.iterator(chunk_size=500))
+        # Where one fails the others are frozen, and the month is not whole: it is done with the next call.
+        rows = vlls.iterator(chunk_size=500)
+        frozen += sum(
+            each_row(rows, partial(_freeze, since=since, until=until, now=now), what="a line's month")
+        )
         FrozenMonth.objects.get_or_create(month=month, defaults={"frozen_at": now})
     return frozen
 
 
 @transaction.atomic
-def _freeze(vll: Vll, since: datetime, until: datetime, now: datetime) -> int:
+def _freeze(vll: Vll, *, since: datetime, until: datetime, now: datetime) -> int:
     _hold()
     rows = _measured(vll, since, until, now)
     return len(MonthlyPercentile.objects.bulk_create(rows, ignore_conflicts=True))

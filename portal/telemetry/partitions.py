@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db import OperationalError, connection, transaction
 from psycopg.errors import LockNotAvailable
 
+from portal.core.each_row import each_row
 from portal.telemetry.models import FrozenMonth, Quarantine
 from portal.telemetry.rollup_tables import (
     FIVE_MINUTES,
@@ -35,18 +36,22 @@ def partitions_keep(*, now: datetime) -> None:
     Samples that are still to be rolled up are kept, and the 5 minutes of months that are still to be frozen,
     however long the workers were away; so are those of months that somebody is still to decide about.
     """
-    today = now.astimezone(UTC).date()
-    for table in (*TABLES, *LOSS_TABLES, *ROUND_TRIPS):
-        partitions_ensure((today + timedelta(days=ahead) for ahead in range(-1, DAYS_AHEAD + 1)), table)
-        oldest = (now - table.retention).astimezone(UTC).date()
-        if table in (SAMPLES, LOSS_SAMPLES):
-            oldest = min(oldest, _first_to_roll_up(table) or oldest)
-        if table is FIVE_MINUTES:
-            oldest = min([oldest, *months_unfrozen(), *months_undecided()])
-        for partition in sorted(_existing(table), key=lambda one: one.first):
-            if partition.end <= oldest:
-                _drop(partition)
+    tables = (*TABLES, *LOSS_TABLES, *ROUND_TRIPS)
+    each_row(tables, lambda table: _partitions_of(table, now), what="the partitions of a table")
     router_events_forget(before=now - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS))
+
+
+def _partitions_of(table: Table, now: datetime) -> None:
+    today = now.astimezone(UTC).date()
+    partitions_ensure((today + timedelta(days=ahead) for ahead in range(-1, DAYS_AHEAD + 1)), table)
+    oldest = (now - table.retention).astimezone(UTC).date()
+    if table in (SAMPLES, LOSS_SAMPLES):
+        oldest = min(oldest, _first_to_roll_up(table) or oldest)
+    if table is FIVE_MINUTES:
+        oldest = min([oldest, *months_unfrozen(), *months_undecided()])
+    for partition in sorted(_existing(table), key=lambda one: one.first):
+        if partition.end <= oldest:
+            _drop(partition)
 
 
 def _drop(partition: Partition) -> None:

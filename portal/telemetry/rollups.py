@@ -149,18 +149,21 @@ ON CONFLICT DO NOTHING
 """
 
 
-# Of 5 minutes of a silence, counted late or at the far end: something speaks for the router.
-_SPEAKS_FOR_ROUTERS = """
-UPDATE inventory_routersilence AS silence SET judge_again = true
-WHERE NOT judge_again AND EXISTS (
-    SELECT FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
-    JOIN vll_vllend AS one_end ON one_end.vll_id = b.vll_id
-    JOIN inventory_port AS port ON port.id = one_end.port_id
-    JOIN telemetry_five_minutes AS counted ON counted.vll_id = b.vll_id AND counted.start_at = b.start_at
-    WHERE port.router_id = silence.router_id AND b.start_at >= silence.since
-      AND b.start_at < coalesce(silence.until, 'infinity')
-      AND (counted.a_out_packets > 0 OR counted.z_out_packets > 0
-           OR CASE one_end.side WHEN 'a' THEN counted.a_covered_ms ELSE counted.z_covered_ms END > 0))
+# 5 minutes of a silence, counted late or at the far end, in which something speaks for the router or a line.
+# What is noted already is updated: a judgement that wants to take it off the list waits for these rows.
+_NOTE_UNJUDGED = """
+INSERT INTO telemetry_unjudgedfiveminutes AS noted (silence_id, start_at)
+SELECT DISTINCT silence.id, b.start_at
+FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
+JOIN vll_vllend AS one_end ON one_end.vll_id = b.vll_id
+JOIN inventory_port AS port ON port.id = one_end.port_id
+JOIN inventory_routersilence AS silence ON silence.router_id = port.router_id
+     AND silence.since <= b.start_at AND coalesce(silence.until, 'infinity') > b.start_at
+JOIN telemetry_five_minutes AS counted ON counted.vll_id = b.vll_id AND counted.start_at = b.start_at
+WHERE counted.a_out_packets > 0 OR counted.z_out_packets > 0
+      OR CASE one_end.side WHEN 'a' THEN counted.a_covered_ms ELSE counted.z_covered_ms END > 0
+ORDER BY silence.id, b.start_at
+ON CONFLICT (silence_id, start_at) DO UPDATE SET start_at = noted.start_at
 """
 
 
@@ -177,9 +180,13 @@ def hold_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
         cursor.execute(_STORING, [STORING_LOCK, sorted(touched)])
 
 
-def roll_up(*, now: datetime) -> int:
-    """Count every stale bucket anew that is over and reported; how many. Another run at work: 0."""
-    return count_marked(ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now)
+def roll_up(*, now: datetime, most: int | None = None) -> int:
+    """Count every stale bucket again that is over and reported; how many.
+
+    0 while another process does it.
+    ``most``: stop after about so many buckets, and leave the others to the next call.
+    """
+    return count_marked(ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now, most=most)
 
 
 def count_marked(
@@ -189,14 +196,16 @@ def count_marked(
     take: str,
     count: _Count,
     now: datetime,
+    most: int | None = None,
 ) -> int:
-    """Have ``count`` count the marked buckets of each table, some at a time; how many. Another at work: 0.
+    """Have ``count`` count the marked buckets of each table, some at a time; how many.
 
-    ``take`` takes the marks away and returns them: of whom, and when a bucket starts.
+    0 while another process does it. ``take`` takes the marks away and returns them: of whom, and when a
+    bucket starts. ``most``: stop after about so many.
     """
     taken = 0
     for table in tables:
-        while some := _count_some(table, lock, take, count, now):
+        while (most is None or taken < most) and (some := _count_some(table, lock, take, count, now)):
             taken += some
     return taken
 
@@ -258,7 +267,7 @@ def _count(cursor: Any, table: Table, due: Sequence[tuple[UUID, datetime]]) -> N
         {**buckets, "reach": LONGEST_SAMPLE, "length": timedelta(seconds=table.step_s)},
     )
     if table is FIVE_MINUTES:
-        cursor.execute(_SPEAKS_FOR_ROUTERS, buckets)
+        cursor.execute(_NOTE_UNJUDGED, buckets)
     for longer in ROLLUPS[ROLLUPS.index(table) + 1 :][:1]:
         mark_stale(cursor, due, longer)
 

@@ -72,9 +72,9 @@ ON CONFLICT DO NOTHING
 """
 
 
-def losses_roll_up(*, now: datetime) -> int:
+def losses_roll_up(*, now: datetime, most: int | None = None) -> int:
     """Count every marked bucket anew that is over and reported; how many. Another run at work: 0."""
-    return count_marked(LOSS_ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now)
+    return count_marked(LOSS_ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now, most=most)
 
 
 def _count(cursor: Any, table: Table, due: Sequence[tuple[int, datetime]]) -> None:

@@ -1,47 +1,59 @@
-"""Routers that nobody hears from: a silence begins with the last report, once one was missed while the portal
-listened, and ends with the next. What it was is judged (portal.telemetry.line_status_in_silence)."""
+"""Routers that do not report: a silence begins with the last report, once one was missed while the portal
+listened, and ends with the next. Another module judges it (portal.telemetry.line_status_in_silence)."""
 
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Coalesce, Greatest
 
+from portal.core.each_row import each_row
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Router, RouterSilence
 from portal.telemetry.agent_api_uptime import listened
-from portal.telemetry.line_status_in_silence import silence_judge
+from portal.telemetry.models import UnjudgedFiveMinutes
 from portal.telemetry.time_spans import length
 from portal.vll.operations.oper_status import FRESH
 
 SILENT, REPORTING = "router.silent", "router.reporting"
 
 
-def silences_watch(*, now: datetime) -> None:
-    """Find the routers that have fallen silent, and judge what has to be. Each is its own transaction."""
+def silences_begin(*, now: datetime) -> None:
+    """Begin the silence of each router that was heard and is no longer. Each is its own transaction."""
     heard = ObservedRouter.objects.filter(reported_at__lt=now - FRESH).exclude(router__agent_url="")
     known = RouterSilence.objects.filter(until__isnull=True).values("router")
-    for router_id, at in (
-        heard.exclude(router__in=known).order_by("router").values_list("router", "reported_at")
-    ):
-        _begin(router_id, at, now)
+    fallen_silent = heard.exclude(router__in=known).order_by("router").values_list("router", "reported_at")
+    each_row(fallen_silent, lambda row: _begin(*row, now), what="the begin of a router's silence")
+
+
+def silences_due(*, now: datetime) -> list[int]:
+    """Return the silences to judge, those first that were judged least recently.
+
+    A silence is due when something was counted of it, when it ended, and when it may count as down by now.
+    """
     last_word = Greatest("since", Coalesce("forwarded_at", "since"))
     unheard_for = timedelta(seconds=settings.LONGLINE_SILENCE_IS_DOWN_S)
     going_on = Q(until__isnull=True, counts_as_down=False, last_word__lt=now - unheard_for)
-    due = RouterSilence.objects.annotate(last_word=last_word).filter(Q(judge_again=True) | going_on)
-    for pk in due.order_by("pk").values_list("pk", flat=True):
-        silence_judge(silence_id=pk, now=now)
+    counted = Exists(UnjudgedFiveMinutes.objects.filter(silence=OuterRef("pk")))
+    due = RouterSilence.objects.annotate(last_word=last_word).filter(
+        Q(judge_again=True) | going_on | Q(judged_until__lt=F("until")) | counted
+    )
+    return list(due.order_by(F("judged_until").asc(nulls_first=True), "pk").values_list("pk", flat=True))
 
 
 def silence_end(*, router: Router, heard: datetime, now: datetime) -> bool:
-    """The router reports again, after ``heard``; whether its silence had counted as down until now.
+    """End the silence of a router that reports again, after ``heard``; whether it counted as down until now.
 
-    Whoever calls has locked what was observed of it, and none of its lines.
+    The caller has locked the router's ObservedRouter, and none of its lines.
     """
-    silence = RouterSilence.objects.select_for_update().filter(router=router, until__isnull=True).first()
+    silence = (
+        RouterSilence.objects.select_for_update(no_key=True).filter(router=router, until__isnull=True).first()
+    )
     if silence is not None:
-        RouterSilence.objects.filter(pk=silence.pk).update(until=now, counts_as_down=False, judge_again=True)
+        RouterSilence.objects.filter(pk=silence.pk).update(
+            until=now, counts_as_down=False, judge_again=silence.judge_again or silence.judged_until is None
+        )
         announce(REPORTING, now=now, router_id=router.pk)
         return silence.counts_as_down
     if length(listened(heard, now)) > FRESH:
@@ -63,5 +75,5 @@ def _begin(router_id: int, heard: datetime, now: datetime) -> None:
 
 
 def silences_forget(*, before: datetime) -> int:
-    """Delete what was over long ago: nothing can be judged anew of it; how many."""
+    """Delete silences that ended long ago, of which nothing can be judged again; how many rows."""
     return RouterSilence.objects.filter(until__lt=before).delete()[0]

@@ -17,6 +17,7 @@ from django.db import connection, transaction
 from django.db.models import F, Sum
 from django.db.models.functions import TruncDate
 
+from portal.core.each_row import each_row
 from portal.telemetry.bucket_queries import five_minutes_of
 from portal.telemetry.models import Quarantine, QuarantinedEnd, QuarantinedFiveMinutes
 from portal.telemetry.month_close import month_correct
@@ -64,15 +65,23 @@ def fitting(quarantine: Quarantine, vlls: Collection[UUID], days: range) -> Fitt
 
 
 def accepted_count(*, now: datetime) -> int:
-    """Add whatever was accepted and is not added yet; how many quarantines. Again it adds nothing."""
+    """Add all samples that were accepted and are not added yet; how many quarantines.
+
+    A second call adds nothing.
+    """
     waiting = Quarantine.objects.filter(state=Quarantine.State.ACCEPTED, counted_at=None)
-    done = 0
-    for quarantine in waiting.order_by("pk"):
-        for day, vlls in _portions(quarantine):
-            _add(quarantine, day, vlls, now)
-        _correct(quarantine, now)
-        done += Quarantine.objects.filter(pk=quarantine.pk, counted_at=None).update(counted_at=now)
-    return done
+    return sum(
+        each_row(
+            waiting.order_by("pk"), lambda each: _accepted_count(each, now), what="an accepted quarantine"
+        )
+    )
+
+
+def _accepted_count(quarantine: Quarantine, now: datetime) -> int:
+    for day, vlls in _portions(quarantine):
+        _add(quarantine, day, vlls, now)
+    _correct(quarantine, now)
+    return Quarantine.objects.filter(pk=quarantine.pk, counted_at=None).update(counted_at=now)
 
 
 def _portions(quarantine: Quarantine) -> Iterator[tuple[date, list[UUID]]]:

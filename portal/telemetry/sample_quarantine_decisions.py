@@ -9,6 +9,7 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from portal.accounts.models import User
+from portal.core.each_row import each_row
 from portal.core.errors import Conflict
 from portal.events.outbox import announce, send_task
 from portal.telemetry.models import (
@@ -66,13 +67,14 @@ def quarantine_discard(*, quarantine: Quarantine, user: User, reason: str, now: 
 
 
 def quarantines_expire(*, now: datetime) -> int:
-    """Give up what nobody has decided about in time, and forget what no decision needs; how many were given
-    up."""
+    """Expire quarantines that nobody decided about in time, and delete what no decision needs.
+
+    Returns how many expired.
+    """
     kept = timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)
     old = Q(month=None, last_received_at__lt=now - kept) | Q(month__lt=(now - kept).date())
-    given_up = 0
-    for pk in Quarantine.objects.filter(old, state=_State.UNDECIDED).values_list("pk", flat=True):
-        given_up += _expire(pk, now)
+    undecided = Quarantine.objects.filter(old, state=_State.UNDECIDED).values_list("pk", flat=True)
+    given_up = sum(each_row(undecided, lambda pk: _expire(pk, now), what="the expiry of a quarantine"))
     QuarantinedRun.objects.filter(last_received_at__lt=now - kept).delete()
     with connection.cursor() as cursor:
         cursor.execute(_FORGET_ROLLED_UP, [now - SAMPLES.retention - timedelta(days=1)])

@@ -4,7 +4,7 @@ A router that nobody hears from may forward. What speaks for that are its lines'
 frames that came out at a line's other end, and what its own agent counted and could only deliver later.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -30,20 +30,25 @@ class Interval:
 Verdict = tuple[datetime, datetime, OperStatus]
 
 
-def spoken_for(silence: Span, starts: Collection[datetime], *, over: bool) -> list[Span]:
-    """The parts of a silence that something speaks for; ``starts``: of the 5 minutes in which something did.
+def spoken_for(silence: Span, five_minutes: Iterable[Span], *, over: bool) -> list[Span]:
+    """Return the parts of a silence that something speaks for.
 
-    Only whole 5 minutes of the silence tell of it, and those at its edges also of the rest there. Of one that
-    goes on (``over`` False) the last minutes tell what they can.
+    ``five_minutes``: the 5 minutes in which something did, or several of them in a row.
+    Only whole 5 minutes of the silence count. The first and the last one also speak for its edges.
+    While the silence goes on (``over`` False) the last one need not be whole.
     """
     since, until = silence
     first = _rounded_up(since + _BLUR)
-    last = _rounded_down(until - _BLUR) - BUCKET if over else _rounded_down(until)
+    last = _rounded_down(until - _BLUR) if over else _rounded_down(until) + BUCKET
     return merged(
-        (since if start == first else start, until if over and start == last else min(start + BUCKET, until))
-        for start in starts
-        if first <= start <= last
+        (since if begin == first else begin, until if over and end == last else min(end, until))
+        for begin, end in within(five_minutes, [(first, last)])
     )
+
+
+def last_five_minutes(silence: Span) -> datetime:
+    """Return the start of the last whole 5 minutes of a silence that is over."""
+    return _rounded_down(silence[1] - _BLUR) - BUCKET
 
 
 def down_in(

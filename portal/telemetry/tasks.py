@@ -1,28 +1,41 @@
 """Celery tasks of telemetry."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from celery import shared_task
 from django.conf import settings
 
 from portal.core import clock
+from portal.core.each_row import each_row
 from portal.telemetry import task_names
+from portal.telemetry.line_status_in_silence import silence_judge
 from portal.telemetry.month_close import months_freeze
 from portal.telemetry.partitions import partitions_keep
 from portal.telemetry.rollups import roll_up as samples_roll_up
 from portal.telemetry.router_loss_rollups import losses_roll_up
-from portal.telemetry.router_silences import silences_forget
+from portal.telemetry.router_silences import silences_begin, silences_due, silences_forget
 from portal.telemetry.sample_quarantine_accept import accepted_count
 from portal.telemetry.sample_quarantine_decisions import quarantines_expire
 from portal.vll.operations import attempts_forget
 
+# As beat sends them: a message that waits for longer is followed by another.
+ROLL_UP_EVERY_S = 60
+WATCH_SILENCES_EVERY_S = 10
+# In buckets: about ten seconds of work.
+ROLLED_UP_TOGETHER = 40_000
+
 
 @shared_task(name=task_names.KEEP_PARTITIONS)
 def keep_partitions() -> None:
-    quarantines_expire(now=clock.now())
-    partitions_keep(now=clock.now())
-    silences_forget(before=clock.now() - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS))
-    attempts_forget(before=clock.now() - timedelta(days=settings.LONGLINE_ATTEMPT_DAYS))
+    now = clock.now()
+    parts: tuple[Callable[[], object], ...] = (
+        lambda: partitions_keep(now=now),
+        lambda: quarantines_expire(now=now),
+        lambda: silences_forget(before=now - timedelta(days=settings.LONGLINE_ROUTER_EVENT_DAYS)),
+        lambda: attempts_forget(before=now - timedelta(days=settings.LONGLINE_ATTEMPT_DAYS)),
+    )
+    each_row(parts, lambda part: part(), what="a part of keeping partitions")
 
 
 @shared_task(name=task_names.FREEZE_PERCENTILES, time_limit=1800)
@@ -37,5 +50,25 @@ def count_accepted() -> None:
 
 @shared_task(name=task_names.ROLL_UP)
 def roll_up() -> None:
-    samples_roll_up(now=clock.now())
-    losses_roll_up(now=clock.now())
+    """In portions: after an outage other tasks of the queue get their turn between two of them."""
+    samples = samples_roll_up(now=clock.now(), most=ROLLED_UP_TOGETHER)
+    losses = losses_roll_up(now=clock.now(), most=ROLLED_UP_TOGETHER)
+    if max(samples, losses) >= ROLLED_UP_TOGETHER:
+        roll_up.apply_async(expires=ROLL_UP_EVERY_S)
+
+
+@shared_task(name=task_names.WATCH_SILENCES)
+def watch_silences() -> None:
+    """Begin silences, and send a task for each that is to be judged.
+
+    One that fails or is slow delays no other.
+    """
+    silences_begin(now=clock.now())
+    for silence_id in silences_due(now=clock.now()):
+        judge_silence.apply_async((silence_id,), expires=WATCH_SILENCES_EVERY_S)
+
+
+@shared_task(name=task_names.JUDGE_SILENCE)
+def judge_silence(silence_id: int) -> None:
+    if silence_judge(silence_id=silence_id, now=clock.now()):
+        judge_silence.apply_async((silence_id,))

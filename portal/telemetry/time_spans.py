@@ -45,5 +45,15 @@ def without(span: Span, others: Iterable[Span]) -> list[Span]:
     return merged([*left, (begin, span[1])])
 
 
+def in_one_only(spans: Iterable[Span], others: Iterable[Span]) -> list[Span]:
+    """Return the parts that are in ``spans`` or in ``others`` and not in both."""
+    these, those = set(spans), set(others)
+    changed, before = sorted(these - those), sorted(those - these)
+    return merged(
+        [part for span in changed for part in without(span, before)]
+        + [part for span in before for part in without(span, changed)]
+    )
+
+
 def length(spans: Iterable[Span]) -> timedelta:
     return sum((end - begin for begin, end in spans), timedelta())

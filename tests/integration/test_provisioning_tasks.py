@@ -70,8 +70,43 @@ def test_what_others_make_slow_waits_in_a_queue_of_its_own(task: str, queue: str
 
 
 def test_telemetry_has_a_queue_of_its_own() -> None:
-    route = current_app.amqp.router.route({}, telemetry.KEEP_PARTITIONS)
+    route = current_app.amqp.router.route({}, telemetry.ROLL_UP)
     assert route["queue"].name == "telemetry"
+
+
+# Each ends within seconds, whatever has piled up, or works in portions between which others get their turn.
+BOUNDED = {
+    "provisioning": {provisioning.FREE_HOLDS},
+    "sweepers": {
+        provisioning.SWEEP,
+        provisioning.MARK_STALE,
+        provisioning.FORWARD_LINK_LOSSES,
+        alarms.WATCH,
+        notifications.TELL,
+        telemetry.WATCH_SILENCES,
+    },
+    "telemetry": {
+        provisioning.KEEP_TUNNEL_PATHS,
+        provisioning.TIME_PATHS,
+        provisioning.PROBE_PATHS,
+        telemetry.ROLL_UP,
+        imports.SWEEP,
+    },
+    "notifications": {accounts.RESEND_INVITATIONS},
+}
+
+
+def test_urgent_work_shares_no_queue_with_unbounded_work() -> None:
+    """A new task of the schedule goes to the queue "batch", unless it is added here because it is bounded."""
+    queues: dict[str, set[str]] = {}
+    for entry in settings.CELERY_BEAT_SCHEDULE.values():
+        queue = current_app.amqp.router.route({}, entry["task"])["queue"].name
+        queues.setdefault(queue, set()).add(entry["task"])
+    urgent = {queue: names for queue, names in queues.items() if queue not in ("batch", "netbox")}
+    assert urgent == BOUNDED
+    current_app.loader.import_default_modules()
+    limits = {current_app.tasks[name].time_limit for names in BOUNDED.values() for name in names}
+    assert limits <= {None, settings.CELERY_TASK_TIME_LIMIT}
 
 
 @pytest.mark.django_db

@@ -35,7 +35,7 @@ def span(begin: float, end: float) -> Span:
 
 minutes = st.integers(0, 240)
 spans = st.lists(st.tuples(minutes, minutes).map(lambda pair: span(*pair)), max_size=6).map(merged)
-starts = st.sets(st.integers(0, 48).map(lambda n: at(5 * n)))
+five_minutes = st.sets(st.integers(0, 48).map(lambda n: span(5 * n, 5 * n + 5)))
 silences = st.tuples(st.integers(0, 120), st.integers(1, 120)).map(lambda two: span(two[0], sum(two)))
 
 
@@ -60,9 +60,9 @@ def test_what_is_in_and_what_is_not_make_the_whole(some: list[Span], whole: Span
 
 
 @calmly
-@given(silences, starts, spans, spans)
+@given(silences, five_minutes, spans, spans)
 def test_a_verdict_covers_the_silence_once(
-    silence: Span, spoken: set[datetime], down: list[Span], forwarded: list[Span]
+    silence: Span, spoken: set[Span], down: list[Span], forwarded: list[Span]
 ) -> None:
     verdicts = verdicts_on(silence, forwarded=forwarded, down=down)
     assert merged((begin, end) for begin, end, _ in verdicts) == [silence]
@@ -72,9 +72,9 @@ def test_a_verdict_covers_the_silence_once(
 
 
 @calmly
-@given(silences, starts, spans)
+@given(silences, five_minutes, spans)
 def test_only_time_in_which_somebody_listened_and_nothing_spoke_is_down(
-    silence: Span, spoken: set[datetime], heard: list[Span]
+    silence: Span, spoken: set[Span], heard: list[Span]
 ) -> None:
     speaks = spoken_for(silence, spoken, over=True)
     down = down_in(silence, speaks, listened=heard, longest=TEN)
@@ -128,7 +128,8 @@ def test_what_is_heard_later_takes_an_outage_back(
     ],
 )
 def test_whole_5_minutes_speak(spoken: list[int], over: bool, expected: list[Span]) -> None:
-    assert spoken_for(span(2, 58), [at(minute) for minute in spoken], over=over) == expected
+    five_minutes = [span(minute, minute + 5) for minute in spoken]
+    assert spoken_for(span(2, 58), five_minutes, over=over) == expected
 
 
 @pytest.mark.parametrize(

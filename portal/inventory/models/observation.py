@@ -93,8 +93,14 @@ class RouterSilence(models.Model):
     down_spans = models.JSONField(default=list)
     # Whether that is so now: the lines that end there are down.
     counts_as_down = models.BooleanField(default=False)
-    # Something new speaks for it.
+    # The whole silence has to be judged from its beginning.
     judge_again = models.BooleanField(default=False)
+    # Up to when it is judged; null: not yet, or only by a release that did not keep this.
+    judged_until = models.DateTimeField(null=True)
+    # The 5 minutes in which its VPP forwarded, as far as they have been read: [[from, to], ...].
+    spoken_spans = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
+    # The highest id of an interval of its lines at the last judgement: what is above came later.
+    judged_interval = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
         constraints = [

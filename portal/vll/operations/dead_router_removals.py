@@ -11,6 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from portal.core.each_row import each_row
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.removal_steps import removal_finish
 from portal.vll.operations.resource_leases import ports_keep
@@ -24,7 +25,10 @@ def dead_routers_settle(*, now: datetime) -> int:
     waiting = VllEnd.objects.filter(
         port__router__dead_since__isnull=False, vll__wanted_present=False
     ).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
-    return sum(_line_end(vll, now) for vll in sorted(set(waiting.values_list("vll", flat=True))))
+    lines = sorted(set(waiting.values_list("vll", flat=True)))
+    return sum(
+        each_row(lines, lambda vll: _line_end(vll, now), what="a removal that waits for a dead router")
+    )
 
 
 @transaction.atomic

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from portal.core.each_row import each_row
 from portal.core.vlan_tags import Tagging
 from portal.events.outbox import announce
 from portal.inventory.models import ObservedRouter, Port, RouterSilence
@@ -43,14 +44,14 @@ def forwards_link_loss(vll: Vll) -> bool:
 
 
 def link_losses_forward(*, now: datetime) -> int:
-    """Look at every line that may have to turn, or whose router does not do as it is wanted; how many turned.
+    """Forward the loss of a link, or its return, on each line where that is due; how many lines.
 
-    Most are as they were, and are only read. Each of the others is a transaction of its own.
+    Most lines are only read. Each of the others is a transaction of its own.
     """
     silences = _silences()
     read = _with_ends(Vll.objects.filter(pk__in=_to_look_at()).order_by("pk"))
     due = [vll.pk for vll in read if _look(vll, silences, now).is_due]
-    return sum(_line_forward(pk, silences, now) for pk in due)
+    return sum(each_row(due, lambda pk: _line_forward(pk, silences, now), what="forwarding a link loss"))
 
 
 def _to_look_at() -> set[UUID]:

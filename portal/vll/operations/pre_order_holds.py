@@ -13,6 +13,7 @@ from portal.accounts.models import Customer, User
 from portal.allocation.calibrated_weights import weights_of
 from portal.allocation.cpu_core_bookings import EndLoad, cores_book
 from portal.allocation.router_packet_capacity import dearest
+from portal.core.each_row import each_row
 from portal.events.outbox import announce
 from portal.inventory.models import Port
 from portal.vll.errors import HoldRenewedOut, HoldUnknown, NotAllowedToOrder, TooManyHolds
@@ -84,7 +85,7 @@ def hold_release(*, user: User, hold: uuid.UUID, now: datetime) -> None:
 def holds_expire(*, now: datetime) -> int:
     """Free what expired; how many. Each is its own transaction, so that none waits for another's ports."""
     expired = Hold.objects.filter(expires_at__lte=now).order_by("expires_at").values_list("pk", flat=True)
-    return sum(_hold_expire(pk, now) for pk in expired)
+    return sum(each_row(expired, lambda pk: _hold_expire(pk, now), what="the expiry of a hold"))
 
 
 @transaction.atomic

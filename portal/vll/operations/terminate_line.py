@@ -8,6 +8,7 @@ from django.db import transaction
 
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
+from portal.core.each_row import each_row
 from portal.vll.errors import (
     CoolingOffAlready,
     CoolingOffOutOfRange,
@@ -104,7 +105,9 @@ def coolings_off_end(*, now: datetime) -> int:
     over = Vll.objects.filter(
         lifecycle=Lifecycle.PENDING_TERMINATE, decommission_at__lte=now, wanted_present=True
     )
-    return sum(_cooling_off_end(vll, now) for vll in over.order_by("pk"))
+    return sum(
+        each_row(over.order_by("pk"), lambda vll: _cooling_off_end(vll, now), what="the end of a cooling-off")
+    )
 
 
 @transaction.atomic
