@@ -13,8 +13,6 @@ from portal.alarms.kinds import Kind
 
 log = logging.getLogger(__name__)
 
-# Of each kind, in an order that stays: more would help nobody, and every round writes what it finds.
-MOST = 1000
 SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmCondition]]]] = [
     ((Kind.REPORTS_AWAY,), router_alarms.reports_away),
     ((Kind.ROUTER_SILENT,), router_alarms.silent),
@@ -53,7 +51,10 @@ class Look:
 
 
 def look(now: datetime) -> Look:
-    """A fixed number of statements for each kind. What breaks one source keeps no other from looking."""
+    """Find all that is wrong, with a fixed number of statements for each kind.
+
+    What breaks one source keeps no other from looking.
+    """
     seen = Look()
     for kinds, source in SOURCES:
         try:
@@ -63,13 +64,5 @@ def look(now: datetime) -> Look:
             log.exception("could not look for %s", ", ".join(kinds))
             seen.unseen.update(kinds)
         else:
-            seen.found.extend(_bounded(found))
+            seen.found.extend(found)
     return seen
-
-
-def _bounded(found: list[AlarmCondition]) -> Iterator[AlarmCondition]:
-    counts: dict[Kind, int] = {}
-    for each in found:
-        counts[each.kind] = counts.get(each.kind, 0) + 1
-        if counts[each.kind] <= MOST:
-            yield each

@@ -4,7 +4,8 @@ Doing it twice changes nothing, and of two rounds at once the second leaves it t
 could be older than what the first has written.
 """
 
-from collections.abc import Collection, Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +21,9 @@ from portal.diagnosis.health_queries import health_counts
 from portal.vll.models import Vll
 from portal.vll.states import IN_SERVICE
 
+# So many alarms of a kind are up at a time: more would help nobody, and every round writes what it finds. An
+# alarm that is up stays up while its cause is found, however many others are. Only new ones wait for room.
+MOST = 1000
 _THE_ROW = 1
 # Of what was forgotten, so many at a time.
 _FORGOTTEN_TOGETHER = 5000
@@ -34,8 +38,11 @@ def alarms_watch(*, now: datetime) -> bool:
     seen = look(now)
     found = {(each.kind.value, each.object): each for each in seen.found}
     up = {(alarm.kind, alarm.object): alarm for alarm in Alarm.objects.filter(cleared_at__isnull=True)}
-    _raise([each for key, each in found.items() if key not in up], now)
-    _refresh([(up[key], each) for key, each in found.items() if key in up])
+    standing = [(up[key], each) for key, each in found.items() if key in up]
+    room = Counter(dict.fromkeys(Kind, MOST))
+    room.subtract(each.kind for _, each in standing)
+    _raise(_as_many_as(room, (each for key, each in found.items() if key not in up)), now)
+    _refresh(standing)
     _clear([alarm for key, alarm in up.items() if key not in found], seen.unseen, now)
     lines = health_counts(Vll.objects.filter(lifecycle__in=IN_SERVICE))
     AlarmRound.objects.filter(pk=_THE_ROW).update(
@@ -44,6 +51,14 @@ def alarms_watch(*, now: datetime) -> bool:
         lines={state.value: count for state, count in lines.items()},
     )
     return True
+
+
+def _as_many_as(room: Counter[Kind], new: Iterable[AlarmCondition]) -> Iterator[AlarmCondition]:
+    """The first of each kind, as long as there is room for more of it."""
+    for each in new:
+        if room[each.kind] > 0:
+            room[each.kind] -= 1
+            yield each
 
 
 def _raise(found: Iterable[AlarmCondition], now: datetime) -> None:

@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
-from portal.alarms import current_conditions
+from portal.alarms import current_conditions, rounds
 from portal.alarms.alarm_condition import PORTAL, AlarmCondition
 from portal.alarms.kinds import SEVERITIES, Kind, Severity
 from portal.alarms.models import Alarm, AlarmRound, OperatorState
@@ -122,13 +122,40 @@ def test_a_source_that_breaks_clears_nothing_and_keeps_no_other_from_looking(
 def test_of_each_kind_only_so_many_are_raised(
     isp: Isp, now: datetime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(current_conditions, "MOST", 3)
+    monkeypatch.setattr(rounds, "MOST", 3)
     Router.objects.update(held_since=now)
     alarms_watch(now=now)
     first = set(Alarm.objects.values_list("name", flat=True))
     alarms_watch(now=now)
     assert len(first) == 3
     assert first == set(Alarm.objects.filter(cleared_at=None).values_list("name", flat=True))
+
+
+def test_an_alarm_beyond_the_limit_waits_and_takes_no_place_of_one_that_is_up(
+    isp: Isp, nora: User, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The source finds the new one first: the limit is of what is raised, not of what is found."""
+    monkeypatch.setattr(rounds, "MOST", 2)
+    found = ["router:2", "router:3"]
+
+    def source(_now: datetime) -> Iterator[AlarmCondition]:
+        yield from (AlarmCondition(kind=Kind.MAILS, object=each, name=each) for each in sorted(found))
+
+    monkeypatch.setattr(current_conditions, "SOURCES", [((Kind.MAILS,), source)])
+    assert alarms_watch(now=now)
+    before = set(Alarm.objects.values_list("pk", flat=True))
+    for alarm in Alarm.objects.all():
+        alarm_acknowledge(alarm=alarm, user=nora, now=now)
+    found.append("router:1")
+    for minutes in (1, 2):
+        assert alarms_watch(now=now + minutes * MINUTE)
+    up = Alarm.objects.filter(cleared_at=None)
+    assert set(up.values_list("pk", flat=True)) == before
+    assert up.filter(operator_state__acknowledged_by="nora").count() == 2
+    found.remove("router:2")
+    for minutes in (3, 4):
+        assert alarms_watch(now=now + minutes * MINUTE)
+    assert set(up.values_list("object", flat=True)) == {"router:1", "router:3"}
 
 
 def test_a_round_takes_no_more_statements_for_many_alarms_than_for_few(isp: Isp, now: datetime) -> None:
