@@ -1,6 +1,9 @@
-"""Rules for who may do what, as predicates that views declare and operations check."""
+"""Rules for who may do what, as predicates that views declare and operations check.
 
-from django.db.models import QuerySet
+A closed account may do nothing, whatever its roles. Deferred work asks here again when its time has come.
+"""
+
+from django.db.models import Q, QuerySet
 
 from portal.accounts.models import Customer, Membership, User
 from portal.core.compiled_query import CompiledQuery
@@ -13,12 +16,14 @@ _ORDERING_MEMBERSHIPS = CompiledQuery[Membership](
 
 def may_see(user: User, customer: Customer) -> bool:
     """NOC staff see every customer, members their own."""
-    return user.is_noc or user.memberships.filter(customer=customer).exists()
+    return user.is_noc or (user.is_active and user.memberships.filter(customer=customer).exists())
 
 
 def may_order(user: User, customer: Customer) -> bool:
     """Operators and admins of the customer, and NOC staff on its behalf; nobody for one that is retired."""
-    return customer.retired_at is None and (user.is_noc or bool(_ORDERING_MEMBERSHIPS(user.pk, customer.pk)))
+    return customer.retired_at is None and (
+        user.is_noc or (user.is_active and bool(_ORDERING_MEMBERSHIPS(user.pk, customer.pk)))
+    )
 
 
 def may_sign_in(user: User) -> bool:
@@ -31,7 +36,7 @@ def orderable_customers(user: User) -> QuerySet[Customer]:
     customers = Customer.objects.filter(retired_at__isnull=True)
     if user.is_noc:
         return customers
-    return customers.filter(memberships__user=user, memberships__role__in=_ORDERING_ROLES)
+    return customers.filter(_is_open(user), memberships__user=user, memberships__role__in=_ORDERING_ROLES)
 
 
 def may_order_for_anyone(user: User) -> bool:
@@ -42,7 +47,10 @@ def may_order_for_anyone(user: User) -> bool:
 def may_manage_team(user: User, customer: Customer) -> bool:
     """Admins of the customer, and NOC admins on their behalf; nobody for one that is retired."""
     return customer.retired_at is None and (
-        user.is_noc_admin or user.memberships.filter(customer=customer, role=Membership.Role.ADMIN).exists()
+        user.is_noc_admin
+        or (
+            user.is_active and user.memberships.filter(customer=customer, role=Membership.Role.ADMIN).exists()
+        )
     )
 
 
@@ -56,7 +64,7 @@ def managed_customers(user: User) -> QuerySet[Customer]:
     customers = Customer.objects.filter(retired_at__isnull=True)
     if user.is_noc_admin:
         return customers
-    return customers.filter(memberships__user=user, memberships__role=Membership.Role.ADMIN)
+    return customers.filter(_is_open(user), memberships__user=user, memberships__role=Membership.Role.ADMIN)
 
 
 def may_manage_webhooks(user: User, customer: Customer | None) -> bool:
@@ -76,7 +84,14 @@ def may_add_webhooks(user: User) -> bool:
 
 def visible_customers(user: User) -> QuerySet[Customer]:
     """The customers that this user may know of."""
-    return Customer.objects.all() if user.is_noc else Customer.objects.filter(memberships__user=user)
+    if user.is_noc:
+        return Customer.objects.all()
+    return Customer.objects.filter(_is_open(user), memberships__user=user)
+
+
+def _is_open(user: User) -> Q:
+    """Everything for an open account, nothing for a closed one."""
+    return Q() if user.is_active else Q(pk__in=[])
 
 
 def may_run_the_network(user: User) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.core.line_test_mode import LineTestMode
 from portal.inventory.models import ObservedRouter, Router
@@ -303,13 +303,19 @@ def test_a_scheduled_test_waits_for_another_order_and_not_for_ever(alice: User, 
     assert said["reason"].startswith("It could not start on time. Order ")
 
 
+@pytest.mark.parametrize("loses", ["membership", "account", "customer"])
 def test_a_scheduled_test_of_a_line_that_went_or_of_somebody_who_may_not_is_not_begun(
-    isp: Isp, alice: User, line: Vll
+    isp: Isp, alice: User, bob: User, line: Vll, loses: str
 ) -> None:
     at = clock.now() + timedelta(hours=2)
     test = line_test_schedule(user=alice, vll=line, at=at, now=clock.now())
     ObservedRouter.objects.update(reported_at=at)
-    alice.memberships.all().delete()
+    if loses == "membership":
+        alice.memberships.all().delete()
+    elif loses == "account":
+        User.objects.filter(pk=alice.pk).update(is_active=False)
+    else:
+        Customer.objects.filter(pk=line.customer_id).update(retired_at=clock.now())
     scheduled_line_tests_begin(now=at)
     test.refresh_from_db()
     assert (test.state, test.reason) == ("not_tested", "not-begun")

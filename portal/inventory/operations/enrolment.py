@@ -71,7 +71,7 @@ def router_enrol(
     name = enrolment.router.name
     if router is not None and router != name:
         raise EnrolmentOfAnother(router=name, asking=router)
-    if enrolment.expires_at <= now or enrolment.router.retired_at is not None:
+    if enrolment.expires_at <= now or enrolment.router.retired_at is not None or _is_withdrawn(enrolment):
         raise EnrolmentExpired(router=name)
     key, authority = key_of_request(csr_pem), authority_here()
     # By compare-and-swap: of two callers with one token, one gets a certificate.
@@ -100,6 +100,12 @@ def _certify(
     RouterCertificate.objects.filter(pk=row.pk).update(enrolment=enrolment)
     announce("router.enrolled", now=now, router_id=router.pk, data={"serial": row.serial})
     return row, certificate
+
+
+def _is_withdrawn(enrolment: RouterEnrolment) -> bool:
+    """Whether nobody has used it, and the person who offered it is no NOC staff any more."""
+    offered_by = User.objects.filter(username=enrolment.offered_by).first()
+    return enrolment.used_at is None and (offered_by is None or not offered_by.is_noc)
 
 
 def _certified(

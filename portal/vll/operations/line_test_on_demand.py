@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 
 from portal.accounts import permissions
 from portal.accounts.models import User
+from portal.core.each_row import each_row
 from portal.core.errors import DomainError
 from portal.core.stored_text import in_english
 from portal.inventory.models import Router
@@ -108,19 +109,20 @@ def line_test_call_off(*, user: User, test: LineTest, now: datetime) -> None:
 def scheduled_line_tests_begin(*, now: datetime) -> None:
     """For the sweeper: begin the tests whose time has come. Each is its own transaction."""
     due = LineTest.objects.filter(state=LineTest.State.SCHEDULED, scheduled_for__lte=now)
-    for pk, vll in due.values_list("pk", "vll"):
-        _begin_scheduled(pk, vll, now)
+    each_row(
+        due.values_list("pk", "vll"), lambda row: _begin_scheduled(*row, now), what="a scheduled line test"
+    )
 
 
 def line_tests_give_up(*, now: datetime) -> None:
-    """For the sweeper: give up tests on demand that take too long; their lines are joined again."""
+    """For the sweeper: give up tests on demand that take too long; their lines are connected again."""
     late = LineTest.objects.filter(
         state=LineTest.State.WAITING,
         order__action=OrderAction.TEST,
         order__ordered_at__lt=now - LONGEST_INTERRUPTION,
     )
-    for test in late:
-        line_test_finish(test, Tested(None, Untested(LineTest.Reason.TOOK_TOO_LONG)), now=now)
+    gave_up = Tested(None, Untested(LineTest.Reason.TOOK_TOO_LONG))
+    each_row(late, lambda test: line_test_finish(test, gave_up, now=now), what="giving up a line test")
 
 
 @transaction.atomic
@@ -129,9 +131,12 @@ def _begin_scheduled(pk: UUID, vll_id: UUID, now: datetime) -> None:
     test = LineTest.objects.select_for_update().get(pk=pk)
     if test.state != LineTest.State.SCHEDULED or test.scheduled_for is None:
         return
+    user = User.objects.filter(username=test.asked_by).first()
     try:
         with transaction.atomic():
-            _begin(test, vll_lock(vll, User.objects.get(username=test.asked_by)), now=now)
+            if user is None:
+                raise NotAllowedToOrder(customer=vll.customer.name)
+            _begin(test, vll_lock(vll, user), now=now)
     except OrderIsOpen as refusal:
         if now > test.scheduled_for + LATEST_BEGIN:
             _not_begun(test, LineTest.Reason.NOT_BEGUN, refusal=refusal, now=now)

@@ -52,6 +52,15 @@ def enrol(token: str, request: str, **more: str) -> Any:
     return APIClient().post("/api/v1/enroll", {"token": token, "csr_pem": request} | more, format="json")
 
 
+def test_a_token_that_somebody_offered_whose_account_was_closed_is_no_good(
+    isp: Isp, nora: User, authority: pki.Authority
+) -> None:
+    token = offer(isp.routers["rhino"], nora)
+    User.objects.filter(pk=nora.pk).update(is_active=False)
+    assert enrol(token, csr()).json()["type"].endswith("enrolment-expired")
+    assert not RouterCertificate.objects.exists()
+
+
 def test_an_agent_without_a_certificate_gets_one_that_the_agent_api_knows(
     isp: Isp, nora: User, authority: pki.Authority
 ) -> None:
