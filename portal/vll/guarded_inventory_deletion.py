@@ -12,7 +12,9 @@ from portal.allocation.bandwidth_bookings import bandwidth_forget
 from portal.events.outbox import announce
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations.row_writes import in_use, row_remove
-from portal.vll.models import Hold, Vll, VllEnd
+from portal.vll.models import Hold, Vll, VllEnd, VllTombstone
+from portal.vll.operations.oper_status import lines_lock
+from portal.vll.operations.tombstones import tombstones_abandon
 from portal.vll.states import TERMINAL_LIFECYCLES
 
 
@@ -34,14 +36,24 @@ def port_remove(*, port: Port, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def router_remove(*, router: Router, user: User, now: datetime) -> None:
-    """Raises InUse while it has ports or links. A retired router's certificates are revoked."""
+    """Remove a router, or retire it if it has a past. A retired router's certificates are revoked.
+
+    Raises InUse while it has ports or links, and while it has not confirmed that a line is gone from it. For
+    the confirmation of a dead router nobody waits: what it has of lines is given back.
+    """
+    # Lines before routers, as everybody locks them.
+    lines_lock(set(VllTombstone.objects.filter(router=router).values_list("vll", flat=True)))
     locked = Router.objects.select_for_update().get(pk=router.pk)
     ports = Port.objects.filter(router=locked, retired_at__isnull=True).select_related("router")
     links = BackboneLink.objects.filter(a_router=locked) | BackboneLink.objects.filter(z_router=locked)
     users = [f"port {port}" for port in ports.order_by("interface")]
     users += [f"link {link}" for link in links.select_related("a_router", "z_router").order_by("pk")]
+    if locked.dead_since is None:
+        left = VllTombstone.objects.filter(router=locked).select_related("vll").order_by("pk")
+        users += [f"line {each.vll}" for each in left]
     if users:
         raise in_use("router", locked.name, users)
+    given_up = tombstones_abandon(locked, now=now)
     try:
         with transaction.atomic():
             row_remove(locked, kind="router", user=user, now=now)
@@ -50,7 +62,7 @@ def router_remove(*, router: Router, user: User, now: datetime) -> None:
             agent_url="", loopback4=None, loopback6=None, retired_at=now
         )
         router.certificates.filter(revoked_at__isnull=True).update(revoked_at=now)
-        data = {"id": router.pk, "name": locked.name}
+        data = {"id": router.pk, "name": locked.name, "lines": [str(vll) for vll in given_up]}
         announce("router.retired", now=now, actor=user.username, router_id=router.pk, data=data)
 
 

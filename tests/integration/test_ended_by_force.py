@@ -3,16 +3,17 @@ router may still have is given back before that router has confirmed, be it decl
 
 import pytest
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 
 from portal.accounts.models import Customer, User
 from portal.allocation.errors import VlanTaken
-from portal.allocation.models import VniLease
+from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
 from portal.core import clock
 from portal.events.models import Event, Outbox
 from portal.inventory.errors import InUse
-from portal.inventory.models import Port, Router
+from portal.inventory.models import BackboneLink, Port, Router
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, RouterIsDead, WrongOrderState
-from portal.vll.guarded_inventory_deletion import port_remove
+from portal.vll.guarded_inventory_deletion import port_remove, router_remove
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import (
     dead_routers_settle,
@@ -22,6 +23,7 @@ from portal.vll.operations import (
     order_force_retry,
     order_retry,
 )
+from portal.vll.operations.tombstones import tombstones_of_retired_routers_settle
 from portal.vll.router_operations.actions import (
     router_declare_alive,
     router_declare_dead,
@@ -213,8 +215,8 @@ class TestWhoAndWhen:
         order_force_retry(user=nora, order=placed, now=clock.now())
         asked = {row.args[0] for row in Outbox.objects.filter(task="provisioning.converge_router")}
         assert asked == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
-        assert set(RouterConvergence.objects.values_list("failures", "retry_at", "ask_anew")) == {
-            (0, None, True)
+        assert set(RouterConvergence.objects.values_list("failures", "retry_at", "wanted", "answered")) == {
+            (0, None, 1, 0)
         }
         assert Event.objects.get(kind="order.retry_forced").actor == "nora"
 
@@ -278,6 +280,55 @@ class TestADeadRouter:
         assert (port.retired_at is not None, port.booked_bps) == (True, 0)
         answer(vll, "a", "removed")
         assert (holders(), sums_are_right()) == (set(), True)
+
+    @pytest.mark.parametrize("transport", ["vxlan4", "gre4", "l2xc"])
+    @pytest.mark.parametrize("by", ["this release", "the previous release"])
+    def test_once_it_is_retired_nothing_of_lines_stays_with_it(
+        self, isp: Isp, alice: User, nina: User, transport: str, by: str
+    ) -> None:
+        ends = {"z_end": end(isp, "rhino:host-cust2")} if transport == "l2xc" else {}
+        vll = order(isp, alice, transport=transport, **ends).vll
+        activate(vll)
+        order_delete(user=alice, vll=vll, now=clock.now())
+        if transport != "l2xc":
+            answer(vll, "z", "removed")
+        self.declare(nina)
+        dead_routers_settle(now=clock.now())
+        rhino = Router.objects.get(name="rhino")
+        BackboneLink.objects.filter(Q(a_router=rhino) | Q(z_router=rhino)).delete()
+        for port in Port.objects.filter(router=rhino):
+            port_remove(port=port, user=nina, now=clock.now())
+        assert VllTombstone.objects.exists()
+        if by == "this release":
+            router_remove(router=rhino, user=nina, now=clock.now())
+            assert Event.objects.get(kind="router.retired").data["lines"] == [str(vll)]
+        else:
+            without_address = {"agent_url": "", "loopback4": None, "loopback6": None}
+            Router.objects.filter(pk=rhino.pk).update(retired_at=clock.now(), **without_address)
+            assert tombstones_of_retired_routers_settle(now=clock.now()) > 0
+            assert tombstones_of_retired_routers_settle(now=clock.now()) == 0
+        assert not VllTombstone.objects.exists()
+        assert (holders(), sums_are_right()) == (set(), True)
+        # Nobody gets the tunnel before its cool-down is over, and then somebody does.
+        for leases in (VniLease, GreKeyLease, GrePairLease):
+            assert not leases.objects.filter(free_at=None).exists()
+
+    def test_a_living_router_is_not_removed_while_it_may_have_a_line(
+        self, isp: Isp, alice: User, nina: User, vll: Vll
+    ) -> None:
+        self.declare(nina)
+        order_delete(user=alice, vll=vll, now=clock.now())
+        answer(vll, "z", "removed")
+        dead_routers_settle(now=clock.now())
+        rhino = Router.objects.get(name="rhino")
+        BackboneLink.objects.filter(Q(a_router=rhino) | Q(z_router=rhino)).delete()
+        for port in Port.objects.filter(router=rhino):
+            port_remove(port=port, user=nina, now=clock.now())
+        router_declare_alive(router=rhino, user=nina, now=clock.now())
+        with pytest.raises(InUse) as refused:
+            router_remove(router=rhino, user=nina, now=clock.now())
+        assert f"line {vll}" in str(vars(refused.value))
+        assert VllTombstone.objects.count() == 1
 
     def test_its_vni_stays_quarantined_until_it_has_acknowledged(
         self, isp: Isp, alice: User, nina: User, vll: Vll

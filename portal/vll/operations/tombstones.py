@@ -2,9 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
 
 from portal.allocation.gre_pair_leases import is_pair
 from portal.allocation.models import GreKeyLease, GrePairLease, VniLease
+from portal.core.each_row import each_row
 from portal.inventory.models import Router
 from portal.vll.models import TombstoneTunnel, Vll, VllEnd, VllTombstone
 from portal.vll.operations.resource_leases import leases_release, tunnels_rest
@@ -72,12 +76,57 @@ def tombstones_settle(vll: Vll, router: Router, answers: Iterable[EndAnswer], *,
                 status=answer.status, status_at=now, reason=answer.reason
             )
             continue
-        tunnels = list(tombstone.tunnels.all())
-        tombstone.delete()
-        leases_release(tombstone.leases, now=now)
-        tunnels_rest(
-            vnis=[tunnel.vni_id for tunnel in tunnels if tunnel.vni_id],
-            gre_keys=[tunnel.gre_key_id for tunnel in tunnels if tunnel.gre_key_id],
-            gre_pairs=[tunnel.gre_pair_id for tunnel in tunnels if tunnel.gre_pair_id],
-            now=now,
+        _give_back(tombstone, now=now)
+
+
+def tombstones_of_retired_routers_settle(*, now: datetime) -> int:
+    """Settle what lines left on routers that have been retired since; how many. Each is its own transaction.
+
+    Nobody will ever confirm these. ``router_remove`` settles its own router's; these are of retirements by a
+    release that did not.
+    """
+    left = VllTombstone.objects.filter(router__retired_at__isnull=False).order_by("pk")
+    return sum(
+        each_row(
+            left.values_list("pk", "vll"),
+            lambda row: _of_retired_router_settle(*row, now=now),
+            what="settling what a line left on a retired router",
         )
+    )
+
+
+@transaction.atomic
+def _of_retired_router_settle(pk: int, vll_id: UUID, *, now: datetime) -> int:
+    Vll.objects.locked().get(pk=vll_id)
+    tombstone = VllTombstone.objects.filter(pk=pk, router__retired_at__isnull=False).first()
+    if tombstone is None:
+        return 0
+    _give_back(tombstone, now=now)
+    return 1
+
+
+def tombstones_abandon(router: Router, *, now: datetime) -> list[Vll]:
+    """Give back what ``router`` still has of lines, for it is taken out of the network; of which lines.
+
+    Its tunnels cool down as if it had confirmed: no tunnel to its addresses is built any more. The caller has
+    locked the lines.
+    """
+    left = VllTombstone.objects.filter(router=router).select_related("vll").order_by("pk")
+    lines = {}
+    for tombstone in left:
+        lines[tombstone.vll_id] = tombstone.vll
+        _give_back(tombstone, now=now)
+    return list(lines.values())
+
+
+def _give_back(tombstone: VllTombstone, *, now: datetime) -> None:
+    """Delete the tombstone, and release its leases and each tunnel that no other router may have."""
+    tunnels, leases = list(tombstone.tunnels.all()), tombstone.leases
+    tombstone.delete()
+    leases_release(leases, now=now)
+    tunnels_rest(
+        vnis=[tunnel.vni_id for tunnel in tunnels if tunnel.vni_id],
+        gre_keys=[tunnel.gre_key_id for tunnel in tunnels if tunnel.gre_key_id],
+        gre_pairs=[tunnel.gre_pair_id for tunnel in tunnels if tunnel.gre_pair_id],
+        now=now,
+    )
