@@ -6,13 +6,14 @@ that is killed leaves a batch whole or not there, and the next one goes on where
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from math import inf
 from time import monotonic
 from typing import Any
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, transaction
 
 from portal.audit.actor import working
 from portal.core import clock
@@ -22,7 +23,15 @@ from portal.imports.errors import ImportNotAllowed, RowDiffers, RowNotTaken
 from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor, Batch, Kind, Told
 from portal.imports.models import Import, ImportRow, ImportState
-from portal.imports.operations import actor_of, first_ask, first_running, import_end, turn_next
+from portal.imports.operations import (
+    actor_of,
+    first_ask,
+    first_running,
+    import_end,
+    import_failed,
+    import_try,
+    turn_next,
+)
 from portal.imports.refusals import kept
 
 log = logging.getLogger(__name__)
@@ -41,10 +50,18 @@ def import_run(*, import_id: UUID, turn: int) -> None:
     this = first_running()
     if this is None or this.pk != import_id or this.turn != turn:
         return
-    while batch_run(import_id=import_id, now=clock.now(), until=until):
-        if monotonic() >= until:
-            turn_next(this, turn=turn, now=clock.now())
-            return
+    if not import_try(this, now=clock.now()):
+        return
+    try:
+        while batch_run(import_id=import_id, now=clock.now(), until=until):
+            if monotonic() >= until:
+                turn_next(this, turn=turn, now=clock.now())
+                return
+    except Exception:
+        # Where the database is away nothing can be noted, and no import could go on.
+        with suppress(DatabaseError, InterfaceError):
+            import_failed(this, now=clock.now())
+        raise
 
 
 @transaction.atomic
@@ -80,8 +97,8 @@ def batch_run(*, import_id: UUID, now: datetime, until: float = inf) -> bool:
             _do(this, kind, rows, actor, now, until)
     finally:
         current_request_id.reset(request_id)
-    this.moved_at = now
-    this.save(update_fields=["moved_at", "new", "same", "refused", "made"])
+    this.moved_at, this.failures = now, 0
+    this.save(update_fields=["moved_at", "failures", "new", "same", "refused", "made"])
     return True
 
 

@@ -43,6 +43,10 @@ TEXTS |= {
         "An unexpected error stopped this row; the worker’s log says which. The other rows are not affected."
     ),
     errors.TableEmpty: gettext_noop("The table has no rows. Fill in at least one below the header."),
+    errors.ImportKeepsFailing: gettext_noop(
+        "The portal failed at this import too often. Its log says why. What is imported stays: import the"
+        " rest with the same file once the cause is fixed."
+    ),
     errors.ImportNotAllowed: gettext_noop(
         "{username} may no longer do this: the account, its role or its API token has changed. What is"
         " imported stays. Somebody else can import the rest with the same file."

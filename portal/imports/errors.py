@@ -144,6 +144,10 @@ class ImportNotAllowed(Conflict):
     username: str
 
 
+class ImportKeepsFailing(Conflict):
+    """The portal failed at it too often in a row; its log says why."""
+
+
 class ImportIsOver(Conflict):
     """What was asked of the import is not possible in this state."""
 

@@ -58,6 +58,8 @@ class Import(models.Model):
     same = models.PositiveIntegerField(default=0)
     refused = models.PositiveIntegerField(default=0)
     made = models.PositiveIntegerField(default=0)
+    # How often in a row a turn was begun, and no batch became whole.
+    failures = models.PositiveSmallIntegerField(default=0, db_default=0)
     # Why it was cancelled, where nobody did: {"code", "facts", "sentence"}.
     stopped_by = models.JSONField(null=True)
 

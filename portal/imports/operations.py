@@ -4,16 +4,20 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from portal.accounts.models import Scope, User
 from portal.events.outbox import send_task
-from portal.imports.errors import ImportIsOver
+from portal.imports.errors import ImportIsOver, ImportKeepsFailing
 from portal.imports.kinds.kind import Actor
 from portal.imports.models import RUNNING, TRANSITIONS, Import, ImportState
+from portal.imports.refusals import kept
 from portal.imports.task_names import RUN
 
 # Longer than a batch takes: one that did not move since was lost.
 STILL_AFTER = timedelta(seconds=60)
+# Tries in a row without a whole batch, a minute apart.
+MOST_FAILURES = 10
 KEPT = timedelta(days=90)
 
 
@@ -23,8 +27,9 @@ def import_begin(*, this: Import, actor: Actor, now: datetime) -> Import:
     locked = _locked(this)
     _move(locked, ImportState.IMPORTING)
     locked.begun_at = locked.moved_at = now
+    locked.failures = 0
     locked.begun_by, locked.begun_with = actor.user, actor.token
-    locked.save(update_fields=["state", "begun_at", "begun_by", "begun_with", "moved_at"])
+    locked.save(update_fields=["state", "begun_at", "begun_by", "begun_with", "moved_at", "failures"])
     turn_next(locked, turn=locked.turn, now=now)
     return locked
 
@@ -54,7 +59,7 @@ def import_end(
 
 @transaction.atomic
 def imports_resume(*, now: datetime) -> None:
-    """Ask again for the one whose turn it is, where its worker was killed or its message was lost."""
+    """Send a task again for the import whose turn it is: its worker was killed, or its message was lost."""
     first = first_running()
     if first is None or first.moved_at >= now - STILL_AFTER:
         return
@@ -65,9 +70,36 @@ def imports_resume(*, now: datetime) -> None:
         first_ask(now=now)
 
 
+@transaction.atomic
+def import_try(this: Import, *, now: datetime) -> bool:
+    """Count a try that its first whole batch takes back, also if the worker is killed; whether to try at all.
+
+    An import that keeps failing is cancelled.
+    """
+    locked = _locked(this)
+    if not locked.is_running:
+        return False
+    if locked.failures >= MOST_FAILURES:
+        import_end(locked, ImportState.CANCELLED, now=now, stopped_by=kept(ImportKeepsFailing()))
+        return False
+    Import.objects.filter(pk=this.pk).update(failures=F("failures") + 1)
+    return True
+
+
+def import_failed(this: Import, *, now: datetime) -> None:
+    """After a batch that failed: the next import has its turn. The sweeper tries this one again later."""
+    Import.objects.filter(pk=this.pk).update(moved_at=now)
+    following = first_running()
+    if following is not None and following.pk != this.pk:
+        first_ask(now=now)
+
+
 def first_running() -> Import | None:
-    """The one that is worked at: the oldest. All others wait, so that one message at most takes a turn."""
-    return Import.objects.filter(state__in=RUNNING).order_by("created_at", "pk").first()
+    """The import that is worked at: the oldest of those that failed least often in a row.
+
+    All others wait, so that one message at most takes a turn.
+    """
+    return Import.objects.filter(state__in=RUNNING).order_by("failures", "created_at", "pk").first()
 
 
 def first_ask(*, now: datetime) -> None:

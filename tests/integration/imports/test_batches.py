@@ -1,5 +1,6 @@
 """Batches are whole or not there; what stopped in between goes on, and no row is imported twice."""
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 from unittest import mock
@@ -18,7 +19,9 @@ from portal.imports.kinds.sites import Sites
 from portal.imports.models import Import, ImportRow, ImportState
 from portal.imports.operations import (
     KEPT,
+    MOST_FAILURES,
     STILL_AFTER,
+    first_running,
     import_cancel,
     imports_forget,
     imports_resume,
@@ -89,6 +92,48 @@ def test_the_sweep_asks_for_what_stands_still_and_for_nothing_else(nora: User) -
     assert asked(later) == []
     work(this)
     assert asked(later) == []
+
+
+def test_an_import_that_always_fails_lets_later_ones_go_first_and_ends(
+    nora: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken, later = staged(nora, "sites", sites(10)), staged(nora, "sites", "name\nelsewhere\n")
+    opening = Sites.open
+
+    def fail(self: Any, told: Any) -> Any:
+        if len(told) > 1:
+            raise ValueError("of this import alone")
+        return opening(self, told)
+
+    monkeypatch.setattr(Sites, "open", fail)
+    now = clock.now()
+    for _ in range(MOST_FAILURES + 2):
+        this = first_running()
+        if this is None:
+            break
+        Outbox.objects.all().delete()
+        with suppress(ValueError):
+            import_run(import_id=this.pk, turn=this.turn)
+        now += 2 * STILL_AFTER
+        imports_resume(now=now)
+    later.refresh_from_db()
+    assert later.state == ImportState.CHECKED
+    broken.refresh_from_db()
+    assert broken.state == ImportState.CANCELLED
+    assert broken.stopped_by is not None
+    assert broken.stopped_by["code"] == "import-keeps-failing"
+
+
+def test_one_failure_in_between_stops_no_import(nora: User) -> None:
+    this = begun(nora, checked(nora, "sites", sites(10)))
+    this.refresh_from_db()
+    with mock.patch.object(Sites, "open", side_effect=ValueError), pytest.raises(ValueError):
+        import_run(import_id=this.pk, turn=this.turn)
+    this.refresh_from_db()
+    assert this.failures == 1
+    assert counts(work(this)) == {"made": 10}
+    this.refresh_from_db()
+    assert (this.failures, this.state) == (0, ImportState.COMPLETED)
 
 
 def test_a_turn_that_is_over_asks_for_the_next(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
