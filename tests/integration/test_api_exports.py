@@ -10,9 +10,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from portal.accounts.models import Customer, User
+from portal.accounts.models import Customer, Membership, User
 from portal.api.v1.pagination import NewestVllFirst, parts_of
-from portal.api.v1.streaming_limit import alone
+from portal.api.v1.streaming_limit import limited, owners_of
 from portal.core import clock
 from portal.telemetry.models import OperInterval
 from portal.vll.models import Vll
@@ -123,13 +123,31 @@ def assert_refused(user: User) -> None:
     assert "Ask again in 10 seconds" in answer.json()["detail"]
 
 
-def test_one_export_at_a_time_has_a_thread(lines: list[Vll], alice: User, nora: User) -> None:
+def test_a_customer_has_one_export_at_a_time_and_others_have_theirs(
+    lines: list[Vll], alice: User, nora: User, charlie: User
+) -> None:
     first = begun(alice)
-    for user in (alice, nora):
-        assert_refused(user)
+    assert_refused(alice)
     assert client(alice).get("/api/v1/vlls").status_code == 200
+    second = begun(nora)
+    # Half of the process's threads are busy with exports.
+    for user in (alice, nora, charlie):
+        assert_refused(user)
     assert b"".join(first).count(b"\r\n") == 6
+    assert_refused(nora)
+    assert rows(charlie) == []
+    assert b"".join(second).count(b"\r\n") == 6
     assert len(rows(nora)) == 5
+
+
+def test_colleagues_share_their_customers_export(
+    lines: list[Vll], alice: User, dairy: Customer, charlie: User
+) -> None:
+    Membership.objects.create(user=charlie, customer=dairy, role="viewer")
+    first = begun(alice)
+    assert_refused(charlie)
+    assert b"".join(first).count(b"\r\n") == 6
+    assert len(rows(charlie)) == 5
 
 
 # Who closes an answer closes the connection to the database too.
@@ -167,7 +185,7 @@ def test_an_export_that_nobody_closes_is_forgotten(lines: list[Vll], alice: User
 
 
 def test_an_export_that_was_read_makes_room_even_if_nobody_closes_it(lines: list[Vll], alice: User) -> None:
-    first = alone(iter(["a", "b"]))
+    first = limited(iter(["a", "b"]), owners=owners_of(alice))
     assert_refused(alice)
     assert list(first) == ["a", "b"]
     assert len(rows(alice)) == 5

@@ -19,6 +19,7 @@ from portal.api.v1.list_filters import MonthField, MonthFilters, VllFilters
 from portal.api.v1.pagination import NewestVllFirst, parts_of
 from portal.api.v1.permission_classes import caller
 from portal.api.v1.replica_lists import confirmed
+from portal.api.v1.streaming_limit import owners_of
 from portal.api.v1.views.months import HEADING, month_row
 from portal.core import clock
 from portal.core.replica import from_replica, will_be_streamed
@@ -48,7 +49,9 @@ class VllsCsvView(generics.ListAPIView[Vll]):
     def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
         rows = confirmed(request, self.filter_queryset(self.get_queryset()))
         will_be_streamed(request)
-        return csv_answer("vlls.csv", _rows(rows, partial(from_replica, request)), unbounded=True)
+        return csv_answer(
+            "vlls.csv", _rows(rows, partial(from_replica, request)), unbounded_for=owners_of(caller(request))
+        )
 
 
 class MonthCsvView(generics.ListAPIView[Vll]):
@@ -73,7 +76,9 @@ class MonthCsvView(generics.ListAPIView[Vll]):
         month = MonthField(required=False).clean(request.query_params.get("month", ""))
         rows = _month_rows(lines, month, partial(from_replica, request))
         will_be_streamed(request)
-        return csv_answer(f"lines-{month:%Y-%m}.csv", chain([HEADING], rows), unbounded=True)
+        return csv_answer(
+            f"lines-{month:%Y-%m}.csv", chain([HEADING], rows), unbounded_for=owners_of(caller(request))
+        )
 
 
 def _month_rows(lines: QuerySet[Vll], month: date, read: _Read) -> Iterator[list[object]]:
