@@ -16,9 +16,9 @@ from portal.core import clock
 from portal.core.backoff import backoff
 from portal.events.outbox import send_task
 from portal.inventory.models import Router, RouterCertificate
-from portal.vll.models import Attempt, RouterConvergence, VllEnd
+from portal.vll.models import Attempt, RouterConvergence, VllEnd, intent_is_wanted
 from portal.vll.operations import answers_take, attempt_record
-from portal.vll.operations.convergence_requests import ASK_AGAIN, LONGEST_UNASKED
+from portal.vll.operations.convergence_requests import ASK_AGAIN, LONGEST_UNASKED, intents_want
 from portal.vll.operations.path_probes import probe_answers_take
 from portal.vll.router_operations.freeze import freeze_looked_last
 from portal.vll.task_names import CONVERGE_ROUTER
@@ -201,15 +201,16 @@ def _while_ours(claim: Claim, started_at: datetime, now: Clock) -> Callable[[], 
 def _send_again_if_more_is_wanted(
     router: Router, sent: RouterIntent, all_taken_in: bool, now: datetime
 ) -> None:
-    """A message that came while the claim was held found it taken and ended.
+    """Send a message for what changed while the claim was held: the message of that change found it taken.
 
-    Its order was committed before it was sent, so looking after the release cannot miss it.
+    A change is committed before its message is sent, so a query after the release cannot miss it.
     """
     wanted = unconfirmed_keys(router) | unconfirmed_probes(router)
-    if not all_taken_in or not wanted <= sent.end_keys():
+    convergence = RouterConvergence.objects.filter(router=router)
+    if not all_taken_in or not wanted <= sent.end_keys() or convergence.filter(intent_is_wanted()).exists():
         with transaction.atomic():
             if not all_taken_in:
-                RouterConvergence.objects.filter(router=router).update(ask_anew=True)
+                intents_want(convergence)
             send_task(CONVERGE_ROUTER, router.pk, now=now)
 
 

@@ -1,9 +1,11 @@
-"""After a restored backup: let the portal speak to the agents again, on a human's word."""
+"""After a restored backup: let the portal send intents to the agents again, when a user requests it."""
 
 from datetime import datetime
 
 from django.db import transaction
 
+from portal.accounts import permissions
+from portal.accounts.models import User
 from portal.events.outbox import announce
 from portal.inventory.models import Router
 from portal.vll.models import RouterConvergence
@@ -14,6 +16,15 @@ from provisioning.converge_job import agent_of
 
 class CannotAsk(Exception):
     """The agent does not say what it holds."""
+
+
+def generation_adopt_on_request(*, router_id: int, actor: str, now: datetime) -> int | None:
+    """As ``generation_adopt``, for a request that waited: not for a user who may not request it any more."""
+    user = User.objects.filter(username=actor).first()
+    if user is None or not permissions.may_run_the_network(user):
+        RouterConvergence.objects.filter(router=router_id).update(reconcile_requested_at=None)
+        return None
+    return generation_adopt(router_id=router_id, actor=actor, now=now)
 
 
 def generation_adopt(*, router_id: int, actor: str, now: datetime) -> int | None:
@@ -48,6 +59,6 @@ def generation_count_from(*, router: Router, held: int, actor: str, now: datetim
             actor=actor,
             data={"from": locked.generation, "to": held},
         )
-    RouterConvergence.objects.filter(router=locked).update(last_error="")
+    RouterConvergence.objects.filter(router=locked).update(last_error="", reconcile_requested_at=None)
     converge_routers_anew([locked.pk], now=now)
     return max(held, locked.generation)

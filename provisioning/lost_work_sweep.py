@@ -1,4 +1,4 @@
-"""Making good what a lost message, a killed worker or a rested lease left behind. Safe to run twice."""
+"""Repair what a lost message, a killed worker or a cooled-down lease left behind. Safe to run twice."""
 
 from contextlib import ExitStack
 from datetime import datetime, timedelta
@@ -19,6 +19,8 @@ from portal.vll.operations import (
     orders_overdue_alarm,
     scheduled_line_tests_begin,
 )
+from portal.vll.operations.tombstones import tombstones_of_retired_routers_settle
+from portal.vll.router_operations.actions import reconciliations_resend
 from portal.vll.task_names import CONVERGE_DOUBTFUL, CONVERGE_ROUTER
 from provisioning.intent_generations import behind_agent_announce
 from provisioning.router_lock import is_free
@@ -28,15 +30,17 @@ KEEP_PUBLISHED = timedelta(days=1)
 
 
 def sweep(*, now: datetime) -> None:
-    """One round. Every part stands alone: each is its own transaction, and is done though others fail."""
+    """One round. Each part is its own transaction or has one for each row, and is done though others fail."""
     parts = (
         orders_overdue_alarm,
         coolings_off_end,
         dead_routers_settle,
+        tombstones_of_retired_routers_settle,
         line_tests_give_up,
         line_tests_resend,
         scheduled_line_tests_begin,
         routers_resend,
+        reconciliations_resend,
         behind_agents_announce,
         rested_vnis_free,
         rested_gre_keys_free,

@@ -19,15 +19,19 @@ LONGEST_RETRY = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work on a router; ``failures`` in a row before this try."""
+    """The right to work on a router; ``failures`` in a row before this try.
+
+    ``wanted``: which changes an intent that is made under this claim has at least.
+    """
 
     router_id: int
     token: UUID
     failures: int
     last_answered_at: datetime | None
+    wanted: int
 
     def extend(self, *, now: datetime) -> bool:
-        """Whether the claim still is ours; if so it lasts anew from ``now``."""
+        """Whether the claim still is ours; if so it lasts as long again from ``now``."""
         return bool(self._mine().update(claimed_until=now + CLAIM))
 
     def release_answered(self, *, ask_again_in: timedelta | None, now: datetime) -> None:
@@ -46,7 +50,9 @@ class Claim:
             retry_at=None,
             last_error="",
             last_answered_at=now,
-            ask_anew=False,
+            answered=self.wanted,
+            # What was wanted since is not in the intent that was answered.
+            ask_anew=Case(When(wanted=self.wanted, then=Value(False)), default=F("ask_anew")),
             ask_at=ask_at,
         )
 
@@ -83,4 +89,4 @@ def claim_router(router_id: int, *, now: datetime) -> Claim | None:
     mine = row.filter(claim=token).first()
     if mine is None:
         return None
-    return Claim(router_id, token, mine.failures, mine.last_answered_at)
+    return Claim(router_id, token, mine.failures, mine.last_answered_at, mine.wanted)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db.models import F, Q, QuerySet
 
 from portal.inventory.models import Router
-from portal.vll.models import VllEnd, VllTombstone
+from portal.vll.models import VllEnd, VllTombstone, intent_is_wanted
 from portal.vll.unconfirmed_ends import unconfirmed_ends
 from provisioning.intent_rows import unconfirmed_keys
 from provisioning.path_probe_rows import unconfirmed_probes
@@ -18,10 +18,12 @@ REPORT_TRAVELS = timedelta(seconds=5)
 
 
 def routers_due(*, now: datetime) -> list[int]:
-    """Unclaimed routers out of backoff that have ends to be asked about, or hold another intent than ours.
+    """Unclaimed routers out of backoff that need an intent.
 
-    What a router was never asked about is asked at once, and what it has not confirmed at its ``ask_at``.
-    One that waits for the word that somebody has looked what a freeze left is told again.
+    They have unconfirmed ends, hold another intent than ours, or something else in their intent changed.
+
+    Ends that were never sent are sent at once, and those that a router has not confirmed at its ``ask_at``. A
+    router whose freeze ended waits until an operator acknowledges the differences, and then gets an intent.
     """
     free = (
         Router.objects.exclude(agent_url="")
@@ -35,6 +37,7 @@ def routers_due(*, now: datetime) -> list[int]:
     wanting = Q(pk__in=ends.values("port__router")) | Q(pk__in=left.values("router"))
     return sorted(
         set(free.filter(wanting).values_list("pk", flat=True))
+        | set(free.filter(intent_is_wanted("convergence__")).values_list("pk", flat=True))
         | set(_told_after_answer(free.filter(observed__freeze__over=True)).values_list("pk", flat=True))
         | set(_holding_another(free).filter(generation__gt=0).exclude(_AHEAD).values_list("pk", flat=True))
     )
@@ -53,17 +56,17 @@ def routers_behind_agent() -> list[Router]:
 
 
 def is_at_rest(router_id: int, *, now: datetime) -> bool:
-    """Whether there is nothing to tell this router: all that its orders want was confirmed a moment ago.
+    """Whether this router needs no intent: all that its orders want was confirmed a moment ago.
 
-    Each order sends a message, and the first one is as good as all: the intent it leads to speaks of every
-    order that was accepted by then. Without this the others would send the same intent again, as a newer one.
+    Each order sends a message, and the first one is as good as all: the intent it leads to has every order
+    that was accepted by then. Without this check the others would send the same intent again.
     """
     answered = Router.objects.filter(
         pk=router_id,
-        convergence__ask_anew=False,
         convergence__failures=0,
         convergence__last_answered_at__gt=now - TRUST_HELD,
     )
+    answered = answered.exclude(intent_is_wanted("convergence__"))
     router = answered.exclude(pk__in=_holding_another(answered)).first()
     return router is not None and not unconfirmed_keys(router) and not unconfirmed_probes(router)
 

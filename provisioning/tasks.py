@@ -11,7 +11,7 @@ from portal.vll.operations.path_probes import CLAIM, paths_to_probe
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
 from provisioning import converge_job
 from provisioning import lost_work_sweep as sweeper
-from provisioning.intent_generation_after_restore import generation_adopt
+from provisioning.intent_generation_after_restore import generation_adopt_on_request
 from provisioning.line_test_job import line_test
 from provisioning.path_probe_job import path_probe
 from provisioning.plan_preview import plan_make
@@ -30,7 +30,7 @@ def converge_doubtful_router(router_id: int) -> None:
 
 @shared_task(name=task_names.ADOPT_GENERATION)
 def adopt_generation(router_id: int, actor: str) -> None:
-    generation_adopt(router_id=router_id, actor=actor, now=clock.now())
+    generation_adopt_on_request(router_id=router_id, actor=actor, now=clock.now())
 
 
 @shared_task(name=task_names.PLAN_ORDER)

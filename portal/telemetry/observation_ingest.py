@@ -16,9 +16,9 @@ from portal.inventory.operations.observation_store import observed_facts, observ
 from portal.inventory.reported_observation import ObservedReport
 from portal.telemetry.router_silences import silence_end
 from portal.telemetry.unchanged_observation import unchanged_store
-from portal.vll.models import RouterConvergence, VllEnd
+from portal.vll.models import RouterConvergence, VllEnd, intent_is_wanted
 from portal.vll.operations import ends_observed
-from portal.vll.operations.convergence_requests import router_changed
+from portal.vll.operations.convergence_requests import intents_want, router_changed
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import IN_SERVICE
 from portal.vll.task_names import CONVERGE_ROUTER
@@ -82,11 +82,11 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
     otherwise = _polices_otherwise(router, last, report) or report.labels != (
         last is not None and last.labels
     )
+    convergence = RouterConvergence.objects.filter(router=router)
     if otherwise:
-        RouterConvergence.objects.filter(router=router).update(ask_anew=True)
-    if _watches_otherwise(report):
-        waits = RouterConvergence.objects.filter(router=router, ask_anew=False).update(ask_anew=True)
-        otherwise = otherwise or bool(waits)
+        intents_want(convergence)
+    elif _watches_otherwise(report):
+        otherwise = bool(intents_want(convergence.exclude(intent_is_wanted())))
     changed = back or taken.interfaces_changed or (not repeated and _is_built_meanwhile(router, report))
     ask = changed and router_changed(router.pk, now=now)
     if ask or ended or otherwise:

@@ -20,7 +20,7 @@ from portal.events.models import Event, Outbox
 from portal.inventory.models import Router
 from portal.vll.models import Attempt, RouterConvergence, Vll
 from portal.vll.operations import order_delete, orders_overdue_alarm
-from portal.vll.operations.convergence_requests import ASK_AGAIN
+from portal.vll.operations.convergence_requests import ASK_AGAIN, intents_renew
 from portal.vll.operations.overdue_orders import OVERDUE
 from portal.vll.router_operations.actions import router_retry
 from portal.vll.task_names import CONVERGE_DOUBTFUL
@@ -231,6 +231,49 @@ class TestClaims:
         vlls = {end["vll"] for end in rhino.intents[-1]["present"]}
         assert len(vlls) == 2
         assert str(first.vll_id) in vlls
+
+    def test_a_change_without_an_order_that_came_while_a_worker_was_busy_is_sent_too(
+        self, isp: Isp, alice: User, rhino: StandInAgent
+    ) -> None:
+        """A rename, or a VPP that has learnt to police: an older intent's answer does not count for it."""
+        order(isp, alice)
+        router = isp.routers["rhino"].pk
+
+        def change_meanwhile(intent: dict[str, Any]) -> tuple[int, Any]:
+            intents_renew([router], now=clock.now())
+            Outbox.objects.all().delete()
+            assert converge(isp) is False
+            connection.close()
+            return rhino.accept(intent)
+
+        rhino.answer = change_meanwhile
+        converge(isp)
+        rhino.answer = None
+        assert [row.args for row in Outbox.objects.all()] == [[router]]
+        assert not is_at_rest(router, now=clock.now())
+        # Also where that message is lost.
+        assert router in routers_due(now=clock.now())
+        assert converge_promptly(router)
+        assert len(rhino.intents) == 2
+        assert is_at_rest(router, now=clock.now())
+        assert router not in routers_due(now=clock.now())
+
+    @pytest.mark.parametrize("written", ["ask_anew", "wanted"])
+    def test_the_previous_release_and_this_one_read_what_the_other_wants(
+        self, isp: Isp, alice: User, rhino: StandInAgent, written: str
+    ) -> None:
+        order(isp, alice)
+        converge(isp)
+        router = isp.routers["rhino"].pk
+        if written == "wanted":
+            intents_renew([router], now=clock.now())
+            assert convergence(isp).ask_anew
+        else:
+            RouterConvergence.objects.filter(router=router).update(ask_anew=True)
+        assert not is_at_rest(router, now=clock.now())
+        assert converge_promptly(router)
+        row = convergence(isp)
+        assert (row.ask_anew, row.answered) == (False, row.wanted)
 
     def test_a_settled_router_is_not_sent_again(self, isp: Isp, alice: User, rhino: StandInAgent) -> None:
         order(isp, alice)

@@ -3,12 +3,13 @@
 import json
 
 import pytest
+from django.db.models import F
 
 from portal.accounts.models import User
 from portal.core import clock
 from portal.inventory.models import ObservedRouter
 from portal.telemetry.observation_ingest import observation_take
-from portal.vll.models import RouterConvergence, Vll
+from portal.vll.models import RouterConvergence, Vll, intent_is_wanted
 from portal.vll.operations import customer_change, vll_describe
 from provisioning.intent_generations import next_intent
 from tests.integration.isp import Isp
@@ -26,7 +27,7 @@ def line(isp: Isp, alice: User) -> Vll:
     for router in isp.routers.values():
         RouterConvergence.objects.get_or_create(router=router)
     ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(labels=True)
-    RouterConvergence.objects.update(ask_anew=False)
+    RouterConvergence.objects.update(answered=F("wanted"), ask_anew=False)
     return placed
 
 
@@ -38,9 +39,9 @@ def label_on(isp: Isp, router: str) -> str | None:
 
 def asked(isp: Isp) -> set[str]:
     """The routers that get an intent although nothing of their lines has changed, and forget it."""
-    waiting = RouterConvergence.objects.filter(ask_anew=True)
+    waiting = RouterConvergence.objects.filter(intent_is_wanted())
     names = set(waiting.values_list("router__name", flat=True))
-    waiting.update(ask_anew=False)
+    waiting.update(answered=F("wanted"), ask_anew=False)
     return names
 
 

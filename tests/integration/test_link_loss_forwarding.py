@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db.models import F
 
 from portal.accounts.models import User
 from portal.core import clock
@@ -20,7 +21,7 @@ from portal.vll.errors import (
     LinkLossUnsupported,
     PortKeptDown,
 )
-from portal.vll.models import ForwardedLinkLoss, RouterConvergence, Vll
+from portal.vll.models import ForwardedLinkLoss, RouterConvergence, Vll, intent_is_wanted
 from portal.vll.operations import (
     ends_observed,
     line_let_go,
@@ -270,7 +271,8 @@ def test_a_router_that_did_not_hear_of_it_is_told_again_unless_it_says_why_not(
     look(at, 10)
 
     def asked() -> bool:
-        return bool(RouterConvergence.objects.filter(ask_anew=True).update(ask_anew=False))
+        wanted = RouterConvergence.objects.filter(intent_is_wanted())
+        return bool(wanted.update(answered=F("wanted"), ask_anew=False))
 
     assert asked()
     look(at, 14)

@@ -1,4 +1,4 @@
-from portal.vll.models.attempt import Attempt, RouterConvergence
+from portal.vll.models.attempt import Attempt, RouterConvergence, intent_is_wanted
 from portal.vll.models.forwarded_link_loss import ForwardedLinkLoss
 from portal.vll.models.hold import Hold
 from portal.vll.models.line_test import LineTest
@@ -22,4 +22,5 @@ __all__ = [
     "Vll",
     "VllEnd",
     "VllTombstone",
+    "intent_is_wanted",
 ]

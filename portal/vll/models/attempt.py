@@ -1,6 +1,6 @@
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from portal.inventory.models import Router
@@ -61,10 +61,30 @@ class RouterConvergence(models.Model):
     ask_at = models.DateTimeField(null=True)
     # Something that what it has not confirmed may have waited for changed since it was claimed.
     changed = models.BooleanField(default=False, db_default=False)
-    # The router is to be asked although no order wants anything of it; until it has answered.
-    ask_anew = models.BooleanField(default=False)
+    # Counted up whenever something in the router's intent changes although no order wants it, and when the
+    # NOC wants the intent sent again.
+    wanted = models.BigIntegerField(default=0, db_default=0)
+    # The value that ``wanted`` had when the last intent that the agent accepted was made.
+    answered = models.BigIntegerField(default=0, db_default=0)
+    # The same for the previous release, which reads and writes this flag instead of the two numbers: a
+    # release later nobody reads it, and it is dropped.
+    ask_anew = models.BooleanField(default=False, db_default=False)
+    # When and by whom a reconciliation was requested that has not been carried out yet; and when a task for
+    # it was last sent (portal.vll.router_operations.actions).
+    reconcile_requested_at = models.DateTimeField(null=True)
+    reconcile_requested_by = models.CharField(max_length=150, blank=True, default="", db_default="")
+    reconcile_sent_at = models.DateTimeField(null=True)
     # When the sweeper sent a message that nobody has claimed the router for since.
     resent_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
         return f"{self.router}: {self.failures} failures"
+
+
+def intent_is_wanted(prefix: str = "") -> Q:
+    """RouterConvergence rows whose router is to get an intent although no order wants it.
+
+    ``prefix`` is the path to the rows, with its ``__``.
+    """
+    newer = Q(**{f"{prefix}wanted__gt": F(f"{prefix}answered")})
+    return newer | Q(**{f"{prefix}ask_anew": True})

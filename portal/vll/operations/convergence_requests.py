@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import DateTimeField, F, Value
+from django.db.models import DateTimeField, F, QuerySet, Value
 from django.db.models.functions import Greatest, Least
 
 from portal.events.outbox import send_tasks
@@ -26,19 +27,26 @@ def converge_routers(router_ids: Iterable[int], *, now: datetime) -> None:
     send_tasks(CONVERGE_ROUTER, [(router_id,) for router_id in sorted(set(router_ids))], now=now)
 
 
+def intents_want(rows: QuerySet[RouterConvergence], **also: Any) -> int:
+    """Have these routers sent an intent made from now on, whatever is on its way to them; how many.
+
+    In the transaction that changes what the intent says. ``also``: other columns to write.
+    """
+    return rows.update(wanted=F("wanted") + 1, ask_anew=True, **also)
+
+
 def intents_renew(router_ids: Iterable[int], *, now: datetime) -> None:
     """Something in the intents of these routers changed without a revision of a line: they get new ones."""
     routers = sorted(set(router_ids))
-    RouterConvergence.objects.filter(router__in=routers).update(ask_anew=True)
+    intents_want(RouterConvergence.objects.filter(router__in=routers))
     converge_routers(routers, now=now)
 
 
 def converge_routers_anew(router_ids: Iterable[int], *, now: datetime) -> None:
-    """On somebody's word: now, whatever pauses failures and answers that repeat themselves have earned."""
+    """Converge these routers now, because a user requests it, whatever pauses they have earned."""
     routers = sorted(set(router_ids))
-    RouterConvergence.objects.filter(router__in=routers).update(
-        failures=0, retry_at=None, ask_anew=True, ask_at=None, changed=True
-    )
+    rows = RouterConvergence.objects.filter(router__in=routers)
+    intents_want(rows, failures=0, retry_at=None, ask_at=None, changed=True)
     converge_routers(routers, now=now)
 
 

@@ -5,7 +5,7 @@ Hold: nothing is sent at all, so that nobody's hands meet the portal's. Retry: n
 after failures is over. Dead: removals do not wait for its word (portal.vll.operations.dead_router_removals).
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import F
@@ -13,11 +13,16 @@ from django.db.models.functions import Coalesce
 
 from portal.accounts import permissions
 from portal.accounts.models import User
-from portal.events.outbox import announce, send_task
+from portal.events.outbox import announce, send_task, send_tasks
 from portal.inventory.models import Router
 from portal.vll.errors import NotForYouToForce, RouterIsDead, RouterIsDrained
+from portal.vll.models import RouterConvergence
 from portal.vll.operations.convergence_requests import converge_routers_anew
 from portal.vll.task_names import ADOPT_GENERATION
+
+# How long a reconciliation may wait, and after which time its task is sent again.
+RECONCILE_WITHIN = timedelta(minutes=15)
+RECONCILE_AGAIN = timedelta(seconds=60)
 
 
 @transaction.atomic
@@ -90,6 +95,34 @@ def _check_may_force(user: User) -> None:
 
 @transaction.atomic
 def generation_adopt_ask(*, router: Router, user: User, now: datetime) -> None:
-    """Ask to count on from what the agent holds: the database's view becomes the wanted one."""
+    """Request to count on from what the agent holds: the database's view becomes the wanted one.
+
+    The request is kept until it is carried out, and for RECONCILE_WITHIN at most: a task that is lost, or
+    finds the agent unreachable, is sent again.
+    """
     announce("router.reconcile_asked", now=now, router_id=router.pk, actor=user.username)
+    RouterConvergence.objects.update_or_create(
+        router=router,
+        defaults={
+            "reconcile_requested_at": now,
+            "reconcile_requested_by": user.username,
+            "reconcile_sent_at": now,
+        },
+    )
     send_task(ADOPT_GENERATION, router.pk, user.username, now=now)
+
+
+@transaction.atomic
+def reconciliations_resend(*, now: datetime) -> int:
+    """For the sweeper: send a task again for each reconciliation that is not carried out yet; how many.
+
+    A request that is too old is dropped: the differences that the user saw may be others by now. The alarm of
+    the router stays.
+    """
+    requested = RouterConvergence.objects.filter(reconcile_requested_at__isnull=False)
+    requested.filter(reconcile_requested_at__lt=now - RECONCILE_WITHIN).update(reconcile_requested_at=None)
+    lost = requested.filter(reconcile_sent_at__lt=now - RECONCILE_AGAIN).select_for_update(skip_locked=True)
+    calls = list(lost.order_by("router").values_list("router", "reconcile_requested_by"))
+    requested.filter(router__in=[router for router, _by in calls]).update(reconcile_sent_at=now)
+    send_tasks(ADOPT_GENERATION, calls, now=now)
+    return len(calls)
