@@ -4,12 +4,13 @@ The name is resolved once, here, every address of it is checked, and the connect
 second answer of the name server (DNS rebinding) is never asked for. TLS and Host keep the name.
 """
 
+import itertools
 import queue
 import socket
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from ipaddress import ip_address
 from typing import Any
 
@@ -19,6 +20,10 @@ from portal.notifications.public_address_check import Address, Rules
 
 # Names with more addresses than these are tried no further.
 _MOST_ADDRESSES = 8
+# RFC 8305, section 8: the next address is tried after so long, while the ones before it may still answer.
+_NEXT_AFTER_S = 0.25
+# An address that drops packets is given up after so long.
+_ADDRESS_S = 10.0
 _WRITTEN_AT_ONCE = 16 * 1024
 Resolve = Callable[[str, int], list[Address]]
 
@@ -38,6 +43,63 @@ def resolve(host: str, port: int) -> list[Address]:
     except (OSError, UnicodeError) as error:
         raise NoSuchHost(host) from error
     return list(dict.fromkeys(ip_address(entry[4][0]) for entry in found))
+
+
+def by_turns(addresses: Sequence[Address]) -> list[Address]:
+    """The addresses in an order in which the families take turns, beginning with the first one's.
+
+    RFC 8305, section 4: a family that leads nowhere delays the other one by one attempt.
+    """
+    first = [each for each in addresses if each.version == addresses[0].version]
+    other = [each for each in addresses if each.version != addresses[0].version]
+    pairs = itertools.zip_longest(first, other)
+    return [each for pair in pairs for each in pair if each is not None]
+
+
+def _first_connection(addresses: Sequence[Address], port: int, *, left_s: float) -> httpcore.NetworkStream:
+    """Connect to the address that answers first; each has a head start over the next one (RFC 8305).
+
+    Raises httpcore.ConnectError or ConnectTimeout of the last address that failed.
+    """
+    ended: queue.SimpleQueue[httpcore.NetworkStream | Exception] = queue.SimpleQueue()
+    until = time.monotonic() + left_s
+    taken = threading.Lock()
+
+    def connect(address: Address) -> None:
+        try:
+            made = httpcore.SyncBackend().connect_tcp(
+                str(address), port, timeout=min(_ADDRESS_S, max(until - time.monotonic(), 0.001))
+            )
+        except Exception as error:
+            ended.put(error)
+            return
+        if taken.acquire(blocking=False):
+            ended.put(made)
+        else:
+            made.close()
+
+    waiting, running = list(addresses), 0
+    refusal: Exception = httpcore.ConnectTimeout("no address answered in time")
+    while waiting or running:
+        if waiting:
+            threading.Thread(target=connect, args=[waiting.pop(0)], daemon=True).start()
+            running += 1
+        left = until - time.monotonic()
+        try:
+            outcome = ended.get(timeout=max(min(_NEXT_AFTER_S, left) if waiting else left, 0))
+        except queue.Empty:
+            if left > 0 and waiting:
+                continue
+            break
+        if not isinstance(outcome, Exception):
+            return outcome
+        running -= 1
+        refusal = outcome
+    # Unless one connects while the time runs out.
+    while not taken.acquire(blocking=False):
+        if not isinstance(late := ended.get(), Exception):
+            return late
+    raise refusal
 
 
 class PinnedBackend(httpcore.NetworkBackend):
@@ -62,15 +124,10 @@ class PinnedBackend(httpcore.NetworkBackend):
         addresses = self._resolved(host, port)
         for address in addresses:
             self._rules.check(address, port)
-        refusal: Exception = NoSuchHost(host)
-        for address in addresses[:_MOST_ADDRESSES]:
-            try:
-                made = httpcore.SyncBackend().connect_tcp(str(address), port, timeout=self._limits.left())
-            except httpcore.ConnectError as error:
-                refusal = error
-            else:
-                return _LimitedStream(made, self._limits)
-        raise refusal
+        if not addresses:
+            raise NoSuchHost(host)
+        made = _first_connection(by_turns(addresses)[:_MOST_ADDRESSES], port, left_s=self._limits.left())
+        return _LimitedStream(made, self._limits)
 
     def _resolved(self, host: str, port: int) -> list[Address]:
         """In a thread of its own: nothing else ends a look-up that hangs."""

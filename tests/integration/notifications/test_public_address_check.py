@@ -3,7 +3,8 @@
 import socket
 import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from ipaddress import ip_address, ip_network
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from portal.notifications.errors import (
     WebhookUrlUnreadable,
 )
 from portal.notifications.http_post import Outcome, post
+from portal.notifications.pinned_connections import by_turns
 from portal.notifications.public_address_check import Address, Rules, is_public, rules, usable_url
 from tests.integration.notifications.receiver import Receiver, certified, receiving
 
@@ -155,6 +157,71 @@ def test_the_name_server_is_asked_once_and_its_first_answer_is_called(receiver: 
     assert outcome.delivered
     assert [got.headers["host"] for got in receiver.got] == [f"hooks.example.net:{receiver.port}"]
     assert (len(answers), inside.got) == (1, [])
+
+
+EVERYWHERE_HERE = Rules(
+    networks=(ip_network("127.0.0.0/8"), ip_network("::1/128")), ports=frozenset({443}), plain_http=True
+)
+
+
+@contextmanager
+def dropping_packets(address: str, port: int) -> Iterator[None]:
+    """While the block runs, a connection to this address hangs: its queue is full, and no one accepts."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with ExitStack() as stack:
+        server = stack.enter_context(socket.create_server((address, port), family=family, backlog=0))
+        for _ in range(4):
+            filling = stack.enter_context(socket.socket(family))
+            filling.setblocking(False)
+            filling.connect_ex(server.getsockname())
+        yield
+
+
+@pytest.mark.parametrize("dead", [["::1"], ["127.0.0.2"], ["::1", "127.0.0.2", "127.0.0.3"]])
+def test_an_address_that_drops_packets_delays_the_next_one_only_briefly(
+    receiver: Receiver, dead: list[str]
+) -> None:
+    addresses = [ip_address(each) for each in [*dead, "127.0.0.1"]]
+    with ExitStack() as stack:
+        for each in dead:
+            stack.enter_context(dropping_packets(each, receiver.port))
+        # The kernel sends a refused SYN again after 1 s, 3 s and 7 s: no attempt ends within these 5 s.
+        outcome = sent(
+            f"http://hooks.example.net:{receiver.port}/",
+            allowed=EVERYWHERE_HERE,
+            resolve=lambda host, port: addresses,
+            total_s=5,
+        )
+    assert (outcome.error, outcome.status) == ("", 204)
+    assert len(receiver.got) == 1
+
+
+def test_only_addresses_that_drop_packets_are_a_timeout() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+    with dropping_packets("127.0.0.2", port), dropping_packets("127.0.0.3", port):
+        outcome = sent(
+            f"http://hooks.example.net:{port}/",
+            allowed=EVERYWHERE_HERE,
+            resolve=lambda host, port: [ip_address("127.0.0.2"), ip_address("127.0.0.3")],
+            total_s=1,
+        )
+    assert (outcome.error, outcome.status) == ("timeout", None)
+
+
+def test_an_address_that_refuses_is_followed_by_the_next(receiver: Receiver) -> None:
+    outcome = sent(
+        f"http://hooks.example.net:{receiver.port}/",
+        allowed=EVERYWHERE_HERE,
+        resolve=lambda host, port: [ip_address("::1"), ip_address("127.0.0.2"), ip_address("127.0.0.1")],
+    )
+    assert outcome.delivered
+
+
+def test_families_take_turns() -> None:
+    six, four = ip_address("2001:db8::1"), ip_address("192.0.2.1")
+    assert by_turns([six, six + 1, six + 2, four]) == [six, four, six + 1, six + 2]
+    assert by_turns([four, six]) == [four, six]
 
 
 def test_a_redirect_is_a_failure_and_leads_nowhere(receiver: Receiver) -> None:
