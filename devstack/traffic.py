@@ -9,6 +9,8 @@ import time
 
 from devstack.frames import HEADER, TAG, Tag, Wire, frame
 from devstack.vpp_network import UNI
+from portal.core.errors import DomainError
+from portal.core.quantities import whole_rate
 
 FRAME_BYTES = 1400
 # One wake-up sends a few frames, so that the rate holds however coarse the timer is.
@@ -25,11 +27,18 @@ def send_forever(wire: Wire, whole: bytes, *, rate_bps: float) -> None:
         time.sleep(BURST_S)
 
 
+def _rate(text: str) -> int:
+    try:
+        return whole_rate(text)
+    except DomainError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("namespace")
     parser.add_argument("--vlan", type=int, required=True)
-    parser.add_argument("--rate-bps", type=float, required=True)
+    parser.add_argument("--rate-bps", type=_rate, required=True, help="5000000, or with a unit: 5M")
     asked = parser.parse_args()
     whole = frame(
         destination=bytes.fromhex("ffffffffffff"),

@@ -424,8 +424,8 @@ LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)
 # How long a removal can be taken back, in seconds, where the customer has no such agreement; 0: not at all.
 LONGLINE_COOLING_OFF_S = env.int("LONGLINE_COOLING_OFF_S", default=604_800)
 
-# The least bandwidth that is sold, in bit/s. Lines that have less already keep it.
-LONGLINE_MIN_CIR_BPS = env.int("LONGLINE_MIN_CIR_BPS", default=1_000_000)
+# The least bandwidth that is sold, in bit/s or with a unit. Existing lines that have less keep it.
+LONGLINE_MIN_CIR_BPS = env.rate("LONGLINE_MIN_CIR_BPS", default=1_000_000)
 # How much of a new port's speed may be booked, in per cent, where the NOC names nothing else: 200 is 2 to 1.
 LONGLINE_OVERSUBSCRIPTION_PERCENT = env.int("LONGLINE_OVERSUBSCRIPTION_PERCENT", default=100)
 # Which part of a router's cores may be promised, and the frames (bytes) that a full line is thought to carry.

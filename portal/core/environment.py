@@ -4,7 +4,11 @@ So secrets need not be in the environment, which child processes inherit and `do
 """
 
 import environ
+from django.core.exceptions import ImproperlyConfigured
 from environ.fileaware_mapping import FileAwareMapping
+
+from portal.core.errors import DomainError
+from portal.core.quantities import whole_rate
 
 
 class _Files(FileAwareMapping):
@@ -17,3 +21,11 @@ class _Files(FileAwareMapping):
 
 class Environment(environ.Env):
     ENVIRON = _Files()
+
+    def rate(self, name: str, default: int) -> int:
+        """A rate in bit/s, written as in a file: ``1000000`` or ``1M``. Raises ImproperlyConfigured."""
+        try:
+            return whole_rate(self.str(name, default=str(default)))
+        except DomainError as error:
+            message = f"{name}: not one rate, such as 1000000 or 1M ({error})"
+            raise ImproperlyConfigured(message) from None

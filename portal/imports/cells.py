@@ -1,5 +1,6 @@
 """Reading cells: from text to the value that an operation takes, or a refusal that names the column."""
 
+import re
 from collections.abc import Callable, Collection
 from decimal import Decimal, InvalidOperation
 from ipaddress import ip_address
@@ -8,7 +9,9 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator, URLValidator
 
+from portal.core.errors import DomainError
 from portal.core.plain_text import plain_line
+from portal.core.quantities import whole_rate, whole_size
 from portal.core.whole_number import whole_number
 from portal.imports.errors import (
     CellNotAnAddress,
@@ -32,6 +35,7 @@ _SHOWN = 60
 _LARGEST = 2**53 - 1
 _ROUTER_NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 _YES, _NO = {"yes", "true", "1"}, {"no", "false", "0"}
+_EXPONENT = re.compile(r"[0-9][0-9.,]{0,30}E[+-]?[0-9]{1,3}", re.ASCII | re.IGNORECASE)
 _is_email, _is_url = EmailValidator(), URLValidator(schemes=["https"])
 
 
@@ -56,6 +60,30 @@ def whole(cell: str, column: str) -> int:
     if number is None:
         raise CellNotANumber(value=cell[:_SHOWN], field=column)
     return number
+
+
+def rate(cell: str, column: str) -> int:
+    """A rate in whole bit/s, with or without a unit. Raises RateUnreadable, QuantityAmbiguous."""
+    return _quantity(whole_rate, cell, column)
+
+
+def size(cell: str, column: str) -> int:
+    """A size in whole bytes, with or without a unit. Raises SizeUnreadable, QuantityAmbiguous."""
+    return _quantity(whole_size, cell, column)
+
+
+def _quantity(read: Callable[[str], int], cell: str, column: str) -> int:
+    try:
+        value = read(cell)
+    except DomainError as refusal:
+        if _EXPONENT.fullmatch(cell):
+            # A spreadsheet wrote it, and has lost digits.
+            raise CellNotANumber(value=cell[:_SHOWN], field=column) from None
+        refusal.field = column
+        raise
+    if value > _LARGEST:
+        raise CellNotANumber(value=cell[:_SHOWN], field=column)
+    return value
 
 
 def degrees(cell: str, column: str) -> Decimal:

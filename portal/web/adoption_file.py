@@ -1,13 +1,15 @@
 """What a file says of found lines that are to be taken over: our CSV, or vppcfg's YAML."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
 from django.utils.translation import gettext as _
 
-from portal.core.units import localized
+from portal.core.errors import DomainError
+from portal.core.quantities import whole_rate, whole_size
 from portal.inventory.found_lines import FoundLine, circuits_at, found_circuits, found_lines
 from portal.netbox_sync.l2vpn_proposals import L2vpnProposals
 from portal.uploads.table import TableRow, read_table
@@ -15,6 +17,7 @@ from portal.uploads.vppcfg_file import vppcfg_descriptions
 from portal.vll.adoption_differences import FoundPorts
 from portal.vll.operations.adopt_line import MOST_ADOPTIONS
 from portal.web.forms.adoption import proposed_mtu, proposed_name, tag_of
+from portal.web.forms.numbers import shown
 
 # The first two name the line, by either of its ends; the last four say what it becomes.
 COLUMNS = (
@@ -120,12 +123,19 @@ def _place(row: TableRow) -> tuple[str, str]:
 
 
 def _fields(row: TableRow) -> dict[str, Any]:
-    names = ("customer", "description", "svc_mtu")
-    return {name: row.cells[name] for name in names} | {"cir_bps": _mbit(row.cells["cir_bps"])}
+    """The fields of the row's form, which asks about a number that the file leaves open."""
+    fields = {name: row.cells[name] for name in ("customer", "description", "svc_mtu", "cir_bps")}
+    with suppress(DomainError):
+        fields["svc_mtu"] = str(whole_size(fields["svc_mtu"]))
+    try:
+        fields["cir_bps"] = _mbit(whole_rate(fields["cir_bps"]))
+    except DomainError:
+        if fields["cir_bps"][-1:].isdigit():
+            # Without a unit the form would read Mbit/s.
+            fields["cir_bps"] += " bit/s"
+    return fields
 
 
-def _mbit(bps: str) -> str:
-    """As the form has it; what is no whole number is left as it is, for the form to say so."""
-    if not (bps.isascii() and bps.isdigit()):
-        return bps
-    return localized(f"{Decimal(bps) / _MBIT:f}")
+def _mbit(bps: int) -> str:
+    """A rate (bit/s) as the form shows it."""
+    return shown(f"{Decimal(bps) / _MBIT:f}")

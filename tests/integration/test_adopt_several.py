@@ -293,6 +293,15 @@ class TestAFile:
         assert " fast " in shown
         assert "Enter a number" in shown
 
+    @pytest.mark.parametrize(
+        ("cell", "field"),
+        [("50M", " 50 "), ("1,000", " 1,000 bit/s "), ("1.5", " 1.5 bit/s "), ("2.000", " 2.000 bit/s ")],
+    )
+    def test_a_cell_counts_bits_and_its_field_megabits(
+        self, lines: list[int], nina: User, cell: str, field: str
+    ) -> None:
+        assert field in read(nina, f'router,interface,cir_bps\nrhino,host-cust1.300,"{cell}"\n')
+
     def test_no_file_is_asked_for(self, nina: User) -> None:
         assert "Choose a file first" in text(signed_in(nina).post(SEVERAL, {"step": "file"}))
 

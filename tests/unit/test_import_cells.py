@@ -12,6 +12,15 @@ from portal.imports.cells import Reader
 READ: list[tuple[Reader, str, Any]] = [
     (cells.whole, "10000000000", 10**10),
     (cells.whole, "007", 7),
+    (cells.rate, "10000000000", 10**10),
+    (cells.rate, "1.5G", 1_500_000_000),
+    (cells.rate, "50 Mbps", 50_000_000),
+    (cells.rate, "1,000,000", 10**6),
+    (cells.rate, "1.000.000", 10**6),
+    (cells.rate, "1'000'000", 10**6),
+    (cells.rate, "0", 0),
+    (cells.size, "9 000", 9000),
+    (cells.size, "64 KiB", 65_536),
     (cells.degrees, "47.3769", Decimal("47.3769")),
     (cells.degrees, "-8,5417", Decimal("-8.5417")),
     (cells.yes_or_no, "TRUE", True),
@@ -30,6 +39,11 @@ REFUSED: list[tuple[Reader, str, str]] = [
         (cells.whole, text, "cell-not-a-number")
         for text in ("1E+10", "10.000", "-1", "1 G", "٣", str(2**53), "0" * 20 + "9" * 400)
     ),
+    *((cells.rate, text, "quantity-ambiguous") for text in ("1.000", "1,000", "10,000 k", "50 MB/s")),
+    *((cells.rate, text, "rate-unreadable") for text in ("-1", "1.5", "fast", "٣", "0" * 99)),
+    *((cells.rate, text, "cell-not-a-number") for text in ("99999999999 G", "1E+10", "1,5E+09")),
+    *((cells.size, text, "quantity-ambiguous") for text in ("9.000", "9,000", "64 kb")),
+    *((cells.size, text, "size-unreadable") for text in ("1.5", "-1", "9000 bit")),
     *((cells.degrees, text, "cell-not-degrees") for text in ("north", "NaN", "1e9", "47.12345678", "1,2,3")),
     (cells.yes_or_no, "perhaps", "cell-not-yes-or-no"),
     (cells.one_of("uni", "enni"), "nni", "cell-not-one-of"),

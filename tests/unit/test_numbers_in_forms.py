@@ -1,4 +1,4 @@
-"""What somebody types is the number that they mean, or they are asked again."""
+"""A form reads the number that its reader means, or asks which one it is."""
 
 from decimal import Decimal
 from typing import Any
@@ -9,7 +9,7 @@ from django.utils import translation
 
 from portal.web.forms.bandwidth import BandwidthForm, rate_initial
 from portal.web.forms.inventory import DegreesField, MbitField
-from portal.web.forms.numbers import NumberField, WholeNumberField
+from portal.web.forms.numbers import NumberField, SizeField, WholeNumberField
 
 
 def read(language: str, typed: str, field: Any = None) -> Any:
@@ -39,15 +39,78 @@ def test_a_german_writes_decimals_with_a_comma(typed: str, meant: str) -> None:
     assert read("de", typed) == Decimal(meant)
 
 
-@pytest.mark.parametrize("typed", ["1.000", "10.000", "1.000.000", "1.000,5", "47.377"])
-def test_a_point_that_may_part_thousands_is_asked_about(typed: str) -> None:
-    whole = typed.replace(".", "")
-    assert refusal("de", typed).startswith(f"{typed} lässt sich auf zwei Arten lesen. Geben Sie {whole} ein")
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize(
+    ("typed", "readings"),
+    [
+        ("1.000", "1 1000"),
+        ("10.000", "10 10000"),
+        ("-47.377", {"en": "-47.3770 -47377", "de": "-47,377 -47377"}),
+    ],
+)
+def test_a_point_before_three_digits_is_ambiguous(language: str, typed: str, readings: Any) -> None:
+    with translation.override(language), pytest.raises(ValidationError) as refused:
+        NumberField().clean(typed)
+    [error] = refused.value.error_list
+    assert error.code == "ambiguous"
+    expected = readings if isinstance(readings, str) else readings[language]
+    assert all(reading in error.messages[0] for reading in [typed, *expected.split()])
 
 
-def test_english_stays_as_it_was() -> None:
-    assert read("en", "1.000") == 1
-    refusal("en", "2,5")
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("1.000.000", "1000000"),
+        ("1.000,5", "1000.5"),
+        ("1,000.5", "1000.5"),
+        ("1'000", "1000"),
+        ("2,5", "2.5"),
+    ],
+)
+def test_separators_that_have_one_meaning_are_read(language: str, typed: str, meant: str) -> None:
+    assert read(language, typed) == Decimal(meant)
+
+
+def test_a_comma_before_three_digits_is_a_thousand_in_english() -> None:
+    assert read("en", "1,000") == 1000
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize(
+    ("typed", "bps"),
+    [
+        ("1.5G", 1_500_000_000),
+        ("50M", 50_000_000),
+        ("50 Mbps", 50_000_000),
+        ("50", 50_000_000),
+        ("2000 kbit/s", 2_000_000),
+        ("0", 0),
+    ],
+)
+def test_a_rate_may_have_its_unit(language: str, typed: str, bps: int) -> None:
+    with translation.override(language):
+        form = BandwidthForm({"cir": typed, "cir_unit": "1000000"})
+        assert form.is_valid(), form.errors
+        assert form.cleaned_data["cir_bps"] == bps
+        assert MbitField().clean(typed) == bps
+
+
+@pytest.mark.parametrize("typed", ["fast", "-5", "0.0000001", "50 MB/s", "1.000", "1e30", "9999999999T"])
+def test_a_rate_that_is_none_or_two_is_refused_with_a_text(typed: str) -> None:
+    form = BandwidthForm({"cir": typed, "cir_unit": "1000000"})
+    assert not form.is_valid()
+    assert typed in form.errors["cir"][0]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_a_size_may_have_its_unit(language: str) -> None:
+    for typed, size in (("9000", 9000), (" 9 000 ", 9000), ("64 KiB", 65_536), ("1500 bytes", 1500)):
+        assert read(language, typed, SizeField()) == size
+    for typed in ("9.000", "64 kb", "0.5", "large", "9000 bit"):
+        refusal(language, typed, SizeField())
+    assert read("en", "9,000", SizeField()) == 9000
+    refusal("de", "9,000", SizeField())
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
@@ -67,6 +130,11 @@ def test_what_a_form_shows_it_takes_back(language: str, bps: int) -> None:
         assert form.is_valid(), form.errors
         assert form.cleaned_data["cir_bps"] == bps
         assert MbitField().clean(MbitField().prepare_value(bps)) == bps
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_degrees_have_no_thousands(language: str) -> None:
+    assert read(language, "47.377", DegreesField()) == Decimal("47.377")
 
 
 def test_degrees_are_shown_as_they_are_typed() -> None:

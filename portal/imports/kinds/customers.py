@@ -26,7 +26,7 @@ class Customers(Kind):
         ),
         Column(
             name="approve_up_to_bps",
-            read=cells.whole,
+            read=cells.rate,
             meaning=_("Larger orders wait for the NOC; empty: every order is approved automatically"),
             unit=_("bit/s"),
             example="1000000000",

@@ -94,7 +94,7 @@ class Lines(Kind):
         *_end("z", "hippo:TenGigabitEthernet3/0/2", _ANY),
         Column(
             name="svc_mtu",
-            read=cells.whole,
+            read=cells.size,
             meaning=_("The largest IP packet that is carried"),
             unit=_("bytes"),
             example="1500",
@@ -102,7 +102,7 @@ class Lines(Kind):
         ),
         Column(
             name="cir_bps",
-            read=cells.whole,
+            read=cells.rate,
             meaning=_("The bandwidth that is booked"),
             unit=_("bit/s"),
             example="100000000",
@@ -110,21 +110,21 @@ class Lines(Kind):
         ),
         Column(
             name="eir_bps",
-            read=cells.whole,
+            read=cells.rate,
             meaning=_("Excess rate, where there is room; empty: none"),
             unit=_("bit/s"),
             example="0",
         ),
         Column(
             name="cbs_bytes",
-            read=cells.whole,
+            read=cells.size,
             meaning=_("Burst; empty: what suits the rate"),
             unit=_("bytes"),
             example="",
         ),
         Column(
             name="ebs_bytes",
-            read=cells.whole,
+            read=cells.size,
             meaning=_("Excess burst; empty: what suits the rate"),
             unit=_("bytes"),
             example="",

@@ -42,7 +42,7 @@ def _side(letter: str, example: str, interface: str) -> tuple[Column, ...]:
         ),
         Column(
             name=f"{letter}_ip_mtu",
-            read=cells.whole,
+            read=cells.size,
             meaning=_("Of this side; empty: not known, and no line is ordered over it"),
             unit=_("bytes"),
             example="9000",

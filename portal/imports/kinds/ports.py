@@ -57,7 +57,7 @@ class Ports(Kind):
         ),
         Column(
             name="speed_bps",
-            read=cells.whole,
+            read=cells.rate,
             meaning=_("Interface speed"),
             unit=_("bit/s"),
             example="10000000000",
@@ -72,14 +72,14 @@ class Ports(Kind):
         ),
         Column(
             name="bookable_bps",
-            read=cells.whole,
+            read=cells.rate,
             meaning=_("Bookable rate, instead of a percentage"),
             unit=_("bit/s"),
             example="",
         ),
         Column(
             name="max_frame",
-            read=cells.whole,
+            read=cells.size,
             meaning=_("The largest frame, without FCS; empty: 9022"),
             unit=_("bytes"),
             example="9022",

@@ -14,7 +14,7 @@ from portal.web.forms.autocomplete import AutocompleteField
 from portal.web.forms.bandwidth import BandwidthForm
 from portal.web.forms.base import TablerForm
 from portal.web.forms.inventory import MbitField
-from portal.web.forms.numbers import WholeNumberField
+from portal.web.forms.numbers import SizeField
 from portal.web.line_names import name_after
 
 _USUAL_MTU, _LARGEST = 1500, 2**31
@@ -24,8 +24,8 @@ def _customer_field(**more: Any) -> AutocompleteField:
     return AutocompleteField(label=gettext_lazy("Customer"), of="customers", required=False, **more)
 
 
-def _mtu_field(**more: Any) -> WholeNumberField:
-    return WholeNumberField(
+def _mtu_field(**more: Any) -> SizeField:
+    return SizeField(
         label=gettext_lazy("Largest packet (MTU)"),
         min_value=0,
         max_value=_LARGEST,

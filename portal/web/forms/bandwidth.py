@@ -9,29 +9,26 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
+from portal.core.quantities import Quantity, RateUnreadable
 from portal.core.units import rate_text
 from portal.web.forms.base import TablerForm
-from portal.web.forms.numbers import NumberField
+from portal.web.forms.numbers import RateField, refused
 
 MBIT, GBIT = 10**6, 10**9
 UNITS = [(MBIT, "Mbit/s"), (GBIT, "Gbit/s")]
+_LARGEST_BPS = 10**18
 
 
 class BandwidthForm(TablerForm):
     """The bandwidth of a line; cleans to ``cir_bps``, in bit/s."""
 
-    # The fields that are rates; each has its unit beside it.
+    # The fields that are rates. Each has its unit next to it, which a unit in the text overrules.
     rates: ClassVar[tuple[str, ...]] = ("cir",)
 
-    cir = NumberField(
+    cir = RateField(
         label=_("Bandwidth"),
-        min_value=Decimal("0.000001"),
-        max_value=Decimal(10**9),
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-        error_messages={
-            "required": _("Enter a bandwidth."),
-            "invalid": _("Enter a number, such as 100."),
-        },
+        error_messages={"required": _("Enter a bandwidth.")},
     )
     cir_unit = forms.TypedChoiceField(label=_("Unit"), coerce=int, choices=UNITS, initial=MBIT)
 
@@ -39,10 +36,12 @@ class BandwidthForm(TablerForm):
         cleaned = super().clean() or {}
         for name in self.rates:
             if name in cleaned and f"{name}_unit" in cleaned:
-                bps = (cleaned[name] or 0) * (cleaned[f"{name}_unit"] or MBIT)
-                if bps != int(bps):
-                    self.add_error(name, _("This is not a whole number of bit/s."))
-                cleaned[f"{name}_bps"] = int(bps)
+                rate: Quantity | None = cleaned[name]
+                bps = rate.of(cleaned[f"{name}_unit"] or MBIT) if rate else Decimal(0)
+                if not 0 <= bps <= _LARGEST_BPS or bps != int(bps):
+                    self.add_error(name, refused(RateUnreadable(value=rate.written if rate else "")))
+                else:
+                    cleaned[f"{name}_bps"] = int(bps)
         return cleaned
 
 

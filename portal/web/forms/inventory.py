@@ -7,11 +7,11 @@ from django import forms
 from django.core.validators import RegexValidator, URLValidator
 from django.utils.translation import gettext_lazy as _
 
-from portal.core.units import localized
+from portal.core.quantities import read_rate
 from portal.inventory.models import Port
 from portal.web.forms.autocomplete import AutocompleteField
 from portal.web.forms.interface_choice import InterfaceField, PicksInterfaces
-from portal.web.forms.numbers import NumberField, WholeNumberField
+from portal.web.forms.numbers import NumberField, SizeField, WholeNumberField, decimal_sign, shown
 from portal.web.forms.version_field import VersionedForm
 
 _LARGEST = 2**53 - 1
@@ -33,8 +33,8 @@ class _LargerUnitField(NumberField):
     def prepare_value(self, value: Any) -> Any:
         if not isinstance(value, int):
             return value
-        shown = f"{Decimal(value) / self.factor:.{self.places}f}"
-        return localized(shown.rstrip("0").rstrip("."))
+        number = f"{Decimal(value) / self.factor:.{self.places}f}"
+        return shown(number.rstrip("0").rstrip("."))
 
     def clean(self, value: Any) -> Any:
         found = super().clean(value)
@@ -45,6 +45,10 @@ class MbitField(_LargerUnitField):
     """Mbit/s to the reader, whole bit/s to the operation."""
 
     factor, places, most = 10**6, 6, 10**9
+
+    def read(self, text: str) -> Decimal:
+        """Read Mbit/s, or what the unit in the text says."""
+        return read_rate(text, sign=decimal_sign()).of(self.factor) / self.factor
 
 
 class DaysField(_LargerUnitField):
@@ -60,6 +64,12 @@ def _number(**kwargs: Any) -> WholeNumberField:
     )
 
 
+def _size(**kwargs: Any) -> SizeField:
+    return SizeField(
+        min_value=0, max_value=_LARGEST, widget=forms.TextInput(attrs={"inputmode": "numeric"}), **kwargs
+    )
+
+
 def _accept_affected() -> forms.BooleanField:
     return forms.BooleanField(
         label=_("Even if lines in service are affected"),
@@ -70,16 +80,18 @@ def _accept_affected() -> forms.BooleanField:
 
 
 class DegreesField(NumberField):
-    """Degrees, to a tenth of a metre. What a latitude and a longitude can be is the operation's question."""
+    """Degrees, to a tenth of a metre. The operation checks the range of a latitude or a longitude."""
+
+    most_meant = Decimal(360)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_digits=9, decimal_places=6, required=False, **kwargs)
         self.widget = forms.TextInput(attrs={"inputmode": "decimal"})
 
     def prepare_value(self, value: Any) -> Any:
-        return (
-            localized(f"{value:f}".rstrip("0").rstrip(".")) if isinstance(value, Decimal) and value else value
-        )
+        if not isinstance(value, Decimal) or not value:
+            return value
+        return f"{value:f}".rstrip("0").rstrip(".").replace(".", decimal_sign())
 
 
 class SiteForm(VersionedForm):
@@ -170,7 +182,7 @@ class PortChangeForm(VersionedForm):
     bookable_bps = MbitField(
         label=_("Bookable (Mbit/s)"), required=False, help_text=_("Instead of a part of the speed")
     )
-    max_frame = _number(
+    max_frame = _size(
         label=_("Largest frame (bytes)"),
         initial=Port._meta.get_field("max_frame").default,
         help_text=_("Without FCS"),
@@ -201,7 +213,7 @@ def _side_fields(which: str) -> dict[str, forms.Field]:
             fills={f"{which}_ip_mtu": "ip_mtu"},
         ),
         f"{which}_metric": _number(label=_("%(side)s metric") % {"side": letter}, initial=10),
-        f"{which}_ip_mtu": _number(
+        f"{which}_ip_mtu": _size(
             label=_("%(side)s IP MTU (bytes)") % {"side": letter},
             required=False,
             help_text=_("Empty: unknown"),

@@ -1,4 +1,4 @@
-"""Numbers as their readers write them: ``2,5`` in German. What could be read in two ways is asked again."""
+"""Form fields for numbers, rates and sizes, read by the rules of ``portal.core.quantities``."""
 
 import re
 from decimal import Decimal
@@ -7,27 +7,63 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.formats import get_format
-from django.utils.translation import gettext as _
 
-from portal.core.units import localized
+from portal.core.errors import DomainError
+from portal.core.quantities import (
+    UNKNOWN,
+    NumberUnreadable,
+    Quantity,
+    QuantityAmbiguous,
+    read_number,
+    read_rate,
+    whole_size,
+    written_back,
+)
 
-# 1.000 may be a thousand or one; 0.125 and 2.5 are nothing but decimals.
-_THOUSANDS_OR_DECIMALS = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+")
 _WHOLE = re.compile(r"[+-]?\d+")
 
 
 class NumberField(forms.DecimalField):
-    """With the decimal sign of the reader's language, or a point that cannot be taken for anything else."""
+    """A decimal number, with the sign of the reader's language or a point that can only begin decimals."""
+
+    # A number above it cannot be meant, whatever a separator could mean.
+    most_meant: Decimal | None = None
 
     def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
-        return super().to_python(_plain(value) if isinstance(value, str) else value)
+        if not isinstance(value, str) or not value.strip():
+            return super().to_python(value)
+        try:
+            return self.read(value)
+        except NumberUnreadable:
+            raise ValidationError(self.error_messages["invalid"], code="invalid") from None
+        except DomainError as error:
+            raise refused(error) from None
+
+    def read(self, text: str) -> Decimal:
+        """Return the number of a text that is not empty. Raises DomainError."""
+        return read_number(text, sign=decimal_sign(), most=self.most_meant)
 
     def prepare_value(self, value: Any) -> Any:
-        return localized(f"{value:f}") if isinstance(value, Decimal) else value
+        return shown(f"{value:f}") if isinstance(value, Decimal) else value
+
+
+class RateField(NumberField):
+    """A rate with or without its unit; cleans to a ``Quantity``, because the unit may be in another field."""
+
+    def clean(self, value: Any) -> Quantity | None:  # type: ignore[override]
+        text = value.strip() if isinstance(value, str) else ""
+        if not text:
+            if self.required:
+                raise ValidationError(self.error_messages["required"], code="required")
+            return None
+        try:
+            return read_rate(text, sign=decimal_sign())
+        except DomainError as error:
+            raise refused(error) from None
 
 
 class WholeNumberField(forms.IntegerField):
-    """Digits alone: Django's own field takes ``9.000`` for 9."""
+    """Digits only: Django's own field reads ``9.000`` as 9."""
 
     def to_python(self, value: Any) -> int | None:
         if isinstance(value, str) and value.strip() and not _WHOLE.fullmatch(value.strip()):
@@ -35,15 +71,32 @@ class WholeNumberField(forms.IntegerField):
         return super().to_python(value)
 
 
-def _plain(written: str) -> str:
-    """The number as Python writes it. Raises ValidationError where a point may stand for two things."""
-    sign, number = get_format("DECIMAL_SEPARATOR"), written.strip()
-    if sign == ".":
-        return number
-    if _THOUSANDS_OR_DECIMALS.fullmatch(number) or ("." in number and sign in number):
-        raise ValidationError(
-            _("%(written)s can be read in two ways. Enter %(whole)s, or a comma before the decimals."),
-            code="ambiguous",
-            params={"written": number, "whole": number.replace(".", "")},
-        )
-    return number.replace(sign, ".")
+class SizeField(WholeNumberField):
+    """A size in whole bytes, with or without its unit."""
+
+    def to_python(self, value: Any) -> int | None:
+        if not isinstance(value, str) or not value.strip() or _WHOLE.fullmatch(value.strip()):
+            return super().to_python(value)
+        try:
+            # Bytes have no decimals: a comma is never their sign, in any language.
+            return whole_size(value, sign="." if decimal_sign() == "." else UNKNOWN)
+        except QuantityAmbiguous as error:
+            raise refused(error) from None
+        except DomainError:
+            raise ValidationError(self.error_messages["invalid"], code="invalid") from None
+
+
+def decimal_sign() -> str:
+    """The decimal sign of the reader's language."""
+    return str(get_format("DECIMAL_SEPARATOR"))
+
+
+def shown(number: str) -> str:
+    """A number as Python writes it, as a form shows it and reads it again."""
+    return written_back(number, sign=decimal_sign())
+
+
+def refused(error: DomainError) -> ValidationError:
+    """The refusal of a text, for a form; its code is ``ambiguous`` or ``invalid``."""
+    code = "ambiguous" if isinstance(error, QuantityAmbiguous) else "invalid"
+    return ValidationError(error.sentence, code=code)

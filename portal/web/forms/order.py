@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any, cast
 from uuid import UUID
 
@@ -26,7 +25,7 @@ from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import EndRequest, LineRequest
 from portal.web.forms.bandwidth import MBIT, UNITS, BandwidthForm, approval_help, rate_initial
 from portal.web.forms.base import LookupField, TablerForm
-from portal.web.forms.numbers import NumberField, WholeNumberField
+from portal.web.forms.numbers import RateField, SizeField, WholeNumberField
 from portal.web.forms.port_choice import PortField, orderable_ports, port_offer
 from portal.web.forms.vlan import ANY, OuterVlanField
 from portal.web.hold_rows import Held, held_of
@@ -132,7 +131,7 @@ class LineForm(BandwidthForm):
         max_length=100,
         help_text=_("If left empty, it is named after its places"),
     )
-    svc_mtu = WholeNumberField(
+    svc_mtu = SizeField(
         label=_("Largest packet (MTU)"),
         initial=1500,
         help_text=_("In bytes: 1500 is usual on the Internet; the path may carry more"),
@@ -153,26 +152,23 @@ class LineForm(BandwidthForm):
         help_text=_("Automatic picks the cheapest that fits the packet size and the routers"),
     )
 
-    eir = NumberField(
+    eir = RateField(
         label=_("Excess bandwidth (EIR)"),
         required=False,
-        min_value=Decimal(0),
-        max_value=Decimal(10**9),
         help_text=_("Forwarded beyond the bandwidth where there is room; not reserved"),
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-        error_messages={"invalid": _("Enter a number, such as 100, or nothing.")},
     )
     eir_unit = forms.TypedChoiceField(
         label=_("Unit of the excess"), coerce=int, choices=UNITS, initial=MBIT, required=False
     )
-    cbs_bytes = WholeNumberField(
+    cbs_bytes = SizeField(
         label=_("Committed burst (CBS)"),
         required=False,
         help_text=_("In bytes; empty for 10 ms at the bandwidth"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         error_messages={"invalid": _("Enter a whole number of bytes, or nothing.")},
     )
-    ebs_bytes = WholeNumberField(
+    ebs_bytes = SizeField(
         label=_("Excess burst (EBS)"),
         required=False,
         help_text=_("In bytes; empty for 10 ms at the excess bandwidth"),
@@ -220,11 +216,15 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A line of the error summary: where to go, and what is wrong there."""
+    """A line of the error summary: where to go, and what is wrong there.
+
+    ``is_missing``: nothing is entered.
+    """
 
     html_id: str
     label: str
     text: str
+    is_missing: bool = False
 
 
 # Fields that stand beside another and have no place of their own for a mistake.
@@ -320,8 +320,17 @@ class OrderForm:
             for name, errors in form.errors.items():
                 bound = form[name] if name in form.fields else None
                 label = f"{where}: {bound.label}" if where and bound else (bound.label if bound else where)
+                is_missing = bound is not None and bound.value() in (None, "")
                 for text in errors:
-                    yield Problem(bound.id_for_label if bound else "", str(label), str(text))
+                    yield Problem(bound.id_for_label if bound else "", str(label), str(text), is_missing)
+
+    def obstacles(self) -> dict[str, list[Problem]]:
+        """The mistakes of a form that is not valid: ``missing`` fields, and ``unreadable`` ones."""
+        problems = list(self.problems())
+        return {
+            "missing": [each for each in problems if each.is_missing],
+            "unreadable": [each for each in problems if not each.is_missing],
+        }
 
 
 def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:

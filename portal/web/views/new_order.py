@@ -83,9 +83,9 @@ def check(request: SignedInRequest) -> HttpResponse:
 
 
 def _feasibility(form: OrderForm, request: SignedInRequest) -> dict[str, Any]:
-    """Half a form is told what is missing for an answer."""
+    """The context of orders/_feasibility.html; for a form that is not valid, what prevents a preview."""
     if not form.is_valid():
-        return {"missing": list(form.problems())}
+        return dict(form.obstacles())
     return feasibility_context(form, request.user)
 
 

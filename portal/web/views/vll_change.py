@@ -74,9 +74,9 @@ def change_check(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 
 def _feasibility(form: ChangeForm, request: SignedInRequest, vll: Vll) -> dict[str, Any]:
-    """Half a form is told what is missing for an answer."""
+    """The context of orders/_feasibility.html; for a form that is not valid, what prevents a preview."""
     if not form.is_valid():
-        return {"missing": list(form.problems())}
+        return dict(form.obstacles())
     return change_feasibility_context(form, request.user, vll)
 
 

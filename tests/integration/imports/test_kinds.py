@@ -95,6 +95,17 @@ def test_customers(nora: User, dairy: Customer) -> None:
     assert Customer.objects.get(name="Basel Bakery").approve_up_to_bps == 10**9
 
 
+def test_a_rate_may_have_its_unit(nora: User) -> None:
+    table = "name;approve_up_to_bps\nBasel Bakery;1.5G\nCave;1'000'000\nDune;1.000\nElm;10 MB/s\n"
+    this = imported(nora, "customers", table)
+    assert counts(this) == {"refused": 2, "made": 2}
+    assert [(line, code) for line, _column, code in refusals(this)] == [
+        *((4, "quantity-ambiguous"), (5, "quantity-ambiguous"))
+    ]
+    assert Customer.objects.get(name="Basel Bakery").approve_up_to_bps == 1_500_000_000
+    assert Customer.objects.get(name="Cave").approve_up_to_bps == 1_000_000
+
+
 def test_ports(isp: Isp, nora: User, dairy: Customer) -> None:
     table = (
         "router,interface,customer,speed_bps,oversubscription_percent\n"

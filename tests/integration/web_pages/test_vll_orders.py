@@ -100,7 +100,8 @@ def test_the_bandwidth_alone_is_changed_from_the_lines_page(alice: User, vll: Vl
     ("cir", "said"),
     [
         ("", "Enter a bandwidth."),
-        ("fast", "Enter a number, such as 100."),
+        ("fast", "“fast” is not a rate. Enter a number such as 100, or a number with its unit"),
+        ("0", "0 bit/s is not between"),
         ("1", "there is nothing to order"),
         ("50", "rhino:host-cust1"),
     ],
@@ -286,6 +287,33 @@ class TestServiceabilityWhileTyping:
         assert "It would be refused: Largest packet (MTU)." in text(whole)
         assert text(whole).count("rhino:bb-next has") <= 1, "the reason stands below its field alone"
         assert errors_below(self.check(alice, fields(isp)))["id_svc_mtu"] == ""
+
+    @pytest.mark.parametrize("cir", ["1.5G", "1500M", "1,500 Mbps", "1 500"])
+    def test_a_bandwidth_may_have_its_unit(self, isp: Isp, alice: User, cir: str) -> None:
+        said = self.check(alice, fields(isp, cir=cir, cir_unit=str(10**6)))
+        assert "This line is possible. 1.5 Gbit/s" in text(said)
+        assert errors_below(said)["id_cir"] == ""
+
+    @pytest.mark.parametrize(
+        ("cir", "below"),
+        [
+            ("1.000", "“1.000” can be read in two ways. Enter 1 or 1000."),
+            ("50 MB/s", "“50 MB/s” can be read in two ways. Enter 50 Mbit/s or 400 Mbit/s."),
+            ("fast", "“fast” is not a rate."),
+        ],
+    )
+    def test_a_bandwidth_without_one_meaning_is_to_correct(
+        self, isp: Isp, alice: User, cir: str, below: str
+    ) -> None:
+        said = self.check(alice, fields(isp, cir=cir, cir_unit=str(10**6)))
+        assert errors_below(said)["id_cir"].startswith(below)
+        assert "To correct: Bandwidth." in text(said)
+        assert "Still missing" not in text(said)
+
+    def test_no_bandwidth_is_refused_with_the_least(self, isp: Isp, alice: User, settings: Any) -> None:
+        settings.LONGLINE_MIN_CIR_BPS = 10**6
+        said = errors_below(self.check(alice, fields(isp, cir="0")))
+        assert said["id_cir"].startswith("0 bit/s is not between 1 Mbit/s and")
 
     def test_what_is_still_empty_is_marked_once_the_form_was_sent(self, isp: Isp, alice: User) -> None:
         sent = fields(isp, a_end__port="", cir="", sent="1")
