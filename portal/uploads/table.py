@@ -4,6 +4,7 @@ import codecs
 import csv
 import io
 import re
+import unicodedata
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -30,8 +31,11 @@ _REFUSED = 2 * _APOSTROPHE
 # No text of the portal's is longer; names have 100 at most.
 LONGEST_CELL = 500
 _LONGEST_SHOWN = 40
-# Those that the csv module knows: Excel for the Mac writes the first of them.
-_LINE_END = re.compile(r"[\r\n]")
+# Spreadsheets and web pages leave these behind. What turns the direction of writing is refused with its row.
+_ZERO_WIDTH = "\N{SOFT HYPHEN}\N{ZERO WIDTH SPACE}\N{WORD JOINER}\N{ZERO WIDTH NO-BREAK SPACE}"
+# Excel's line for the separator, which it writes and reads above the header.
+_SEPARATOR = re.compile(r'"?sep=([,;\t])"?[,;\t]*(?:[\r\n]|\Z)', re.IGNORECASE)
+_BLANKS = _DELIMITERS + _ZERO_WIDTH + '" \r\n\N{NO-BREAK SPACE}'
 _NUMBER = re.compile(r"[+-]\d+([.,]\d+)?")
 
 
@@ -64,29 +68,35 @@ def read_table(
 def table_rows(
     data: bytes, *, columns: Collection[str], required: Collection[str], max_rows: int
 ) -> list[TableRow]:
-    """The rows below the header; those without any text are passed over.
+    """Return the rows below the header. Rows without any text are skipped, also those before the header.
 
     The header names some of ``columns``, in any order and in either case, and all that are ``required``; the
-    cells of others are "". Cells are parted by commas, semicolons or tabs, as the header's are. An apostrophe
-    before what begins like a formula, as our exports have it, is taken off; other formulas, and those with
-    two of them, are refused, but for numbers.
-    Raises one of portal.uploads.errors where no row can be read for sure.
+    cells of others are "". Commas, semicolons or tabs separate the cells: the one that a first line such as
+    ``sep=;`` names, else the one that the header has most of. Columns without a name are ignored while they
+    are empty. Invisible characters around a cell, and within a name of the header, are removed.
+    An apostrophe before a text that begins like a formula, as our exports write it, is removed; other
+    formulas, and those with two apostrophes, are refused, except numbers.
+    Raises one of portal.uploads.errors where no row can be read reliably.
     """
     if len(data) > MAX_BYTES:
         raise TableTooLarge(max_bytes=MAX_BYTES)
     text = _decoded(data)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=True)
+    header: list[str] | None = None
     rows: list[TableRow] = []
     begins = 1
     try:
-        header = _header(next(reader, []), columns, required)
-        begins = reader.line_num + 1
         for cells in reader:
-            if any(cell.strip() for cell in cells):
+            if header is None:
+                if any(map(_trimmed, cells)) and not (begins == 1 and _SEPARATOR.match(text)):
+                    header = _header(cells, columns, required)
+            elif any(map(_trimmed, cells)):
                 if len(rows) == max_rows:
                     raise TableTooLong(max_rows=max_rows)
                 rows.append(_row(begins, cells, header, columns))
             begins = reader.line_num + 1
+        if header is None:
+            _header([], columns, required)
     except csv.Error:
         # Where the row begins: a quotation mark that is not closed takes all lines below it into its cell.
         raise TableQuotes(line=begins) from None
@@ -110,15 +120,36 @@ def _decoded(data: bytes) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """The one that the header has most of; a comma where it has none."""
-    header = _LINE_END.split(text, maxsplit=1)[0]
-    return max(_DELIMITERS, key=header.count)
+    """The one that the first line names, else the one that the header has most of, else a comma."""
+    if named := _SEPARATOR.match(text):
+        return named[1]
+    lines = (line for line in io.StringIO(text, newline=None) if line.strip(_BLANKS))
+    return max(_DELIMITERS, key=next(lines, "").count)
+
+
+def _trimmed(cell: str) -> str:
+    """The cell without what does not show at its ends: spaces of all kinds, and zero-width characters."""
+    start, end = 0, len(cell)
+    while start < end and _is_invisible(cell[start]):
+        start += 1
+    while end > start and _is_invisible(cell[end - 1]):
+        end -= 1
+    return cell[start:end]
+
+
+def _is_invisible(character: str) -> bool:
+    return character.isspace() or character in _ZERO_WIDTH
 
 
 def _header(names: list[str], columns: Collection[str], required: Collection[str]) -> list[str]:
-    header = [name.strip().casefold() for name in names]
+    header = [
+        "".join(each for each in name if unicodedata.category(each) != "Cf").strip().casefold()
+        for name in names
+    ]
+    while header and not header[-1]:
+        header.pop()
     listed = ", ".join(columns)
-    for name in header:
+    for name in filter(None, header):
         if name not in columns:
             raise TableColumnUnknown(column=name[:_LONGEST_SHOWN], columns=listed)
         if header.count(name) > 1:
@@ -131,14 +162,21 @@ def _header(names: list[str], columns: Collection[str], required: Collection[str
 
 def _row(line: int, cells: list[str], header: list[str], columns: Collection[str]) -> TableRow:
     row = TableRow(line, dict.fromkeys(columns, ""))
-    if len(cells) > len(header):
-        row.surplus.extend(cell.strip()[:LONGEST_CELL] for cell in cells[len(header) :])
+    named = [*header, *[""] * (len(cells) - len(header))]
+    unnamed = [
+        cell for name, each in zip(named, cells, strict=False) if not name and (cell := _trimmed(each))
+    ]
+    if unnamed:
+        row.surplus.extend(cell[:LONGEST_CELL] for cell in unnamed)
         row.refusals.append(TableRowTooLong(line=line))
-    for name, cell in zip(header, cells, strict=False):
+    for name, each in zip(header, cells, strict=False):
+        if not name:
+            continue
+        cell = _trimmed(each)
         try:
-            row.cells[name] = _text(cell.strip(), line, name)
+            row.cells[name] = _text(cell, line, name)
         except (TableFormula, TableCellTooLong) as refusal:
-            row.cells[name] = cell.strip()[:LONGEST_CELL]
+            row.cells[name] = cell[:LONGEST_CELL]
             row.refusals.append(refusal)
     return row
 

@@ -62,6 +62,42 @@ def test_tables_are_read_as_spreadsheets_write_them(nora: User, content: bytes) 
     assert this.rows.get().cells["name"] == "Zürich"
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "name;latitude;longitude;;;\r\nZürich;47,3769;-8,5417;;;\r\n;;;;;\r\n",
+        "name,latitude,longitude\r\nZürich,47.3769,-8.5417,,,\r\n",
+        "name,,latitude,longitude\r\nZürich,,47.3769,-8.5417\r\n",
+        "sep=;\r\nname;latitude;longitude\r\nZürich;47,3769;-8,5417\r\n",
+        "\ufeffSEP=;\r\n\r\nname;latitude;longitude\r\nZürich;47,3769;-8,5417\r\n",
+        '"sep=\t"\nname\tlatitude\tlongitude\nZürich\t47,3769\t-8,5417\n',
+        "sep=,,,\nname,latitude,longitude\nZürich,47.3769,-8.5417\n",
+        "\r\n;;;\r\n \r\nname;latitude;longitude\r\nZürich;47,3769;-8,5417\r\n",
+        "\n\n\u200bname,\ufefflati\u00adtude,\u00a0longi\u200btude\u2060\nZürich,47.3769,-8.5417\n",
+        '"\ufeffname",latitude,longitude\n\u200bZürich\ufeff,\u00a047.3769,-8.5417\u200b\n\u200b,\ufeff,\n',
+    ],
+    ids=[
+        *("trailing columns", "longer rows", "an empty column", "sep", "sep after a mark", "sep for tabs"),
+        *("sep with trailing columns", "blank lines", "invisible in the header", "invisible around cells"),
+    ],
+)
+def test_what_excel_adds_to_a_table_is_ignored(nora: User, content: str) -> None:
+    this = checked(nora, "sites", content)
+    assert (counts(this), refusals(this)) == ({"new": 1}, [])
+    row = this.rows.get()
+    assert row.cells["name"] == "Zürich"
+    assert row.cells["longitude"].replace(",", ".") == "-8.5417"
+    # The line of the file, which people look up.
+    lines = content.replace("\r\n", "\n").split("\n")
+    assert "Zürich" in lines[row.line - 1]
+
+
+def test_a_cell_below_no_name_is_refused(nora: User) -> None:
+    this = checked(nora, "sites", "name,,latitude,longitude,\nA,x,1,2,\nB,,1,2,y\nC,,1,2,\n")
+    assert counts(this) == {"new": 1, "refused": 2}
+    assert refusals(this) == [(2, "", "table-row-too-long"), (3, "", "table-row-too-long")]
+
+
 def test_what_is_wrong_with_rows_is_told_of_all_of_them(nora: User) -> None:
     table = (
         'name,latitude,longitude\n=cmd|"/c calc"!A1,,\n'.replace('"', "")
