@@ -102,6 +102,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "portal.accounts.language_middleware.OwnLanguageMiddleware",
     "portal.api.language.ApiLanguageMiddleware",
+    "portal.core.reader_zone.ReaderZoneMiddleware",
     "portal.accounts.second_factor.SecondFactorMiddleware",
     "portal.audit.actor.AuditMiddleware",
     "portal.core.replica.ReplicaMiddleware",

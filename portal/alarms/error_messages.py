@@ -18,7 +18,7 @@ TEXTS |= {
     errors.NotNocStaff: gettext_noop(
         "No open NOC account is called {username}. Choose a name from the list."
     ),
-    errors.SilenceInThePast: gettext_noop("{until} is in the past. Choose a later time; times are in UTC."),
+    errors.SilenceInThePast: gettext_noop("{until} is in the past. Choose a later time."),
     errors.SilenceTooLong: gettext_noop(
         "An alarm can be silenced for {days} days at most. Choose {latest} or earlier."
     ),

@@ -1,12 +1,14 @@
 """Alarms in words: a headline of what is wrong, and a note of what more there is to say."""
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
 from portal.alarms.kinds import Kind
+from portal.core.reader_zone import moment_text
 from portal.core.units import grouped_text, number_text, part_text, rate_text
 from portal.diagnosis.verdict import kept_sentence
 from portal.netbox_sync.user_messages import error_sentence
@@ -126,10 +128,10 @@ def _files_aside(facts: Facts) -> str:
 
 def _certificate_ends(facts: Facts) -> str:
     text = _(
-        "It ends at {ends} UTC and was not renewed. Without one the router is silent and gets no orders: see"
+        "It ends at {ends} and was not renewed. Without one the router is silent and gets no orders: see"
         " its agent’s log, or enrol it anew."
     )
-    return text.format(ends=facts["ends"])
+    return text.format(ends=moment_text(datetime.fromisoformat(facts["ends"]).replace(tzinfo=UTC)))
 
 
 def _withheld(facts: Facts) -> str:

@@ -8,6 +8,8 @@ from typing import Any, ClassVar, dataclass_transform
 
 from django.utils.translation import gettext as _
 
+from portal.core.reader_zone import moment_text
+
 # Where it is, the other refusals that are reported with it, and whose leases conflict.
 _NOT_FACTS = ("field", "also", "refusals", "holders")
 
@@ -58,7 +60,7 @@ class TooSoon(DomainError):
     @property
     def sentence(self) -> str:
         # The next full minute: never one that is still too soon.
-        again = f"{self.again_at + timedelta(minutes=1):%Y-%m-%d %H:%M} UTC"
+        again = moment_text(self.again_at + timedelta(minutes=1))
         return _(TEXTS[type(self)]).format(**{**self.facts, "again_at": again})
 
 
@@ -79,7 +81,7 @@ def errors_with_words() -> set[type[DomainError]]:
 
 def _text(value: Any) -> Any:
     """As it is read in a sentence."""
-    return f"{value:%Y-%m-%d %H:%M} UTC" if isinstance(value, datetime) else _plain(value)
+    return moment_text(value) if isinstance(value, datetime) else _plain(value)
 
 
 def _plain(value: Any) -> Any:

@@ -25,6 +25,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from portal.core.path_bfd import is_path_down
+from portal.core.reader_zone import moment_text
 from portal.diagnosis.checks import Finding
 from portal.diagnosis.verdict import broken_sentence
 from portal.inventory.models import ObservedRouter
@@ -126,8 +127,8 @@ def health_of(line: Vll, *, order: Order | None, path: TunnelPath | None) -> Hea
 def _removing(line: Vll, order: Order | None) -> Health:
     since = order.ordered_at if order is not None else line.in_sync_since
     if line.decommission_at is not None and line.wanted_present:
-        text = _("Its removal is ordered and can be undone until {until} UTC.")
-        cause = text.format(until=f"{line.decommission_at:%Y-%m-%d %H:%M}")
+        text = _("Its removal is ordered and can be undone until {until}.")
+        cause = text.format(until=moment_text(line.decommission_at))
         return Health(HealthState.REMOVING, cause, since)
     return Health(HealthState.REMOVING, _("It is being removed from its routers."), since)
 

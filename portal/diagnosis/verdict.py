@@ -8,6 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from portal.core.reader_zone import time_text
 from portal.diagnosis.checks import Check, CheckState, Finding
 from portal.diagnosis.line_facts import LineFacts
 from portal.vll.states import Lifecycle
@@ -149,7 +150,7 @@ def broken_sentence(
         "end": _(_SIDES[side]) if side else "",
         "router": router,
         "port": port,
-        "at": f"{at:%H:%M} UTC" if at else "",
+        "at": time_text(at) if at else "",
     }
     return _(_REMOVING if removing else SENTENCES[finding]).format(**facts)
 

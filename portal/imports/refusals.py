@@ -5,6 +5,7 @@ from functools import cache
 from typing import Any
 
 from portal.core.errors import DomainError, TooSoon, errors_with_words
+from portal.core.reader_zone import stored_text_shown
 from portal.core.stored_text import in_english
 
 _SIDES = {"a_end.": "a_", "z_end.": "z_"}
@@ -27,12 +28,12 @@ def sentence(refusal: dict[str, Any]) -> str:
     kind = _by_code().get(refusal["code"])
     # Its moment is no datetime any more.
     if kind is None or issubclass(kind, TooSoon):
-        return str(refusal["sentence"])
+        return stored_text_shown(str(refusal["sentence"]))
     try:
         where = {"field": refusal["column"]} if "field" in {each.name for each in fields(kind)} else {}
         return kind(**refusal["facts"], **where).sentence
     except (AttributeError, LookupError, TypeError, ValueError):
-        return str(refusal["sentence"])
+        return stored_text_shown(str(refusal["sentence"]))
 
 
 @cache

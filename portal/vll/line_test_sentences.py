@@ -6,6 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from portal.core.reader_zone import moment_text
 from portal.core.units import grouped_text
 from portal.vll.end_failure_messages import router_reason_sentence
 from portal.vll.line_test_procedure import SIZES
@@ -35,7 +36,7 @@ def line_test_sentence(test: LineTest) -> str:
     if test.state == LineTest.State.WAITING:
         return _("Being tested")
     if test.state == LineTest.State.SCHEDULED:
-        return _("To be tested at {at:%Y-%m-%d %H:%M} UTC").format(at=test.scheduled_for)
+        return _("To be tested at {at}").format(at=moment_text(test.scheduled_for))
     if not test.reason:
         return _passed_sentence(test.frame)
     return _reason_sentence(test.reason, line_test_facts(test))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import StrEnum
 
 from django.conf import settings
@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.core.path_bfd import LISTENING, PathState, is_path_down
+from portal.core.reader_zone import time_text
 from portal.core.unix_time import to_time
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import Vll, VllEnd
@@ -86,7 +87,7 @@ class PathStatus:
         """The sentence with its time."""
         if self.since is None:
             return self.sentence
-        return self.sentence.replace(TIME, f"{self.since.astimezone(UTC):%H:%M:%S} UTC")
+        return self.sentence.replace(TIME, time_text(self.since, seconds=True))
 
 
 def path_status(vll: Vll) -> PathStatus | None:

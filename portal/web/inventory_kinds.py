@@ -17,6 +17,7 @@ from portal.allocation.models import ReservedVniRange
 from portal.allocation.reserved_vni_ranges import vni_range_change, vni_range_create, vni_range_remove
 from portal.audit.history import with_last_change
 from portal.core import clock
+from portal.core.reader_zone import moment_text
 from portal.core.units import rate_text
 from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
@@ -81,7 +82,7 @@ def _bookable(port: Port) -> str:
 
 
 def _at(moment: datetime | None) -> str:
-    return "–" if moment is None else f"{moment:%Y-%m-%d %H:%M} UTC"
+    return "–" if moment is None else moment_text(moment)
 
 
 def _coordinates(site: Site) -> str:

@@ -1,7 +1,7 @@
 """A line in service is tested because somebody asks for it: now, or at a time set before."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +9,7 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.core.line_test_mode import LineTestMode
+from portal.core.reader_zone import COOKIE
 from portal.inventory.models import ObservedRouter, Router
 from portal.telemetry.availability import availability
 from portal.telemetry.models import OperInterval
@@ -362,3 +363,35 @@ def test_the_page_warns_asks_and_shows_the_interruption(alice: User, bob: User, 
     pages.post(call_off)
     scheduled.refresh_from_db()
     assert scheduled.reason == "called-off"
+
+
+def test_a_page_shows_and_reads_times_in_the_readers_zone(alice: User, line: Vll) -> None:
+    reader = signed_in(alice)
+    reader.cookies[COOKIE] = "Asia/Kathmandu"
+    address = f"/vlls/{line.pk}/test/"
+    assert "When (Asia/Kathmandu)" in text(reader.get(address))
+    day = (clock.now() + timedelta(days=3)).date()
+    sent = {"at": f"{day}T02:00", "at_zone": "Asia/Kathmandu"}
+    assert reader.post(address, sent).status_code == 302
+    scheduled = line.line_tests.get(state="scheduled").scheduled_for
+    assert scheduled == datetime(day.year, day.month, day.day, 2, tzinfo=UTC) - timedelta(hours=5, minutes=45)
+    page = text(reader.get(f"/vlls/{line.pk}/"))
+    assert f"To be tested at {day} 02:00 UTC+05:45" in page
+    assert [page[at.start() - 40 : at.end()] for at in re.finditer(r"\bUTC\b(?!\+05:45|\))", page)] == []
+    # Programs read UTC, whatever a browser says.
+    api = client(alice)
+    api.cookies[COOKIE] = "Asia/Kathmandu"
+    shown = api.get(f"/api/v1/vlls/{line.pk}/tests/{line.line_tests.get(state='scheduled').pk}").json()
+    assert datetime.fromisoformat(shown["scheduled_for"]) == scheduled
+    assert shown["scheduled_for"].endswith("Z")
+
+
+def test_a_time_that_occurs_twice_is_asked_about_on_the_page(alice: User, line: Vll) -> None:
+    reader, address = signed_in(alice), f"/vlls/{line.pk}/test/"
+    refused = reader.post(address, {"at": "2027-10-31T02:30", "at_zone": "Europe/Berlin"})
+    assert refused.status_code == 422
+    assert "02:30 occurs twice that night in Europe/Berlin. Choose which one you mean." in text(refused)
+    assert "the first, 02:30 CEST the second, 02:30 CET" in text(refused)
+    skipped = reader.post(address, {"at": "2027-03-28T02:30", "at_zone": "Europe/Berlin"})
+    assert "The clocks in Europe/Berlin skip 02:30 that night." in text(skipped)
+    assert not line.line_tests.filter(state="scheduled").exists()

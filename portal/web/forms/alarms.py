@@ -1,9 +1,10 @@
 """What people say of an alarm, and how its history is narrowed."""
 
-from datetime import UTC, datetime, time, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any
 
 from django import forms
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
@@ -11,21 +12,9 @@ from portal.accounts.noc_staff import noc_staff
 from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.web.forms.base import LookupField, TablerForm
+from portal.web.forms.moments import MomentField
 
-_MORNING = time(8, 0, tzinfo=UTC)
-_MOMENTS = ["%Y-%m-%dT%H:%M", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M:%S"]
-
-
-def _moment(label: Any, help_text: Any = "") -> forms.DateTimeField:
-    """The portal's own time zone is UTC, so that is what is written."""
-    return forms.DateTimeField(
-        label=label,
-        required=False,
-        help_text=help_text,
-        input_formats=_MOMENTS,
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
-        error_messages={"invalid": _("Enter a date and a time in UTC, such as 2026-11-30 14:00.")},
-    )
+_MORNING = time(8, 0)
 
 
 class AcknowledgeForm(TablerForm):
@@ -52,7 +41,7 @@ class AssignForm(TablerForm):
 
 
 class SilenceForm(TablerForm):
-    """For how long."""
+    """For how long. Tomorrow is a day of the reader's zone."""
 
     HOUR, SHIFT, MORNING, TIME = "hour", "shift", "morning", "time"
 
@@ -61,11 +50,13 @@ class SilenceForm(TablerForm):
         choices=[
             (HOUR, _("for 1 hour")),
             (SHIFT, _("for 8 hours")),
-            (MORNING, _("until tomorrow, 08:00 UTC")),
+            (MORNING, _("until tomorrow, 08:00")),
             (TIME, _("until a time that I choose")),
         ],
     )
-    until = _moment(_("Until (UTC)"), _("Only for a time that you choose; 30 days at most."))
+    until = MomentField(
+        label=_("Until"), required=False, help_text=_("Only for a time that you choose; 30 days at most.")
+    )
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
@@ -81,7 +72,8 @@ class SilenceForm(TablerForm):
         if chosen == self.SHIFT:
             return now + timedelta(hours=8)
         if chosen == self.MORNING:
-            return datetime.combine(now.astimezone(UTC).date() + timedelta(days=1), _MORNING)
+            tomorrow = timezone.localtime(now).date() + timedelta(days=1)
+            return datetime.combine(tomorrow, _MORNING, tzinfo=timezone.get_current_timezone())
         until: datetime = self.cleaned_data["until"]
         return until
 
@@ -103,8 +95,8 @@ class AlarmHistoryForm(TablerForm):
         max_length=63,
         widget=forms.TextInput(attrs={"autocapitalize": "none", "spellcheck": "false"}),
     )
-    since = _moment(_("Active after (UTC)"))
-    until = _moment(_("Active before (UTC)"))
+    since = MomentField(label=_("Active after"), required=False)
+    until = MomentField(label=_("Active before"), required=False)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

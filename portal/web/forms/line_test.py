@@ -2,21 +2,20 @@
 
 from typing import Any
 
-from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from portal.core.errors import DomainError
 from portal.web.forms.base import TablerForm
+from portal.web.forms.moments import MomentField
 
 
 class LineTestForm(TablerForm):
     """When to test; the largest frame is always the one that the line promises."""
 
-    at = forms.DateTimeField(
-        label=_("When (UTC)"),
+    at = MomentField(
+        label=_("When"),
         required=False,
         help_text=_("If left empty, the test starts now. At most 90 days ahead."),
-        widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
 
     def refuse(self, error: DomainError) -> None:

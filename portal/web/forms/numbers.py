@@ -50,7 +50,7 @@ class NumberField(forms.DecimalField):
 class RateField(NumberField):
     """A rate with or without its unit; cleans to a ``Quantity``, because the unit may be in another field."""
 
-    def clean(self, value: Any) -> Quantity | None:  # type: ignore[override]
+    def clean(self, value: Any) -> Quantity | None:
         text = value.strip() if isinstance(value, str) else ""
         if not text:
             if self.required:

@@ -4,6 +4,7 @@ from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
+from portal.core.reader_zone import stored_text_shown
 from portal.events.models import Event
 from portal.vll.line_test_sentences import announced_sentence
 from portal.vll.states import OrderAction
@@ -117,7 +118,7 @@ def sentence(event: Event) -> str:
     action = event.data.get("action")
     said = f"{_(text)} ({_(_IN_BRACKETS[action])})" if action in _IN_BRACKETS else _(text)
     if reason := announced_sentence(event.kind, event.data):
-        said += f": {reason}"
+        said += f": {stored_text_shown(reason)}"
     if "lost_at" in event.data:
         said += f": {_link_loss(event)}"
     if month := event.data.get("month"):

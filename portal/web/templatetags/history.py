@@ -1,6 +1,7 @@
 """The audit trail in words."""
 
 import re
+from datetime import datetime
 from typing import Any
 
 from django import template
@@ -8,6 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from portal.audit.history import Change
+from portal.core.reader_zone import precise_moment_text
 
 register = template.Library()
 
@@ -99,10 +101,14 @@ def differences(change: Change) -> list[dict[str, Any]]:
     ]
 
 
+def _moment(found: re.Match[str]) -> str:
+    return precise_moment_text(datetime.fromisoformat(found[0]))
+
+
 def _text(value: Any) -> str:
     if isinstance(value, dict) and value.get("message"):
         return str(value["message"])
     if isinstance(value, bool):
         return _("yes") if value else _("no")
     # No reader needs the microseconds of PostgreSQL's moments.
-    return "–" if value is None or value == "" else _MOMENT.sub(r"\1 \2 UTC", str(value))
+    return "–" if value is None or value == "" else _MOMENT.sub(_moment, str(value))

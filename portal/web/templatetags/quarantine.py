@@ -7,6 +7,7 @@ from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from portal.core.reader_zone import precise_moment_text
 from portal.core.unix_time import to_time
 from portal.telemetry.models import AgentClock, Quarantine
 from portal.telemetry.sample_quarantine import MAX_AHEAD
@@ -53,7 +54,7 @@ def clock_of(known: AgentClock) -> str:
 def by_its_clock(ms: int) -> str:
     """A moment of a router's clock (milliseconds since the epoch), which may be beyond every calendar."""
     try:
-        return f"{to_time(ms):%Y-%m-%d %H:%M:%S} UTC"
+        return precise_moment_text(to_time(ms))
     except OverflowError:
         return f"{ms} ms"
 

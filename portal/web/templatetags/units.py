@@ -1,12 +1,13 @@
 """Rates, tags and transports as people write them."""
 
+from datetime import datetime
 from typing import Any
 
 from django import template
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from portal.core import units
+from portal.core import reader_zone, units
 from portal.core.encapsulations import Transport
 from portal.core.request_id import current_request_id
 from portal.core.units import lasting_text
@@ -100,6 +101,30 @@ def frames(count: float | None) -> str:
 def decimal(number: float) -> str:
     """``0.08``, and ``0,08`` in German."""
     return units.number_text(number)
+
+
+@register.filter
+def moment(at: datetime) -> str:
+    """``2026-11-30 14:00 CET``, in the reader's zone."""
+    return reader_zone.moment_text(at)
+
+
+@register.filter
+def precise_moment(at: datetime) -> str:
+    """``2026-11-30 14:00:07 CET``, in the reader's zone."""
+    return reader_zone.precise_moment_text(at)
+
+
+@register.filter
+def time_of_day(at: datetime) -> str:
+    """``14:00:07 CET``, in the reader's zone."""
+    return reader_zone.time_text(at, seconds=True)
+
+
+@register.simple_tag
+def zone() -> str:
+    """The reader's zone, such as ``Europe/Berlin``."""
+    return reader_zone.zone_name()
 
 
 @register.filter

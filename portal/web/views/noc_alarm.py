@@ -15,6 +15,7 @@ from portal.alarms.affected_lines import lines_behind
 from portal.alarms.models import Alarm
 from portal.core import clock
 from portal.core.errors import Conflict, DomainError
+from portal.core.reader_zone import moment_text
 from portal.diagnosis.health import with_health
 from portal.vll import queries as lines
 from portal.web.flash_messages import telling
@@ -96,9 +97,7 @@ def silence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
         except DomainError as error:
             form.add_error(error.field, error.sentence)
         else:
-            messages.success(
-                request, _("The alarm is silent until %(at)s UTC.") % {"at": f"{until:%Y-%m-%d %H:%M}"}
-            )
+            messages.success(request, _("The alarm is silent until %(at)s.") % {"at": moment_text(until)})
             return _back(request, alarm)
     return _page(request, alarm, silencing=form)
 

@@ -1,5 +1,6 @@
 """What was wrong when, for how long, and who had seen it."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode
@@ -13,6 +14,7 @@ from portal.alarms.models import Alarm
 from portal.core.replica import from_replica
 from portal.inventory.models import Router
 from portal.web.forms.alarms import AlarmHistoryForm
+from portal.web.forms.moments import MomentField
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
 
@@ -29,11 +31,19 @@ def page(request: SignedInRequest) -> HttpResponse:
     context = {
         "form": form,
         "page": from_replica(request, lambda: newest_first(rows, by="raised_at", after=after)),
-        "keep": urlencode({name: request.GET[name] for name in form.fields if request.GET.get(name)}),
+        "keep": urlencode({name: text for name in _kept(form) if (text := request.GET.get(name))}),
     }
     return render(
         request, "noc/alarm_history.html", context, status=None if form.is_valid() else UNPROCESSABLE
     )
+
+
+def _kept(form: AlarmHistoryForm) -> Iterator[str]:
+    """The parameters of the form, which the next pages keep; a time also has a zone."""
+    for name, field in form.fields.items():
+        yield name
+        if isinstance(field, MomentField):
+            yield from (f"{name}_zone", f"{name}_which")
 
 
 def _narrowed(rows: QuerySet[Alarm], asked: dict[str, Any]) -> QuerySet[Alarm]:

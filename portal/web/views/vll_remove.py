@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
+from portal.core.reader_zone import moment_text
 from portal.core.units import lasting_text
 from portal.vll.models import Vll
 from portal.vll.operations import agreed_cooling_off, order_delete
@@ -79,6 +80,6 @@ def _choices(vll: Vll, now: datetime) -> list[CoolingOff]:
 def _told(chosen: CoolingOff) -> str:
     if chosen.at_once:
         return _("The removal is ordered.")
-    return _("The traffic is being stopped. You can undo the removal here until {until} UTC.").format(
-        until=f"{chosen.until:%Y-%m-%d %H:%M}"
+    return _("The traffic is being stopped. You can undo the removal here until {until}.").format(
+        until=moment_text(chosen.until)
     )
