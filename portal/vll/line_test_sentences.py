@@ -36,6 +36,7 @@ def line_test_sentence(test: LineTest) -> str:
     if test.state == LineTest.State.WAITING:
         return _("Being tested")
     if test.state == LineTest.State.SCHEDULED:
+        assert test.scheduled_for is not None  # noqa: S101 - a scheduled test has a time
         return _("To be tested at {at}").format(at=moment_text(test.scheduled_for))
     if not test.reason:
         return _passed_sentence(test.frame)
