@@ -5,6 +5,7 @@ from django.utils.translation import gettext_noop
 
 from portal.core import required_mtu, vlan_tags
 from portal.core.errors import TEXTS, wording
+from portal.core.reader_zone import moment_text
 from portal.core.units import rate_text
 from portal.underlay import errors as underlay
 from portal.underlay.tunnel_endpoints import Assumption
@@ -17,7 +18,7 @@ def _vlan_cooling_off(error: errors.VlanCoolingOff) -> str:
         "line": error.description or error.line,
         "vlans": error.vlans,
         "port": error.port,
-        "until": f"{error.until:%Y-%m-%d %H:%M}" if error.until else "",
+        "until": moment_text(error.until) if error.until else "",
     }
     if error.until is None and error.vlans is None:
         text = _("Your line “{line}” is just being removed from {port}. Order again in a minute.")
@@ -28,12 +29,12 @@ def _vlan_cooling_off(error: errors.VlanCoolingOff) -> str:
         )
     elif error.vlans is None:
         text = _(
-            "Your removed line “{line}” keeps its frames on {port} until {until} UTC, so that you can undo "
+            "Your removed line “{line}” keeps its frames on {port} until {until}, so that you can undo "
             "the removal. To free the port now, remove that line for good; or choose another port."
         )
     else:
         text = _(
-            "Your removed line “{line}” keeps VLAN {vlans} on {port} until {until} UTC, so that you can undo "
+            "Your removed line “{line}” keeps VLAN {vlans} on {port} until {until}, so that you can undo "
             "the removal. To free the VLAN now, remove that line for good; or choose another VLAN."
         )
     return text.format(**names)
