@@ -1,5 +1,6 @@
 """NOC staff, and what a NOC admin does for anybody's account: roles, closing, a lost second factor."""
 
+from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -19,6 +20,10 @@ from portal.web.flash_messages import telling
 from portal.web.forms.staff import NocRoleForm, StaffForm
 from portal.web.page_guard import SignedInRequest, requires
 
+# What gives somebody the NOC's power, or takes the second factor off an account, needs more than an open
+# session: the password or a code of the second factor within the last five minutes.
+proves_identity = reauthentication_required(allow_get=True)
+
 
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD"])
@@ -27,6 +32,7 @@ def staff(request: SignedInRequest) -> HttpResponse:
 
 
 @requires(permissions.may_manage_people)
+@proves_identity
 @require_POST
 def add(request: SignedInRequest) -> HttpResponse:
     """Add somebody, or show the page again with what is wrong."""
@@ -59,6 +65,7 @@ def person(request: SignedInRequest, user_id: int) -> HttpResponse:
 
 
 @requires(permissions.may_manage_people)
+@proves_identity
 @require_POST
 def role(request: SignedInRequest, user_id: int) -> HttpResponse:
     form = NocRoleForm(request.POST)
@@ -92,9 +99,14 @@ def reopen(request: SignedInRequest, user_id: int) -> HttpResponse:
 
 
 @requires(permissions.may_manage_people)
-@require_POST
+@proves_identity
+@require_http_methods(["GET", "HEAD", "POST"])
 def second_factor(request: SignedInRequest, user_id: int) -> HttpResponse:
-    second_factor_reset(person=get_object_or_404(User, pk=user_id))
+    """GET asks whether to reset it; POST resets it."""
+    found = get_object_or_404(User, pk=user_id)
+    if request.method != "POST":
+        return render(request, "noc/reset_second_factor.html", {"person": found})
+    second_factor_reset(person=found)
     messages.success(request, _("The second factor and its recovery codes are gone."))
     return redirect("web:noc-person", user_id=user_id)
 

@@ -32,9 +32,14 @@ NEW_PASSWORD = "battery horse staple"
 
 
 def press(user: User, person: User | None, what: str, **form: str) -> Any:
-    """Press a button of the staff page or of somebody's, and read the page that follows."""
+    """Press a button of the staff page or of a person's page; return the page that follows.
+
+    The user has entered the password a moment ago.
+    """
     place = f"/noc/people/{person.pk}/{what}/" if person else f"/noc/staff/{what}/"
-    return signed_in(user).post(place, form, follow=True)
+    client = signed_in(user)
+    client.post("/login/again/", {"password": PASSWORD})
+    return client.post(place, form, follow=True)
 
 
 def mailed_link() -> str:
@@ -240,6 +245,30 @@ class TestSecondFactor:
         client = Client()
         assert sign_in(client, "nora")["Location"] == "/"
         assert client.get("/noc/")["Location"] == "/account/security/totp/"
+
+    def test_it_is_asked_about_and_needs_the_own_password(self, nina: User, nora: User) -> None:
+        with_totp(nora)
+        place, client = f"/noc/people/{nora.pk}/second-factor/", signed_in(nina)
+        assert f'href="{place}"' in client.get(f"/noc/people/{nora.pk}/").content.decode()
+        assert "Reset the second factor of nora?" in text(client.get(place))
+        again = client.post(place)["Location"]
+        assert again.startswith("/login/again/?next=")
+        assert "Enter your password" in text(client.get(again))
+        client.post(again, {"password": "wrong"})
+        assert Authenticator.objects.filter(user=nora).count() == 2
+        answer = client.post(again, {"password": PASSWORD}, follow=True)
+        assert "The second factor and its recovery codes are gone" in text(answer)
+        assert not Authenticator.objects.filter(user=nora).exists()
+
+    @pytest.mark.parametrize("place", ["people/{}/role", "people/{}/second-factor", "staff/add"])
+    def test_an_open_session_alone_gives_nobody_power(self, nina: User, nora: User, place: str) -> None:
+        form = {"role": "nocAdmin", "username": "nora", "email": "nora@isp.example"}
+        with_totp(nora)
+        answer = signed_in(nina).post(f"/noc/{place.format(nora.pk)}/", form)
+        assert answer["Location"].startswith("/login/again/?next=")
+        nora.refresh_from_db()
+        assert nora.noc_role == "noc"
+        assert Authenticator.objects.filter(user=nora).count() == 2
 
     def test_it_is_done_for_customers_people_too(self, nina: User, alice: User) -> None:
         with_totp(alice)
