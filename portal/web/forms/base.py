@@ -15,8 +15,8 @@ class LookupField(forms.CharField):
 class TablerForm(forms.Form):
     """A form whose widgets look like the rest of the portal, and whose texts are plain.
 
-    A text that the form itself showed is taken back as it is: it stands there already, and must not keep
-    anybody from changing the other fields.
+    A text that the form itself showed is accepted unchanged: it is stored already, and must not keep anybody
+    from changing the other fields. The first field with an error has the focus when the form is shown again.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -25,6 +25,12 @@ class TablerForm(forms.Form):
             field.widget.attrs.setdefault("class", class_of(field.widget))
             if _is_kept_text(field):
                 field.validators.append(partial(self._plain, name))
+
+    def full_clean(self) -> None:
+        super().full_clean()
+        first = next((name for name in self.fields if name in self._errors), None)
+        if first is not None:
+            self.fields[first].widget.attrs["autofocus"] = True
 
     def _plain(self, name: str, text: str) -> None:
         field, bound = self.fields[name], self[name]

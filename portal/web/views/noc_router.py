@@ -35,7 +35,7 @@ from portal.vll.router_operations.actions import (
 from portal.vll.router_operations.freeze import freeze_looked, freeze_of, router_freeze, router_unfreeze
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.flash_messages import telling
-from portal.web.forms.freeze import FreezeForm
+from portal.web.forms.router import CalibrationForm, DeadForm, FreezeForm
 from portal.web.loss_rows import router_loss_rows
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order
@@ -43,6 +43,7 @@ from portal.web.router_contents import holdings_of
 
 ATTEMPTS_SHOWN = 10
 EVENTS_SHOWN = 50
+UNPROCESSABLE = 422
 
 
 def _maintenance(on: bool) -> Callable[[Router, User], None]:
@@ -106,27 +107,26 @@ def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
 @requires(permissions.may_remove_from_the_network)
 @require_POST
 def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """With a ``reason`` the router is declared dead, without one no longer."""
-    router, reason = _router(router_id), request.POST.get("reason", "").strip()[:500]
+    """Declare the router dead for a ``reason``, or alive again; 422 and the page without a reason."""
+    router, form = _router(router_id), DeadForm(request.POST, auto_id="dead-%s")
     if router.dead_since is not None:
         router_declare_alive(router=router, user=request.user, now=clock.now())
         messages.success(request, _("Removals wait for it again."))
-    elif reason:
-        router_declare_dead(router=router, user=request.user, now=clock.now(), reason=reason)
+    elif form.is_valid():
+        router_declare_dead(router=router, user=request.user, now=clock.now(), **form.cleaned_data)
         messages.success(request, _("Removals do not wait for it any more."))
     else:
-        messages.error(request, _("Give a reason why the router is dead: it is kept."))
+        return _page(request, router, dead=form)
     return redirect("web:noc-router", router_id=router.pk)
 
 
 @requires(permissions.may_run_the_network)
 @require_POST
 def freeze(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """For so many ``hours``, for a ``reason``."""
+    """Freeze it for so many ``hours``, for a ``reason``; 422 and the page where one of them is missing."""
     router, form = _router(router_id), FreezeForm(request.POST)
     if not form.is_valid():
-        messages.error(request, _("Say why the router is frozen, and for how long."))
-        return redirect("web:noc-router", router_id=router.pk)
+        return _page(request, router, freezing=form)
     done = _("%(router)s is frozen as soon as its agent hears of it, within seconds.")
     with telling(request, done=done % {"router": router}):
         until = clock.now() + timedelta(hours=form.cleaned_data["hours"])
@@ -169,7 +169,7 @@ def revoke(request: SignedInRequest, router_id: int) -> HttpResponse:
 @require_POST
 def calibration(request: SignedInRequest, router_id: int) -> HttpResponse:
     """``do``: ``take`` what ``longline-agent calibrate -json`` ``printed`` there, or ``return`` it."""
-    router = _router(router_id)
+    router, form = _router(router_id), CalibrationForm(request.POST, auto_id="calibration-%s")
     done = {
         "take": _("Admission uses what was measured."),
         "return": _("Admission uses the default table again."),
@@ -177,7 +177,7 @@ def calibration(request: SignedInRequest, router_id: int) -> HttpResponse:
     do, printed = request.POST.get("do", ""), request.POST.get("printed", "")
     if do not in done:
         return HttpResponse(status=400)
-    with telling(request, done=done[do]):
+    try:
         router_calibration_set(
             router=router,
             calibration=calibration_read(printed, router=router.name) if do == "take" else None,
@@ -185,6 +185,13 @@ def calibration(request: SignedInRequest, router_id: int) -> HttpResponse:
             user=request.user,
             now=clock.now(),
         )
+    except DomainError as error:
+        if do == "take":
+            form.add_error("printed", error.sentence)
+            return _page(request, router, calibrating=form)
+        messages.error(request, error.sentence)
+    else:
+        messages.success(request, done[do])
     return redirect("web:noc-router", router_id=router.pk)
 
 
@@ -193,7 +200,17 @@ def _router(router_id: int) -> Router:
     return get_object_or_404(rows, pk=router_id)
 
 
-def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResponse:
+def _page(
+    request: SignedInRequest,
+    router: Router,
+    *,
+    token: str = "",
+    freezing: FreezeForm | None = None,
+    dead: DeadForm | None = None,
+    calibrating: CalibrationForm | None = None,
+) -> HttpResponse:
+    """The router's page; 422 with a form that was refused, which shows what was entered and why."""
+    refused = freezing or dead or calibrating
     links = links_with_observed_mtu()
     touching = links.filter(a_router=router) | links.filter(z_router=router)
     losses, own = router_loss_rows(router=router, now=clock.now())
@@ -210,7 +227,9 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         "token": token,
         "freeze": freeze,
         "freeze_is_ending": freeze is not None and freeze.is_ending(clock.now()),
-        "freeze_form": FreezeForm(initial={"reason": freeze.reason} if freeze else None),
+        "freeze_form": freezing or FreezeForm(initial={"reason": freeze.reason} if freeze else None),
+        "dead_form": dead or DeadForm(auto_id="dead-%s"),
+        "calibration_form": calibrating or CalibrationForm(auto_id="calibration-%s"),
         "attempts": router.attempts.order_by("-id")[:ATTEMPTS_SHOWN],
         "ends": in_order(
             ends.select_related("vll__customer", "port"),
@@ -231,4 +250,4 @@ def _page(request: SignedInRequest, router: Router, token: str = "") -> HttpResp
         "costs": transport_costs(router),
         "certificates": router.certificates.order_by("-issued_at"),
     }
-    return render(request, "noc/router.html", context)
+    return render(request, "noc/router.html", context, status=UNPROCESSABLE if refused else None)

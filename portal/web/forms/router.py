@@ -1,0 +1,44 @@
+"""The forms of a router's page: freezing it, declaring it dead, and what encapsulations cost on it."""
+
+from django import forms
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import ngettext
+
+from portal.inventory.models.router_freeze import LONGEST_REASON
+from portal.web.forms.base import TablerForm
+
+_HOURS = (1, 2, 4, 8, 24, 72, 168)
+
+
+def _lengths() -> list[tuple[int, str]]:
+    return [(n, ngettext("%(n)s hour", "%(n)s hours", n) % {"n": n}) for n in _HOURS]
+
+
+class FreezeForm(TablerForm):
+    """Cleans to ``reason`` and ``hours``."""
+
+    reason = forms.CharField(
+        label=_("Why"),
+        max_length=LONGEST_REASON,
+        error_messages={"required": _("Say why the router is frozen.")},
+    )
+    hours = forms.TypedChoiceField(label=_("For"), coerce=int, choices=_lengths, initial=2)
+
+
+class DeadForm(TablerForm):
+    """Cleans to ``reason``."""
+
+    reason = forms.CharField(
+        label=_("Why it will not come back"),
+        max_length=500,
+        error_messages={"required": _("Give a reason why the router is dead: it is kept.")},
+    )
+
+
+class CalibrationForm(TablerForm):
+    """What the calibration printed; its errors are the reasons why it was refused."""
+
+    printed = forms.CharField(widget=forms.Textarea(attrs={"rows": 4}))
+    accept_affected = forms.BooleanField(
+        label=_("Even if its lines have then booked more than its cores"), required=False
+    )

@@ -1,0 +1,12 @@
+// A page that came back with a refused form begins at its first error, however far down the form is: folds around the
+// field open, and the field has the focus. An order's form lists its errors in a summary, which has the focus itself.
+(() => {
+  const wrong = document.querySelector("#error-summary") ??
+    document.querySelector('main [aria-invalid="true"]') ??
+    [...document.querySelectorAll("[data-form-error], main .ll-error")].find((error) => error.textContent.trim());
+  if (!wrong) return;
+  for (let fold = wrong.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+  if (!wrong.matches("input, select, textarea, [tabindex]")) wrong.tabIndex = -1;
+  wrong.focus({ preventScroll: true });
+  wrong.scrollIntoView({ block: "center" });
+})();
