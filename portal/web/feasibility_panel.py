@@ -4,6 +4,7 @@ Each function gives the context of orders/_feasibility.html for a valid form, an
 its field.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +18,7 @@ from portal.vll.models import Vll
 from portal.vll.operations.line_request_check import AUTO, LineRequest
 from portal.vll.operations.order_record import needs_approval
 from portal.web.forms.line_change import ChangeForm
-from portal.web.forms.order import OrderForm
+from portal.web.forms.order import OrderForm, Problem
 from portal.web.order_diff_rows import asked_between
 from portal.web.path_drawing import LinePath, line_path
 
@@ -51,10 +52,15 @@ def _context(found: Feasibility, form: OrderForm, request: LineRequest, now: dat
         form.refuse(refusal)
     return {
         "feasibility": found,
-        "reasons": list(form.problems()),
-        "request": request,
+        "reasons": _each_once(form.problems()),
+        "line_request": request,
         "path": _path(found, request, now),
     }
+
+
+def _each_once(problems: Iterable[Problem]) -> list[Problem]:
+    """A field with several mistakes is named once: they are below it."""
+    return list({problem.html_id or problem.text: problem for problem in problems}.values())
 
 
 def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath | None:

@@ -295,7 +295,10 @@ class OrderForm:
         return LineRequest(**{name: value for name, value in self.wanted().items() if name not in besides})
 
     def refuse(self, error: DomainError) -> None:
-        """Put the operation's refusal next to the field that it names."""
+        """Put the operation's refusal next to the field that it names.
+
+        A refusal about a field that the reader does not have, such as the transport, is about the whole line.
+        """
         if isinstance(error, VlanCoolingOff) and error.until is not None:
             self.lines_cooling_off.setdefault(error.line, error.description or error.line)
         if isinstance(error, HoldUnknown):
@@ -303,7 +306,8 @@ class OrderForm:
         part, _dot, name = error.field.rpartition(".")
         form: forms.Form = {"a_end": self.a_end, "z_end": self.z_end}.get(part or name, self.line)
         field = _FIELDS.get(name, name)
-        form.add_error(field if field in form.fields else None, error.sentence)
+        is_shown = field in form.fields and not form[field].is_hidden
+        form.add_error(field if is_shown else None, error.sentence)
 
     def written_fields(self) -> Iterator[WrittenField]:
         """Every field with its mistakes so far: what is still empty is none before the form was sent once."""
@@ -318,7 +322,7 @@ class OrderForm:
         """Every mistake, in the order of the page."""
         for form, where in ((self.a_end, _("A end")), (self.z_end, _("Z end")), (self.line, "")):
             for name, errors in form.errors.items():
-                bound = form[name] if name in form.fields else None
+                bound = form[name] if name in form.fields and not form[name].is_hidden else None
                 label = f"{where}: {bound.label}" if where and bound else (bound.label if bound else where)
                 is_missing = bound is not None and bound.value() in (None, "")
                 for text in errors:

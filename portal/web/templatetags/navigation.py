@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import template
+from django.http import HttpRequest
 from django.template import Context
 from django.urls import reverse
 
@@ -72,7 +73,7 @@ def navigation(context: Context) -> Navigation | None:
 def page_address(context: Context) -> str:
     """Return the address of the open page, "" on pages of errors that have no request."""
     request: Any = context.get("request")
-    return page_of(request) if request is not None else ""
+    return page_of(request) if isinstance(request, HttpRequest) else ""
 
 
 def _link_group(group: Group, name: str, counts: Mapping[str, int]) -> LinkGroup:

@@ -13,6 +13,7 @@ from portal.accounts import permissions
 from portal.core import clock
 from portal.core.errors import DomainError
 from portal.vll import queries
+from portal.vll.feasibility import feasibility_of
 from portal.vll.models import Order
 from portal.vll.operations import order_add
 from portal.vll.states import OrderState
@@ -120,5 +121,13 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
         wanted["description"] = wanted["description"] or form.proposed_name()
         return order_add(user=request.user, now=clock.now(), **wanted)
     except DomainError as error:
-        form.refuse(error)
+        for refusal in _reasons(error, form, request):
+            form.refuse(refusal)
         return None
+
+
+def _reasons(refused: DomainError, form: OrderForm, request: SignedInRequest) -> list[DomainError]:
+    """Return what the preview says about the same field; an order is refused for the first reason alone."""
+    found = feasibility_of(user=request.user, request=form.asked(), now=clock.now(), hold=form.hold_id)
+    same = [refusal for refusal in found.refusals if refusal.field == refused.field]
+    return same if refused.sentence in [refusal.sentence for refusal in same] else [refused]

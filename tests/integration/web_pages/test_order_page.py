@@ -1,10 +1,11 @@
 from typing import Any
 
 import pytest
+from django.db.models import Q
 
 from portal.accounts.models import Customer, Membership, User
 from portal.allocation.models import PortVlanLease
-from portal.inventory.models import BackboneLink
+from portal.inventory.models import BackboneLink, ObservedRoute
 from portal.vll.models import Order, Vll
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, order
@@ -316,3 +317,25 @@ def test_a_line_like_another_has_all_but_its_vlans_and_its_name(isp: Isp, alice:
         answer = signed_in(user).get("/orders/new/", {"like": like})
         assert answer.status_code in (200, 403)
         assert "1600" not in answer.content.decode()
+
+
+@pytest.mark.parametrize("reader", ["alice", "nora"])
+def test_preview_and_order_give_the_same_reason_for_a_router_without_links(
+    isp: Isp, alice: User, nora: User, reader: str
+) -> None:
+    """Customers have no field for the transport: the reason is a sentence, and not the name of a field."""
+    BackboneLink.objects.filter(Q(a_router=isp.routers["hippo"]) | Q(z_router=isp.routers["hippo"])).delete()
+    ObservedRoute.objects.all().delete()
+    user = {"alice": alice, "nora": nora}[reader]
+    preview = signed_in(user).post("/orders/new/check/", fields(isp), headers={"HX-Request": "true"})
+    reason = "No IPv4 links in service join rhino and hippo in both directions."
+    refused = submit(user, fields(isp))
+    assert refused.status_code == 422
+    for answer, problems in ((preview, preview.context["reasons"]), (refused, refused.context["problems"])):
+        assert reason in text(answer)
+        if reader == "alice":
+            assert {(each.html_id, each.label) for each in problems} == {("", "")}
+            assert "Transport" not in text(answer)
+    said = [each.text for each in preview.context["reasons"]]
+    if reader == "alice":
+        assert said == [each.text for each in refused.context["problems"]]
