@@ -28,7 +28,7 @@ class TablerForm(forms.Form):
 
     def full_clean(self) -> None:
         super().full_clean()
-        first = next((name for name in self.fields if name in self._errors), None)
+        first = next((name for name in self.fields if name in self.errors), None)
         if first is not None:
             self.fields[first].widget.attrs["autofocus"] = True
 
