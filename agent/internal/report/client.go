@@ -15,9 +15,16 @@ import (
 )
 
 const (
+	// postTimeout is the time that a request has, and in addition a second for each slowestRate bytes of its body.
 	postTimeout = 10 * time.Second
+	slowestRate = 256 << 10
 	maxAnswer   = 1 << 20 // bytes
 )
+
+// statusError is an answer after which the report may be sent again.
+type statusError struct{ Status int }
+
+func (e *statusError) Error() string { return fmt.Sprintf("report: status %d", e.Status) }
 
 // RefusedError says that the portal will never take this report (413, 422), and why in its words.
 type RefusedError struct {
@@ -48,7 +55,7 @@ func NewClient(url string, config *tls.Config) *Client {
 
 func (c *Client) connections() *http.Client {
 	transport := &http.Transport{TLSClientConfig: c.config, ForceAttemptHTTP2: true, MaxIdleConns: 2, IdleConnTimeout: time.Minute}
-	return &http.Client{Transport: transport, Timeout: postTimeout}
+	return &http.Client{Transport: transport}
 }
 
 // Reconnect has all requests from now on use new connections, with the certificate and the CAs of now. One that is
@@ -62,6 +69,8 @@ func (c *Client) Post(ctx context.Context, kind string, report, answer any) erro
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, postTimeout+time.Duration(len(body)/slowestRate)*time.Second)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/api/agent/v1/"+kind, bytes.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
@@ -85,5 +94,5 @@ func (c *Client) Post(ctx context.Context, kind string, report, answer any) erro
 	case http.StatusPreconditionFailed:
 		return ErrNotStored
 	}
-	return fmt.Errorf("report: status %d", response.StatusCode)
+	return &statusError{response.StatusCode}
 }

@@ -1,10 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +37,8 @@ type deliverer struct {
 	now   func() time.Time
 	// compose makes one report of the first of these records, and says of how many.
 	compose func([]spool.Record) (report any, n int, err error)
+	// most is how many records go into the next report: fewer after a report that was too large or too slow; 0 for batch.
+	most int
 	// unnoted is true while the disk takes no note of what is taken.
 	unnoted bool
 	// taken is when the portal last took a report (ms since the Unix epoch), 0 for never.
@@ -61,9 +66,10 @@ func (d *deliverer) run(ctx context.Context) {
 	}
 }
 
-// deliverOne sends one report; false when there is nothing to send.
+// deliverOne sends one report; false when there is nothing to send. A report that the portal refuses, or does not take in time,
+// is halved: only a record that is refused alone is dropped.
 func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
-	records, err := d.spool.Oldest(batch)
+	records, err := d.spool.Oldest(cmp.Or(d.most, batch))
 	if err != nil || len(records) == 0 {
 		return false, err
 	}
@@ -77,15 +83,31 @@ func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
 	err = d.to.Post(ctx, d.kind, report, &answer)
 	var refused *RefusedError
 	switch {
+	case errors.As(err, &refused) && n > 1:
+		d.log.Warn("report refused; its halves are sent", "kind", d.kind, "records", n, "error", err)
+		d.most = n / 2
+		return true, nil
 	case errors.As(err, &refused):
-		d.log.Error("report refused for good", "kind", d.kind, "records", n, "error", err)
+		d.log.Error("record refused for good and dropped", "kind", d.kind, "error", err)
 	case err != nil:
+		if isTimeout(err) {
+			d.most = max(1, n/2)
+		}
 		return false, err
 	default:
 		d.taken.Store(d.now().UnixMilli())
 	}
+	d.most = min(2*cmp.Or(d.most, batch), batch)
 	d.take(records[:n], refused != nil)
 	return true, nil
+}
+
+// isTimeout reports whether the portal, or a proxy before it, was too slow for a report.
+func isTimeout(err error) bool {
+	var slow interface{ Timeout() bool }
+	var status *statusError
+	return errors.As(err, &slow) && slow.Timeout() ||
+		errors.As(err, &status) && slices.Contains([]int{http.StatusRequestTimeout, http.StatusGatewayTimeout}, status.Status)
 }
 
 // take gives up records for good in this run of the agent; where the disk takes no note of it, a restart sends some again.

@@ -2,7 +2,9 @@ package report
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"slices"
@@ -239,24 +241,120 @@ func TestWhatDidNotFitIsReportedAsDropped(t *testing.T) {
 	}
 }
 
-func TestAReportRefusedForGoodIsDroppedAndTheNextOneGoes(t *testing.T) {
-	s := openSpool(t, t.TempDir(), 1<<20)
-	keep(t, s, bootID, false, upTo(15)...)
-	refusals := 1
-	portal := &stubPortal{answer: func() error {
-		if refusals--; refusals >= 0 {
-			return &RefusedError{Status: 422}
-		}
-		return nil
-	}}
-	f := forwarding(s, portal)
-	for range 2 {
-		if sent, err := f.deliverOne(t.Context()); !sent || err != nil {
-			t.Fatal(sent, err)
+// deliver sends until nothing waits or the portal does not answer.
+func deliver(t *testing.T, f *deliverer, attempts int) {
+	t.Helper()
+	for range attempts {
+		if sent, err := f.deliverOne(t.Context()); !sent && err == nil {
+			break
 		}
 	}
-	if !slices.Equal(portal.got(bootID), upTo(15)[10:]) || portal.reports[0].Dropped != 10 {
-		t.Errorf("got %v, dropped %d", portal.got(bootID), portal.reports[0].Dropped)
+}
+
+// refusing answers by the sequence numbers of a report.
+func refusing(answer func(seq []int64) error) *choosyPortal { return &choosyPortal{answer: answer} }
+
+type choosyPortal struct {
+	stubPortal
+	answer func(seq []int64) error
+}
+
+func (p *choosyPortal) Post(ctx context.Context, kind string, report, told any) error {
+	var seq []int64
+	for _, s := range report.(countersBody).Samples {
+		seq = append(seq, s.Seq)
+	}
+	p.stubPortal.answer = func() error { return p.answer(seq) }
+	return p.stubPortal.Post(ctx, kind, report, told)
+}
+
+func TestOnlyASampleThatIsRefusedAloneIsDropped(t *testing.T) {
+	timeout := fmt.Errorf("report: %w", context.DeadlineExceeded)
+	for name, c := range map[string]struct {
+		answer func(seq []int64) error
+		lost   []int64
+	}{
+		"one of them is not valid": {func(seq []int64) error {
+			if slices.Contains(seq, 7) {
+				return &RefusedError{Status: 422}
+			}
+			return nil
+		}, []int64{7}},
+		"more than two are too large": {func(seq []int64) error {
+			if len(seq) > 2 {
+				return &RefusedError{Status: 413}
+			}
+			return nil
+		}, nil},
+		"more than three are too slow": {func(seq []int64) error {
+			if len(seq) > 3 {
+				return timeout
+			}
+			return nil
+		}, nil},
+		"a proxy gives up on more than one": {func(seq []int64) error {
+			if len(seq) > 1 {
+				return &statusError{504}
+			}
+			return nil
+		}, nil},
+		"each is too large": {func([]int64) error { return &RefusedError{Status: 413} }, upTo(25)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := openSpool(t, t.TempDir(), 1<<20)
+			keep(t, s, bootID, false, upTo(25)...)
+			portal := refusing(c.answer)
+			deliver(t, forwarding(s, portal), 200)
+			want := slices.DeleteFunc(upTo(25), func(seq int64) bool { return slices.Contains(c.lost, seq) })
+			if got := portal.got(bootID); !slices.Equal(got, want) || s.Dropped() != int64(len(c.lost)) || s.Waiting() != 0 {
+				t.Errorf("got %v; %d dropped, %d wait", got, s.Dropped(), s.Waiting())
+			}
+		})
+	}
+}
+
+func TestASampleThatIsTooSlowAloneIsKept(t *testing.T) {
+	s := openSpool(t, t.TempDir(), 1<<20)
+	keep(t, s, bootID, false, upTo(5)...)
+	portal := refusing(func([]int64) error { return context.DeadlineExceeded })
+	deliver(t, forwarding(s, portal), 20)
+	if s.Waiting() != 5 || s.Dropped() != 0 {
+		t.Errorf("%d wait, %d dropped", s.Waiting(), s.Dropped())
+	}
+}
+
+// TestALargeRoutersOutageFitsIntoWhatThePortalTakes: ten samples of this many policed ends are 48 MB, and the portal takes 32 MiB.
+func TestALargeRoutersOutageFitsIntoWhatThePortalTakes(t *testing.T) {
+	const portalTakes, policedEnds = 32 << 20, 10_400
+	many := statseg.Count{Bytes: 1 << 50, Packets: 1 << 40}
+	sample := Sample{FromMS: start.UnixMilli(), ToMS: start.UnixMilli() + 10_000}
+	for n := range policedEnds {
+		sample.Ends = append(sample.Ends, EndCount{
+			Key: intent.Key{VLL: fmt.Sprintf("6f0b2c52-7c0e-4d3a-9a34-%012x", n), End: "a"}, In: many, Out: many,
+			Policed: &Colours{many, many, many}, Dropped: Dropped{known(1 << 40), known(1 << 40)},
+		})
+	}
+	s := openSpool(t, t.TempDir(), 256<<20)
+	for seq := range int64(12) {
+		sample.Seq = seq + 1
+		data, err := (&storedSample{BootID: bootID, Sample: sample}).marshal()
+		if err == nil {
+			err = s.Append(data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	portal := &stubPortal{}
+	deliver(t, forwarding(s, portal), 50)
+	if got := portal.got(bootID); !slices.Equal(got, upTo(12)) || s.Dropped() != 0 {
+		t.Errorf("got %v, %d dropped", got, s.Dropped())
+	}
+	for _, report := range portal.taken() {
+		data, err := json.Marshal(report)
+		if err != nil || len(data) > portalTakes {
+			t.Errorf("a report has %d bytes, %v", len(data), err)
+		}
 	}
 }
 
