@@ -110,6 +110,9 @@ func (w *worker) killed(t *testing.T, times int, beforehand func()) {
 		}
 	}
 	w.begin(t)
+	if left := temporaries(t, filepath.Join(filepath.Dir(w.config), "state")); len(left) > 1 { // one may be being written
+		t.Errorf("files of the agents that were killed are left: %q", left)
+	}
 	await := func(want int) {
 		t.Helper()
 		for deadline := time.Now().Add(testTimeout); w.clients() != want; time.Sleep(20 * time.Millisecond) {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -79,6 +80,24 @@ func (t reportingEngine) Put(ctx context.Context, in *intent.Intent, looked stri
 	return t.Engine.Put(ctx, in, looked)
 }
 
+// stateFiles are the files in the state folder that are replaced by way of a temporary file. The spools see to their own.
+var stateFiles = []string{"intent.json", "journal.json", "tagged.log", "freeze.json", "paths.json", "rebuilds.json"}
+
+// removeTemporaries removes what agents, or commands, that were killed while they wrote a file have left.
+func removeTemporaries(c *config.Config, log *slog.Logger) {
+	files := identity.Written(c.TLS)
+	for _, name := range stateFiles {
+		files = append(files, filepath.Join(c.StateDir, name))
+	}
+	removed, err := durable.RemoveTemporaries(files...)
+	for _, path := range removed {
+		log.Info("removed a temporary file of a process that was killed", "file", path)
+	}
+	if err != nil {
+		log.Warn("temporary files of a process that was killed may be left", "error", err)
+	}
+}
+
 // setAside says in the log what the agent could not read, and returns what it goes on saying.
 func setAside(folder string, store *intent.Store, reporter *report.Reporter, log *slog.Logger) func() []durable.SetAsideFile {
 	now, folders := reporter.SetAside()
@@ -118,6 +137,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	defer lock.Close()
+	removeTemporaries(c, log)
 	store := intent.OpenStore(c.StateDir, c.Router)
 	if err := store.Reserve(); err != nil {
 		log.Error("the disk has no space in reserve for intent and journal; reports that wait for the portal give way to it", "error", err)

@@ -4,9 +4,13 @@ package durable
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // IsFull tells of an error of a write whether there was no space, on the disk or in the quota.
@@ -40,6 +44,11 @@ func replaceOnce(path string, data []byte, wait bool) (err error) {
 			err = fmt.Errorf("replace %s: %w", path, err)
 		}
 	}()
+	unlock, err := lockTemporary(temporary)
+	if err != nil {
+		return err
+	}
+	defer unlock() // after the rename: until then RemoveTemporaries must not take it for one that a killed process left
 	if _, err = temporary.Write(data); err != nil {
 		return err
 	}
@@ -55,6 +64,59 @@ func replaceOnce(path string, data []byte, wait bool) (err error) {
 		return err
 	}
 	return SyncFolder(folder)
+}
+
+// lockTemporary locks a file until unlock is called, also when the file is closed earlier. The lock ends with the process.
+func lockTemporary(file *os.File) (unlock func(), err error) {
+	held, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(held, unix.LOCK_EX); err != nil && !errors.Is(err, unix.ENOTSUP) && !errors.Is(err, unix.ENOLCK) {
+		_ = unix.Close(held)
+		return nil, err
+	}
+	return func() { _ = unix.Close(held) }, nil
+}
+
+// RemoveTemporaries removes what processes that were killed during Replace left next to these files, and returns the paths. A
+// temporary file that is being written stays. A folder that does not exist holds none. Error: what cannot be read or removed.
+func RemoveTemporaries(files ...string) (removed []string, err error) {
+	var failed []error
+	for _, file := range files {
+		folder := filepath.Dir(file)
+		entries, err := os.ReadDir(folder)
+		if !errors.Is(err, fs.ErrNotExist) {
+			failed = append(failed, err)
+		}
+		for _, entry := range entries {
+			path := filepath.Join(folder, entry.Name())
+			if !entry.Type().IsRegular() || !isTemporaryOf(file, entry.Name()) || isBeingWritten(path) {
+				continue
+			}
+			err := os.Remove(path)
+			if err == nil {
+				removed = append(removed, path)
+			}
+			failed = append(failed, err)
+		}
+	}
+	return removed, errors.Join(failed...)
+}
+
+// isTemporaryOf reports whether it is a name as replaceOnce gives it: a dot, the name of the file, a dot and a number.
+func isTemporaryOf(file, name string) bool {
+	number, isLike := strings.CutPrefix(name, "."+filepath.Base(file)+".")
+	return isLike && number != "" && strings.Trim(number, "0123456789") == ""
+}
+
+func isBeingWritten(path string) bool {
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
 // SyncFolder makes the names in a folder survive a power cut.

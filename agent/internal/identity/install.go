@@ -17,6 +17,15 @@ func pending(path string) string { return path + ".new" }
 // PendingKey is where the private key of a certificate that is being asked for is kept.
 func PendingKey(paths config.TLS) string { return pending(paths.Key) }
 
+// Written are all files that an enrolment or a renewal writes.
+func Written(paths config.TLS) []string {
+	var files []string
+	for _, path := range []string{paths.Key, paths.Certificate, paths.CA} {
+		files = append(files, path, pending(path))
+	}
+	return files
+}
+
 // Install puts a certificate, its CA and the pending key in the place of what is there: all three or none,
 // also over a crash. The pending certificate is written last and renamed last: while it is there, the
 // others are complete, and Finish does the rest.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -69,6 +70,7 @@ func (s *Spool) open() error {
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return err
 	}
+	_, _ = durable.RemoveTemporaries(filepath.Join(s.folder, positionName)) // else the next start does it
 	position := s.loadPosition()
 	taken := Position{position.Segment, position.Offset}
 	found, err := findSegments(s.folder)
