@@ -22,6 +22,7 @@ SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmConditi
     ((Kind.TROUBLE,), line_alarms.trouble),
     ((Kind.ROUTER_DIFFERS, Kind.LINE_DIFFERS), line_alarms.differing),
     ((Kind.CONTESTED,), line_alarms.contested),
+    ((Kind.VLAN_LOSS,), line_alarms.vlan_losses),
     ((Kind.LOSSES, Kind.FEW_BUFFERS), router_alarms.lossy),
     ((Kind.ORDER_OVERDUE, Kind.ORDER_FAILED, Kind.ORDER_HELD), order_alarms.orders),
     (

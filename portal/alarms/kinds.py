@@ -29,6 +29,7 @@ class Kind(models.TextChoices):
     ROUTER_DIFFERS = "router_differs", _("Routers with configuration drift")
     LINE_DIFFERS = "line_differs", _("Lines with configuration drift")
     CONTESTED = "contested", _("Configuration of lines changed by somebody else")
+    VLAN_LOSS = "vlan_loss", _("Lines whose frames a router drops as of an unknown VLAN")
     LOSSES = "losses", _("Backbone interfaces losing frames")
     ORDER_OVERDUE = "order_overdue", _("Overdue orders")
     ORDER_FAILED = "order_failed", _("Orders that failed in the last day and were not retried")
@@ -66,6 +67,7 @@ SEVERITIES: dict[Kind, Severity] = {
     Kind.ROUTER_DIFFERS: Severity.MAJOR,
     Kind.LINE_DIFFERS: Severity.MAJOR,
     Kind.CONTESTED: Severity.MAJOR,
+    Kind.VLAN_LOSS: Severity.MAJOR,
     Kind.LOSSES: Severity.MAJOR,
     Kind.ORDER_OVERDUE: Severity.MAJOR,
     Kind.ORDER_FAILED: Severity.MAJOR,

@@ -35,6 +35,7 @@ HEADLINES: dict[Kind, str] = {
     Kind.ROUTER_DIFFERS: gettext_noop("{name} is not configured as it should be"),
     Kind.LINE_DIFFERS: gettext_noop("{name} is not configured as ordered"),
     Kind.CONTESTED: gettext_noop("Somebody else is changing lines on {name}"),
+    Kind.VLAN_LOSS: gettext_noop("A router drops frames of {name}"),
     Kind.LOSSES: gettext_noop("{name} loses frames"),
     Kind.ORDER_OVERDUE: gettext_noop("The order for {name} is overdue"),
     Kind.ORDER_FAILED: gettext_noop("The order for {name} failed"),
@@ -120,6 +121,25 @@ def _trouble(facts: Facts) -> str:
 def _contested(facts: Facts) -> str:
     told = _("{field} of {object} keeps being changed to “{actual}”; repairs so far: {repairs}")
     return "; ".join(told.format(**each) for each in facts["changes"])
+
+
+def _vlan_loss(facts: Facts) -> str:
+    texts = {
+        "dropped": _(
+            "VPP drops its frames. The agent does not repair it now: drift is held, or the router is frozen."
+        ),
+        "not_restored": _(
+            "VPP drops its frames. The sub-interface was created again once, which did not help."
+            " It is not repeated automatically."
+        ),
+        "not_examined": _("No frame arrives. Whether VPP drops them could not be examined."),
+    }
+    operator = _("To create the sub-interface again, run on the router: {command}")
+    told = []
+    for end in facts["ends"]:
+        command = f"longline-agent rebuild -vll {facts['vll']} -end {end['end']}"
+        told.append(f"{texts[end['state']]} {end['detail']}. {operator.format(command=command)}")
+    return " ".join(told)
 
 
 def _files_aside(facts: Facts) -> str:
@@ -242,6 +262,7 @@ _NOTES: dict[Kind, Callable[[Facts], str]] = {
     Kind.BLACK_HOLE: black_hole_text,
     Kind.TROUBLE: _trouble,
     Kind.CONTESTED: _contested,
+    Kind.VLAN_LOSS: _vlan_loss,
     Kind.FILES_ASIDE: _files_aside,
     Kind.CERTIFICATE_ENDS: _certificate_ends,
     Kind.WITHHELD: _withheld,

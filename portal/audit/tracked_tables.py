@@ -79,7 +79,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     # What is adopted and let go of follows from orders; the tags are what routers showed.
     Vll: "oper_status oper_since in_sync in_sync_since handover",
     VllEnd: "status status_revision status_at status_look reason link_up link_since held_down reachable"
-    " observed_in_sync policed path_state path_since_ms drift contested changed_since_report"
+    " observed_in_sync policed path_state path_since_ms drift contested vlan_loss changed_since_report"
     " access_tag_before tunnel_tag_before",
     # The events' own context has the request id of every change.
     Order: "state_at alarmed_at request_id",

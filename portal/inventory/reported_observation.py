@@ -137,6 +137,19 @@ class EndPath(Struct, frozen=True, forbid_unknown_fields=True):
     since_ms: EpochMs
 
 
+class VlanLoss(Struct, frozen=True, forbid_unknown_fields=True):
+    """Frames of an end that VPP drops although they have its VLAN; ``since_ms``: when frames last arrived.
+
+    ``not_examined``: nobody knows, because VPP's tracer could not be used. ``dropped``: the tracer saw it,
+    and the sub-interface is not rebuilt yet. ``rebuilt``: it is, and no frame has arrived yet.
+    ``not_restored``: no frame arrived in time. Only an operator can have it rebuilt again.
+    """
+
+    state: Literal["not_examined", "dropped", "rebuilt", "not_restored"]
+    since_ms: EpochMs
+    detail: ForeignText
+
+
 class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
     """An agent's observation of one VLL end; ``reachable`` is None for a local cross-connect.
 
@@ -155,6 +168,7 @@ class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
     contested: Annotated[tuple[Contest, ...], _Few] = ()
     path: EndPath | None = None
     held_down: bool = False
+    vlan_loss: VlanLoss | None = None
 
 
 class AttachmentReport(Struct, frozen=True, forbid_unknown_fields=True):

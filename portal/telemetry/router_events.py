@@ -12,8 +12,10 @@ from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.vll.models import VllEnd
 
-# A refused duplicate of the line's VLAN had stopped what comes in, and the agent mended that.
+# VPP had lost the line's VLAN, and frames arrive again since the agent rebuilt the sub-interface.
 VLAN_RESTORED = "vll.vlan_restored"
+# The line's own events, by the kind of an agent's event.
+_KINDS_OF_LINES = {"end.vlan_rebuilt": "vll.vlan_rebuilt", "end.vlan_restored": VLAN_RESTORED}
 _CLAIM = """
 INSERT INTO telemetry_routerevent (router_id, boot_id, seq, stored_at)
 SELECT %s, %s, reported.seq, %s FROM unnest(%s::bigint[]) AS reported(seq)
@@ -31,7 +33,9 @@ Kind = Literal[
     "end.contested",
     "end.contested_cleared",
     "end.quarantined",
+    "end.vlan_rebuilt",
     "end.vlan_restored",
+    "end.vlan_not_restored",
     "intent.applied",
 ]
 # By when it was stored: an agent's clock may say anything. What people did has no boot id, and stays.
@@ -95,21 +99,21 @@ def router_events_forget(*, before: datetime) -> int:
 
 
 def _of_lines(router: Router, told: list[ReportedEvent], now: datetime) -> list[Event]:
-    """What a line's own page tells too, if the end is on that router."""
-    restored = [each for each in told if each.kind == "end.vlan_restored"]
-    if not restored:
+    """Return the events that the line's own page shows too, if the end is on that router."""
+    about_lines = [each for each in told if each.kind in _KINDS_OF_LINES]
+    if not about_lines:
         return []
-    here = VllEnd.objects.filter(port__router=router, vll__in={each.vll for each in restored if each.vll})
+    here = VllEnd.objects.filter(port__router=router, vll__in={each.vll for each in about_lines if each.vll})
     customers = {(str(end.vll_id), end.side): end.vll.customer_id for end in here.select_related("vll")}
     return [
         Event(
             at=_at(each, now),
-            kind=VLAN_RESTORED,
+            kind=_KINDS_OF_LINES[each.kind],
             vll_id=each.vll,
             customer_id=customers[each.vll, each.side],
             data={"end": each.side, "router": router.name},
         )
-        for each in restored
+        for each in about_lines
         if each.vll and each.side and (each.vll, each.side) in customers
     ]
 

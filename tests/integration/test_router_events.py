@@ -105,6 +105,20 @@ def test_a_vlan_that_was_taken_back_is_told_on_the_line_of_that_router_alone(isp
     assert "arrive again, which somebody had blocked" in text(signed_in(alice).get(f"/vlls/{line.pk}/"))
 
 
+@pytest.mark.django_db
+def test_a_rebuild_is_an_event_that_the_customer_and_the_noc_see(isp: Isp, alice: User, nora: User) -> None:
+    line = order(isp, alice).vll
+    at_ms = int(clock.now().timestamp() * 1000) - 5000
+    take(isp, ReportedEvent(1, at_ms, "end.vlan_rebuilt", None, str(line.pk), "a", None, "seen 7 times"))
+    take(isp, ReportedEvent(2, at_ms, "end.vlan_not_restored", None, str(line.pk), "a", None, "no frame"))
+    [event] = Event.objects.filter(vll_id=line.pk, kind__startswith="vll.vlan_")
+    assert (event.kind, event.customer_id) == ("vll.vlan_rebuilt", line.customer_id)
+    assert "frames were lost for a moment" in text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    router = text(signed_in(nora).get(f"/noc/routers/{isp.routers['rhino'].pk}/"))
+    assert "An end's sub-interface was deleted and created again" in router.replace("’", "'")
+    assert "no frame has arrived since" in router
+
+
 def test_the_document_of_the_contract_is_valid() -> None:
     assert read(REPORT.read_bytes()).events
 

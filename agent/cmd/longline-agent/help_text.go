@@ -18,6 +18,7 @@ SYNOPSIS
   longline-agent trace ID|NAME [-packets N] [-seconds N] [-json] [-config FILE]
   longline-agent claim -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
   longline-agent release -vll UUID -end a|z [-interface NAME] [-json] [-config FILE]
+  longline-agent rebuild -vll UUID -end a|z [-json] [-config FILE]
   longline-agent calibrate [-beside-lines] [-json] [-config FILE]
   longline-agent freeze -reason TEXT -for DURATION [-json] [-config FILE]
   longline-agent unfreeze [-json] [-config FILE]
@@ -66,6 +67,11 @@ DESCRIPTION
           frames here, or nothing is done. With -beside-lines it is done all the same: their frames come later, by up
           to a millisecond, some may be lost, and those that pass spoil the figures.
           The NOC can take the figures as this router's profile: give the output with -json to its page in the portal.
+
+  rebuild deletes the sub-interface of one end and creates it again, with all that belongs to it. Its frames are lost for a
+          moment. Use it where the portal shows that VPP drops the frames of a line although they have its VLAN, and the
+          agent's own attempt did not help or could not be made. The agent itself rebuilds an end only after VPP's tracer
+          has shown such frames, and only once.
 
   freeze  leaves VPP alone for a while, over restarts of the agent and of VPP: it is read and reported, and nothing is
           built, changed, repaired, removed or tested. The portal says so, and what is ordered waits. Afterwards nothing
@@ -135,6 +141,7 @@ FILES
   state_dir/events/         events that the portal has not taken
   state_dir/*.set-aside     what could not be read at a start; remove it once it was looked at
   state_dir/freeze.json     the freeze, until somebody has looked at what it left
+  state_dir/rebuilds.json   sub-interfaces that were rebuilt, until frames arrive; so a restart does not rebuild them again
   state_dir/reserve         space for intent and journal, used when the disk is full
   state_dir/control.sock    control socket
   state_dir/lock            locked while an agent runs
@@ -157,6 +164,8 @@ EXAMPLES
         which nodes of VPP's graph its packets pass, and where they end
   longline-agent claim -vll 6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01 -end a
         somebody cleared the tags of that line by mistake: let it go on
+  longline-agent rebuild -vll 6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01 -end a
+        VPP drops the frames of that line as of an unknown VLAN: create its sub-interface again
   longline-agent freeze -reason "new line cards" -for 2h
         before somebody works on this VPP by hand
   longline-agent calibrate -json > profile.json

@@ -71,6 +71,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			return runState(ctx, args[1:], stdout)
 		case "claim", "release":
 			return runClaimOrRelease(ctx, args[0], args[1:], stdout)
+		case "rebuild":
+			return runRebuild(ctx, args[1:], stdout)
 		case "calibrate":
 			return runCalibrate(ctx, args[1:], stdout)
 		case "line":

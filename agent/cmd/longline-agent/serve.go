@@ -80,6 +80,9 @@ func (t reportingEngine) Put(ctx context.Context, in *intent.Intent, looked stri
 	return t.Engine.Put(ctx, in, looked)
 }
 
+// RebuildVLAN has the reporter note a rebuild on disk and request it.
+func (t reportingEngine) RebuildVLAN(end intent.Key) error { return t.reporter.RebuildVLAN(end) }
+
 // stateFiles are the files in the state folder that are replaced by way of a temporary file. The spools see to their own.
 var stateFiles = []string{"intent.json", "journal.json", "tagged.log", "freeze.json", "paths.json", "rebuilds.json"}
 

@@ -115,7 +115,7 @@ func (e *Engine) LookForDrift(ctx context.Context) { e.repair(ctx) }
 // repair looks at VPP, converges when it differs from the held intent, and says whether it did. A quick look is
 // enough to find that nothing is to be done; what is to be done is planned from a full look. Ends that were
 // refused or are contested wait for their time, and under Hold drift is left alone. What a converge left unfinished is
-// finished. Where nothing else is to be done, what MakeAnew asked for is made anew.
+// finished. Where nothing else is to be done, what Rebuild requested is rebuilt.
 func (e *Engine) repair(ctx context.Context) bool {
 	if e.begin() != nil {
 		return false
@@ -132,7 +132,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 	}
 	e.keepPathsWatched(ctx, e.untouchedPaths)
 	withheld, todo, _ := e.compare(ctx, held, e.quickObservation)
-	if todo == nil || len(todo.Ops) == 0 && !e.anewWanted() {
+	if todo == nil || len(todo.Ops) == 0 && !e.rebuildsWanted() {
 		return false
 	}
 	withheld, todo, early := e.compare(ctx, held, e.fullObservation)
@@ -140,7 +140,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 		return false
 	}
 	if len(todo.Ops) == 0 {
-		return e.makeAnew(ctx, held, withheld, early)
+		return e.rebuild(ctx, held, withheld, early)
 	}
 	drifted := e.settled.drift(todo.Ops)
 	e.contests.repaired(held, todo.Ops, drifted, e.now())

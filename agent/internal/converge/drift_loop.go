@@ -55,7 +55,7 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 				news = true
 				timer.Reset(max(settle, crowded-time.Since(looked)))
 			}
-		case <-e.anewAsked:
+		case <-e.rebuildRequested:
 			timer.Reset(0)
 		case <-timer.C:
 			repaired := e.repair(ctx)

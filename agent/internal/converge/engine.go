@@ -99,20 +99,21 @@ type Engine struct {
 	// journal: until one does, no difference is drift, not even under Hold. With busy.
 	unfinished bool
 
-	mu         sync.Mutex
-	session    Session
-	refused    error // why there is no session, if that is more than that VPP is away
-	absent     bool
-	metVPP     bool // a VPP was connected since the agent began
-	seen       seen
-	made       map[uint32]int64 // by interface: the look after which it was made here, in this run of VPP
-	run        ownership.Boot   // of the VPP that was last connected
-	applied    *Applied
-	statistics Statistics
-	changed    chan struct{}
-	unreported map[intent.Key][]plan.Drift // what others changed and was repaired since the last report
-	anew       map[uint32]string           // what MakeAnew asked for: names by index
-	anewAsked  chan struct{}
+	mu               sync.Mutex
+	session          Session
+	refused          error // why there is no session, if that is more than that VPP is away
+	absent           bool
+	metVPP           bool // a VPP was connected since the agent began
+	seen             seen
+	tested           map[intent.Key]time.Time // when an end was last held to be tested, see TestedSince
+	made             map[uint32]int64         // by interface: the look after which it was made here, in this run of VPP
+	run              ownership.Boot           // of the VPP that was last connected
+	applied          *Applied
+	statistics       Statistics
+	changed          chan struct{}
+	unreported       map[intent.Key][]plan.Drift // what others changed and was repaired since the last report
+	rebuilds         map[uint32]string           // what Rebuild requested: names by index
+	rebuildRequested chan struct{}
 
 	paths        *pathwatch.Book
 	pathsChanged chan struct{}
@@ -130,8 +131,8 @@ func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, 
 	stopping, stop := context.WithCancelCause(context.Background())
 	return &Engine{
 		stopping: stopping, stop: stop,
-		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), anewAsked: make(chan struct{}, 1),
-		backoff: make(backoff), contests: make(contests), made: make(map[uint32]int64),
+		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), rebuildRequested: make(chan struct{}, 1),
+		backoff: make(backoff), contests: make(contests), made: make(map[uint32]int64), tested: make(map[intent.Key]time.Time),
 		Frozen: freeze.NoFile(now),
 		paths:  pathwatch.NewBook(pathwatch.NoFile(), now), pathsChanged: make(chan struct{}, 1),
 	}
@@ -214,7 +215,7 @@ func (e *Engine) Session() (Session, error) {
 func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.session, e.applied, e.seen, e.anew = session, nil, seen{look: e.nextLook()}, nil
+	e.session, e.applied, e.seen, e.rebuilds = session, nil, seen{look: e.nextLook()}, nil
 	if session != nil && (boot(session).MS == 0 || boot(session) != e.run) {
 		e.run, e.made = boot(session), make(map[uint32]int64)
 	}
@@ -315,6 +316,8 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent, looked string) (*Ou
 	} else if e.unfinished || held != nil && len(differing(held, in)) == 0 {
 		before = nil // a new number for the same content asks to look again
 	}
+	e.noteTested(held, in)
+	defer e.noteTested(held, in)
 	early := e.planEarly(ctx, look, in, before, withheld, withhold)
 	if err := e.store.Accept(in); err != nil {
 		early.cancel()

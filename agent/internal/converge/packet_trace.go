@@ -72,3 +72,34 @@ func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]strin
 	}
 	return found, nil
 }
+
+// searchUnknownFor is the longest search for frames of unknown VLANs.
+const searchUnknownFor = 10 * time.Second
+
+// UnknownVLANs counts frames that VPP drops as of an unknown VLAN although they have one of these VLANs. It configures nothing
+// that forwards, and delays no converge. Error: ErrTracing, those of packettrace.UnknownVLANs, ErrNoVPP or that of the connection.
+func (e *Engine) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
+	if !e.tracing.TryLock() {
+		return nil, ErrTracing
+	}
+	defer e.tracing.Unlock()
+	session, err := e.Session()
+	if err != nil {
+		return nil, err
+	}
+	threads := 1 + session.Info().Workers
+	return packettrace.UnknownVLANs(ctx, session, packettrace.Search{VLANs: vlans, Threads: threads, For: searchUnknownFor})
+}
+
+// ClearTracer removes what UnknownVLANs of an agent that was killed left in VPP. Error: ErrTracing, ErrNoVPP or that of the connection.
+func (e *Engine) ClearTracer(ctx context.Context) error {
+	if !e.tracing.TryLock() {
+		return ErrTracing
+	}
+	defer e.tracing.Unlock()
+	session, err := e.Session()
+	if err != nil {
+		return err
+	}
+	return packettrace.Clear(ctx, session)
+}

@@ -63,15 +63,11 @@ func (e *LeftError) Error() string {
 
 func (e *LeftError) Unwrap() error { return e.Why }
 
-// Capture has the tracer take packets until enough are of the interfaces, the time is over or ctx ends, and clears it again.
+// Capture shows packets of the interfaces until there are enough, the time is over or ctx ends, and clears the tracer again.
 // Error: *InUseError, *CannotError, *LeftError, or that of the connection.
 func Capture(ctx context.Context, session vpp.Caller, asked Asked) (result *Result, err error) {
-	said, _, err := vpp.Say(ctx, session, "show trace max 1")
-	if err != nil {
+	if err := tracerIsFree(ctx, session); err != nil {
 		return nil, err
-	}
-	if _, held := parse(said); held > 0 {
-		return nil, &InUseError{}
 	}
 	defer func() {
 		var cannot *CannotError
@@ -83,46 +79,78 @@ func Capture(ctx context.Context, session vpp.Caller, asked Asked) (result *Resu
 		}
 	}()
 	result = &Result{Packets: []Packet{}}
-	nodes := inputNodes
-	for over := time.After(asked.For); ; {
-		if nodes, err = arm(ctx, session, nodes, max(1, perRound/asked.Threads)); err != nil {
-			return nil, err
-		}
-		if len(nodes) == 0 {
-			return nil, &CannotError{"this VPP has none of the input nodes whose packets can be traced: " + strings.Join(inputNodes, ", ")}
-		}
-		last := false
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-over:
-			last = true
-		case <-time.After(pause):
-		}
-		said, _, err := vpp.Say(ctx, session, fmt.Sprintf("show trace max %d", perRound*len(nodes))) // of each thread
-		if err != nil {
-			return nil, err
-		}
-		packets, looked := parse(said)
-		result.Looked += looked
+	err = rounds(ctx, session, round{threads: asked.Threads, pause: pause, most: asked.For}, func(packets []tracedPacket) bool {
+		result.Looked += len(packets)
 		for _, packet := range packets {
 			if packet.isOf(asked.Interfaces) && len(result.Packets) < asked.Packets {
 				result.Packets = append(result.Packets, packet.shown(asked.Interfaces))
 			}
 		}
-		if last || len(result.Packets) == asked.Packets {
-			return result, nil
+		return len(result.Packets) == asked.Packets
+	})
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// tracerIsFree returns *InUseError while the tracer holds packets.
+func tracerIsFree(ctx context.Context, session vpp.Caller) error {
+	said, _, err := vpp.Say(ctx, session, "show trace max 1")
+	if err != nil {
+		return err
+	}
+	if _, held := parse(said); held > 0 {
+		return &InUseError{}
+	}
+	return nil
+}
+
+// round says how the tracer is armed, again and again for the longest time.
+type round struct {
+	threads int
+	pause   time.Duration // for which packets arrive in each round
+	most    time.Duration
+	arming  string // what follows in the command, such as " filter"
+}
+
+// rounds passes the packets of each round to take, until take returns true, the time is over or ctx ends.
+// Error: *CannotError, or that of the connection.
+func rounds(ctx context.Context, session vpp.Caller, how round, take func([]tracedPacket) bool) (err error) {
+	nodes := inputNodes
+	for over := time.After(how.most); ; {
+		if nodes, err = arm(ctx, session, nodes, max(1, perRound/how.threads), how.arming); err != nil {
+			return err
+		}
+		if len(nodes) == 0 {
+			return &CannotError{"this VPP has none of the input nodes whose packets can be traced: " + strings.Join(inputNodes, ", ")}
+		}
+		last := false
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-over:
+			last = true
+		case <-time.After(how.pause):
+		}
+		said, _, err := vpp.Say(ctx, session, fmt.Sprintf("show trace max %d", perRound*len(nodes))) // of each thread
+		if err != nil {
+			return err
+		}
+		packets, _ := parse(said)
+		if take(packets) || last {
+			return nil
 		}
 		if err := clearTracer(ctx, session); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }
 
-// arm has each node that is there take so many packets on each thread; those that are not are left out.
-func arm(ctx context.Context, session vpp.Caller, nodes []string, packets int) (there []string, err error) {
+// arm has each node that exists in this VPP trace so many packets on each thread, and returns these nodes.
+func arm(ctx context.Context, session vpp.Caller, nodes []string, packets int, arming string) (there []string, err error) {
 	for _, node := range nodes {
-		said, refused, err := vpp.Say(ctx, session, fmt.Sprintf("trace add %s %d", node, packets))
+		said, refused, err := vpp.Say(ctx, session, fmt.Sprintf("trace add %s %d%s", node, packets, arming))
 		if err != nil {
 			return nil, err
 		}

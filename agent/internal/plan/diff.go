@@ -62,19 +62,19 @@ func (p *Plan) MembersKeptDown() (names []string) {
 //     because of the far end's link is set up as soon as somebody else uses it, or the intent does not want it down.
 //   - What is owned and not named by the intent is left forwarding, and so is what is let go of.
 //   - Of an end that is adopted only tags are changed.
-//   - Only a changed key recreates (and DiffAnew); everything else changes in place.
+//   - Only a changed key recreates (and DiffRebuild); everything else changes in place.
 //
 // withheld are ends that are not to be touched now, each with its reason; they count as blocked.
 func Diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
 	return diff(in, s, journal, withheld, nil, nil)
 }
 
-// DiffAnew is Diff that also makes these sub-interfaces anew, by index, as far as they serve ends: VPP may have lost a
+// DiffRebuild is Diff that also rebuilds these sub-interfaces, by index, as far as they serve ends: VPP may have lost a
 // sub-interface from its table of VLANs, and nothing that can be read of it shows that.
-func DiffAnew(
-	in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, anew map[uint32]bool,
+func DiffRebuild(
+	in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, rebuilt map[uint32]bool,
 ) *Plan {
-	return diff(in, s, journal, withheld, nil, anew)
+	return diff(in, s, journal, withheld, nil, rebuilt)
 }
 
 // Replan plans once p is carried out: for the ends that p did something for.
@@ -104,10 +104,10 @@ func (p *Plan) ReplanFor(
 }
 
 func diff(
-	in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, vlls map[string]bool, anew map[uint32]bool,
+	in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, vlls map[string]bool, rebuilt map[uint32]bool,
 ) *Plan {
 	d := &differ{
-		ownerView: findOwners(s, journal), in: in, vlls: vlls, anew: anew,
+		ownerView: findOwners(s, journal), in: in, vlls: vlls, rebuilt: rebuilt,
 		present: make(map[intent.Key]int, len(in.Present)), removed: make(map[intent.Key]bool, len(in.Removed)),
 		released: make(map[intent.Key]intent.Tombstone),
 	}
@@ -160,7 +160,7 @@ type differ struct {
 	*ownerView
 	in      *intent.Intent
 	vlls    map[string]bool    // those that are planned for, nil for all
-	anew    map[uint32]bool    // sub-interfaces that are made anew whatever they look like, by index
+	rebuilt map[uint32]bool    // sub-interfaces that are rebuilt whatever they look like, by index
 	present map[intent.Key]int // place in in.Present
 	removed map[intent.Key]bool
 	// released are the removed ends that are let go of.
@@ -181,7 +181,7 @@ func (d *differ) planned(end intent.Key) bool {
 }
 
 // findLeaving finds what goes: everything of removed ends, and of present ends what has another key than wanted or is to
-// be made anew.
+// be rebuilt.
 func (d *differ) findLeaving() {
 	d.leaving = make(map[uint32]*Holding)
 	leave := func(h *Holding) {
@@ -240,7 +240,7 @@ func (d *differ) fits(h *Holding, end intent.End) bool {
 		return end.Access.Tagging == intent.Untagged && h.Interface == port
 	default:
 		sub := h.Interface.Sub
-		return port != nil && !d.anew[h.Interface.Index] && end.Access.Tagging != intent.Untagged && sub.Exact == end.Access.Exact && !sub.Wide() &&
+		return port != nil && !d.rebuilt[h.Interface.Index] && end.Access.Tagging != intent.Untagged && sub.Exact == end.Access.Exact && !sub.Wide() &&
 			d.subs.at(port.Index, end.Access) == h.Interface
 	}
 }

@@ -551,7 +551,7 @@ func TestASubInterfaceIsMadeAnewWithAllThatBelongsToIt(t *testing.T) {
 	anew := map[uint32]bool{m.port("cust0.101").Index: true, m.port("cust1").Index: true, m.s.Tunnels[0].Index: true}
 	tunnel := m.s.ByIndex(m.s.Connects[m.port("cust0.101").Index]).Name
 	policer := "policer input name " + ownership.PolicerName(end(1).Key)
-	p := DiffAnew(in, m.s, ownership.Journal{Boot: m.s.Boot}, nil, anew)
+	p := DiffRebuild(in, m.s, ownership.Journal{Boot: m.s.Boot}, nil, anew)
 	wanted := []string{
 		"detach: " + policer + " unapply cust0.101",
 		"detach: set interface l3 " + tunnel,

@@ -69,7 +69,7 @@ func (b *operationBuilder) release(h *Holding) {
 	i := h.Interface
 	why := "the VLL is removed"
 	switch _, present := b.present[h.End]; {
-	case present && b.anew[i.Index]:
+	case present && b.rebuilt[i.Index]:
 		why = "no frames of its VLAN reach it"
 	case present:
 		why = "its key changes"

@@ -280,6 +280,14 @@ type endBody struct {
 	Drift []driftBody  `json:"drift"`
 	// Contested is what others change again after each repair.
 	Contested []contestedBody `json:"contested"`
+	// VLANLoss is null while nothing suggests that VPP drops the end's frames as of an unknown VLAN.
+	VLANLoss *vlanLossBody `json:"vlan_loss"`
+}
+
+type vlanLossBody struct {
+	State   string `json:"state"`
+	SinceMS int64  `json:"since_ms"` // when frames last arrived
+	Detail  string `json:"detail"`
 }
 
 type driftBody struct {

@@ -23,7 +23,7 @@ func TestAPortThatIsKeptDownIsReportedSoAndNoLossOfALink(t *testing.T) {
 			Snapshot: (&observe.Snapshot{Interfaces: []*observe.Interface{{Index: 1, Sup: 1, Name: "cust1", AdminUp: adminUp, LinkUp: linkUp}}}).Index(),
 		}
 		var body observedBody
-		body.fill(state, false, nil, nil, nil, Loads{})
+		body.fill(state, false, nil, nil, nil, Loads{}, nil)
 		return body.Ends[0], routerViewOf(converge.Status{}, state)
 	}
 	_, before := look(false, true, true)

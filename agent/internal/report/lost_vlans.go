@@ -1,166 +1,354 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
+	"slices"
 	"time"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/packettrace"
 	"longline.dev/agent/internal/statseg"
 )
 
 const (
-	// lostFor is for how long frames have to come to a port, and none with the VLAN, until its sub-interface is made anew.
-	lostFor = 30 * time.Second
-	// anewEvery is the least time between two such attempts at an end.
-	anewEvery = 10 * time.Minute
-	// restoredWithin is how soon after an attempt frames have to come in again for it to be what brought them.
+	// quietFor is how long a port has to drop frames while none arrives with the VLAN, until VPP's tracer is used.
+	quietFor = 30 * time.Second
+	// firstSearchPause and longestSearchPause are the pauses between two searches for the same end: doubling.
+	firstSearchPause   = time.Minute
+	longestSearchPause = 10 * time.Minute
+	// rebuildEvery is the least time between two rebuilds of an end that restored its frames.
+	rebuildEvery = 10 * time.Minute
+	// restoredWithin is how soon after a rebuild frames have to arrive.
 	restoredWithin = 2 * time.Minute
 )
 
-// lostVLANs finds the ends whose VLAN VPP no longer knows although their sub-interface is there. VPP refuses a second
-// sub-interface with the same tags, and takes the first one out of the port's table of VLANs with it (measured on 25.10):
-// its frames are dropped as of an unknown VLAN from then on, and nothing that can be read of it shows that. Made anew it
-// is found again. A customer who stops sending on a port to which other VLANs come looks the same until then; what is
-// made anew for nothing has counted no frames, and so is not tried again before some have come in.
+// lostVLANs finds the ends whose VLAN VPP no longer knows although their sub-interface exists. VPP refuses a second
+// sub-interface with the same tags, and removes the first one from the port's table of VLANs with it (measured on 25.10):
+// its frames are dropped as of an unknown VLAN from then on, and no message shows that.
+//
+// Counters raise only a suspicion: a port also drops the frames of VLANs that nobody configured. The proof is a frame with the
+// end's tags that VPP drops at the end's port as of an unknown VLAN (packettrace.UnknownVLANs). A proven end is rebuilt once; if
+// frames do not arrive afterwards, only an operator can have it rebuilt again.
 type lostVLANs struct {
-	ends    map[intent.Key]*vlanFrames
-	unknown uint64 // packets of unknown VLANs of all ports, as last read
-	// attempts are the last ones: they outlive readings in which their sub-interface is not there, as while it is made anew.
-	attempts map[intent.Key]*vlanAttempt
+	ends     map[intent.Key]*vlanFrames
+	unknown  uint64 // packets of unknown VLANs of all ports, as last read
+	rebuilds *rebuilds
+	// rebuilt is when the last rebuild that restored frames was.
+	rebuilt map[intent.Key]time.Time
 }
 
 // vlanFrames are the frames of one end's sub-interface, and those that its port dropped.
 type vlanFrames struct {
-	access Access // as the sampler tells one from the other
+	access Access // without policer and tunnel
 	last   vlanReading
-	// still is the reading since which the port has dropped frames in each interval, and no frame has come in.
-	still vlanReading
-	// flowing are the frames a second that the port dropped in the last two intervals in which frames came in. The stop
-	// lies within the last one.
-	flowing []float64
+	// quiet is the reading since which the port has dropped frames in each interval, and no frame has arrived.
+	quiet vlanReading
+	// pause is the pause before the next search, which is not before next.
+	pause time.Duration
+	next  time.Time
+	// loss is what is known of a loss; nil for nothing.
+	loss *VLANLoss
 }
 
+// VLANLossState says what is known of frames that VPP drops although they have an end's VLAN.
+type VLANLossState string
+
+const (
+	// VLANNotExamined: frames stopped and the port drops frames, and VPP's tracer could not be used.
+	VLANNotExamined VLANLossState = "not_examined"
+	// VLANDropped: VPP drops frames of the end, and the sub-interface is not rebuilt yet.
+	VLANDropped VLANLossState = "dropped"
+	// VLANRebuilt: the sub-interface is rebuilt, and no frame has arrived yet.
+	VLANRebuilt VLANLossState = "rebuilt"
+	// VLANNotRestored: no frame arrived after the rebuild. Only an operator can have it rebuilt again.
+	VLANNotRestored VLANLossState = "not_restored"
+)
+
+// VLANLoss is a loss of an end's frames as it is reported.
+type VLANLoss struct {
+	State  VLANLossState
+	Since  time.Time // when frames last arrived
+	Detail string
+}
+
+// vlanReading is a reading of the counters of an end. dropped are the frames that the port dropped by itself: VPP counts what it
+// drops of a sub-interface, such as what a policer refuses, on the sub-interface and on its port.
 type vlanReading struct {
-	at        time.Time
-	in, drops uint64
+	at          time.Time
+	in, dropped uint64
 }
 
-// vlanAttempt is a sub-interface that was made anew.
-type vlanAttempt struct {
-	access  Access // before
-	at      time.Time
-	since   time.Time // when frames were last known to come in
-	drops   float64   // frames a second that the port dropped since
-	matters bool      // it dropped at least twice as many as before; false too once it is told or known to be in vain
+// vlanNews are what a reading or a search showed.
+type vlanNews struct {
+	// rebuilt, restored and notRestored are texts for events.
+	rebuilt, restored, notRestored map[intent.Key]string
 }
 
-// take adds a reading. lost are to be made anew; restored says of ends that were what was wrong, where it was that VLAN
-// that the port dropped: at least twice as many frames as before and afterwards.
-func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (lost []Access, restored map[intent.Key]string) {
+// take adds a reading and returns the ends that are to be searched for.
+func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (suspects []Access, news vlanNews) {
 	unknown := reading.Errors.UnknownVLAN
 	if unknown == nil {
 		l.forgetFrames()
-		return nil, nil
+		return nil, vlanNews{}
 	}
-	maps.DeleteFunc(l.attempts, func(_ intent.Key, a *vlanAttempt) bool {
-		return at.Sub(a.at) >= anewEvery || a.access.BootMS != reading.BootMS
-	})
 	unknownGrew := *unknown > l.unknown
 	before := l.ends
 	l.ends, l.unknown = make(map[intent.Key]*vlanFrames, len(view.Accesses)), *unknown
+	ports := newPortDrops(reading, view)
 	for _, access := range view.Accesses {
-		now, known := vlanReadingOf(access, at, reading)
+		now, known := ports.read(access, at)
 		if !known {
 			continue
 		}
 		access.Policer, access.Tunnel = Policer{}, Tunnel{}
 		frames := before[access.Key]
-		if frames == nil || frames.access != access || now.in < frames.last.in || now.drops < frames.last.drops {
-			l.ends[access.Key] = &vlanFrames{access: access, last: now, still: now}
+		if frames == nil || frames.access != access || now.in < frames.last.in || now.dropped < frames.last.dropped {
+			loss := (*VLANLoss)(nil)
+			if frames != nil && l.rebuilds.of(access.Key) != nil {
+				loss = frames.loss
+			}
+			frames = &vlanFrames{access: access, last: now, quiet: now, loss: loss}
+			l.ends[access.Key] = frames
+			l.noteRebuilt(at, frames, &news)
+			if now.in == 0 {
+				l.noteNotRestored(at, frames, &news)
+			}
 			continue
 		}
 		l.ends[access.Key] = frames
-		came, dropped := now.in > frames.last.in, now.dropsASecond(frames.last)
+		arrived, dropped := now.in > frames.last.in, now.dropped > frames.last.dropped
 		frames.last = now
-		attempt := l.attempts[access.Key]
+		l.noteRebuilt(at, frames, &news)
 		switch {
-		case came:
-			frames.still, frames.flowing = now, append(frames.flowing, dropped)[max(len(frames.flowing)-1, 0):]
-			if attempt.restored(access, at, dropped) {
-				if restored == nil {
-					restored = make(map[intent.Key]string)
-				}
-				restored[access.Key] = attempt.inWords(access)
-				attempt.matters = false
+		case arrived:
+			frames.quiet, frames.pause, frames.next, frames.loss = now, 0, time.Time{}, nil
+			l.noteRestored(at, frames, &news)
+		case !dropped || !unknownGrew:
+			frames.quiet = now
+			if frames.loss != nil && frames.loss.State == VLANNotExamined {
+				frames.loss = nil
 			}
-		case dropped == 0 || !unknownGrew:
-			frames.still = now
+			l.noteNotRestored(at, frames, &news)
 		default:
-			attempt.wasInVain(access)
-			if attempt == nil && frames.isLost(at) {
-				if l.attempts == nil {
-					l.attempts = make(map[intent.Key]*vlanAttempt)
-				}
-				l.attempts[access.Key] = frames.newAttempt()
-				lost = append(lost, access)
+			l.noteNotRestored(at, frames, &news)
+			if l.isSuspect(at, frames) {
+				suspects = append(suspects, access)
 			}
 		}
 	}
-	return lost, restored
+	return suspects, news
+}
+
+// isSuspect reports whether the end is to be searched for now: frames arrived once and have stopped for long enough.
+func (l *lostVLANs) isSuspect(at time.Time, frames *vlanFrames) bool {
+	r := l.rebuilds.of(frames.access.Key)
+	return frames.last.in > 0 && at.Sub(frames.quiet.at) >= quietFor && !at.Before(frames.next) && (r == nil || r.Recovered) &&
+		at.Sub(l.rebuilt[frames.access.Key]) >= rebuildEvery
+}
+
+// judge takes in what a search for these ends found, and returns the ends that are to be rebuilt. why is nil, or why the tracer
+// could not be used.
+func (l *lostVLANs) judge(at time.Time, searched []Access, dropped map[packettrace.VLAN]int, why error) (lost []Access) {
+	for _, access := range searched {
+		frames := l.ends[access.Key]
+		if frames == nil || !frames.access.isSame(access) {
+			continue
+		}
+		frames.pause = min(max(2*frames.pause, firstSearchPause), longestSearchPause)
+		frames.next = at.Add(frames.pause)
+		if frames.quiet.at.Add(quietFor).After(at) {
+			continue // frames arrived meanwhile
+		}
+		count := dropped[access.VLAN]
+		switch {
+		case count > 0 && l.rebuilds.of(access.Key) != nil:
+			frames.loss = &VLANLoss{VLANNotRestored, frames.quiet.at, evidenceOf(access, count)}
+		case count > 0:
+			frames.loss = &VLANLoss{VLANDropped, frames.quiet.at, evidenceOf(access, count)}
+			lost = append(lost, access)
+		case why != nil:
+			frames.loss = &VLANLoss{VLANNotExamined, frames.quiet.at, fmt.Sprintf(
+				"since %s no frame of %s has arrived while %s drops frames; whether they are of this VLAN could not be examined: %v",
+				inUTC(frames.quiet.at), access.Name, access.Port.Name, why)}
+		default:
+			frames.loss = nil
+		}
+	}
+	return lost
+}
+
+// begin notes on disk that an end is being rebuilt, before it is. requested: an operator wants it.
+func (l *lostVLANs) begin(at time.Time, access Access, requested bool) error {
+	frames := l.ends[access.Key]
+	rebuild := rebuild{VLL: access.Key.VLL, End: access.Key.End, Interface: access.Name, BeganMS: at.UnixMilli(), Requested: requested, made: access.Made}
+	if frames != nil && frames.loss != nil {
+		rebuild.SinceMS, rebuild.Detail = frames.loss.Since.UnixMilli(), frames.loss.Detail
+	}
+	return l.rebuilds.begin(rebuild)
+}
+
+// noteRebuilt finds out that the sub-interface of an end was made again since its rebuild began.
+func (l *lostVLANs) noteRebuilt(at time.Time, frames *vlanFrames, news *vlanNews) {
+	r := l.rebuilds.of(frames.access.Key)
+	if r == nil || r.RebuiltMS != 0 || r.made == frames.access.Made {
+		return
+	}
+	why := "an operator requested it"
+	if !r.Requested {
+		why = r.Detail
+	}
+	put(&news.rebuilt, frames.access.Key, fmt.Sprintf("%s was deleted and created again: %s", frames.access.Name, why))
+	r.RebuiltMS = at.UnixMilli()
+	l.rebuilds.replace(*r)
+	frames.loss = &VLANLoss{VLANRebuilt, frames.quiet.at, why}
+}
+
+// noteRestored ends the rebuild of an end whose frames arrive soon enough after it.
+func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, news *vlanNews) {
+	key := frames.access.Key
+	r := l.rebuilds.of(key)
+	switch {
+	case r == nil || r.RebuiltMS == 0 || r.Recovered:
+		return
+	case r.Failed:
+		r.Recovered = true
+		l.rebuilds.replace(*r)
+		return
+	}
+	if !r.Requested {
+		put(&news.restored, key, fmt.Sprintf("frames of %s arrive again since it was created again. VPP drops them when somebody requests another "+
+			"sub-interface with the same VLAN and is refused", frames.access.Name))
+	}
+	l.rebuilds.forget(key)
+	if l.rebuilt == nil {
+		l.rebuilt = make(map[intent.Key]time.Time)
+	}
+	l.rebuilt[key] = at
+}
+
+// noteNotRestored gives up a rebuild after which no frame arrived in time.
+func (l *lostVLANs) noteNotRestored(at time.Time, frames *vlanFrames, news *vlanNews) {
+	key := frames.access.Key
+	r := l.rebuilds.of(key)
+	if r == nil || r.RebuiltMS == 0 || r.Recovered {
+		return
+	}
+	if !r.Failed && at.Sub(time.UnixMilli(r.RebuiltMS)) >= restoredWithin {
+		r.Failed = true
+		l.rebuilds.replace(*r)
+		put(&news.notRestored, key, fmt.Sprintf("no frame of %s arrived within %s after it was created again; it is not rebuilt again before an operator requests it",
+			frames.access.Name, restoredWithin))
+	}
+	if r.Failed {
+		frames.loss = &VLANLoss{VLANNotRestored, time.UnixMilli(cmp.Or(r.SinceMS, r.BeganMS)), r.Detail}
+	}
+}
+
+// losses are what is known of losses, by end.
+func (l *lostVLANs) losses() map[intent.Key]VLANLoss {
+	losses := make(map[intent.Key]VLANLoss)
+	for key, frames := range l.ends {
+		if frames.loss != nil {
+			losses[key] = *frames.loss
+		}
+	}
+	return losses
+}
+
+// access is the sub-interface of an end as last read.
+func (l *lostVLANs) access(key intent.Key) (Access, bool) {
+	frames := l.ends[key]
+	if frames == nil {
+		return Access{}, false
+	}
+	return frames.access, true
 }
 
 // forgetFrames is for when counters are not known, or not those of before.
 func (l *lostVLANs) forgetFrames() { l.ends, l.unknown = nil, 0 }
 
-// vlanReadingOf is not known of whole ports, nor without trustworthy counters.
-func vlanReadingOf(access Access, at time.Time, r statseg.Reading) (vlanReading, bool) {
-	port := access.Port
-	if port == (Port{}) || access.BootMS != r.BootMS || int(max(access.Index, port.Index)) >= min(len(r.Rx), len(r.Names), len(r.Losses.Drops)) {
+// isSame reports whether it is the same sub-interface as before.
+func (a Access) isSame(other Access) bool {
+	a.Policer, a.Tunnel, other.Policer, other.Tunnel = Policer{}, Tunnel{}, Policer{}, Tunnel{}
+	return a == other
+}
+
+// portDrops reads what ports dropped by themselves.
+type portDrops struct {
+	reading statseg.Reading
+	view    View
+	own     map[Port]ownDrops
+}
+
+type ownDrops struct {
+	count uint64
+	known bool
+}
+
+func newPortDrops(reading statseg.Reading, view View) *portDrops {
+	return &portDrops{reading, view, make(map[Port]ownDrops)}
+}
+
+// read is not known of whole ports, nor without trustworthy counters.
+func (p *portDrops) read(access Access, at time.Time) (vlanReading, bool) {
+	r := p.reading
+	if access.Port == (Port{}) || access.BootMS != r.BootMS || int(access.Index) >= min(len(r.Rx), len(r.Names)) || r.Names[access.Index] != access.Name {
 		return vlanReading{}, false
 	}
-	if r.Names[access.Index] != access.Name || r.Names[port.Index] != port.Name {
-		return vlanReading{}, false
+	own, read := p.own[access.Port]
+	if !read {
+		own.count, own.known = p.ownOf(access.Port)
+		p.own[access.Port] = own
 	}
-	return vlanReading{at, r.Rx[access.Index].Packets, r.Losses.Drops[port.Index]}, true
+	return vlanReading{at, r.Rx[access.Index].Packets, own.count}, own.known
 }
 
-func (r vlanReading) dropsASecond(before vlanReading) float64 {
-	took := r.at.Sub(before.at).Seconds()
-	if took <= 0 {
-		return 0
+// ownOf is a port's drops without those of its sub-interfaces.
+func (p *portDrops) ownOf(port Port) (uint64, bool) {
+	total, known := p.dropsOf(port)
+	for _, sub := range p.view.Subs[port.Index] {
+		drops, counted := p.dropsOf(sub)
+		if !counted || drops > total {
+			return 0, false
+		}
+		total -= drops
 	}
-	return float64(r.drops-before.drops) / took
+	return total, known
 }
 
-// isLost reports whether frames came in once and have stopped for long enough.
-func (f *vlanFrames) isLost(at time.Time) bool {
-	return f.last.in > 0 && at.Sub(f.still.at) >= lostFor
-}
-
-func (f *vlanFrames) newAttempt() *vlanAttempt {
-	drops := f.last.dropsASecond(f.still)
-	before := 0.0 // of an end whose only interval with frames is that of the stop: what comes afterwards decides
-	if len(f.flowing) > 1 {
-		before = f.flowing[0]
+func (p *portDrops) dropsOf(i Port) (uint64, bool) {
+	r := p.reading
+	if int(i.Index) >= min(len(r.Names), len(r.Losses.Drops)) || r.Names[i.Index] != i.Name {
+		return 0, false
 	}
-	return &vlanAttempt{f.access, f.last.at, f.still.at, drops, drops >= 2*before}
+	return r.Losses.Drops[i.Index], true
 }
 
-// wasInVain notes that the port goes on dropping frames and none come in: whatever brings them later was not the attempt.
-func (a *vlanAttempt) wasInVain(now Access) {
-	if a != nil && a.access != now {
-		a.matters = false
+func evidenceOf(access Access, count int) string {
+	tags := fmt.Sprintf("VLAN %d", access.VLAN.Outer)
+	if access.VLAN.Inner != 0 {
+		tags = fmt.Sprintf("VLANs %d and %d", access.VLAN.Outer, access.VLAN.Inner)
 	}
+	return fmt.Sprintf("VPP's tracer saw %d frames with %s that %s dropped as of an unknown VLAN, although %s takes them", count, tags, access.Port.Name, access.Name)
 }
 
-// restored reports whether frames come in because of the attempt; dropped are frames a second in the last interval.
-func (a *vlanAttempt) restored(now Access, at time.Time, dropped float64) bool {
-	return a != nil && a.matters && a.access != now && at.Sub(a.at) <= restoredWithin && a.drops >= 2*dropped
+func inUTC(at time.Time) string { return at.UTC().Format(time.DateTime + " MST") }
+
+func put(texts *map[intent.Key]string, key intent.Key, text string) {
+	if *texts == nil {
+		*texts = make(map[intent.Key]string)
+	}
+	(*texts)[key] = text
 }
 
-func (a *vlanAttempt) inWords(now Access) string {
-	return fmt.Sprintf("from %s no frame with the VLAN of %s came in, and %s dropped frames of unknown VLANs; made anew it takes them. "+
-		"VPP does so when somebody asks for another sub-interface with the same VLAN and is refused",
-		a.since.UTC().Format(time.DateTime+" MST"), now.Name, now.Port.Name)
+// vlansOf are the VLANs of these ends, each once.
+func vlansOf(accesses []Access) []packettrace.VLAN {
+	var vlans []packettrace.VLAN
+	for _, access := range accesses {
+		if !slices.Contains(vlans, access.VLAN) {
+			vlans = append(vlans, access.VLAN)
+		}
+	}
+	return vlans
 }

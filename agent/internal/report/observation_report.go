@@ -8,6 +8,7 @@ import (
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/packettrace"
 	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/plan"
 )
@@ -18,7 +19,7 @@ var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, obs
 // fill writes what VPP showed: its observed state, which addresses have a route, and what its interfaces carry.
 func (b *observedBody) fill(
 	p *converge.ObservedState, neverWatch bool, paths []pathwatch.Watched, watched []observe.Destination,
-	reachable map[observe.Destination]bool, loads Loads,
+	reachable map[observe.Destination]bool, loads Loads, losses map[intent.Key]VLANLoss,
 ) {
 	todo, s := p.Plan, p.Snapshot
 	b.Look = p.Look
@@ -70,6 +71,9 @@ func (b *observedBody) fill(
 			}
 		}
 		end.Contested = contestedOf(p.Contested[e.Key])
+		if loss, known := losses[e.Key]; known {
+			end.VLANLoss = &vlanLossBody{string(loss.State), loss.Since.UnixMilli(), printable(loss.Detail)}
+		}
 		if port := s.ByName(e.Access.Interface); port != nil {
 			end.LinkUp = port.AdminUp && port.LinkUp
 			end.HeldDown = isHeldDown(e, port, kept)
@@ -146,9 +150,12 @@ func ipMTU(i *observe.Interface) *uint32 {
 
 // viewOf is what is counted of VPP as it was seen.
 func viewOf(p *converge.ObservedState) View {
-	view := View{BootMS: p.Snapshot.Boot.MS, Accesses: accesses(p)}
+	view := View{BootMS: p.Snapshot.Boot.MS, Accesses: accesses(p), Subs: make(map[uint32][]Port)}
 	made := madeByUs(p.Plan)
 	for _, i := range p.Snapshot.Interfaces {
+		if i.IsSub() {
+			view.Subs[i.Sup] = append(view.Subs[i.Sup], Port{i.Index, i.Name})
+		}
 		if !made[i.Index] && !i.IsSub() && nameable(i.Name) {
 			view.Ports = append(view.Ports, Port{i.Index, i.Name})
 		}
@@ -176,6 +183,9 @@ func accesses(p *converge.ObservedState) []Access {
 		if candidates := found[e.Key]; len(candidates) == 1 {
 			if behind := tunnels[e.Key]; len(behind) == 1 {
 				candidates[0].Tunnel = behind[0]
+			}
+			if port := candidates[0].Port; port != (Port{}) {
+				candidates[0].VLAN = packettrace.VLAN{Port: port.Name, Tagging: e.Access.Tagging, Outer: e.Access.Outer, Inner: e.Access.Inner}
 			}
 			all = append(all, candidates[0])
 		}

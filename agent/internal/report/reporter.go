@@ -15,6 +15,7 @@ import (
 	"longline.dev/agent/internal/durable"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/packettrace"
 	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/spool"
 	"longline.dev/agent/internal/statseg"
@@ -28,7 +29,10 @@ type Engine interface {
 	Changed() <-chan struct{}
 	Paths() []pathwatch.Watched
 	PathsChanged() <-chan struct{}
-	MakeAnew(index uint32, name string)
+	Rebuild(index uint32, name string, requested bool) error
+	UnknownVLANs(context.Context, []packettrace.VLAN) (map[packettrace.VLAN]int, error)
+	ClearTracer(context.Context) error
+	TestedSince(time.Time) map[intent.Key]bool
 	PortalFreezes(id, reason string, until time.Time)
 }
 
@@ -68,15 +72,19 @@ type Reporter struct {
 	// maintenance is what the portal said with the last answer that it gave; nil where it said nothing.
 	maintenance atomic.Pointer[bool]
 
-	// Only Run uses them: what is counted while VPP does not answer, the accesses whose VLAN VPP may have lost, and the
-	// routes that were looked up last.
+	// Only Run uses them: what is counted while VPP does not answer, and the routes that were looked up last.
 	seen   countedView
-	vlans  lostVLANs
 	routes lookedUpRoutes
 
-	mu      sync.Mutex
-	sampler Sampler
-	watched []netip.Addr
+	searching sync.WaitGroup // for frames of unknown VLANs
+	found     chan vlanSearch
+	aside     *durable.SetAsideFile // the file of rebuilds
+
+	mu         sync.Mutex
+	vlans      lostVLANs
+	searchRuns bool
+	sampler    Sampler
+	watched    []netip.Addr
 	// underlayTable is that in which the watched routes are looked up, as the portal said last.
 	underlayTable       uint32
 	ignoreDefaultRoutes bool
@@ -112,8 +120,9 @@ func New(o Options) *Reporter {
 	r := &Reporter{
 		engine: o.Engine, client: o.Client, segment: statseg.NewReopeningSegment(o.StatsSocket), interval: o.Interval, router: o.Router,
 		version: o.Version, ignoreDefaultRoutes: o.IgnoreDefaultRoutes, labels: o.Labels, log: o.Log, now: o.Now, bootID: uuid.New(),
-		observed: make(chan observedBody, 1), again: make(chan struct{}, 1),
+		observed: make(chan observedBody, 1), again: make(chan struct{}, 1), found: make(chan vlanSearch, 1),
 	}
+	r.vlans.rebuilds, r.aside = openRebuilds(o.Folder, o.Log)
 	if o.Client == nil {
 		return r
 	}
@@ -131,8 +140,11 @@ func New(o Options) *Reporter {
 
 // SetAside are what New set aside because it could not be read, and the folders where that may have happened before.
 func (r *Reporter) SetAside() (asides []durable.SetAsideFile, folders []string) {
+	if r.aside != nil {
+		asides = append(asides, *r.aside)
+	}
 	if r.client == nil {
-		return nil, nil
+		return asides, nil
 	}
 	for _, d := range []*deliverer{r.counters, r.events} {
 		folders = append(folders, d.spool.Folder())
@@ -181,6 +193,7 @@ func (r *Reporter) Run(ctx context.Context) {
 	defer r.close()
 	var senders sync.WaitGroup
 	defer senders.Wait()
+	defer r.searching.Wait()
 	if r.client != nil {
 		senders.Go(func() { r.counters.run(ctx) })
 		senders.Go(func() { r.events.run(ctx) })
@@ -244,7 +257,7 @@ func (r *Reporter) look(ctx context.Context, why occasion) {
 		return // the agent ends: that VPP seems to be away is its own doing
 	}
 	var sample *Sample
-	var restored map[intent.Key]string
+	var news vlanNews
 	switch {
 	case err != nil && status.Absent:
 		r.forget()
@@ -252,7 +265,8 @@ func (r *Reporter) look(ctx context.Context, why occasion) {
 		sample = r.countUnanswered()
 	case count:
 		r.seen = countedView{viewOf(state), state.Snapshot.Epoch, status.VPP != nil && status.VPP.Simulated()}
-		sample, restored = r.count()
+		r.tidyUp(ctx, state, status)
+		sample, news = r.count(ctx)
 	}
 	var watched []observe.Destination
 	var reachable map[observe.Destination]bool
@@ -274,7 +288,7 @@ func (r *Reporter) look(ctx context.Context, why occasion) {
 		if status.Adoption {
 			report.Adoption = "allowed"
 		}
-		report.fill(state, status.NeverWatch, r.engine.Paths(), watched, reachable, r.loads())
+		report.fill(state, status.NeverWatch, r.engine.Paths(), watched, reachable, r.loads(), r.vlanLosses())
 	}
 	r.noteEnds(report.Ends)
 	if r.client == nil {
@@ -284,7 +298,7 @@ func (r *Reporter) look(ctx context.Context, why occasion) {
 		r.store(*sample, r.seen.simulated)
 	}
 	view := routerViewOf(status, state)
-	view.restored = restored
+	view.vlans = news
 	if err := r.eventRecorder.record(view, now); err != nil {
 		r.log.Error("events lost", "error", err)
 	}
@@ -295,23 +309,20 @@ func (r *Reporter) look(ctx context.Context, why occasion) {
 	r.observed <- report
 }
 
-// count is the sample since the last count, nil when there is none, and the ends whose VLAN is VPP's again, each with
-// what there is to tell. Accesses whose VLAN it may have lost are made anew.
-func (r *Reporter) count() (*Sample, map[intent.Key]string) {
+// count returns the sample since the last count, nil when there is none, and what became of rebuilt sub-interfaces.
+func (r *Reporter) count(ctx context.Context) (*Sample, vlanNews) {
 	reading, err := r.segment.Read(r.seen.BootMS)
 	if err != nil {
 		r.log.Warn("no counters", "error", err)
 		r.forget()
-		return nil, nil
+		return nil, vlanNews{}
 	}
 	now := r.now()
-	lost, restored := r.vlans.take(now, reading, r.seen.View)
-	for _, access := range lost {
-		r.engine.MakeAnew(access.Index, access.Name)
-	}
+	news := r.watchVLANs(ctx, now, reading)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.sampler.Take(now, reading, r.seen.View), restored
+	r.seen.Tested = r.engine.TestedSince(r.sampler.last)
+	return r.sampler.Take(now, reading, r.seen.View), news
 }
 
 // countUnanswered is count while VPP does not answer. Its interfaces are those that were seen for as long as none has
@@ -328,6 +339,7 @@ func (r *Reporter) countUnanswered() *Sample {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.seen.Tested = r.engine.TestedSince(r.sampler.last)
 	return r.sampler.TakeUnanswered(r.now(), reading, r.seen.View)
 }
 

@@ -20,7 +20,7 @@ type routerView struct {
 	quarantined map[quarantine]bool
 	drift       map[intent.Key]string // what others changed
 	contested   map[intent.Key]string // what others change again after each repair
-	restored    map[intent.Key]string // what has just been found mended
+	vlans       vlanNews              // what has just become known of rebuilt sub-interfaces
 }
 
 // runOf is one run of VPP.
@@ -137,7 +137,9 @@ func eventsBetween(before, after routerView) []eventBody {
 		ends("end.conflict", "end.conflict_cleared", before.conflicts, after.conflicts)
 		ends("end.drift", "", before.drift, after.drift)
 		ends("end.contested", "end.contested_cleared", before.contested, after.contested)
-		ends("end.vlan_restored", "", nil, after.restored)
+		ends("end.vlan_rebuilt", "", nil, after.vlans.rebuilt)
+		ends("end.vlan_restored", "", nil, after.vlans.restored)
+		ends("end.vlan_not_restored", "", nil, after.vlans.notRestored)
 		for q := range after.quarantined {
 			if !before.quarantined[q] {
 				add(eventBody{Kind: "end.quarantined", VLL: &q.end.VLL, End: &q.end.End, Interface: &q.on})

@@ -11,6 +11,7 @@ import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/packettrace"
 	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/plan"
 )
@@ -70,9 +71,13 @@ func TestWhatHappenedIsTold(t *testing.T) {
 			func(v *routerView) { v.contested = map[intent.Key]string{vll: "admin_up"} }, nil},
 		"and no longer does": {func(v *routerView) { v.contested = map[intent.Key]string{vll: "mtu"} }, nil,
 			[]string{"end.contested_cleared 6f0b a"}},
-		"a VLAN that was taken back": {nil, func(v *routerView) { v.restored = map[intent.Key]string{vll: "since noon"} },
+		"a rebuild": {nil, func(v *routerView) { v.vlans.rebuilt = map[intent.Key]string{vll: "dropped"} },
+			[]string{"end.vlan_rebuilt 6f0b a dropped"}},
+		"a rebuild that restored frames": {nil, func(v *routerView) { v.vlans.restored = map[intent.Key]string{vll: "since noon"} },
 			[]string{"end.vlan_restored 6f0b a since noon"}},
-		"and nothing more of it": {func(v *routerView) { v.restored = map[intent.Key]string{vll: "since noon"} }, nil, nil},
+		"a rebuild that did not": {nil, func(v *routerView) { v.vlans.notRestored = map[intent.Key]string{vll: "no frame"} },
+			[]string{"end.vlan_not_restored 6f0b a no frame"}},
+		"nothing more of a rebuild": {func(v *routerView) { v.vlans.restored = map[intent.Key]string{vll: "since noon"} }, nil, nil},
 		"many, in order": {nil, func(v *routerView) {
 			v.links["bb0"], v.links["cust0"] = false, false
 			v.applied = &converge.Applied{Generation: 43}
@@ -160,7 +165,14 @@ func (e *dyingVPP) Status() converge.Status            { return converge.Status{
 func (e *dyingVPP) Changed() <-chan struct{}           { return nil }
 func (e *dyingVPP) Paths() []pathwatch.Watched         { return nil }
 func (e *dyingVPP) PathsChanged() <-chan struct{}      { return nil }
-func (e *dyingVPP) MakeAnew(uint32, string)            {}
+func (e *dyingVPP) Rebuild(uint32, string, bool) error { return nil }
+func (e *dyingVPP) TestedSince(time.Time) map[intent.Key]bool {
+	return nil
+}
+func (e *dyingVPP) ClearTracer(context.Context) error { return nil }
+func (e *dyingVPP) UnknownVLANs(context.Context, []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
+	return nil, nil
+}
 
 func (e *dyingVPP) PortalFreezes(string, string, time.Time) {}
 

@@ -8,6 +8,7 @@ import (
 	"go.fd.io/govpp/binapi/policer_types"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/packettrace"
 	"longline.dev/agent/internal/statseg"
 )
 
@@ -19,6 +20,8 @@ type Access struct {
 	Name   string
 	// Port is what a sub-interface is on; zero for a whole port.
 	Port Port
+	// VLAN is the port and the tags of the frames that a sub-interface takes; zero for a whole port.
+	VLAN packettrace.VLAN
 	// Made tells it from what had the index and the name before (see converge.ObservedState).
 	Made int64
 	// Policer is what holds it to a bandwidth profile; zero for nothing.
@@ -39,6 +42,10 @@ type View struct {
 	BootMS   int64
 	Accesses []Access
 	Ports    []Port
+	// Tested are the ends that were tested at some moment since the last reading.
+	Tested map[intent.Key]bool
+	// Subs are all sub-interfaces by the index of their port, also those that the agent did not create.
+	Subs map[uint32][]Port
 }
 
 // Policer is one with what it does: an update makes VPP count anew.
@@ -64,7 +71,8 @@ type EndCount struct {
 }
 
 // Dropped are frames. In came from the customer and went no further, those that the policer dropped among them. Out
-// came out of the tunnel and did not leave towards the customer; nil for a local cross-connect, whose other end has them.
+// came out of the tunnel and did not leave towards the customer; nil for a local cross-connect, whose other end has them, and
+// for an interval in which the end was tested: VPP drops test frames there too, and counts them together.
 type Dropped struct{ In, Out *uint64 }
 
 // Sample covers FromMS < t <= ToMS of the agent's clock. An end or port without a trustworthy difference is not in
@@ -88,8 +96,10 @@ type Sampler struct {
 	counts map[Access]EndCount // without their policers and tunnels
 	police map[Access]Colours
 	drops  map[dropped]uint64
-	loads  Loads
-	view   View // of the last reading
+	// apart are the drops of a tunnel while its end was tested: test frames, and none of the customer's.
+	apart map[dropped]uint64
+	loads Loads
+	view  View // of the last reading
 
 	sign   statseg.Reading // the last one that differed from the one before it
 	signAt time.Time
@@ -113,6 +123,7 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample
 	}
 	s.loads.take(at, reading)
 	now, colours, drops := make(map[Access]EndCount), make(map[Access]Colours), make(map[dropped]uint64)
+	apart := make(map[dropped]uint64)
 	dropsOf := func(place Tunnel) (total, since *uint64) {
 		if place.Name == "" || int(place.Index) >= min(len(reading.Losses.Drops), len(reading.Names)) || reading.Names[place.Index] != place.Name {
 			return nil, nil
@@ -139,6 +150,22 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample
 		var lost Dropped
 		count.Dropped.In, lost.In = dropsOf(Tunnel{access.Index, access.Name, access.Made})
 		count.Dropped.Out, lost.Out = dropsOf(access.Tunnel)
+		if count.Dropped.Out != nil {
+			tunnel := dropped{reading.BootMS, access.Tunnel}
+			others := s.apart[tunnel]
+			switch _, read := s.drops[tunnel]; {
+			case !view.Tested[access.Key]:
+			case !read:
+				others = *count.Dropped.Out
+			case lost.Out != nil:
+				others, lost.Out = others+*lost.Out, nil
+			}
+			if others > 0 && others <= *count.Dropped.Out {
+				apart[tunnel] = others
+				customers := *count.Dropped.Out - others
+				count.Dropped.Out = &customers
+			}
+		}
 		place := access
 		place.Policer, place.Tunnel = Policer{}, Tunnel{}
 		now[place] = count
@@ -156,7 +183,7 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample
 			sample.Ends = append(sample.Ends, EndCount{access.Key, in, out, policed, lost})
 		}
 	}
-	s.counts, s.police, s.drops, s.view, s.last = now, colours, drops, view, at
+	s.counts, s.police, s.drops, s.apart, s.view, s.last = now, colours, drops, apart, view, at
 	if len(sample.Ends) == 0 && len(sample.Ports) == 0 {
 		return nil
 	}

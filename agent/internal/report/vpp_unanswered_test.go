@@ -44,7 +44,7 @@ func TestWhileVPPDoesNotAnswerNothingIsCountedOnceAnInterfaceHasComeOrGone(t *te
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Reporter{segment: statseg.NewReopeningSegment(sim.StatsSocket()), log: quiet, now: time.Now}
+	r := &Reporter{engine: &dyingVPP{}, segment: statseg.NewReopeningSegment(sim.StatsSocket()), log: quiet, now: time.Now}
 	t.Cleanup(r.segment.Close)
 	look := func() {
 		epoch, err := r.segment.Epoch(boot)
@@ -53,7 +53,7 @@ func TestWhileVPPDoesNotAnswerNothingIsCountedOnceAnInterfaceHasComeOrGone(t *te
 		}
 		access := Access{Key: alice.Key, BootMS: boot, Index: 1, Name: "cust0"}
 		r.seen = countedView{View: View{BootMS: boot, Accesses: []Access{access}}, epoch: epoch}
-		r.count()
+		r.count(t.Context())
 	}
 	look()
 	if r.countUnanswered(); len(r.Totals()) != 1 {

@@ -38,6 +38,7 @@ type Engine interface {
 	Unfreeze() error
 	Calibrate(ctx context.Context, besideLines bool) (*converge.Calibrated, error)
 	Trace(ctx context.Context, vll string, packets int, most time.Duration) (*packettrace.Result, error)
+	RebuildVLAN(end intent.Key) error
 	Status() converge.Status
 	Ready() error
 }
@@ -80,16 +81,18 @@ func (s *Server) Handler() http.Handler {
 	mux.Handle("/v1/intent", only(http.MethodPut, s.putIntent))
 	mux.Handle("/v1/test-frames", only(http.MethodPost, s.postTestFrames))
 	mux.Handle("/v1/round-trips", only(http.MethodPost, s.postRoundTrips))
+	mux.Handle("/v1/rebuild", only(http.MethodPost, s.postRebuild))
 	return s.portalOnly(mux)
 }
 
-// ControlHandler is what the commands of this machine may ask: nothing that changes anything, but for an operator's word on
-// what somebody relabelled, which the portal cannot know, a calibration and a trace, which somebody should be there for, and a freeze.
+// ControlHandler serves the commands of this machine. They change nothing, except an operator's decision about what somebody
+// relabelled, which the portal cannot know, a calibration, a trace, a rebuild and a freeze.
 func (s *Server) ControlHandler() http.Handler {
 	mux := s.readingRoutes()
 	mux.Handle("/v1/claim", only(http.MethodPost, s.claimOrRelease(s.engine.Claim)))
 	mux.Handle("/v1/release", only(http.MethodPost, s.claimOrRelease(s.engine.Release)))
 	mux.Handle("/v1/calibration", only(http.MethodPost, s.postCalibration))
+	mux.Handle("/v1/rebuild", only(http.MethodPost, s.postRebuild))
 	mux.Handle("/v1/line", only(http.MethodGet, s.getLine))
 	mux.Handle("/v1/vppcfg", only(http.MethodGet, s.getVppcfg))
 	mux.Handle("/v1/trace", only(http.MethodPost, s.postTrace))

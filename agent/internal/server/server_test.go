@@ -50,6 +50,7 @@ type engine struct {
 	calibrated   *converge.Calibrated
 	calibrations int
 	beside       bool // the last calibration
+	rebuilt      []intent.Key
 }
 
 func (e *engine) Put(context.Context, *intent.Intent, string) (*converge.Outcome, error) {
@@ -95,6 +96,11 @@ func (e *engine) Calibrate(_ context.Context, besideLines bool) (*converge.Calib
 	e.calibrations++
 	e.beside = besideLines
 	return e.calibrated, e.err
+}
+
+func (e *engine) RebuildVLAN(end intent.Key) error {
+	e.rebuilt = append(e.rebuilt, end)
+	return e.err
 }
 
 func (e *engine) FreezeHere(string, time.Time) (*freeze.Freeze, error) { return nil, freeze.ErrNone }

@@ -73,6 +73,10 @@ func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
 		c.reply(v.packetGenerator(rest))
 		return
 	}
+	if reply := v.trace(command); reply != nil {
+		c.reply(reply)
+		return
+	}
 	switch command {
 	case "show version":
 		c.reply(&vlib.CliInbandReply{Reply: "vpp v" + v.config.Version + "\n"})
@@ -83,7 +87,7 @@ func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
 	case "show plugins":
 		c.reply(&vlib.CliInbandReply{Reply: v.listPlugins()})
 	default:
-		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version', `show plugins', `show api clients', `show interface features' and those of the packet generator\n"})
+		c.reply(&vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "vppsim knows only `show version', `show plugins', `show api clients', `show interface features' and those of the packet generator and the tracer\n"})
 	}
 }
 

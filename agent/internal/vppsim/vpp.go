@@ -50,7 +50,8 @@ type vpp struct {
 	counted     time.Time         // traffic is counted up to here
 	generators  map[uint32]uint32 // packet generators: id -> sw_if_index
 	streams     []*stream         // of the packet generators
-	underlay    *underlay         // nil: frames go nowhere
+	tracer      tracer
+	underlay    *underlay // nil: frames go nowhere
 	bfd         bfdSessions
 	echoes      map[int]chan int // of the pings that wait: id -> the sequence numbers of replies
 	lastEcho    int

@@ -18,7 +18,7 @@ from portal.core.path_bfd import LISTENING
 from portal.core.unix_time import to_time
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import ObservedPath, Port, Router
-from portal.vll.models import TunnelPath, VllEnd
+from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.operations.link_loss_forwarding import timing
 from portal.vll.path_sentences import black_hole_facts
 from portal.vll.paths_in_use import lines_beyond
@@ -180,6 +180,34 @@ def contested(now: datetime) -> Iterator[AlarmCondition]:
             },
             routers=(router.pk,),
             affected=of_lines(list(lines.values())),
+        )
+
+
+def vlan_losses(now: datetime) -> Iterator[AlarmCondition]:
+    """Yield an alarm for each line whose frames are dropped at an end, or may be and nobody could examine it.
+
+    An end that was just rebuilt has some minutes to receive frames.
+    """
+    lossy = VllEnd.objects.filter(vlan_loss__isnull=False, vll__lifecycle__in=IN_SERVICE)
+    ends = lossy.exclude(vlan_loss__state="rebuilt").select_related("vll__customer", "port")
+    of_line: dict[Vll, list[VllEnd]] = {}
+    for end in ends.order_by("vll", "side"):
+        of_line.setdefault(end.vll, []).append(end)
+    for line, its_ends in of_line.items():
+        yield AlarmCondition(
+            kind=Kind.VLAN_LOSS,
+            object=f"line:{line.pk}",
+            name=str(line),
+            since=to_time(min(end.vlan_loss["since_ms"] for end in its_ends)),
+            facts={
+                "vll": str(line.pk),
+                "ends": [
+                    {"end": end.side, "state": end.vlan_loss["state"], "detail": end.vlan_loss["detail"]}
+                    for end in its_ends
+                ],
+            },
+            routers=tuple(end.port.router_id for end in its_ends),
+            affected=of_lines([line]),
         )
 
 

@@ -246,6 +246,8 @@ class VllEnd(models.Model):
     drift = models.JSONField(default=list)
     # What somebody else changes again after each repair.
     contested = models.JSONField(default=list, db_default=Value([], models.JSONField()))
+    # What the agent knows of frames that VPP drops although they have this end's VLAN; null for nothing.
+    vlan_loss = models.JSONField(null=True)
     # Whether this end or its line has changed since a report was compared with it; set by triggers.
     changed_since_report = models.BooleanField(default=True, db_default=True)
 
@@ -282,6 +284,9 @@ class VllEnd(models.Model):
             models.Index(fields=["port"], condition=~Q(drift=[]), name="vll_end_drifted"),
             models.Index(fields=["vll"], condition=Q(held_down=True), name="vll_end_held_down"),
             models.Index(fields=["port"], condition=~Q(contested=[]), name="vll_end_contested"),
+            models.Index(
+                fields=["port"], condition=Q(vlan_loss__isnull=False), name="vll_end_loses_its_vlan"
+            ),
             models.Index(
                 fields=["port"], condition=Q(changed_since_report=True), name="vll_end_changed_since_report"
             ),

@@ -40,14 +40,14 @@ JOIN vll_vll v ON v.id = e.vll_id
 LEFT JOIN jsonb_to_recordset(%(said)s)
      AS said (vll_id uuid, side text, revision bigint, link_up boolean, held_down boolean, reachable boolean,
               observed_in_sync boolean, policed boolean, path_state text, path_since_ms bigint,
-              drift jsonb, contested jsonb)
+              drift jsonb, contested jsonb, vlan_loss jsonb)
   ON said.vll_id = e.vll_id AND said.side = e.side AND said.revision = v.revision
 WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
       (e.link_up, e.held_down, e.reachable, e.observed_in_sync, e.policed, e.path_state, e.path_since_ms,
-       e.drift, e.contested) IS DISTINCT FROM
+       e.drift, e.contested, e.vlan_loss) IS DISTINCT FROM
       (said.link_up, coalesce(said.held_down, false), said.reachable, said.observed_in_sync,
        coalesce(said.policed, false), coalesce(said.path_state, ''), said.path_since_ms,
-       coalesce(said.drift, '[]'), coalesce(said.contested, '[]'))
+       coalesce(said.drift, '[]'), coalesce(said.contested, '[]'), said.vlan_loss)
 """
 _TELL = """
 UPDATE vll_vllend AS e SET link_since = CASE WHEN (e.link_up, e.held_down) IS DISTINCT FROM
@@ -56,11 +56,12 @@ UPDATE vll_vllend AS e SET link_since = CASE WHEN (e.link_up, e.held_down) IS DI
                       link_up = said.link_up, held_down = said.held_down, reachable = said.reachable,
                       observed_in_sync = said.observed_in_sync, policed = said.policed,
                       path_state = said.path_state, path_since_ms = said.path_since_ms,
-                      drift = said.drift, contested = said.contested
+                      drift = said.drift, contested = said.contested,
+                      vlan_loss = said.vlan_loss
 FROM jsonb_to_recordset(%(said)s)
      AS said (pk bigint, link_up boolean, held_down boolean, reachable boolean,
               observed_in_sync boolean, policed boolean, path_state text, path_since_ms bigint, drift jsonb,
-              contested jsonb)
+              contested jsonb, vlan_loss jsonb)
 WHERE id = said.pk
 """
 _TURN = """
@@ -82,9 +83,10 @@ class _Facts(NamedTuple):
     path_since_ms: int | None
     drift: list[dict[str, Any]]
     contested: list[dict[str, Any]]
+    vlan_loss: dict[str, Any] | None
 
 
-_UNSAID = _Facts(None, False, None, None, False, "", None, [], [])
+_UNSAID = _Facts(None, False, None, None, False, "", None, [], [], None)
 
 
 class _End(NamedTuple):
@@ -385,6 +387,7 @@ def _facts_of(said: EndObservation) -> _Facts:
         path_since_ms=since,
         drift=drift,
         contested=contested,
+        vlan_loss=asdict(said.vlan_loss) if said.vlan_loss else None,
     )
 
 

@@ -21,6 +21,7 @@ _NOT_OBSERVED: dict[str, Any] = {
     "path_since_ms": None,
     "drift": [],
     "contested": [],
+    "vlan_loss": None,
 }
 
 

@@ -43,6 +43,9 @@ _SENTENCES = {
     "vll.black_hole": gettext_noop("Large frames are lost between the routers"),
     "vll.black_hole_gone": gettext_noop("Large frames get through between the routers again"),
     "vll.drift": gettext_noop("A router is not configured as it should be"),
+    "vll.vlan_rebuilt": gettext_noop(
+        "An end was set up again because its router dropped the line's frames; frames were lost for a moment"
+    ),
     "vll.vlan_restored": gettext_noop("Frames with the line's VLAN arrive again, which somebody had blocked"),
     "vll.link_loss_forwarded": gettext_noop("Link loss forwarded"),
     "vll.link_loss_over": gettext_noop("Link loss is over"),
@@ -85,8 +88,12 @@ _SENTENCES = {
     "router.end.drift": gettext_noop("An end was changed by somebody else"),
     "router.end.contested": gettext_noop("Somebody else keeps changing an end after each repair"),
     "router.end.contested_cleared": gettext_noop("Nobody else has changed that end for an hour"),
+    "router.end.vlan_rebuilt": gettext_noop("An end's sub-interface was deleted and created again"),
     "router.end.vlan_restored": gettext_noop(
-        "An end's sub-interface was recreated: a refused duplicate of its VLAN had blocked what comes in"
+        "Frames arrive again at an end whose VLAN VPP had lost, since its sub-interface was created again"
+    ),
+    "router.end.vlan_not_restored": gettext_noop(
+        "An end's sub-interface was created again, and no frame has arrived since"
     ),
     "router.end.quarantined": gettext_noop("An end that is no longer wanted was left alone"),
     "router.intent.applied": gettext_noop("Configuration applied"),

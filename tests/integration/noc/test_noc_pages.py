@@ -19,7 +19,7 @@ from portal.inventory.models import (
     RouterSilence,
     Site,
 )
-from portal.inventory.reported_observation import Contest
+from portal.inventory.reported_observation import Contest, VlanLoss
 from portal.notifications.models import Mail, Webhook
 from portal.notifications.webhook_operations import webhook_create
 from portal.vll.models import Attempt, Order, Vll, VllEnd
@@ -320,6 +320,32 @@ def test_what_somebody_else_changes_again_and_again_is_an_alarm(isp: Isp, alice:
     assert "host-cust1.100 admin_up true false 7" in shown
     ends_observed(router=rhino, ends=[observed_end(vll.pk, "a", revision=vll.revision)], now=clock.now())
     assert said not in noc_page(page)
+
+
+@pytest.mark.parametrize("state", ["dropped", "not_restored", "not_examined"])
+def test_a_line_whose_frames_vpp_drops_is_an_alarm_that_names_the_operators_command(
+    isp: Isp, alice: User, nora: User, state: Any
+) -> None:
+    vll = order(isp, alice, description="Milk run").vll
+    activate(vll)
+    rhino, page = isp.routers["rhino"], signed_in(nora)
+
+    def reported(loss: VlanLoss | None) -> None:
+        seen = observed_end(vll.pk, "a", revision=vll.revision, vlan_loss=loss)
+        ends_observed(router=rhino, ends=[seen], now=clock.now())
+
+    command = f"longline-agent rebuild -vll {vll.pk} -end a"
+    reported(VlanLoss(state, since_ms=1_790_000_000_000, detail="seen 7 times"))
+    shown = noc_page(page)
+    assert "A router drops frames of Milk run" in shown
+    assert "seen 7 times" in shown
+    assert command in shown
+    reported(VlanLoss("rebuilt", since_ms=1_790_000_000_000, detail="seen 7 times"))
+    assert command not in noc_page(page), "it has some minutes to receive frames"
+    reported(VlanLoss(state, since_ms=1_790_000_000_000, detail="seen 7 times"))
+    assert command in noc_page(page)
+    reported(None)
+    assert command not in noc_page(page)
 
 
 @pytest.mark.parametrize(

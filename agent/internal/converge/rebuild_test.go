@@ -2,6 +2,7 @@ package converge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -81,7 +82,7 @@ func (r *router) duplicate(end intent.End) {
 	}
 }
 
-func TestAVLANThatARefusedDuplicateTookIsTakenBackByMakingItsSubInterfaceAnew(t *testing.T) {
+func TestARebuildRestoresAVLANThatARefusedDuplicateTook(t *testing.T) {
 	onEveryVPPWithFrames(t, func(t *testing.T, r *router, port string, takes func(intent.End) error) {
 		end, beside := vxlanEnd(1, port), vxlanEnd(2, port)
 		r.put([]intent.End{end, beside}).mustAllBe(t, "verified")
@@ -94,13 +95,13 @@ func TestAVLANThatARefusedDuplicateTookIsTakenBackByMakingItsSubInterfaceAnew(t 
 		}
 		r.LookForDrift(t.Context())
 		if takes(end) == nil {
-			t.Fatal("a dump shows it after all: a look for drift has mended it")
+			t.Fatal("a dump shows it after all: a search for drift repaired it")
 		}
 		name, indexBeside := r.accessName(end), r.index(r.accessName(beside))
-		r.MakeAnew(uint32(r.index(name)), name)
+		_ = r.Rebuild(uint32(r.index(name)), name, false)
 		r.LookForDrift(t.Context())
 		if err := takes(end); err != nil {
-			t.Errorf("made anew: %v", err)
+			t.Errorf("after the rebuild: %v", err)
 		}
 		state, err := r.ObservedStateToReport(t.Context())
 		if err != nil {
@@ -110,17 +111,17 @@ func TestAVLANThatARefusedDuplicateTookIsTakenBackByMakingItsSubInterfaceAnew(t 
 			t.Errorf("left to do: %v, drift: %v, contested: %v", state.Plan.Ops, state.Drift, state.Contested)
 		}
 		if state.Made[uint32(r.index(name))] == 0 || r.index(r.accessName(beside)) != indexBeside {
-			t.Error("it was not made anew, or the other line was")
+			t.Error("it was not rebuilt, or the other line was")
 		}
 		writes := r.writes()
 		r.LookForDrift(t.Context())
 		if r.writes() != writes {
-			t.Error("it is made anew once more")
+			t.Error("it is rebuilt again")
 		}
 	})
 }
 
-func TestWhatIsNotTheAgentsIsNeverMadeAnew(t *testing.T) {
+func TestOnlyTheAgentsSubInterfacesAreRebuilt(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
@@ -130,7 +131,7 @@ func TestWhatIsNotTheAgentsIsNeverMadeAnew(t *testing.T) {
 		for _, wrong := range []struct{ at, name string }{
 			{theirs, theirs}, {r.ports[0], r.ports[0]}, {r.tunnelOf(end.Key), r.tunnelOf(end.Key)}, {ours, theirs},
 		} {
-			r.MakeAnew(uint32(r.index(wrong.at)), wrong.name)
+			_ = r.Rebuild(uint32(r.index(wrong.at)), wrong.name, false)
 			r.LookForDrift(t.Context())
 			if r.writes() != writes {
 				t.Errorf("%+v: %d writes", wrong, r.writes()-writes)
@@ -139,22 +140,31 @@ func TestWhatIsNotTheAgentsIsNeverMadeAnew(t *testing.T) {
 	})
 }
 
-func TestWhereDriftIsOnlyReportedNothingIsMadeAnew(t *testing.T) {
+func TestWhereDriftIsOnlyReportedOnlyAnOperatorRebuilds(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.Repair = Hold
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
 		writes, name := r.writes(), r.accessName(end)
-		r.MakeAnew(uint32(r.index(name)), name)
+		if err := r.Rebuild(uint32(r.index(name)), name, false); !errors.Is(err, ErrNotRepaired) {
+			t.Errorf("got %v", err)
+		}
 		r.LookForDrift(t.Context())
 		if r.writes() != writes {
 			t.Errorf("%d writes", r.writes()-writes)
+		}
+		if err := r.Rebuild(uint32(r.index(name)), name, true); err != nil {
+			t.Fatal(err)
+		}
+		r.LookForDrift(t.Context())
+		if r.writes() == writes {
+			t.Error("an operator requested it, and it was not rebuilt")
 		}
 	})
 }
 
 // The wait for the next comparison would be half a minute.
-func TestWhatIsToBeMadeAnewDoesNotWaitForTheNextComparison(t *testing.T) {
+func TestARebuildDoesNotWaitForTheNextComparison(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
@@ -174,9 +184,9 @@ func TestWhatIsToBeMadeAnewDoesNotWaitForTheNextComparison(t *testing.T) {
 		}()
 		for deadline := time.Now().Add(20 * time.Second); made() == before; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatal("it is not made anew")
+				t.Fatal("it is not rebuilt")
 			}
-			r.MakeAnew(index, name)
+			_ = r.Rebuild(index, name, false)
 		}
 		cancel()
 		<-served

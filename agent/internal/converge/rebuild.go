@@ -1,0 +1,70 @@
+package converge
+
+import (
+	"context"
+	"errors"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/plan"
+)
+
+// ErrNotRepaired says that this agent only reports drift, or that the router is frozen.
+var ErrNotRepaired = errors.New("converge: nothing is repaired: the agent's file says drift: hold, or the router is frozen")
+
+// Rebuild requests that a sub-interface of an end is deleted and created again, with all that belongs to it, and waits for
+// nothing. Serve does so soon, if the sub-interface still has that name, is the agent's and serves its end, and nothing else is
+// to be done. requested says that an operator wants it, which counts more than drift: hold. Error: ErrNotRepaired.
+func (e *Engine) Rebuild(index uint32, name string, requested bool) error {
+	if e.Repair == Hold && !requested || e.Frozen.Held() != nil {
+		return ErrNotRepaired
+	}
+	e.mu.Lock()
+	if e.rebuilds == nil {
+		e.rebuilds = make(map[uint32]string)
+	}
+	e.rebuilds[index] = name
+	e.mu.Unlock()
+	select {
+	case e.rebuildRequested <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+func (e *Engine) rebuildsWanted() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.rebuilds) > 0
+}
+
+// rebuild carries out what Rebuild requested, each once, from a full observation that showed nothing else to do; with busy. It
+// reports whether there was something to do.
+func (e *Engine) rebuild(ctx context.Context, held *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) bool {
+	e.mu.Lock()
+	requested := e.rebuilds
+	e.rebuilds = nil
+	e.mu.Unlock()
+	rebuilt := make(map[uint32]bool)
+	for index, name := range requested {
+		if i := early.snapshot.ByIndex(index); i != nil && i.Name == name && i.IsSub() {
+			rebuilt[index] = true
+		}
+	}
+	if len(rebuilt) == 0 {
+		return false
+	}
+	journal := e.journal.Of(early.snapshot.Boot)
+	todo := plan.DiffRebuild(e.asThisRouterWants(held), early.snapshot, journal, withheld, rebuilt)
+	todo = e.withinInterfaceLimit(todo, e.asThisRouterWants(held), early.snapshot, journal, withheld)
+	if len(todo.Ops) == 0 {
+		return false
+	}
+	for _, op := range todo.Ops {
+		if op.Stage == plan.Delete {
+			e.log.Warn("rebuilt", "end", op.End.String(), "object", op.Action.Target().Name)
+		}
+	}
+	early.todo = todo
+	e.convergeLocked(ctx, held, nil, withheld, early)
+	return true
+}

@@ -1,0 +1,45 @@
+package converge
+
+import (
+	"maps"
+	"time"
+
+	"longline.dev/agent/internal/intent"
+)
+
+// testedFor is for how long it is known that an end was tested; samples are much shorter.
+const testedFor = time.Hour
+
+// noteTested notes which ends are tested now, by the intent held so far or by the one that follows it.
+func (e *Engine) noteTested(intents ...*intent.Intent) {
+	now := e.now()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.tested, func(_ intent.Key, at time.Time) bool { return now.Sub(at) > testedFor })
+	for _, in := range intents {
+		if in == nil {
+			continue
+		}
+		for _, end := range in.Present {
+			if end.Testing {
+				e.tested[end.Key] = now
+			}
+		}
+	}
+}
+
+// TestedSince are the ends that were held to be tested at some moment since then: their tunnels receive test frames, which VPP
+// drops there. A test may begin and end between two samples.
+func (e *Engine) TestedSince(since time.Time) map[intent.Key]bool {
+	held, _ := e.store.Held()
+	e.noteTested(held)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	tested := make(map[intent.Key]bool)
+	for key, at := range e.tested {
+		if !at.Before(since) {
+			tested[key] = true
+		}
+	}
+	return tested
+}

@@ -1,0 +1,144 @@
+package packettrace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/vpp"
+)
+
+// VLAN is a port and the tags of the frames that a sub-interface takes there.
+type VLAN struct {
+	Port         string
+	Tagging      intent.Tagging // Dot1q, QinQ or Dot1ad
+	Outer, Inner uint16         // Inner is 0 with one tag
+}
+
+// Search says which VLANs are looked for.
+type Search struct {
+	VLANs   []VLAN
+	Threads int           // of VPP, the main one included
+	For     time.Duration // the longest time
+}
+
+const (
+	// searchPause is long, because VPP's workers stop for 2 to 5 ms while it prints a round that is full.
+	searchPause = time.Second
+	// noFilter is what `show classify filter` prints while the tracer has no filter.
+	noFilter = "packet tracer: first table none"
+	// outerTagMask covers the EtherType and the VLAN number of a frame's outer tag, and not its priority.
+	outerTagMask = "000000000000000000000000ffff0fff"
+)
+
+var (
+	shownTag = regexp.MustCompile(` 802\.1(q|ad) vlan (\d+)`)
+	spaces   = regexp.MustCompile(` +`)
+)
+
+// UnknownVLANs counts the frames that VPP dropped as of an unknown VLAN, for each of these VLANs of which it saw one. A port's
+// table of VLANs cannot be read: no message and no command prints it. A frame that arrives at that port with exactly the tags of
+// a sub-interface and is dropped shows that the table does not have it. The tracer takes only frames with these outer tags, at
+// most perRound at a time, so a busy router traces nothing else. It returns as soon as each VLAN was seen.
+// Error: *InUseError, *CannotError, *LeftError, or that of the connection.
+func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropped map[VLAN]int, err error) {
+	if err := tracerIsFree(ctx, session); err != nil {
+		return nil, err
+	}
+	said, refused, err := vpp.Say(ctx, session, "show classify filter")
+	switch {
+	case err != nil:
+		return nil, err
+	case refused:
+		return nil, &CannotError{"this VPP cannot filter what it traces: " + said}
+	case !strings.Contains(spaces.ReplaceAllString(said, " "), noFilter):
+		return nil, &InUseError{}
+	}
+	defer func() {
+		if left := Clear(context.WithoutCancel(ctx), session); left != nil {
+			dropped, err = nil, &LeftError{left}
+		}
+	}()
+	for _, outer := range outerTags(search.VLANs) {
+		line := fmt.Sprintf("classify filter trace mask hex %s match hex 000000000000000000000000%s", outerTagMask, outer)
+		if err := vpp.Order(ctx, session, line); err != nil {
+			var no *vpp.RefusedError
+			if errors.As(err, &no) {
+				err = &CannotError{"this VPP cannot filter what it traces: " + no.Why}
+			}
+			return nil, err
+		}
+	}
+	dropped = make(map[VLAN]int)
+	err = rounds(ctx, session, round{threads: search.Threads, pause: searchPause, most: search.For, arming: " filter"}, func(packets []tracedPacket) bool {
+		for _, packet := range packets {
+			if vlan, unknown := packet.unknownVLAN(); unknown && slices.Contains(search.VLANs, vlan) {
+				dropped[vlan]++
+			}
+		}
+		return len(dropped) == len(search.VLANs)
+	})
+	return dropped, err
+}
+
+// Clear removes what the tracer holds, and the filter of UnknownVLANs.
+func Clear(ctx context.Context, session vpp.Caller) error {
+	ctx, cancel := context.WithTimeout(ctx, clearIn)
+	defer cancel()
+	return errors.Join(vpp.Order(ctx, session, "clear trace"), vpp.Order(ctx, session, "classify filter trace del"))
+}
+
+// outerTags are the EtherTypes and numbers of the outer tags in hexadecimal, sorted, each once.
+func outerTags(vlans []VLAN) []string {
+	var tags []string
+	for _, vlan := range vlans {
+		etherType := 0x8100
+		if vlan.Tagging == intent.Dot1ad {
+			etherType = 0x88a8
+		}
+		tags = append(tags, fmt.Sprintf("%04x%04x", etherType, vlan.Outer))
+	}
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}
+
+// unknownVLAN is the port and the tags of a packet that ethernet-input dropped as of an unknown VLAN.
+func (p *tracedPacket) unknownVLAN() (vlan VLAN, unknown bool) {
+	for _, node := range p.nodes {
+		for _, says := range node.Says {
+			switch {
+			case node.Name == "error-drop" && strings.HasPrefix(says, "rx:"):
+				vlan.Port = strings.TrimPrefix(says, "rx:")
+			case node.Name == "drop" && says == "ethernet-input: unknown vlan":
+				unknown = true
+			case node.Name == "ethernet-input" && headerLine.MatchString(says):
+				vlan.Tagging, vlan.Outer, vlan.Inner = tagsOf(says)
+			}
+		}
+	}
+	return vlan, unknown && vlan.Tagging != ""
+}
+
+// tagsOf reads the tags of a header as ethernet-input prints it; the tagging is "" for numbers of tags that no line has.
+func tagsOf(header string) (tagging intent.Tagging, outer, inner uint16) {
+	tags := shownTag.FindAllStringSubmatch(header, -1)
+	number := func(at int) uint16 {
+		n, _ := strconv.ParseUint(tags[at][2], 10, 16)
+		return uint16(n)
+	}
+	switch {
+	case len(tags) == 1 && tags[0][1] == "q":
+		return intent.Dot1q, number(0), 0
+	case len(tags) == 2 && tags[0][1] == "q":
+		return intent.QinQ, number(0), number(1)
+	case len(tags) == 2:
+		return intent.Dot1ad, number(0), number(1)
+	}
+	return "", 0, 0
+}

@@ -1,0 +1,165 @@
+package packettrace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/realvpp"
+	"longline.dev/agent/internal/vpp"
+)
+
+// vlansOfPort is a real VPP whose port pg0 has sub-interfaces of each tagging, and gets frames of all of them, and of VLANs that
+// nobody configured. On pg1 the same VLANs carry frames too.
+func vlansOfPort(t *testing.T) (v *realvpp.VPP, session *vpp.Session) {
+	t.Helper()
+	v = realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"ping"}})
+	say := func(format string, args ...any) {
+		t.Helper()
+		if said, err := v.CLI(fmt.Sprintf(format, args...)); err != nil {
+			t.Fatalf("%v: %s", err, said)
+		}
+	}
+	for port := range 2 {
+		say("create packet-generator interface pg%d", port)
+		say("set interface state pg%d up", port)
+		for id, tags := range map[int]string{100: "dot1q 100 exact-match", 200: "dot1q 200 exact-match", 310: "dot1q 300 inner-dot1q 10 exact-match", 410: "dot1ad 400 inner-dot1q 10 exact-match"} {
+			say("create sub-interfaces pg%d %d %s", port, id, tags)
+			say("set interface state pg%d.%d up", port, id)
+		}
+		for _, id := range []int{100, 200, 310, 410} {
+			say("set interface l2 bridge pg%d.%d 1", port, id)
+		}
+		for n, tags := range []string{"8100 0064", "8100 00c8", "8100 012c 8100 000a", "88a8 0190 8100 000a", "8100 a064", "8100 01f4", "8100 0064 8100 0005", "4500"} {
+			frame := "02000000000a02000000000" + fmt.Sprint(port) + strings.ReplaceAll(tags, " ", "") + "0800" + strings.Repeat("00", 46)
+			say("packet-generator new { name s%d-%d limit 0 rate 100 size 64-64 interface pg%d node ethernet-input data { hex 0x%s } }", port, n, port, frame)
+		}
+	}
+	say("packet-generator enable-stream")
+	session, err := vpp.Dialer{Socket: v.APISocket(), Timeout: 10 * time.Second}.Dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(session.Close)
+	return v, session
+}
+
+var (
+	single = VLAN{Port: "pg0", Tagging: intent.Dot1q, Outer: 100}
+	double = VLAN{Port: "pg0", Tagging: intent.QinQ, Outer: 300, Inner: 10}
+	dot1ad = VLAN{Port: "pg0", Tagging: intent.Dot1ad, Outer: 400, Inner: 10}
+)
+
+func search(t *testing.T, session *vpp.Session, vlans ...VLAN) map[VLAN]int {
+	t.Helper()
+	dropped, err := UnknownVLANs(t.Context(), session, Search{VLANs: vlans, Threads: 1, For: 3 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dropped
+}
+
+// TestARefusedDuplicateIsSeenAndNothingElse on a real VPP: each tagging by itself, while the same VLANs work on another port, and
+// while the port drops frames of other VLANs and frames with the same outer tag and one more.
+func TestARefusedDuplicateIsSeenAndNothingElse(t *testing.T) {
+	v, session := vlansOfPort(t)
+	if dropped := search(t, session, single, double, dot1ad); len(dropped) != 0 {
+		t.Errorf("all VLANs are known, and it saw %v", dropped)
+	}
+	for _, c := range []struct {
+		vlan      VLAN
+		duplicate string
+	}{
+		{single, "create sub-interfaces pg0 999 dot1q 100 exact-match"},
+		{double, "create sub-interfaces pg0 998 dot1q 300 inner-dot1q 10 exact-match"},
+		{dot1ad, "create sub-interfaces pg0 997 dot1ad 400 inner-dot1q 10 exact-match"},
+	} {
+		said, err := v.CLI(c.duplicate)
+		if err == nil && !strings.Contains(said, "in use") {
+			t.Fatalf("the duplicate: %q", said)
+		}
+		if dropped := search(t, session, c.vlan); dropped[c.vlan] == 0 {
+			t.Errorf("%+v: it saw nothing", c.vlan)
+		}
+	}
+	other := single
+	other.Port = "pg1"
+	if dropped := search(t, session, other); len(dropped) != 0 {
+		t.Errorf("on the other port it saw %v", dropped)
+	}
+	for _, command := range []string{"show trace", "show classify filter"} {
+		said, err := v.CLI(command)
+		if err != nil || strings.Contains(said, "Packet 1") || command == "show classify filter" && !strings.Contains(spaces.ReplaceAllString(said, " "), noFilter) {
+			t.Errorf("%s: %s, %v", command, said, err)
+		}
+	}
+}
+
+func TestASearchLeavesAnOperatorsTraceAndFilterAlone(t *testing.T) {
+	for name, commands := range map[string][]string{
+		"packets":  {"trace add pg-input 3"},
+		"a filter": {"classify filter trace mask l3 ip4 src match l3 ip4 src 192.0.2.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, session := vlansOfPort(t)
+			for _, command := range commands {
+				if _, err := v.CLI(command); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for deadline := time.Now().Add(10 * time.Second); name == "packets" && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+				if said, _ := v.CLI("show trace"); strings.Contains(said, "Packet 3") {
+					break
+				}
+			}
+			var inUse *InUseError
+			if _, err := UnknownVLANs(t.Context(), session, Search{VLANs: []VLAN{single}, Threads: 1, For: time.Second}); !errors.As(err, &inUse) {
+				t.Errorf("got %v", err)
+			}
+			trace, _ := v.CLI("show trace")
+			filter, _ := v.CLI("show classify filter")
+			if name == "packets" && !strings.Contains(trace, "Packet 3") || name == "a filter" && !strings.Contains(spaces.ReplaceAllString(filter, " "), "first table 0") {
+				t.Errorf("left of it: %s %s", trace, filter)
+			}
+		})
+	}
+}
+
+// TestASearchThatIsCutOffLeavesNothing: the agent stops.
+func TestASearchThatIsCutOffLeavesNothing(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	vpp := &said{answer: func(line string) (string, bool) {
+		if strings.HasPrefix(line, "trace add") {
+			cancel()
+		}
+		return map[string]string{"show classify filter": "packet tracer:                 first table none"}[line], false
+	}}
+	if _, err := UnknownVLANs(ctx, vpp, Search{VLANs: []VLAN{single}, Threads: 1, For: time.Minute}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if last := vpp.told[len(vpp.told)-2:]; last[0] != "clear trace" || last[1] != "classify filter trace del" {
+		t.Errorf("the last lines are %q", last)
+	}
+}
+
+func TestTheTagsOfADroppedFrameAreReadExactly(t *testing.T) {
+	const header = "IP4: 02:00:00:00:00:0a -> 02:00:00:00:00:0b"
+	for says, want := range map[string]VLAN{
+		header:                      {},
+		header + " 802.1q vlan 100": {Tagging: intent.Dot1q, Outer: 100},
+		header + " 802.1q vlan 100 priority 5 cfi":            {Tagging: intent.Dot1q, Outer: 100},
+		header + " 802.1q vlan 300 802.1q vlan 10":            {Tagging: intent.QinQ, Outer: 300, Inner: 10},
+		header + " 802.1ad vlan 400 802.1ad vlan 10":          {Tagging: intent.Dot1ad, Outer: 400, Inner: 10},
+		header + " 802.1ad vlan 400":                          {},
+		header + " 802.1q vlan 1 802.1q vlan 2 802.1q vlan 3": {},
+	} {
+		tagging, outer, inner := tagsOf(says)
+		if got := (VLAN{Tagging: tagging, Outer: outer, Inner: inner}); got != want && want.Tagging != "" || want.Tagging == "" && tagging != "" {
+			t.Errorf("%s: %+v", says, got)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"longline.dev/agent/internal/durable"
+	"longline.dev/agent/internal/intent"
+)
+
+// rebuild is a sub-interface that was deleted and created again because VPP dropped its frames. It is kept until frames arrive
+// soon after it, the portal no longer wants the end, or an operator requests another one.
+type rebuild struct {
+	VLL       string `json:"vll"`
+	End       string `json:"end"`
+	Interface string `json:"interface"`
+	SinceMS   int64  `json:"since_ms"` // when frames last arrived; 0 where that is not known
+	BeganMS   int64  `json:"began_ms"`
+	RebuiltMS int64  `json:"rebuilt_ms"` // 0 until the sub-interface is seen to be another one
+	Failed    bool   `json:"failed"`     // no frame arrived in time
+	Recovered bool   `json:"recovered"`  // it failed, and frames arrived later
+	Requested bool   `json:"requested"`  // by an operator
+	Detail    string `json:"detail"`
+	// made is Access.Made before the rebuild.
+	made int64
+}
+
+func (r *rebuild) key() intent.Key { return intent.Key{VLL: r.VLL, End: r.End} }
+
+// rebuilds keeps them in a file of the agent's folder, so that a restart of the agent does not begin another one.
+type rebuilds struct {
+	path string // "" without a folder
+	log  *slog.Logger
+	kept rebuildsFile
+}
+
+type rebuildsFile struct {
+	Ends []rebuild `json:"ends"`
+	// TracingBootMS is the run of VPP whose tracer is being used for a search; 0 for none. It is not 0 in the file of an agent that
+	// was killed during a search.
+	TracingBootMS int64 `json:"tracing_boot_ms"`
+}
+
+// openRebuilds reads the file in the folder. Of an agent that ended between the beginning of a rebuild and its end nobody knows
+// whether it happened: it counts as done. A file that cannot be read is set aside.
+func openRebuilds(folder string, log *slog.Logger) (*rebuilds, *durable.SetAsideFile) {
+	r := &rebuilds{log: log}
+	if folder == "" {
+		return r, nil
+	}
+	r.path = filepath.Join(folder, "rebuilds.json")
+	data, err := os.ReadFile(r.path)
+	if errors.Is(err, os.ErrNotExist) {
+		return r, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &r.kept)
+	}
+	if err != nil {
+		r.kept = rebuildsFile{}
+		aside := durable.SetAside(r.path, fmt.Errorf("rebuilds: %w", err))
+		return r, &aside
+	}
+	for n := range r.kept.Ends {
+		if r.kept.Ends[n].RebuiltMS == 0 {
+			r.kept.Ends[n].RebuiltMS = r.kept.Ends[n].BeganMS
+		}
+	}
+	return r, nil
+}
+
+// of is a copy; nil for none.
+func (r *rebuilds) of(key intent.Key) *rebuild {
+	at := slices.IndexFunc(r.kept.Ends, func(each rebuild) bool { return each.key() == key })
+	if at < 0 {
+		return nil
+	}
+	found := r.kept.Ends[at]
+	return &found
+}
+
+// begin notes a rebuild on disk. Error: that of the disk, and then it must not happen.
+func (r *rebuilds) begin(begun rebuild) error {
+	before := r.kept
+	r.kept.Ends = append(r.without(begun.key()), begun)
+	if err := r.write(); err != nil {
+		r.kept = before
+		return err
+	}
+	return nil
+}
+
+// replace notes what became of a rebuild. Without the disk it is known until the agent ends.
+func (r *rebuilds) replace(changed rebuild) {
+	r.kept.Ends = append(r.without(changed.key()), changed)
+	r.writeOrLog()
+}
+
+// forget is for an end whose frames arrive again.
+func (r *rebuilds) forget(key intent.Key) {
+	r.kept.Ends = r.without(key)
+	r.writeOrLog()
+}
+
+// keepOnly forgets the ends that the portal no longer wants.
+func (r *rebuilds) keepOnly(wanted []intent.End) {
+	kept := slices.DeleteFunc(slices.Clone(r.kept.Ends), func(each rebuild) bool {
+		return !slices.ContainsFunc(wanted, func(end intent.End) bool { return end.Key == each.key() })
+	})
+	if len(kept) != len(r.kept.Ends) {
+		r.kept.Ends = kept
+		r.writeOrLog()
+	}
+}
+
+// tracing notes on disk whose tracer is being used; 0 for none.
+func (r *rebuilds) tracing(bootMS int64) error {
+	before := r.kept.TracingBootMS
+	r.kept.TracingBootMS = bootMS
+	if err := r.write(); err != nil {
+		r.kept.TracingBootMS = before
+		return err
+	}
+	return nil
+}
+
+func (r *rebuilds) without(key intent.Key) []rebuild {
+	return slices.DeleteFunc(slices.Clone(r.kept.Ends), func(each rebuild) bool { return each.key() == key })
+}
+
+func (r *rebuilds) writeOrLog() {
+	if err := r.write(); err != nil {
+		r.log.Error("what became of a rebuild is not on disk", "error", err)
+	}
+}
+
+func (r *rebuilds) write() error {
+	if r.path == "" {
+		return nil
+	}
+	data, err := json.Marshal(r.kept)
+	if err != nil {
+		return err
+	}
+	return durable.Replace(r.path, data)
+}

@@ -1,0 +1,138 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/packettrace"
+	"longline.dev/agent/internal/statseg"
+)
+
+// searchedAtOnce is the largest number of ends of one search.
+const searchedAtOnce = 64
+
+// vlanSearch is what a search for dropped frames found.
+type vlanSearch struct {
+	searched []Access
+	dropped  map[packettrace.VLAN]int
+	why      error // nil, or why the tracer could not be used
+}
+
+// ErrNoSuchVLAN says that an end has no sub-interface in VPP whose frames are counted.
+var ErrNoSuchVLAN = errors.New("report: VPP has no sub-interface of this end")
+
+// RebuildVLAN has the sub-interface of an end deleted and created again because an operator wants it, whatever earlier rebuilds
+// came to. Error: ErrNoSuchVLAN, converge.ErrNotRepaired or that of the disk.
+func (r *Reporter) RebuildVLAN(end intent.Key) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	access, known := r.vlans.access(end)
+	if !known {
+		return ErrNoSuchVLAN
+	}
+	return r.rebuild(r.now(), access, true)
+}
+
+// watchVLANs takes a reading in, starts a search where it raises a suspicion, and rebuilds what the last search proved.
+func (r *Reporter) watchVLANs(ctx context.Context, now time.Time, reading statseg.Reading) vlanNews {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	suspects, news := r.vlans.take(now, reading, r.seen.View)
+	select {
+	case search := <-r.found:
+		for _, access := range r.vlans.judge(now, search.searched, search.dropped, search.why) {
+			if err := r.rebuild(now, access, false); err != nil {
+				r.log.Warn("VPP drops frames of an end, and its sub-interface is not rebuilt", "end", access.Key.String(), "interface", access.Name, "error", err)
+			}
+		}
+	default:
+		r.search(ctx, suspects[:min(len(suspects), searchedAtOnce)])
+	}
+	return news
+}
+
+// rebuild notes on disk that a sub-interface is being rebuilt, and requests it; with mu.
+func (r *Reporter) rebuild(now time.Time, access Access, requested bool) error {
+	if err := r.vlans.begin(now, access, requested); err != nil {
+		return err
+	}
+	if err := r.engine.Rebuild(access.Index, access.Name, requested); err != nil {
+		r.vlans.rebuilds.forget(access.Key)
+		return err
+	}
+	return nil
+}
+
+// search looks for frames of these ends that VPP drops, in a goroutine: it takes seconds. Only one runs at a time; with mu.
+func (r *Reporter) search(ctx context.Context, suspects []Access) {
+	if len(suspects) == 0 || r.searchRuns {
+		return
+	}
+	r.searchRuns = true
+	boot := r.seen.BootMS
+	r.searching.Go(func() {
+		dropped, err := r.unknownVLANs(ctx, boot, vlansOf(suspects))
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.searchRuns = false
+		select {
+		case <-r.found: // of an earlier search that nobody took in
+		default:
+		}
+		r.found <- vlanSearch{suspects, dropped, err}
+	})
+}
+
+// unknownVLANs notes on disk that the tracer is being used, so that the next start can clear what a killed agent left there.
+func (r *Reporter) unknownVLANs(ctx context.Context, boot int64, vlans []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
+	if err := r.noteTracing(boot); err != nil {
+		return nil, fmt.Errorf("the disk takes no note of it: %w", err)
+	}
+	dropped, err := r.engine.UnknownVLANs(ctx, vlans)
+	var left *packettrace.LeftError
+	if !errors.As(err, &left) {
+		if noted := r.noteTracing(0); noted != nil {
+			r.log.Warn("the disk takes no note of the end of a search", "error", noted)
+		}
+	}
+	return dropped, err
+}
+
+func (r *Reporter) noteTracing(boot int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.vlans.rebuilds.tracing(boot)
+}
+
+// tidyUp forgets rebuilds of ends that the portal no longer wants, and clears the tracer if an agent that was killed left
+// something there.
+func (r *Reporter) tidyUp(ctx context.Context, state *converge.ObservedState, status converge.Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if status.Held != nil {
+		r.vlans.rebuilds.keepOnly(status.Held.Present)
+	}
+	left := r.vlans.rebuilds.kept.TracingBootMS
+	if left == 0 || r.searchRuns {
+		return
+	}
+	if left == state.Snapshot.Boot.MS {
+		if err := r.engine.ClearTracer(ctx); err != nil {
+			r.log.Warn("VPP's tracer may still hold what an earlier search left", "error", err)
+			return
+		}
+	}
+	if err := r.vlans.rebuilds.tracing(0); err != nil {
+		r.log.Warn("the disk takes no note of the end of a search", "error", err)
+	}
+}
+
+func (r *Reporter) vlanLosses() map[intent.Key]VLANLoss {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.vlans.losses()
+}

@@ -1,0 +1,91 @@
+package vppsim
+
+import (
+	"encoding/hex"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"go.fd.io/govpp/binapi/vlib"
+)
+
+// tracer plays the packet tracer (vlib/trace.c) for frames that a port drops as of an unknown VLAN, as far as its filter takes them.
+type tracer struct {
+	armed   bool
+	filters [][]byte // the outer tags that are traced
+}
+
+var traceFilter = regexp.MustCompile(`^classify filter trace mask hex 0{24}ffff0fff match hex 0{24}([0-9a-f]{8})$`)
+
+// trace answers the commands of the tracer; nil for other commands.
+func (v *vpp) trace(command string) *vlib.CliInbandReply {
+	if m := traceFilter.FindStringSubmatch(command); m != nil {
+		tag, _ := hex.DecodeString(m[1])
+		v.tracer.filters = append(v.tracer.filters, tag)
+		return &vlib.CliInbandReply{}
+	}
+	switch {
+	case command == "classify filter trace del":
+		v.tracer.filters = nil
+	case command == "clear trace":
+		v.tracer.armed = false
+	case command == "show classify filter":
+		used := "none"
+		if len(v.tracer.filters) > 0 {
+			used = "0"
+		}
+		return &vlib.CliInbandReply{Reply: fmt.Sprintf("%-30s Table(s)\n%-30s --------\n%-30s first table %s\n", "Filter Used By", "--------------", "packet tracer:", used)}
+	case strings.HasPrefix(command, "trace add af-packet-input ") && strings.HasSuffix(command, " filter"):
+		v.tracer.armed = true
+	case strings.HasPrefix(command, "trace add "):
+		return &vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "unknown node\n"}
+	case strings.HasPrefix(command, "show trace"):
+		return &vlib.CliInbandReply{Reply: v.showTrace()}
+	default:
+		return nil
+	}
+	return &vlib.CliInbandReply{}
+}
+
+// showTrace prints one frame for each sub-interface whose frames its port drops.
+func (v *vpp) showTrace() string {
+	var b strings.Builder
+	b.WriteString("------------------- Start of thread 0 vpp_main -------------------\n")
+	packets := 0
+	for _, i := range v.interfaces {
+		if i == nil || !v.tracer.armed || v.config.Traffic.RateBps == 0 || v.receives(i) || !v.filtered(i.sub) {
+			continue
+		}
+		packets++
+		fmt.Fprintf(&b, "Packet %d\n\n00:00:01:000001: af-packet-input\n  af_packet: hw_if_index %d rx-queue 0 next-index 4\n"+
+			"00:00:01:000002: ethernet-input\n  IP4: 02:00:00:00:00:0a -> 02:00:00:00:00:0b%s\n"+
+			"00:00:01:000003: error-drop\n  rx:%s\n00:00:01:000004: drop\n  ethernet-input: unknown vlan\n\n",
+			packets, i.sup, i.sub.shownTags(), v.interfaces[i.sup].name)
+	}
+	if packets == 0 {
+		b.WriteString("No packets in trace buffer\n")
+	}
+	return b.String()
+}
+
+func (v *vpp) filtered(s *subif) bool {
+	for _, tag := range v.tracer.filters {
+		if (uint16(tag[0])<<8|uint16(tag[1]) == 0x88a8) == (s.flags&dot1ad != 0) && uint16(tag[2])<<8|uint16(tag[3]) == s.outer {
+			return true
+		}
+	}
+	return false
+}
+
+// shownTags are a frame's tags as ethernet-input prints them: all with the name of the first one's type.
+func (s *subif) shownTags() string {
+	name := "802.1q"
+	if s.flags&dot1ad != 0 {
+		name = "802.1ad"
+	}
+	tags := fmt.Sprintf(" %s vlan %d", name, s.outer)
+	if s.numberOfTags() == 2 {
+		tags += fmt.Sprintf(" %s vlan %d", name, s.inner)
+	}
+	return tags
+}
