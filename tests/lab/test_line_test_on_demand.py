@@ -2,6 +2,7 @@
 
 import time
 
+import psycopg
 import pytest
 
 from tests.lab.abilities import Ability
@@ -11,6 +12,26 @@ from tests.lab.lab_line import WAIT_S, in_service
 from tests.lab.stream import GAP_S, flowing
 
 CALM_S = 0.5
+# The ends that reported a sample which begins after a time, and the frames that they could not hand over.
+_REPORTED = """
+SELECT count(DISTINCT side) FILTER (WHERE from_at > to_timestamp(%(since)s)), coalesce(sum(out_drops), 0)
+FROM telemetry_sample WHERE vll_id = %(vll)s
+"""
+
+
+def out_drops(lab: Lab, vll: str) -> int:
+    """Return the frames that both ends report as not handed over, once they have reported all until now."""
+    asked = {"vll": vll, "since": time.time()}
+    counted: list[int] = []
+    with psycopg.connect(lab.stack.portal.services.database_url, autocommit=True) as database:
+
+        def reported() -> bool:
+            row = database.execute(_REPORTED, asked).fetchone()
+            counted[:] = map(int, row or (0, 0))
+            return counted[0] == 2
+
+        assert lab.stack.client("customer").wait(reported, timeout_s=WAIT_S), "the ends report no samples"
+    return counted[1]
 
 
 @pytest.mark.parametrize("line", [Combination("vxlan6", "dot1q"), Combination("gre4", "untagged")], ids=str)
@@ -29,6 +50,7 @@ def test_a_line_loses_no_frame_but_those_of_the_interruption_that_is_shown(
         time.sleep(CALM_S)
         found = customer.tests(vll)[0]
         tallies = stream.stop()
+        assert out_drops(lab, vll) == 0, "test frames count as the customer's"
     assert (found["id"], found["state"], found["reason"]) == (asked["id"], "passed", None)
     for of, tally in tallies.items():
         assert tally.lost, "nothing was interrupted"

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/statseg"
 )
 
@@ -134,5 +135,29 @@ func TestTotalsAreWhatVPPCountsSinceItStarted(t *testing.T) {
 	m.Forget()
 	if ports, router := m.LossTotals(); ports != nil || router != nil {
 		t.Errorf("after it forgot: %+v, %+v", ports, router)
+	}
+}
+
+// TestTestFramesAreNoFramesOfTheCustomer: VPP drops them at the far end's tunnel, as it drops frames that are the customer's.
+func TestTestFramesAreNoFramesOfTheCustomer(t *testing.T) {
+	tested := viewed(tunnelled())
+	tested.Tested = map[intent.Key]bool{alice.Key: true}
+	var m Sampler
+	m.Take(after(0), losing(1, 100), viewed(tunnelled()))
+	for second, c := range []struct {
+		drops uint64
+		view  View
+		out   *uint64
+	}{{302, tested, nil}, {303, tested, nil}, {304, viewed(tunnelled()), known(3)}, {304, viewed(tunnelled()), known(0)}} {
+		s := m.Take(after(10*(second+1)), losing(float64(second+2), c.drops), c.view)
+		if s == nil || len(s.Ends) != 1 {
+			t.Fatalf("got %+v", s)
+		}
+		if got := s.Ends[0].Dropped; got.In == nil || !reflect.DeepEqual(got.Out, c.out) {
+			t.Errorf("sample %d: dropped %+v, want %v", second, got, c.out)
+		}
+	}
+	if end := m.Totals()[0].Dropped; *end.Out != 3*(304-303+100) {
+		t.Errorf("in all the end dropped %d of the customer's frames", *end.Out)
 	}
 }
