@@ -7,6 +7,8 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
+from portal.accounts import permissions
+from portal.accounts.models import User
 from portal.core import clock
 from portal.events.outbox import send_task
 from portal.netbox_sync.configuration import Configuration
@@ -43,9 +45,17 @@ def change_announced(*, now: datetime) -> None:
 
 
 def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None:
-    """The run asked for first; else that of NetBox or the schedule, once NetBox may be tried."""
-    if asked := NetboxRun.objects.filter(started_at=None, finished_at=None).order_by("id").first():
-        return asked
+    """The run that was requested first; else that of NetBox or the schedule, once NetBox may be tried.
+
+    A run waits until the worker is free. One of a person who may not request it any more is not made.
+    """
+    for requested in NetboxRun.objects.filter(started_at=None, finished_at=None).order_by("id"):
+        person = User.objects.filter(username=requested.asked_by).first()
+        if person is not None and permissions.may_remove_from_the_network(person):
+            return requested
+        NetboxRun.objects.filter(pk=requested.pk).update(
+            finished_at=now, error={"code": "not_allowed", "facts": {"person": requested.asked_by}}
+        )
     row = state()
     if not row.may_be_tried(now):
         return None

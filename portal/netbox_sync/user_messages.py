@@ -33,6 +33,9 @@ _ERRORS = {
     "cut_off": gettext_noop(
         "It was interrupted because its worker was stopped. The next run continues where it left off."
     ),
+    "not_allowed": gettext_noop(
+        "{person} may no longer do this: the account is closed, or its role has changed. Request another run."
+    ),
     "l2vpn_twice": gettext_noop(
         "Several L2VPNs (ids {ids}) carry this line's id. Clear the custom field of all but one."
     ),

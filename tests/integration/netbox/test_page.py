@@ -59,6 +59,20 @@ def test_a_look_shows_what_would_be_taken_over_and_a_noc_admin_takes_it(
     assert "Version 4.4.10" in shown
 
 
+def test_a_run_that_waited_is_not_made_for_somebody_whose_account_was_closed(
+    configured: Callable[..., None], nina: User, nora: User
+) -> None:
+    with stand_in_netbox(two_routers) as stand_in:
+        configured(stand_in.url)
+        assert signed_in(nina).post("/noc/netbox/run/", {"do": "apply"}).status_code == 302
+        User.objects.filter(pk=nina.pk).update(is_active=False)
+        sync_due(now=clock.now())
+    run = NetboxRun.objects.get(why=NetboxRun.Why.PERSON)
+    assert (run.started_at, run.finished_at is not None) == (None, True)
+    assert run.error == {"code": "not_allowed", "facts": {"person": "nina"}}
+    assert "nina may no longer do this" in text(signed_in(nora).get(PAGE))
+
+
 def test_the_page_says_why_netbox_cannot_be_read(configured: Callable[..., None], nora: User) -> None:
     with stand_in_netbox(failing(answer(403, {"detail": "Invalid v1 token"}))) as stand_in:
         configured(stand_in.url)
