@@ -1,0 +1,27 @@
+"""Every queue that a task waits in is served wherever the portal is deployed."""
+
+import re
+
+import pytest
+import yaml
+from django.conf import settings
+
+from devstack.folders import ROOT
+
+QUEUES = sorted(
+    {settings.CELERY_TASK_DEFAULT_QUEUE} | {each["queue"] for each in settings.CELERY_TASK_ROUTES.values()}
+)
+
+
+@pytest.mark.parametrize("queue", QUEUES)
+def test_each_deployment_has_a_worker_of_it(queue: str) -> None:
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    commands = [" ".join(map(str, each.get("command", []))) for each in services.values()]
+    assert any(f"-Q {queue} " in command for command in commands)
+    chart = yaml.safe_load((ROOT / "deploy/helm/longline/values.yaml").read_text())
+    assert queue in chart["workers"]
+    # What is stopped before a restore, and what the guide has one start on a machine without containers.
+    assert queue.replace("_", "-") in (ROOT / "deploy/compose/restore").read_text().split("$compose stop ")[1]
+    assert f"longline-worker@{queue}" in (ROOT / "docs/operators-guide.md").read_text()
+    in_the_demo = re.findall(r'queues="([^"]+)"', (ROOT / "devstack/portal.py").read_text())
+    assert queue in {each for queues in in_the_demo for each in queues.split(",")}
