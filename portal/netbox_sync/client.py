@@ -47,26 +47,33 @@ class Client:
     def rows(self, path: str, *, fields: Sequence[str], **filters: Any) -> Iterator[Row]:
         """Every object at ``path`` (such as ``dcim.interfaces``) with these fields, page by page.
 
-        Pages are counted here: neither a ``next`` that leads in circles nor one to elsewhere is followed, and
-        an object that slips from one page to another is told once. Only one page is in memory at a time.
+        Each page begins after the last id of the one before it. An offset would skip an object when another
+        one is deleted between two pages. A ``next`` of NetBox is not followed: it may lead in circles, or
+        elsewhere. Only one page is in memory at a time.
         """
-        endpoint, told, offset = self._endpoint(path), set[int](), 0
+        endpoint, begins, last = self._endpoint(path), dict[str, int](), 0
         while True:
+            before = last
             with _typed_errors(path):
+                # With an offset, pynetbox reads one page and follows no ``next``.
                 page = endpoint.filter(
-                    limit=self._page, offset=offset, ordering="id", fields=",".join(fields), **filters
+                    limit=self._page, offset=0, ordering="id", fields=",".join(fields), **begins, **filters
                 )
                 rows = [dict(record) for record in page]
                 count = page.request.count
             for row in rows:
                 if not isinstance(row.get("id"), int):
                     raise NetboxNonsense(what=path, why="a row has no id")
-                if row["id"] not in told:
-                    told.add(row["id"])
+                if row["id"] < last:
+                    raise NetboxNonsense(what=path, why="its rows are not in the order of their ids")
+                if row["id"] > last:
+                    last = row["id"]
                     yield row
-            offset += len(rows)
-            if not rows or offset >= count:
+            if not rows or len(rows) >= count:
                 return
+            if last == before:
+                raise NetboxNonsense(what=path, why="its next page has the same rows")
+            begins = {"id__gt": last}
 
     def create(self, path: str, values: Mapping[str, Any]) -> Row:
         """Make an object; as NetBox has it then."""

@@ -25,6 +25,8 @@ from portal.netbox_sync.import_mapping import (
 REFERENCES = {"site": SITE, "customer": CUSTOMER, "a_router": ROUTER, "z_router": ROUTER}
 # A row without these cannot be made.
 _NEEDED = {PORT: ("speed_bps", "max_frame")}
+# The code of a row here whose object NetBox no longer shows.
+GONE = "gone"
 _SIDES = ("router", "interface", "ip_mtu")
 
 
@@ -119,7 +121,7 @@ def differences(wish: Wish, held: Mapping[str, list[Held]]) -> Difference:
             _compare(want, row, is_news, found)
         for row in rows:
             if row.id is not None and row.row not in met and not row.retired:
-                found.findings.append(Finding("gone", row.name, {"what": kind}))
+                found.findings.append(Finding(GONE, row.name, {"what": kind}))
     return found
 
 

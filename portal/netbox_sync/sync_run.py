@@ -1,6 +1,7 @@
 """One run with NetBox: read it, take over what is new, and write the lines that it does not hold yet."""
 
 import logging
+from collections.abc import Iterable
 from datetime import datetime
 
 from portal.core import clock
@@ -8,8 +9,8 @@ from portal.netbox_sync.client import Client
 from portal.netbox_sync.configuration import Configuration, configuration
 from portal.netbox_sync.errors import NetboxError
 from portal.netbox_sync.import_apply import Applier
-from portal.netbox_sync.import_diff import Difference, differences
-from portal.netbox_sync.import_mapping import wanted
+from portal.netbox_sync.import_diff import GONE, Difference, differences
+from portal.netbox_sync.import_mapping import Finding, wanted
 from portal.netbox_sync.l2vpn_proposals import l2vpns_refresh
 from portal.netbox_sync.line_export import Exporter, lines_due, lines_to_check
 from portal.netbox_sync.local_inventory import held
@@ -74,7 +75,36 @@ def looked_at(at: Configuration, progress: Progress) -> Difference:
 
 
 def _looked_at(client: Client, at: Configuration, progress: Progress) -> Difference:
-    return differences(wanted(read(client, at, progress), at), held())
+    """Read NetBox and compare. What is newly gone is reported only if a second look does not find it either.
+
+    A row can be missing from one answer while somebody edits it: its status, a tag or a cable.
+    """
+    found = differences(wanted(read(client, at, progress), at), held())
+    if not _gone(found.findings) - _reported_as_gone():
+        return found
+    again = differences(wanted(read(client, at, progress), at), held())
+    twice = _gone(found.findings) & _gone(again.findings)
+    again.findings = [each for each in again.findings if each.code != GONE or _key(each) in twice]
+    return again
+
+
+def _gone(findings: Iterable[Finding]) -> set[tuple[str, str]]:
+    return {_key(each) for each in findings if each.code == GONE}
+
+
+def _key(finding: Finding) -> tuple[str, str]:
+    return finding.facts["what"], finding.subject
+
+
+def _reported_as_gone() -> set[tuple[str, str]]:
+    """What the last whole run reported: that was looked at twice already."""
+    last = (
+        NetboxRun.objects.filter(finished_at__isnull=False, error__isnull=True)
+        .order_by("-finished_at")
+        .first()
+    )
+    kept = [] if last is None else last.findings
+    return {(each["facts"]["what"], each["subject"]) for each in kept if each["code"] == GONE}
 
 
 def _apply(difference: Difference, run: NetboxRun, progress: Progress) -> None:

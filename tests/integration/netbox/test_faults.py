@@ -14,6 +14,7 @@ import pytest
 from portal.accounts.models import User
 from portal.alarms.kinds import Kind
 from portal.core import clock
+from portal.inventory.models import Router
 from portal.netbox_sync import http_session
 from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.netbox_status import standing
@@ -176,13 +177,100 @@ def test_pages_that_never_end_are_read_once(at: Callable[[Backend], Any]) -> Non
         if asked.path == "/api/status/":
             return answer(200, STATUS)
         row = {"id": 1, "name": "rhino", "site": {"id": 1, "name": "Bern"}}
-        rows = [row] if ["offset", "0"] in asked.query and asked.path == "/api/dcim/devices/" else []
+        first = ["id__gt", "1"] not in asked.query
+        rows = [row] if first and asked.path == "/api/dcim/devices/" else []
         return answer(200, {"count": 10**6, "next": asked.path, "previous": None, "results": rows})
 
     with at(endless) as stand_in:
         sync_due(now=clock.now())
         assert sum(each.path == "/api/dcim/devices/" for each in stand_in.asked) == 2
     assert code() == ""
+
+
+class Devices:
+    """A NetBox with routers, which pages as NetBox does. ``between``: called before each page of devices."""
+
+    def __init__(self, count: int) -> None:
+        self.ids = list(range(1, count + 1))
+        self.between: Callable[[int], None] = lambda page: None
+        self.pages = 0
+
+    def __call__(self, asked: Asked) -> Answer:
+        if asked.path != "/api/dcim/devices/":
+            return empty_netbox(asked)
+        self.pages += 1
+        self.between(self.pages)
+        query = dict(asked.query)
+        found = [each for each in self.ids if each > int(query.get("id__gt", 0))]
+        first, size = int(query.get("offset", 0)), int(query["limit"])
+        rows = [
+            {"id": each, "name": f"r{each}", "site": {"id": 1, "name": "Bern"}}
+            for each in found[first : first + size]
+        ]
+        return answer(200, {"count": len(found), "next": None, "previous": None, "results": rows})
+
+
+def gone() -> set[str]:
+    run = NetboxRun.objects.latest("finished_at")
+    assert run.error is None
+    return {each["subject"] for each in run.findings if each["code"] == "gone"}
+
+
+def synchronized() -> None:
+    NetboxRun.objects.create(why="person", asked_at=clock.now())
+    sync_due(now=clock.now())
+
+
+def test_an_object_that_is_deleted_between_two_pages_hides_no_other(
+    at: Callable[[Backend], Any], settings: Any
+) -> None:
+    settings.NETBOX_PAGE = 2
+    netbox = Devices(5)
+
+    def delete_the_first(page: int) -> None:
+        if page == 2:
+            netbox.ids.remove(1)
+
+    netbox.between = delete_the_first
+    with at(netbox):
+        synchronized()
+    assert set(Router.objects.values_list("name", flat=True)) == {"r1", "r2", "r3", "r4", "r5"}
+
+
+def test_what_is_missing_from_one_look_is_not_reported_as_gone(at: Callable[[Backend], Any]) -> None:
+    netbox = Devices(3)
+    with at(netbox):
+        synchronized()
+
+        def hide_once(page: int) -> None:
+            netbox.ids = [1, 3] if page == 1 else [1, 2, 3]
+
+        netbox.pages, netbox.between = 0, hide_once
+        synchronized()
+        assert (netbox.pages, gone()) == (2, set())
+
+        netbox.pages, netbox.between = 0, lambda page: netbox.ids.remove(2) if page == 1 else None
+        synchronized()
+        assert (netbox.pages, gone()) == (2, {"r2"})
+        # It was looked at twice already.
+        netbox.pages, netbox.between = 0, lambda page: None
+        synchronized()
+        assert (netbox.pages, gone()) == (1, {"r2"})
+
+
+def test_pages_that_repeat_are_refused(at: Callable[[Backend], Any], settings: Any) -> None:
+    settings.NETBOX_PAGE = 1
+
+    def repeating(asked: Asked) -> Answer:
+        if asked.path != "/api/dcim/devices/":
+            return empty_netbox(asked)
+        row = {"id": 1, "name": "r1", "site": {"id": 1, "name": "Bern"}}
+        return answer(200, {"count": 5, "next": None, "previous": None, "results": [row]})
+
+    with at(repeating) as stand_in:
+        sync_due(now=clock.now())
+        assert len(stand_in.asked) < 5
+    assert code() == "nonsense"
 
 
 def test_a_release_that_is_too_old_is_told(at: Callable[[Backend], Any]) -> None:

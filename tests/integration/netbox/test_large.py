@@ -22,11 +22,10 @@ def large(asked: Asked) -> Answer:
     """250 routers with 20 ports each, as NetBox writes them with what it says besides."""
     query = dict(asked.query)
     rows: list[dict[str, object]] = []
-    first, size = int(query.get("offset", 0)), int(query.get("limit", 50))
+    after, size = int(query.get("id__gt", 0)), int(query.get("limit", 50))
     if asked.path == "/api/status/":
         return Answer(200, json.dumps({"netbox-version": "4.4.10"}).encode())
     if asked.path == "/api/dcim/devices/":
-        count = DEVICES
         rows = [
             {
                 "id": n,
@@ -35,16 +34,14 @@ def large(asked: Asked) -> Answer:
                 "primary_ip4": None,
                 "primary_ip6": None,
             }
-            for n in range(1, count + 1)[first : first + size]
+            for n in range(1, DEVICES + 1)
         ]
     elif asked.path == "/api/dcim/interfaces/" and query.get("kind") == "physical":
         devices = sorted(int(value) for name, value in asked.query if name == "device_id")
         per = INTERFACES // DEVICES
-        count = per * len(devices)
-        rows = [_interface(devices[n // per], n % per) for n in range(count)[first : first + size]]
-    else:
-        count = 0
-    page = {"count": count, "next": None, "previous": None, "results": rows}
+        rows = [_interface(device, number) for device in devices for number in range(per)]
+    rows = [row for row in rows if int(str(row["id"])) > after]
+    page = {"count": len(rows), "next": None, "previous": None, "results": rows[:size]}
     return Answer(200, json.dumps(page).encode())
 
 
