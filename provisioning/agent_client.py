@@ -15,6 +15,7 @@ from provisioning.agent_reply_decoder import (
     BadReply,
     FramesSent,
     Held,
+    RebuildAccepted,
     Reply,
     RoundTrips,
     State,
@@ -22,6 +23,7 @@ from provisioning.agent_reply_decoder import (
     held_decode,
     plan_decode,
     problem_decode,
+    rebuild_decode,
     reply_decode,
     round_trips_decode,
     state_decode,
@@ -137,6 +139,12 @@ class AgentClient:
         document = json.dumps({"schema": 1, "vll": str(vll), "end": side, "revision": revision}).encode()
         decode = partial(round_trips_decode, router=self._router, vll=vll, side=side, revision=revision)
         return self._ask("POST", "/v1/round-trips", decode, document)
+
+    def rebuild(self, *, vll: UUID, side: str) -> RebuildAccepted | Refused | Unreachable:
+        """Request that an end's sub-interface is deleted and created again."""
+        document = json.dumps({"vll": str(vll), "end": side}).encode()
+        decode = partial(rebuild_decode, router=self._router, vll=vll, side=side)
+        return self._ask("POST", "/v1/rebuild", decode, document)
 
     def _ask(
         self,

@@ -94,6 +94,15 @@ class FramesSent(Struct, frozen=True, forbid_unknown_fields=True):
     agent_version: str
 
 
+class RebuildAccepted(Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer to ``POST /v1/rebuild``: the sub-interface will be deleted and created again."""
+
+    schema: Literal[1]
+    router: str
+    vll: UUID
+    end: Literal["a", "z"]
+
+
 class RoundTrips(Struct, frozen=True, forbid_unknown_fields=True):
     """The answer to ``POST /v1/round-trips``: packets to the tunnel's far end and back; times in µs."""
 
@@ -195,6 +204,7 @@ class State(_Held, frozen=True):
 _reply, _plan, _problem = reader(_Reply), reader(_Plan), reader(dict[str, Any])
 _held, _state = reader(_Held), reader(State)
 _frames, _round_trips = reader(FramesSent), reader(RoundTrips)
+_rebuild = reader(RebuildAccepted)
 
 
 def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
@@ -265,6 +275,14 @@ def round_trips_decode(body: bytes, *, router: str, vll: UUID, side: str, revisi
     timed = _read(_round_trips, body)
     _about(timed, router=router, vll=vll, side=side, revision=revision)
     return timed
+
+
+def rebuild_decode(body: bytes, *, router: str, vll: UUID, side: str) -> RebuildAccepted:
+    """Read that the agent accepted a rebuild. Raises ``BadReply``."""
+    accepted = _read(_rebuild, body)
+    if (accepted.router, accepted.vll, accepted.end) != (router, vll, side):
+        raise BadReply(f"this is not about {vll} {side} on {router}")
+    return accepted
 
 
 def _about(answer: FramesSent | RoundTrips, *, router: str, vll: UUID, side: str, revision: int) -> None:

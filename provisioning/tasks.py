@@ -15,6 +15,7 @@ from provisioning.intent_generation_after_restore import generation_adopt_on_req
 from provisioning.line_test_job import line_test
 from provisioning.path_probe_job import path_probe
 from provisioning.plan_preview import plan_make
+from provisioning.rebuild_job import end_rebuild
 from provisioning.round_trip_job import round_trips_measure, routers_to_ask
 
 
@@ -58,6 +59,11 @@ def time_paths() -> None:
 @shared_task(name=task_names.TIME_PATHS_OF)
 def time_paths_of(router_id: int) -> None:
     round_trips_measure(router_id)
+
+
+@shared_task(name=task_names.REBUILD_END)
+def rebuild_end(vll_id: str, side: str) -> None:
+    end_rebuild(UUID(vll_id), side)
 
 
 @shared_task(name=task_names.PROBE_PATHS)

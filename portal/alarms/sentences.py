@@ -134,7 +134,7 @@ def _vlan_loss(facts: Facts) -> str:
         ),
         "not_examined": _("No frame arrives. Whether VPP drops them could not be examined."),
     }
-    operator = _("To create the sub-interface again, run on the router: {command}")
+    operator = _("To create the sub-interface again, use the router's page or run there: {command}")
     told = []
     for end in facts["ends"]:
         command = f"longline-agent rebuild -vll {facts['vll']} -end {end['end']}"

@@ -46,6 +46,7 @@ class Holdings:
     conflicts: list[VllEnd]
     drift: list[Difference]
     contested: list[Difference]
+    vlan_losses: list[VllEnd]
     cores: CoreUse | None
 
 
@@ -67,6 +68,7 @@ def holdings_of(router: Router) -> Holdings:
         contested=[
             _difference(end, each) for end in shown.exclude(contested=[])[:SHOWN] for each in end.contested
         ],
+        vlan_losses=list(shown.filter(vlan_loss__isnull=False)[:SHOWN]),
         cores=core_use_of([router])[router.pk] if router.has_agent else None,
     )
 

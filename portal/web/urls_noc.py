@@ -96,6 +96,11 @@ urlpatterns = [
     path("webhooks/<int:webhook_id>/history/", noc_history.webhook, name="noc-webhook-history"),
     path("routers/<int:router_id>/", noc_router.page, name="noc-router"),
     path("routers/<int:router_id>/freeze/", noc_router.freeze, name="noc-router-freeze"),
+    path(
+        "routers/<int:router_id>/rebuild/<uuid:vll_id>/<str:side>/",
+        noc_router.rebuild,
+        name="noc-router-rebuild",
+    ),
     path("routers/<int:router_id>/actions/", noc_router.actions, name="noc-router-actions"),
     path("routers/<int:router_id>/drain/", noc_drain.page, name="noc-router-drain"),
     path("routers/<int:router_id>/calibration/", noc_router.calibration, name="noc-router-calibration"),

@@ -30,10 +30,14 @@ def at(ms: int, told: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
             "/ends/0/contested/0/since_ms",
             told | {"ends": [end | {"contested": [CONTEST | {"since_ms": ms}]}]},
         ),
+        (
+            "/ends/0/vlan_loss/since_ms",
+            told | {"ends": [end | {"vlan_loss": {"state": "dropped", "since_ms": ms, "detail": "seen"}}]},
+        ),
     ]
 
 
-@pytest.mark.parametrize("which", range(6))
+@pytest.mark.parametrize("which", range(7))
 def test_a_moment_beyond_the_calendar_is_refused_by_its_place(which: int) -> None:
     told = {name: each for name, each in json.loads(REPORT.read_text()).items() if name != "schema"}
     pointer, report = at(LAST + 1, told)[which]

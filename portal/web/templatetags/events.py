@@ -67,6 +67,8 @@ _SENTENCES = {
     "router.frozen": gettext_noop("Frozen: nothing is changed on it"),
     "router.freeze_ended": gettext_noop("Freeze ended"),
     "router.freeze_looked": gettext_noop("Somebody looked at what the freeze left; it catches up"),
+    "router.rebuild_requested": gettext_noop("An operator requested to create a sub-interface again"),
+    "router.rebuild_failed": gettext_noop("The agent did not accept to create a sub-interface again"),
     "router.retried": gettext_noop("Retry requested"),
     "router.calibration_taken": gettext_noop("Admission uses the figures of a calibration"),
     "router.calibration_returned": gettext_noop("Admission uses the default table again"),

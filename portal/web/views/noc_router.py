@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from uuid import UUID
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -33,6 +34,7 @@ from portal.vll.router_operations.actions import (
     router_retry,
 )
 from portal.vll.router_operations.freeze import freeze_looked, freeze_of, router_freeze, router_unfreeze
+from portal.vll.router_operations.rebuild import end_rebuild_request
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.flash_messages import telling
 from portal.web.forms.router import CalibrationForm, DeadForm, FreezeForm
@@ -101,6 +103,19 @@ def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
     do, done = action
     with telling(request, done=_(done) % {"router": router}):
         do(router, request.user)
+    return redirect("web:noc-router", router_id=router.pk)
+
+
+@requires(permissions.may_run_the_network)
+@require_POST
+def rebuild(request: SignedInRequest, router_id: int, vll_id: UUID, side: str) -> HttpResponse:
+    """Have the agent create the sub-interface of an end again."""
+    router = _router(router_id)
+    ends = VllEnd.objects.select_related("port").filter(port__router=router)
+    end_rebuild_request(
+        end=get_object_or_404(ends, vll=vll_id, side=side), user=request.user, now=clock.now()
+    )
+    messages.success(request, _("The rebuild is requested; the events below confirm it."))
     return redirect("web:noc-router", router_id=router.pk)
 
 

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -24,6 +24,9 @@ from portal.notifications.models import Mail, Webhook
 from portal.notifications.webhook_operations import webhook_create
 from portal.vll.models import Attempt, Order, Vll, VllEnd
 from portal.vll.operations import ends_observed
+from portal.vll.task_names import REBUILD_END
+from provisioning.agent_client import Refused, Unreachable
+from provisioning.rebuild_job import end_rebuild
 from tests.integration.certificates import register
 from tests.integration.isp import GBIT, Isp
 from tests.integration.observed_reports import observed_end
@@ -346,6 +349,64 @@ def test_a_line_whose_frames_vpp_drops_is_an_alarm_that_names_the_operators_comm
     assert command in noc_page(page)
     reported(None)
     assert command not in noc_page(page)
+
+
+class _Agent:
+    """An agent that answers a rebuild with this."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer, self.asked = answer, []
+
+    def __call__(self, router: Router) -> "_Agent":
+        return self
+
+    def __enter__(self) -> "_Agent":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        pass
+
+    def rebuild(self, *, vll: Any, side: str) -> Any:
+        self.asked.append((vll, side))
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "failed"),
+    [
+        ("accepted", None),
+        (Refused(409, {"type": "urn:longline:error:frozen", "detail": "it is frozen"}), "it is frozen"),
+        (Unreachable("no route to host"), "no route to host"),
+    ],
+)
+def test_an_operator_has_a_sub_interface_created_again_and_is_told_if_it_fails(
+    isp: Isp, alice: User, nora: User, monkeypatch: pytest.MonkeyPatch, answer: Any, failed: str | None
+) -> None:
+    vll = order(isp, alice, description="Milk run").vll
+    activate(vll)
+    rhino, page = isp.routers["rhino"], signed_in(nora)
+    address = f"/noc/routers/{rhino.pk}/rebuild/{vll.pk}/a/"
+    loss = VlanLoss("not_restored", since_ms=1_790_000_000_000, detail="seen 7 times")
+    seen = observed_end(vll.pk, "a", revision=vll.revision, vlan_loss=loss)
+    ends_observed(router=rhino, ends=[seen], now=clock.now())
+    shown = page.get(f"/noc/routers/{rhino.pk}/")
+    assert address in shown.text
+    assert "Delete the sub-interface of Milk run on rhino and create it again?" in text(shown)
+    assert signed_in(alice).post(address).status_code in (403, 404)
+    assert page.post(f"/noc/routers/{rhino.pk}/rebuild/{vll.pk}/z/").status_code == 404, "it is elsewhere"
+    Outbox.objects.all().delete()
+    assert page.post(address, {"sure": "1"}).status_code == 302
+    [task] = Outbox.objects.filter(task=REBUILD_END)
+    agent = _Agent(answer)
+    monkeypatch.setattr("provisioning.rebuild_job.agent_of", agent)
+    end_rebuild(UUID(task.args[0]), task.args[1])
+    assert agent.asked == [(vll.pk, "a")]
+    events = Event.objects.filter(router_id=rhino.pk, kind__startswith="router.rebuild_").order_by("pk")
+    assert [event.kind for event in events] == ["router.rebuild_requested"] + (
+        ["router.rebuild_failed"] if failed else []
+    )
+    assert events[0].actor == nora.username
+    assert events.last().data.get("detail") == failed
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,37 @@
+"""An operator's request to delete an end's sub-interface and create it again: its router drops its frames.
+
+The agent does so automatically once, after VPP's tracer has shown such frames. Only this request repeats it.
+"""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from portal.accounts.models import User
+from portal.events.outbox import announce, send_task
+from portal.vll.models import VllEnd
+from portal.vll.task_names import REBUILD_END
+
+
+@transaction.atomic
+def end_rebuild_request(*, end: VllEnd, user: User, now: datetime) -> None:
+    """Have the request sent to the end's router. Select ``port`` together with the end."""
+    announce(
+        "router.rebuild_requested",
+        now=now,
+        router_id=end.port.router_id,
+        actor=user.username,
+        data={"vll": str(end.vll_id), "end": end.side},
+    )
+    send_task(REBUILD_END, str(end.vll_id), end.side, now=now)
+
+
+@transaction.atomic
+def end_rebuild_failed(*, end: VllEnd, why: str, now: datetime) -> None:
+    """Record that the agent did not take the request."""
+    announce(
+        "router.rebuild_failed",
+        now=now,
+        router_id=end.port.router_id,
+        data={"vll": str(end.vll_id), "end": end.side, "detail": why[:500]},
+    )
