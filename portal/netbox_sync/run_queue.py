@@ -51,7 +51,7 @@ def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None
     """
     for requested in NetboxRun.objects.filter(started_at=None, finished_at=None).order_by("id"):
         person = User.objects.filter(username=requested.asked_by).first()
-        if person is not None and permissions.may_remove_from_the_network(person):
+        if not requested.asked_by or (person and permissions.may_remove_from_the_network(person)):
             return requested
         NetboxRun.objects.filter(pk=requested.pk).update(
             finished_at=now, error={"code": "not_allowed", "facts": {"person": requested.asked_by}}

@@ -106,7 +106,7 @@ def _of_retired_router_settle(pk: int, vll_id: UUID, *, now: datetime) -> int:
 
 
 def tombstones_abandon(router: Router, *, now: datetime) -> list[Vll]:
-    """Give back what ``router`` still has of lines, for it is taken out of the network; of which lines.
+    """Give back what ``router`` still has of lines, for it is taken out of the network. Return these lines.
 
     Its tunnels cool down as if it had confirmed: no tunnel to its addresses is built any more. The caller has
     locked the lines.
