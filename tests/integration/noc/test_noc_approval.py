@@ -93,6 +93,20 @@ def test_the_page_says_what_is_asked_and_why_it_is_held(held: Order, nora: User)
     assert "Approve this order" not in said
 
 
+@pytest.mark.parametrize("closed", [True, False])
+def test_the_approver_is_shown_that_who_ordered_may_no_longer_order(
+    held: Order, nora: User, alice: User, closed: bool
+) -> None:
+    """The order is the customer's, so the NOC decides; but not without knowing."""
+    address, note = f"/noc/orders/{held.pk}/", "alice may no longer order for Alpine Dairy"
+    assert note not in text(signed_in(nora).get(address))
+    if closed:
+        User.objects.filter(pk=alice.pk).update(is_active=False)
+    else:
+        alice.memberships.update(role="viewer")
+    assert note in text(signed_in(nora).get(address))
+
+
 def test_a_change_shows_only_what_differs(isp: Isp, alice: User, nora: User) -> None:
     vll = order(isp, alice).vll
     activate(vll)
