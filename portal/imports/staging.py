@@ -1,11 +1,13 @@
 """Taking a file in: it is read once and whole, and its rows are kept until somebody has had them imported."""
 
+from bisect import bisect, insort
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import PurePath
 
 from django.db import transaction
 
+from portal.allocation.vlan_ranges import overlap
 from portal.core.errors import DomainError
 from portal.core.plain_text import made_plain
 from portal.events.outbox import send_task
@@ -70,13 +72,13 @@ def _is_remark(row: TableRow) -> bool:
 
 def _staged(kind: Kind, owner: Import, rows: Iterable[TableRow]) -> list[ImportRow]:
     staged = []
-    first: dict[tuple[str, str], int] = {}
+    first = _Claimed()
     for row in rows:
         told, refusals = kind.read(row.cells)
         # What is no row of a table is not looked at as one.
         refusals = [*row.refusals, *([] if row.refusals else refusals)]
         if not refusals:
-            refusals = _twice(row.line, kind.claims(told), first)
+            refusals = first.claim(row.line, list(kind.claims(told)))
         cells = {name: row.cells[name] for name in kind.column_names if row.cells[name]}
         state = ImportRow.State.REFUSED if refusals else ImportRow.State.WAITING
         reasons = [kept(each) for each in refusals]
@@ -93,11 +95,33 @@ def _staged(kind: Kind, owner: Import, rows: Iterable[TableRow]) -> list[ImportR
     return staged
 
 
-def _twice(line: int, claims: Iterable[Claim], first: dict[tuple[str, str], int]) -> list[DomainError]:
-    """Which of these another line has claimed before; where none has, they are this line's."""
-    claims = list(claims)
-    for claim in claims:
-        if claim.key in first:
-            return [RowTwice(value=claim.value, line=first[claim.key], field=claim.column)]
-    first |= dict.fromkeys((claim.key for claim in claims), line)
-    return []
+class _Claimed:
+    """The claims of the rows so far, each with its line."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[str, str], int] = {}
+        # By port, ordered, without overlaps: the first and last key of some frames, and the line.
+        self._frames: dict[str, list[tuple[int, int, int]]] = {}
+
+    def claim(self, line: int, claims: list[Claim]) -> list[DomainError]:
+        """Note the claims of a row; return what another row has claimed before, and then note nothing."""
+        for claim in claims:
+            if (other := self._other(claim)) is not None:
+                return [RowTwice(value=claim.value, line=other, field=claim.column)]
+        # The widest first: of two ends that overlap, which ordering refuses, only one is noted.
+        for claim in sorted(claims, key=lambda each: each.keys[0] - each.keys[1] if each.keys else 0):
+            if claim.keys is None:
+                self._values[claim.key] = line
+            elif self._other(claim) is None:
+                insort(self._frames.setdefault(claim.group, []), (*claim.keys, line))
+        return []
+
+    def _other(self, claim: Claim) -> int | None:
+        if claim.keys is None:
+            return self._values.get(claim.key)
+        frames = self._frames.get(claim.group, [])
+        place = bisect(frames, (*claim.keys, 0))
+        for low, high, line in frames[max(0, place - 1) : place + 1]:
+            if overlap((low, high), claim.keys):
+                return line
+        return None

@@ -10,6 +10,7 @@ from django.utils.functional import Promise
 
 from portal.accounts import permissions
 from portal.accounts.models import ApiToken, User
+from portal.allocation.vlan_ranges import Keys
 from portal.core.errors import DomainError
 from portal.imports.cells import Reader
 from portal.imports.errors import CellMissing, NamedNowhere
@@ -43,15 +44,17 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something of a row's ``column`` that there is once: ``value``, as its reader knows it.
+    """Something of a row's ``column`` that exists once: ``value``, as its reader knows it.
 
     Columns of one ``group`` claim the same things, such as both ends of a link the interfaces; "": the
-    column's own.
+    column's own. With ``keys``, the row claims these frames of the port that is the group: another row may
+    claim other frames of it, but none of them.
     """
 
     column: str
     value: str
     group: str = ""
+    keys: Keys | None = None
 
     @property
     def key(self) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from portal.inventory.models import Port
 from portal.vll.errors import PortOfAnotherCustomer
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import EndRequest, order_add
+from portal.vll.operations.end_validation import frames_named
 from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
 
 _AUTO, _ANY = "auto", "any"
@@ -160,12 +161,18 @@ class Lines(Kind):
     def claims(self, told: Told) -> Iterator[Claim]:
         yield Claim("description", " ".join(filter(None, (told.get("customer"), told["description"]))))
         for side in "az":
-            if (vlan := told.get(f"{side}_outer_vlan")) != _ANY:
-                router, interface = told[f"{side}_port"]
-                tags = [vlan, told.get(f"{side}_inner_vlan")]
-                vlans = ".".join(str(tag) for tag in tags if tag is not None)
+            outer, inner = told.get(f"{side}_outer_vlan"), told.get(f"{side}_inner_vlan")
+            keys = frames_named(
+                _tagging(told, side),
+                outer=outer,
+                inner=inner,
+                exact_match=told.get(f"{side}_exact_match", True),
+            )
+            if keys is not None:
+                port = ":".join(told[f"{side}_port"])
+                vlans = ".".join(str(tag) for tag in (outer, inner) if tag is not None)
                 column = f"{side}_outer_vlan" if vlans else f"{side}_port"
-                yield Claim(column, f"{router}:{interface} {vlans}".rstrip(), "port")
+                yield Claim(column, f"{port} {vlans}".rstrip(), port, keys)
 
     def open(self, rows: Sequence[Told]) -> Batch:
         return _Batch(rows)
@@ -233,17 +240,20 @@ class _Batch(Batch):
         outer, inner = told.get(f"{side}_outer_vlan"), told.get(f"{side}_inner_vlan")
         return EndRequest(
             port=port.pk,
-            tagging=Tagging(told.get(f"{side}_tagging") or _by_vlans(outer, inner)),
+            tagging=_tagging(told, side),
             outer_vlan=outer,
             inner_vlan=inner,
             exact_match=told.get(f"{side}_exact_match", True),
         )
 
 
-def _by_vlans(outer: Any, inner: int | None) -> Tagging:
-    if inner is not None:
+def _tagging(told: Told, side: str) -> Tagging:
+    """Return the tagging that the row names, or the one that its VLANs need."""
+    if named := told.get(f"{side}_tagging"):
+        return Tagging(named)
+    if told.get(f"{side}_inner_vlan") is not None:
         return Tagging.QINQ
-    return Tagging.UNTAGGED if outer is None else Tagging.DOT1Q
+    return Tagging.UNTAGGED if told.get(f"{side}_outer_vlan") is None else Tagging.DOT1Q
 
 
 def _facts(line: Vll) -> dict[str, Any]:

@@ -107,14 +107,28 @@ def check_distinct(ports: Mapping[str, Port], a_end: EndRequest, z_end: EndReque
 def _overlap(a_end: EndRequest, z_end: EndRequest) -> bool:
     if Tagging.UNTAGGED in (a_end.tagging, z_end.tagging):
         return True
-    if "any" in (a_end.outer_vlan, z_end.outer_vlan):
-        return False
-    return overlap(_keys(a_end), _keys(z_end))
+    one, other = (
+        frames_named(end.tagging, outer=end.outer_vlan, inner=end.inner_vlan, exact_match=end.exact_match)
+        for end in (a_end, z_end)
+    )
+    return one is not None and other is not None and overlap(one, other)
 
 
-def _keys(end: EndRequest) -> Keys:
-    outer = end.requested_outer_vlan
-    return tag_keys(end.tagging, outer=outer, inner=end.inner_vlan, exact_match=end.exact_match)
+def frames_named(
+    tagging: Tagging, *, outer: int | Literal["any"] | None, inner: int | None, exact_match: bool
+) -> Keys | None:
+    """Return the frames of its port that an end names, for orders and tables of orders alike.
+
+    None if it leaves the outer VLAN to the portal, or if the VLANs do not fit the tagging, which is refused
+    elsewhere.
+    """
+    if outer == "any":
+        return None
+    try:
+        check_tagging(tagging, outer_vlan=outer, inner_vlan=inner, exact_match=exact_match)
+    except DomainError:
+        return None
+    return tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
 
 
 def named_first(ends: Mapping[str, EndRequest]) -> list[tuple[str, EndRequest]]:

@@ -175,6 +175,53 @@ def test_what_ordering_refuses_names_its_column(isp: Isp, nora: User) -> None:
     assert not Order.objects.exists()
 
 
+TAGGED = (
+    "description,a_port,a_tagging,a_outer_vlan,a_inner_vlan,a_exact_match,"
+    "z_port,z_tagging,z_outer_vlan,svc_mtu,cir_bps\n"
+)
+
+
+def tagged(*ends: str) -> str:
+    """A table of lines with these A ends: tagging, outer VLAN, inner VLAN, exact match."""
+    rows = (
+        f"line {number},rhino:host-cust1,{end},hippo:host-cust1,dot1q,any,1500,1000000\n"
+        for number, end in enumerate(ends, start=2)
+    )
+    return TAGGED + "".join(rows)
+
+
+def test_the_same_vlans_of_two_tag_types_are_two_lines_for_an_import_as_for_an_order(
+    isp: Isp, nora: User
+) -> None:
+    table = tagged("qinq,100,5,yes", "dot1ad,100,5,yes", "dot1q,100,,yes", "dot1q,200,,yes", "qinq,200,1,yes")
+    assert counts(checked(nora, "lines", table)) == {"new": 5}
+    assert counts(imported(nora, "lines", table)) == {"made": 5}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("qinq,100,5,yes", "qinq,100,5,yes"),
+        ("dot1ad,100,5,yes", "dot1ad,100,5,yes"),
+        # Frames with an inner VLAN belong to a line that takes further tags.
+        ("dot1q,100,,no", "qinq,100,5,yes"),
+        ("qinq,100,5,yes", "dot1q,100,,no"),
+        ("dot1q,100,,no", "dot1q,100,,yes"),
+        ("untagged,,,yes", "dot1q,7,,yes"),
+        ("dot1q,7,,yes", "untagged,,,yes"),
+    ],
+)
+def test_an_import_refuses_the_overlaps_that_an_order_refuses(
+    isp: Isp, nora: User, one: str, other: str
+) -> None:
+    this = checked(nora, "lines", tagged("dot1ad,300,1,yes", one, "qinq,300,1,yes", other))
+    refused = refusals(this)
+    # A whole port overlaps with the first row too.
+    assert {code for _line, _column, code in refused} == {"row-twice"}
+    assert 5 in {line for line, _column, _code in refused} or one.startswith("untagged")
+    assert [line for line, _column, _code in refused if line in (2, 4)] == []
+
+
 def test_the_list_of_lines_can_be_sent_as_it_is(isp: Isp, nora: User) -> None:
     from tests.integration.test_api_v1 import client
 
