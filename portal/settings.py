@@ -343,6 +343,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     ],
 }
 
+# Whether a POST that comes with an API token has to have an Idempotency-Key.
+LONGLINE_REQUIRE_IDEMPOTENCY_KEY = env.bool("LONGLINE_REQUIRE_IDEMPOTENCY_KEY", default=False)
 # What one API token may ask in a minute; 0 = as much as it likes.
 LONGLINE_API_READS_PER_MIN = env.int("LONGLINE_API_READS_PER_MIN", default=3000)
 LONGLINE_API_WRITES_PER_MIN = env.int("LONGLINE_API_WRITES_PER_MIN", default=1200)

@@ -16,6 +16,7 @@ KINDS = {
     "busy": (429, _("Many routers come back at once")),
     "export-running": (429, _("Another export is being sent")),
     "idempotency-key-in-flight": (409, _("A request with this Idempotency-Key is being worked on")),
+    "idempotency-key-missing": (400, _("This portal requires an Idempotency-Key with every POST")),
     "idempotency-key-reused": (422, _("This Idempotency-Key came with another request before")),
     "internal": (500, _("The portal made a mistake")),
     "invalid": (422, _("Members or parameters cannot be accepted")),

@@ -41,6 +41,10 @@ def _vlan_cooling_off(error: errors.VlanCoolingOff) -> str:
 
 
 TEXTS |= {
+    errors.SimilarOrder: gettext_noop(
+        "The same line was ordered within the last minute (order {order}). Order another one only if you "
+        "want a second line."
+    ),
     errors.PortUnknown: gettext_noop(
         "Port {port} does not exist, or you may not see it. Choose one of your own ports."
     ),

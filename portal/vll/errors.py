@@ -29,6 +29,16 @@ class VlanCoolingOff(VlanTaken):
     free_now: str | None
 
 
+class SimilarOrder(Conflict):
+    """The customer ordered the same within the last minute; a page asks before it orders another one.
+
+    ``order``: the newest of these orders, ``count`` of them.
+    """
+
+    order: str
+    count: int
+
+
 class NotAllowedToOrder(DomainError):
     """The user sees the customer but may not order for it."""
 

@@ -24,9 +24,9 @@ pytestmark = pytest.mark.django_db
 # In tests everything runs inside one transaction: an operation's own is a savepoint, two statements of these.
 # Six of an order's, its rows and its tasks, go to the server together.
 API = {
-    # One of them: that its routers, which have no such VPP, cannot test it.
-    "order": 23,
-    "order with a key": 30,
+    # One of them: that its routers, which have no such VPP, cannot test it. Another: equal orders a moment ago.
+    "order": 24,
+    "order with a key": 31,
     # One of them: which interfaces their routers do not report.
     "validate": 15,
     # One of them: which orders are under way, for the health of its lines.

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.http import Http404, HttpResponse
 from django.utils.translation import gettext_noop as _
@@ -50,6 +51,14 @@ class MalformedKey(APIException):
     default_detail = _("An Idempotency-Key is 1 to 255 visible ASCII characters. Send a UUID, for example.")
 
 
+class KeyMissing(APIException):
+    """LONGLINE_REQUIRE_IDEMPOTENCY_KEY: a POST that is repeated without a key is done twice."""
+
+    status_code = status.HTTP_400_BAD_REQUEST
+    default_code = "idempotency_key_missing"
+    default_detail = _("Send an Idempotency-Key with every POST, such as a UUID. Nothing was done.")
+
+
 class KeyInFlight(APIException):
     status_code = status.HTTP_409_CONFLICT
     default_code = "idempotency_key_in_flight"
@@ -68,7 +77,8 @@ class KeyReused(APIException):
 def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
     """Make a view's write method obey Idempotency-Key.
 
-    Without the header nothing changes. With it, whatever the method answered, refusals of what was asked
+    Without the header nothing changes, but where LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set a POST with a token
+    is refused. With it, whatever the method answered, refusals of what was asked
     included, is what every repetition within 24 hours gets; refusals by a state that passes (409), faults of
     ours (5xx), conditions that failed (412, 428) and what came too soon (429) leave nothing behind.
     """
@@ -77,6 +87,8 @@ def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
     def write(view: APIView, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
         header = request.headers.get(HEADER)
         if header is None:
+            if settings.LONGLINE_REQUIRE_IDEMPOTENCY_KEY and request.method == "POST" and request.auth:
+                raise KeyMissing
             return handler(view, request, *args, **kwargs)
         key, user, now = _key_of(header), caller(request), clock.now()
         fingerprint = _fingerprint(request)

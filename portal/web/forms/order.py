@@ -20,7 +20,7 @@ from portal.core.required_mtu import MAX_SVC_MTU, MIN_SVC_MTU
 from portal.core.vlan_tags import MAX_VLAN, Tagging
 from portal.core.whole_number import whole_number
 from portal.vll import queries
-from portal.vll.errors import HoldUnknown, VlanCoolingOff
+from portal.vll.errors import HoldUnknown, SimilarOrder, VlanCoolingOff
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import EndRequest, LineRequest
 from portal.web.forms.bandwidth import MBIT, UNITS, BandwidthForm, approval_help, rate_initial
@@ -260,6 +260,7 @@ class OrderForm:
         self.line = LineForm(data, initial=start.get("line"), user=user)
         self.has_ports = self.a_end.has_ports
         # Removed lines of the customer that keep a VLAN of this order: id -> name.
+        self.asks_again = False
         self.lines_cooling_off: dict[str, str] = {}
         self.is_sent = data is not None and "sent" in data
         self._user = user
@@ -303,6 +304,7 @@ class OrderForm:
             self.lines_cooling_off.setdefault(error.line, error.description or error.line)
         if isinstance(error, HoldUnknown):
             self.use_hold(None)
+        self.asks_again = isinstance(error, SimilarOrder)
         part, _dot, name = error.field.rpartition(".")
         form: forms.Form = {"a_end": self.a_end, "z_end": self.z_end}.get(part or name, self.line)
         field = _FIELDS.get(name, name)

@@ -119,7 +119,8 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
     try:
         wanted = form.wanted()
         wanted["description"] = wanted["description"] or form.proposed_name()
-        return order_add(user=request.user, now=clock.now(), **wanted)
+        again = "again" in request.POST
+        return order_add(user=request.user, now=clock.now(), refuse_similar=not again, **wanted)
     except DomainError as error:
         for refusal in _reasons(error, form, request):
             form.refuse(refusal)

@@ -13,3 +13,13 @@ class AcceptedSerializer(serializers.Serializer[Any]):
 
     order = OrderSerializer()
     vll = VllSerializer()
+
+
+class OrderAddedSerializer(AcceptedSerializer):
+    """The answer to an order for a new line."""
+
+    similar_orders = serializers.ListField(
+        child=serializers.UUIDField(),
+        help_text="Orders of the same customer in the last minute for the same, newest first, 10 at most. "
+        "Descriptions may differ. Normally empty; otherwise this order may be a repetition of one of them.",
+    )

@@ -22,7 +22,7 @@ from portal.api.v1.partial_update import changed_members
 from portal.api.v1.permission_classes import caller
 from portal.api.v1.replica_lists import ReplicaListView
 from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
-from portal.api.v1.serializers.order_accepted import AcceptedSerializer
+from portal.api.v1.serializers.order_accepted import AcceptedSerializer, OrderAddedSerializer
 from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
 from portal.api.v1.serializers.strict_fields import check, validated
 from portal.api.v1.serializers.throughput import (
@@ -41,7 +41,16 @@ from portal.telemetry.round_trips import latency
 from portal.telemetry.throughput import throughput
 from portal.vll import queries
 from portal.vll.models import Vll
-from portal.vll.operations import check_may_order, order_add, order_delete, order_modify, vll_describe
+from portal.vll.operations import (
+    check_may_order,
+    order_add,
+    order_delete,
+    order_modify,
+    request_of,
+    similar_orders,
+    vll_describe,
+)
+from portal.vll.revision_content import content_of
 
 
 class VllsView(ReplicaListView[Vll]):
@@ -59,12 +68,21 @@ class VllsView(ReplicaListView[Vll]):
     def paginate_queryset(self, queryset: Any) -> list[Any]:
         return with_health(super().paginate_queryset(queryset) or [])
 
-    @extend_schema(request=OrderAddSerializer, responses={202: AcceptedSerializer})
+    @extend_schema(request=OrderAddSerializer, responses={202: OrderAddedSerializer})
     @once_per_key
     def post(self, request: Request) -> Response:
-        """Order a new VLL. It is built on both routers at once; its leases are yours from now on."""
-        order = order_add(user=caller(request), now=clock.now(), **order_asked(request.data))
-        return accepted(request, order, order.vll)
+        """Order a new VLL. It is built on both routers at once; its leases are yours from now on.
+
+        ``similar_orders`` names your orders of the last minute for the same: this one may be a repetition.
+        """
+        now = clock.now()
+        order = order_add(user=caller(request), now=now, **order_asked(request.data))
+        vll = order.vll
+        answer = accepted(request, order, vll)
+        answer.data["similar_orders"] = similar_orders(
+            customer=vll.customer, request=request_of(content_of(vll)), now=now, besides=[vll.pk]
+        )
+        return answer
 
 
 class VllView(ConditionalRetrieveView[Vll]):

@@ -1,0 +1,75 @@
+"""Orders for new lines that are equal to one of the same customer a moment ago: most likely a repetition."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from portal.accounts.models import Customer
+from portal.vll.operations.line_request_check import LineRequest
+from portal.vll.states import TERMINAL_LIFECYCLES, OrderAction
+
+WITHIN = timedelta(minutes=1)
+# The newest lines of a customer that are compared: a burst of orders costs no more than this.
+_COMPARED = 100
+_SHOWN = 10
+
+_END = """
+JOIN vll_vllend {side} ON {side}.vll_id = line.id AND {side}.side = '{side}'
+    AND {side}.port_id = %({side}_port)s AND {side}.tagging = %({side}_tagging)s
+    AND {side}.requested_outer_vlan IS NOT DISTINCT FROM %({side}_outer)s
+    AND {side}.inner_vlan IS NOT DISTINCT FROM %({side}_inner)s
+    AND {side}.exact_match = %({side}_exact_match)s
+"""
+_SIMILAR = f"""
+SELECT placed.id FROM (
+    SELECT * FROM vll_vll WHERE customer_id = %(customer)s AND created_at > %(since)s
+    ORDER BY created_at DESC, id DESC LIMIT {_COMPARED}
+) line
+{_END.format(side="a")}
+{_END.format(side="z")}
+JOIN vll_order placed ON placed.vll_id = line.id AND placed.action = '{OrderAction.ADD.value}'
+WHERE line.id <> ALL(%(besides)s) AND line.lifecycle <> ALL(%(over)s)
+    AND line.svc_mtu = %(svc_mtu)s AND line.cir_bps = %(cir_bps)s AND line.eir_bps = %(eir_bps)s
+    AND line.requested_cbs_bytes IS NOT DISTINCT FROM %(cbs_bytes)s
+    AND line.requested_ebs_bytes IS NOT DISTINCT FROM %(ebs_bytes)s
+    AND line.requested_transport = %(transport)s
+    AND line.link_loss_forwarding = %(link_loss_forwarding)s
+ORDER BY line.created_at DESC, line.id DESC LIMIT {_SHOWN}
+"""  # noqa: S608 - only constants of this module
+
+
+def similar_orders(
+    *, customer: Customer, request: LineRequest, now: datetime, besides: Collection[UUID] = ()
+) -> list[UUID]:
+    """Return the ids of the customer's orders of the last minute that ordered the same, newest first.
+
+    Descriptions may differ: pages propose a new one for each order. Lines that are over do not count, nor do
+    those of ``besides``.
+    """
+    values: dict[str, Any] = {
+        "customer": customer.pk,
+        "since": now - WITHIN,
+        "besides": list(besides),
+        "over": sorted(TERMINAL_LIFECYCLES),
+        "svc_mtu": request.svc_mtu,
+        "cir_bps": request.cir_bps,
+        "eir_bps": request.eir_bps,
+        "cbs_bytes": request.cbs_bytes,
+        "ebs_bytes": request.ebs_bytes,
+        "transport": request.transport,
+        "link_loss_forwarding": request.link_loss_forwarding,
+    }
+    for side, end in request.ends.items():
+        values |= {
+            f"{side}_port": end.port,
+            f"{side}_tagging": end.tagging.value,
+            f"{side}_outer": end.requested_outer_vlan,
+            f"{side}_inner": end.inner_vlan,
+            f"{side}_exact_match": end.exact_match,
+        }
+    with connection.cursor() as cursor:
+        cursor.execute(_SIMILAR, values)
+        return [row[0] for row in cursor.fetchall()]
