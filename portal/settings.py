@@ -305,7 +305,7 @@ REST_FRAMEWORK = {
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["portal.api.parsers.BoundedJSONParser"],
     "DEFAULT_FILTER_BACKENDS": ["portal.api.v1.list_filters.StrictFilterBackend"],
-    "DEFAULT_THROTTLE_CLASSES": ["portal.api.v1.throttling.PerToken"],
+    "DEFAULT_THROTTLE_CLASSES": ["portal.api.v1.throttling.PerTokenAndUser"],
     "DEFAULT_SCHEMA_CLASS": "portal.api.openapi.operation.DocumentedOperation",
     "EXCEPTION_HANDLER": "portal.api.v1.exception_handler.exception_handler",
     "UNAUTHENTICATED_USER": None,
@@ -345,7 +345,11 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 
 # Whether a POST that comes with an API token has to have an Idempotency-Key.
 LONGLINE_REQUIRE_IDEMPOTENCY_KEY = env.bool("LONGLINE_REQUIRE_IDEMPOTENCY_KEY", default=False)
-# What one API token may ask in a minute; 0 = as much as it likes.
+# How many tokens of one user may be live at a time: neither revoked nor expired; 0 = any number.
+LONGLINE_API_TOKENS_EACH = env.int("LONGLINE_API_TOKENS_EACH", default=100)
+# All tokens of one user together may send so many times what one token may; 0 = no limit.
+LONGLINE_API_USER_LIMIT_FACTOR = env.int("LONGLINE_API_USER_LIMIT_FACTOR", default=3)
+# The requests of one API token in a minute; 0 = no limit.
 LONGLINE_API_READS_PER_MIN = env.int("LONGLINE_API_READS_PER_MIN", default=3000)
 LONGLINE_API_WRITES_PER_MIN = env.int("LONGLINE_API_WRITES_PER_MIN", default=1200)
 # How often one address may try to enrol a router in a minute; 0 = as often as it likes.

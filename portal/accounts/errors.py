@@ -126,6 +126,12 @@ class MakerRevoked(Conflict):
     """The token that asks for another was revoked meanwhile, and takes all with it that it makes."""
 
 
+class TooManyTokens(Conflict):
+    """The user has as many live API tokens as one user may have."""
+
+    maximum: int
+
+
 class ExpiryInThePast(DomainError):
     """A token that is dead before it lives."""
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from portal.accounts.cidr_field import Network
 from portal.accounts.errors import (
@@ -18,6 +18,7 @@ from portal.accounts.errors import (
     OutlivesItsMaker,
     ScopeNotForYou,
     ScopeNotHeld,
+    TooManyTokens,
 )
 from portal.accounts.models import ApiToken, Invitation, Scope, User
 from portal.accounts.permissions import may_manage_teams
@@ -57,7 +58,7 @@ def token_create(
     """A new token and its only plain text. Without ``scopes`` it has all that the user may put on it.
 
     Made with another token, it may nothing that one may not, and ends with it: Raises ScopeNotHeld,
-    NetworkNotHeld, OutlivesItsMaker, MakerRevoked. Raises ScopeNotForYou, ExpiryInThePast.
+    NetworkNotHeld, OutlivesItsMaker, MakerRevoked. Raises ScopeNotForYou, ExpiryInThePast, TooManyTokens.
     """
     offered = scopes_for(user)
     scopes = offered if scopes is None else scopes
@@ -70,6 +71,7 @@ def token_create(
         maker_lock(made_with)
     for scope in sorted(set(scopes) - set(offered)):
         raise ScopeNotForYou(scope=scope)
+    _check_room(user, now)
     prefix, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     token = ApiToken.objects.create(
         user=user,
@@ -83,6 +85,18 @@ def token_create(
         expires_at=expires_at,
     )
     return token, f"{_SCHEME}_{prefix}_{secret}"
+
+
+def _check_room(user: User, now: datetime) -> None:
+    """Check that the user may have another live token; one at a time. Raises TooManyTokens."""
+    most = settings.LONGLINE_API_TOKENS_EACH
+    if not most:
+        return
+    # The row itself, so that two requests at one moment do not count the same tokens.
+    User.objects.select_for_update(no_key=True).filter(pk=user.pk).values_list("pk").first()
+    expired = Q(expires_at__isnull=False, expires_at__lte=now)
+    if ApiToken.objects.filter(user=user, revoked_at__isnull=True).exclude(expired).count() >= most:
+        raise TooManyTokens(maximum=most)
 
 
 def maker_lock(maker: ApiToken) -> None:

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from typing import Any
-from uuid import UUID
 
 from django.core.exceptions import FieldError, ValidationError
-from django.db.models import Q, QuerySet
+from django.db.models import Model, Q, QuerySet
 
 PAGE_SIZE = 50
 
@@ -28,7 +27,7 @@ def newest_first(rows: QuerySet[Any], *, by: str, after: str) -> Page:
     A cursor that cannot be read starts from the top: it only ever comes from an edited address.
     """
     rows = rows.order_by(f"-{by}", "-id")
-    if place := _read(after):
+    if place := _read(after, rows.model):
         at, last_id = place
         rows = rows.filter(Q(**{f"{by}__lt": at}) | Q(**{by: at, "id__lt": last_id}))
     found = list(rows[: PAGE_SIZE + 1])
@@ -83,10 +82,11 @@ def _can_be_in_a_column(value: Any) -> bool:
     )
 
 
-def _read(after: str) -> tuple[datetime, UUID] | None:
+def _read(after: str, model: type[Model]) -> tuple[datetime, Any] | None:
+    """Return the moment and the id in a cursor, or None for one that cannot be read."""
     at, _, last_id = after.partition("_")
     try:
-        moment, row = datetime.fromisoformat(at), UUID(last_id)
-    except ValueError:
+        moment, row = datetime.fromisoformat(at), model._meta.pk.to_python(last_id)
+    except (ValueError, ValidationError):
         return None
-    return None if moment.tzinfo is None else (moment, row)
+    return (moment, row) if moment.tzinfo else None

@@ -1,4 +1,4 @@
-"""Rate limits: a token that asks too much waits; others do not."""
+"""Rate limits: a token or a user that sends too many requests waits; others do not."""
 
 from datetime import timedelta
 from typing import Any
@@ -49,6 +49,37 @@ def test_each_token_counts_for_itself(isp: Isp, alice: User) -> None:
     one, other = client(alice), client(alice)
     assert [one.get(VLLS).status_code for _ in range(4)][-1] == 429
     assert other.get(VLLS).status_code == 200
+
+
+def test_more_tokens_bring_a_user_no_more_requests_than_the_users_limit(
+    isp: Isp, alice: User, ada: User, settings: Any
+) -> None:
+    settings.LONGLINE_API_USER_LIMIT_FACTOR = 2
+    answers = [client(alice).get(VLLS) for _ in range(10)]
+    assert [answer.status_code for answer in answers] == [200] * 6 + [429] * 4
+    assert 39 <= int(answers[-1]["Retry-After"]) <= 41
+    # Another user of the same customer has a limit of their own.
+    assert client(ada).get(VLLS).status_code == 200
+
+
+def test_writes_of_a_user_are_counted_apart_from_reads(isp: Isp, alice: User, settings: Any) -> None:
+    settings.LONGLINE_API_USER_LIMIT_FACTOR = 2
+    wanted = [body(isp, a_end={**body(isp)["a_end"], "outer_vlan": vlan}) for vlan in (100, 101, 102)]
+    answers = [client(alice).post(VLLS, {**each, "z_end": each["a_end"]}, format="json") for each in wanted]
+    assert [answer.status_code == 429 for answer in answers] == [False, False, True]
+    assert client(alice).get(VLLS).status_code == 200
+
+
+def test_what_a_token_may_not_send_is_not_counted_for_its_user(isp: Isp, alice: User, settings: Any) -> None:
+    settings.LONGLINE_API_USER_LIMIT_FACTOR = 2
+    busy = client(alice)
+    assert [busy.get(VLLS).status_code for _ in range(9)] == [200] * 3 + [429] * 6
+    assert client(alice).get(VLLS).status_code == 200
+
+
+def test_a_factor_of_0_is_no_limit_for_a_user(isp: Isp, alice: User, settings: Any) -> None:
+    settings.LONGLINE_API_USER_LIMIT_FACTOR = 0
+    assert {client(alice).get(VLLS).status_code for _ in range(12)} == {200}
 
 
 def test_a_session_counts_as_its_user(isp: Isp, alice: User) -> None:

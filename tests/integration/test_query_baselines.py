@@ -24,7 +24,8 @@ pytestmark = pytest.mark.django_db
 # In tests everything runs inside one transaction: an operation's own is a savepoint, two statements of these.
 # Six of an order's, its rows and its tasks, go to the server together.
 API = {
-    # One of them: that its routers, which have no such VPP, cannot test it. Another: equal orders a moment ago.
+    # One of them: that its routers, which have no such VPP, cannot test it.
+    # Another: whether the same was ordered a moment ago.
     "order": 24,
     "order with a key": 31,
     # One of them: which interfaces their routers do not report.

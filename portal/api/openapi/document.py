@@ -52,8 +52,8 @@ RULES = (
     (
         _("Rate limits"),
         _(
-            "Each token may send a number of requests a minute. Beyond that the answer is 429, and"
-            " `Retry-After` says how many seconds to wait."
+            "Each token, and each user by all their tokens together, may send a number of requests a"
+            " minute. Beyond that the answer is 429, and `Retry-After` says how many seconds to wait."
         ),
     ),
     (

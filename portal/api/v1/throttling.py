@@ -1,4 +1,4 @@
-"""The limit of requests by one token, or one address; counted per minute."""
+"""The limits of requests by one token, one user or one address; counted per minute."""
 
 from typing import Any
 
@@ -14,26 +14,41 @@ from portal.core.client_address import client_address
 _WINDOW_S = 60
 
 
-class PerToken(BaseThrottle):
-    """``LONGLINE_API_READS_PER_MIN`` and ``LONGLINE_API_WRITES_PER_MIN`` for each token; 0 = no limit.
+class PerTokenAndUser(BaseThrottle):
+    """Limit the requests of each token, and of each user by all their tokens together; 0 = no limit.
 
-    A session without a token counts as its user. The counters live in the cache and are raised atomically,
-    which DRF's own throttles do not. The cache must never fail a request: the one in the settings counts
-    per process while Redis is away, and a counter that got lost starts anew.
+    ``LONGLINE_API_READS_PER_MIN`` and ``LONGLINE_API_WRITES_PER_MIN`` are for a token. All tokens of a user
+    together may send ``LONGLINE_API_USER_LIMIT_FACTOR`` times as much, however many they are. A session
+    without a token counts as a token of its user. The counters live in the cache and are raised atomically,
+    which DRF's own throttles do not. The cache must never fail a request: the one in the settings counts per
+    process while Redis is away, and a counter that got lost starts again.
     """
 
     def allow_request(self, request: Request, view: Any) -> bool:
-        reads = request.method in SAFE_METHODS
-        limit = settings.LONGLINE_API_READS_PER_MIN if reads else settings.LONGLINE_API_WRITES_PER_MIN
-        who = _who(request)
-        if not limit or who is None:
+        if not request.user:
             return True
-        count, self._wait = _count(f"api-{'reads' if reads else 'writes'}-{who}")
-        return bool(count <= limit)
+        for what, limit in _limits(request):
+            if limit:
+                count, self._wait = _count(what)
+                if count > limit:
+                    return False
+        return True
 
     def wait(self) -> float:
-        """Seconds until the next minute begins."""
+        """Return the seconds until the next minute begins."""
         return self._wait
+
+
+def _limits(request: Request) -> list[tuple[str, int]]:
+    """Return what is counted and its limit. What its token may not send is not counted for the user."""
+    token = f"user-{request.user.pk}" if request.auth is None else f"token-{request.auth.pk}"
+    reads = request.method in SAFE_METHODS
+    limit = settings.LONGLINE_API_READS_PER_MIN if reads else settings.LONGLINE_API_WRITES_PER_MIN
+    what = "reads" if reads else "writes"
+    return [
+        (f"api-{what}-{token}", limit),
+        (f"api-{what}-all-of-user-{request.user.pk}", limit * settings.LONGLINE_API_USER_LIMIT_FACTOR),
+    ]
 
 
 class PerAddress(BaseThrottle):
@@ -53,20 +68,21 @@ class PerAddress(BaseThrottle):
         return self._wait
 
 
-def _who(request: Request) -> str | None:
-    if request.auth is not None:
-        return f"token-{request.auth.pk}"
-    return f"user-{request.user.pk}" if request.user else None
-
-
 def _count(what: str) -> tuple[int, float]:
     """The count of this minute, this time included, and the seconds until the next begins."""
     window, into = divmod(clock.now().timestamp(), _WINDOW_S)
     key = f"{what}-{int(window)}"
-    cache.add(key, 0, timeout=2 * _WINDOW_S)
     try:
         count = int(cache.incr(key))
     except ValueError:
-        # Flushed, or gone over to another store, between the two calls.
-        count = 1
+        # The first of this minute, or the counter was lost; another request may be as quick.
+        count = 1 if cache.add(key, 1, timeout=2 * _WINDOW_S) else _again(key)
     return count, _WINDOW_S - into
+
+
+def _again(key: str) -> int:
+    try:
+        return int(cache.incr(key))
+    except ValueError:
+        # Flushed, or gone over to another store, between the two calls.
+        return 1

@@ -8,31 +8,36 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
 from portal.accounts import permissions
+from portal.accounts.errors import TooManyTokens
 from portal.accounts.tokens import token_create, tokens_of
 from portal.audit.provenance import made_with, token_revoke_with
 from portal.core import clock
 from portal.web.forms.tokens import TokenForm
 from portal.web.page_guard import SignedInRequest, requires
+from portal.web.pagination import newest_first
 
 
 @requires(permissions.may_sign_in)
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: SignedInRequest) -> HttpResponse:
-    """GET lists them; POST makes one and shows its secret, in this answer only."""
+    """GET lists them, page by page; POST makes one and shows its secret, in this answer only."""
     form, secret, status = TokenForm(user=request.user), "", None
     if request.method == "POST":
         asked = TokenForm(request.POST, user=request.user)
         now = clock.now()
         if asked.is_valid():
-            _token, secret = token_create(user=request.user, now=now, **asked.wanted(now))
-        else:
+            try:
+                _token, secret = token_create(user=request.user, now=now, **asked.wanted(now))
+            except TooManyTokens as error:
+                asked.add_error(None, error.sentence)
+        if not secret:
             form, status = asked, 422
-    found = list(tokens_of(request.user))
+    page = newest_first(tokens_of(request.user), by="created_at", after=request.GET.get("after", ""))
     context = {
-        "tokens": found,
+        "page": page,
         "form": form,
-        "to_make": form.is_bound or not found,
+        "to_make": form.is_bound or not page.rows,
         "secret": secret,
         "now": clock.now(),
     }

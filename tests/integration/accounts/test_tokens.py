@@ -1,15 +1,17 @@
 """API tokens: what each may be used for, from where, until when, and by whom it is made."""
 
+import re
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from ipaddress import ip_network
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, connection, connections, transaction
 from rest_framework.test import APIClient
 
-from portal.accounts.errors import MakerRevoked, ScopeNotForYou
+from portal.accounts.errors import MakerRevoked, ScopeNotForYou, TooManyTokens
 from portal.accounts.models import ApiToken, User
 from portal.accounts.tokens import token_create, token_revoke
 from portal.audit.models import EVENTS
@@ -272,3 +274,66 @@ class TestPage:
         ]
         assert answers["alice"].status_code == 422
         assert "Only admins of a customer and NOC admins" in text(answers["alice"])
+
+
+class TestHowMany:
+    def test_a_user_has_so_many_live_tokens_and_no_more(self, ada: User, alice: User, settings: Any) -> None:
+        settings.LONGLINE_API_TOKENS_EACH = 3
+        now = clock.now()
+        tokens = [token_create(user=ada, name=f"token {n}", now=now)[0] for n in range(2)]
+        soon = now + timedelta(hours=1)
+        token_create(user=ada, name="short", now=now, expires_at=soon)
+        with pytest.raises(TooManyTokens) as refused:
+            token_create(user=ada, name="one more", now=now)
+        assert refused.value.facts == {"maximum": 3}
+        assert "Revoke one" in refused.value.sentence
+        # One that has expired does not count, nor does a revoked one, nor another user's.
+        token_create(user=ada, name="later", now=soon)
+        token_revoke(token=tokens[0], now=soon)
+        token_create(user=ada, name="instead", now=soon)
+        token_create(user=alice, name="hers", now=soon)
+
+    def test_the_api_refuses_with_409_and_the_page_in_its_form(self, ada: User, settings: Any) -> None:
+        settings.LONGLINE_API_TOKENS_EACH = 1
+        _, plain = token_create(user=ada, name="first", now=clock.now())
+        client = APIClient()
+        client.credentials(HTTP_AUTHORIZATION=f"Bearer {plain}")
+        refused = client.post("/api/v1/tokens", {"name": "second", "scopes": ["read"]}, format="json")
+        assert refused.status_code == 409
+        assert refused.json()["type"].endswith("#too-many-tokens")
+        page = signed_in(ada).post("/account/tokens/", {"name": "second", "scope": "read", "days": "30"})
+        assert page.status_code == 422
+        assert "may have no more" in page.content.decode()
+        assert ApiToken.objects.filter(user=ada).count() == 1
+
+    def test_the_page_shows_50_at_a_time(self, ada: User) -> None:
+        for number in range(51):
+            token_create(user=ada, name=f"token {number:02}", now=clock.now())
+        browser = signed_in(ada)
+        first = browser.get("/account/tokens/").content.decode()
+        assert first.count('<th scope="row">') == 50
+        assert "token 00" not in first
+        older = re.search(r'href="\?after=([^"]+)"', first)
+        assert older is not None
+        second = browser.get(f"/account/tokens/?after={older[1]}").content.decode()
+        assert second.count('<th scope="row">') == 1
+        assert "token 00" in second
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_requests_at_one_moment_no_more_tokens_come_than_a_user_may_have(
+    ada: User, settings: Any
+) -> None:
+    settings.LONGLINE_API_TOKENS_EACH = 2
+
+    def create(number: int) -> bool:
+        try:
+            token_create(user=ada, name=f"token {number}", now=clock.now())
+        except TooManyTokens:
+            return False
+        finally:
+            connections.close_all()
+        return True
+
+    with ThreadPoolExecutor(4) as requests:
+        assert sum(requests.map(create, range(6))) == 2
