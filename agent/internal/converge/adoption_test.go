@@ -205,7 +205,7 @@ func TestALineThatIsPolicedIsNotLetGoWhileSomebodyElsesTagIsOnIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.put(nil, gone...).mustAllBe(t, "removed")
-		if s := r.snapshot(); len(s.Policers) != 0 || s.Policed[s.ByName(r.ports[0]+".102").Index] {
+		if s := r.snapshot(); len(s.Policers) != 0 || s.Classified[s.ByName(r.ports[0]+".102").Index] {
 			t.Errorf("left behind: %v on %v", s.Policers, s.Policed)
 		}
 	})

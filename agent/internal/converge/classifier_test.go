@@ -69,8 +69,8 @@ func (r *router) mustPolice(t *testing.T, end intent.End) {
 	s := r.snapshot()
 	access := uint32(r.index(r.accessName(end)))
 	table, p := s.Tables[s.Bound[access]], s.Policers[ownership.PolicerName(end.Key)]
-	if table == nil || p == nil || table.Hits != [2]uint32{p.Index, p.Index} || table.Mark != ownership.TableMark(end.Key) || !s.Policed[access] {
-		t.Fatalf("policer %+v, table %+v, and it works: %v", p, table, s.Policed[access])
+	if table == nil || p == nil || table.Hits != [2]uint32{p.Index, p.Index} || table.Mark != ownership.TableMark(end.Key) || !s.Classified[access] {
+		t.Fatalf("policer %+v, table %+v, and it works: %v", p, table, s.Classified[access])
 	}
 	if len(s.Tables) != 1 || len(s.Policers) != 1 {
 		t.Errorf("%d tables and %d policers", len(s.Tables), len(s.Policers))

@@ -129,7 +129,7 @@ func whatIs(s *observe.Snapshot, index uint32) string {
 		return "nothing"
 	}
 	to, connected := s.Connects[index]
-	return fmt.Sprintf("%+v, bridge %d, cross-connect %v %d, policed %v", *s.ByIndex(index), s.Bridged[index], connected, to, s.Policed[index])
+	return fmt.Sprintf("%+v, bridge %d, cross-connect %v %d, policed %v", *s.ByIndex(index), s.Bridged[index], connected, to, s.Policed[index] || s.Classified[index])
 }
 
 // way is what is done to a line: it is made, changed in place, given another key, removed.

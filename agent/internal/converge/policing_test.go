@@ -49,21 +49,22 @@ func TestAProfileIsEnforcedWhereTheReleaseCanAndTheAnswerSaysWhere(t *testing.T)
 		policing := r.snapshot().Policing
 		outcome := r.put([]intent.End{port, vlan})
 		outcome.mustAllBe(t, "verified")
-		if got, want := outcome.of(t, port.Key).Policed, policing != observe.NoPolicing; got != want {
+		// Frames of a loopback pass the policer node by, so it takes the classifier.
+		if got, want := outcome.of(t, port.Key).Policed, policing.Reach() == observe.SubInterfacePolicing; got != want {
 			t.Errorf("the port is policed: %v, and this VPP can police: %s", got, policing)
 		}
 		if got, want := outcome.of(t, vlan.Key).Policed, policing.Reach() == observe.SubInterfacePolicing; got != want {
 			t.Errorf("the VLAN is policed: %v, and this VPP can police: %s", got, policing)
 		}
 		r.put(nil, tombstone(port), tombstone(vlan)).mustAllBe(t, "removed")
-		if s := r.snapshot(); len(s.Policers) != 0 || len(s.Policed) != 0 || len(s.Tables) != 0 || len(s.Bound) != 0 {
+		if s := r.snapshot(); len(s.Policers) != 0 || len(s.Policed) != 0 || len(s.Classified) != 0 || len(s.Tables) != 0 || len(s.Bound) != 0 {
 			t.Errorf("left behind: %v on %v, classify tables %v bound to %v", s.Policers, s.Policed, s.Tables, s.Bound)
 		}
 	})
 }
 
-// Its frames would pass the policer by, and what the agent says of it would be untrue.
-func TestAWholeHostInterfaceOfAVPPBefore2406IsNotSaidToBePoliced(t *testing.T) {
+// TestAWholeHostInterfaceOfAVPPBefore2406IsPolicedByTheClassifier: frames pass the policer node by there.
+func TestAWholeHostInterfaceOfAVPPBefore2406IsPolicedByTheClassifier(t *testing.T) {
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{
 		Version: "24.02-vppsim", WithoutMessages: []string{"feature_is_enabled", "feature_is_enabled_reply"},
 		Interfaces: []vppsim.Interface{{Name: "host-cust1"}},
@@ -77,14 +78,13 @@ func TestAWholeHostInterfaceOfAVPPBefore2406IsNotSaidToBePoliced(t *testing.T) {
 	port.Access.Interface = "host-cust1"
 	outcome := r.put([]intent.End{port, vlan})
 	outcome.mustAllBe(t, "verified")
-	if outcome.of(t, port.Key).Policed {
-		t.Error("the whole port is said to be policed")
+	for _, end := range []intent.End{port, vlan} {
+		if name, times := sim.Policed(r.accessName(end)); !outcome.of(t, end.Key).Policed || times != 1 || name != ownership.PolicerName(end.Key) {
+			t.Errorf("%s passes %q %d times, and the answer says %v", end.Key, name, times, outcome.of(t, end.Key).Policed)
+		}
 	}
-	if name, times := sim.Policed(r.accessName(port)); times != 0 {
-		t.Errorf("%s works on the whole port", name)
-	}
-	if !outcome.of(t, vlan.Key).Policed {
-		t.Error("the VLAN is not policed, which the classifier does here")
+	if s := r.snapshot(); len(s.Bound) != 2 || s.Policed[uint32(r.index("host-cust1"))] {
+		t.Errorf("bound %v, applied %v", s.Bound, s.Policed)
 	}
 }
 

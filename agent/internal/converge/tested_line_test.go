@@ -32,7 +32,7 @@ func (r *router) mustBeApart(t *testing.T, ends []intent.End) {
 		t.Errorf("cross-connects: %v", s.Connects)
 	}
 	for _, i := range s.Interfaces {
-		if s.Policed[i.Index] {
+		if s.Policed[i.Index] || s.Classified[i.Index] {
 			t.Errorf("%s is policed", i.Name)
 		}
 	}

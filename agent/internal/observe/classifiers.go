@@ -13,7 +13,7 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Classifiers are the classify tables by which a VPP polices L2 sub-interfaces before 26.06.
+// Classifiers are the classify tables by which a VPP polices before 26.06 what its policer node does not get.
 type Classifiers struct {
 	Tables      map[uint32]*ClassifyTable // the agent's, by index
 	OtherTables map[uint32]bool           // somebody else's
@@ -57,7 +57,7 @@ func noClassifiers() Classifiers {
 }
 
 // takeClassifiers reads which interfaces are bound to which tables, the agent's tables, and whether they work on these of its
-// sub-interfaces. known are tables that were read earlier; those that are bound to none but other interfaces are as they were.
+// interfaces. known are tables that were read earlier; those that are bound to none but other interfaces are as they were.
 func (s *Snapshot) takeClassifiers(ctx context.Context, session Session, known map[uint32]*ClassifyTable, of []*Interface) error {
 	s.Classifiers = noClassifiers()
 	if s.Policing != ClassifierPolicing {
@@ -135,35 +135,31 @@ func tableOf(m *classify.ClassifyTableInfoReply) *ClassifyTable {
 }
 
 // takeClassified: VPP keeps a table bound to what has left L2 meanwhile, and to the next interface of an index, and no longer
-// polices there. Only the CLI tells.
+// polices there. Only the CLI shows that.
 func (s *Snapshot) takeClassified(ctx context.Context, session Session, of []*Interface) error {
 	var asked []*Interface
 	for _, i := range of {
-		if !i.IsSub() {
-			continue
-		}
-		delete(s.Policed, i.Index)
-		if _, bound := s.Bound[i.Index]; bound && isOwned(i) {
+		delete(s.Classified, i.Index)
+		delete(s.ClassifiedUnknown, i.Index)
+		if table, bound := s.Bound[i.Index]; bound && s.Tables[table] != nil {
 			asked = append(asked, i)
 		}
 	}
 	works, err := shownOn(ctx, session, asked, "l2-input", "POLICER_CLAS (l2-policer-classify)")
 	for n := range works {
-		if works[n] {
-			s.Policed[asked[n].Index] = true
-		}
+		note(s.Classified, s.ClassifiedUnknown, asked[n].Index, works[n])
 	}
 	return err
 }
 
-// takeWorkers reads which worker receives from which queue. A port without a queue of its own, as a bond is, counts as
-// received by several.
+// takeWorkers reads which worker receives from which queue. A bond is received by the workers of its members; any other port
+// without a queue of its own counts as received by several.
 func (s *Snapshot) takeWorkers(ctx context.Context, session Session) error {
 	if s.Workers = session.Info().Workers; s.Workers <= 1 || !session.Has(&interfaces.SwInterfaceRxPlacementDump{}) {
 		return nil
 	}
 	worker := make(map[uint32]uint32)
-	return session.Dump(ctx, []api.Message{&interfaces.SwInterfaceRxPlacementDump{SwIfIndex: anyInterface}}, func(msg api.Message) {
+	err := session.Dump(ctx, []api.Message{&interfaces.SwInterfaceRxPlacementDump{SwIfIndex: anyInterface}}, func(msg api.Message) {
 		if m, ok := msg.(*interfaces.SwInterfaceRxPlacementDetails); ok {
 			port := uint32(m.SwIfIndex)
 			before, known := worker[port]
@@ -171,4 +167,10 @@ func (s *Snapshot) takeWorkers(ctx context.Context, session Session) error {
 			worker[port] = m.WorkerID
 		}
 	})
+	for bond, members := range s.Bonds.Members {
+		s.OneWorker[bond] = !slices.ContainsFunc(members, func(member uint32) bool {
+			return !s.OneWorker[member] || worker[member] != worker[members[0]]
+		})
+	}
+	return err
 }

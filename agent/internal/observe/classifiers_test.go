@@ -33,6 +33,29 @@ func (p placed) Dump(_ context.Context, _ []api.Message, each func(api.Message))
 	return nil
 }
 
+// TestABondIsReceivedByOneWorkerIfAllItsMembersAre: it has no queue of its own.
+func TestABondIsReceivedByOneWorkerIfAllItsMembersAre(t *testing.T) {
+	for name, c := range map[string]struct {
+		members []uint32
+		want    bool
+	}{
+		"members of one worker": {[]uint32{1, 2}, true}, "members of two workers": {[]uint32{1, 3}, false},
+		"a member of two workers": {[]uint32{1, 4}, false}, "a member of which nothing is known": {[]uint32{1, 5}, false},
+		"one member": {[]uint32{3}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Snapshot{Classifiers: noClassifiers(), Bonds: Bonds{Members: map[uint32][]uint32{9: c.members}}}
+			session := placed{workers: 2, queues: map[uint32][]uint32{1: {1}, 2: {1, 1}, 3: {2}, 4: {1, 2}}}
+			if err := s.takeWorkers(t.Context(), session); err != nil {
+				t.Fatal(err)
+			}
+			if got := s.ReceivedByOne(9); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+}
+
 func TestAPortIsReceivedByOneWorkerIfAllItsQueuesAre(t *testing.T) {
 	const one, oneOfMany, several, backAgain, none = 1, 2, 3, 4, 5
 	queues := map[uint32][]uint32{one: {1}, oneOfMany: {2, 2, 2}, several: {1, 2}, backAgain: {1, 2, 1}}

@@ -43,7 +43,8 @@ func Full(ctx context.Context, session Session, boot ownership.Boot) (*Snapshot,
 	s := &Snapshot{
 		Boot: boot, Connects: make(map[uint32]uint32), Bridged: make(map[uint32]uint32), LCP: make(map[uint32]string),
 		Supported: capabilities(session), prefixes: make(map[uint32][]netip.Prefix),
-		Policing: policingOf(session), Policers: make(map[string]*Policer), Policed: make(map[uint32]bool),
+		Policing: policingOf(session), Policers: make(map[string]*Policer), Policed: make(map[uint32]bool), PolicedUnknown: make(map[uint32]bool),
+		Classified: make(map[uint32]bool), ClassifiedUnknown: make(map[uint32]bool),
 	}
 	if err := session.Dump(ctx, s.configurationDumps(), s.add); err != nil {
 		return nil, fmt.Errorf("observe: %w", err)

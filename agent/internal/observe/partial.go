@@ -20,13 +20,16 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	s := &Snapshot{
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32), LCP: old.LCP,
 		Supported: old.Supported, Policing: old.Policing, Policers: make(map[string]*Policer), Policed: maps.Clone(old.Policed),
+		PolicedUnknown: maps.Clone(old.PolicedUnknown), Classified: maps.Clone(old.Classified), ClassifiedUnknown: maps.Clone(old.ClassifiedUnknown),
 		Uses: old.Uses, prefixes: make(map[uint32][]netip.Prefix),
 	}
 	for _, i := range old.Interfaces {
 		if !touched[i.Index] {
 			s.Interfaces = append(s.Interfaces, i)
 		} else {
-			delete(s.Policed, i.Index)
+			for _, known := range []map[uint32]bool{s.Policed, s.PolicedUnknown, s.Classified, s.ClassifiedUnknown} {
+				delete(known, i.Index)
+			}
 		}
 	}
 	for _, t := range old.Tunnels {

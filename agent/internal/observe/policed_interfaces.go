@@ -14,10 +14,20 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
+// shown is what VPP says about a feature of an interface.
+type shown int
+
+const (
+	// unknown: VPP refused the question, or answered about another interface. It is neither yes nor no.
+	unknown shown = iota
+	off
+	on
+)
+
 // takePoliced asks on which interfaces a policer works on input.
 func (s *Snapshot) takePoliced(ctx context.Context, session Session, of []*Interface) error {
 	asked := s.mayBePoliced(of)
-	var policed []bool
+	var policed []shown
 	var err error
 	if session.Has(&feature.FeatureIsEnabled{}) {
 		policed, err = s.enabledOn(ctx, session, asked)
@@ -28,12 +38,21 @@ func (s *Snapshot) takePoliced(ctx context.Context, session Session, of []*Inter
 		return err
 	}
 	for n, i := range asked {
-		delete(s.Policed, i.Index)
-		if policed[n] {
-			s.Policed[i.Index] = true
-		}
+		note(s.Policed, s.PolicedUnknown, i.Index, policed[n])
 	}
 	return nil
+}
+
+// note keeps an answer about an interface, instead of an earlier one.
+func note(yes, unclear map[uint32]bool, index uint32, answer shown) {
+	delete(yes, index)
+	delete(unclear, index)
+	switch answer {
+	case on:
+		yes[index] = true
+	case unknown:
+		unclear[index] = true
+	}
 }
 
 func (s *Snapshot) mayBePoliced(of []*Interface) []*Interface {
@@ -49,7 +68,7 @@ func (s *Snapshot) mayBePoliced(of []*Interface) []*Interface {
 
 // enabledOn asks feature_is_enabled, which is there from 25.06 on. VPP answers yes also when it cannot tell (it keeps
 // an error code in a boolean), so a yes counts only if VPP says no about the arc's last node, which is never enabled.
-func (s *Snapshot) enabledOn(ctx context.Context, session Session, asked []*Interface) ([]bool, error) {
+func (s *Snapshot) enabledOn(ctx context.Context, session Session, asked []*Interface) ([]shown, error) {
 	arc, never := portArc, "ethernet-input"
 	if s.Policing == SubInterfacePolicing {
 		arc, never = "ip4-unicast", "ip4-lookup"
@@ -70,9 +89,12 @@ func (s *Snapshot) enabledOn(ctx context.Context, session Session, asked []*Inte
 		reply, ok := answers[at].(*feature.FeatureIsEnabledReply)
 		return ok && reply.Retval == 0 && reply.IsEnabled
 	}
-	policed := make([]bool, len(asked))
+	policed := make([]shown, len(asked))
 	for n := range asked {
-		policed[n] = says(2*n) && !says(2*n+1)
+		policed[n] = off
+		if says(2*n) && !says(2*n+1) {
+			policed[n] = on
+		}
 	}
 	return policed, nil
 }
@@ -83,31 +105,36 @@ const (
 	policerNode = "policer-input"
 )
 
-// shownOn reads "show interface features": of policers on ports before 25.06, and of classify tables, only the CLI tells.
-// Error also for a text that does not name the arc: what works there is then unknown, and applying a policer could be the
-// second time.
-func shownOn(ctx context.Context, session Session, asked []*Interface, arc, node string) ([]bool, error) {
+// shownOn reads "show interface features": of policers on ports before 25.06, and of classify tables, only the CLI shows
+// whether they work. The question names an interface by its index: VPP reads a name up to its first dot
+// (unformat_vnet_sw_interface in vnet/interface_format.c), so a port "eth0.5" has no name there, or that of another interface.
+// The answer begins with the name, and counts only if that is the interface's own.
+// Error for a text that does not have the arc: what works there is then unknown, and applying a policer could be the second time.
+func shownOn(ctx context.Context, session Session, asked []*Interface, arc, node string) ([]shown, error) {
 	var questions []api.Message
 	for _, i := range asked {
-		questions = append(questions, &vlib.CliInband{Cmd: "show interface features " + i.Name})
+		questions = append(questions, &vlib.CliInband{Cmd: fmt.Sprintf("show interface features %d", i.Index)})
 	}
 	answers, err := session.Calls(ctx, questions)
 	if err != nil {
 		return nil, err
 	}
-	policed := make([]bool, len(asked))
+	works := make([]shown, len(asked))
 	for n, i := range asked {
 		reply, ok := answers[n].(*vlib.CliInbandReply)
-		if !ok || reply.Retval != 0 {
-			continue // the interface is gone
+		if !ok || reply.Retval != 0 || !strings.Contains(reply.Reply, "Feature paths configured on "+i.Name+"...") {
+			continue
 		}
 		features, told := featuresOn(reply.Reply, arc)
 		if !told {
 			return nil, fmt.Errorf("the features of %s are not told: %q", i.Name, reply.Reply)
 		}
-		policed[n] = features[node]
+		works[n] = off
+		if features[node] {
+			works[n] = on
+		}
 	}
-	return policed, nil
+	return works, nil
 }
 
 // featuresOn reads what vnet_interface_features_show (feature.c) prints: each arc's name with a colon on a line of its
@@ -143,7 +170,7 @@ func (s *Snapshot) IsPoliced(ctx context.Context, session Session, i *Interface)
 	if err != nil {
 		return false, fmt.Errorf("observe policing of %s: %w", i.Name, err)
 	}
-	return policed[0], nil
+	return policed[0] == on, nil
 }
 
 // AskPolicingOf asks whether policers work on what comes in from these sub-interfaces, whoever's they are, and returns a
@@ -160,7 +187,7 @@ func AskPolicingOf(ctx context.Context, session Session, s *Snapshot, subs []*In
 	told.Policed = make(map[uint32]bool, len(s.Policed)+len(subs))
 	maps.Copy(told.Policed, s.Policed)
 	for n, i := range subs {
-		if policed[n] {
+		if policed[n] == on {
 			told.Policed[i.Index] = true
 		}
 	}

@@ -22,7 +22,7 @@ const (
 	NoPolicing           Policing = "none"
 	PortPolicing         Policing = "port"         // physical ports, so whole-port services only
 	SubInterfacePolicing Policing = "subinterface" // L2 sub-interfaces and ports
-	ClassifierPolicing   Policing = "classifier"   // the same places; L2 sub-interfaces by classify tables
+	ClassifierPolicing   Policing = "classifier"   // the same places; by classify tables where the policer node gets no frame
 )
 
 // Reach is where VPP can police, by whatever means.
@@ -65,9 +65,19 @@ func policingOf(session Session) Policing {
 // hostInterface is the device class of af_packet's ports.
 const hostInterface = "af-packet"
 
-// PolicesPort reports whether a policer on this port meets what comes in there, given a VPP that has policers.
-func (s *Snapshot) PolicesPort(port *Interface) bool {
-	return port.Device != hostInterface || s.Supported[CanPoliceHostInterfaces]
+// deviceInput are the device classes whose frames come in by the arc device-input, on which the policer node is: their input
+// nodes are siblings of it and start its features (vnet_feature_start_device_input in VPP's sources of 25.10). Not among them are
+// bonds, whose frames come in on their members; ports of the device API, which have the arc port-rx-eth (vnet/dev/port.c); and
+// loopbacks.
+var deviceInput = map[string]bool{
+	"dpdk": true, hostInterface: true, "memif": true, "virtio": true, "tuntap": true, "vhost-user": true, "RDMA interface": true,
+	"VMXNET3 interface": true, "Adaptive Virtual Function (AVF) interface": true, "AF_XDP interface": true, "pg": true,
+}
+
+// NodePolices reports whether the policer node gets what comes in on this port, given a VPP that has policers. On all other
+// ports VPP says that the policer works, and it gets no frame.
+func (s *Snapshot) NodePolices(port *Interface) bool {
+	return s.Policing == SubInterfacePolicing || deviceInput[port.Device] && (port.Device != hostInterface || s.Supported[CanPoliceHostInterfaces])
 }
 
 // atLeast compares the leading "YY.MM" of a version.

@@ -25,7 +25,7 @@ func AskUseOfPorts(ctx context.Context, session Session, s *Snapshot, ports []*I
 		return s, nil
 	}
 	told := *s
-	told.Uses, told.Policed = make(map[uint32]Use), maps.Clone(s.Policed)
+	told.Uses, told.Policed, told.PolicedUnknown = make(map[uint32]Use), maps.Clone(s.Policed), maps.Clone(s.PolicedUnknown)
 	for _, ask := range []func(context.Context, Session, []*Interface) error{
 		told.askForUnnumbered, told.askForTables, told.askForLinkLocal, told.askForPolicing,
 	} {

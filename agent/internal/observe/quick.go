@@ -26,6 +26,7 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32),
 		LCP: old.LCP, Supported: old.Supported,
 		Policing: old.Policing, Policers: make(map[string]*Policer), Policed: maps.Clone(old.Policed),
+		PolicedUnknown: maps.Clone(old.PolicedUnknown), Classified: maps.Clone(old.Classified), ClassifiedUnknown: maps.Clone(old.ClassifiedUnknown),
 		prefixes: make(map[uint32][]netip.Prefix),
 	}
 	dumps := []api.Message{
@@ -102,7 +103,7 @@ func (s *Snapshot) quickObservationAtPolicers(ctx context.Context, session Sessi
 	}
 	var policed []*Interface
 	for _, i := range s.Interfaces {
-		if old.Policed[i.Index] {
+		if old.Policed[i.Index] || old.PolicedUnknown[i.Index] {
 			policed = append(policed, i)
 		}
 	}

@@ -116,7 +116,10 @@ type Snapshot struct {
 	Supported  map[Capability]bool // what this VPP's message table offers
 	Policing   Policing
 	Policers   map[string]*Policer // the agent's, by name
-	Policed    map[uint32]bool     // ports and own sub-interfaces whose input passes a policer or classifier
+	// Policed are interfaces on which a policer is applied to what comes in; of PolicedUnknown VPP does not say.
+	Policed, PolicedUnknown map[uint32]bool
+	// Classified are interfaces that VPP polices by a classify table of the agent's; of ClassifiedUnknown VPP does not say.
+	Classified, ClassifiedUnknown map[uint32]bool
 	Classifiers
 	Bonds Bonds
 	Uses  map[uint32]Use // what others do with those ports that AskUseOfPorts asked about
@@ -163,7 +166,9 @@ func (s *Snapshot) Index() *Snapshot {
 	s.subs = make(map[uint32][]*Interface)
 	for _, i := range s.Interfaces {
 		s.byIndex[i.Index] = i
-		s.byName[i.Name] = i
+		if there := s.byName[i.Name]; there == nil || there.IsSub() { // a port may have the name of another one's sub-interface
+			s.byName[i.Name] = i
+		}
 		if i.IsSub() {
 			s.subs[i.Sup] = append(s.subs[i.Sup], i)
 		}

@@ -10,8 +10,8 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Before 26.06 VPP polices an L2 sub-interface by a classify table that is bound to it: each of its sessions leads to a
-// policer, and every frame hits one. A table has no name, but bears a mark (ownership.TableMark). What is bound stays so, by
+// Before 26.06 VPP polices an L2 interface whose frames do not pass the policer node by a classify table that is bound to it: each
+// of its sessions leads to a policer, and every frame hits one. Such are sub-interfaces, bonds and ports of the device API. A table has no name, but bears a mark (ownership.TableMark). What is bound stays so, by
 // index, when the interface leaves L2 or goes, and works no longer; where something is bound already VPP says that all is well
 // and does nothing (vnet/classify/policer_classify.c). So a table is bound only where none is, and taken off before its
 // interface leaves L2 or goes, and before it goes itself.
@@ -124,7 +124,11 @@ func (o *ownerView) findTables() {
 
 // byClassifier reports whether the end's access is policed by a classify table.
 func (d *differ) byClassifier(end intent.End) bool {
-	return d.Policing == observe.ClassifierPolicing && end.Access.Tagging != intent.Untagged
+	if d.Policing != observe.ClassifierPolicing {
+		return false
+	}
+	port := d.ByName(end.Access.Interface)
+	return end.Access.Tagging != intent.Untagged || port != nil && !d.NodePolices(port)
 }
 
 // classifierConflict: VPP binds one table to an interface, and says nothing when it is given another one.
@@ -167,11 +171,13 @@ func (b *operationBuilder) setClassifier(end intent.End, access Ref, policer *ob
 		return
 	}
 	bound, isBound := b.Bound[access.Index]
-	on := isBound && bound == table.Index && b.Policed[access.Index] && !b.leftL2(access.Index)
+	// Where VPP does not say whether the table works, it worked when it was bound.
+	works := b.Classified[access.Index] || b.ClassifiedUnknown[access.Index]
+	on := isBound && bound == table.Index && works && !b.leftL2(access.Index)
 	if isBound && !on {
 		b.takeTableOff(end.Key, b.ByIndex(access.Index), "the classify table there does not work, or is another one")
 	}
-	if !on || b.unpoliced[access.Index] {
+	if !on || b.unbound[access.Index] {
 		b.add(end.Key, Police, 0, SetClassifier{table, access, true},
 			Drift{Field: "policed", Desired: "true", Actual: "false"}, "what the customer sends is held to the profile")
 	}
@@ -213,10 +219,10 @@ func (d *differ) tablesOf(end intent.Key) (tables []*observe.ClassifyTable) {
 // takeTableOff takes a table of the agent's off an interface.
 func (b *operationBuilder) takeTableOff(end intent.Key, i *observe.Interface, why string) {
 	t := b.Tables[b.boundAt(i.Index)]
-	if t == nil || b.unpoliced[i.Index] {
+	if t == nil || b.unbound[i.Index] {
 		return
 	}
-	b.unpoliced[i.Index] = true
+	b.unbound[i.Index] = true
 	b.add(end, Detach, -1, SetClassifier{tableAt(t), RefTo(i), false},
 		Drift{Field: "policed", Desired: "false", Actual: "true"}, "%s", why)
 }

@@ -81,7 +81,10 @@ func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Rea
 		return conflict("port_in_use", Describe(port), "%s is cross-connected to %s", name, d.describe(to))
 	}
 	if end.Access.Tagging == intent.Untagged {
-		return d.wholePortConflict(end, port)
+		if reason := d.wholePortConflict(end, port); reason != nil {
+			return reason
+		}
+		return d.classifierConflict(end, port)
 	}
 	if reason := d.subInterfaceConflict(end, port, serving); reason != nil {
 		return reason

@@ -29,7 +29,7 @@ var (
 func newModel(t testing.TB) *model {
 	m := &model{t: t, working: map[uint32]string{}, s: &observe.Snapshot{
 		Boot: ownership.Boot{PID: 1, MS: 1000}, Connects: map[uint32]uint32{}, Bridged: map[uint32]uint32{}, LCP: map[uint32]string{},
-		Policers: map[string]*observe.Policer{}, Policed: map[uint32]bool{}, Policing: observe.SubInterfacePolicing,
+		Policers: map[string]*observe.Policer{}, Policed: map[uint32]bool{}, Classified: map[uint32]bool{}, Policing: observe.SubInterfacePolicing,
 		Classifiers: observe.Classifiers{
 			Tables: map[uint32]*observe.ClassifyTable{}, OtherTables: map[uint32]bool{}, Bound: map[uint32]uint32{},
 		},
@@ -40,7 +40,7 @@ func newModel(t testing.TB) *model {
 	loop := m.add(observe.Interface{Name: "loop0", AdminUp: true})
 	loop.Addresses = []netip.Prefix{netip.PrefixFrom(local4, 32), netip.PrefixFrom(local6, 128)}
 	for n := range 4 {
-		m.add(observe.Interface{Name: fmt.Sprintf("cust%d", n), AdminUp: true, LinkUp: true, L3MTU: 9000})
+		m.add(observe.Interface{Name: fmt.Sprintf("cust%d", n), AdminUp: true, LinkUp: true, L3MTU: 9000, Device: "dpdk"})
 	}
 	return m
 }
@@ -121,7 +121,7 @@ func (m *model) carryOut(ops []Op) {
 			delete(m.s.Connects, from.Index)
 			delete(m.s.Bridged, from.Index)
 			from.Rewrite = 0
-			if m.s.Policed[from.Index] && from.IsSub() {
+			if m.s.Policed[from.Index] && from.IsSub() || m.s.Classified[from.Index] {
 				m.t.Fatalf("%s leaves L2 while policed: VPP forgets half of it", from.Name)
 			}
 		case AddPolicer:
@@ -207,12 +207,12 @@ func (m *model) classify(op Op, find func(Ref) *observe.Interface, tables map[in
 		case a.On && t.Hits[0] != t.Hits[1]:
 			m.t.Fatalf("%s: frames pass by the policer", a.CLI())
 		case a.On:
-			m.s.Bound[i.Index], m.s.Policed[i.Index] = t.Index, true
+			m.s.Bound[i.Index], m.s.Classified[i.Index] = t.Index, true
 		case bound != t.Index || !isBound:
 			m.t.Fatalf("%s: %s is bound to %d", a.CLI(), i.Name, bound)
 		default:
 			delete(m.s.Bound, i.Index)
-			delete(m.s.Policed, i.Index)
+			delete(m.s.Classified, i.Index)
 		}
 	case DeleteTable:
 		for index, bound := range m.s.Bound {

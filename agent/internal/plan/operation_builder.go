@@ -13,7 +13,8 @@ import (
 func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 	b := &operationBuilder{
 		differ: d, detached: make(map[uint32]bool), raised: make(map[uint32]bool), ids: make(map[uint32]map[uint32]bool),
-		refs: make([]Ref, len(in.Present)), unpoliced: make(map[uint32]bool), policed: make(map[intent.Key]bool),
+		refs: make([]Ref, len(in.Present)), unpoliced: make(map[uint32]bool), unbound: make(map[uint32]bool),
+		policed: make(map[intent.Key]bool),
 	}
 	for _, h := range d.holdings {
 		if d.leaving[h.Interface.Index] == h {
@@ -53,7 +54,8 @@ type operationBuilder struct {
 	ids      map[uint32]map[uint32]bool // sub-interface ids in use, by port
 	refs     []Ref                      // access of each end, in the intent's order
 
-	unpoliced map[uint32]bool     // interfaces whose policer this plan takes off
+	unpoliced map[uint32]bool     // interfaces whose policer node this plan takes off
+	unbound   map[uint32]bool     // interfaces whose classify table this plan takes off
 	policed   map[intent.Key]bool // ends whose profile is enforced
 }
 

@@ -83,11 +83,11 @@ func (a SetPolicing) CLI() string {
 
 // policeable reports whether this VPP can enforce a profile on the end's access.
 func (d *differ) policeable(end intent.End) bool {
-	if end.Access.Tagging != intent.Untagged {
-		return d.Policing.Reach() == observe.SubInterfacePolicing
+	if d.Policing.Reach() == observe.SubInterfacePolicing {
+		return true
 	}
 	port := d.ByName(end.Access.Interface)
-	return d.Policing != observe.NoPolicing && port != nil && d.PolicesPort(port)
+	return d.Policing != observe.NoPolicing && end.Access.Tagging == intent.Untagged && port != nil && d.NodePolices(port)
 }
 
 // setPolicer brings the end's policer to its wanted state, and notes whether the profile is enforced already.
@@ -111,12 +111,19 @@ func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 			Drift{Field: "policer", Desired: policerCLI(end.Bandwidth), Actual: fmt.Sprintf("%+v", there.Config)},
 			"the bandwidth profile changed")
 	}
+	proven := b.Policed
 	if b.byClassifier(end) {
+		if i := b.ByIndex(access.Index); i != nil {
+			b.takeNodeOff(end.Key, i, "no frame that comes in on this port gets to the policer node")
+		}
 		b.setClassifier(end, access, there)
+		proven = b.Classified
 	} else {
+		b.removeTables(end.Key, observe.NoIndex, "the policer node gets all frames of the port")
 		b.setPolicing(end, access)
 	}
-	if len(b.ops) == before && !end.Testing && (!b.byClassifier(end) || b.ReceivedByOne(b.ByName(end.Access.Interface).Index)) {
+	if len(b.ops) == before && !end.Testing && proven[access.Index] &&
+		(!b.byClassifier(end) || b.ReceivedByOne(b.ByName(end.Access.Interface).Index)) {
 		b.policed[end.Key] = true
 	}
 }
@@ -141,11 +148,11 @@ func (b *operationBuilder) setPolicing(end intent.End, access Ref) {
 	}
 }
 
-// policedByUs: VPP does not tell which policer works on an interface, but where the holder has none it is
-// not the agent's.
+// policedByUs: VPP does not say which policer works on an interface, but where the holder has none it is not the agent's. Where
+// VPP does not say whether one works, the holder's was applied when it was made.
 func (d *differ) policedByUs(index uint32) bool {
 	h := d.byIndex[index]
-	return d.Policed[index] && h != nil && d.Policers[ownership.PolicerName(h.End)] != nil
+	return (d.Policed[index] || d.PolicedUnknown[index]) && h != nil && d.Policers[ownership.PolicerName(h.End)] != nil
 }
 
 func (b *operationBuilder) leftL2(index uint32) bool {
@@ -155,10 +162,12 @@ func (b *operationBuilder) leftL2(index uint32) bool {
 
 // takePolicerOff stops policing what comes in from an interface that the end holds.
 func (b *operationBuilder) takePolicerOff(end intent.Key, i *observe.Interface, why string) {
-	if b.Policing == observe.ClassifierPolicing && i.IsSub() {
-		b.takeTableOff(end, i, why)
-		return
-	}
+	b.takeTableOff(end, i, why)
+	b.takeNodeOff(end, i, why)
+}
+
+// takeNodeOff takes the end's policer off the policer node of an interface.
+func (b *operationBuilder) takeNodeOff(end intent.Key, i *observe.Interface, why string) {
 	name := ownership.PolicerName(end)
 	if !b.policedByUs(i.Index) || b.unpoliced[i.Index] {
 		return

@@ -137,7 +137,7 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 		if left.Blocked[e.Key] == nil && holds[e.Key] != sides {
 			t.Fatalf("%s holds %d interfaces, want %d", e.Key, holds[e.Key], sides)
 		}
-		can := s.Policing.Reach() == observe.SubInterfacePolicing || s.Policing == observe.PortPolicing && e.Access.Tagging == intent.Untagged
+		can := s.Policing.Reach() == observe.SubInterfacePolicing || s.Policing == observe.PortPolicing && e.Access.Tagging == intent.Untagged && s.NodePolices(s.ByName(e.Access.Interface))
 		if want := left.Blocked[e.Key] == nil && can && e.Bandwidth.CIR > 0 && !e.Testing; left.Policed[e.Key] != want {
 			t.Fatalf("%s is policed: %v, want %v", e.Key, left.Policed[e.Key], want)
 		}
@@ -190,6 +190,9 @@ func litter(m *model, random *rand.Rand) func(*observe.Interface) bool {
 	m.s.Policing = []observe.Policing{
 		observe.NoPolicing, observe.PortPolicing, observe.SubInterfacePolicing, observe.ClassifierPolicing,
 	}[random.IntN(4)]
+	for n := range 2 { // frames of the last two pass the policer node by
+		m.port(fmt.Sprint("cust", n)).Device = []string{"dpdk", "memif", observe.BondDevice, "iavf"}[random.IntN(4)]
+	}
 	m.s.Policed[m.port("cust2").Index] = true
 	m.s.Policed[m.port("cust1").Index] = random.IntN(4) == 0
 	if random.IntN(2) == 0 {

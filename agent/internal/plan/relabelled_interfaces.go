@@ -162,8 +162,8 @@ func (h *Holding) Reclaim() Op {
 // works there.
 func (h *Holding) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, needed bool) {
 	name, i := ownership.PolicerName(h.End), h.Interface
-	if s.Policing == observe.ClassifierPolicing && i.IsSub() {
-		return h.takeTableOff(s)
+	if op, needed := h.takeTableOff(s); needed {
+		return op, true
 	}
 	if !policed || s.Policers[name] == nil {
 		return Op{}, false

@@ -1,10 +1,14 @@
 package vppcontract
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"go.fd.io/govpp/binapi/bond"
 	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/policer"
+	"go.fd.io/govpp/binapi/vlib"
 )
 
 func TestASubinterfaceOfABondsMemberIsMadeAndGetsNoFrame(t *testing.T) {
@@ -75,5 +79,59 @@ func TestABondAndAMemberOfAnotherBondAreNoMembers(t *testing.T) {
 		refused(d, &bond.BondAddMember{SwIfIndex: port, BondSwIfIndex: other}, &bond.BondAddMemberReply{}, -81)
 		refused(d, &bond.BondAddMember{SwIfIndex: of, BondSwIfIndex: other}, &bond.BondAddMemberReply{}, -71)
 		do(d, &interfaces.SwInterfaceSetFlags{SwIfIndex: of}, &interfaces.SwInterfaceSetFlagsReply{})
+	})
+}
+
+// TestAPolicerOnABondGetsNoFrameThoughVPPSaysThatItWorks: frames come in on the members. A classify table on the bond leads them to
+// the policer.
+func TestAPolicerOnABondGetsNoFrameThoughVPPSaysThatItWorks(t *testing.T) {
+	both(t, func(d *device) {
+		if d.policesSubInterfaces() {
+			d.Skip("from 26.06 on a policer is a feature of L2")
+		}
+		member, out, client := d.cable(7), d.cable(8), d.connectStats()
+		of := d.bondOf(member)
+		d.xconnect(of, out)
+		d.xconnect(out, of)
+		index := do(d, &policer.PolicerAdd{Name: policerName, Infos: slow()}, &policer.PolicerAddReply{}).PolicerIndex
+		seen := func() uint64 {
+			conform, exceed, violate := d.colours(client, index)
+			return conform.Packets() + exceed.Packets() + violate.Packets()
+		}
+		do(d, &policer.PolicerInput{Name: policerName, SwIfIndex: of, Apply: true}, &policer.PolicerInputReply{})
+		if shown := d.deviceInput(d.at(of).InterfaceName); !strings.Contains(shown, "policer-input") {
+			d.Errorf("VPP shows %q", shown)
+		}
+		d.arrive(client, 7, member)
+		if got := seen(); got != 0 {
+			d.Errorf("the policer node got %d frames", got)
+		}
+		do(d, &policer.PolicerInput{Name: policerName, SwIfIndex: of}, &policer.PolicerInputReply{})
+		d.classify(of, d.classified(index), true)
+		d.arrive(client, 7, member)
+		if conform, _, violate := d.colours(client, index); conform.Packets()+violate.Packets() != frames || violate.Packets() < frames/2 {
+			d.Errorf("%d frames conform, %d are dropped", conform.Packets(), violate.Packets())
+		}
+	})
+}
+
+// TestFeaturesAreShownByIndexWhateverTheNameIs: the CLI takes what precedes the first dot for the name of a port.
+func TestFeaturesAreShownByIndexWhateverTheNameIs(t *testing.T) {
+	both(t, func(d *device) {
+		port := d.portUp()
+		sub := d.subif(port, 100)
+		for _, index := range []index{port, sub} {
+			name := d.at(index).InterfaceName
+			byIndex := ask(d, &vlib.CliInband{Cmd: fmt.Sprintf("show interface features %d", index)}, &vlib.CliInbandReply{})
+			byName := ask(d, &vlib.CliInband{Cmd: "show interface features " + name}, &vlib.CliInbandReply{})
+			if byIndex.Retval != 0 || byIndex.Reply != byName.Reply || !strings.HasPrefix(byIndex.Reply, "Feature paths configured on "+name+"...") {
+				d.Errorf("%s by index: %d, %q", name, byIndex.Retval, byIndex.Reply)
+			}
+		}
+		for _, words := range []string{"9999", "loop0.5.100", "loop0.5"} {
+			if reply := ask(d, &vlib.CliInband{Cmd: "show interface features " + words}, &vlib.CliInbandReply{}); reply.Retval == 0 {
+				d.Errorf("%s: %q", words, reply.Reply)
+			}
+		}
 	})
 }

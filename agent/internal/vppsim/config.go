@@ -73,6 +73,9 @@ type Interface struct {
 	// Table of both families is where its addresses are; it is there from boot too.
 	Table uint32 `json:"table"`
 	Tag   string `json:"tag"`
+	// Device is the device class; "" means that of host-interfaces. Ports of "iavf", "octeon", "ena" and "mvpp2" come in by
+	// the arc of VPP's device API, which has no policer.
+	Device string `json:"device"`
 	// SubInterfaces are made on the port at boot, as foreign objects.
 	SubInterfaces []SubInterface `json:"sub_interfaces"`
 }

@@ -1,6 +1,7 @@
 package vppsim
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"strings"
@@ -261,7 +262,7 @@ func (v *vpp) createPorts() error {
 			mtu = defaultMTU
 		}
 		i := v.insert(&iface{
-			name: port.Name, device: "af-packet", tag: port.Tag, ethernet: true, mac: portMAC(port.Name),
+			name: port.Name, device: cmp.Or(port.Device, "af-packet"), tag: port.Tag, ethernet: true, mac: portMAC(port.Name),
 			mtu: [4]uint32{mtu}, linkMTU: defaultMTU, carrier: defaultTrue(port.LinkUp),
 		})
 		v.setAdmin(i, defaultTrue(port.AdminUp))
