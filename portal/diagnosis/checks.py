@@ -251,6 +251,10 @@ def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
     ).format(n=grouped_text(counted.frames_in), s=round((counted.until - counted.since).total_seconds()))
     if counted.frames_in:
         return Check(code, CheckState.OK, text, counted.until, side=side)
+    if not counted.settled:
+        # One report may end before the customer's device sends again.
+        text = _("The line has just changed; two reports are needed to tell whether anything arrives.")
+        return Check(code, CheckState.UNKNOWN, text, counted.until, side=side)
     if end.by_vlan and end.port_drops:
         text = _("Frames arrive at port {port}, but none of them with this line's VLAN.").format(
             port=end.port

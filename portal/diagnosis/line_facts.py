@@ -1,5 +1,6 @@
 """The facts that a line is judged by, read at one moment. What nobody reported lately is None, not False."""
 
+from collections import defaultdict
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -20,7 +21,7 @@ from portal.vll.operations.oper_status import FRESH
 from portal.vll.path_sentences import black_hole_sentence
 from portal.vll.path_status import PathStatus, path_status
 from portal.vll.paths_in_use import path_of
-from portal.vll.states import TERMINAL_ORDER_STATES
+from portal.vll.queries import unchanged_since
 
 # Agents count every ten seconds.
 COUNTED_OVER = timedelta(seconds=10)
@@ -30,12 +31,16 @@ RESTORED_LATELY = timedelta(minutes=15)
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Frames of an end over its newest ten seconds; ``dropped`` by its policer, None without one."""
+    """Frames of an end over its newest ten seconds; ``dropped`` by its policer, None without one.
+
+    Nothing is counted from before the line's last change. ``settled``: two reports or more began after it.
+    """
 
     frames_in: int
     dropped: int | None
     since: datetime
     until: datetime
+    settled: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,16 +140,16 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
             until__isnull=True, router__in={end.port.router_id for end in ends}
         ).values_list("router_id", "since")
     )
-    counted = _counted(vll, now)
+    newest = vll.orders.order_by("-ordered_at", "-id").first()
+    counted = _counted(vll, unchanged_since(vll, newest), now)
     drops = {end.side: drops_at_port(end.port, now=now, over=FRESH) for end in ends}
     restored = _restored(vll, now)
-    order = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
     return LineFacts(
         at=now,
         lifecycle=vll.lifecycle,
         admin_status=vll.admin_status,
         tunnelled=vll.family is not None,
-        order=_order(order),
+        order=_order(newest),
         portal_listens=_listens(now),
         ends={
             end.side: _end(
@@ -204,24 +209,35 @@ def _silent_since(
     return None
 
 
-def _counted(vll: Vll, now: datetime) -> dict[str, Counted]:
-    """By side, what was counted over its newest ten seconds, where these are not old."""
-    rows: dict[str, list[Sample]] = {}
-    for row in Sample.objects.filter(vll_id=vll.pk, to_at__gt=now - FRESH).order_by("-to_at"):
-        of_side = rows.setdefault(row.side, [])
-        if not of_side or row.from_at >= of_side[0].to_at - COUNTED_OVER:
-            of_side.append(row)
-    return {side: _sum(of_side) for side, of_side in rows.items()}
+def _counted(vll: Vll, changed: datetime | None, now: datetime) -> dict[str, Counted]:
+    """Return, by side, the frames of its newest ten seconds, where these are fresh.
+
+    ``changed`` is when the line's present state began.
+    """
+    oldest = now - FRESH
+    fresh = Sample.objects.filter(vll_id=vll.pk, to_at__gt=oldest)
+    if changed is not None:
+        fresh = fresh.filter(from_at__gte=changed)
+    rows: dict[str, list[Sample]] = defaultdict(list)
+    for row in fresh.order_by("-to_at"):
+        rows[row.side].append(row)
+    long_ago = changed is None or changed <= oldest
+    return {side: _sum(of_side, settled=long_ago or len(of_side) > 1) for side, of_side in rows.items()}
 
 
-def _sum(rows: list[Sample]) -> Counted:
-    """``rows``: newest first. A policer that was away for a part of them counts for the others."""
+def _sum(fresh: list[Sample], *, settled: bool) -> Counted:
+    """Sum up the newest ten seconds of ``fresh``, newest first.
+
+    A policer that was away for a part of them counts for the others.
+    """
+    rows = [row for row in fresh if row is fresh[0] or row.from_at >= fresh[0].to_at - COUNTED_OVER]
     dropped = [row.violate_packets for row in rows if row.violate_packets is not None]
     return Counted(
         frames_in=sum(row.in_packets for row in rows),
         dropped=sum(dropped) if dropped else None,
         since=rows[-1].from_at,
         until=rows[0].to_at,
+        settled=settled,
     )
 
 
@@ -257,5 +273,8 @@ def _last_test(vll: Vll) -> LineTestFacts | None:
     return LineTestFacts(test.state == LineTest.State.PASSED, line_test_sentence(test), test.finished_at)
 
 
-def _order(order: Order | None) -> OrderFacts | None:
-    return None if order is None else OrderFacts(order.action, order.state, order.state_at)
+def _order(newest: Order | None) -> OrderFacts | None:
+    """Return the facts of the open order, which is the line's newest one."""
+    if newest is None or newest.is_terminal:
+        return None
+    return OrderFacts(newest.action, newest.state, newest.state_at)

@@ -32,6 +32,20 @@ def takes_another_way(before: Content, after: Content) -> bool:
     return _way(before) != _way(after)
 
 
+def loses_no_frame(before: Content, after: Content) -> bool:
+    """Whether the routers make the change in place, while frames flow (tests/lab/test_in_place.py)."""
+    return not takes_another_way(before, after) and _stops(before) == _stops(after)
+
+
+def _stops(content: Content) -> tuple[object, ...]:
+    """Return the values that routers cannot change without an interruption of the line."""
+    picked = [
+        (end.port, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match)
+        for end in (content.a, content.z)
+    ]
+    return content.admin_status, *picked
+
+
 def untested(content: Content, routers: Iterable[Router]) -> Untested | None:
     """Why a line of this content, between these routers, cannot be tested; None where it can."""
     if content.encapsulation == Encapsulation.L2XC:

@@ -50,6 +50,16 @@ def with_last_order(rows: QuerySet[Vll]) -> QuerySet[Vll]:
     return rows.annotate(last_order_state=Subquery(newest.values("state")[:1]))
 
 
+def unchanged_since(vll: Vll, order: Order | None) -> datetime | None:
+    """Return when the state of ``vll`` last became another: its status, its routers' state, or by an order.
+
+    ``order`` is its newest one. Rates and frames that were counted before belong to another state. None where
+    nothing is known.
+    """
+    ended = order.state_at if order is not None and order.is_terminal else None
+    return max((at for at in (vll.oper_since, vll.in_sync_since, ended) if at is not None), default=None)
+
+
 def with_ends(vll: Vll, ends: Iterable[VllEnd]) -> Vll:
     """The VLL as ``vlls`` gives it, for a caller who has just written it: nothing is read again.
 

@@ -161,14 +161,15 @@
     table.hidden = false;
   };
 
-  // Beside the ends above: the newest rates, as long as what is shown reaches to now in steps of minutes. An
-  // end that has not been measured for a minute and three steps has none.
+  // Next to the ends above: the newest rates, as long as the graph reaches to now in steps of minutes. An end
+  // has no rate that is older than a minute and three steps, or than the line's last change.
   const tellNow = () => {
     if (!last) return;
     const { answer, window } = last;
     for (const place of document.querySelectorAll("[data-rate]")) {
       const [end, direction] = place.dataset.rate.split(" ");
-      const late = answer[end].filter(([at]) => at >= window.to - NOW_S - 3 * answer.step_s);
+      const changed = Number(place.closest("[data-now]")?.dataset.now || 0);
+      const late = answer[end].filter(([at]) => at >= Math.max(changed, window.to - NOW_S - 3 * answer.step_s));
       const value = measured(late.map((point) => point[direction === "in" ? 1 : 2])).at(-1);
       place.textContent = rate(value) + ofAll(value);
     }

@@ -1,5 +1,6 @@
 """Is it me or you? The facts behind it are read anew, shown to who may see them, and told to the NOC."""
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,6 +25,7 @@ from portal.telemetry.reported_counters import CounterReport, CounterSample, End
 from portal.telemetry.router_events import EventReport, ReportedEvent, router_events_store
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import order_suspend
+from portal.vll.queries import unchanged_since
 from tests.integration.isp import Isp
 from tests.integration.observed_reports import BOOT
 from tests.integration.orders import modify, order
@@ -41,6 +43,7 @@ def line(isp: Isp, alice: User) -> Vll:
     vll = order(isp, alice).vll
     activate(vll)
     now = clock.now()
+    settle(vll, at=now - timedelta(hours=1))
     uptime_note(now=now)
     VllEnd.objects.filter(vll=vll).update(link_up=True, reachable=True, observed_in_sync=True)
     ObservedRouter.objects.update(reported_at=now, vpp_connected=True)
@@ -48,6 +51,16 @@ def line(isp: Isp, alice: User) -> Vll:
         count(isp, vll, router, side, now)
     vll.refresh_from_db()
     return vll
+
+
+def settle(vll: Vll, *, at: datetime) -> None:
+    """The last change of the line, by an order or in its state, was then."""
+    with connection.cursor() as cursor:
+        # An order that has ended never changes.
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        vll.orders.update(state_at=at)
+        cursor.execute("SET LOCAL session_replication_role = DEFAULT")
+    Vll.objects.filter(pk=vll.pk).update(in_sync_since=at)
 
 
 def count(
@@ -121,6 +134,48 @@ def test_each_single_fault_is_named_by_what_is_stored(isp: Isp, alice: User, lin
     assert verdict(line) == "order-under-way"
     activate(line)
     assert verdict(line) == "suspended"
+
+
+def test_frames_of_before_the_last_change_are_not_held_against_the_line(
+    isp: Isp, alice: User, line: Vll
+) -> None:
+    begin = clock.now()
+    count(isp, line, "rhino", "a", begin + timedelta(seconds=6), frames=0, dropped=3)
+    assert verdict(line, now=begin + timedelta(seconds=6)) == "a-policed"
+    settle(line, at=begin)
+    at = begin + timedelta(seconds=6)
+    assert verdict(line, now=at) == "in-order", "the report began before the change"
+    at = begin + timedelta(seconds=17)
+    count(isp, line, "rhino", "a", at, frames=0)
+    assert verdict(line, now=at) == "in-order", "one report tells nothing yet"
+    at = begin + timedelta(seconds=28)
+    count(isp, line, "rhino", "a", at, frames=0)
+    assert verdict(line, now=at) == "a-no-frames-in"
+
+
+def test_the_page_has_no_place_for_a_rate_of_before_the_last_change(alice: User, line: Vll) -> None:
+    def since(shown: str) -> str | None:
+        found = re.search(r'<dd class="ll-now" data-now="(\d+)"', shown)
+        return found and found[1]
+
+    page = signed_in(alice)
+    changed = unchanged_since(line, line.orders.get())
+    assert changed is not None
+    assert since(page.get(f"/vlls/{line.pk}/").content.decode()) == str(int(changed.timestamp()))
+    order_suspend(user=alice, vll=line, now=clock.now())
+    activate(line)
+    assert since(page.get(f"/vlls/{line.pk}/").content.decode()) is None
+
+
+def test_an_ended_order_is_a_change(alice: User, line: Vll) -> None:
+    before = unchanged_since(line, line.orders.get())
+    assert before is not None
+    changed = modify(alice, line, cir_bps=2000)
+    activate(line)
+    changed.refresh_from_db()
+    after = unchanged_since(line, changed)
+    assert after is not None
+    assert after > before
 
 
 def test_it_costs_the_same_few_statements_for_every_line(line: Vll) -> None:

@@ -1,6 +1,6 @@
 """One health for each line: what its facts come to, and what is told with it."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,9 +12,11 @@ from portal.diagnosis.health_queries import health_counts, with_health_state
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import (
+    Changes,
     order_approve,
     order_cancel,
     order_delete,
+    order_modify,
     order_restore,
     order_resume,
     order_suspend,
@@ -225,3 +227,60 @@ def test_what_an_order_answers_tells_it_without_asking(isp: Isp, alice: User, vl
     )
     assert said.status_code == 202
     assert said.json()["vll"]["health"]["state"] == "changing"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"cir_bps": 2 * GBIT}, {"svc_mtu": 1400}, {"eir_bps": GBIT}],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_a_change_that_loses_no_frame_leaves_the_line_up_since_before(
+    alice: User, vll: Vll, changes: dict[str, Any]
+) -> None:
+    since = up_since(vll)
+    order_modify(user=alice, vll=vll, changes=Changes(**changes), now=clock.now())
+    activate(vll)
+    assert up_since(vll) == since
+
+
+def test_an_undone_change_that_loses_no_frame_leaves_the_line_up_since_before(alice: User, vll: Vll) -> None:
+    since = up_since(vll)
+    order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
+    refuse(vll, "a")
+    vll.refresh_from_db()
+    activate(vll)
+    assert up_since(vll) == since
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"a_end": {"outer_vlan": 200}}, {"transport": "geneve4"}],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_a_line_is_up_since_a_change_that_interrupts_it(
+    alice: User, vll: Vll, changes: dict[str, Any]
+) -> None:
+    since = up_since(vll)
+    order_modify(user=alice, vll=vll, changes=Changes(**changes), now=clock.now())
+    activate(vll)
+    assert up_since(vll) > since
+
+
+def test_a_line_is_up_since_a_drift_ended_though_it_was_changed_in_place_meanwhile(
+    alice: User, vll: Vll
+) -> None:
+    sync_move(vll.pk, False, now=clock.now())
+    vll.refresh_from_db()
+    order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
+    ordered = vll.orders.latest("ordered_at").ordered_at
+    activate(vll)
+    assert up_since(vll) > ordered
+
+
+def up_since(vll: Vll) -> datetime:
+    vll.refresh_from_db()
+    found = health(vll)
+    assert found is not None
+    assert found.state == "up"
+    assert found.since is not None
+    return found.since

@@ -71,6 +71,7 @@ def verdict(facts: LineFacts) -> Verdict:
 BLACK_HOLE = PathMtuFacts(1564, 1564, FramesFinding.LARGE_FRAMES_LOST, NOW, "")
 SILENT = {"silent_since": NOW - timedelta(minutes=1), "counted": None}
 NOTHING_IN = {"counted": replace(COUNTED, frames_in=0)}
+JUST_CHANGED = {"counted": replace(COUNTED, frames_in=0, settled=False)}
 DEAD = {**SILENT, "dead_since": NOW, "maintenance_since": NOW}
 FULL = {"counted": replace(COUNTED, dropped=7)}
 
@@ -84,6 +85,8 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(a=NOTHING_IN), "a-no-frames-in"),
         (line(z=NOTHING_IN), "z-no-frames-in"),
         (line(a={**NOTHING_IN, "port_drops": 9}), "a-other-frames-in"),
+        (line(a=JUST_CHANGED), "in-order"),
+        (line(a={**JUST_CHANGED, "port_drops": 9}), "in-order"),
         (line(a={**NOTHING_IN, "port_drops": 9, "by_vlan": False}), "a-no-frames-in"),
         (line(a={"port_drops": 9}), "in-order"),
         (line(a={"vlan_restored_at": NOW}), "a-vlan-was-taken"),

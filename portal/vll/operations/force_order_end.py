@@ -68,6 +68,8 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
         forced={"by": user.username, "reason": reason, "at": now.isoformat()},
     )
     interruption_ends(order, now=now)
+    # The order no longer explains why the routers differ from what is wanted.
+    Vll.objects.filter(pk=vll.pk, in_sync=False).update(in_sync_since=now)
     forced_settle(vll, [order], now=now)
     return order
 

@@ -5,8 +5,10 @@ from typing import Any
 
 from portal.events.outbox import send_task
 from portal.inventory.models import Port
+from portal.vll.line_test_rules import loses_no_frame
 from portal.vll.models import EndMove, Vll, VllEnd, VllTombstone
 from portal.vll.operations.convergence_requests import converge_routers_of
+from portal.vll.operations.state_compare_and_swap import changed_in_place
 from portal.vll.operations.tombstones import tombstone_create
 from portal.vll.revision_content import Content, EndContent, content_of
 from portal.vll.task_names import CONVERGE_ROUTER
@@ -54,8 +56,10 @@ def revise(vll: Vll, content: Content, *, now: datetime) -> None:
             )
             EndMove.objects.create(vll=vll, side=end.side, router_id=old_router, left_at=now)
             left.add(old_router)
+    flows_on = loses_no_frame(before, content) and (vll.in_sync or changed_in_place(vll.pk))
+    since = vll.in_sync_since if flows_on else now
     Vll.objects.filter(pk=vll.pk).update(
-        **content.line, revision=revision, wanted_present=True, in_sync=False, in_sync_since=now
+        **content.line, revision=revision, wanted_present=True, in_sync=False, in_sync_since=since
     )
     vll.refresh_from_db()
     converge_routers_of(vll, now=now)

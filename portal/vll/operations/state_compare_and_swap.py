@@ -4,10 +4,12 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db.models import F
+
 from portal.events.outbox import announce
 from portal.vll.errors import ConcurrentChange
 from portal.vll.models import Order, Vll
-from portal.vll.states import IN_SERVICE, LIFECYCLE_TRANSITIONS, ORDER_TRANSITIONS
+from portal.vll.states import IN_SERVICE, LIFECYCLE_TRANSITIONS, ORDER_TRANSITIONS, OrderAction
 
 
 class ForbiddenTransition(Exception):
@@ -44,8 +46,21 @@ def lifecycle_move(vll: Vll, lifecycle: str, *, now: datetime, actor: str = "", 
     announce(f"vll.{lifecycle}", now=now, customer_id=vll.customer_id, vll_id=vll.pk, actor=actor)
 
 
+def changed_in_place(vll_id: UUID) -> bool:
+    """Whether the line's present revision comes from an order that loses no frame.
+
+    Only such an order leaves ``in_sync_since`` as it was (portal.vll.operations.revision_create).
+    """
+    orders = Order.objects.filter(vll=vll_id, action=OrderAction.MODIFY, revision=F("vll__revision"))
+    return orders.filter(ordered_at__gt=F("vll__in_sync_since")).exists()
+
+
 def sync_move(vll_id: UUID, in_sync: bool, *, now: datetime) -> None:
-    """Note whether both routers are as wanted. Drift in service is announced, however it was found."""
+    """Note whether both routers are as wanted. Drift in service is announced, however it was found.
+
+    After a change that loses no frame, the line is as wanted since before the change.
+    """
     turned = Vll.objects.filter(pk=vll_id, in_sync=not in_sync, lifecycle__in=IN_SERVICE)
-    if turned.update(in_sync=in_sync, in_sync_since=now):
+    since = {} if in_sync and changed_in_place(vll_id) else {"in_sync_since": now}
+    if turned.update(in_sync=in_sync, **since):
         announce("vll.in_sync" if in_sync else "vll.drift", now=now, vll_id=vll_id)

@@ -16,7 +16,8 @@ from portal.telemetry.policer_counts import policed
 from portal.vll.models import Vll
 from portal.vll.path_status import path_status
 from portal.vll.paths_in_use import path_of
-from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
+from portal.vll.queries import unchanged_since
+from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle, OperStatus
 from portal.web.forms.bandwidth import OtherBandwidthForm
 from portal.web.line_progress import progress_of
 from portal.web.page_guard import SignedInRequest, requires, visible_vll
@@ -91,6 +92,9 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         "progress": progress,
         "may_order": permissions.may_order(request.user, vll.customer),
         "path_watch": path_status(vll),
+        # Rates are shown of a line that carries, and none from before its last change.
+        "carries": vll.lifecycle == Lifecycle.ACTIVE and vll.oper_status != OperStatus.DOWN,
+        "unchanged_since": unchanged_since(vll, progress.order),
         # What frames have proven is about lines that are there.
         "tunnel_path": None if vll.lifecycle in _NOT_THERE else path_of(vll),
     }
