@@ -30,6 +30,7 @@ from portal.diagnosis.checks import Finding
 from portal.diagnosis.verdict import broken_sentence
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import Order, TunnelPath, Vll, VllEnd
+from portal.vll.order_diff import applied_cir_bps
 from portal.vll.states import (
     TERMINAL_LIFECYCLES,
     TERMINAL_ORDER_STATES,
@@ -67,6 +68,12 @@ def with_health(lines: list[Vll]) -> list[Vll]:
     return lines
 
 
+def with_applied_rate(line: Vll, newest: Order | None) -> Vll:
+    """Return the same line with ``applied_cir_bps``, the rate that its routers have, for pages."""
+    vars(line)["applied_cir_bps"] = applied_cir_bps(line, newest)
+    return line
+
+
 def with_order(line: Vll, order: Order) -> Vll:
     """The same line with its newest order at hand: where that decides, ``known_health`` asks nothing more."""
     decides = order.state != OrderState.HELD or line.lifecycle == Lifecycle.PENDING_ACTIVE
@@ -92,6 +99,8 @@ def healths_of(lines: Sequence[Vll]) -> dict[UUID, Health | None]:
     orders = _open_orders(current)
     tunnelled = [line for line in current if line.family and line.lifecycle == Lifecycle.ACTIVE]
     paths = _troubled_paths(tunnelled)
+    for line in lines:
+        with_applied_rate(line, orders.get(line.pk))
     return {line.pk: health_of(line, order=orders.get(line.pk), path=_of(line, paths)) for line in lines}
 
 

@@ -31,6 +31,14 @@ def router_of(identity: Identity) -> Router | None:
     return None
 
 
+def with_enrolment(rows: QuerySet[Router]) -> QuerySet[Router]:
+    """Return ``rows`` with ``enrolled``: whether a certificate was ever issued to the router's agent.
+
+    Without one the portal refuses every report, so a missing report says nothing about the router.
+    """
+    return rows.annotate(enrolled=Exists(RouterCertificate.objects.filter(router=OuterRef("pk"))))
+
+
 def _valid_certificates(serial: str, fingerprint: str) -> QuerySet[RouterCertificate]:
     return RouterCertificate.objects.filter(
         serial=serial, fingerprint=fingerprint, revoked_at__isnull=True

@@ -5,9 +5,9 @@ from typing import Any
 
 from django.db import models
 
-from portal.vll.models import Order
+from portal.vll.models import Order, Vll
 from portal.vll.revision_content import LINE
-from portal.vll.states import AdminStatus
+from portal.vll.states import AdminStatus, OrderState
 
 
 class ChangeKind(models.TextChoices):
@@ -67,6 +67,17 @@ def differences_of(order: Order) -> list[Difference]:
         was, will_be = before.get(side, {}), after.get(side, {})
         found += [Difference(side, name, was.get(name), will_be.get(name)) for name in _END]
     return [each for each in found if each.before != each.after]
+
+
+def applied_cir_bps(vll: Vll, newest: Order | None) -> int:
+    """Return the CIR that routers have until both confirm what was ordered, in bit/s.
+
+    ``newest`` is the line's newest order. While that changes the line, the line has the ordered rate already.
+    """
+    moving = newest is not None and not newest.is_terminal and newest.state != OrderState.HELD
+    before = (newest.before or {}) if newest is not None and moving else {}
+    rate: int = before.get("cir_bps", vll.cir_bps)
+    return rate
 
 
 def change_kinds(order: Order) -> list[ChangeKind]:

@@ -50,6 +50,12 @@ def with_last_order(rows: QuerySet[Vll]) -> QuerySet[Vll]:
     return rows.annotate(last_order_state=Subquery(newest.values("state")[:1]))
 
 
+def drifted(rows: QuerySet[Vll]) -> QuerySet[Vll]:
+    """Return the lines among ``rows`` that routers hold otherwise than ordered, and no order explains it."""
+    under_way = Order.objects.exclude(state__in=[*TERMINAL_ORDER_STATES, OrderState.HELD])
+    return rows.filter(in_sync=False).exclude(pk__in=under_way.values("vll"))
+
+
 def unchanged_since(vll: Vll, order: Order | None) -> datetime | None:
     """Return when the state of ``vll`` last became another: its status, its routers' state, or by an order.
 

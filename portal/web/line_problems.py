@@ -36,7 +36,7 @@ def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> li
     found = [
         _worry(_("Down"), "danger", lines.filter(oper_status=OperStatus.DOWN)) if down else None,
         _worry(_("Order failed in the last day"), "danger", failed, lambda order: order.vll),
-        _worry(_("Configuration drift"), "warning", lines.filter(in_sync=False)) if out_of_sync else None,
+        _worry(_("Configuration drift"), "warning", queries.drifted(lines)) if out_of_sync else None,
     ]
     return [worry for worry in found if worry is not None and worry.vlls]
 

@@ -276,3 +276,21 @@ def test_no_agent_speaks_of_another_routers_freeze(isp: Isp, rhino: Router, nora
     rhino.refresh_from_db()
     made.refresh_from_db()
     assert (rhino.frozen_since, made.looked_by) == (None, nora.username)
+
+
+def test_a_customer_sees_the_applied_rate_and_no_drift_while_a_frozen_router_waits_with_a_change(
+    isp: Isp, alice: User, nora: User, rhino: Router
+) -> None:
+    line = order(isp, alice, cir_bps=10_000_000).vll
+    activate(line)
+    freeze(rhino, nora)
+    modify(alice, line, cir_bps=20_000_000)
+    overview = text(signed_in(alice).get("/"))
+    assert "Configuration drift" not in overview
+    row = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    assert "10 Mbit/s (20 Mbit/s ordered)" in row
+    assert "10 Mbit/s" in overview
+    assert "20 Mbit/s" not in overview.split("Lines", 1)[1].rsplit("Bandwidth", 1)[1]
+    activate(line)
+    assert "20 Mbit/s (" not in text(signed_in(alice).get(f"/vlls/{line.pk}/"))
+    assert "20 Mbit/s" in text(signed_in(alice).get("/")).rsplit("Bandwidth", 1)[1]

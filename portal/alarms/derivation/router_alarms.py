@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 from portal.alarms.affected_lines import on_routers
 from portal.alarms.alarm_condition import NOBODY, PORTAL, Affected, AlarmCondition
 from portal.alarms.kinds import Kind
-from portal.inventory.models import Router, RouterSilence
+from portal.inventory.models import Router, RouterCertificate, RouterSilence
 from portal.telemetry.models import AgentApiUptime
 from portal.telemetry.router_losses import (
     FewBuffers,
@@ -24,6 +24,8 @@ from portal.vll.operations.oper_status import FRESH
 
 # The agent API notes every ten seconds that it is there; a restart takes less than this.
 _AWAY_AFTER = timedelta(seconds=45)
+# An agent reports within seconds after its enrolment, once it is started.
+_REPORTS_WITHIN = timedelta(minutes=5)
 # Nine days after it should have been renewed.
 NOT_RENEWED = timedelta(days=21)
 
@@ -37,7 +39,7 @@ def reports_away(now: datetime) -> Iterator[AlarmCondition]:
 
 def silent(now: datetime) -> Iterator[AlarmCondition]:
     """By the product's one notion of silence (portal.telemetry.router_silences): the portal listened."""
-    routers = list(_silent_routers().order_by("name"))
+    routers = list(_silent_routers(now).order_by("name"))
     affected = on_routers([router.pk for router in routers])
     for router in routers:
         [silence] = getattr(router, "going_on", None) or [None]
@@ -58,7 +60,7 @@ def without_vpp(now: datetime) -> Iterator[AlarmCondition]:
 
 def troubled_routers(now: datetime) -> set[int]:
     """Routers that have an alarm which explains what is wrong with their lines and paths."""
-    troubled = _silent_routers().values("pk").union(_without_vpp(now).values("pk"))
+    troubled = _silent_routers(now).values("pk").union(_without_vpp(now).values("pk"))
     return {row["pk"] for row in troubled}
 
 
@@ -119,9 +121,11 @@ def _with_agent() -> QuerySet[Router]:
     return Router.objects.exclude(agent_url="")
 
 
-def _silent_routers() -> QuerySet[Router]:
+def _silent_routers(now: datetime) -> QuerySet[Router]:
     going_on = RouterSilence.objects.filter(until__isnull=True)
-    never = Q(observed__isnull=True)
+    # A router that nobody has enrolled yet cannot report.
+    enrolled = RouterCertificate.objects.filter(router=OuterRef("pk"), issued_at__lt=now - _REPORTS_WITHIN)
+    never = Q(observed__isnull=True) & Exists(enrolled)
     found = _with_agent().filter(never | Exists(going_on.filter(router=OuterRef("pk"))))
     return found.prefetch_related(Prefetch("silences", going_on, to_attr="going_on"))
 

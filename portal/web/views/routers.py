@@ -6,6 +6,7 @@ from django.shortcuts import render
 from portal.accounts import permissions
 from portal.core import clock
 from portal.inventory.models import Router
+from portal.inventory.queries import with_enrolment
 from portal.vll.operations.oper_status import FRESH
 from portal.web.inventory_kinds import ROUTERS
 from portal.web.list_filters import filtered
@@ -16,7 +17,7 @@ from portal.web.pagination import in_order
 @requires(permissions.may_run_the_network)
 def routers(request: SignedInRequest) -> HttpResponse:
     """A router is fresh while its reports are young enough to know the status of its VLLs by."""
-    rows = Router.objects.select_related("site", "observed", "convergence")
+    rows = with_enrolment(Router.objects.select_related("site", "observed", "convergence"))
     looked = filtered(rows, request.GET, ROUTERS.choices)
     page = in_order(looked.rows, by=ROUTERS.by, after=request.GET.get("after", ""))
     context = {"routers": page.rows, "page": page, "filtered": looked, "fresh_since": clock.now() - FRESH}

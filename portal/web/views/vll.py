@@ -10,7 +10,7 @@ from portal.accounts import permissions
 from portal.audit.history import vll_history
 from portal.core import clock
 from portal.core.encapsulations import Transport
-from portal.diagnosis.health import with_order
+from portal.diagnosis.health import with_applied_rate, with_order
 from portal.telemetry.line_end_drops import end_drops
 from portal.telemetry.policer_counts import policed
 from portal.vll.models import Vll
@@ -85,6 +85,7 @@ def _path(vll: Vll, now: datetime) -> LinePath | None:
 def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
     """The part that changes under the reader's eyes, rendered, with a digest to recognise it by."""
     progress = progress_of(vll, now=clock.now())
+    with_applied_rate(vll, progress.order)
     if progress.order is not None:
         with_order(vll, progress.order)
     context = {

@@ -11,12 +11,13 @@ from portal.alarms.models import Alarm
 from portal.alarms.rounds import alarms_watch
 from portal.core import clock
 from portal.core.path_bfd import PathState
-from portal.inventory.models import ObservedRouter, Port, RouterCertificate, RouterSilence
+from portal.inventory.models import ObservedRouter, Port, Router, RouterCertificate, RouterSilence
 from portal.vll.models import Order, TunnelPath, Vll, VllEnd
 from tests.integration.isp import Isp, member
 from tests.integration.orders import end, modify, order
 from tests.integration.raised_alarms import alarms_raised, relay_sends
 from tests.integration.router_answers import activate
+from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
 
@@ -209,3 +210,24 @@ def test_a_certificate_that_was_not_renewed(isp: Isp, now: datetime) -> None:
     good = {"serial": "3", "fingerprint": "c", "expires_at": now + timedelta(days=300)}
     RouterCertificate.objects.create(**(ending | good))
     assert alarms_raised() == []
+
+
+def test_a_router_that_nobody_has_enrolled_yet_raises_no_alarm(isp: Isp, nora: User, now: datetime) -> None:
+    rhino = isp.routers["rhino"]
+    new = Router.objects.create(
+        name="okapi", site=rhino.site, loopback4="10.255.0.77", agent_url="https://192.0.2.77:9443"
+    )
+    page = f"/noc/routers/{new.pk}/"
+    assert alarms_raised() == []
+    assert "Not enrolled yet" in text(signed_in(nora).get("/routers/"))
+    steps = text(signed_in(nora).get(page))
+    assert "Not enrolled yet" in steps
+    assert "longline-agent enroll -portal" in steps
+    certificate = RouterCertificate.objects.create(
+        router=new, serial="1", fingerprint="1", issued_at=now, expires_at=now + timedelta(days=90)
+    )
+    assert alarms_raised() == [], "its agent has just been enrolled"
+    assert "Not enrolled yet" not in text(signed_in(nora).get(page))
+    assert "Never seen" in text(signed_in(nora).get("/routers/"))
+    RouterCertificate.objects.filter(pk=certificate.pk).update(issued_at=now - timedelta(hours=1))
+    assert alarms_raised() == ["okapi is silent"]
