@@ -19,13 +19,15 @@ class SimulatedDataplane:
     logs: Path
     family: Family
     name: str = "vppsim"
+    # Whether customers send more than the rate of a line that has less than TRAFFIC.
+    exceeds: bool = False
 
     def start(self, router: Router) -> Sockets:
         # An agent locks the folder of its VPP's API socket.
         folder = self.folder / router.name
         folder.mkdir(parents=True, exist_ok=True)
         config = folder / "vppsim.json"
-        config.write_text(json.dumps(config_of(router, self.isp, self.folder / "underlay"), indent=1))
+        config.write_text(json.dumps(config_of(router, self.isp, self.folder / "underlay", exceeds=self.exceeds), indent=1))
         sockets = Sockets(folder / "api.sock", folder / "stats.sock", folder / "cli.sock")
         child = Child(
             name=f"vppsim-{router.name}",
@@ -46,7 +48,7 @@ class SimulatedDataplane:
         return sockets
 
 
-def config_of(router: Router, isp: Isp, underlay: Path) -> dict[str, object]:
+def config_of(router: Router, isp: Isp, underlay: Path, *, exceeds: bool = False) -> dict[str, object]:
     """The interfaces, addresses and routes that a real VPP is given by `devstack.vpp`.
 
     Frames of line tests find the other stand-ins in the folder `underlay`.
@@ -62,7 +64,8 @@ def config_of(router: Router, isp: Isp, underlay: Path) -> dict[str, object]:
     interfaces += [{"name": port.interface, "ip_mtu": 9000} for port in router.ports]
     far_routers = (isp.router(side.far) for side in sides)
     routes = [{"prefix": host_prefix(a)} for far in far_routers for a in far.tunnel_addresses]
-    return {"interfaces": interfaces, "routes": routes, "traffic": TRAFFIC, "underlay": str(underlay)}
+    traffic = {**TRAFFIC, "exceeds": exceeds}
+    return {"interfaces": interfaces, "routes": routes, "traffic": traffic, "underlay": str(underlay)}
 
 
 def host_prefix(address: str) -> str:

@@ -56,7 +56,9 @@ def simulated(
         # The database's own account has to get through to its cluster.
         folder.chmod(0o711)
         logs = logs or folder / "log"
-        dataplane = SimulatedDataplane(isp=isp, folder=folder / "vppsim", logs=logs, family=family)
+        dataplane = SimulatedDataplane(
+            isp=isp, folder=folder / "vppsim", logs=logs, family=family, exceeds=True
+        )
         with stack.running(
             folder=folder,
             logs=logs,

@@ -11,7 +11,7 @@ from portal.accounts.models import User
 from portal.events.models import Event
 from portal.inventory.models import Port
 from portal.vll.models import Hold, Order, Vll, VllEnd
-from portal.vll.states import CALLED_OFF, TERMINAL_ORDER_STATES, OrderState
+from portal.vll.states import CALLED_OFF, TERMINAL_ORDER_STATES, Lifecycle, OrderState
 
 FAILED_FOR = timedelta(days=1)
 _ENDS = Prefetch(
@@ -48,6 +48,17 @@ def with_last_order(rows: QuerySet[Vll]) -> QuerySet[Vll]:
     """``rows`` with ``last_order_state``, the state of each VLL's newest order."""
     newest = Order.objects.filter(vll=OuterRef("pk")).order_by("-ordered_at", "-id")
     return rows.annotate(last_order_state=Subquery(newest.values("state")[:1]))
+
+
+def was_adopted(vll: Vll) -> bool:
+    """Return whether the portal took the line over from somebody else."""
+    first = Event.objects.filter(vll_id=vll.pk, kind="order.acknowledged").order_by("id").first()
+    return first is not None and bool(first.data.get("adopted"))
+
+
+def in_service(rows: QuerySet[Vll]) -> QuerySet[Vll]:
+    """Return the lines among ``rows`` that every page counts as in service."""
+    return rows.filter(lifecycle=Lifecycle.ACTIVE)
 
 
 def drifted(rows: QuerySet[Vll]) -> QuerySet[Vll]:

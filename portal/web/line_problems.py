@@ -5,44 +5,66 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db import models
 from django.db.models import QuerySet
-from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import User
 from portal.vll import queries
 from portal.vll.models import Vll
-from portal.vll.states import Lifecycle, OperStatus
+from portal.vll.states import OperStatus
 
 SHOWN = 5
 
-Text = str | Promise
+
+class Trouble(models.TextChoices):
+    """The kinds of trouble, worst first. The overview lists the lines of one with ``?trouble=``."""
+
+    DOWN = "down", _("Down")
+    FAILED = "failed", _("Order failed in the last day")
+    DRIFT = "drift", _("Configuration drift")
+
+
+_TONES = {Trouble.DOWN: "danger", Trouble.FAILED: "danger", Trouble.DRIFT: "warning"}
 
 
 @dataclass(frozen=True, slots=True)
 class LineAlarm:
-    """``vlls``: up to ``SHOWN`` lines with this trouble; ``more``: there are others."""
+    """``vlls``: up to ``SHOWN`` lines with this trouble; ``more``: how many others there are."""
 
-    title: Text
+    trouble: Trouble
     tone: str
     vlls: list[Vll]
-    more: bool
+    more: int
 
 
 def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> list[LineAlarm]:
-    """Only what there is, worst first. ``down`` and ``out_of_sync``: whether any is; else none is read."""
-    lines = queries.vlls(user).filter(lifecycle=Lifecycle.ACTIVE).prefetch_related(None)
+    """Return only the kinds of trouble that exist, worst first.
+
+    ``down`` and ``out_of_sync`` say whether any line is; otherwise no line is read for that kind.
+    """
+    lines = queries.in_service(queries.vlls(user)).prefetch_related(None)
     failed = queries.failed_lately(queries.orders(user), now=now)
     found = [
-        _worry(_("Down"), "danger", lines.filter(oper_status=OperStatus.DOWN)) if down else None,
-        _worry(_("Order failed in the last day"), "danger", failed, lambda order: order.vll),
-        _worry(_("Configuration drift"), "warning", queries.drifted(lines)) if out_of_sync else None,
+        _worry(Trouble.DOWN, lines.filter(oper_status=OperStatus.DOWN)) if down else None,
+        _worry(Trouble.FAILED, failed, lambda order: order.vll),
+        _worry(Trouble.DRIFT, queries.drifted(lines)) if out_of_sync else None,
     ]
     return [worry for worry in found if worry is not None and worry.vlls]
 
 
+def lines_with(trouble: Trouble, rows: QuerySet[Vll], user: User, *, now: datetime) -> QuerySet[Vll]:
+    """Return those of ``rows`` that ``attention`` counts for this kind of trouble."""
+    if trouble == Trouble.FAILED:
+        failed = queries.failed_lately(queries.orders(user), now=now)
+        return rows.filter(pk__in=failed.order_by().values("vll"))
+    rows = queries.in_service(rows)
+    return queries.drifted(rows) if trouble == Trouble.DRIFT else rows.filter(oper_status=OperStatus.DOWN)
+
+
 def _worry(
-    title: Text, tone: str, rows: QuerySet[Any], line_of: Callable[[Any], Vll] = lambda row: row
+    trouble: Trouble, rows: QuerySet[Any], line_of: Callable[[Any], Vll] = lambda row: row
 ) -> LineAlarm:
     first = list(rows[: SHOWN + 1])
-    return LineAlarm(title, tone, [line_of(row) for row in first[:SHOWN]], len(first) > SHOWN)
+    more = rows.count() - SHOWN if len(first) > SHOWN else 0
+    return LineAlarm(trouble, _TONES[trouble], [line_of(row) for row in first[:SHOWN]], more)

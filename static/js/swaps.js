@@ -39,4 +39,14 @@
   window.addEventListener("pointerup", () => endIn(CLICK_WITHIN_MS));
   window.addEventListener("pointercancel", () => endIn(0));
   window.addEventListener("click", () => endIn(0));
+  // The message of an action is true when the page comes. Once a live part shows something newer it is outdated, and
+  // leaves after it could be read. A refusal stays.
+  const READ_WITHIN_MS = 6000;
+  const came = performance.now();
+  let outdated = 0;
+  document.addEventListener("htmx:afterSwap", ({ target }) => {
+    if (outdated || !target.matches?.("[data-live], [data-live] *")) return;
+    const leave = () => document.querySelectorAll(".ll-messages .ll-note-success").forEach((each) => each.remove());
+    outdated = setTimeout(leave, Math.max(0, came + READ_WITHIN_MS - performance.now()));
+  });
 })();

@@ -48,7 +48,7 @@ from provisioning.intent_rows import end_rows, router_rows
 from tests.integration.circuits import attachment, circuit, tunnel
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
-from tests.integration.router_answers import answer
+from tests.integration.router_answers import activate, answer
 from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -196,6 +196,19 @@ def in_service(nina: User, line: int) -> Vll:
     both(vll, "verified")
     both(vll, "verified")
     return vll
+
+
+def test_letting_go_is_offered_of_a_line_that_was_adopted_and_of_no_other(
+    isp: Isp, alice: User, found: Find, nina: User
+) -> None:
+    def offered(line: Vll) -> bool:
+        return f"/vlls/{line.pk}/let-go/" in signed_in(nina).get(f"/vlls/{line.pk}/").content.decode()
+
+    adopted = in_service(nina, found())
+    built = order(isp, alice).vll
+    activate(built)
+    assert offered(adopted)
+    assert not offered(built)
 
 
 def test_a_router_that_is_dead_meanwhile_lets_go_when_it_is_back(isp: Isp, found: Find, nina: User) -> None:

@@ -69,7 +69,7 @@ PAGES = {
     "/routers/": 5,
     # However many alarms there are: the last round, and how many there are of each kind.
     "/noc/": 5,
-    "/noc/wall/": 6,
+    "/noc/wall/": 7,
     "/noc/alarms/history/": 4,
     "/noc/orders/": 4,
     "/noc/routers/{router}/": 21,

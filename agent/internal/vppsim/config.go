@@ -112,10 +112,12 @@ type Links struct {
 }
 
 // Traffic is the mean rate in each direction of each VLL, in bit/s, and the size of its
-// frames in bytes. A zero rate means no traffic.
+// frames in bytes. A zero rate means no traffic. A policed VLL carries less where its policer's rate is lower, unless
+// customers are to exceed their rates.
 type Traffic struct {
 	RateBps    uint64 `json:"rate_bps"`
 	FrameBytes uint64 `json:"frame_bytes"`
+	Exceeds    bool   `json:"exceeds"`
 }
 
 // LoadConfig reads a JSON file; a field it does not know is an error.

@@ -14,6 +14,8 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 	"go.fd.io/govpp/binapi/ip_types"
 	"go.fd.io/govpp/binapi/l2"
+	"go.fd.io/govpp/binapi/policer"
+	"go.fd.io/govpp/binapi/policer_types"
 
 	"longline.dev/agent/internal/vppsim"
 )
@@ -183,5 +185,45 @@ func TestWhatOneRouterSendsTheOtherReceives(t *testing.T) {
 	z := count("10.255.0.2", "10.255.0.1")
 	if a.Rx != z.Tx || a.Tx != z.Rx || a.Rx == a.Tx {
 		t.Errorf("a: rx %+v tx %+v; z: rx %+v tx %+v", a.Rx, a.Tx, z.Rx, z.Tx)
+	}
+}
+
+func TestTrafficStaysBelowTheRateOfAPolicer(t *testing.T) {
+	for name, c := range map[string]struct {
+		exceeds bool
+		above   bool
+	}{
+		"as lines are used":             {false, false},
+		"where customers are to exceed": {true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := newClock()
+			config := router
+			config.Version = "26.06-vppsim"
+			config.Clock, config.Traffic = now.Now, vppsim.Traffic{RateBps: 8_000_000, Exceeds: c.exceeds}
+			sim := start(t, config)
+			conn, segment := connect(t, sim), stats(t, sim)
+			sub, _ := vll(t, conn)
+			const kbps = 2000
+			invoke(t, conn, &policer.PolicerAdd{Name: "line", Infos: policer_types.PolicerConfig{Cir: kbps, Cb: 64_000,
+				Type: policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C}}, &policer.PolicerAddReply{})
+			invoke(t, conn, &policer.PolicerInput{Name: "line", SwIfIndex: sub, Apply: true}, &policer.PolicerInputReply{})
+			above := false
+			for range 20 {
+				sim.Count()
+				before := counters(t, segment)["host-cust1.100"]
+				now.Advance(time.Minute)
+				sim.Count()
+				after := counters(t, segment)["host-cust1.100"]
+				if after.Rx.Bytes == before.Rx.Bytes || after.Tx.Bytes == before.Tx.Bytes {
+					t.Fatal("it carries nothing")
+				}
+				most := max(after.Rx.Bytes-before.Rx.Bytes, after.Tx.Bytes-before.Tx.Bytes)
+				above = above || most > kbps*1000/8*60
+			}
+			if above != c.above {
+				t.Errorf("more than the policer's rate was counted: %v", above)
+			}
+		})
 	}
 }

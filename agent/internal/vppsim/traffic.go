@@ -39,7 +39,8 @@ func (v *vpp) count() {
 
 func (v *vpp) countPath(p path, from, to time.Time) {
 	inward, outward := p.flows()
-	in, out := v.carried(inward, from, to), v.carried(outward, from, to)
+	mean := v.meanRate(p.access)
+	in, out := v.carried(inward, mean, from, to), v.carried(outward, mean, from, to)
 	if !v.receives(p.far) {
 		out = 0
 	}
@@ -114,9 +115,19 @@ func (p path) flows() (inward, outward string) {
 	return local + ">" + remote + " " + vni, remote + ">" + local + " " + vni
 }
 
-// carried is the flow's bytes between two times: the integral of a mean rate and a sine, in
+// meanRate is the rate (bit/s) that the traffic of an access interface swings around, so that it stays below the rate of
+// the interface's policer. The far end has a policer of the same rate, and so the same traffic.
+func (v *vpp) meanRate(i *iface) float64 {
+	mean := float64(v.config.Traffic.RateBps)
+	if p, _ := v.working(i); p != nil && !v.config.Traffic.Exceeds {
+		mean = min(mean, float64(max(p.config.Cir, p.config.Eir))*1000/(1+swing))
+	}
+	return mean
+}
+
+// carried is the flow's bytes between two times: the integral of a mean rate (bit/s) and a sine, in
 // whole frames. Counting from the epoch on loses no fraction between two counts.
-func (v *vpp) carried(flow string, from, to time.Time) uint64 {
+func (v *vpp) carried(flow string, mean float64, from, to time.Time) uint64 {
 	hash := fnv.New32a()
 	hash.Write([]byte(flow))
 	phase := float64(hash.Sum32()) / math.MaxUint32 * 2 * math.Pi
@@ -124,7 +135,7 @@ func (v *vpp) carried(flow string, from, to time.Time) uint64 {
 	frames := func(t time.Time) uint64 {
 		s := float64(t.UnixMicro()) / 1e6
 		swung := swing * period / (2 * math.Pi) * (1 - math.Cos(2*math.Pi*s/period+phase))
-		return uint64((s + swung) * float64(v.config.Traffic.RateBps) / 8 / float64(v.config.Traffic.FrameBytes))
+		return uint64((s + swung) * mean / 8 / float64(v.config.Traffic.FrameBytes))
 	}
 	return (frames(to) - frames(from)) * v.config.Traffic.FrameBytes
 }

@@ -55,6 +55,10 @@ _SENTENCES = {
     "line_test.passed": gettext_noop("Tested with frames"),
     "line_test.failed": gettext_noop("Tested with frames, which were lost"),
     "line_test.not_tested": gettext_noop("Not tested with frames"),
+    "hold.made": gettext_noop("Resources held for an order"),
+    "hold.renewed": gettext_noop("Hold renewed"),
+    "hold.released": gettext_noop("Hold released"),
+    "hold.expired": gettext_noop("Hold expired"),
     "hold.ordered": gettext_noop("Ordered with a hold"),
     "router.maintenance_began": gettext_noop("Maintenance started"),
     "router.maintenance_ended": gettext_noop("Maintenance ended"),
@@ -75,10 +79,23 @@ _SENTENCES = {
     "router.reconcile_asked": gettext_noop("Reconciliation requested"),
     "router.reconciled": gettext_noop("Reconciled: the database continues from what the agent holds"),
     "router.retired": gettext_noop("Retired"),
+    "router.created": gettext_noop("Added to the inventory"),
+    "router.changed": gettext_noop("Changed in the inventory"),
+    "router.removed": gettext_noop("Removed from the inventory"),
+    "router.silent": gettext_noop("Reports stopped"),
+    "router.reporting": gettext_noop("Reports arrive again"),
+    "link.created": gettext_noop("A backbone link was added"),
+    "link.changed": gettext_noop("A backbone link was changed"),
+    "link.removed": gettext_noop("A backbone link was removed"),
+    "port.created": gettext_noop("A port was added"),
+    "port.changed": gettext_noop("A port was changed"),
+    "port.removed": gettext_noop("A port was removed"),
+    "port.retired": gettext_noop("A port was retired"),
     "router.enrolment_offered": gettext_noop("Enrolment token created"),
     "router.enrolled": gettext_noop("Enrolled from the router itself"),
     "router.certificate_registered": gettext_noop("Certificate registered"),
     "router.certificate_revoked": gettext_noop("Certificate revoked"),
+    "router.certificate_renewed": gettext_noop("Certificate renewed"),
     "router.black_hole": gettext_noop("A path from here loses large packets, but not small ones"),
     "router.black_hole_gone": gettext_noop("Large packets get through on a path from here again"),
     "router.vpp.connected": gettext_noop("The agent connected to VPP"),
@@ -108,6 +125,9 @@ _SENTENCES = {
 }
 
 
+_OTHER = gettext_noop("Something else happened")
+
+
 def _link_loss(event: Event) -> str:
     """Which port that is about, and why."""
     text = _("{port} is to be set up again")
@@ -120,10 +140,8 @@ def _link_loss(event: Event) -> str:
 
 @register.filter
 def sentence(event: Event) -> str:
-    """The event in words; a kind without words is shown by its name."""
-    text = _SENTENCES.get(event.kind)
-    if text is None:
-        return event.kind
+    """Return the event in words. A test names the kinds that have none."""
+    text = _SENTENCES.get(event.kind, _OTHER)
     action = event.data.get("action")
     said = f"{_(text)} ({_(_IN_BRACKETS[action])})" if action in _IN_BRACKETS else _(text)
     if reason := announced_sentence(event.kind, event.data):

@@ -77,7 +77,7 @@ def happening(change: Change) -> str:
 
 @register.filter
 def actor(change: Change) -> str:
-    """The actor: a user, a user's API token, a task of ours, a guest, or somebody with a database client."""
+    """Return the actor: a user or its API token, the portal, a guest, or somebody with a database client."""
     by = change.by
     if username := by.get("username"):
         return (
@@ -86,7 +86,7 @@ def actor(change: Change) -> str:
             else str(username)
         )
     if by.get("task"):
-        return str(by["task"])
+        return _("the portal, automatically")
     return _("somebody who had not signed in") if by.get("request_id") else _("somebody outside the portal")
 
 

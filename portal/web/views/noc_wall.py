@@ -10,7 +10,8 @@ from portal.alarms import queries
 from portal.alarms.kinds import Severity
 from portal.core import clock
 from portal.diagnosis.health import HealthState
-from portal.vll.models import Order
+from portal.vll.models import Order, Vll
+from portal.vll.queries import in_service
 from portal.vll.states import OrderState
 from portal.web.page_guard import SignedInRequest, requires
 
@@ -45,7 +46,7 @@ def _context() -> dict[str, Any]:
             for state in HealthState
             if state not in _FIGURES and lines.get(state.value)
         ],
-        "total": sum(lines.values()),
+        "total": in_service(Vll.objects.all()).count(),
         "severities": [
             (each, sum(tally.unacknowledged for tally in up if tally.severity == each)) for each in Severity
         ],

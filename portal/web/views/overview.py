@@ -9,12 +9,13 @@ from portal.accounts import permissions
 from portal.accounts.tenant_ids import customers_named
 from portal.core import clock
 from portal.diagnosis.health import with_health
+from portal.inventory.models import Port
 from portal.telemetry.last_hour import recent_of
 from portal.telemetry.time_spans import last_month
 from portal.vll import queries
 from portal.vll.models import Order
-from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecycle, OperStatus, OrderState
-from portal.web.line_problems import attention
+from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OperStatus, OrderState
+from portal.web.line_problems import Trouble, attention, lines_with
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
@@ -25,20 +26,28 @@ OPEN_ORDERS_SHOWN = 10
 
 @requires(permissions.may_sign_in)
 def overview(request: SignedInRequest) -> HttpResponse:
-    """``?show=all`` adds the VLLs that are gone; ``?after=`` pages on."""
+    """Show the lines of the user's customers.
+
+    ``?show=all`` adds those that are gone, ``?trouble=`` lists those with one trouble, ``?after=`` pages on.
+    """
     mine = customers_named(request.user)
     everything = queries.vlls(request.user).filter(mine)
     current = everything.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
-    in_service = queries.vlls(request.user).filter(mine, lifecycle=Lifecycle.ACTIVE)
+    in_service = queries.in_service(queries.vlls(request.user).filter(mine))
     open_orders = queries.orders(request.user).filter(mine).exclude(state__in=TERMINAL_ORDER_STATES)
     show_all = request.GET.get("show") == "all"
     now = clock.now()
     # Before the lines: what has ended by now has changed its line by the time that is read.
     orders = list(open_orders[:OPEN_ORDERS_SHOWN])
-    page = newest_first(
-        everything if show_all else current, by="created_at", after=request.GET.get("after", "")
-    )
+    listed = everything if show_all else current
+    trouble = next((each for each in Trouble if each.value == request.GET.get("trouble")), None)
+    if trouble is not None:
+        listed = lines_with(trouble, everything, request.user, now=now)
+    page = newest_first(listed, by="created_at", after=request.GET.get("after", ""))
     with_health(page.rows)
+    may_order = permissions.may_order_for_anyone(request.user)
+    # A customer with lines has ports.
+    lacks_ports = may_order and not page.rows and not Port.objects.visible_to(request.user).exists()
     carrying = [vll.pk for vll in page.rows if vll.lifecycle not in TERMINAL_LIFECYCLES]
     recent = recent_of(carrying, now=now)
     # Each is read from an index of its own.
@@ -54,7 +63,9 @@ def overview(request: SignedInRequest) -> HttpResponse:
             now=now,
         ),
         "show_all": show_all,
-        "may_order": permissions.may_order_for_anyone(request.user),
+        "trouble": trouble,
+        "may_order": may_order,
+        "lacks_ports": lacks_ports,
         "active": active,
         "up": active - not_up,
         "open_orders": orders,
@@ -77,4 +88,5 @@ def _moving(orders: list[Order]) -> bool:
 
 def _keep(request: SignedInRequest) -> str:
     """The reader's query, as the part that asks for itself repeats it."""
-    return urlencode({name: request.GET[name] for name in ("show", "after") if name in request.GET})
+    names = ("show", "trouble", "after")
+    return urlencode({name: request.GET[name] for name in names if name in request.GET})

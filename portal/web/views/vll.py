@@ -13,10 +13,10 @@ from portal.core.encapsulations import Transport
 from portal.diagnosis.health import with_applied_rate, with_order
 from portal.telemetry.line_end_drops import end_drops
 from portal.telemetry.policer_counts import policed
+from portal.vll import queries
 from portal.vll.models import Vll
 from portal.vll.path_status import path_status
 from portal.vll.paths_in_use import path_of
-from portal.vll.queries import unchanged_since
 from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle, OperStatus
 from portal.web.forms.bandwidth import OtherBandwidthForm
 from portal.web.line_progress import progress_of
@@ -92,10 +92,13 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         "vll": vll,
         "progress": progress,
         "may_order": permissions.may_order(request.user, vll.customer),
+        "may_let_go": request.user.is_noc_admin
+        and bool({"suspend", "resume"} & progress.actions)
+        and queries.was_adopted(vll),
         "path_watch": path_status(vll),
         # Rates are shown of a line that carries, and none from before its last change.
         "carries": vll.lifecycle == Lifecycle.ACTIVE and vll.oper_status != OperStatus.DOWN,
-        "unchanged_since": unchanged_since(vll, progress.order),
+        "unchanged_since": queries.unchanged_since(vll, progress.order),
         # What frames have proven is about lines that are there.
         "tunnel_path": None if vll.lifecycle in _NOT_THERE else path_of(vll),
     }

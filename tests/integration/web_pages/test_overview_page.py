@@ -1,5 +1,6 @@
 import re
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -7,7 +8,9 @@ from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import User
+from portal.alarms.rounds import alarms_watch
 from portal.core import clock
+from portal.inventory.models import Port
 from portal.telemetry.counter_ingest import counters_store
 from portal.telemetry.partitions import partitions_keep
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
@@ -77,7 +80,7 @@ def test_a_stranger_sees_nothing_of_alices(isp: Isp, alice: User, charlie: User)
     shown = text(signed_in(charlie).get("/"))
     assert "Milk run" not in shown
     assert "Open orders 0" in shown
-    assert "No lines yet" in shown
+    assert "You have no port yet" in shown
 
 
 def test_the_noc_sees_every_line_with_its_customer(isp: Isp, alice: User, nora: User) -> None:
@@ -185,3 +188,54 @@ def test_a_line_shows_what_it_carries_now_in_both_directions(isp: Isp, alice: Us
     assert "A to Z 10 Mbit/s Z to A 1 Mbit/s" in text(answered)
     drawn = re.findall(r'<path class="ll-spark-(in|out)" d="(M[^"]+)"', answered.content.decode())
     assert [direction for direction, _path in drawn] == ["in", "out"]
+
+
+def test_more_lines_with_one_trouble_than_are_named_are_counted_and_listed(isp: Isp, alice: User) -> None:
+    for vlan in range(100, 107):
+        ends = {
+            "a_end": end(isp, "rhino:host-cust1", outer=vlan),
+            "z_end": end(isp, "hippo:host-cust1", outer=vlan),
+        }
+        activate(order(isp, alice, description=f"Milk {vlan}", cir_bps=1000, **ends).vll)
+    Vll.objects.exclude(description="Milk 106").update(oper_status=OperStatus.DOWN)
+    page = signed_in(alice).get("/")
+    assert "and 1 other" in text(page)
+    assert 'href="/?trouble=down#lines"' in page.content.decode()
+    listed = text(signed_in(alice).get("/?trouble=down"))
+    rows = listed[listed.index("Lines · Down") :]
+    assert sum(f"Milk {vlan}" in rows for vlan in range(100, 106)) == 6
+    assert "Milk 106" not in rows
+    assert "No line has this trouble now" in text(signed_in(alice).get("/?trouble=drift"))
+    assert "Lines · " not in text(signed_in(alice).get("/?trouble=garbage"))
+
+
+def test_a_customer_without_ports_is_told_what_to_do_and_not_offered_an_order(isp: Isp, alice: User) -> None:
+    assert "Order a line" in main_of(signed_in(alice).get("/"))
+    Port.objects.all().update(customer=None)
+    page = signed_in(alice).get("/")
+    assert "You have no port yet" in text(page)
+    assert "Ask the NOC to connect your sites" in text(page)
+    assert "Order a line" not in main_of(page)
+
+
+def main_of(page: Any) -> str:
+    """Return the page's content without its navigation."""
+    shown: str = page.content.decode()
+    return shown[shown.index("<main") :]
+
+
+def test_the_overview_and_the_wall_count_the_same_lines_as_in_service(
+    isp: Isp, alice: User, nora: User
+) -> None:
+    for vlan, lifecycle in ((100, "active"), (101, "suspended"), (102, None)):
+        ends = {
+            "a_end": end(isp, "rhino:host-cust1", outer=vlan),
+            "z_end": end(isp, "hippo:host-cust1", outer=vlan),
+        }
+        line = order(isp, alice, cir_bps=1000, **ends).vll
+        if lifecycle:
+            activate(line)
+            Vll.objects.filter(pk=line.pk).update(lifecycle=lifecycle)
+    alarms_watch(now=clock.now())
+    assert "In service 1" in text(signed_in(nora).get("/"))
+    assert "Lines in service 1" in text(signed_in(nora).get("/noc/wall/"))

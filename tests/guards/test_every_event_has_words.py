@@ -1,0 +1,63 @@
+"""A timeline says every event in words, never by the name of its kind."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from devstack.folders import ROOT
+from portal.events.models import Event
+from portal.telemetry.router_events import Kind
+from portal.vll.states import Lifecycle, OperStatus, OrderState
+from portal.web.templatetags.events import _OTHER, sentence
+
+_KIND = re.compile(r"(router|vll|order|line_test|trouble|hold)\.[a-zA-Z_-]+")
+# Of these a router's timeline shows the changes of its row, its links and its ports.
+_ROWS = ("router", "link", "port")
+
+
+def literals() -> Iterator[str]:
+    """Yield every first argument or ``kind`` of a call of ``announce`` that is written out."""
+    for path in (*(ROOT / "portal").rglob("*.py"), *(ROOT / "provisioning").rglob("*.py")):
+        if "migrations" not in path.parts:
+            yield from _announced(path)
+
+
+def _announced(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+        if "announce" not in name and name not in ("_tell", "_end", "_began"):
+            continue
+        for value in [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg == "kind")]:
+            for each in () if isinstance(value, ast.JoinedStr) else ast.walk(value):
+                if isinstance(each, ast.Constant) and _KIND.fullmatch(str(each.value)):
+                    yield str(each.value)
+
+
+def composed() -> Iterator[str]:
+    """Yield the kinds that are put together from a state or a report."""
+    yield from (f"{row}.{what}" for row in _ROWS for what in ("created", "changed", "removed"))
+    yield from (f"router.{kind}" for kind in get_args(Kind))
+    yield from (f"order.{state}" for state in OrderState.values)
+    yield from (f"vll.{lifecycle}" for lifecycle in Lifecycle.values if lifecycle != Lifecycle.PENDING_ACTIVE)
+    yield from (f"vll.{status}" for status in OperStatus.values)
+    yield from ("router.silent", "router.reporting")
+
+
+KINDS = sorted({*literals(), *composed()})
+
+
+def test_the_kinds_are_found() -> None:
+    assert {"router.created", "router.retired", "vll.drift", "vll.not_carried"} <= set(KINDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_has_words(kind: str) -> None:
+    said = sentence(Event(kind=kind, data={}))
+    assert kind not in said
+    assert said != _OTHER
