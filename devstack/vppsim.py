@@ -27,7 +27,8 @@ class SimulatedDataplane:
         folder = self.folder / router.name
         folder.mkdir(parents=True, exist_ok=True)
         config = folder / "vppsim.json"
-        config.write_text(json.dumps(config_of(router, self.isp, self.folder / "underlay", exceeds=self.exceeds), indent=1))
+        content = config_of(router, self.isp, self.folder / "underlay", exceeds=self.exceeds)
+        config.write_text(json.dumps(content, indent=1))
         sockets = Sockets(folder / "api.sock", folder / "stats.sock", folder / "cli.sock")
         child = Child(
             name=f"vppsim-{router.name}",
