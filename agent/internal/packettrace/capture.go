@@ -79,7 +79,7 @@ func Capture(ctx context.Context, session vpp.Caller, asked Asked) (result *Resu
 		}
 	}()
 	result = &Result{Packets: []Packet{}}
-	err = rounds(ctx, session, round{threads: asked.Threads, pause: pause, most: asked.For}, func(packets []tracedPacket) bool {
+	err = rounds(ctx, session, round{threads: asked.Threads, packets: perRound, pause: pause, most: asked.For}, func(packets []tracedPacket) bool {
 		result.Looked += len(packets)
 		for _, packet := range packets {
 			if packet.isOf(asked.Interfaces) && len(result.Packets) < asked.Packets {
@@ -109,6 +109,7 @@ func tracerIsFree(ctx context.Context, session vpp.Caller) error {
 // round says how the tracer is armed, again and again for the longest time.
 type round struct {
 	threads int
+	packets int           // that each input node traces on all threads together
 	pause   time.Duration // for which packets arrive in each round
 	most    time.Duration
 	arming  string // what follows in the command, such as " filter"
@@ -119,7 +120,7 @@ type round struct {
 func rounds(ctx context.Context, session vpp.Caller, how round, take func([]tracedPacket) bool) (err error) {
 	nodes := inputNodes
 	for over := time.After(how.most); ; {
-		if nodes, err = arm(ctx, session, nodes, max(1, perRound/how.threads), how.arming); err != nil {
+		if nodes, err = arm(ctx, session, nodes, max(1, how.packets/how.threads), how.arming); err != nil {
 			return err
 		}
 		if len(nodes) == 0 {

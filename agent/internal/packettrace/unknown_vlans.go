@@ -31,6 +31,9 @@ type Search struct {
 const (
 	// searchPause is long, because VPP's workers stop for 2 to 5 ms while it prints a round that is full.
 	searchPause = time.Second
+	// perSearch is larger than perRound: another port may carry many frames with the same VLAN number. VPP keeps and prints only
+	// those that it drops, at most perRound on each thread.
+	perSearch = 20 * perRound
 	// noFilter is what `show classify filter` prints while the tracer has no filter.
 	noFilter = "packet tracer: first table none"
 	// outerTagMask covers the EtherType and the VLAN number of a frame's outer tag, and not its priority.
@@ -45,7 +48,7 @@ var (
 // UnknownVLANs counts the frames that VPP dropped as of an unknown VLAN, for each of these VLANs of which it saw one. A port's
 // table of VLANs cannot be read: no message and no command prints it. A frame that arrives at that port with exactly the tags of
 // a sub-interface and is dropped shows that the table does not have it. The tracer takes only frames with these outer tags, at
-// most perRound at a time, so a busy router traces nothing else. It returns as soon as each VLAN was seen.
+// most perSearch a second by each kind of port, and keeps those that are dropped. It returns as soon as each VLAN was seen.
 // Error: *InUseError, *CannotError, *LeftError, or that of the connection.
 func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropped map[VLAN]int, err error) {
 	if err := tracerIsFree(ctx, session); err != nil {
@@ -75,8 +78,11 @@ func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropp
 			return nil, err
 		}
 	}
+	if err := vpp.Order(ctx, session, fmt.Sprintf("trace filter include error-drop %d", perRound)); err != nil {
+		return nil, err
+	}
 	dropped = make(map[VLAN]int)
-	err = rounds(ctx, session, round{threads: search.Threads, pause: searchPause, most: search.For, arming: " filter"}, func(packets []tracedPacket) bool {
+	err = rounds(ctx, session, round{threads: search.Threads, packets: perSearch, pause: searchPause, most: search.For, arming: " filter"}, func(packets []tracedPacket) bool {
 		for _, packet := range packets {
 			if vlan, unknown := packet.unknownVLAN(); unknown && slices.Contains(search.VLANs, vlan) {
 				dropped[vlan]++
@@ -87,11 +93,12 @@ func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropp
 	return dropped, err
 }
 
-// Clear removes what the tracer holds, and the filter of UnknownVLANs.
+// Clear removes what the tracer holds, and the filters of UnknownVLANs.
 func Clear(ctx context.Context, session vpp.Caller) error {
 	ctx, cancel := context.WithTimeout(ctx, clearIn)
 	defer cancel()
-	return errors.Join(vpp.Order(ctx, session, "clear trace"), vpp.Order(ctx, session, "classify filter trace del"))
+	return errors.Join(
+		vpp.Order(ctx, session, "clear trace"), vpp.Order(ctx, session, "trace filter none"), vpp.Order(ctx, session, "classify filter trace del"))
 }
 
 // outerTags are the EtherTypes and numbers of the outer tags in hexadecimal, sorted, each once.

@@ -17,6 +17,7 @@ import (
 
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/packettrace"
 	"longline.dev/agent/internal/statseg"
@@ -316,6 +317,32 @@ func TestWithoutTheDiskNothingIsRebuilt(t *testing.T) {
 	w.watch.rebuilds.path = filepath.Join(w.folder, "missing", "rebuilds.json")
 	if err := w.watch.begin(w.at, w.access, false); !errors.Is(err, os.ErrNotExist) || w.watch.rebuilds.of(alice.Key) != nil {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestAStartClearsWhatTheSearchOfAKilledAgentLeft: in the tracer of the VPP that it used, and in no other.
+func TestAStartClearsWhatTheSearchOfAKilledAgentLeft(t *testing.T) {
+	for name, c := range map[string]struct {
+		boot    int64
+		cleared int
+	}{"the same VPP": {1000, 1}, "another one": {2000, 0}} {
+		t.Run(name, func(t *testing.T) {
+			folder, engine := t.TempDir(), &dyingVPP{}
+			if err := os.WriteFile(filepath.Join(folder, "rebuilds.json"), []byte(`{"ends": [], "tracing_boot_ms": 1000}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			r := New(Options{Engine: engine, Folder: folder, Log: quiet, Now: time.Now})
+			state := &converge.ObservedState{Snapshot: &observe.Snapshot{Boot: ownership.Boot{MS: c.boot}}}
+			for range 2 {
+				r.tidyUp(t.Context(), state, converge.Status{})
+			}
+			if engine.cleared != c.cleared {
+				t.Errorf("the tracer was cleared %d times, want %d", engine.cleared, c.cleared)
+			}
+			if kept, aside := openRebuilds(folder, quiet); aside != nil || kept.kept.TracingBootMS != 0 {
+				t.Errorf("on disk: %+v, %+v", kept.kept, aside)
+			}
+		})
 	}
 }
 

@@ -150,7 +150,10 @@ func TestDriftIsToldInWordsAndInFewOfThem(t *testing.T) {
 }
 
 // dyingVPP is an engine that shows drift once, repaired meanwhile, and whose VPP is gone when it is asked for routes.
-type dyingVPP struct{ shown bool }
+type dyingVPP struct {
+	shown   bool
+	cleared int // how often its tracer was
+}
 
 func (e *dyingVPP) ObservedStateToReport(context.Context) (*converge.ObservedState, error) {
 	state := &converge.ObservedState{Intent: &intent.Intent{}, Plan: &plan.Plan{}, Snapshot: new(observe.Snapshot).Index()}
@@ -169,7 +172,11 @@ func (e *dyingVPP) Rebuild(uint32, string, bool) error { return nil }
 func (e *dyingVPP) TestedSince(time.Time) map[intent.Key]bool {
 	return nil
 }
-func (e *dyingVPP) ClearTracer(context.Context) error { return nil }
+func (e *dyingVPP) ClearTracer(context.Context) error {
+	e.cleared++
+	return nil
+}
+
 func (e *dyingVPP) UnknownVLANs(context.Context, []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
 	return nil, nil
 }

@@ -27,6 +27,7 @@ func (v *vpp) trace(command string) *vlib.CliInbandReply {
 	switch {
 	case command == "classify filter trace del":
 		v.tracer.filters = nil
+	case command == "trace filter none", strings.HasPrefix(command, "trace filter include error-drop "):
 	case command == "clear trace":
 		v.tracer.armed = false
 	case command == "show classify filter":
