@@ -33,8 +33,8 @@ API = {
     # One of them: which orders are under way, for the health of its lines.
     "list": 4,
     "list, narrowed": 4,
-    # One more: ports are read by themselves, so that lines share them.
-    "list as CSV": 5,
+    # Two more: ports are read by themselves, so that lines share them; and whose export it is.
+    "list as CSV": 6,
     "search": 6,
     "orders": 2,
     "detail": 4,
