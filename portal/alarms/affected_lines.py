@@ -79,6 +79,8 @@ def _behind(kind: str, what: str, about: str) -> Q:
         )
     if what == "port" and kind == Kind.PORT_DOWN:
         return Q(pk__in=_ending(port=about), oper_status=OperStatus.DOWN)
+    if what == "port" and kind == Kind.PORT_SLOW:
+        return Q(pk__in=_ending(port=about))
     if what == "path" and kind == Kind.BLACK_HOLE:
         path = TunnelPath.objects.filter(_path(about)).first()
         beyond = lines_beyond(path, path.proven_ip_mtu or 0) if path else []

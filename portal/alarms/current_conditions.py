@@ -38,6 +38,7 @@ SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmConditi
     ((Kind.WEBHOOK,), portal_alarms.webhooks),
     ((Kind.NETBOX, Kind.NETBOX_LINES), portal_alarms.netbox),
     ((Kind.PATH_UNHEARD,), line_alarms.unwatched_paths),
+    ((Kind.PORT_SLOW,), inventory_alarms.slow_ports),
     ((Kind.PORT_FULL,), inventory_alarms.full_ports),
     ((Kind.ROUTER_FULL,), inventory_alarms.full_routers),
 ]

@@ -23,6 +23,7 @@ class Kind(models.TextChoices):
     VPP_HANGS = "vpp_hangs", _("Routers whose VPP hangs and must be restarted")
     PATH_DOWN = "path_down", _("Paths down")
     PORT_DOWN = "port_down", _("Ports without link")
+    PORT_SLOW = "port_slow", _("Ports slower than agreed")
     LINE_DOWN = "line_down", _("Lines down")
     BLACK_HOLE = "black_hole", _("MTU black holes")
     TROUBLE = "trouble", _("Trouble reported by customers")
@@ -61,6 +62,7 @@ SEVERITIES: dict[Kind, Severity] = {
     Kind.VPP_HANGS: Severity.CRITICAL,
     Kind.PATH_DOWN: Severity.CRITICAL,
     Kind.PORT_DOWN: Severity.MAJOR,
+    Kind.PORT_SLOW: Severity.MAJOR,
     Kind.LINE_DOWN: Severity.MAJOR,
     Kind.BLACK_HOLE: Severity.MAJOR,
     Kind.TROUBLE: Severity.MAJOR,

@@ -56,6 +56,7 @@ HEADLINES: dict[Kind, str] = {
     Kind.PATH_UNHEARD: gettext_noop("The path {name} cannot be watched"),
     Kind.ORDER_HELD: gettext_noop("The order for {name} is waiting for approval"),
     Kind.WITHHELD: gettext_noop("{name} is held, frozen or under maintenance"),
+    Kind.PORT_SLOW: gettext_noop("{name} runs below its agreed speed"),
     Kind.PORT_FULL: gettext_noop("{name} is almost fully booked"),
     Kind.ROUTER_FULL: gettext_noop("The cores of {name} are almost fully booked"),
 }
@@ -246,6 +247,16 @@ def _booked_rate(facts: Facts) -> str:
     return _("{booked} of {all}").format(booked=rate_text(facts["booked"]), all=rate_text(facts["all"]))
 
 
+def _slow_port(facts: Facts) -> str:
+    if facts["booked"] > facts["left"]:
+        text = _(
+            "{runs} of {agreed}. {booked} is booked, but only {left} can be kept. New orders are refused."
+        )
+    else:
+        text = _("{runs} of {agreed}. {booked} is booked of the {left} that are left.")
+    return text.format(**{name: rate_text(facts[name]) for name in ("runs", "agreed", "booked", "left")})
+
+
 def _booked_cores(facts: Facts) -> str:
     return _("{percent} %: {booked} of {all} cores").format(
         percent=facts["percent"], booked=number_text(facts["booked"]), all=number_text(facts["all"])
@@ -279,6 +290,7 @@ _NOTES: dict[Kind, Callable[[Facts], str]] = {
     Kind.WEBHOOK: _webhook,
     Kind.NETBOX: _netbox,
     Kind.NETBOX_LINES: _netbox_lines,
+    Kind.PORT_SLOW: _slow_port,
     Kind.PORT_FULL: _booked_rate,
     Kind.ROUTER_FULL: _booked_cores,
 }

@@ -56,7 +56,12 @@ def _vlan_taken(error: errors.VlanTaken) -> str:
 
 @wording.register
 def _port_full(error: errors.PortFull) -> str:
-    if error.bookable_bps == error.speed_bps:
+    if error.link_bps is not None:
+        text = _(
+            "{port} runs at {link} instead of {speed} and has {free} left, but this takes {asked}. Order "
+            "less, or choose another port."
+        )
+    elif error.bookable_bps == error.speed_bps:
         text = _("{port} has {free} left, but this takes {asked}. Order less, or choose another port.")
     else:
         text = _(
@@ -68,6 +73,7 @@ def _port_full(error: errors.PortFull) -> str:
         free=rate_text(error.free_bps),
         bookable=rate_text(error.bookable_bps),
         speed=rate_text(error.speed_bps),
+        link=rate_text(error.link_bps or 0),
         asked=rate_text(error.requested_bps),
     )
 

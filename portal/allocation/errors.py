@@ -28,7 +28,10 @@ class NoVlanFree(Conflict):
 
 
 class PortFull(Conflict):
-    """The port's bookable bandwidth does not hold the asked rate. Rates in bit/s."""
+    """The port's bookable bandwidth does not hold the requested rate. Rates in bit/s.
+
+    ``link_bps``: the speed of the link where it is below the port's; else None.
+    """
 
     field: str
     port: str
@@ -36,6 +39,7 @@ class PortFull(Conflict):
     free_bps: int
     bookable_bps: int
     speed_bps: int
+    link_bps: int | None = None
 
 
 class CoresBelowBooked(Conflict):

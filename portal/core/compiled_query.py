@@ -55,6 +55,7 @@ class _Compiled(Generic[M]):
         self._names = [column[0].target.attname for column in select[self._columns]]
         # django-stubs write of Django 6.1, where this takes more.
         self._related = get_related_populators(info, select, connection.alias)  # type: ignore[call-arg]
+        self._annotations = dict(compiler.annotation_col_map or {})
         self._converters = [
             (at, converter, expression)
             for at, (found, expression) in compiler.get_converters([column[0] for column in select]).items()
@@ -75,4 +76,6 @@ class _Compiled(Generic[M]):
         instance = self._model.from_db(connection.alias, self._names, row[self._columns])
         for related in self._related:
             related.populate(row, instance)
+        for name, at in self._annotations.items():
+            setattr(instance, name, row[at])
         return instance

@@ -195,3 +195,32 @@ func TestMembersAreSetUpAgainHoweverTheLineEnds(t *testing.T) {
 		})
 	}
 }
+
+// TestABondIsAsFastAsItsActiveMembers: VPP itself names no speed of a bond. Where it knows none of the members either, none is shown;
+// observe's TestABondsSpeed has the sums.
+func TestABondIsAsFastAsItsActiveMembers(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		bonded := r.bondOf(r.ports[0], r.ports[1])
+		speed := func(name string) uint64 { return r.snapshot().ByName(name).SpeedBPS }
+		first, second := speed(r.ports[0]), speed(r.ports[1])
+		if (first == 0) != (second == 0) {
+			t.Fatalf("the members run at %d and %d bit/s", first, second)
+		}
+		if got := speed(bonded); got != first+second {
+			t.Errorf("the bond runs at %d bit/s, want %d", got, first+second)
+		}
+		r.setAdmin(r.ports[1], 0)
+		if got := speed(bonded); got != first {
+			t.Errorf("without one member the bond runs at %d bit/s, want %d", got, first)
+		}
+		r.setAdmin(r.ports[0], 0)
+		if got := speed(bonded); got != 0 {
+			t.Errorf("without any member the bond runs at %d bit/s", got)
+		}
+		r.setAdmin(r.ports[0], adminUp)
+		r.setAdmin(r.ports[1], adminUp)
+		if got := speed(bonded); got != first+second {
+			t.Errorf("with its members again the bond runs at %d bit/s, want %d", got, first+second)
+		}
+	})
+}

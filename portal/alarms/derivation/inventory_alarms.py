@@ -4,14 +4,16 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F
+from django.db.models import F, Q
 
 from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.kinds import Kind
 from portal.allocation.cpu_core_usage import core_use_of
 from portal.allocation.models import RouterLoad
 from portal.inventory.models import Port, Router
+from portal.inventory.port_link_state import bookable_at, slower_links
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
+from portal.vll.operations.oper_status import FRESH
 
 # From this part of what may be booked on a port or a router, more has to be built.
 NEARLY_FULL = 0.8
@@ -33,6 +35,25 @@ def full_ports(now: datetime) -> Iterator[AlarmCondition]:
             object=f"port:{port.pk}",
             name=str(port),
             facts={"booked": port.booked_bps, "all": port.bookable_bps},
+            routers=(port.router_id,),
+        )
+
+
+def slow_ports(now: datetime) -> Iterator[AlarmCondition]:
+    """Ports of customers whose link is slower than agreed: less was negotiated, or a bond lost a member."""
+    heard = Q(router__observed__reported_at__gte=now - FRESH, router__observed__vpp_connected=True)
+    ports = slower_links(Port.objects.filter(heard, retired_at=None, customer__isnull=False))
+    for port, link_bps in ports:
+        yield AlarmCondition(
+            kind=Kind.PORT_SLOW,
+            object=f"port:{port.pk}",
+            name=str(port),
+            facts={
+                "runs": link_bps,
+                "agreed": port.speed_bps,
+                "booked": port.booked_bps,
+                "left": bookable_at(port, link_bps),
+            },
             routers=(port.router_id,),
         )
 

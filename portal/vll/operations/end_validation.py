@@ -13,6 +13,7 @@ from portal.core.compiled_query import CompiledQuery
 from portal.core.errors import DomainError
 from portal.core.vlan_tags import MIN_VLAN, Tagging, check_tagging
 from portal.inventory.models import Port
+from portal.inventory.port_link_state import with_link_speed
 from portal.vll.errors import (
     EndsAreTheSame,
     NotAllowedToOrder,
@@ -72,6 +73,7 @@ def _ports(*values: int, noc: bool, lock: bool) -> QuerySet[Port]:
         .order_by("pk")
         .select_related("router__site", "router__observed", "customer")
     )
+    ports = with_link_speed(ports)
     return ports.locked() if lock else ports
 
 

@@ -17,7 +17,7 @@ from portal.core import clock
 from portal.core.equals_any import EqualsAny
 from portal.diagnosis.health import with_health
 from portal.inventory.models import Port
-from portal.inventory.port_link_state import port_link
+from portal.inventory.port_link_state import bookable_at, port_link
 from portal.telemetry.router_losses import port_losses
 from portal.vll import queries
 from portal.vll.models import VllEnd
@@ -51,9 +51,15 @@ def page(request: SignedInRequest, port: Port) -> HttpResponse:
     lines = queries.vlls(request.user).filter(customers_named(request.user), here)
     found = newest_first(lines, by="created_at", after=request.GET.get("after", ""))
     usage = vlan_usage(port)
+    link = port_link(port, heard_since=now - FRESH)
+    runs_at = link.seen.speed_bps if link.seen and link.seen.admin_up and link.seen.link_up else None
+    bookable = bookable_at(port, runs_at)
     context = {
         "port": port,
-        "link": port_link(port, heard_since=now - FRESH),
+        "link": link,
+        "is_slow": runs_at is not None and runs_at < port.speed_bps,
+        "bookable_bps": bookable,
+        "still_bookable_bps": max(bookable - port.booked_bps, 0),
         "usage": usage,
         "strips": strips_of(usage),
         "ranges_shown": None if request.GET.get("vlans") == "all" else RANGES_SHOWN,
