@@ -1,9 +1,10 @@
 """What pages are about, and which of them a committed change concerns.
 
 A page names topics: ``line:<id>`` (one line, with its orders, ends and tests), ``lines`` (all lines and
-orders that its reader sees), ``ports`` (all ports of its reader), ``network`` (routers and links), ``alarms``
-and ``netbox`` (how the exchange with NetBox stands), which are the NOC's. Each stands for keys, by which
-changes are looked up: a change of one customer's line must not even be noticed by another customer.
+orders that its reader sees), ``ports`` (all ports of its reader), ``webhooks`` (all webhooks of its reader
+and their deliveries), ``network`` (routers and links), ``alarms`` and ``netbox`` (the state of the exchange
+with NetBox); the last three are the NOC's. Each topic has keys, by which changes are looked up: no customer
+may even notice a change of another customer's line.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from portal.vll.models import Vll
 CHANNEL = "longline_live"
 MOST_TOPICS = 20
 _LINE = "line:"
-_OF_A_CUSTOMER = frozenset({"lines", "ports"})
+_OF_A_CUSTOMER = frozenset({"lines", "ports", "webhooks"})
 _OF_THE_NOC = frozenset({"network", "alarms", "netbox"})
 
 # The keys of each topic.
@@ -68,8 +69,8 @@ def keys_of(change: str) -> frozenset[str]:
         case "line":
             line, _, customer = rest.partition(":")
             return frozenset({f"{_LINE}{line}", f"lines:{customer}", "lines"})
-        case "ports":
-            return frozenset({f"ports:{rest}", "ports"})
+        case "ports" | "webhooks":
+            return frozenset({f"{kind}:{rest}", kind})
         case "network" | "alarms" | "netbox":
             return frozenset({kind})
     return frozenset()

@@ -7,13 +7,15 @@ import pytest
 from django.db import transaction
 from pytest_django import DjangoDbBlocker
 
-from portal.accounts.models import User
+from portal.accounts.models import Customer, User
 from portal.alarms.models import Alarm
 from portal.alarms.operations import alarm_acknowledge
 from portal.alarms.rounds import alarms_watch
 from portal.core import clock
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port, Router, RouterSilence
 from portal.netbox_sync.models import NetboxRun, NetboxState
+from portal.notifications.models import Delivery, Webhook
+from portal.notifications.webhook_operations import webhook_test
 from portal.vll.models import PlanResult, Vll
 from portal.vll.operations import order_delete, vll_describe
 from portal.vll.router_operations.actions import router_maintenance_set
@@ -138,6 +140,30 @@ def test_the_noc_hears_of_the_exchange_with_netbox_and_not_that_a_worker_is_at_i
     assert page.event() == ("changed", "netbox")
     NetboxState.objects.filter(pk=state.pk).update(imported_at=clock.now())
     assert page.event() == ("changed", "netbox")
+
+
+def test_a_webhooks_page_is_notified_of_its_deliveries_and_not_of_another_customers(
+    live: LiveProcess, isp: Isp, ada: User, dairy: Customer, bakery: Customer
+) -> None:
+    ours, theirs = (
+        Webhook.objects.create(
+            customer=customer,
+            url="https://hooks.example.net/in",
+            secret="s",
+            secret_set_at=clock.now(),
+            created_at=clock.now(),
+        )
+        for customer in (dairy, bakery)
+    )
+    page = live.page(ada, "webhooks", "ports").follows()
+    webhook_test(webhook=theirs, now=clock.now())
+    Port.objects.filter(customer=dairy).update(description="in between")
+    assert page.event() == ("changed", "ports")
+    webhook_test(webhook=ours, now=clock.now())
+    assert page.event() == ("changed", "webhooks")
+    Webhook.objects.update(claim=uuid4(), claimed_until=clock.now())
+    Delivery.objects.update(state="delivered", next_try_at=None, tries=1)
+    assert page.event() == ("changed", "webhooks")
 
 
 def test_the_noc_hears_that_routers_have_planned_an_order(live: LiveProcess, nora: User, vll: Vll) -> None:

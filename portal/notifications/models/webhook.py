@@ -153,6 +153,11 @@ class Delivery(models.Model):
         return f"{self.type} to {self.webhook_id}: {self.state}"
 
     @property
+    def is_new(self) -> bool:
+        """Whether it has not been tried yet since it was made or last sent again by hand."""
+        return self.state == self.State.PENDING and self.tries == 0
+
+    @property
     def customer(self) -> Customer | None:
         return self.webhook.customer
 

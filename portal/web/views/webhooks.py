@@ -153,12 +153,14 @@ def redeliver(request: SignedInRequest, delivery: Delivery) -> HttpResponse:
 
 
 def _page(request: SignedInRequest, webhook: Webhook, *, secret: str = "") -> HttpResponse:
+    """The webhook's page. Without a stream it polls more often while a delivery waits for its first try."""
     found = newest_first(webhook.deliveries.all(), by="created_at", after=request.GET.get("after", ""))
     context = {
         "webhook": webhook,
         "secret": secret,
         "now": clock.now(),
         "page": found,
+        "polled_every": "2s" if any(delivery.is_new for delivery in found.rows) else "30s",
         "may_manage": permissions.may_manage_webhooks(request.user, webhook.customer),
     }
     return render(request, "webhooks/webhook.html", context)

@@ -1,0 +1,13 @@
+from django.db import migrations
+
+from portal.core.migration_sql import run_sql
+
+
+class Migration(migrations.Migration):
+    dependencies = [
+        ("notifications", "0003_no_second_index"),
+    ]
+
+    operations = [
+        run_sql("notifications", "page_changes"),
+    ]
