@@ -1,4 +1,6 @@
-"""Routers where their sites are: an equirectangular projection, and the routers of a site beside each other.
+"""Routers at their sites: an equirectangular projection, with the routers of a site next to each other.
+
+Sites without coordinates follow in rows below it.
 
 Degrees in, pixels out. Pure, and the same for the same input in any order.
 """
@@ -30,15 +32,21 @@ class SitePlace:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """``coordinates``: latitude and longitude. ``routers``: the size of each, in the order of their names."""
+    """``routers``: the size of each, in the order of their names."""
 
     name: str
-    coordinates: tuple[float, float]
     routers: Mapping[Hashable, tuple[float, float]]
     caption_width: float
 
 
-def geographic_layout(sites: Sequence[Site], *, width: float) -> list[SitePlace]:
+@dataclass(frozen=True, slots=True)
+class LocatedSite(Site):
+    """``coordinates``: latitude and longitude."""
+
+    coordinates: tuple[float, float]
+
+
+def geographic_layout(sites: Sequence[LocatedSite], *, width: float) -> list[SitePlace]:
     """North is up. Where sites are nearer to each other than their routers are wide, they move apart."""
     sites = sorted(sites, key=lambda site: (-site.coordinates[0], site.coordinates[1], site.name))
     blocks = [_Block(site) for site in sites]
@@ -46,10 +54,23 @@ def geographic_layout(sites: Sequence[Site], *, width: float) -> list[SitePlace]
     tall = min(max(_TALL, area / width), 2 * _TALL)
     wide = max(width, area / tall)
     plane, placed = Plane(), []
-    for block, spot in zip(blocks, _projected(blocks, wide, tall), strict=True):
+    for block, spot in zip(blocks, _projected(sites, blocks, wide, tall), strict=True):
         found = next(place for place in _around(spot) if plane.is_free(block.at(place).grown(_GAP / 2)))
         plane.add(block.at(found).grown(_GAP / 2))
         placed.append(block.placed(found))
+    return placed
+
+
+def rows_layout(sites: Sequence[Site], *, left: float, top: float, width: float) -> list[SitePlace]:
+    """Place the sites in rows by their names, from this corner on."""
+    placed: list[SitePlace] = []
+    x, y, tall = left, top, 0.0
+    for site in sorted(sites, key=lambda each: each.name):
+        block = _Block(site)
+        if x > left and x + block.width > left + width:
+            x, y, tall = left, y + tall + _GAP, 0.0
+        placed.append(block.placed(Spot(x + block.width / 2, y + block.height / 2)))
+        x, tall = x + block.width + _GAP, max(tall, block.height)
     return placed
 
 
@@ -85,10 +106,12 @@ class _Block:
         return SitePlace(self.site.name, routers, box)
 
 
-def _projected(blocks: Sequence[_Block], wide: float, tall: float) -> list[Spot]:
-    """The middle of each block, within ``wide`` and ``tall``."""
-    latitudes = [block.site.coordinates[0] for block in blocks]
-    longitudes = _unrolled([block.site.coordinates[1] for block in blocks])
+def _projected(
+    sites: Sequence[LocatedSite], blocks: Sequence[_Block], wide: float, tall: float
+) -> list[Spot]:
+    """Return the middle of each site's block, within ``wide`` and ``tall``."""
+    latitudes = [site.coordinates[0] for site in sites]
+    longitudes = _unrolled([site.coordinates[1] for site in sites])
     north, south = max(latitudes), min(latitudes)
     shrunk = cos(radians((north + south) / 2))
     xs = [longitude * shrunk for longitude in longitudes]

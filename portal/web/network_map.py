@@ -13,7 +13,7 @@ from portal.alarms.derivation.inventory_alarms import NEARLY_FULL
 from portal.allocation.cpu_core_usage import CoreUse, core_use_of
 from portal.core.units import measured_text, rate_text
 from portal.inventory.measured_link_traffic import LinkTraffic, link_traffic
-from portal.inventory.models import Router
+from portal.inventory.models import Router, Site
 from portal.inventory.queries import (
     interface_missing,
     mtu_mismatch,
@@ -77,7 +77,8 @@ class LinkRow:
 class NetworkMap:
     """``narrow_drawing``: for a narrow window, where there is room on it. ``loads_at``: when the lines were
     added up; None where there are too many paths for that. ``usual_mtu``: that of most links (bytes), which
-    the drawing does not repeat at each. ``paths``: the first ``PATHS_SHOWN`` that lines take, of the chosen
+    the drawing does not repeat at each. ``unlocated``: the sites that the drawing shows apart, because they
+    have no coordinates and others do. ``paths``: the first ``PATHS_SHOWN`` that lines take, of the chosen
     router or between all of these; ``has_more_paths``: there are more.
     """
 
@@ -89,6 +90,7 @@ class NetworkMap:
     narrow_drawing: Drawing | None
     loads_at: datetime | None
     usual_mtu: int | None
+    unlocated: list[Site]
 
 
 def network_map(
@@ -127,7 +129,15 @@ def network_map(
         narrow_drawing=narrow,
         loads_at=loads_at,
         usual_mtu=usual_mtu,
+        unlocated=_unlocated(routers),
     )
+
+
+def _unlocated(routers: list[Router]) -> list[Site]:
+    """Return the sites without coordinates, by name; none where no site has coordinates."""
+    sites = {router.site_id: router.site for router in routers}.values()
+    lacking = [site for site in sites if site.coordinates is None]
+    return sorted(lacking, key=lambda site: site.name) if len(lacking) < len(sites) else []
 
 
 def _paths(routers: set[int], chosen: Router | None) -> QuerySet[TunnelPath]:

@@ -1,8 +1,8 @@
 """Drawings of routers and links as SVG: where everything goes. Pure, and the same for the same input.
 
-Routers stand where their sites are (``geographic_layout``) when all of these have coordinates, else in
-columns (``column_layout``). Links go around routers (``map_link_curves``), labels stand beside them
-(``map_label_layout``).
+Routers are drawn at their sites (``geographic_layout``) if any of these has coordinates, and those of other
+sites in a box below; without any coordinates all are in columns (``column_layout``). Links go around routers
+(``map_link_curves``), labels are next to them (``map_label_layout``).
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -13,7 +13,14 @@ from typing import NamedTuple
 from django.utils.safestring import SafeString, mark_safe
 
 from portal.web.column_layout import column_layout
-from portal.web.geographic_layout import CAPTION, Site, geographic_layout
+from portal.web.geographic_layout import (
+    CAPTION,
+    LocatedSite,
+    Site,
+    SitePlace,
+    geographic_layout,
+    rows_layout,
+)
 from portal.web.map_geometry import Plane, Rect, Spot
 from portal.web.map_label_layout import caption_place, label_places
 from portal.web.map_link_curves import Curve, curves
@@ -29,6 +36,8 @@ COMPACT_ROUTERS, COMPACT_LINKS = 24, 40
 _ROOM_FOR_LABELS = 110
 _ROW, _COMPACT_ROW, _COMPACT_COLUMN = 96, 48, 128
 _FARTHEST = 380
+# The box of the sites without coordinates has room for its title in every language.
+_TITLE_WIDTH = 250
 # How far the middle of a link may be led aside, around routers, nearest first.
 _ASIDE = (0, 36, -36, 72, -72, 112, -112, 160, -160)
 _ASIDE_COMPACT = (0, 30, -30, 66, -66)
@@ -170,13 +179,27 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """``frame``: all of it, in CSS pixels. ``captions``: the names of sites."""
+    """``frame``: all of it, in CSS pixels. ``captions``: the names of sites.
+
+    ``unlocated``: the box around the sites that have no coordinates, None without such sites.
+    """
 
     frame: Rect
     boxes: list[Box]
     lines: list[Line]
     captions: list[Text]
     compact: bool
+    unlocated: Rect | None = None
+
+    @property
+    def unlocated_geometry(self) -> SafeString:
+        return _geometry(self.unlocated) if self.unlocated else SafeString("")
+
+    @property
+    def unlocated_title_at(self) -> SafeString:
+        if self.unlocated is None:
+            return SafeString("")
+        return _at(self.unlocated.left + 8, self.unlocated.top + SMALL_LINE)
 
     @property
     def width(self) -> int:
@@ -225,7 +248,7 @@ def drawing_of(
     labels = _labels(places, sizes)
     lines = [Line(join, way, label) for join, way, label in zip(joins, ways, labels, strict=True)]
     frame = _trimmed(places, [label for label in labels if label is not None])
-    return Drawing(frame, boxes, lines, captions, compact)
+    return Drawing(frame, boxes, lines, captions, compact, places.unlocated)
 
 
 class _Shape(NamedTuple):
@@ -243,6 +266,7 @@ class _Places(NamedTuple):
     """Of routers and links in their order; ``captions``: sites' names and where they are.
 
     ``plane`` has all of these; ``drawn`` is around them, ``frame`` around what labels may be put on too.
+    ``unlocated``: the box of the sites without coordinates.
     """
 
     rects: tuple[Rect, ...]
@@ -251,6 +275,7 @@ class _Places(NamedTuple):
     plane: Plane
     frame: Rect
     drawn: Rect
+    unlocated: Rect | None
 
 
 @lru_cache(_KEPT)
@@ -261,24 +286,39 @@ def _places(
     compact: bool,
     width: int | None,
 ) -> _Places:
-    sites, captions, blocks = _sites(shapes), [], []
-    if sites is None:
+    located, others = _sites(shapes)
+    captions, blocks = [], []
+    unlocated: Rect | None = None
+    if not located:
         rects = _in_columns(shapes, pairs, first, compact, width=width)
     else:
         size = {shape.id: (shape.width, shape.height) for shape in shapes}
         rects = {}
-        for place in geographic_layout(sites, width=(width or WIDTH) - 2 * MARGIN):
+        room = (width or WIDTH) - 2 * MARGIN
+        site_places = geographic_layout(located, width=room)
+        if others:
+            rows = _rows_below(others, [place.block for place in site_places], room)
+            unlocated = _box_around([place.block for place in rows])
+            site_places += rows
+        for place in site_places:
             rects |= {id: Rect.around(spot, *size[id]) for id, spot in place.routers.items()}
             blocks.append((place.name, place.block))
     ways = tuple(curves(pairs, rects, aside=_ASIDE_COMPACT if compact else _ASIDE))
     plane = _plane(rects.values(), ways)
+    if unlocated:
+        title = Rect(
+            unlocated.left, unlocated.top, unlocated.left + _TITLE_WIDTH, unlocated.top + SMALL_LINE + 4
+        )
+        plane.add(title)
     for name, block in blocks:
         caption = caption_place(block, _text_width(name), CAPTION - 3, plane)
         plane.add(caption)
         captions.append((name, caption))
-    drawn = _around([*rects.values(), *(rect for _name, rect in captions)], ways)
+    boxed = [unlocated] if unlocated else []
+    drawn = _around([*rects.values(), *(rect for _name, rect in captions), *boxed], ways)
     frame = _frame(drawn, width=width)
-    return _Places(tuple(rects[shape.id] for shape in shapes), ways, tuple(captions), plane, frame, drawn)
+    in_order = tuple(rects[shape.id] for shape in shapes)
+    return _Places(in_order, ways, tuple(captions), plane, frame, drawn, unlocated)
 
 
 @lru_cache(_KEPT)
@@ -302,16 +342,36 @@ def _shape(point: Point, compact: bool) -> _Shape:
     return _Shape(point.id, point.name, width, height, point.site, point.coordinates)
 
 
-def _sites(shapes: Sequence[_Shape]) -> list[Site] | None:
-    """None where of one router nobody knows where it is."""
-    found: dict[tuple[str, tuple[float, float]], dict[Hashable, tuple[float, float]]] = {}
+def _sites(shapes: Sequence[_Shape]) -> tuple[list[LocatedSite], list[Site]]:
+    """Return the sites with coordinates, and those without."""
+    found: dict[tuple[str, tuple[float, float] | None], dict[Hashable, tuple[float, float]]] = {}
     for shape in sorted(shapes, key=lambda each: (each.name, str(each.id))):
-        if shape.coordinates is None:
-            return None
         found.setdefault((shape.site, shape.coordinates), {})[shape.id] = (shape.width, shape.height)
-    return [
-        Site(name, coordinates, routers, _text_width(name)) for (name, coordinates), routers in found.items()
-    ] or None
+    located, others = [], []
+    for (name, coordinates), routers in found.items():
+        if coordinates is None:
+            others.append(Site(name, routers, _text_width(name)))
+        else:
+            located.append(LocatedSite(name, routers, _text_width(name), coordinates))
+    return located, others
+
+
+def _rows_below(sites: Sequence[Site], blocks: Sequence[Rect], room: float) -> list[SitePlace]:
+    """Place the sites below the map, within its width and in a box with a title."""
+    left = min(min(block.left for block in blocks), MARGIN) + PADDING
+    top = max(block.bottom for block in blocks) + _ROW + SMALL_LINE
+    return rows_layout(sites, left=left, top=top, width=room - 2 * PADDING)
+
+
+def _box_around(blocks: Sequence[Rect]) -> Rect:
+    """The box with room for its title, which is at its top."""
+    return Rect(
+        min(block.left for block in blocks) - PADDING / 2,
+        min(block.top for block in blocks) - SMALL_LINE - PADDING / 2,
+        max(max(block.right for block in blocks), min(block.left for block in blocks) + _TITLE_WIDTH)
+        + PADDING / 2,
+        max(block.bottom for block in blocks) + PADDING / 2,
+    )
 
 
 def _in_columns(

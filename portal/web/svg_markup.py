@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from portal.web.svg_map import Box, Drawing, Line, Text
 
@@ -26,11 +27,16 @@ def drawing_markup(drawing: Drawing) -> SafeString:
 
 
 def _parts(drawing: Drawing) -> Iterator[SafeString]:
+    if drawing.unlocated:
+        yield format_html('<rect class="ll-draw-unlocated" {} rx="6" />', drawing.unlocated_geometry)
     for line in drawing.lines:
         if mark := line.join.mark:
             yield format_html('<path class="ll-draw-mark ll-draw-mark-{}" d="{}" />', mark, line.path)
     for line in drawing.lines:
         yield _linked(line.join.href, _link(line))
+    if drawing.unlocated:
+        title = _("Sites without coordinates")
+        yield format_html('<text class="ll-draw-note" {}>{}</text>', drawing.unlocated_title_at, title)
     for caption in drawing.captions:
         yield format_html('<text class="ll-draw-site" {}>{}</text>', caption.at, caption.text)
     for line in drawing.lines:

@@ -1,6 +1,7 @@
 """Drawings: the same for the same input, nothing on top of anything else, and quick for a large network."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from devstack.isp import COORDINATES, small_isp
 from portal.web.map_geometry import Rect
-from portal.web.svg_map import WIDTH, Box, Drawing, Join, Point, Sent, drawing_of
+from portal.web.svg_map import NARROW, WIDTH, Box, Drawing, Join, Point, Sent, drawing_of
 
 USED = (Sent("30 %", "low"), Sent("9.99 Mbit/s", "some"))
 
@@ -115,6 +116,45 @@ def test_routers_stand_where_their_sites_are() -> None:
     assert where["panda"][0] < where["zebra"][0] < where["hippo"][0] < where["rhino"][0] < where["otter"][0]
 
 
+def test_a_site_without_coordinates_is_below_the_map_and_the_others_stay() -> None:
+    points, joins = demo()
+    lost = [replace(point, coordinates=None) if point.id == "zebra" else point for point in points]
+    all_there, drawing = drawing_of(points, joins, width=WIDTH), drawing_of(lost, joins, width=WIDTH)
+    assert all_there.unlocated is None
+    box = drawing.unlocated
+    assert box is not None
+    inside = [each.point.id for each in drawing.boxes if each.rect.touches(box)]
+    assert inside == ["zebra"]
+    where = place(drawing)
+    assert where["hippo"][1] < where["rhino"][1] < where["panda"][1] < where["otter"][1] < where["zebra"][1]
+    assert {text.text for text in drawing.captions} == {text.text for text in all_there.captions}
+    assert_nothing_overlaps(drawing)
+    assert_all_is_inside(drawing)
+
+
+@settings(deadline=None, max_examples=40)
+@given(_NETWORKS, _PLACES, st.sets(st.integers(0, 8), min_size=1))
+def test_nothing_overlaps_whichever_sites_have_no_coordinates(
+    pairs: list[tuple[int, int]], places: list[tuple[float, float]], lacking: set[int]
+) -> None:
+    points = [
+        Point(
+            number,
+            f"r{number}",
+            "reporting",
+            site=f"s{number % 9}",
+            coordinates=None if number % 9 in lacking else places[number % 9],
+        )
+        for number in range(18)
+    ]
+    joins = [Join(a, z, "", ("MTU 9000",), USED) for a, z in pairs if a != z]
+    for width in (WIDTH, NARROW):
+        drawing = drawing_of(points, joins, width=width)
+        assert_nothing_overlaps(drawing)
+        assert_all_is_inside(drawing)
+        assert (drawing.unlocated is None) == (len(lacking) == 9)
+
+
 def test_routers_of_one_site_stand_together_below_its_name() -> None:
     points = [
         Point(name, name, site=site, coordinates=at(site))
@@ -149,10 +189,10 @@ def test_sites_on_both_sides_of_the_date_line_are_neighbours() -> None:
     assert where["Auckland"][0] < where["Suva"][0] < where["Apia"][0] < where["Lima"][0]
 
 
-def test_one_site_that_nobody_knows_the_place_of_makes_columns_of_all() -> None:
+def test_without_any_coordinates_all_routers_are_in_columns() -> None:
     points, joins = demo()
-    points.append(Point("new", "new", site="Chur"))
-    assert drawing_of(points, joins).captions == []
+    drawing = drawing_of([replace(point, coordinates=None) for point in points], joins)
+    assert (drawing.captions, drawing.unlocated) == ([], None)
 
 
 def test_routers_stand_in_columns_by_their_distance_from_the_first() -> None:

@@ -98,7 +98,7 @@ class SiteForm(VersionedForm):
     name = forms.CharField(label=_("Name"), max_length=100)
     latitude = DegreesField(
         label=_("Latitude (degrees)"),
-        help_text=_("North is positive; Zurich is 47.3769. With these of all sites the map is geographic"),
+        help_text=_("North is positive; Zurich is 47.3769. The map shows sites where they are"),
     )
     longitude = DegreesField(
         label=_("Longitude (degrees)"), help_text=_("East is positive; Zurich is 8.5417")

@@ -220,6 +220,18 @@ def test_the_map_is_geographic_when_all_its_sites_have_coordinates(isp: Isp, nor
     assert 'll-draw-site" x=' in signed_in(nora).get("/noc/map/").content.decode()
 
 
+def test_one_site_without_coordinates_leaves_the_others_in_their_places(isp: Isp, nora: User) -> None:
+    Site.objects.update(latitude="47.3769", longitude="8.5417")
+    elsewhere = Site.objects.create(name="Nowhere yet")
+    Router.objects.filter(name="hippo").update(site=elsewhere)
+    answer = signed_in(nora).get("/noc/map/")
+    page = answer.content.decode()
+    assert page.count('ll-draw-site"') >= 2
+    assert 'll-draw-unlocated"' in page
+    assert f'href="/noc/sites/{elsewhere.pk}/change/">Nowhere yet</a>' in page
+    assert "Sites without coordinates are drawn in a box below the map: Nowhere yet" in text(answer)
+
+
 def test_a_failed_link_names_the_lines_that_would_be_down(isp: Isp, alice: User, nora: User) -> None:
     in_service(order(isp, alice, description="Cheese").vll)
     isolate(isp, "rhino-hippo")
