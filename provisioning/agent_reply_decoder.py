@@ -9,7 +9,16 @@ from uuid import UUID
 
 from msgspec import Struct, to_builtins
 
-from portal.core.strict_json import Invalid, Malformed, Natural31, Natural53, Positive31, reader
+from portal.core.strict_json import (
+    Integer31,
+    Invalid,
+    Malformed,
+    Natural31,
+    Natural53,
+    Natural63,
+    Positive31,
+    reader,
+)
 from portal.vll.operations.router_answers import EndAnswer
 from provisioning.intent_document import RouterIntent
 from provisioning.permanent_refusals import is_for_good
@@ -66,7 +75,7 @@ class Reply:
 class Held(Struct, frozen=True, forbid_unknown_fields=True):
     """The intent that an agent holds, from ``GET /v1/state``; generation 0 when it holds none."""
 
-    generation: int
+    generation: Natural63
     sha256: str
 
 
@@ -122,7 +131,7 @@ class _Reason(Struct, forbid_unknown_fields=True):
     code: str
     message: str
     object: str | None
-    retval: int | None
+    retval: Integer31 | None
     vpp_message: str | None
 
 
@@ -153,7 +162,7 @@ class _Quarantined(Struct, forbid_unknown_fields=True):
 class _Reply(Struct, forbid_unknown_fields=True):
     schema: Literal[1]
     router: str
-    generation: int
+    generation: Natural63
     applied: bool
     ends: list[_End]
     quarantined: list[_Quarantined]
@@ -162,7 +171,7 @@ class _Reply(Struct, forbid_unknown_fields=True):
 
 
 class _Operation(Struct, forbid_unknown_fields=True):
-    n: int
+    n: Positive31
     stage: str
     vll: str
     end: str
@@ -174,7 +183,7 @@ class _Operation(Struct, forbid_unknown_fields=True):
 class _Plan(Struct, forbid_unknown_fields=True):
     schema: Literal[1]
     router: str
-    generation: int
+    generation: Natural63
     operations: list[_Operation]
     ends: list[_End]
     quarantined: list[_Quarantined]
@@ -187,7 +196,7 @@ class Owned(Struct, frozen=True):
     end: str
     kind: str
     interface: str
-    key: int | None = None
+    key: Natural53 | None = None
 
 
 class _Held(Struct, frozen=True):

@@ -35,8 +35,10 @@ Natural53 = Annotated[int, Meta(ge=0, le=2**53)]
 # Milliseconds since the epoch of a moment that is kept as one: the calendar ends with the year 9999.
 EpochMs = Annotated[int, Meta(ge=0, lt=253_370_764_800_000)]
 # What PostgreSQL's integer and bigint hold.
+Integer31 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Natural31 = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Positive31 = Annotated[int, Meta(ge=1, le=2**31 - 1)]
+Natural63 = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Positive63 = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 

@@ -5,8 +5,12 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec import Struct
 
+from portal.core.strict_json import Invalid, Malformed, Natural53, Natural63, reader
 from portal.core.whole_number import whole_number
+from portal.imports.cells import whole
+from portal.imports.errors import CellNotANumber
 from portal.web.row_id import row_id
 
 ROOT = Path(__file__).parents[2]
@@ -42,6 +46,43 @@ def test_a_whole_number_is_ascii_digits_of_any_length_up_to_the_largest_value(
 def test_an_id_of_5000_digits_is_no_id_and_raises_nothing() -> None:
     assert row_id("9" * 5000) is None
     assert row_id("0" * 4999 + "7") == 7
+
+
+@pytest.mark.parametrize("cell", ["9" * 5000, "²", "-1", "1e3"])
+def test_a_cell_of_a_table_that_is_no_whole_number_is_refused_by_its_column(cell: str) -> None:
+    with pytest.raises(CellNotANumber) as refused:
+        whole(cell, "cir_bps")
+    assert refused.value.field == "cir_bps"
+
+
+class Report(Struct):
+    """Whole numbers as agents' reports have them."""
+
+    generation: Natural63
+    bytes: Natural53
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "9" * 4000, "-" + "9" * 5000, "1e400", "0" * 5000])
+def test_an_agents_report_with_a_huge_number_is_refused_and_raises_nothing_else(number: str) -> None:
+    for document in (b'{"generation": %s, "bytes": 1}', b'{"generation": 1, "bytes": %s}'):
+        with pytest.raises((Invalid, Malformed)):
+            reader(Report)(document % number.encode())
+
+
+def test_every_whole_number_in_a_document_from_outside_has_bounds() -> None:
+    """Without bounds a number of thousands of digits gets as far as the database, which refuses it."""
+    found = {
+        f"{source.relative_to(ROOT)}:{node.lineno}"
+        for folder in ("portal", "provisioning")
+        for source in (ROOT / folder).rglob("*.py")
+        for kind in ast.walk(ast.parse(source.read_text()))
+        if isinstance(kind, ast.ClassDef) and any("Struct" in ast.unparse(base) for base in kind.bases)
+        for node in kind.body
+        if isinstance(node, ast.AnnAssign)
+        and re.search(r"\bint\b", ast.unparse(node.annotation))
+        and "Meta" not in ast.unparse(node.annotation)
+    }
+    assert not found
 
 
 def patterns(source: Path) -> list[tuple[int, str]]:

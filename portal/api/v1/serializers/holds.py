@@ -5,7 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from portal.api.v1.serializers.orders import EndSerializer
+from portal.api.v1.serializers.orders import EndSerializer, OuterVlanField, ordered_outer_vlan
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer
 from portal.core.vlan_tags import Tagging
 from portal.vll.models import Hold
@@ -26,11 +26,12 @@ class HoldMakeSerializer(StrictSerializer):
 
 
 class HeldEndSerializer(serializers.Serializer[Any]):
-    """One end of a hold, with the VLAN that it got."""
+    """One end of a hold: the ordered outer VLAN (a number or "any"), and the one that it got."""
 
     port = serializers.IntegerField()
     tagging = serializers.ChoiceField(choices=[t.value for t in Tagging])
     outer_vlan = serializers.IntegerField(allow_null=True)
+    requested_outer_vlan = OuterVlanField(allow_null=True)
     inner_vlan = serializers.IntegerField(allow_null=True)
     exact_match = serializers.BooleanField()
 
@@ -62,8 +63,13 @@ class HoldSerializer(serializers.ModelSerializer[Hold]):
 
     @extend_schema_field(HeldEndSerializer)
     def get_a_end(self, hold: Hold) -> dict[str, Any]:
-        return {name: hold.ends["a"][name] for name in _END}
+        return _end(hold.ends["a"])
 
     @extend_schema_field(HeldEndSerializer)
     def get_z_end(self, hold: Hold) -> dict[str, Any]:
-        return {name: hold.ends["z"][name] for name in _END}
+        return _end(hold.ends["z"])
+
+
+def _end(kept: dict[str, Any]) -> dict[str, Any]:
+    requested = ordered_outer_vlan(requested=kept["requested_outer_vlan"], allocated=kept["outer_vlan"])
+    return {**{name: kept[name] for name in _END}, "requested_outer_vlan": requested}

@@ -54,6 +54,11 @@ class OuterVlanField(serializers.Field[Any, Any, Any, Any]):
         return value
 
 
+def ordered_outer_vlan(*, requested: int | None, allocated: int | None) -> int | str | None:
+    """Return the outer VLAN as an order names it: a number, "any", or null for a whole port."""
+    return "any" if requested is None and allocated is not None else requested
+
+
 class EndSerializer(StrictSerializer):
     """One end of an order."""
 

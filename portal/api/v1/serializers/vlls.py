@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from portal.api.v1.serializers.event_data import FactsField
-from portal.api.v1.serializers.orders import OUTER_VLAN
+from portal.api.v1.serializers.orders import OUTER_VLAN, ordered_outer_vlan
 from portal.diagnosis.health import Health, HealthState, known_health
 from portal.vll.models import Vll, VllEnd
 from portal.vll.path_status import PathStatus, Unwatched, path_status
@@ -72,9 +72,7 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
     @extend_schema_field({"oneOf": [*OUTER_VLAN["oneOf"], {"type": "null"}]})
     def get_requested_outer_vlan(self, end: VllEnd) -> int | str | None:
         """The ordered outer VLAN: a number, "any", or null for a whole port."""
-        if end.requested_outer_vlan is None and end.outer_vlan is not None:
-            return "any"
-        return end.requested_outer_vlan
+        return ordered_outer_vlan(requested=end.requested_outer_vlan, allocated=end.outer_vlan)
 
     def get_unpoliced_reason(self, end: VllEnd) -> UnpolicedReason | None:
         """The reason why this end is not held to the bandwidth profile; null where it is."""
