@@ -187,7 +187,7 @@ def _row(row: dict[str, Any]) -> EndRow:
 
 
 def _label(vll: Vll, customer: str) -> str:
-    return line_label(vll.pk, description=vll.description, customer=customer)
+    return line_label(vll.pk, description=vll.description, customer=customer, customer_id=vll.customer_id)
 
 
 def _release(end: VllEnd) -> Release:
