@@ -11,7 +11,7 @@ from devstack.folders import BUILD
 def measure() -> Iterator[Figure]:
     """A real VPP where one is installed, else the stand-in; the note is its version."""
     size = ["-vlls", "20", "-rounds", "1", "-full-router", "20"] if SMALLEST else []
-    command = [BUILD / "agentbench", *size]
+    command = [str(BUILD / "agentbench"), *size]
     printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
     for line in printed.splitlines():
         match line.split(maxsplit=4):

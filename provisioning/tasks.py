@@ -7,6 +7,7 @@ from celery import shared_task
 from portal.core import clock
 from portal.vll import task_names
 from portal.vll.operations import holds_expire, link_losses_forward, stale_vlls_mark, tunnel_paths_keep
+from portal.vll.operations.lines_not_carried import lines_not_carried_keep
 from portal.vll.operations.path_probes import CLAIM, paths_to_probe
 from portal.vll.operations.tunnel_paths import ROUND_TRIPS_EVERY
 from provisioning import converge_job
@@ -47,6 +48,7 @@ def test_line(test_id: str) -> None:
 @shared_task(name=task_names.KEEP_TUNNEL_PATHS)
 def keep_tunnel_paths() -> None:
     tunnel_paths_keep(now=clock.now())
+    lines_not_carried_keep(now=clock.now())
 
 
 @shared_task(name=task_names.TIME_PATHS)

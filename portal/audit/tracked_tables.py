@@ -77,7 +77,7 @@ UNTRACKED: dict[type[models.Model], str] = {
     Router: "generation",
     Port: "booked_bps",
     # What is adopted and let go of follows from orders; the tags are what routers showed.
-    Vll: "oper_status oper_since in_sync in_sync_since handover",
+    Vll: "oper_status oper_since in_sync in_sync_since not_carried_since handover",
     VllEnd: "status status_revision status_at status_look reason link_up link_since held_down reachable"
     " observed_in_sync policed path_state path_since_ms drift contested vlan_loss changed_since_report"
     " access_tag_before tunnel_tag_before",

@@ -40,6 +40,7 @@ class Finding(StrEnum):
     NOT_AS_WANTED = "not-as-wanted"
     PATH_DOWN = "path-down"
     LARGE_FRAMES_LOST = "large-frames-lost"
+    NOT_CARRIED = "not-carried"
     PATH_LOSES = "path-loses"
     VLAN_WAS_TAKEN = "vlan-was-taken"
     NO_FRAMES_IN = "no-frames-in"
@@ -188,14 +189,21 @@ def _path(line: LineFacts) -> Check:
 
 
 def _path_mtu(line: LineFacts) -> Check:
-    """By the probes between the two routers; what only larger lines lose is no matter of this one."""
+    """Return what the path carries, by the probes between the two routers and by the links' MTUs.
+
+    A loss that only concerns larger lines does not concern this line.
+    """
     code, probed = "path_mtu", line.path_mtu
+    lost = probed is not None and probed.loses_its_frames
+    if line.not_carried_since is not None and not lost:
+        text = _(
+            "By the sizes of its links and ports, the network does not carry this line's largest frames everywhere."
+        )
+        return Check(code, CheckState.BROKEN, text, line.not_carried_since, Finding.NOT_CARRIED)
     if probed is None:
         return Check(code, CheckState.UNKNOWN, _("What the path carries has not been measured yet."), None)
     proven = probed.proven or 0
-    if probed.finding is None or (
-        probed.finding is FramesFinding.LARGE_FRAMES_LOST and proven >= probed.needed
-    ):
+    if not lost:
         text = _("Test packets as large as this line's get through in both directions.")
         return Check(code, CheckState.OK, text, probed.at)
     if probed.finding is FramesFinding.LARGE_FRAMES_LOST:

@@ -9,7 +9,8 @@ For people, and derived anew each time: nothing stores it. The first row that fi
 ``down``         it is op-down
 ``changing``     an order is changing or testing it
 ``unknown``      nobody reports of it
-``degraded``     a router holds something else than ordered, or its path loses frames
+``degraded``     a router holds something else than ordered, its path loses frames, or a path does not
+                 carry its largest ones
 ``up``           none of these
 ===============  ===================================================================
 """
@@ -129,6 +130,8 @@ def health_of(line: Vll, *, order: Order | None, path: TunnelPath | None) -> Hea
         return Health(HealthState.DEGRADED, _why_not_as_wanted(line), line.in_sync_since)
     if path is not None and (lost := _lost_on(path, line)):
         return Health(HealthState.DEGRADED, _said(lost), path.black_hole_since or path.probed_at)
+    if line.not_carried_since is not None and line.lifecycle == Lifecycle.ACTIVE:
+        return Health(HealthState.DEGRADED, _said(Finding.NOT_CARRIED), line.not_carried_since)
     known = [at for at in (line.oper_since, line.in_sync_since) if at is not None]
     return Health(HealthState.UP, since=max(known, default=None))
 

@@ -42,6 +42,7 @@ def with_health_state(rows: QuerySet[Vll]) -> QuerySet[Any]:
         table.append(
             (Q(lifecycle=Lifecycle.ACTIVE) & reduce(or_, map(_loses_on, paths)), HealthState.DEGRADED)
         )
+    table.append((Q(lifecycle=Lifecycle.ACTIVE, not_carried_since__isnull=False), HealthState.DEGRADED))
     whens = [When(condition, then=Value(state.value)) for condition, state in table]
     state = Case(*whens, default=Value(HealthState.UP.value), output_field=CharField())
     return rows.exclude(lifecycle__in=TERMINAL_LIFECYCLES).annotate(health_state=state)

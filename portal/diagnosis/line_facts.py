@@ -93,6 +93,12 @@ class PathMtuFacts:
     at: datetime
     detail: str
 
+    @property
+    def loses_its_frames(self) -> bool:
+        """Whether the path loses frames of this line."""
+        large = self.finding is FramesFinding.LARGE_FRAMES_LOST
+        return self.finding is not None and not (large and (self.proven or 0) >= self.needed)
+
 
 @dataclass(frozen=True, slots=True)
 class LineTestFacts:
@@ -129,6 +135,8 @@ class LineFacts:
     # None where no probe has been sent.
     path_mtu: PathMtuFacts | None
     last_test: LineTestFacts | None
+    # Since when a path of its does not carry its largest frames, by the MTU of its links.
+    not_carried_since: datetime | None = None
 
 
 def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
@@ -160,6 +168,7 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
         path=path_status(vll),
         path_mtu=_path_mtu(vll),
         last_test=_last_test(vll),
+        not_carried_since=vll.not_carried_since,
     )
 
 

@@ -47,6 +47,9 @@ SENTENCES = {
     Finding.LARGE_FRAMES_LOST: gettext_noop(
         "The network loses this line's large frames; smaller ones get through."
     ),
+    Finding.NOT_CARRIED: gettext_noop(
+        "The network no longer carries this line's largest frames everywhere; smaller ones get through."
+    ),
     Finding.PATH_LOSES: gettext_noop("The network loses frames between the two ends."),
     Finding.POLICED: gettext_noop(
         "More arrives at {end} than the ordered bandwidth allows, and the rest is dropped."
@@ -88,6 +91,9 @@ ADVICE = {
         "The NOC can see this too. Until it is fixed, smaller packets get through: lower the MTU on your "
         "own devices."
     ),
+    Finding.NOT_CARRIED: gettext_noop(
+        "The NOC knows. If large packets do not arrive, lower the MTU on your own devices."
+    ),
     Finding.PATH_LOSES: _NOC_IS_AT_IT,
     Finding.POLICED: gettext_noop("Send less, or order more bandwidth."),
     Finding.VLAN_WAS_TAKEN: gettext_noop(
@@ -115,6 +121,7 @@ _EXPLAINED_BY_WORK = {
     Finding.NOT_AS_WANTED,
     Finding.PATH_DOWN,
     Finding.LARGE_FRAMES_LOST,
+    Finding.NOT_CARRIED,
     Finding.PATH_LOSES,
     Finding.NO_FRAMES_IN,
 }

@@ -25,6 +25,7 @@ from portal.vll.calibration_rebooking import lines_lock, lines_revalue
 from portal.vll.errors import LinesAffected, LoopbackInUse, UnderlayTableInUse
 from portal.vll.line_mtu_check import lines_off_the_path, lines_too_large_for, live_ends
 from portal.vll.models import Vll
+from portal.vll.operations.lines_not_carried import carried_again
 
 _NAMED = 5
 
@@ -120,9 +121,9 @@ def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator
     yield
     off = lines_off_the_path(topology_when_all_report())
     # Nearly always none is, and nobody has to know which were before.
-    if off:
-        off -= lines_off_the_path(before)
-    _settle(off, name, accepted=accepted, user=user, now=now)
+    new = off - lines_off_the_path(before) if off else off
+    _settle(new, name, accepted=accepted, user=user, now=now)
+    carried_again(off=off, now=now)
 
 
 def _settle(affected: set[UUID], name: str, *, accepted: bool, user: User, now: datetime) -> None:
@@ -132,6 +133,7 @@ def _settle(affected: set[UUID], name: str, *, accepted: bool, user: User, now: 
     lines = list(Vll.objects.filter(pk__in=affected).order_by("created_at", "pk"))
     if not accepted:
         raise LinesAffected(name=name, lines=[str(line) for line in lines[:_NAMED]], count=len(lines))
+    Vll.objects.filter(pk__in=affected).update(not_carried_since=now)
     for line in lines:
         announce(
             "vll.not_carried",

@@ -71,12 +71,22 @@ def path_assumed(vll: Vll, a: Router, z: Router) -> dict[str, Any]:
 
 
 def lines_too_large_for(port: Port) -> set[UUID]:
-    """The lines whose largest frame, with the tags that select it, is more than the port takes."""
-    ends = live_ends().filter(port=port).values_list("vll", "vll__frame", "tagging")
+    """Return the lines whose largest frame, with the tags that select it, is more than the port takes."""
+    return _too_large(live_ends().filter(port=port), max_frame=port.max_frame)
+
+
+def lines_too_large_for_their_ports(lines: QuerySet[Vll]) -> set[UUID]:
+    """Return those of ``lines`` whose largest frame is more than the port of one of their ends takes."""
+    return _too_large(live_ends().filter(vll__in=lines))
+
+
+def _too_large(ends: QuerySet[VllEnd], *, max_frame: int | None = None) -> set[UUID]:
+    """``max_frame`` replaces what the ends' ports have, in bytes."""
+    rows = ends.values_list("vll", "vll__frame", "tagging", "port__max_frame")
     return {
         line
-        for line, frame, tagging in ends
-        if frame + VLAN_TAG * Tagging(tagging).selecting_tags > port.max_frame
+        for line, frame, tagging, stored in rows
+        if frame + VLAN_TAG * Tagging(tagging).selecting_tags > (max_frame or stored)
     }
 
 

@@ -36,6 +36,8 @@ class Vll(models.Model):
     # Since when these two are so; null: it was not noted then.
     oper_since = models.DateTimeField(null=True)
     in_sync_since = models.DateTimeField(null=True)
+    # Since when the network, as it is declared and observed, does not carry its largest frames on every path.
+    not_carried_since = models.DateTimeField(null=True)
 
     handover = models.CharField(
         max_length=10, choices=Handover, blank=True, default=Handover.NONE.value, db_default=""

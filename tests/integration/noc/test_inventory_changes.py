@@ -6,14 +6,21 @@ import pytest
 
 from portal.accounts.models import User
 from portal.core import clock
+from portal.diagnosis.checks import CheckState, Finding
+from portal.diagnosis.diagnosis import diagnosis_of
+from portal.diagnosis.health import known_health
+from portal.diagnosis.health_queries import with_health_state
 from portal.events.models import Event
 from portal.inventory.models import BackboneLink, ObservedRouter, Port
 from portal.vll.errors import LinesAffected
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change
 from portal.vll.models import Vll
+from portal.vll.operations.lines_not_carried import lines_not_carried_keep
 from tests.integration.isp import Isp
 from tests.integration.noc.test_noc_api import client
 from tests.integration.orders import end, order
+from tests.integration.router_answers import activate
+from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
 
@@ -120,3 +127,44 @@ def test_the_api_names_the_lines_and_takes_the_word_for_it(isp: Isp, nora: User,
     )
     body = {"z_ip_mtu": 1500, "accept_affected": True}
     assert api.patch(address, body, format="json", **etag).json()["z_ip_mtu"] == 1500
+
+
+@pytest.mark.parametrize("what", ["link", "port"])
+def test_health_diagnosis_and_events_agree_on_a_line_that_is_no_longer_carried(
+    isp: Isp, nora: User, alice: User, vll: Vll, what: str
+) -> None:
+    activate(vll)
+    Vll.objects.filter(pk=vll.pk).update(oper_status="op-up")
+
+    def narrow(*, to_carry: bool) -> None:
+        if what == "link":
+            change(isp, nora, "rhino-hippo", a_ip_mtu=1550 if to_carry else 1549, accept_affected=True)
+        else:
+            size = 1518 if to_carry else 1517
+            port = isp.ports["hippo:host-cust1"]
+            port_change(port=port, user=nora, now=clock.now(), max_frame=size, accept_affected=True)
+
+    def agree() -> tuple[str, bool]:
+        """Return the health, and whether the diagnosis finds that the line is not carried."""
+        line = Vll.objects.get(pk=vll.pk)
+        found = known_health(line)
+        assert found is not None
+        queried = with_health_state(Vll.objects.filter(pk=vll.pk)).values_list("health_state", flat=True)
+        assert list(queried) == [found.state.value]
+        checks = diagnosis_of(line, now=clock.now()).checks
+        broken = {check.finding for check in checks if check.state == CheckState.BROKEN}
+        return found.state.value, Finding.NOT_CARRIED in broken
+
+    assert agree() == ("up", False)
+    narrow(to_carry=False)
+    assert agree() == ("degraded", True)
+    page = text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
+    assert "no longer carries this line's largest frames everywhere" in page
+    lines_not_carried_keep(now=clock.now())
+    assert agree() == ("degraded", True)
+    narrow(to_carry=True)
+    lines_not_carried_keep(now=clock.now())
+    assert agree() == ("up", False)
+    assert Event.objects.filter(kind="vll.carried", vll_id=vll.pk).count() == 1
+    lines_not_carried_keep(now=clock.now())
+    assert Event.objects.filter(kind="vll.carried", vll_id=vll.pk).count() == 1
