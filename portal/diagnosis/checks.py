@@ -196,9 +196,7 @@ def _path_mtu(line: LineFacts) -> Check:
     code, probed = "path_mtu", line.path_mtu
     lost = probed is not None and probed.loses_its_frames
     if line.not_carried_since is not None and not lost:
-        text = _(
-            "By the sizes of its links and ports, the network does not carry this line's largest frames everywhere."
-        )
+        text = _("Links or ports of the network are too small for this line's largest frames.")
         return Check(code, CheckState.BROKEN, text, line.not_carried_since, Finding.NOT_CARRIED)
     if probed is None:
         return Check(code, CheckState.UNKNOWN, _("What the path carries has not been measured yet."), None)
