@@ -133,7 +133,7 @@ func (b *bench) reapply(ctx context.Context, engine *converge.Engine, session *v
 func (b *bench) connect(ctx context.Context, engine *converge.Engine) (*vpp.Session, error) {
 	dialer := vpp.Dialer{Socket: b.api, Timeout: 10 * time.Second, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, b.stats)
-	}}
+	}, Interfaces: statseg.NewReopeningSegment(b.stats).Interfaces}
 	session, err := dialer.Dial(ctx)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,8 @@
 // VLL ends are timed too: the cost must grow linearly. The resident memory is that of a process of its own that counts and
 // reports as the agent does, also with as many VLL ends as a stats segment of 256 MB has room for.
 //
+// With -main-thread it measures for how long VPP's main thread answers nobody while the agent reads.
+//
 // With -encapsulations it measures what each transport costs a real VPP, as longline-agent calibrate does on a router.
 package main
 
@@ -45,6 +47,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	rounds := flags.Int("rounds", 5, "rounds; the median counts")
 	full := flags.Int("full-router", fullRouter, "number of VLL ends of a full router, whose memory is measured")
 	encapsulations := flags.Bool("encapsulations", false, "measure what encapsulations cost in a private real VPP alone, and nothing else")
+	mainThread := flags.Bool("main-thread", false, "measure for how long reading blocks VPP's main thread alone, and nothing else")
 	onlyMemory := flags.Bool("memory", false, "measure this process's memory alone, and nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -64,6 +67,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 	}
 	defer used.stop()
+	if *mainThread {
+		return measureMainThread(ctx, used, *vlls, *rounds, stdout)
+	}
 	if *onlyMemory {
 		return measureMemory(ctx, used, *vlls, stdout)
 	}

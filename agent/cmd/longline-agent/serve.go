@@ -192,7 +192,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	engine.SetAside = setAside(c.StateDir, store, reporter, log)
 	dialer := vpp.Dialer{Socket: c.VPP.APISocket, Name: vpp.AgentName(c.Router), Timeout: vppTimeout, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, c.VPP.StatsSocket)
-	}}
+	}, Interfaces: stats.Interfaces}
 	collector := metrics.New(engine, reporter, version)
 	collector.Segment = func() (statseg.Memory, error) { return statseg.Fullness(c.VPP.StatsSocket) }
 	httpServer := server.New(c.Router, version, reportingEngine{engine, reporter}, collector, log)

@@ -116,7 +116,19 @@ func (e *Engine) LookForDrift(ctx context.Context) { e.repair(ctx) }
 // enough to find that nothing is to be done; what is to be done is planned from a full look. Ends that were
 // refused or are contested wait for their time, and under Hold drift is left alone. What a converge left unfinished is
 // finished. Where nothing else is to be done, what Rebuild requested is rebuilt.
-func (e *Engine) repair(ctx context.Context) bool {
+func (e *Engine) repair(ctx context.Context) bool { return e.repairFrom(ctx, e.quickObservation) }
+
+// repairAfterEvents is repair that reads only the interfaces that events have named, where that is enough. It reports also
+// whether an end of the held intent is not as wanted and waits for something.
+func (e *Engine) repairAfterEvents(ctx context.Context) (repaired, waits bool) {
+	repaired = e.repairFrom(ctx, e.eventObservation)
+	e.busy.Lock()
+	defer e.busy.Unlock()
+	held, _ := e.store.Held()
+	return repaired, held != nil && e.lastClean.plan == nil
+}
+
+func (e *Engine) repairFrom(ctx context.Context, look observeFunc) bool {
 	if e.begin() != nil {
 		return false
 	}
@@ -131,7 +143,7 @@ func (e *Engine) repair(ctx context.Context) bool {
 		return true
 	}
 	e.keepPathsWatched(ctx, e.untouchedPaths)
-	withheld, todo, _ := e.compare(ctx, held, e.quickObservation)
+	withheld, todo, _ := e.compare(ctx, held, look)
 	if todo == nil || len(todo.Ops) == 0 && !e.rebuildsWanted() {
 		return false
 	}

@@ -30,6 +30,7 @@ func (p *pace) quiet() { *p = min(2**p, pace(driftEvery)) }
 // restarted and keeps nothing, then look, compare and repair, at once after each interface event, when something is to
 // be made anew, and every 30 s.
 func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
+	e.eventsWaiting = func() bool { return len(session.Events()) > 0 }
 	e.Attach(session)
 	defer func() {
 		e.Attach(nil)
@@ -41,6 +42,7 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 	e.tidyTests(ctx, session)
 	e.convergeNewConnection(ctx)
 	wait, looked, news := pace(soonest), time.Now(), false
+	due := looked.Add(soonest) // of the next quick observation
 	timer := time.NewTimer(soonest)
 	defer timer.Stop()
 	for {
@@ -48,9 +50,7 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 		case <-ctx.Done():
 			return
 		case event := <-session.Events():
-			if event.Deleted {
-				e.forceFullObservation() // another one may get its index and name
-			}
+			e.noteEvent(uint32(event.SwIfIndex), len(session.Events()), cap(session.Events()))
 			if !news {
 				news = true
 				timer.Reset(max(settle, crowded-time.Since(looked)))
@@ -58,18 +58,26 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 		case <-e.rebuildRequested:
 			timer.Reset(0)
 		case <-timer.C:
-			repaired := e.repair(ctx)
-			looked = time.Now()
+			if news && time.Now().Before(due) {
+				repaired, waits := e.repairAfterEvents(ctx)
+				if looked = time.Now(); repaired || waits { // what an end waits for may follow, and not every change is an event
+					wait.news()
+					due = looked.Add(time.Duration(wait))
+				}
+			} else {
+				repaired := e.repair(ctx)
+				if looked = time.Now(); repaired || news {
+					wait.news()
+				} else {
+					wait.quiet()
+				}
+				due = looked.Add(time.Duration(wait))
+			}
 			if news {
 				e.notify()
 			}
-			if repaired || news {
-				wait.news()
-			} else {
-				wait.quiet()
-			}
 			news = false
-			timer.Reset(time.Duration(wait))
+			timer.Reset(time.Until(due))
 		}
 	}
 }

@@ -114,6 +114,12 @@ type Engine struct {
 	unreported       map[intent.Key][]plan.Drift // what others changed and was repaired since the last report
 	rebuilds         map[uint32]string           // what Rebuild requested: names by index
 	rebuildRequested chan struct{}
+	// events are the interfaces that VPP's events have named and that were not read since; eventsLost is true when VPP may
+	// have sent events that are not among them.
+	events     map[uint32]bool
+	eventsLost bool
+	// eventsWaiting reports whether events have come that are not yet among events; Serve sets it before anything is read.
+	eventsWaiting func() bool
 
 	paths        *pathwatch.Book
 	pathsChanged chan struct{}
@@ -216,6 +222,7 @@ func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.session, e.applied, e.seen, e.rebuilds = session, nil, seen{look: e.nextLook()}, nil
+	e.events, e.eventsLost = nil, false
 	if session != nil && (boot(session).MS == 0 || boot(session) != e.run) {
 		e.run, e.made = boot(session), make(map[uint32]int64)
 	}

@@ -132,7 +132,8 @@ func (e *Engine) nextLook() int64 { return max(e.seen.look+1, e.now().UnixMicro(
 // fullObservation reads all of VPP (observe.Full).
 func (e *Engine) fullObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	epoch := e.epoch(session)
-	snapshot, err := observe.Full(ctx, session, boot(session))
+	e.takeEvents() // all that they are about is read
+	snapshot, err := observe.Full(ctx, session, boot(session), e.claimedPorts(session)...)
 	if err == nil {
 		snapshot.Epoch = epoch
 		snapshot, err = e.askUseOfPorts(ctx, session, snapshot, ins)
@@ -153,9 +154,14 @@ func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*
 		return e.fullObservation(ctx, session, ins...)
 	}
 	epoch := e.epoch(session)
-	snapshot, ok, err := observe.Quick(ctx, session, old, nil)
+	changed, complete := e.takeEvents()
+	if !complete {
+		return e.fullObservation(ctx, session, ins...)
+	}
+	snapshot, ok, err := observe.Quick(ctx, session, old, changed)
 	switch {
 	case err != nil:
+		e.forceFullObservation() // the events are taken, and what they are about was not read
 		return nil, err
 	case !ok:
 		return e.fullObservation(ctx, session, ins...)
@@ -166,6 +172,73 @@ func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*
 	}
 	e.remember(session, snapshot, extentQuick)
 	return snapshot, nil
+}
+
+// claimedPorts returns the names of the ports that the journal claims; with busy.
+func (e *Engine) claimedPorts(session Session) (names []string) {
+	for _, claim := range e.journal.Of(boot(session)).Claims {
+		if claim.Port != "" {
+			names = append(names, claim.Port)
+		}
+	}
+	return names
+}
+
+// eventObservation reads only the interfaces that events have named since the last observation (observe.Partial), and does as
+// quickObservation where that is not enough: when an event may have been lost, or the last quick observation is too old.
+//
+// VPP sends an event whenever an interface comes, goes, or changes its admin or link state, in the round of its main loop
+// after the change. So if the stats segment's epoch was read before VPP's last replies, the events of all changes within
+// that epoch are here by then. Where some still wait, the snapshot has no epoch, and nobody takes it for complete.
+func (e *Engine) eventObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
+	e.mu.Lock()
+	old, fresh := e.seen.snapshot, e.now().Sub(e.seen.quickObservationAt) < driftEvery && e.now().Sub(e.seen.fullObservationAt) < e.FullObservation
+	few := !e.eventsLost && len(e.events) > 0 && len(e.events) <= fewTouched
+	e.mu.Unlock()
+	if old == nil || !fresh || !few {
+		return e.quickObservation(ctx, session, ins...)
+	}
+	epoch := e.epoch(session)
+	changed, _ := e.takeEvents()
+	snapshot, err := observe.Changed(ctx, session, old, changed)
+	if err != nil {
+		e.forceFullObservation()
+		return nil, err
+	}
+	snapshot.Epoch, snapshot.Uses = epoch, nil
+	if e.eventsWaiting != nil && e.eventsWaiting() {
+		snapshot.Epoch = 0
+	}
+	if snapshot, err = e.askUseOfPorts(ctx, session, snapshot, ins); err != nil {
+		return nil, err
+	}
+	e.remember(session, snapshot, extentPartial)
+	return snapshot, nil
+}
+
+// noteEvent remembers that an interface has to be read again. waiting is how many further events have come, of the most
+// that can wait: beyond those, events are lost.
+func (e *Engine) noteEvent(index uint32, waiting, most int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.eventsLost = e.eventsLost || waiting >= most-1
+	if index == 0 {
+		return // local0 takes no part in anything, and its index stands for all interfaces in a dump
+	}
+	if e.events == nil {
+		e.events = make(map[uint32]bool)
+	}
+	e.events[index] = true
+}
+
+// takeEvents returns the interfaces that events have named since it was last called; complete is false if some events may
+// have been lost.
+func (e *Engine) takeEvents() (changed map[uint32]bool, complete bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	changed, complete = e.events, !e.eventsLost
+	e.events, e.eventsLost = nil, false
+	return changed, complete
 }
 
 // epoch is the stats segment's, 0 when it is not known; with busy.

@@ -82,12 +82,12 @@ func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapsh
 // workers, once for each kind.
 func AllInterfaces(ctx context.Context, session Session, keys bool) (*Snapshot, error) {
 	s := new(Snapshot)
-	dumps := []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: anyInterface}}
-	if keys {
+	err := dumpInterfaces(ctx, session, s.add)
+	if err == nil && keys {
 		s.Supported = capabilities(session)
-		dumps = append(dumps, s.tunnelDumps(anyInterface)...)
+		err = s.dumpTunnels(ctx, session)
 	}
-	if err := session.Dump(ctx, dumps, s.add); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("observe all that is named: %w", err)
 	}
 	return s.Index(), nil

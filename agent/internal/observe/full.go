@@ -38,16 +38,23 @@ const anyInterface = interface_types.InterfaceIndex(NoIndex)
 // Full is the full look: it reads all of a snapshot. Its cost is two dumps, one of them without addresses: interfaces
 // that carry the agent's tag have none, so a thousand VLLs cost no more requests than none.
 //
-// All of it comes from one connection and so from one VPP process, that of boot; Session.Dump sees to it.
-func Full(ctx context.Context, session Session, boot ownership.Boot) (*Snapshot, error) {
+// All of it comes from one connection and so from one VPP process, that of boot; Session.Dump sees to it. claimed are names
+// of ports that the agent uses although no tag says so.
+func Full(ctx context.Context, session Session, boot ownership.Boot, claimed ...string) (*Snapshot, error) {
 	s := &Snapshot{
 		Boot: boot, Connects: make(map[uint32]uint32), Bridged: make(map[uint32]uint32), LCP: make(map[uint32]string),
 		Supported: capabilities(session), prefixes: make(map[uint32][]netip.Prefix),
 		Policing: policingOf(session), Policers: make(map[string]*Policer), Policed: make(map[uint32]bool), PolicedUnknown: make(map[uint32]bool),
 		Classified: make(map[uint32]bool), ClassifiedUnknown: make(map[uint32]bool),
 	}
-	if err := session.Dump(ctx, s.configurationDumps(), s.add); err != nil {
+	if err := dumpInterfaces(ctx, session, s.add); err != nil {
 		return nil, fmt.Errorf("observe: %w", err)
+	}
+	if err := session.Dump(ctx, connectionDumps(), s.add); err != nil {
+		return nil, fmt.Errorf("observe cross-connects and bridges: %w", err)
+	}
+	if err := s.dumpTunnels(ctx, session); err != nil {
+		return nil, fmt.Errorf("observe tunnels: %w", err)
 	}
 	if err := s.takeLCP(ctx, session); err != nil {
 		return nil, fmt.Errorf("observe Linux CP pairs: %w", err)
@@ -62,7 +69,7 @@ func Full(ctx context.Context, session Session, boot ownership.Boot) (*Snapshot,
 	if err := s.takeIPTables(ctx, session, nil); err != nil {
 		return nil, fmt.Errorf("observe tables: %w", err)
 	}
-	if err := s.takePolicers(ctx, session, nil, s.Interfaces); err != nil {
+	if err := s.takePolicers(ctx, session, nil, s.usedByLines(s.Interfaces, claimed)); err != nil {
 		return nil, fmt.Errorf("observe %w", err)
 	}
 	if err := s.takeClassifiers(ctx, session, nil, s.Interfaces); err != nil {
@@ -92,12 +99,9 @@ func capabilities(session Session) map[Capability]bool {
 	}
 }
 
-func (s *Snapshot) configurationDumps() []api.Message {
-	return append([]api.Message{
-		&interfaces.SwInterfaceDump{SwIfIndex: anyInterface},
-		&l2.L2XconnectDump{},
-		&l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface},
-	}, s.tunnelDumps(anyInterface)...)
+// connectionDumps ask for what VPP gives only as a whole.
+func connectionDumps() []api.Message {
+	return []api.Message{&l2.L2XconnectDump{}, &l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface}}
 }
 
 // tunnelDumps ask for the tunnel that an interface is, or for all.

@@ -10,7 +10,6 @@ import (
 	"go.fd.io/govpp/api"
 	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
-	"go.fd.io/govpp/binapi/l2"
 )
 
 // Partial is the partial look: it reads the touched interfaces again, and all cross-connects, bridges and policers,
@@ -52,7 +51,7 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	if err := s.takeIPTables(ctx, session, old); err != nil {
 		return nil, fmt.Errorf("read back tables: %w", err)
 	}
-	if err := s.takePolicers(ctx, session, old.Policers, again); err != nil {
+	if err := s.takePolicers(ctx, session, old.Policers, s.usedByLines(again, nil)); err != nil {
 		return nil, fmt.Errorf("read back %w", err)
 	}
 	if err := s.takeClassifiers(ctx, session, old.Tables, again); err != nil {
@@ -61,8 +60,22 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	return s.takeAddresses(), nil
 }
 
+// Changed is Partial for interfaces that may have come, gone or been replaced since old. Linux CP pairs come and go with
+// their interfaces, so they are read again too.
+func Changed(ctx context.Context, session Session, old *Snapshot, changed map[uint32]bool) (*Snapshot, error) {
+	s, err := Partial(ctx, session, old, changed)
+	if err != nil {
+		return nil, err
+	}
+	s.LCP = make(map[uint32]string, len(old.LCP))
+	if err := s.takeLCP(ctx, session); err != nil {
+		return nil, fmt.Errorf("observe Linux CP pairs: %w", err)
+	}
+	return s, nil
+}
+
 func (s *Snapshot) dumpsOf(touched map[uint32]bool) []api.Message {
-	dumps := []api.Message{&l2.L2XconnectDump{}, &l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface}}
+	dumps := connectionDumps()
 	for index := range touched {
 		at := interface_types.InterfaceIndex(index)
 		dumps = append(dumps, &interfaces.SwInterfaceDump{SwIfIndex: at})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"go.fd.io/govpp/api"
@@ -53,6 +54,21 @@ func note(yes, unclear map[uint32]bool, index uint32, answer shown) {
 	case unknown:
 		unclear[index] = true
 	}
+}
+
+// usedByLines leaves out the ports that no line uses: VPP stops its workers for each question, and a router may have thousands
+// of such ports. A line uses a port that bears the agent's tag, that the agent claims, or that is cross-connected, also by
+// somebody else. AskUseOfPorts asks about ports that a line is to use and does not use yet.
+func (s *Snapshot) usedByLines(of []*Interface, claimed []string) []*Interface {
+	sentTo := make(map[uint32]bool, len(s.Connects))
+	for _, to := range s.Connects {
+		sentTo[to] = true
+	}
+	return slices.DeleteFunc(slices.Clone(of), func(i *Interface) bool {
+		_, connected := s.Connects[i.Index]
+		used := connected || sentTo[i.Index] || isOwned(i) || slices.Contains(claimed, i.Name)
+		return !i.IsSub() && !used && !s.Policed[i.Index] && !s.PolicedUnknown[i.Index]
+	})
 }
 
 func (s *Snapshot) mayBePoliced(of []*Interface) []*Interface {

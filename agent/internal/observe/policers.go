@@ -115,15 +115,42 @@ func kbps(bps int64) uint32 { return uint32((bps + 999) / 1000) }
 // takePolicers reads the agent's policers, and on which of its interfaces and of the ports a policer
 // works. known are indices found earlier.
 func (s *Snapshot) takePolicers(ctx context.Context, session Session, known map[string]*Policer, of []*Interface) error {
+	return s.takePolicersBy(ctx, session, []api.Message{&policer.PolicerDumpV2{PolicerIndex: NoIndex}}, known, of)
+}
+
+// takeKnownPolicers is takePolicers while the agent has made no policer since known was read: many are read by index, in
+// portions.
+func (s *Snapshot) takeKnownPolicers(ctx context.Context, session Session, known map[string]*Policer, of []*Interface) error {
+	var requests []api.Message
+	for _, p := range known {
+		if p.Index != NoIndex {
+			requests = append(requests, &policer.PolicerDumpV2{PolicerIndex: p.Index})
+		}
+	}
+	if len(requests) <= wholeUpTo || len(requests) < len(known) {
+		return s.takePolicers(ctx, session, known, of)
+	}
+	return s.takePolicersBy(ctx, session, requests, known, of)
+}
+
+func dumpPolicers(ctx context.Context, session Session, requests []api.Message, each func(*policer.PolicerDetails)) error {
+	answers, err := inPortions(ctx, session, requests)
+	for _, answer := range answers {
+		if m, is := answer.(*policer.PolicerDetails); is {
+			each(m)
+		}
+	}
+	return err
+}
+
+func (s *Snapshot) takePolicersBy(
+	ctx context.Context, session Session, requests []api.Message, known map[string]*Policer, of []*Interface,
+) error {
 	if s.Policing == NoPolicing {
 		return nil
 	}
 	missing := 0
-	err := session.Dump(ctx, []api.Message{&policer.PolicerDumpV2{PolicerIndex: NoIndex}}, func(msg api.Message) {
-		m, ok := msg.(*policer.PolicerDetails)
-		if !ok {
-			return
-		}
+	err := dumpPolicers(ctx, session, requests, func(m *policer.PolicerDetails) {
 		name := vpp.Text(m.Name)
 		end, ours := ownership.ParsePolicerName(name)
 		if !ours {

@@ -8,15 +8,14 @@ import (
 	"slices"
 
 	"go.fd.io/govpp/api"
-	interfaces "go.fd.io/govpp/binapi/interface"
 	"go.fd.io/govpp/binapi/interface_types"
-	"go.fd.io/govpp/binapi/l2"
 )
 
 // Quick is the quick look: it reads again only what others can change of what was seen before: admin state, link, MTUs,
 // tags and tag rewrites of all interfaces, addresses, bridges, cross-connects, and the policers that were at work.
 // Tunnels and Linux CP pairs are as in old: neither changes while its interface stays. Of the touched interfaces,
-// tunnels are read too. ok is false when among all others not the same are there; then only Full tells what is.
+// tunnels are read too, and so are interfaces that have come, gone or been replaced since old. ok is false when these are
+// more than fewChanged; then Full costs less.
 //
 // It is for looking often: of its messages VPP stops its workers for l2_xconnect_dump, for sw_interface_get_table of
 // interfaces with host addresses, for those about policers where there are any, and before 25.02 for ip_address_dump. Full costs a
@@ -29,11 +28,10 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 		PolicedUnknown: maps.Clone(old.PolicedUnknown), Classified: maps.Clone(old.Classified), ClassifiedUnknown: maps.Clone(old.ClassifiedUnknown),
 		prefixes: make(map[uint32][]netip.Prefix),
 	}
-	dumps := []api.Message{
-		&interfaces.SwInterfaceDump{SwIfIndex: anyInterface},
-		&l2.L2XconnectDump{},
-		&l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface},
+	if err := dumpInterfaces(ctx, session, s.add); err != nil {
+		return nil, false, fmt.Errorf("quick look: %w", err)
 	}
+	dumps := connectionDumps()
 	for _, t := range old.Tunnels {
 		if !touched[t.Index] {
 			s.Tunnels = append(s.Tunnels, t)
@@ -45,8 +43,12 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 	if err := session.Dump(ctx, append(dumps, addressDumps(asked)...), s.add); err != nil {
 		return nil, false, fmt.Errorf("quick look: %w", err)
 	}
-	if !sameInterfaces(old, s, touched) {
+	changed := changedInterfaces(old, s, touched)
+	if len(changed) > fewChanged {
 		return nil, false, nil
+	}
+	if touched, err = s.readChanged(ctx, session, touched, changed); err != nil {
+		return nil, false, err
 	}
 	s.Index()
 	if err := s.takeBonds(ctx, session); err != nil {
@@ -58,10 +60,41 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 	if err := s.takeIPTables(ctx, session, old); err != nil {
 		return nil, false, fmt.Errorf("quick look at tables: %w", err)
 	}
-	if err := s.quickObservationAtPolicers(ctx, session, old); err != nil {
+	if err := s.quickObservationAtPolicers(ctx, session, old, changed); err != nil {
 		return nil, false, fmt.Errorf("quick look at %w", err)
 	}
 	return s.takeAddresses(), true, nil
+}
+
+// fewChanged is up to how many interfaces that have come, gone or been replaced are read one by one.
+const fewChanged = 200
+
+// readChanged reads the tunnels among the changed interfaces, and the Linux CP pairs, which come and go with an interface. It
+// returns all interfaces that were read again.
+func (s *Snapshot) readChanged(ctx context.Context, session Session, touched, changed map[uint32]bool) (map[uint32]bool, error) {
+	if len(changed) == 0 {
+		return touched, nil
+	}
+	s.Tunnels = slices.DeleteFunc(s.Tunnels, func(t *Tunnel) bool { return changed[t.Index] })
+	for _, known := range []map[uint32]bool{s.Policed, s.PolicedUnknown, s.Classified, s.ClassifiedUnknown} {
+		maps.DeleteFunc(known, func(index uint32, _ bool) bool { return changed[index] })
+	}
+	var dumps []api.Message
+	for _, i := range s.Interfaces {
+		if changed[i.Index] && !i.IsSub() {
+			dumps = append(dumps, s.tunnelDumps(interface_types.InterfaceIndex(i.Index))...)
+		}
+	}
+	if err := session.Dump(ctx, dumps, s.add); err != nil {
+		return nil, fmt.Errorf("quick look at changed interfaces: %w", err)
+	}
+	s.LCP = make(map[uint32]string)
+	if err := s.takeLCP(ctx, session); err != nil {
+		return nil, fmt.Errorf("quick look at Linux CP pairs: %w", err)
+	}
+	all := maps.Clone(changed)
+	maps.Copy(all, touched)
+	return all, nil
 }
 
 // addressedAndNotAsked are the touched interfaces that may have addresses and have not been asked about. Of all others
@@ -76,38 +109,37 @@ func (s *Snapshot) addressedAndNotAsked(touched map[uint32]bool, asked []*Interf
 	return s.addressed(there)
 }
 
-// sameInterfaces: VPP gives indices and names out again.
-func sameInterfaces(old, now *Snapshot, but map[uint32]bool) bool {
-	left := len(old.Interfaces)
-	for index := range but {
-		if old.ByIndex(index) != nil {
-			left--
-		}
-	}
+// changedInterfaces returns the indices of interfaces that have come, gone or been replaced, except those that are read
+// anyway. VPP gives indices and names out again.
+func changedInterfaces(old, now *Snapshot, but map[uint32]bool) map[uint32]bool {
+	changed, there := make(map[uint32]bool), make(map[uint32]bool, len(now.Interfaces))
 	for _, i := range now.Interfaces {
-		if but[i.Index] {
-			continue
+		there[i.Index] = true
+		if was := old.ByIndex(i.Index); !but[i.Index] && (was == nil || !i.Same(was)) {
+			changed[i.Index] = true
 		}
-		if was := old.ByIndex(i.Index); was == nil || !i.Same(was) {
-			return false
-		}
-		left--
 	}
-	return left == 0
+	for _, i := range old.Interfaces {
+		if !there[i.Index] && !but[i.Index] {
+			changed[i.Index] = true
+		}
+	}
+	return changed
 }
 
-// quickObservationAtPolicers asks only about the interfaces on which a policer was seen at work, and those that have classify tables.
-func (s *Snapshot) quickObservationAtPolicers(ctx context.Context, session Session, old *Snapshot) error {
-	if s.Classifiers = old.Classifiers; len(old.Policers) == 0 {
+// quickObservationAtPolicers asks only about the interfaces on which a policer was seen at work, those that have classify
+// tables, and the changed ones.
+func (s *Snapshot) quickObservationAtPolicers(ctx context.Context, session Session, old *Snapshot, changed map[uint32]bool) error {
+	if s.Classifiers = old.Classifiers; len(old.Policers) == 0 && len(changed) == 0 {
 		return nil
 	}
 	var policed []*Interface
 	for _, i := range s.Interfaces {
-		if old.Policed[i.Index] || old.PolicedUnknown[i.Index] {
+		if old.Policed[i.Index] || old.PolicedUnknown[i.Index] || changed[i.Index] {
 			policed = append(policed, i)
 		}
 	}
-	if err := s.takePolicers(ctx, session, old.Policers, policed); err != nil {
+	if err := s.takeKnownPolicers(ctx, session, old.Policers, s.usedByLines(policed, nil)); err != nil {
 		return err
 	}
 	return s.takeClassifiers(ctx, session, nil, s.Interfaces)

@@ -21,6 +21,37 @@ func (r *ReopeningSegment) Epoch(bootMS int64) (epoch int64, err error) {
 	return epoch, err
 }
 
+// Interfaces returns how many interface indices the VPP that started at bootMS has given out, and the epoch. Interfaces have
+// the indices below that number, and some of these indices may be free.
+func (r *ReopeningSegment) Interfaces(bootMS int64) (indices int, epoch int64, err error) {
+	err = r.readFrom(bootMS, func(s *Segment) (found int64, err error) {
+		indices, epoch, found, err = s.interfaces()
+		return found, err
+	})
+	return indices, epoch, err
+}
+
+func (s *Segment) interfaces() (indices int, epoch, bootMS int64, err error) {
+	const names = "/if/names"
+	dir, err := s.directory(bootEntry, names)
+	if err != nil {
+		return 0, 0, 0, fmt.Errorf("read stats segment: %w", err)
+	}
+	indices = -1
+	for _, entry := range dir.Entries {
+		switch data := entry.Data.(type) {
+		case adapter.ScalarStat:
+			bootMS = int64(float64(data) * 1000)
+		case adapter.NameStat:
+			indices = len(data)
+		}
+	}
+	if indices < 0 || bootMS == 0 {
+		return 0, 0, 0, errors.New("read stats segment: it has no boot time or no names of interfaces")
+	}
+	return indices, dir.Epoch, bootMS, nil
+}
+
 const bootEntry = "/sys/boottime"
 
 func (s *Segment) epoch() (epoch, bootMS int64, err error) {

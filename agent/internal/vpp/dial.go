@@ -45,6 +45,9 @@ type Dialer struct {
 	Timeout time.Duration
 	// BootMS reads VPP's boot time; nil when there is no stats segment.
 	BootMS func(context.Context) (int64, error)
+	// Interfaces returns how many interface indices the VPP that started at bootMS has given out, and the epoch of its stats
+	// segment (statseg.ReopeningSegment); nil when there is no stats segment.
+	Interfaces func(bootMS int64) (indices int, epoch int64, err error)
 }
 
 // pingEvery is how often an idle session asks whether VPP is still there: one that hangs keeps its socket open.
@@ -77,6 +80,7 @@ func (d Dialer) dial(ctx, greeting context.Context) (*Session, error) {
 	}
 	s := &Session{
 		sock:    sock,
+		indices: d.Interfaces,
 		lock:    lock,
 		timeout: d.Timeout,
 		types:   make(map[uint16]messageType),

@@ -56,6 +56,7 @@ type Session struct {
 	sock    *apiSocket
 	lock    *os.File // of an agent; nil for others
 	timeout time.Duration
+	indices func(bootMS int64) (int, int64, error) // Dialer.Interfaces
 	types   map[uint16]messageType
 	events  chan *interfaces.SwInterfaceEvent
 	paths   chan *bfd.BfdUDPSessionEvent
@@ -80,6 +81,15 @@ type messageType struct {
 
 // Info is what VPP said about itself when the session was opened.
 func (s *Session) Info() Info { return s.info }
+
+// Interfaces returns how many interface indices VPP has given out, and the epoch of its stats segment: as long as it is the
+// same, no interface has come or gone. Error: it is not known.
+func (s *Session) Interfaces() (indices int, epoch int64, err error) {
+	if s.indices == nil {
+		return 0, 0, errors.New("vpp: there is no stats segment")
+	}
+	return s.indices(s.info.BootMS)
+}
 
 // Done is closed when the session has ended; Err then says why.
 func (s *Session) Done() <-chan struct{} { return s.done }

@@ -7,6 +7,7 @@ import (
 
 	"go.fd.io/govpp/api"
 	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/memclnt"
 )
 
 func wantEvents(enable uint32) *interfaces.WantInterfaceEvents {
@@ -40,6 +41,21 @@ func (d *device) expectEvent(watcher api.Watcher, of index, matches func(*interf
 			d.Fatal("no such event came")
 		}
 	}
+}
+
+// TestAnEventOfACreationComesBeforeTheReplyToTheSecondRequestAfterIt is what allows the agent to take its last snapshot and the
+// events since for all interfaces.
+func TestAnEventOfACreationComesBeforeTheReplyToTheSecondRequestAfterIt(t *testing.T) {
+	both(t, func(d *device) {
+		events := d.watch()
+		for range 20 {
+			port := d.port()
+			for range 2 {
+				do(d, &memclnt.ControlPing{}, &memclnt.ControlPingReply{})
+			}
+			d.expectEvent(events, port, func(e *interfaces.SwInterfaceEvent) bool { return !e.Deleted })
+		}
+	})
 }
 
 func TestEventsTellAdminStateAndDeletion(t *testing.T) {

@@ -71,6 +71,7 @@ func (v *vpp) insert(i *iface) *iface {
 	}
 	v.interfaces[i.index] = i
 	v.segment.setInterface(i.index, i.name)
+	v.announce(i, false)
 	return i
 }
 

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+	"go.fd.io/govpp/binapi/l2"
+	"go.fd.io/govpp/binapi/memclnt"
+
+	"longline.dev/agent/internal/converge"
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/ownership"
+	"longline.dev/agent/internal/statseg"
+	"longline.dev/agent/internal/vpp"
+)
+
+// measureMainThread prints for how long VPP's main thread answers nobody while the agent reads a VPP with so many VLL ends:
+// a second client sends one control_ping after the other, and the slowest reply of a read counts. Of several reads it is
+// the median. BFD, LACP and ARP run on that thread. It prints the same for an observation that finds everything unchanged,
+// for the one dump that VPP gives only as a whole, for one dump of all interfaces, which the agent does not request of so
+// many, and for pings alone.
+func measureMainThread(ctx context.Context, used measuredVPP, vlls, rounds int, stdout io.Writer) error {
+	folder, err := os.MkdirTemp("", "agentbench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	journal, err := ownership.OpenJournal(folder)
+	if err != nil {
+		return err
+	}
+	engine := converge.New(intent.OpenStore(folder, router), journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
+	engine.FullObservation = time.Hour
+	stats := statseg.NewReopeningSegment(used.stats)
+	engine.FreeInterfaces, engine.Epoch = stats.FreeInterfaces, stats.Epoch
+	b := &bench{measuredVPP: used, vlls: vlls, samples: make(map[string][]float64)}
+	session, err := b.connect(ctx, engine)
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	in, err := intent.NewDecoder(router).Decode(document(1, b.ends(vlls), nil))
+	if err != nil {
+		return err
+	}
+	outcome, err := engine.Put(ctx, in, "")
+	if err != nil {
+		return err
+	}
+	if err := good(outcome); err != nil {
+		return err
+	}
+	other, err := vpp.Dialer{Socket: used.api, Timeout: 10 * time.Second}.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	idle, err := slowestReplies(ctx, other, rounds, func() error { time.Sleep(100 * time.Millisecond); return nil })
+	if err != nil {
+		return err
+	}
+	full, err := slowestReplies(ctx, other, rounds, func() error {
+		_, _, err := engine.Plan(ctx, in)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	quick, err := slowestReplies(ctx, other, rounds, func() error { engine.LookForDrift(ctx); return nil })
+	if err != nil {
+		return err
+	}
+	connects, err := slowestReplies(ctx, other, rounds, func() error {
+		return session.Dump(ctx, []api.Message{&l2.L2XconnectDump{}}, func(api.Message) {})
+	})
+	if err != nil {
+		return err
+	}
+	whole, err := slowestReplies(ctx, other, rounds, func() error {
+		return session.Dump(ctx, []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(^uint32(0))}}, func(api.Message) {})
+	})
+	if err != nil {
+		return err
+	}
+	for _, figure := range []struct {
+		name string
+		ms   float64
+	}{
+		{"main_thread_block_ms", full}, {"main_thread_block_quick_ms", quick}, {"main_thread_block_cross_connects_ms", connects},
+		{"main_thread_block_whole_dump_ms", whole}, {"main_thread_block_idle_ms", idle},
+	} {
+		fmt.Fprintf(stdout, "bench %s %.1f ms %s, %d VLL ends\n", figure.name, figure.ms, b.version, vlls)
+	}
+	return nil
+}
+
+// slowestReplies returns the median over so many rounds of the slowest reply to a ping during read, in ms.
+func slowestReplies(ctx context.Context, session *vpp.Session, rounds int, read func() error) (float64, error) {
+	var slowest []float64
+	for range rounds {
+		ended := make(chan error, 1)
+		go func() { ended <- read() }()
+		most, over := time.Duration(0), false
+		for !over {
+			sent := time.Now()
+			if _, err := session.Call(ctx, &memclnt.ControlPing{}); err != nil {
+				return 0, err
+			}
+			most = max(most, time.Since(sent))
+			select {
+			case err := <-ended:
+				if err != nil {
+					return 0, err
+				}
+				over = true
+			default:
+			}
+		}
+		slowest = append(slowest, float64(most.Microseconds())/1000)
+	}
+	slices.Sort(slowest)
+	return slowest[len(slowest)/2], nil
+}

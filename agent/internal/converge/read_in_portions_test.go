@@ -1,0 +1,48 @@
+package converge
+
+import (
+	"context"
+	"reflect"
+	"testing"
+	"time"
+
+	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/statseg"
+	"longline.dev/agent/internal/vpp"
+)
+
+// TestManyLinesAreReadInPortionsAndJustAsAtOnce: VPP's main thread does nothing else while it answers one dump, and BFD, LACP and
+// ARP run on it.
+func TestManyLinesAreReadInPortionsAndJustAsAtOnce(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, r *router) {
+		const lines = 150 // two interfaces each
+		var ends []intent.End
+		for n := range lines {
+			ends = append(ends, vxlanEnd(n, r.ports[n%2]))
+		}
+		r.put(ends).mustAllBe(t, "verified")
+		atOnce := r.snapshot()
+		segment := statseg.NewReopeningSegment(r.stats)
+		t.Cleanup(segment.Close)
+		indexed, err := vpp.Dialer{Socket: r.api, Timeout: 5 * time.Second, Interfaces: segment.Interfaces, BootMS: func(ctx context.Context) (int64, error) {
+			return statseg.BootTime(ctx, r.stats)
+		}}.Dial(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(indexed.Close)
+		session := &countingMessages{indexed, make(map[string]int)}
+		inPortions, err := observe.Full(t.Context(), session, boot(session))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := session.sent["sw_interface_dump of all"]; n > 0 {
+			t.Errorf("all interfaces were requested at once: %v", session.sent)
+		}
+		if !reflect.DeepEqual(inPortions.Interfaces, atOnce.Interfaces) || !reflect.DeepEqual(inPortions.Tunnels, atOnce.Tunnels) ||
+			!reflect.DeepEqual(inPortions.Connects, atOnce.Connects) {
+			t.Error("what was read in portions differs from what was read at once")
+		}
+	})
+}

@@ -1,0 +1,117 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"go.fd.io/govpp/api"
+	interfaces "go.fd.io/govpp/binapi/interface"
+	"go.fd.io/govpp/binapi/interface_types"
+)
+
+// VPP answers its API on its main thread, which also runs BFD, LACP and ARP. A dump of everything keeps that thread until the
+// last detail is queued, and longer than the details alone take: once the socket is full, VPP tries to write all that waits
+// again with each further detail. So a dump that would be long is requested in portions that fit the socket.
+const (
+	// wholeUpTo is up to how many objects one dump of all is requested.
+	wholeUpTo = 256
+	// portion is the number of requests that are sent together, and portionsAtATime how many portions are on their way.
+	portion         = 64
+	portionsAtATime = 2
+	// portionTries is how often a reading in portions is tried while interfaces come and go.
+	portionTries = 3
+)
+
+// dumpInterfaces hands the details of all interfaces to each, as one sw_interface_dump does: all of one moment, as far as it
+// is about which interfaces exist.
+func dumpInterfaces(ctx context.Context, session Session, each func(api.Message)) error {
+	indexed, can := session.(interface {
+		Interfaces() (indices int, epoch int64, err error)
+	})
+	for range portionTries {
+		if !can {
+			break
+		}
+		indices, epoch, err := indexed.Interfaces()
+		if err != nil || indices <= wholeUpTo {
+			break
+		}
+		// The index of local0 stands for all interfaces, so it is requested by its name.
+		requests := []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: anyInterface, NameFilterValid: true, NameFilter: "local0"}}
+		for index := 1; index < indices; index++ {
+			requests = append(requests, &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(index)})
+		}
+		found, err := inPortions(ctx, session, requests)
+		if err != nil {
+			return err
+		}
+		if _, now, err := indexed.Interfaces(); err != nil || now != epoch {
+			continue
+		}
+		seen := make(map[interface_types.InterfaceIndex]bool, len(found))
+		for _, msg := range found {
+			if m, is := msg.(*interfaces.SwInterfaceDetails); is && !seen[m.SwIfIndex] { // VPP looks for a name anywhere in a name
+				seen[m.SwIfIndex] = true
+				each(m)
+			}
+		}
+		return nil
+	}
+	return session.Dump(ctx, []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: anyInterface}}, each)
+}
+
+// inPortions sends the requests in portions and returns all answers, in the order of the requests.
+func inPortions(ctx context.Context, session Session, requests []api.Message) ([]api.Message, error) {
+	portions := slices.Collect(slices.Chunk(requests, portion))
+	answers, errs := make([][]api.Message, len(portions)), make([]error, len(portions))
+	next := make(chan int, len(portions))
+	for n := range portions {
+		next <- n
+	}
+	close(next)
+	var senders sync.WaitGroup
+	for range min(portionsAtATime, len(portions)) {
+		senders.Go(func() {
+			for n := range next {
+				if errs[n] = session.Dump(ctx, portions[n], func(msg api.Message) { answers[n] = append(answers[n], msg) }); errs[n] != nil {
+					return
+				}
+			}
+		})
+	}
+	senders.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return nil, fmt.Errorf("in portions: %w", err)
+		}
+	}
+	return slices.Concat(answers...), nil
+}
+
+// tunnelDevices are VPP's device classes of the tunnels that lines use (vxlan.c, geneve.c, gre.c), and what each takes.
+var tunnelDevices = map[string][]Capability{
+	"VXLAN": {CanVXLAN}, "GENEVE": {CanGENEVE}, "GRE tunnel device": {CanGRE, CanGREKeys},
+}
+
+// dumpTunnels hands the details of all tunnels to add. Many tunnels are requested one by one: VPP then stops its workers
+// more often, and never for long. The interfaces have to be read.
+func (s *Snapshot) dumpTunnels(ctx context.Context, session Session) error {
+	var tunnels []api.Message
+	for _, i := range s.Interfaces {
+		kind := &Snapshot{Supported: make(map[Capability]bool)}
+		for _, capability := range tunnelDevices[i.Device] {
+			kind.Supported[capability] = s.Supported[capability]
+		}
+		tunnels = append(tunnels, kind.tunnelDumps(interface_types.InterfaceIndex(i.Index))...)
+	}
+	if len(tunnels) <= wholeUpTo {
+		return session.Dump(ctx, s.tunnelDumps(anyInterface), s.add)
+	}
+	found, err := inPortions(ctx, session, tunnels)
+	for _, msg := range found {
+		s.add(msg)
+	}
+	return err
+}
