@@ -63,6 +63,7 @@ class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
 
     ``tables``: those of its IPv4 and its IPv6 addresses.
     ``linux_cp``: the Linux interface that it is paired with. ``load``: None where nothing tells.
+    ``parent``: the port of a sub-interface, None for others and from agents that do not report it.
     """
 
     name: str
@@ -74,6 +75,7 @@ class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
     tag: ForeignName | None
     tables: tuple[Table, Table] = (0, 0)
     linux_cp: ForeignName | None = None
+    parent: ForeignName | None = None
     load: LoadReport | None = None
 
     @property
@@ -85,6 +87,7 @@ class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
             "link_up": self.link_up,
             "ip_mtu": self.ip_mtu,
             "linux_cp": self.linux_cp or "",
+            "parent": self.parent or "",
         }
         return told if self.load is None else told | {"speed_bps": self.load.speed_bps}
 

@@ -13,6 +13,7 @@ from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Outbox
 from portal.inventory.models import (
+    BackboneLink,
     ObservedInterface,
     ObservedLoad,
     ObservedRoute,
@@ -21,11 +22,13 @@ from portal.inventory.models import (
     TunnelAddress,
 )
 from portal.inventory.queries import watch_routes
+from portal.inventory.reported_interfaces import reported_interfaces
 from portal.inventory.reported_observation import EndObservation, LoadReport, ObservedReport, RouteReport
 from portal.telemetry.observation_ingest import observation_take
 from portal.underlay.errors import PathMtuUnknown
 from portal.vll.models import RouterConvergence, Vll
 from tests.integration.isp import Isp
+from tests.integration.noc.test_noc_api import client
 from tests.integration.observed_reports import changed, interface, observed_end, observed_report
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
@@ -355,3 +358,22 @@ def test_what_a_link_carries_is_kept_for_its_side_and_follows_each_report(
     # A report without it leaves what was counted, with its time.
     take(isp, changed(report, sent_ms=report.sent_ms + 20_000), now + timedelta(seconds=20))
     assert ObservedLoad.objects.get().at == now + timedelta(seconds=10)
+
+
+def test_a_link_on_a_vlan_sub_interface_is_observed_like_any_other(
+    isp: Isp, report: ObservedReport, nora: User, now: datetime
+) -> None:
+    """A carrier's hand-off is a VLAN of a port. An agent of before reports no parent."""
+    sub = interface("host-bb0.100", "10.0.0.2/31", ip_mtu=1600, parent="host-bb0")
+    take(isp, changed(report, interfaces=(BACKBONE, LOOPBACK, sub)), now)
+    link = isp.links["rhino-hippo"]
+    BackboneLink.objects.filter(pk=link.pk).update(a_interface="host-bb0.100")
+    rows = {row["id"]: row for row in client(nora).get("/api/v1/links").json()["results"]}
+    assert (rows[link.pk]["a_missing"], rows[link.pk]["a_observed_ip_mtu"]) == (False, 1600)
+    assert {each.seen.name: each.seen.parent for each in reported_interfaces(isp.routers["rhino"])} == {
+        "host-bb0": "",
+        "host-bb0.100": "host-bb0",
+    }
+    earlier = interface("host-bb0.100", "10.0.0.2/31", ip_mtu=1600)
+    take(isp, later(report, interfaces=(BACKBONE, LOOPBACK, earlier)), now)
+    assert not ObservedInterface.objects.exclude(parent="").exists()

@@ -49,7 +49,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 		}
 		maps.Copy(failed, result.Failed)
 		var all bool
-		if snapshot, all, err = readBack(ctx, session, snapshot, touched, result); err != nil {
+		if snapshot, all, err = readBack(ctx, session, snapshot, touched, result, e.claimedPorts(session)); err != nil {
 			return nil, writes, err
 		}
 		journal := e.journalOf(snapshot, todo.StandingClaims, untaggedCreations(todo.CreationClaims, result))
@@ -132,7 +132,7 @@ func (r *rereader) Reread(ctx context.Context) (*observe.Snapshot, error) {
 			return s, err
 		}
 	}
-	return observe.Full(ctx, r.session, boot(r.session))
+	return observe.Full(ctx, r.session, boot(r.session), r.engine.claimedPorts(r.session)...)
 }
 
 // Ports reads these ports and their sub-interfaces, and nothing else. Where no interface can have come or gone since
@@ -144,15 +144,15 @@ func (r *rereader) Ports(ctx context.Context, ports []uint32) (*observe.Snapshot
 	return observe.Ports(ctx, r.session, r.before, ports)
 }
 
-// readBack reads what was touched again, or of many such, all of VPP.
+// readBack reads what was touched again, or of many such, all of VPP; claimed as for observe.Full.
 func readBack(
-	ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result,
+	ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result, claimed []string,
 ) (s *observe.Snapshot, all bool, err error) {
 	for _, index := range result.Made {
 		touched[index] = true
 	}
 	if len(touched) > fewTouched {
-		if s, err = observe.Full(ctx, session, boot(session)); err == nil {
+		if s, err = observe.Full(ctx, session, boot(session), claimed...); err == nil {
 			s.Uses = before.Uses
 		}
 		return s, true, err

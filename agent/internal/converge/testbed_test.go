@@ -220,7 +220,7 @@ func (r *router) restartVPP() {
 
 func (r *router) snapshot() *observe.Snapshot {
 	r.t.Helper()
-	s, err := observe.Full(r.t.Context(), r.session, boot(r.session))
+	s, err := observe.Full(r.t.Context(), r.session, boot(r.session), r.ports...) // policers are asked about on all ports
 	if err != nil {
 		r.t.Fatal(err)
 	}

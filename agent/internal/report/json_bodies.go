@@ -21,7 +21,7 @@ type sampleBody struct {
 	FromMS int64           `json:"from_ms"`
 	ToMS   int64           `json:"to_ms"`
 	Ends   []endCountsBody `json:"ends"`
-	// Interfaces are those that the agent did not make, without sub-interfaces.
+	// Interfaces are those that the agent did not make; of sub-interfaces those with addresses.
 	Interfaces []portCountsBody  `json:"interfaces"`
 	Router     *routerCountsBody `json:"router"`
 }
@@ -230,6 +230,8 @@ type interfaceBody struct {
 	Tables  [2]uint32 `json:"tables"`
 	Tag     *string   `json:"tag"`
 	LinuxCP *string   `json:"linux_cp"`
+	// Parent is the port of a sub-interface, null for all others.
+	Parent *string `json:"parent"`
 	// Load is null without a trustworthy difference.
 	Load *loadBody `json:"load"`
 }

@@ -2,7 +2,7 @@ package report
 
 import "longline.dev/agent/internal/statseg"
 
-// Port is an interface that the agent did not make and that is no sub-interface: of the backbone, or a customer's.
+// Port is an interface that the agent did not make, of the backbone or a customer's: a port, or a sub-interface with addresses.
 type Port struct {
 	Index uint32
 	Name  string

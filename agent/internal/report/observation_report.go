@@ -39,7 +39,7 @@ func (b *observedBody) fill(
 	made := madeByUs(todo)
 	for _, i := range s.Interfaces {
 		if !made[i.Index] && nameable(i.Name) {
-			body := interfaceOf(i)
+			body := interfaceOf(i, s.ByIndex(i.Sup))
 			if load, known := loads.Of(s.Boot.MS, i.Index, i.Name); known {
 				body.Load = &loadBody{RxBPS: load.RxBPS, TxBPS: load.TxBPS}
 				if i.SpeedBPS != 0 {
@@ -112,9 +112,17 @@ func pathOf(w pathwatch.Watched) pathBody {
 	return body
 }
 
-func interfaceOf(i *observe.Interface) interfaceBody {
+// interfaceOf returns an interface as it is reported; port is the interface itself unless it is a sub-interface, and nil when
+// the port is not known.
+func interfaceOf(i, port *observe.Interface) interfaceBody {
 	body := interfaceBody{
 		Name: i.Name, SwIfIndex: i.Index, AdminUp: i.AdminUp, LinkUp: i.LinkUp, Addresses: []string{}, Tables: i.Tables, IPMTU: ipMTU(i),
+	}
+	if i.IsSub() && port != nil && nameable(port.Name) {
+		body.Parent = &port.Name
+		if body.IPMTU == nil {
+			body.IPMTU = inheritedIPMTU(port)
+		}
 	}
 	for _, prefix := range i.Addresses {
 		body.Addresses = append(body.Addresses, prefix.String())
@@ -148,6 +156,20 @@ func ipMTU(i *observe.Interface) *uint32 {
 	return least
 }
 
+// mtuUnset is what VPP takes for the MTU of an interface that has none, such as a new sub-interface
+// (vnet_sw_interface_get_mtu in vnet/interface_funcs.h), in bytes.
+const mtuUnset = 9000
+
+// inheritedIPMTU returns the largest IP packet that leaves by a sub-interface without an MTU of its own (bytes). VPP's IP layer
+// allows mtuUnset whatever the port has, and the port drops what is larger than itself.
+func inheritedIPMTU(port *observe.Interface) *uint32 {
+	mtu := uint32(mtuUnset)
+	if least := ipMTU(port); least != nil {
+		mtu = min(mtu, *least)
+	}
+	return &mtu
+}
+
 // viewOf is what is counted of VPP as it was seen.
 func viewOf(p *converge.ObservedState) View {
 	view := View{BootMS: p.Snapshot.Boot.MS, Accesses: accesses(p), Subs: make(map[uint32][]Port)}
@@ -156,7 +178,7 @@ func viewOf(p *converge.ObservedState) View {
 		if i.IsSub() {
 			view.Subs[i.Sup] = append(view.Subs[i.Sup], Port{i.Index, i.Name})
 		}
-		if !made[i.Index] && !i.IsSub() && nameable(i.Name) {
+		if !made[i.Index] && (!i.IsSub() || len(i.Addresses) > 0) && nameable(i.Name) {
 			view.Ports = append(view.Ports, Port{i.Index, i.Name})
 		}
 	}

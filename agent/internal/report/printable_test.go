@@ -22,7 +22,7 @@ func TestWhatOthersWroteIsReportedInPrintableCharacters(t *testing.T) {
 }
 
 func TestATagWithAControlCharacterDoesNotGetIntoTheReport(t *testing.T) {
-	body := interfaceOf(&observe.Interface{Name: "eth0", Tag: "bell\x07"})
+	body := interfaceOf(&observe.Interface{Name: "eth0", Tag: "bell\x07"}, nil)
 	if *body.Tag != "bell\uFFFD" {
 		t.Errorf("got %q", *body.Tag)
 	}

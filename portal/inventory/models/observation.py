@@ -138,6 +138,8 @@ class ObservedInterface(models.Model):
     ip_mtu = models.PositiveIntegerField(null=True)
     # The Linux interface that Linux CP pairs it with.
     linux_cp = models.CharField(max_length=63, blank=True)
+    # The port of a sub-interface.
+    parent = models.CharField(max_length=63, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [

@@ -38,6 +38,20 @@ def test_naming_a_router_offers_what_it_reports(isp: Isp, nora: User, seen: None
     assert "loop0" not in shown
 
 
+def test_a_vlan_of_a_port_is_offered_for_a_link_and_names_its_port(isp: Isp, nora: User, seen: None) -> None:
+    ObservedInterface.objects.create(
+        router=isp.routers["rhino"],
+        name="GigabitEthernet10.100",
+        parent="GigabitEthernet10",
+        admin_up=True,
+        link_up=True,
+        ip_mtu=1600,
+    )
+    answer = signed_in(nora).get("/noc/interfaces/?field=a_interface&of=a_router&a_router=rhino")
+    assert "GigabitEthernet10.100" in offered(answer)
+    assert "GigabitEthernet10.100 VLAN of GigabitEthernet10 · link up · MTU 1600" in text(answer)
+
+
 def test_where_no_interface_is_free_that_is_said(isp: Isp, nora: User, seen: None) -> None:
     ObservedInterface.objects.filter(name__startswith="Gigabit").delete()
     shown = text(signed_in(nora).get("/noc/interfaces/?field=interface&of=router&router=rhino"))
