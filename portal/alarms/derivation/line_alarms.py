@@ -190,23 +190,23 @@ def vlan_losses(now: datetime) -> Iterator[AlarmCondition]:
     """
     lossy = VllEnd.objects.filter(vlan_loss__isnull=False, vll__lifecycle__in=IN_SERVICE)
     ends = lossy.exclude(vlan_loss__state="rebuilt").select_related("vll__customer", "port")
-    of_line: dict[Vll, list[VllEnd]] = {}
+    of_line: dict[Vll, list[tuple[VllEnd, dict[str, Any]]]] = {}
     for end in ends.order_by("vll", "side"):
-        of_line.setdefault(end.vll, []).append(end)
-    for line, its_ends in of_line.items():
+        of_line.setdefault(end.vll, []).append((end, end.vlan_loss or {}))
+    for line, losses in of_line.items():
         yield AlarmCondition(
             kind=Kind.VLAN_LOSS,
             object=f"line:{line.pk}",
             name=str(line),
-            since=to_time(min(end.vlan_loss["since_ms"] for end in its_ends)),
+            since=to_time(min(loss["since_ms"] for _end, loss in losses)),
             facts={
                 "vll": str(line.pk),
                 "ends": [
-                    {"end": end.side, "state": end.vlan_loss["state"], "detail": end.vlan_loss["detail"]}
-                    for end in its_ends
+                    {"end": end.side, "state": loss["state"], "detail": loss["detail"]}
+                    for end, loss in losses
                 ],
             },
-            routers=tuple(end.port.router_id for end in its_ends),
+            routers=tuple(end.port.router_id for end, _loss in losses),
             affected=of_lines([line]),
         )
 
