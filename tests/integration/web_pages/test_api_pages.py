@@ -96,7 +96,7 @@ def test_an_operation_is_shown_with_all_that_one_needs_to_send_it() -> None:
         "<strong>required</strong>",
         "<code>202</code>",
         "Location, Retry-After",
-        'href="#schema-Accepted"',
+        'href="#schema-OrderAdded"',
         'href="/api/docs/errors/#vlan-taken"',
         "curl --request POST http://testserver/api/v1/vlls",
         "httpx.post(",
