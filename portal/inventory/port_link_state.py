@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from django.db import models
 from django.db.models import F, OuterRef, QuerySet, Subquery
@@ -61,7 +61,8 @@ def link_speed_bps(port: Port) -> int | None:
     It costs no statement for a port of ``with_link_speed``.
     """
     if hasattr(port, "link_bps"):
-        return port.link_bps
+        read_with_it: int | None = port.link_bps
+        return read_with_it
     return _up(ObservedInterface.objects.filter(router=port.router_id, name=port.interface)).first()
 
 
@@ -84,7 +85,9 @@ def bookable_at(port: Port, link_bps: int | None) -> int:
 
 def slower_links(ports: QuerySet[Port]) -> Iterator[tuple[Port, int]]:
     """Those ports whose link is up and slower than the port's speed, with the link's speed (bit/s)."""
-    slow = with_link_speed(ports).filter(link_bps__lt=F("speed_bps"))
+    # The type checker does not know what the rows are annotated with.
+    annotated: Any = with_link_speed(ports)
+    slow = annotated.filter(link_bps__lt=F("speed_bps"))
     for port in slow.select_related("router").order_by("pk"):
         yield port, port.link_bps
 
