@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from playwright.sync_api import expect
 
 from portal.accounts.models import User
@@ -28,7 +28,12 @@ def vll(transactional_db: None, isp: Isp, alice: User) -> Vll:
     partitions_keep(now=now)
     made = order(isp, alice, description="Milk run").vll
     activate(made)
-    Vll.objects.filter(pk=made.pk).update(created_at=now - timedelta(days=400))
+    began = now - timedelta(days=400)
+    Vll.objects.filter(pk=made.pk).update(created_at=began, in_sync_since=began)
+    with transaction.atomic(), connection.cursor() as cursor:
+        # An order that has ended never changes.
+        cursor.execute("SET LOCAL session_replication_role = replica")
+        made.orders.update(state_at=began)
     for minutes in range(10, 190, 5):
         _count(made, "five_minutes", now - timedelta(minutes=minutes), 300)
     for days in range(1, 6):
