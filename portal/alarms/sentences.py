@@ -150,7 +150,7 @@ def _files_aside(facts: Facts) -> str:
 def _certificate_ends(facts: Facts) -> str:
     text = _(
         "It ends at {ends} and was not renewed. Without one the router is silent and gets no orders: see"
-        " its agent’s log, or enrol it anew."
+        " its agent’s log, or enrol it again."
     )
     return text.format(ends=moment_text(datetime.fromisoformat(facts["ends"]).replace(tzinfo=UTC)))
 

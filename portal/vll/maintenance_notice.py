@@ -11,7 +11,7 @@ def maintenance_notice(router: Router) -> dict[str, str] | None:
     if router.held_since is not None:
         text = _(
             "The NOC has been working on {router} since {since} and sends it "
-            "nothing meanwhile. Orders continue by themselves afterwards."
+            "nothing meanwhile. Orders continue automatically afterwards."
         )
         return {
             "code": "router-held",
@@ -20,7 +20,7 @@ def maintenance_notice(router: Router) -> dict[str, str] | None:
     if router.frozen_since is not None:
         text = _(
             "{router} has been frozen since {since}: nothing is changed on it meanwhile."
-            " Orders continue by themselves afterwards."
+            " Orders continue automatically afterwards."
         )
         return {
             "code": "router-frozen",
@@ -29,7 +29,7 @@ def maintenance_notice(router: Router) -> dict[str, str] | None:
     if router.maintenance_since is not None:
         text = _(
             "{router} has been under maintenance since {since}, so this may take "
-            "longer. Orders continue by themselves."
+            "longer. Orders continue automatically."
         )
         return {
             "code": "router-in-maintenance",

@@ -44,7 +44,7 @@ def requires(permission: Permission, *, of: Callable[..., Owned] | None = None) 
 
     def gate(view: View) -> View:
         @wraps(view)
-        def gated(request: SignedInRequest, **arguments: Any) -> HttpResponseBase:
+        def gated(request: HttpRequest, **arguments: Any) -> HttpResponseBase:
             if not request.user.is_authenticated:
                 return redirect_to_login(page_of(request) or resolve_url(settings.LOGIN_REDIRECT_URL))
             if of is None:

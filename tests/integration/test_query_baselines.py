@@ -72,7 +72,8 @@ PAGES = {
     "/noc/wall/": 7,
     "/noc/alarms/history/": 4,
     "/noc/orders/": 4,
-    "/noc/routers/{router}/": 21,
+    # One lists the ends whose frames the router drops as of an unknown VLAN.
+    "/noc/routers/{router}/": 22,
     "/noc/routers/{router}/drain/": 7,
     "/noc/sites/": 4,
     "/noc/routers/": 5,

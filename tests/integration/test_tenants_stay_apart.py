@@ -139,6 +139,7 @@ def dairys(module_rows: None) -> Dairy:
         "link_id": isp.links["rhino-hippo"].pk,
         "of": "customers",
         "quarantine_id": set_aside(isp, vll).pk,
+        "side": "a",
         "vni_range_id": ReservedVniRange.objects.create(first=1, last=1, reason="lab").pk,
     }
     return Dairy(isp, alice, ids)
