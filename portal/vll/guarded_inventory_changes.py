@@ -133,7 +133,7 @@ def _settle(affected: set[UUID], name: str, *, accepted: bool, user: User, now: 
     lines = list(Vll.objects.filter(pk__in=affected).order_by("created_at", "pk"))
     if not accepted:
         raise LinesAffected(name=name, lines=[str(line) for line in lines[:_NAMED]], count=len(lines))
-    Vll.objects.filter(pk__in=affected).update(not_carried_since=now)
+    Vll.objects.filter(pk__in=affected, not_carried_since__isnull=True).update(not_carried_since=now)
     for line in lines:
         announce(
             "vll.not_carried",

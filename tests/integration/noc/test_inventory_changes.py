@@ -1,5 +1,6 @@
 """Declarations of the NOC are checked against the lines in service before they count."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from portal.inventory.models import BackboneLink, ObservedRouter, Port
 from portal.vll.errors import LinesAffected
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change
 from portal.vll.models import Vll
+from portal.vll.operations import order_delete
 from portal.vll.operations.lines_not_carried import lines_not_carried_keep
 from tests.integration.isp import Isp
 from tests.integration.noc.test_noc_api import client
@@ -168,3 +170,44 @@ def test_health_diagnosis_and_events_agree_on_a_line_that_is_no_longer_carried(
     assert Event.objects.filter(kind="vll.carried", vll_id=vll.pk).count() == 1
     lines_not_carried_keep(now=clock.now())
     assert Event.objects.filter(kind="vll.carried", vll_id=vll.pk).count() == 1
+
+
+def narrow_port(isp: Isp, nora: User, max_frame: int) -> None:
+    port = isp.ports["rhino:host-cust1"]
+    port_change(port=port, user=nora, now=clock.now(), max_frame=max_frame, accept_affected=True)
+
+
+def test_health_and_diagnosis_agree_on_a_line_within_one_router_that_a_port_no_longer_carries(
+    isp: Isp, nora: User, alice: User
+) -> None:
+    line = order(isp, alice, z_end=end(isp, "rhino:host-cust2")).vll
+    activate(line)
+    Vll.objects.filter(pk=line.pk).update(oper_status="op-up")
+    narrow_port(isp, nora, 1517)
+    line = Vll.objects.get(pk=line.pk)
+    found = known_health(line)
+    assert found is not None
+    broken = [
+        check for check in diagnosis_of(line, now=clock.now()).checks if check.state == CheckState.BROKEN
+    ]
+    assert (found.state, Finding.NOT_CARRIED in {check.finding for check in broken}) == ("degraded", True)
+
+
+def test_a_line_that_was_removed_is_not_reported_as_carried_again(
+    isp: Isp, nora: User, alice: User, vll: Vll
+) -> None:
+    activate(vll)
+    narrow_port(isp, nora, 1517)
+    order_delete(user=alice, vll=vll, now=clock.now(), cooling_off=timedelta())
+    lines_not_carried_keep(now=clock.now())
+    assert Vll.objects.get(pk=vll.pk).not_carried_since is None
+    assert not Event.objects.filter(kind="vll.carried").exists()
+
+
+def test_a_second_change_leaves_a_line_not_carried_since_the_first(isp: Isp, nora: User, vll: Vll) -> None:
+    activate(vll)
+    change(isp, nora, "rhino-hippo", a_ip_mtu=1549, accept_affected=True)
+    since = Vll.objects.get(pk=vll.pk).not_carried_since
+    assert since is not None
+    narrow_port(isp, nora, 1517)
+    assert Vll.objects.get(pk=vll.pk).not_carried_since == since
