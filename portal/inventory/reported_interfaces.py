@@ -8,9 +8,9 @@ from portal.inventory.models import BackboneLink, InterfaceUse, ObservedInterfac
 
 # No router of an ISP has more of its own; who has writes the name.
 MOST = 1000
-# VPP's own, on which neither a customer nor another router can be.
 # A number within the name of an interface, which has 63 characters at most.
 _LONGEST_NUMBER = 63
+# VPP's own, on which neither a customer nor another router can be.
 _NEITHER = re.compile(r"(loop\d+|local0|bvi\d+)\Z")
 
 
