@@ -4,6 +4,7 @@ import csv
 import gc
 import io
 from datetime import UTC, datetime, timedelta
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import Customer, Membership, User
+from portal.api.v1 import streaming_limit
 from portal.api.v1.pagination import NewestVllFirst, parts_of
 from portal.api.v1.streaming_limit import limited, owners_of
 from portal.core import clock
@@ -182,6 +184,26 @@ def test_an_export_that_nobody_closes_is_forgotten(lines: list[Vll], alice: User
     begun(alice)
     gc.collect()
     assert len(rows(alice)) == 5
+
+
+def test_an_export_that_is_lost_while_another_begins_blocks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Collecting(list[frozenset[str]]):
+        """The garbage collector may run wherever something is allocated, here as well."""
+
+        def __len__(self) -> int:
+            gc.collect()
+            return super().__len__()
+
+    monkeypatch.setattr(streaming_limit, "_under_way", Collecting())
+    ring: list[Any] = [limited(iter(["a"]), owners={"customer 1"})]
+    ring.append(ring)
+    del ring
+    begun: list[Any] = []
+    # In a thread, so that a deadlock ends the test and not the whole run.
+    begin = Thread(target=lambda: begun.append(limited(iter(["b"]), owners={"customer 2"})), daemon=True)
+    begin.start()
+    begin.join(10)
+    assert len(begun) == 1
 
 
 def test_an_export_that_was_read_makes_room_even_if_nobody_closes_it(lines: list[Vll], alice: User) -> None:

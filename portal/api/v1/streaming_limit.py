@@ -5,7 +5,7 @@ One is of the same customer at most, so that nobody's exports keep those of all 
 
 import weakref
 from collections.abc import Collection, Iterator
-from threading import Lock
+from threading import RLock
 from typing import Self
 
 from rest_framework import status
@@ -16,7 +16,8 @@ from portal.accounts.models import User
 RETRY_AFTER_S = 10
 # Of the threads of a process (portal.processes.gunicorn_web), half are for short answers.
 MOST = 2
-_lock = Lock()
+# The garbage collector may end a lost answer while this thread begins another one.
+_lock = RLock()
 # Whose exports are under way: each has a set of owners of its own.
 _under_way: list[frozenset[str]] = []
 
@@ -60,7 +61,7 @@ def limited(lines: Iterator[str], *, owners: Collection[str]) -> Iterator[str]:
     """
     mine = frozenset(owners)
     with _lock:
-        if len(_under_way) >= MOST or any(mine & others for others in _under_way):
+        if len(_under_way) >= MOST or any(mine & others for others in tuple(_under_way)):
             raise AnotherIsRunning
         _under_way.append(mine)
     return _Limited(lines, mine)
