@@ -5,6 +5,7 @@ from uuid import UUID
 from celery import shared_task
 
 from portal.core import clock
+from portal.core.each_row import each_row
 from portal.vll import task_names
 from portal.vll.operations import holds_expire, link_losses_forward, stale_vlls_mark, tunnel_paths_keep
 from portal.vll.operations.lines_not_carried import lines_not_carried_keep
@@ -47,8 +48,8 @@ def test_line(test_id: str) -> None:
 
 @shared_task(name=task_names.KEEP_TUNNEL_PATHS)
 def keep_tunnel_paths() -> None:
-    tunnel_paths_keep(now=clock.now())
-    lines_not_carried_keep(now=clock.now())
+    parts = (tunnel_paths_keep, lines_not_carried_keep)
+    each_row(parts, lambda part: part(now=clock.now()), what="a part of keeping the paths of tunnels")
 
 
 @shared_task(name=task_names.TIME_PATHS)

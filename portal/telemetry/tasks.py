@@ -1,7 +1,7 @@
 """Celery tasks of telemetry."""
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from celery import shared_task
 from django.conf import settings
@@ -51,9 +51,12 @@ def count_accepted() -> None:
 @shared_task(name=task_names.ROLL_UP)
 def roll_up() -> None:
     """In portions: after an outage other tasks of the queue get their turn between two of them."""
-    samples = samples_roll_up(now=clock.now(), most=ROLLED_UP_TOGETHER)
-    losses = losses_roll_up(now=clock.now(), most=ROLLED_UP_TOGETHER)
-    if max(samples, losses) >= ROLLED_UP_TOGETHER:
+    counted = each_row(
+        (samples_roll_up, losses_roll_up),
+        lambda part: part(now=clock.now(), most=ROLLED_UP_TOGETHER),
+        what="a part of rolling up",
+    )
+    if max(counted) >= ROLLED_UP_TOGETHER:
         roll_up.apply_async(expires=ROLL_UP_EVERY_S)
 
 
@@ -63,8 +66,13 @@ def watch_silences() -> None:
 
     One that fails or is slow delays no other.
     """
-    silences_begin(now=clock.now())
-    for silence_id in silences_due(now=clock.now()):
+    each_row(
+        (silences_begin, _judgements_send), lambda part: part(now=clock.now()), what="a part of watching"
+    )
+
+
+def _judgements_send(*, now: datetime) -> None:
+    for silence_id in silences_due(now=now):
         judge_silence.apply_async((silence_id,), expires=WATCH_SILENCES_EVERY_S)
 
 

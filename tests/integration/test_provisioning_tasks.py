@@ -1,6 +1,8 @@
 """The names that the portal and the schedule send are tasks that a worker has."""
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from celery import current_app
@@ -17,6 +19,7 @@ from portal.inventory.models import ObservedRouter
 from portal.netbox_sync import task_names as netbox
 from portal.notifications import task_names as notifications
 from portal.telemetry import task_names as telemetry
+from portal.telemetry import tasks as telemetry_tasks
 from portal.vll import task_names as provisioning
 from portal.vll.models import RouterConvergence, Vll
 from provisioning import tasks
@@ -107,6 +110,34 @@ def test_urgent_work_shares_no_queue_with_unbounded_work() -> None:
     current_app.loader.import_default_modules()
     limits = {current_app.tasks[name].time_limit for names in BOUNDED.values() for name in names}
     assert limits <= {None, settings.CELERY_TASK_TIME_LIMIT}
+
+
+@pytest.mark.parametrize(
+    ("task", "failing", "other"),
+    [
+        (tasks.keep_tunnel_paths, "provisioning.tasks.tunnel_paths_keep", "lines_not_carried_keep"),
+        (telemetry_tasks.roll_up, "portal.telemetry.tasks.samples_roll_up", "losses_roll_up"),
+        (telemetry_tasks.watch_silences, "portal.telemetry.tasks.silences_begin", "silences_due"),
+    ],
+)
+def test_a_part_of_a_task_that_fails_keeps_no_other_from_its_turn(
+    task: Callable[[], None], failing: str, other: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, _dot, _name = failing.rpartition(".")
+    done: list[str] = []
+
+    def fail(**_: Any) -> None:
+        raise ValueError("of this part alone")
+
+    def note(**_: Any) -> list[int]:
+        done.append(other)
+        return []
+
+    monkeypatch.setattr(failing, fail)
+    monkeypatch.setattr(f"{module}.{other}", note)
+    with pytest.raises(ExceptionGroup, match="failed for 1 of 2"):
+        task()
+    assert done == [other]
 
 
 @pytest.mark.django_db
