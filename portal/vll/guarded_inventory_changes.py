@@ -25,6 +25,7 @@ from portal.vll.calibration_rebooking import lines_lock, lines_revalue
 from portal.vll.errors import LinesAffected, LoopbackInUse, UnderlayTableInUse
 from portal.vll.line_mtu_check import lines_off_the_path, lines_too_large_for, live_ends
 from portal.vll.models import Vll
+from portal.vll.operations import oper_status
 from portal.vll.operations.lines_not_carried import carried_again
 
 _NAMED = 5
@@ -37,11 +38,17 @@ def port_change(
     """Raises LinesAffected where lines on the port send larger frames than it then takes."""
     if "max_frame" not in changes:
         return port_change_unguarded(port=port, user=user, now=now, **changes)
+    lines_on_port_lock(port.pk)
     before = lines_too_large_for(Port.objects.locked().get(pk=port.pk))
     changed = port_change_unguarded(port=port, user=user, now=now, **changes)
     affected = lines_too_large_for(changed) - before
     _settle(affected, str(changed), accepted=accept_affected, user=user, now=now)
     return changed
+
+
+def lines_on_port_lock(port_id: int) -> None:
+    """Lock the lines that end on a port, before the port itself is locked: orders lock them so."""
+    oper_status.lines_lock(set(live_ends().filter(port=port_id).values_list("vll", flat=True)))
 
 
 @transaction.atomic
@@ -122,12 +129,15 @@ def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator
     off = lines_off_the_path(topology_when_all_report())
     # Nearly always none is, and nobody has to know which were before.
     new = off - lines_off_the_path(before) if off else off
+    # All at once, in the order in which everybody locks lines.
+    noted = Vll.objects.filter(not_carried_since__isnull=False).values_list("pk", flat=True)
+    oper_status.lines_lock({*new, *noted})
     _settle(new, name, accepted=accepted, user=user, now=now)
     carried_again(off=off, now=now)
 
 
 def _settle(affected: set[UUID], name: str, *, accepted: bool, user: User, now: datetime) -> None:
-    """Refuse, or note at each line that it is no longer carried as it was sold."""
+    """Refuse, or note at each line that it is no longer carried as it was sold. The lines are locked."""
     if not affected:
         return
     lines = list(Vll.objects.filter(pk__in=affected).order_by("created_at", "pk"))

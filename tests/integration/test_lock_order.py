@@ -19,6 +19,7 @@ from portal.core.encapsulations import Transport
 from portal.inventory.calibration_document import Calibration
 from portal.inventory.models import ObservedRouter, Port, Router
 from portal.vll.calibration_rebooking import router_calibration_set
+from portal.vll.guarded_inventory_changes import port_change
 from portal.vll.guarded_inventory_deletion import customer_remove
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations import add_line, ends_observed, order_delete, stale_vlls_mark
@@ -200,6 +201,23 @@ def test_what_was_measured_may_be_taken_while_a_line_of_that_router_changes(
         modify(alice, vll, cir_bps=2 * GBIT)
     assert Router.objects.get(name="rhino").calibration is not None
     assert sums_are_right()
+
+
+@pytest.mark.parametrize("surface", ["page", "api"])
+def test_a_port_may_take_smaller_frames_while_a_line_on_it_changes(
+    surface: str, isp: Isp, alice: User, nora: User, vll: Vll
+) -> None:
+    port, changes = isp.ports["hippo:host-cust1"], {"max_frame": 1517, "accept_affected": True}
+    page = partial(port_change, port=port, user=nora, now=clock.now(), **changes)
+    api = partial(
+        client(nora).patch, f"/api/v1/ports/{port.pk}", changes, format="json", headers={"If-Match": "*"}
+    )
+    with a_thread(page if surface == "page" else api) as start, transaction.atomic():
+        # As an order begins.
+        Vll.objects.select_for_update().get(pk=vll.pk)
+        start()
+        modify(alice, vll, cir_bps=2 * GBIT)
+    assert Vll.objects.get(pk=vll.pk).not_carried_since is not None
 
 
 def test_a_line_that_becomes_active_while_its_removal_is_ordered_is_removed(isp: Isp, alice: User) -> None:

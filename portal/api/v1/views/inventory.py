@@ -38,7 +38,13 @@ from portal.core import clock
 from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
 from portal.inventory.queries import links_with_observed_mtu
-from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
+from portal.vll.guarded_inventory_changes import (
+    lines_on_port_lock,
+    link_change,
+    link_create,
+    port_change,
+    router_change,
+)
 from portal.vll.guarded_inventory_deletion import customer_remove, customer_return, port_remove, router_remove
 from portal.vll.operations import customer_change
 
@@ -69,6 +75,11 @@ class PortView(_Ports, InventoryItemView):
     serializer_class = PortSerializer
     write_serializer = PortChangeSerializer
     change, remove, keyword = port_change, port_remove, "port"
+
+    def lock_before(self, pk: int) -> None:
+        """As ``port_change`` does, which may note at lines that they are no longer carried."""
+        if self.request.method == "PATCH":
+            lines_on_port_lock(pk)
 
 
 class SitesView(InventoryListView):
