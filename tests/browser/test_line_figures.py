@@ -136,7 +136,7 @@ def test_a_young_line_fills_a_years_graph_and_the_pointer_reads_it(
 def test_a_reader_looks_closer_changes_the_unit_and_comes_back(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
-    alice = reader(live_server.url, viewport={"width": 1280, "height": 1200})
+    alice = reader(live_server.url, viewport={"width": 1280, "height": 1200}, timezone_id="UTC")
     alice.be_signed_in("alice")
     alice.open(f"/vlls/{vll.pk}/")
     page = alice.page
@@ -164,7 +164,7 @@ def test_a_reader_looks_closer_changes_the_unit_and_comes_back(
     reset.click()
     expect(figures).to_have_attribute("data-points", "72")
     expect(reset).to_be_hidden()
-    expect(figures.get_by_label("From")).to_have_value("")
+    expect(figures.get_by_label("From (UTC)", exact=True)).to_have_value("")
 
     figures.get_by_text("Packets, and other periods").click()
     page.get_by_role("button", name="packet/s").click()
@@ -173,11 +173,11 @@ def test_a_reader_looks_closer_changes_the_unit_and_comes_back(
     expect(link).to_have_attribute("href", re.compile("unit=packets"))
 
     now = clock.now()
-    page.get_by_label("From", exact=True).fill(f"{now - timedelta(days=3):%Y-%m-%dT%H:%M}")
-    page.get_by_label("To", exact=True).fill(f"{now - timedelta(days=4):%Y-%m-%dT%H:%M}")
+    page.get_by_label("From (UTC)", exact=True).fill(f"{now - timedelta(days=3):%Y-%m-%dT%H:%M}")
+    page.get_by_label("To (UTC)", exact=True).fill(f"{now - timedelta(days=4):%Y-%m-%dT%H:%M}")
     figures.get_by_role("button", name="Show").click()
-    assert page.get_by_label("To", exact=True).evaluate("field => field.validationMessage") != ""
-    page.get_by_label("To", exact=True).fill(f"{now:%Y-%m-%dT%H:%M}")
+    assert page.get_by_label("To (UTC)", exact=True).evaluate("field => field.validationMessage") != ""
+    page.get_by_label("To (UTC)", exact=True).fill(f"{now:%Y-%m-%dT%H:%M}")
     figures.get_by_role("button", name="Show").click()
     expect(reset).to_be_visible()
     assert alice.accessibility_violations() == []
