@@ -80,6 +80,7 @@ _BUTTONS_AND_PARTS = {
             "noc-router-revoke",
         ),
         "noc-router-calibration",
+        "noc-router-rebuild",
         *("noc-quarantine-accept", "noc-quarantine-discard"),
         *("noc-import-template", "noc-import-errors", "noc-import-begin", "noc-import-cancel"),
         *(f"noc-alarm-{do}" for do in ("acknowledge", "unacknowledge", "assign", "silence", "unsilence")),
