@@ -70,7 +70,6 @@ _BUTTONS_AND_PARTS = {
         *("noc-order-force-retry", "noc-order-force-end", "noc-customer-reopen", "noc-suggest"),
         "noc-interfaces",
         *("noc-staff-add", "noc-person-role", "noc-person-reopen"),
-        *("noc-person-second-factor",),
         *(
             "noc-router-actions",
             "noc-router-freeze",
@@ -126,6 +125,8 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     for number, odd in enumerate(({}, {"in_bytes": -1}, {"sent_ahead": timedelta()})):
         send(isp, found["active"], clock.now() - timedelta(hours=1), for_s=600, seq=100 * number, **odd)
     lose_much(isp, found["active"])
+    loss = {"state": "not_restored", "since_ms": 1_790_000_000_000, "detail": "seen 7 times"}
+    VllEnd.objects.filter(vll=found["active"], side="a").update(vlan_loss=loss)
     trouble_report(user=alice, vll=found["active"], note="It stutters since noon", now=clock.now())
     be_alarmed(isp, alice)
     find_lines_of_others(isp)
@@ -414,6 +415,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
             "/noc/netbox/",
             "/noc/staff/",
             f"/noc/people/{ada.user_id}/close/",
+            f"/noc/people/{ada.user_id}/second-factor/",
             f"/noc/customers/{Customer.objects.create(name='Chur & Co.', created_at=clock.now()).pk}/",
             *(f"/noc/people/{user.pk}/" for user in User.objects.filter(username__in=["alice", "nora"])),
             *(
