@@ -16,22 +16,31 @@ func TestAnInPlaceChangeSendsNothingAboutOthersAndNothingThatStopsFrames(t *test
 	gre := func(e *intent.End) {
 		e.Tunnel.Encapsulation, e.Tunnel.VNI = intent.GRE, 0
 	}
-	port := func(r *router, e *intent.End) {
+	// Frames of a loopback pass the policer node by, so the classifier polices it where VPP has one.
+	byTable := func(r *router, e *intent.End) {
 		e.Access = accessOf(intent.Untagged, r.ports[1])
 		e.Bandwidth = profile
 	}
+	byNode := func(r *router, e *intent.End) {
+		e.Access = accessOf(intent.Untagged, r.generatedPort(7))
+		e.Bandwidth = profile
+	}
+	withoutProfile := func(e *intent.End) { e.Bandwidth = intent.Bandwidth{} }
 	for name, c := range map[string]struct {
 		first  func(*router, *intent.End)
 		change func(*intent.End)
 		allow  []string
 	}{
-		"revision":  {nil, func(*intent.End) {}, nil},
-		"down":      {nil, func(e *intent.End) { e.AdminUp = false }, []string{"sw_interface_set_flags"}},
-		"up":        {func(_ *router, e *intent.End) { e.AdminUp = false }, func(e *intent.End) { e.AdminUp = true }, []string{"sw_interface_set_flags"}},
-		"frame":     {nil, func(e *intent.End) { e.Frame = 9500 }, nil},
-		"GRE frame": {func(_ *router, e *intent.End) { gre(e) }, func(e *intent.End) { e.Frame = 9500 }, []string{"sw_interface_set_mtu"}},
-		"rate":      {port, func(e *intent.End) { e.Bandwidth.CIR *= 2 }, nil},
-		"profile away, and what it was applied to stays": {port, func(e *intent.End) { e.Bandwidth = intent.Bandwidth{} }, []string{"policer_input"}},
+		"revision":                 {nil, func(*intent.End) {}, nil},
+		"down":                     {nil, func(e *intent.End) { e.AdminUp = false }, []string{"sw_interface_set_flags"}},
+		"up":                       {func(_ *router, e *intent.End) { e.AdminUp = false }, func(e *intent.End) { e.AdminUp = true }, []string{"sw_interface_set_flags"}},
+		"frame":                    {nil, func(e *intent.End) { e.Frame = 9500 }, nil},
+		"GRE frame":                {func(_ *router, e *intent.End) { gre(e) }, func(e *intent.End) { e.Frame = 9500 }, []string{"sw_interface_set_mtu"}},
+		"rate of a port, by table": {byTable, func(e *intent.End) { e.Bandwidth.CIR *= 2 }, nil},
+		"rate of a port, by node":  {byNode, func(e *intent.End) { e.Bandwidth.CIR *= 2 }, nil},
+		// From 26.06 on the node polices every port.
+		"profile away, by table": {byTable, withoutProfile, []string{"policer_classify_set_interface", "policer_input"}},
+		"profile away, by node":  {byNode, withoutProfile, []string{"policer_input"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
