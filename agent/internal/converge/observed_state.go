@@ -138,10 +138,12 @@ func (e *Engine) fullObservation(ctx context.Context, session Session, ins ...*i
 		snapshot.Epoch = epoch
 		snapshot, err = e.askUseOfPorts(ctx, session, snapshot, ins)
 	}
-	if err == nil {
-		e.remember(session, snapshot, extentFull)
+	if err != nil {
+		e.forceFullObservation() // the events are taken, and what they are about was not read
+		return nil, err
 	}
-	return snapshot, err
+	e.remember(session, snapshot, extentFull)
+	return snapshot, nil
 }
 
 // quickObservation (observe.Quick) reads what others can change in place, and all of VPP when that is not enough or when
@@ -168,6 +170,7 @@ func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*
 	}
 	snapshot.Epoch = epoch
 	if snapshot, err = e.askUseOfPorts(ctx, session, snapshot, ins); err != nil {
+		e.forceFullObservation()
 		return nil, err
 	}
 	e.remember(session, snapshot, extentQuick)
@@ -210,6 +213,7 @@ func (e *Engine) eventObservation(ctx context.Context, session Session, ins ...*
 		snapshot.Epoch = 0
 	}
 	if snapshot, err = e.askUseOfPorts(ctx, session, snapshot, ins); err != nil {
+		e.forceFullObservation()
 		return nil, err
 	}
 	e.remember(session, snapshot, extentPartial)

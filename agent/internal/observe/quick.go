@@ -13,9 +13,9 @@ import (
 
 // Quick is the quick look: it reads again only what others can change of what was seen before: admin state, link, MTUs,
 // tags and tag rewrites of all interfaces, addresses, bridges, cross-connects, and the policers that were at work.
-// Tunnels and Linux CP pairs are as in old: neither changes while its interface stays. Of the touched interfaces,
-// tunnels are read too, and so are interfaces that have come, gone or been replaced since old. ok is false when these are
-// more than fewChanged; then Full costs less.
+// Tunnels and Linux CP pairs are as in old: neither changes while its interface stays. Of the
+// touched interfaces, and of those that have come, gone or been replaced since old, it reads all. ok is false when these
+// are more than fewChanged; then Full costs less.
 //
 // It is for looking often: of its messages VPP stops its workers for l2_xconnect_dump, for sw_interface_get_table of
 // interfaces with host addresses, for those about policers where there are any, and before 25.02 for ip_address_dump. Full costs a
@@ -31,30 +31,22 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 	if err := dumpInterfaces(ctx, session, s.add); err != nil {
 		return nil, false, fmt.Errorf("quick look: %w", err)
 	}
-	dumps := connectionDumps()
-	for _, t := range old.Tunnels {
-		if !touched[t.Index] {
-			s.Tunnels = append(s.Tunnels, t)
-			continue
-		}
-		dumps = append(dumps, s.tunnelDumps(interface_types.InterfaceIndex(t.Index))...)
-	}
 	asked := old.addressed(old.Interfaces)
-	if err := session.Dump(ctx, append(dumps, addressDumps(asked)...), s.add); err != nil {
+	if err := session.Dump(ctx, append(connectionDumps(), addressDumps(asked)...), s.add); err != nil {
 		return nil, false, fmt.Errorf("quick look: %w", err)
 	}
 	changed := changedInterfaces(old, s, touched)
 	if len(changed) > fewChanged {
 		return nil, false, nil
 	}
-	if touched, err = s.readChanged(ctx, session, touched, changed); err != nil {
+	if err := s.readChanged(ctx, session, old, changed); err != nil {
 		return nil, false, err
 	}
 	s.Index()
 	if err := s.takeBonds(ctx, session); err != nil {
 		return nil, false, fmt.Errorf("quick look at %w", err)
 	}
-	if err := session.Dump(ctx, addressDumps(s.addressedAndNotAsked(touched, asked)), s.add); err != nil {
+	if err := session.Dump(ctx, addressDumps(s.addressedAndNotAsked(changed, asked)), s.add); err != nil {
 		return nil, false, fmt.Errorf("quick look at addresses: %w", err)
 	}
 	if err := s.takeIPTables(ctx, session, old); err != nil {
@@ -66,16 +58,20 @@ func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint
 	return s.takeAddresses(), true, nil
 }
 
-// fewChanged is up to how many interfaces that have come, gone or been replaced are read one by one.
+// fewChanged is up to how many changed interfaces are read one by one.
 const fewChanged = 200
 
-// readChanged reads the tunnels among the changed interfaces, and the Linux CP pairs, which come and go with an interface. It
-// returns all interfaces that were read again.
-func (s *Snapshot) readChanged(ctx context.Context, session Session, touched, changed map[uint32]bool) (map[uint32]bool, error) {
-	if len(changed) == 0 {
-		return touched, nil
+// readChanged reads the tunnels among the changed interfaces, and the Linux CP pairs, which come and go with an interface. All
+// other tunnels are those of old.
+func (s *Snapshot) readChanged(ctx context.Context, session Session, old *Snapshot, changed map[uint32]bool) error {
+	for _, t := range old.Tunnels {
+		if !changed[t.Index] {
+			s.Tunnels = append(s.Tunnels, t)
+		}
 	}
-	s.Tunnels = slices.DeleteFunc(s.Tunnels, func(t *Tunnel) bool { return changed[t.Index] })
+	if len(changed) == 0 {
+		return nil
+	}
 	for _, known := range []map[uint32]bool{s.Policed, s.PolicedUnknown, s.Classified, s.ClassifiedUnknown} {
 		maps.DeleteFunc(known, func(index uint32, _ bool) bool { return changed[index] })
 	}
@@ -86,22 +82,20 @@ func (s *Snapshot) readChanged(ctx context.Context, session Session, touched, ch
 		}
 	}
 	if err := session.Dump(ctx, dumps, s.add); err != nil {
-		return nil, fmt.Errorf("quick look at changed interfaces: %w", err)
+		return fmt.Errorf("quick look at changed interfaces: %w", err)
 	}
 	s.LCP = make(map[uint32]string)
 	if err := s.takeLCP(ctx, session); err != nil {
-		return nil, fmt.Errorf("quick look at Linux CP pairs: %w", err)
+		return fmt.Errorf("quick look at Linux CP pairs: %w", err)
 	}
-	all := maps.Clone(changed)
-	maps.Copy(all, touched)
-	return all, nil
+	return nil
 }
 
-// addressedAndNotAsked are the touched interfaces that may have addresses and have not been asked about. Of all others
-// it is the same as before, because they are the same.
-func (s *Snapshot) addressedAndNotAsked(touched map[uint32]bool, asked []*Interface) []*Interface {
+// addressedAndNotAsked returns the changed interfaces that may have addresses and whose addresses were not read. Those of all
+// other interfaces are the same as before, because they are the same interfaces.
+func (s *Snapshot) addressedAndNotAsked(changed map[uint32]bool, asked []*Interface) []*Interface {
 	var there []*Interface
-	for index := range touched {
+	for index := range changed {
 		if i := s.ByIndex(index); i != nil && !slices.ContainsFunc(asked, func(a *Interface) bool { return a.Index == index }) {
 			there = append(there, i)
 		}
@@ -109,18 +103,19 @@ func (s *Snapshot) addressedAndNotAsked(touched map[uint32]bool, asked []*Interf
 	return s.addressed(there)
 }
 
-// changedInterfaces returns the indices of interfaces that have come, gone or been replaced, except those that are read
-// anyway. VPP gives indices and names out again.
-func changedInterfaces(old, now *Snapshot, but map[uint32]bool) map[uint32]bool {
-	changed, there := make(map[uint32]bool), make(map[uint32]bool, len(now.Interfaces))
+// changedInterfaces returns the indices of interfaces that have come, gone or been replaced, and the touched ones: VPP gives
+// indices and names out again.
+func changedInterfaces(old, now *Snapshot, touched map[uint32]bool) map[uint32]bool {
+	changed, there := make(map[uint32]bool, len(touched)), make(map[uint32]bool, len(now.Interfaces))
+	maps.Copy(changed, touched)
 	for _, i := range now.Interfaces {
 		there[i.Index] = true
-		if was := old.ByIndex(i.Index); !but[i.Index] && (was == nil || !i.Same(was)) {
+		if was := old.ByIndex(i.Index); was == nil || !i.Same(was) {
 			changed[i.Index] = true
 		}
 	}
 	for _, i := range old.Interfaces {
-		if !there[i.Index] && !but[i.Index] {
+		if !there[i.Index] {
 			changed[i.Index] = true
 		}
 	}
