@@ -199,7 +199,7 @@ func (l *lostVLANs) noteRebuilt(at time.Time, frames *vlanFrames, news *vlanNews
 		why = r.Detail
 	}
 	put(&news.rebuilt, frames.access.Key, fmt.Sprintf("%s was deleted and created again: %s", frames.access.Name, why))
-	r.RebuiltMS = at.UnixMilli()
+	r.RebuiltMS, r.Failed = at.UnixMilli(), false
 	l.rebuilds.replace(*r)
 	frames.loss = &VLANLoss{VLANRebuilt, frames.quiet.at, why}
 }
@@ -209,7 +209,7 @@ func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, news *vlanNew
 	key := frames.access.Key
 	r := l.rebuilds.of(key)
 	switch {
-	case r == nil || r.RebuiltMS == 0 || r.Recovered:
+	case r == nil || r.RebuiltMS == 0 && !r.Failed || r.Recovered:
 		return
 	case r.Failed:
 		r.Recovered = true
@@ -227,18 +227,21 @@ func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, news *vlanNew
 	l.rebuilt[key] = at
 }
 
-// noteNotRestored gives up a rebuild after which no frame arrived in time.
+// noteNotRestored gives up a rebuild that did not happen in time, or after which no frame arrived in time.
 func (l *lostVLANs) noteNotRestored(at time.Time, frames *vlanFrames, news *vlanNews) {
 	key := frames.access.Key
 	r := l.rebuilds.of(key)
-	if r == nil || r.RebuiltMS == 0 || r.Recovered {
+	if r == nil || r.Recovered {
 		return
 	}
-	if !r.Failed && at.Sub(time.UnixMilli(r.RebuiltMS)) >= restoredWithin {
+	if !r.Failed && at.Sub(time.UnixMilli(cmp.Or(r.RebuiltMS, r.BeganMS))) >= restoredWithin {
 		r.Failed = true
 		l.rebuilds.replace(*r)
-		put(&news.notRestored, key, fmt.Sprintf("no frame of %s arrived within %s after it was created again; it is not rebuilt again before an operator requests it",
-			frames.access.Name, restoredWithin))
+		what := fmt.Sprintf("no frame of %s arrived within %s after it was created again", frames.access.Name, restoredWithin)
+		if r.RebuiltMS == 0 {
+			what = fmt.Sprintf("%s was to be deleted and created again, and was not within %s", frames.access.Name, restoredWithin)
+		}
+		put(&news.notRestored, key, what+"; it is not rebuilt again before an operator requests it")
 	}
 	if r.Failed {
 		frames.loss = &VLANLoss{VLANNotRestored, time.UnixMilli(cmp.Or(r.SinceMS, r.BeganMS)), r.Detail}

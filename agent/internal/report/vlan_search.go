@@ -57,14 +57,18 @@ func (r *Reporter) watchVLANs(ctx context.Context, now time.Time, reading statse
 
 // rebuild notes on disk that a sub-interface is being rebuilt, and requests it; with mu.
 func (r *Reporter) rebuild(now time.Time, access Access, requested bool) error {
+	before := r.vlans.rebuilds.of(access.Key)
 	if err := r.vlans.begin(now, access, requested); err != nil {
 		return err
 	}
-	if err := r.engine.Rebuild(access.Index, access.Name, requested); err != nil {
+	err := r.engine.Rebuild(access.Index, access.Name, requested)
+	switch {
+	case err != nil && before != nil:
+		r.vlans.rebuilds.replace(*before) // after one that failed, only an operator can have another one
+	case err != nil:
 		r.vlans.rebuilds.forget(access.Key)
-		return err
 	}
-	return nil
+	return err
 }
 
 // search looks for frames of these ends that VPP drops, in a goroutine: it takes seconds. Only one runs at a time; with mu.
