@@ -46,7 +46,8 @@ func (w *writes) Calls(ctx context.Context, requests []api.Message) ([]api.Messa
 func planned(p *plan.Plan) (changes []change) {
 	for _, op := range p.Ops {
 		index := op.Action.Target().Index
-		if _, byKey := op.Action.(plan.DeleteTunnel); byKey {
+		switch op.Action.(type) {
+		case plan.DeleteTunnel, plan.AddTable, plan.SetSession: // they name a tunnel's key or a table, and no interface
 			index = observe.NoIndex
 		}
 		changes = append(changes, change{op.Action.Message(), index})

@@ -68,7 +68,7 @@ func (c *CreateCheck) taken(index uint32) *Reason {
 	if i == nil {
 		return pending("verify_mismatch", "", "what is to be created is there by now")
 	}
-	return pending("verify_mismatch", Describe(i), "%s stands where another one is to be created", i.Name)
+	return pending("verify_mismatch", Describe(i), "%s exists where another one is to be created", i.Name)
 }
 
 func changed(ref Ref) *Reason {
