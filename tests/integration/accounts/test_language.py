@@ -24,7 +24,7 @@ def language_of(user: User) -> str:
 def is_german(answer: Any) -> bool:
     """By what the browser is told, and by what the reader sees."""
     told = answer["Content-Language"]
-    assert f'<html lang="{told}">' in answer.content.decode()
+    assert f'<html lang="{told}"' in answer.content.decode()
     return bool(told == "de")
 
 
