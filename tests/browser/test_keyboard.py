@@ -177,9 +177,11 @@ class TestPalette:
         page.wait_for_url("**/login/**")
         assert alice_there.complaints == []
 
-    def test_whoever_was_signed_out_meanwhile_is_led_to_signing_in(self, alice_there: Reader) -> None:
+    def test_a_reader_whose_session_ended_is_led_to_signing_in(self, alice_there: Reader) -> None:
         alice_there.page.context.clear_cookies()
         alice_there.page.keyboard.press("Control+k")
+        note = alice_there.page.get_by_role("alert").filter(has_text="You are signed out")
+        note.get_by_role("link", name="Sign in again").click()
         alice_there.page.wait_for_url("**/login/**")
 
     @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
