@@ -231,7 +231,7 @@ type interfaceBody struct {
 	Tag     *string   `json:"tag"`
 	LinuxCP *string   `json:"linux_cp"`
 	// Parent is the port of a sub-interface, null for all others.
-	Parent *string `json:"parent"`
+	Parent *string `json:"parent,omitempty"`
 	// Load is null without a trustworthy difference.
 	Load *loadBody `json:"load"`
 }
@@ -283,7 +283,7 @@ type endBody struct {
 	// Contested is what others change again after each repair.
 	Contested []contestedBody `json:"contested"`
 	// VLANLoss is null while nothing suggests that VPP drops the end's frames as of an unknown VLAN.
-	VLANLoss *vlanLossBody `json:"vlan_loss"`
+	VLANLoss *vlanLossBody `json:"vlan_loss,omitempty"`
 }
 
 type vlanLossBody struct {

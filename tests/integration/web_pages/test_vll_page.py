@@ -296,9 +296,11 @@ def test_a_line_that_is_gone_offers_no_removal_and_claims_no_status(alice: User,
     assert "Remove this line" not in shown
 
 
-def test_an_event_without_words_is_shown_by_its_name(alice: User, vll: Vll) -> None:
+def test_an_event_of_a_later_release_is_shown_without_its_kind(alice: User, vll: Vll) -> None:
     Event.objects.create(at=clock.now(), kind="vll.repainted", vll_id=vll.pk)
-    assert "vll.repainted" in text(page_of(alice, vll))
+    shown = text(page_of(alice, vll))
+    assert "Something else happened" in shown
+    assert "vll.repainted" not in shown
 
 
 def test_a_long_history_takes_no_more_queries(alice: User, vll: Vll) -> None:
