@@ -136,11 +136,11 @@ def _vlan_loss(facts: Facts) -> str:
         "not_examined": _("No frame arrives. Whether VPP drops them could not be examined."),
     }
     operator = _("To create the sub-interface again, use the router's page or run there: {command}")
-    told = []
+    sentences = []
     for end in facts["ends"]:
         command = f"longline-agent rebuild -vll {facts['vll']} -end {end['end']}"
-        told.append(f"{texts[end['state']]} {end['detail']}. {operator.format(command=command)}")
-    return " ".join(told)
+        sentences.append(f"{texts[end['state']]} {end['detail']}. {operator.format(command=command)}")
+    return " ".join(sentences)
 
 
 def _files_aside(facts: Facts) -> str:

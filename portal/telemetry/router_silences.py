@@ -75,5 +75,5 @@ def _begin(router_id: int, heard: datetime, now: datetime) -> None:
 
 
 def silences_forget(*, before: datetime) -> int:
-    """Delete silences that ended long ago, of which nothing can be judged again; how many rows."""
+    """Delete silences that ended long ago and cannot be judged again. Return the number of rows."""
     return RouterSilence.objects.filter(until__lt=before).delete()[0]

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 
 
 def wanted(isp: Isp, **changes: Any) -> dict[str, Any]:
-    """A line with any VLANs, of which the ports hold many."""
+    """A line with any VLANs; the ports have many."""
     ends = {
         f"{side}_end": {"port": isp.ports[port].pk, "tagging": "dot1q", "outer_vlan": "any"}
         for side, port in (("a", RHINO), ("z", HIPPO))

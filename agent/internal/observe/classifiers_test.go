@@ -40,7 +40,7 @@ func TestABondIsReceivedByOneWorkerIfAllItsMembersAre(t *testing.T) {
 		want    bool
 	}{
 		"members of one worker": {[]uint32{1, 2}, true}, "members of two workers": {[]uint32{1, 3}, false},
-		"a member of two workers": {[]uint32{1, 4}, false}, "a member of which nothing is known": {[]uint32{1, 5}, false},
+		"a member of two workers": {[]uint32{1, 4}, false}, "a member that VPP says nothing about": {[]uint32{1, 5}, false},
 		"one member": {[]uint32{3}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -45,7 +45,7 @@ var (
 	spaces   = regexp.MustCompile(` +`)
 )
 
-// UnknownVLANs counts the frames that VPP dropped as of an unknown VLAN, for each of these VLANs of which it saw one. A port's
+// UnknownVLANs counts the frames that VPP dropped as of an unknown VLAN, for each of these VLANs that it saw a frame of. A port's
 // table of VLANs cannot be read: no message and no command prints it. A frame that arrives at that port with exactly the tags of
 // a sub-interface and is dropped shows that the table does not have it. The tracer takes only frames with these outer tags, at
 // most perSearch a second by each kind of port, and keeps those that are dropped. It returns as soon as each VLAN was seen.

@@ -154,7 +154,7 @@ func (d *differ) describe(index uint32) string {
 
 // subInterfaceConflict: VPP gives each frame to the most specific sub-interface that matches it. So what is made for the end
 // takes no frame that an existing sub-interface takes, and no existing sub-interface takes a frame of the end. "default" takes
-// the frames of all VLANs that have no sub-interface: whoever made it uses them (docs/adr/0058). serving is the end's own
+// the frames of all VLANs that have no sub-interface: its maker uses them (docs/adr/0058). serving is the end's own
 // sub-interface, nil when it has to be made; once it exists, only a more specific one takes frames from it.
 func (d *differ) subInterfaceConflict(end intent.End, port, serving *observe.Interface) *Reason {
 	frames := end.Access.Frames()

@@ -205,7 +205,7 @@ func (v *vpp) showFeatures(words string) *vlib.CliInbandReply {
 	return &vlib.CliInbandReply{Reply: b.String()}
 }
 
-// addressed is the interface that a line of the CLI means, nil for none: by name, of which VPP takes what precedes the first dot for
+// addressed is the interface that a line of the CLI means, nil for none: by name, which VPP reads up to the first dot for
 // that of a port and a number behind it for a sub-interface's (unformat_vnet_sw_interface in vnet/interface_format.c), or by
 // sw_if_index (show_sw_interfaces in vnet/interface_cli.c).
 func (v *vpp) addressed(words string) *iface {
