@@ -120,7 +120,13 @@ def small_isp_with_pairs() -> tuple[str, list[tuple[int, int]]]:
     BackboneLink.objects.update(a_ip_mtu=BACKBONE_IP_MTU, z_ip_mtu=BACKBONE_IP_MTU)
     for router in Router.objects.exclude(agent_url=""):
         ObservedRouter.objects.create(
-            router=router, reported_at=now(), boot_id=uuid4(), sent_ms=0, agent_version="", vpp_connected=True
+            router=router,
+            reported_at=now(),
+            boot_id=uuid4(),
+            sent_ms=0,
+            agent_version="",
+            vpp_connected=True,
+            line_tests=True,
         )
         for side in isp.sides_of(isp.router(router.name)):
             ObservedInterface.objects.create(

@@ -47,15 +47,19 @@ def _stops(content: Content) -> tuple[object, ...]:
 
 
 def untested(content: Content, routers: Iterable[Router]) -> Untested | None:
-    """Why a line of this content, between these routers, cannot be tested; None where it can."""
+    """Return why a line of this content between these routers cannot be tested, or None if it can.
+
+    Select ``observed`` together with the routers.
+    """
     if content.encapsulation == Encapsulation.L2XC:
         return Untested(LineTest.Reason.NO_TUNNEL)
-    names = {router.pk: router.name for router in routers}
-    able = ObservedRouter.objects.filter(router__in=names, line_tests=True)
-    unable = names.keys() - set(able.values_list("router", flat=True))
-    if unable:
-        return Untested(LineTest.Reason.ROUTER_CANNOT, tuple(sorted(names[pk] for pk in unable)))
-    return None
+    unable = {router.name for router in routers if not _sends_test_frames(router)}
+    return Untested(LineTest.Reason.ROUTER_CANNOT, tuple(sorted(unable))) if unable else None
+
+
+def _sends_test_frames(router: Router) -> bool:
+    observed: ObservedRouter | None = getattr(router, "observed", None)
+    return observed is not None and observed.line_tests
 
 
 def _way(content: Content) -> tuple[object, ...]:

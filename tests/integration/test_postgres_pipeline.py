@@ -78,6 +78,16 @@ def test_a_refusal_in_the_middle_is_djangos_error_and_leaves_nothing(dairy: Cust
     assert not Vll.objects.filter(pk=twice).exists()
 
 
+def test_several_rows_go_in_one_statement(django_assert_num_queries: Any) -> None:
+    with django_assert_num_queries(1):
+        insert(event("first", actor="ann"), event("second", actor="bob"))
+    rows = Event.objects.filter(kind__in=("first", "second")).order_by("kind")
+    assert list(rows.values_list("kind", "actor", "data")) == [
+        ("first", "ann", event().data),
+        ("second", "bob", event().data),
+    ]
+
+
 def test_rows_may_be_read_among_what_is_sent() -> None:
     with transaction.atomic(), pipelined():
         insert(event("before"))

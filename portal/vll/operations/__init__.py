@@ -9,7 +9,7 @@ from portal.vll.operations.end_validation import EndRequest
 from portal.vll.operations.force_order_end import order_force_end, order_force_retry
 from portal.vll.operations.line_description import vll_describe
 from portal.vll.operations.line_labels import customer_change
-from portal.vll.operations.line_request_check import LineRequest
+from portal.vll.operations.line_request_check import LineRequest, request_of
 from portal.vll.operations.line_test_lifecycle import line_tests_resend
 from portal.vll.operations.line_test_on_demand import (
     line_test_call_off,
@@ -19,7 +19,7 @@ from portal.vll.operations.line_test_on_demand import (
     scheduled_line_tests_begin,
 )
 from portal.vll.operations.link_loss_forwarding import link_losses_forward
-from portal.vll.operations.modify_line import Changes, check_may_order, order_modify, request_of
+from portal.vll.operations.modify_line import Changes, check_may_order, order_modify
 from portal.vll.operations.oper_status import ends_observed, oper_statuses_refresh, stale_vlls_mark
 from portal.vll.operations.order_approval import order_approve, order_reject
 from portal.vll.operations.order_plan_preview import plan_ask, plan_finish
@@ -27,7 +27,7 @@ from portal.vll.operations.order_progress import answers_take
 from portal.vll.operations.overdue_orders import orders_overdue_alarm
 from portal.vll.operations.pre_order_holds import hold_make, hold_release, hold_renew, holds_expire
 from portal.vll.operations.retry_order import order_retry
-from portal.vll.operations.similar_orders import similar_orders
+from portal.vll.operations.similar_orders import similar_orders_of
 from portal.vll.operations.stop_managing_line import line_let_go
 from portal.vll.operations.suspend_line import order_resume, order_suspend
 from portal.vll.operations.terminate_line import (
@@ -83,7 +83,7 @@ __all__ = [
     "plan_finish",
     "request_of",
     "scheduled_line_tests_begin",
-    "similar_orders",
+    "similar_orders_of",
     "stale_vlls_mark",
     "tunnel_paths_keep",
     "vll_describe",

@@ -152,25 +152,25 @@ def vll_create(
     handover: str = Handover.NONE,
     of_ends: Mapping[str, dict[str, Any]] | None = None,
 ) -> Vll:
-    """The rows of a line and its ends, as ``queries.vlls`` would give them.
+    """Insert a line and its ends; return the line as ``queries.vlls`` returns it.
 
     ``of_ends``: more columns of the ends, by side.
     """
-    vll = insert(
-        Vll(
-            id=vll_id,
-            customer=accepted.customer,
-            description=description,
-            created_at=now,
-            handover=handover,
-            **content.line,
-        )
+    vll = Vll(
+        id=vll_id,
+        customer=accepted.customer,
+        description=description,
+        created_at=now,
+        handover=handover,
+        **content.line,
     )
     more = of_ends or {}
     ends = [
-        insert(VllEnd(vll=vll, side=side, port=accepted.ports[side], **_columns(end), **more.get(side, {})))
+        VllEnd(vll=vll, side=side, port=accepted.ports[side], **_columns(end), **more.get(side, {}))
         for side, end in content.ends.items()
     ]
+    insert(vll)
+    insert(*ends)
     return with_ends(vll, ends)
 
 

@@ -23,6 +23,7 @@ from portal.vll.errors import (
     RouterHasNoAgent,
     RouterInMaintenance,
 )
+from portal.vll.revision_content import EndContent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +40,20 @@ class EndRequest:
     def requested_outer_vlan(self) -> int | None:
         """The VLAN that was named, or None."""
         return None if self.outer_vlan == "any" else self.outer_vlan
+
+
+def end_request_of(end: EndContent) -> EndRequest:
+    """Return the request that would order this end again. A VLAN that the portal chose stays "any"."""
+    outer: int | Literal["any"] | None = end.requested_outer_vlan
+    if end.tagging is not Tagging.UNTAGGED and outer is None:
+        outer = "any"
+    return EndRequest(
+        port=end.port,
+        tagging=end.tagging,
+        outer_vlan=outer,
+        inner_vlan=end.inner_vlan,
+        exact_match=end.exact_match,
+    )
 
 
 def check_end(end: EndRequest, *, side: str) -> None:

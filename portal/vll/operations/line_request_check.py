@@ -32,6 +32,7 @@ from portal.vll.operations.end_validation import (
     check_owner,
     check_router,
     customer_of,
+    end_request_of,
     ports_of,
 )
 from portal.vll.operations.link_loss_order_rules import link_loss_refusals
@@ -72,6 +73,21 @@ class LineRequest:
         """The largest frame on the wire of the UNI with more tags, in bytes; svc_mtu may be out of range."""
         tags = self.carried_tags + max(end.tagging.selecting_tags for end in self.ends.values())
         return self.svc_mtu + ETHERNET_HEADER + VLAN_TAG * tags
+
+
+def request_of(content: Content) -> LineRequest:
+    """Return the request that would order this content again."""
+    return LineRequest(
+        a_end=end_request_of(content.a),
+        z_end=end_request_of(content.z),
+        svc_mtu=content.svc_mtu,
+        cir_bps=content.cir_bps,
+        transport=content.requested_transport,
+        eir_bps=content.eir_bps,
+        cbs_bytes=content.requested_cbs_bytes,
+        ebs_bytes=content.requested_ebs_bytes,
+        link_loss_forwarding=content.link_loss_forwarding,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,7 +190,7 @@ def _check_testable(content: Content, now: datetime) -> None:
 
 
 def _untested(content: Content) -> Untested | None:
-    return untested(content, _routers(content))
+    return untested(content, _routers(content).select_related("observed"))
 
 
 def _routers(content: Content) -> QuerySet[Router]:

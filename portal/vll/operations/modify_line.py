@@ -12,7 +12,6 @@ from django.db.models import QuerySet
 from portal.accounts import permissions
 from portal.accounts.models import Customer, User
 from portal.core.encapsulations import Transport
-from portal.core.vlan_tags import Tagging
 from portal.inventory.models import Port, Router
 from portal.underlay.transport_selection import SelectedTransport
 from portal.vll.errors import (
@@ -28,9 +27,9 @@ from portal.vll.errors import (
 from portal.vll.line_test_rules import takes_another_way
 from portal.vll.models import Order, Vll, VllTombstone
 from portal.vll.operations.add_line import content_for
-from portal.vll.operations.end_validation import EndRequest
+from portal.vll.operations.end_validation import EndRequest, end_request_of
 from portal.vll.operations.line_description import describe_locked
-from portal.vll.operations.line_request_check import Accepted, LineRequest, check_line
+from portal.vll.operations.line_request_check import Accepted, LineRequest, check_line, request_of
 from portal.vll.operations.line_test_lifecycle import line_test_plan
 from portal.vll.operations.order_record import needs_approval, order_acknowledge
 from portal.vll.operations.resource_leases import Leased, cores_lease, ends_lease, transport_lease
@@ -172,7 +171,7 @@ def order_carry_out(order: Order, vll: Vll, after: Content, *, now: datetime) ->
     before = content_of(vll)
     if takes_another_way(before, after) and (frozen := _frozen_router(before, after)):
         raise ChangeWhileFrozen(router=frozen)
-    test = line_test_plan(before, after, _routers(after))
+    test = line_test_plan(before, after, _routers(after).select_related("observed"))
     revise(vll, test.first, now=now)
     test.note(vll, order, now=now)
 
@@ -274,36 +273,8 @@ def _why_other_transport(before: Content, after: Content, found: Accepted | None
     return {"transport": after.transport, "passed_over": before.transport, "full_routers": routers}
 
 
-def _end_request(end: EndContent) -> EndRequest:
-    """The request that would order this end again; a VLAN that was left to us stays so."""
-    outer: Any = end.requested_outer_vlan
-    if end.tagging is not Tagging.UNTAGGED and outer is None:
-        outer = "any"
-    return EndRequest(
-        port=end.port,
-        tagging=end.tagging,
-        outer_vlan=outer,
-        inner_vlan=end.inner_vlan,
-        exact_match=end.exact_match,
-    )
-
-
 def _end_after(end: EndContent, changes: Mapping[str, Any] | None) -> EndRequest:
-    return replace(_end_request(end), **(changes or {}))
-
-
-def request_of(content: Content) -> LineRequest:
-    return LineRequest(
-        a_end=_end_request(content.a),
-        z_end=_end_request(content.z),
-        svc_mtu=content.svc_mtu,
-        cir_bps=content.cir_bps,
-        transport=content.requested_transport,
-        eir_bps=content.eir_bps,
-        cbs_bytes=content.requested_cbs_bytes,
-        ebs_bytes=content.requested_ebs_bytes,
-        link_loss_forwarding=content.link_loss_forwarding,
-    )
+    return replace(end_request_of(end), **(changes or {}))
 
 
 def unchanged_path(before: Content, request: LineRequest) -> SelectedTransport | None:

@@ -15,8 +15,8 @@ from portal.vll.errors import GreKeysGone, NotForYouToDecide, TunnelAddressGone,
 from portal.vll.models import Order, Vll
 from portal.vll.operations.cancel_order import held_order_end
 from portal.vll.operations.convergence_requests import converge_routers_of
-from portal.vll.operations.line_request_check import Accepted, check_line, core_loads
-from portal.vll.operations.modify_line import order_carry_out, request_of
+from portal.vll.operations.line_request_check import Accepted, check_line, core_loads, request_of
+from portal.vll.operations.modify_line import order_carry_out
 from portal.vll.operations.order_plan_preview import plan_check
 from portal.vll.operations.state_compare_and_swap import order_move
 from portal.vll.revision_content import Content, content_of

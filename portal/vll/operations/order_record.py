@@ -25,21 +25,23 @@ def order_acknowledge(
     data: dict[str, Any] | None = None,
     **also: Any,
 ) -> Order:
-    """The new order: acknowledged, or ``held`` for approval. The VLL must have no other order open."""
-    order = insert(
-        Order(
-            pk=pk or uuid4(),
-            vll=vll,
-            customer_id=vll.customer_id,
-            action=action,
-            revision=revision,
-            ordered_by=actor,
-            request_id=current_request_id.get(),
-            ordered_at=now,
-            state_at=now,
-            **also,
-        )
+    """Insert the order and announce it: acknowledged, or ``held`` for approval.
+
+    The VLL must have no other open order.
+    """
+    order = Order(
+        pk=pk or uuid4(),
+        vll=vll,
+        customer_id=vll.customer_id,
+        action=action,
+        revision=revision,
+        ordered_by=actor,
+        request_id=current_request_id.get(),
+        ordered_at=now,
+        state_at=now,
+        **also,
     )
+    insert(order)
     announce(
         "order.acknowledged",
         now=now,

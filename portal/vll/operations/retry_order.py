@@ -10,8 +10,9 @@ from portal.accounts.models import User
 from portal.vll.errors import AlreadyRetried, NotAllowedToOrder, WrongOrderState
 from portal.vll.models import Order, Vll
 from portal.vll.operations.add_line import order_add
+from portal.vll.operations.line_request_check import request_of
 from portal.vll.operations.line_test_on_demand import line_test_order
-from portal.vll.operations.modify_line import changes_of, order_modify, request_of
+from portal.vll.operations.modify_line import changes_of, order_modify
 from portal.vll.operations.suspend_line import order_resume, order_suspend
 from portal.vll.operations.terminate_line import order_delete, order_restore
 from portal.vll.revision_content import Content, content_of

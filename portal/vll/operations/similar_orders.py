@@ -1,4 +1,4 @@
-"""Orders for new lines that are equal to one of the same customer a moment ago: most likely a repetition."""
+"""Orders for new lines that equal an order of the same customer in the last minute: probably repeated."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -8,7 +8,9 @@ from uuid import UUID
 from django.db import connection
 
 from portal.accounts.models import Customer
-from portal.vll.operations.line_request_check import LineRequest
+from portal.vll.models import Vll
+from portal.vll.operations.line_request_check import LineRequest, request_of
+from portal.vll.revision_content import content_of
 from portal.vll.states import TERMINAL_LIFECYCLES, OrderAction
 
 WITHIN = timedelta(minutes=1)
@@ -39,6 +41,18 @@ WHERE line.id <> ALL(%(besides)s) AND line.lifecycle <> ALL(%(over)s)
     AND line.link_loss_forwarding = %(link_loss_forwarding)s
 ORDER BY line.created_at DESC, line.id DESC LIMIT {_SHOWN}
 """  # noqa: S608 - only constants of this module
+
+
+def similar_orders_of(vll: Vll, *, now: datetime) -> list[UUID]:
+    """Return the ids of the orders of the last minute that are equal to the order that created this line.
+
+    An end that names its frames leases them for this line alone. Only a line that leaves the VLANs of both
+    ends to the portal can have a twin, so that only such a line costs a query.
+    """
+    request = request_of(content_of(vll))
+    if any(end.outer_vlan != "any" for end in request.ends.values()):
+        return []
+    return similar_orders(customer=vll.customer, request=request, now=now, besides=[vll.pk])
 
 
 def similar_orders(

@@ -46,11 +46,9 @@ from portal.vll.operations import (
     order_add,
     order_delete,
     order_modify,
-    request_of,
-    similar_orders,
+    similar_orders_of,
     vll_describe,
 )
-from portal.vll.revision_content import content_of
 
 
 class VllsView(ReplicaListView[Vll]):
@@ -77,11 +75,8 @@ class VllsView(ReplicaListView[Vll]):
         """
         now = clock.now()
         order = order_add(user=caller(request), now=now, **order_asked(request.data))
-        vll = order.vll
-        answer = accepted(request, order, vll)
-        answer.data["similar_orders"] = similar_orders(
-            customer=vll.customer, request=request_of(content_of(vll)), now=now, besides=[vll.pk]
-        )
+        answer = accepted(request, order, order.vll)
+        answer.data["similar_orders"] = similar_orders_of(order.vll, now=now)
         return answer
 
 
