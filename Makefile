@@ -37,7 +37,7 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 .DEFAULT_GOAL := help
 .PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-release test-unit test-fast check bench restore-drill chaos chaos-seeds soak scale \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
-	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations check-clients check-chart
+	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations check-clients check-prose check-chart
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
@@ -95,7 +95,7 @@ dev: packages-demo ## the demo on stand-ins; what you save is served at once
 	@GUNICORN_CMD_ARGS="--reload $$(find templates -name '*.html' -printf '--reload-extra-file %p ')" \
 		DEBUG=true VPP_PREFIX=/nonexistent exec $(BIN)/python -m devstack.demo
 
-check: check-python check-types check-templates check-layers check-go check-migrations check-clients ## all linters; with -k past the first complaint
+check: check-python check-types check-templates check-layers check-go check-migrations check-clients check-prose ## all linters; with -k past the first complaint
 
 check-python: $(DEV_STAMP)
 	$(BIN)/ruff check --quiet .
@@ -118,6 +118,12 @@ check-go:
 check-migrations: packages-demo $(DEV_STAMP)
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemigrations --check --dry-run
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning -m scripts.lint_migrations
+
+check-prose: build/vale $(DEV_STAMP) ## plain English in documents, comments, identifiers and texts of pages
+	@$(BIN)/python -m scripts.prose
+
+build/vale: tools/vale/go.mod tools/vale/go.sum
+	@nice $(GO) -C tools/vale build -ldflags "-s -w" -o ../../build/vale github.com/errata-ai/vale/v3/cmd/vale
 
 check-clients: build/clients/checked ## clients for Go and Python, generated from docs/openapi.yaml, compile
 
@@ -184,10 +190,10 @@ lock: ## pin and hash requirements*.in anew
 messages: $(DEV_STAMP) ## locale/*/LC_MESSAGES/django.po anew, from the texts of the sources
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemessages
 
-openapi: $(DEV_STAMP) ## docs/openapi.yaml and docs/errors.md anew, from the views and the errors
+openapi: $(DEV_STAMP) ## docs/openapi.yaml and docs/reference/errors.md anew, from the views and the errors
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py spectacular --fail-on-warn --validate --file docs/openapi.yaml
 	$(CHECK_ENV) $(BIN)/python manage.py shell --no-imports --command \
-		'from portal.api.error_catalogue import markdown; print(markdown(), end="")' > docs/errors.md
+		'from portal.api.error_catalogue import markdown; print(markdown(), end="")' > docs/reference/errors.md
 
 agent: ## build/longline-agent and build/vppsim
 	@mkdir -p build

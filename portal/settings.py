@@ -388,7 +388,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "socket_keepalive_options": KEEPALIVE,
     **_REDIS.broker_options(patience_s=2),
 }
-# NetBox (docs/netbox.md): off until NETBOX_URL names one.
+# NetBox (docs/integrate/netbox.md): off until NETBOX_URL names one.
 NETBOX_URL = env.str("NETBOX_URL", default="")
 
 # Beat only hurries sweepers that are safe to run twice. One works, of however many are started.
@@ -424,7 +424,7 @@ NETBOX_WEBHOOK_SECRET = env.str("NETBOX_WEBHOOK_SECRET", default="")
 
 # The CA and the portal's own certificate: ca.pem, portal.pem, portal.key.
 LONGLINE_PKI_DIR = Path(env.str("LONGLINE_PKI_DIR", default=str(BASE_DIR / ".run" / "pki")))
-# "planning" leaves room for options, keys and any single failure; "exact" does not (docs/mtu.md).
+# "planning" leaves room for options, keys and any single failure; "exact" does not (docs/reference/mtu.md).
 LONGLINE_MTU_POLICY = env.str("LONGLINE_MTU_POLICY", default="planning")
 # How long a released VNI, GRE key or GRE pair rests before it may serve another customer.
 LONGLINE_HOLD_DOWN_S = env.int("LONGLINE_HOLD_DOWN_S", default=3600)

@@ -1,4 +1,4 @@
-"""Talking to one router's agent: HTTPS with mutual TLS (docs/agent-api.md)."""
+"""Talking to one router's agent: HTTPS with mutual TLS (docs/reference/agent-api.md)."""
 
 import json
 import time

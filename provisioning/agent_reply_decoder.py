@@ -61,7 +61,7 @@ _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class BadReply(ValueError):
-    """The agent's answer is not what docs/agent-api.md says, or not about what was sent."""
+    """The agent's answer is not what docs/reference/agent-api.md says, or not about what was sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The intent of one router, as one document (docs/agent-api.md). Pure: rows in, dataclasses and JSON out."""
+"""The intent of one router, as one document (docs/reference/agent-api.md). Pure: rows in, dataclasses and JSON out."""
 
 import hashlib
 import json

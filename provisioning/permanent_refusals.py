@@ -31,7 +31,7 @@ FOR_GOOD = {
 
 
 def is_for_good(status: str, reason: Mapping[str, Any]) -> bool:
-    """Whether such an answer (docs/agent-api.md: status, reason) cannot become better by asking again.
+    """Whether such an answer (docs/reference/agent-api.md: status, reason) cannot become better by asking again.
 
     A conflict cannot: what is in the way belongs to somebody else. Pending always can.
     """

@@ -25,7 +25,7 @@ from provisioning.intent_generations import router_intent
 
 @dataclass(frozen=True, slots=True)
 class RouterPlan:
-    """One router's answer (docs/agent-api.md, POST /v1/plan), narrowed to the order's VLL.
+    """One router's answer (docs/reference/agent-api.md, POST /v1/plan), narrowed to the order's VLL.
 
     ``operations``: each with ``n``, ``stage``, ``end``, ``message``, ``cli`` and ``why``, in order; ``ends``:
     those that would be pending or in conflict, with the reason. ``differences``: ``end``, ``field``,

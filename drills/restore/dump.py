@@ -1,4 +1,4 @@
-"""Backing the portal's database up with pg_dump and putting it back, as docs/operators-guide.md says."""
+"""Backing the portal's database up with pg_dump and putting it back, as docs/operate/guide.md says."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Continuous archiving and recovery to a moment by PostgreSQL's own programs (docs/operators-guide.md)."""
+"""Continuous archiving and recovery to a moment by PostgreSQL's own programs (docs/operate/guide.md)."""
 
 import os
 import pwd

@@ -1,4 +1,4 @@
-"""What agents answer: all that is wanted of them is there at once, and frames arrive (docs/agent-api.md)."""
+"""What agents answer: all that is wanted of them is there at once, and frames arrive (docs/reference/agent-api.md)."""
 
 import asyncio
 import hashlib

@@ -69,7 +69,7 @@ def entries() -> list[Entry]:
 
 
 def markdown() -> str:
-    """``docs/errors.md``."""
+    """``docs/reference/errors.md``."""
     rows = (f"| `{e.code}` | {e.status} | {e.meaning} | {', '.join(e.facts)} |\n" for e in entries())
     return _HEAD + "".join(rows)
 

@@ -13,12 +13,12 @@ BURST_FRAMES = 10
 BURST_MS = 10
 # Tags that are on the frame when it is policed, and popped afterwards (bytes).
 _POPPED_TAGS = 8
-# The largest that the agent's contract and VPP's policers take (docs/agent-api.md).
+# The largest that the agent's contract and VPP's policers take (docs/reference/agent-api.md).
 MAX_BURST = 2**31 - 1
 
 
 class Policing(StrEnum):
-    """The places where a router's VPP can police what comes in (docs/agent-api.md)."""
+    """The places where a router's VPP can police what comes in (docs/reference/agent-api.md)."""
 
     NONE = "none"
     PORT = "port"

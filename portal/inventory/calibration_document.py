@@ -1,4 +1,4 @@
-"""What `longline-agent calibrate -json` prints (docs/agent-api.md), and what a router keeps of it."""
+"""What `longline-agent calibrate -json` prints (docs/reference/agent-api.md), and what a router keeps of it."""
 
 import json
 from collections.abc import Mapping

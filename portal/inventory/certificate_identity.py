@@ -1,4 +1,4 @@
-"""The identity that a certificate claims: the URI subject alternative names of docs/agent-api.md."""
+"""The identity that a certificate claims: the URI subject alternative names of docs/reference/agent-api.md."""
 
 import hashlib
 import re

@@ -1,1 +1,1 @@
-"""The portal's metrics for Prometheus; see docs/observability.md for the addresses and the names."""
+"""The portal's metrics for Prometheus; see docs/operate/observability.md for the addresses and the names."""

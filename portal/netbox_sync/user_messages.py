@@ -27,7 +27,7 @@ _ERRORS = {
     ),
     "not_permitted": gettext_noop(
         "NetBox does not let this token {method} {what}: {detail} Give its user that permission"
-        " (docs/netbox.md lists all that are needed)."
+        " (docs/integrate/netbox.md lists all that are needed)."
     ),
     "refused": gettext_noop("NetBox refused {what} ({status}): {detail}"),
     "cut_off": gettext_noop(

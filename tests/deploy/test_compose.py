@@ -13,6 +13,7 @@ from django.conf import settings
 
 from devstack.folders import ROOT
 from portal.metrics.collectors.queues import queue_names
+from tests.guides import text_of
 
 COMPOSE = ROOT / "docker-compose.yml"
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text())["services"]
@@ -70,7 +71,7 @@ def queues_of(command: list[str]) -> set[str]:
 def test_every_queue_has_a_worker_in_containers_and_in_the_operators_guide() -> None:
     served: set[str] = set().union(*(queues_of(service.get("command", [])) for service in SERVICES.values()))
     assert set(queue_names()) <= served
-    guide = (ROOT / "docs" / "operators-guide.md").read_text()
+    guide = text_of("operate")
     for queue in queue_names():
         assert f"longline-worker@{queue}" in guide, queue
 

@@ -62,7 +62,7 @@ def test_what_to_do_is_a_chapter_that_there_is() -> None:
     for rule in rules():
         annotations = rule["annotations"]
         assert isinstance(annotations, dict)
-        found = re.search(r"docs/([a-z-]+\.md)(?:, ([^.]+))?\.", annotations["action"])
+        found = re.search(r"docs/([a-z/-]+\.md)(?:, ([^.]+))?\.", annotations["action"])
         assert found, rule["alert"]
         text = (ROOT / "docs" / found[1]).read_text()
         if found[2]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from devstack.folders import ROOT
+from tests.guides import text_of
 
 FOLDER = ROOT / "deploy" / "systemd"
 UNITS = sorted(path.name for path in FOLDER.iterdir())
@@ -74,9 +75,7 @@ def test_what_a_unit_may_do_is_little(units: Path, name: str) -> None:
 
 
 def test_every_unit_is_installed_by_a_guide() -> None:
-    guides = "\n".join(
-        (ROOT / "docs" / f"{name}.md").read_text() for name in ("operators-guide", "agent-guide")
-    )
+    guides = text_of("operate", "routers")
     # As in longline-{web,relay}.service.
     named = {
         f"longline-{part}"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from devstack.folders import ROOT
+from tests.guides import text_of
 
 DOCUMENTS = sorted(
     document
@@ -14,9 +15,7 @@ DOCUMENTS = sorted(
 )
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 SETTINGS = (ROOT / "portal" / "settings.py").read_text()
-GUIDE = (ROOT / "docs" / "operators-guide.md").read_text()
-# NetBox has a page of its own, with its settings; the guide leads there.
-NETBOX = (ROOT / "docs" / "netbox.md").read_text()
+GUIDE = text_of("operate", "integrate", "reference")
 
 
 def anchors(document: Path) -> set[str]:
@@ -42,7 +41,9 @@ def test_every_document_can_be_found_from_the_entry() -> None:
     entry = (ROOT / "docs" / "README.md").read_text()
     listed = {(ROOT / "docs" / target).resolve() for target in LINK.findall(entry)}
     assert [
-        str(path) for path in (ROOT / "docs").glob("*.md") if path.name != "README.md" and path not in listed
+        str(path)
+        for path in (ROOT / "docs").rglob("*.md")
+        if path.name != "README.md" and path.parent.name not in ("adr", "measurements") and path not in listed
     ] == []
     index = (ROOT / "docs" / "adr" / "README.md").read_text()
     assert [
@@ -61,8 +62,7 @@ def settings() -> dict[str, str | None]:
 
 @pytest.mark.parametrize("name", sorted(settings()))
 def test_every_setting_is_in_the_operators_guide_with_its_default(name: str) -> None:
-    page = NETBOX if name.startswith("NETBOX_") else GUIDE
-    row = re.search(rf"^\|[^|]*`{name}`[^|]*\|([^|]+)\|", page, re.MULTILINE)
+    row = re.search(rf"^\|[^|]*`{name}`[^|]*\|([^|]+)\|", GUIDE, re.MULTILINE)
     assert row, f"the settings of docs/ lack {name}"
     default = settings()[name]
     if default is not None:
@@ -76,13 +76,13 @@ def test_every_setting_of_the_guide_is_read() -> None:
 
 
 def test_every_test_that_the_threat_model_names_is_there() -> None:
-    named = re.findall(r"`([\w/.-]+\.(?:py|go))`", (ROOT / "docs" / "threat-model.md").read_text())
+    named = re.findall(r"`([\w/.-]+\.(?:py|go))`", (ROOT / "docs/operate/threat-model.md").read_text())
     assert len(named) > 25
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
 def test_every_management_command_of_the_guides_is_there() -> None:
-    text = "\n".join(path.read_text() for path in (ROOT / "docs").glob("*.md"))
+    text = text_of(".")
     for command in set(re.findall(r"manage\.py (\w+)", text)):
         found = list(ROOT.glob(f"*/management/commands/{command}.py")) + list(
             ROOT.glob(f"portal/*/management/commands/{command}.py")
@@ -97,10 +97,7 @@ def test_every_metric_of_the_documents_is_one_of_ours() -> None:
         for pattern in ("*.py", "*.go")
         for path in (ROOT / folder).rglob(pattern)
     )
-    text = "\n".join(
-        (ROOT / "docs" / name).read_text()
-        for name in ("observability.md", "operators-guide.md", "agent-guide.md")
-    )
+    text = text_of("operate", "routers")
     for name in set(re.findall(r"`longline_([a-z_]+)`", text)):
         stem = name.removesuffix("_total")
         known = f"longline_{stem}" in sources or f'"{name}"' in sources
@@ -110,7 +107,13 @@ def test_every_metric_of_the_documents_is_one_of_ours() -> None:
 
 
 @pytest.mark.parametrize(
-    "document", ["CONTRIBUTING.md", "docs/architecture.md", "docs/glossary.md", "docs/mtu.md"]
+    "document",
+    [
+        "CONTRIBUTING.md",
+        "docs/develop/architecture.md",
+        "docs/reference/glossary.md",
+        "docs/reference/mtu.md",
+    ],
 )
 def test_every_file_that_helps_somebody_find_their_way_is_there(document: str) -> None:
     named = re.findall(

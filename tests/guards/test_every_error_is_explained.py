@@ -1,4 +1,4 @@
-"""The type of every problem document leads to an entry of a page, which `docs/errors.md` repeats."""
+"""The type of every problem document leads to an entry of a page and of docs/reference/errors.md."""
 
 import re
 from collections.abc import Iterator
@@ -50,8 +50,8 @@ def test_what_is_written_elsewhere_is_explained_and_nothing_else_is() -> None:
 
 
 def test_the_copy_in_docs_is_current() -> None:
-    text = (ROOT / "docs" / "errors.md").read_text()
-    assert text == markdown(), "run `make openapi` and commit docs/errors.md"
+    text = (ROOT / "docs" / "reference" / "errors.md").read_text()
+    assert text == markdown(), "run `make openapi` and commit docs/reference/errors.md"
 
 
 @pytest.mark.django_db

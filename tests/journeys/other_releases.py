@@ -8,7 +8,7 @@ from devstack.stack import Stack
 from devstack.vppsim import SimulatedDataplane
 
 GRE_KEYS = ["gre_tunnel_add_del_v2", "gre_tunnel_dump_v2"]
-# What the agent asks of later ones and 24.02 lacks; docs/agent-guide.md has what each is for.
+# What the agent asks of later ones and 24.02 lacks; docs/routers/agent.md has what each is for.
 BEFORE_24_06 = [
     *GRE_KEYS,
     "lcp_itf_pair_get_v2",

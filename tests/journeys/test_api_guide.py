@@ -11,7 +11,7 @@ import pytest
 from devstack.folders import ROOT
 from devstack.stack import Stack
 
-GUIDE = ROOT / "docs" / "api-guide.md"
+GUIDE = ROOT / "docs" / "integrate" / "api.md"
 
 
 def examples() -> list[str]:

@@ -46,8 +46,8 @@ def test_every_reply_of_the_contract_is_understood(name: str) -> None:
 
 
 def test_every_reason_that_the_contract_names_is_understood(reply: dict[str, Any]) -> None:
-    """By the table of statuses in docs/agent-api.md; details of a reason stand in it too."""
-    text = (CONTRACT.parent.parent / "docs" / "agent-api.md").read_text()
+    """By the table of statuses in docs/reference/agent-api.md; details of a reason stand in it too."""
+    text = (CONTRACT.parent.parent / "docs" / "reference" / "agent-api.md").read_text()
     named = {
         (status, code)
         for status, meaning in re.findall(

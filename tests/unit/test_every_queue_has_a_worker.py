@@ -22,6 +22,6 @@ def test_each_deployment_has_a_worker_of_it(queue: str) -> None:
     assert queue in chart["workers"]
     # What is stopped before a restore, and what the guide has one start on a machine without containers.
     assert queue.replace("_", "-") in (ROOT / "deploy/compose/restore").read_text().split("$compose stop ")[1]
-    assert f"longline-worker@{queue}" in (ROOT / "docs/operators-guide.md").read_text()
+    assert f"longline-worker@{queue}" in (ROOT / "docs/operate/guide.md").read_text()
     in_the_demo = re.findall(r'queues="([^"]+)"', (ROOT / "devstack/portal.py").read_text())
     assert queue in {each for queues in in_the_demo for each in queues.split(",")}

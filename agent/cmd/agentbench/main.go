@@ -25,7 +25,7 @@ import (
 	"longline.dev/agent/internal/memory"
 )
 
-// fullRouter is how many VLL ends docs/agent-guide.md promises.
+// fullRouter is how many VLL ends docs/routers/agent.md promises.
 const fullRouter = 15_000
 
 func main() {

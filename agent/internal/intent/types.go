@@ -1,5 +1,5 @@
 // Package intent is what the portal wants of this router: one document per generation, decoded
-// strictly, kept on disk, compared by hash. The wire contract is docs/agent-api.md.
+// strictly, kept on disk, compared by hash. The wire contract is docs/reference/agent-api.md.
 package intent
 
 import (
@@ -173,7 +173,7 @@ type Tombstone struct {
 	AccessTag, TunnelTag string
 }
 
-// Error is one broken rule. Code is from the table in docs/agent-api.md.
+// Error is one broken rule. Code is from the table in docs/reference/agent-api.md.
 type Error struct {
 	Pointer string `json:"pointer"` // RFC 6901
 	Code    string `json:"code"`

@@ -19,7 +19,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// TestTheLargestFrameThatFitsArrivesAndOneByteMoreDoesNot on a link of 9,000 bytes: docs/mtu.md has the overheads.
+// TestTheLargestFrameThatFitsArrivesAndOneByteMoreDoesNot on a link of 9,000 bytes: docs/reference/mtu.md has the overheads.
 func TestTheLargestFrameThatFitsArrivesAndOneByteMoreDoesNot(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		for _, c := range []struct {

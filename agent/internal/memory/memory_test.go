@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// mostEnds is what docs/agent-guide.md says that fits a VPP with a stats segment of 256 MB and one thread.
+// mostEnds is what docs/routers/agent.md says that fits a VPP with a stats segment of 256 MB and one thread.
 const mostEnds = 15_000
 
 // megabytes is a setting of a file in deploy/, in MiB.

@@ -19,7 +19,7 @@ import (
 //
 // It is for looking often: of its messages VPP stops its workers for l2_xconnect_dump, for sw_interface_get_table of
 // interfaces with host addresses, for those about policers where there are any, and before 25.02 for ip_address_dump. Full costs a
-// stop for every kind of tunnel too, the longer the more there are (docs/how-the-agent-reads-vpp.md).
+// stop for every kind of tunnel too, the longer the more there are (docs/routers/how-the-agent-reads-vpp.md).
 func Quick(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (s *Snapshot, ok bool, err error) {
 	s = &Snapshot{
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32),

@@ -6,7 +6,7 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// Reason says why an end is not as wanted. Status and Code are those of docs/agent-api.md.
+// Reason says why an end is not as wanted. Status and Code are those of docs/reference/agent-api.md.
 type Reason struct {
 	Status     string
 	Code       string

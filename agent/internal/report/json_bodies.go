@@ -5,7 +5,7 @@ import (
 	"longline.dev/agent/internal/freeze"
 )
 
-// The structures of docs/agent-api.md; what may be null is a pointer.
+// The structures of docs/reference/agent-api.md; what may be null is a pointer.
 
 type countersBody struct {
 	Schema    int          `json:"schema"`

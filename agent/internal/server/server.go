@@ -1,4 +1,4 @@
-// Package server is the agent's HTTPS door for the portal; the wire contract is docs/agent-api.md.
+// Package server is the agent's HTTPS door for the portal; the wire contract is docs/reference/agent-api.md.
 package server
 
 import (

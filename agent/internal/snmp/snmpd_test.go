@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// master is Debian's snmpd in a folder of its own, as docs/observability.md has it set up.
+// master is Debian's snmpd in a folder of its own, as docs/operate/observability.md has it set up.
 type master struct {
 	t       *testing.T
 	folder  string

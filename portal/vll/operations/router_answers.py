@@ -11,7 +11,7 @@ from portal.vll.models import VllEnd, VllTombstone
 
 @dataclass(frozen=True, slots=True)
 class EndAnswer:
-    """An agent's answer about one VLL end at one revision (docs/agent-api.md).
+    """An agent's answer about one VLL end at one revision (docs/reference/agent-api.md).
 
     ``for_good`` says that asking again cannot help; the caller knows VPP's return codes. ``look`` is the
     number of the agent's look at VPP that the answer rests on; None: it does not say.

@@ -45,7 +45,7 @@ from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer, refuse
 
 pytestmark = pytest.mark.django_db
-DOCS = Path(__file__).parents[3] / "docs" / "webhooks.md"
+DOCS = Path(__file__).parents[3] / "docs" / "integrate" / "webhooks.md"
 
 
 def told(webhook: Webhook) -> list[tuple[str, dict[str, Any]]]:
