@@ -5,10 +5,10 @@ import (
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/vpp"
 )
 
@@ -150,7 +150,7 @@ func owned(r *router, ends []intent.End) []*observe.Interface {
 
 func TestWithoutAStatsSegmentVLLsAreBuiltAndRemovedAllTheSame(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		session, err := vpp.Dialer{Socket: r.api, Timeout: 5 * time.Second}.Dial(t.Context())
+		session, err := vpp.Dialer{Socket: r.api, Timeout: realvpp.ReplyTimeout}.Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

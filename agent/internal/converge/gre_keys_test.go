@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"testing"
-	"time"
 
 	"go.fd.io/govpp/binapi/gre"
 
@@ -196,7 +195,7 @@ func realWithGREKeys(has bool) func(t *testing.T) (api, stats string) {
 		t.Helper()
 		options := realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}}
 		real := realvpp.StartThatOrSkip(t, options, fmt.Sprint("GRE keys: ", has), func(v *realvpp.VPP) bool {
-			session, err := vpp.Dialer{Socket: v.APISocket(), Timeout: 5 * time.Second}.Dial(t.Context())
+			session, err := vpp.Dialer{Socket: v.APISocket(), Timeout: realvpp.ReplyTimeout}.Dial(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"reflect"
 	"testing"
-	"time"
 
 	"longline.dev/agent/internal/intent"
 	"longline.dev/agent/internal/observe"
+	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 )
@@ -25,7 +25,7 @@ func TestManyLinesAreReadInPortionsAndJustAsAtOnce(t *testing.T) {
 		atOnce := r.snapshot()
 		segment := statseg.NewReopeningSegment(r.stats)
 		t.Cleanup(segment.Close)
-		indexed, err := vpp.Dialer{Socket: r.api, Timeout: 5 * time.Second, Interfaces: segment.Interfaces, BootMS: func(ctx context.Context) (int64, error) {
+		indexed, err := vpp.Dialer{Socket: r.api, Timeout: realvpp.ReplyTimeout, Interfaces: segment.Interfaces, BootMS: func(ctx context.Context) (int64, error) {
 			return statseg.BootTime(ctx, r.stats)
 		}}.Dial(t.Context())
 		if err != nil {

@@ -5,16 +5,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/vpp"
 )
 
 func TestTheSecondAgentOnOneVPPChangesNothingAndNamesTheFirst(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		dialer := func(router string) vpp.Dialer {
-			return vpp.Dialer{Socket: r.api, Timeout: 5 * time.Second, Name: vpp.AgentName(router)}
+			return vpp.Dialer{Socket: r.api, Timeout: realvpp.ReplyTimeout, Name: vpp.AgentName(router)}
 		}
 		one, two := dialer("rhino"), dialer("rhino") // a copy of the same machine, say
 		first, err := one.Dial(t.Context())

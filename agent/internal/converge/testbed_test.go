@@ -195,7 +195,7 @@ func (r *router) open() {
 
 func (r *router) connect() {
 	r.t.Helper()
-	dialer := vpp.Dialer{Socket: r.api, Timeout: 5 * time.Second, BootMS: func(ctx context.Context) (int64, error) {
+	dialer := vpp.Dialer{Socket: r.api, Timeout: realvpp.ReplyTimeout, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, r.stats)
 	}}
 	session, err := dialer.Dial(r.t.Context())

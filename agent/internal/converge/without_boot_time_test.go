@@ -3,18 +3,18 @@ package converge
 import (
 	"maps"
 	"testing"
-	"time"
 
 	interfaces "go.fd.io/govpp/binapi/interface"
 
 	"longline.dev/agent/internal/intent"
+	"longline.dev/agent/internal/realvpp"
 	"longline.dev/agent/internal/vpp"
 )
 
 // connectBlind connects without a stats segment, so that VPP's boot time is not known.
 func (r *router) connectBlind() {
 	r.t.Helper()
-	session, err := vpp.Dialer{Socket: r.api, Timeout: 5 * time.Second}.Dial(r.t.Context())
+	session, err := vpp.Dialer{Socket: r.api, Timeout: realvpp.ReplyTimeout}.Dial(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}

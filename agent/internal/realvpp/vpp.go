@@ -15,6 +15,10 @@ import (
 // readyWithin is long for a machine under load; a VPP is ready within a second or two.
 const readyWithin = 60 * time.Second
 
+// ReplyTimeout is how long tests wait for a reply of VPP. It is long for a machine under load, on which a VPP may get no processor for
+// seconds. The agent's own timeout is part of its configuration.
+const ReplyTimeout = 60 * time.Second
+
 // Options of a private VPP.
 type Options struct {
 	// Plugins are the only ones loaded, by their names without "_plugin.so": "vxlan". None

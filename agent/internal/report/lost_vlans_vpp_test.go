@@ -52,7 +52,7 @@ func TestARealVPPRebuildsNoQuietLineAndOneThatItLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session, err := vpp.Dialer{Socket: v.APISocket(), Timeout: 5 * time.Second, BootMS: func(context.Context) (int64, error) { return boot, nil }}.Dial(t.Context())
+	session, err := vpp.Dialer{Socket: v.APISocket(), Timeout: realvpp.ReplyTimeout, BootMS: func(context.Context) (int64, error) { return boot, nil }}.Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

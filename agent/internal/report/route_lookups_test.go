@@ -63,7 +63,7 @@ func onEveryVPP(t *testing.T, test func(t *testing.T, api, stats string)) {
 // many paths with it.
 func TestABFDEventLooksUpNoRoute(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, api, stats string) {
-		session, err := vpp.Dialer{Socket: api, Timeout: 5 * time.Second, BootMS: func(ctx context.Context) (int64, error) {
+		session, err := vpp.Dialer{Socket: api, Timeout: realvpp.ReplyTimeout, BootMS: func(ctx context.Context) (int64, error) {
 			return statseg.BootTime(ctx, stats)
 		}}.Dial(t.Context())
 		if err != nil {

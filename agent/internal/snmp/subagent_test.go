@@ -121,7 +121,7 @@ func newBeside(t *testing.T, apiSocket, stats string) *beside {
 		t.Fatal(err)
 	}
 	b.engine = converge.New(intent.OpenStore(folder, "rhino"), journal, log, time.Now)
-	b.session, err = vpp.Dialer{Socket: apiSocket, Timeout: 5 * time.Second, BootMS: func(ctx context.Context) (int64, error) {
+	b.session, err = vpp.Dialer{Socket: apiSocket, Timeout: realvpp.ReplyTimeout, BootMS: func(ctx context.Context) (int64, error) {
 		return statseg.BootTime(ctx, stats)
 	}}.Dial(t.Context())
 	if err != nil {

@@ -8,18 +8,21 @@ import (
 	"time"
 
 	"go.fd.io/govpp/binapi/vlib"
+	"golang.org/x/sys/unix"
 )
 
 // VPP overlooks that a client is gone while errno of its main thread happens to be EAGAIN, as heavy traffic on its API
-// leaves it: vl_socket_read_ready in vlibmemory/socket_api.c takes a read of 0 bytes for an error and asks errno
-// (23.10 to 26.06). Such a client stays listed, keeps the main thread busy, and sixteen of them stop it for good.
-// Whatever fails on that thread with another errno has all of them noticed at once.
+// leaves it: vl_socket_read_ready in vlibmemory/socket_api.c takes a read of 0 bytes for an error and reads errno
+// (23.10 to 26.06). Such a client stays listed, keeps the main thread busy, and sixteen of them stop it permanently.
+// After any call of that thread that fails with another errno, VPP notices all of them in the next turn of its main loop.
 
 const (
-	// dropDeadEvery is how often VPP is asked for its clients; those that are overlooked must not become many.
+	// dropDeadEvery is how often the clients are listed; those that are overlooked must not become many.
 	dropDeadEvery = 10 * time.Second
-	// noticedWithin is ample for VPP to close what it notices (vpp.md: each turn of its main loop).
-	noticedWithin = 100 * time.Millisecond
+	// closedPoll is the pause between two tests whether VPP has closed a connection.
+	closedPoll = 2 * time.Millisecond
+	// listsUntilNoticed is how often VPP lists its clients after the failed call, each time in another turn of its main loop.
+	listsUntilNoticed = 3
 )
 
 // client is one that VPP lists.
@@ -28,7 +31,7 @@ type client struct {
 	descriptor int
 }
 
-// dropDeadClients has VPP notice overlooked clients, at once and then every now and then, until the session ends.
+// dropDeadClients has VPP notice overlooked clients, at once and then every dropDeadEvery, until the session ends.
 func (d Dialer) dropDeadClients(s *Session, noticed func(names []string)) {
 	ticker := time.NewTicker(dropDeadEvery)
 	defer ticker.Stop()
@@ -44,8 +47,7 @@ func (d Dialer) dropDeadClients(s *Session, noticed func(names []string)) {
 	}
 }
 
-// dropDeadClientsOnce returns the names of those that VPP noticed. One that left by itself at that moment is among
-// them.
+// dropDeadClientsOnce returns the names of the clients that VPP noticed. A client that left at that moment is among them.
 func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	before := s.clients()
 	if len(before) < 2 {
@@ -54,21 +56,22 @@ func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	if d.provokeSendError() != nil {
 		return nil
 	}
-	time.Sleep(noticedWithin)
-	after := s.clients()
-	if len(after) == 0 {
-		return nil
-	}
-	for each := range before {
-		if !after[each] {
-			names = append(names, each.name)
+	for n := 0; n < listsUntilNoticed && len(names) == 0; n++ {
+		after := s.clients()
+		if len(after) == 0 {
+			return nil
+		}
+		for each := range before {
+			if !after[each] {
+				names = append(names, each.name)
+			}
 		}
 	}
 	return names
 }
 
-// provokeSendError has VPP answer somebody who takes no answers: its send fails with EPIPE, which is errno from then
-// on. That failure, other than an end of file, is never overlooked, so nothing is left of this connection.
+// provokeSendError has VPP answer a client that takes no answers: its send fails with EPIPE, which is errno from then
+// on. VPP never overlooks that failure, and closes this connection. provokeSendError returns after that.
 func (d Dialer) provokeSendError() error {
 	dialed, err := net.DialTimeout("unix", d.Socket, d.Timeout)
 	if err != nil {
@@ -87,11 +90,40 @@ func (d Dialer) provokeSendError() error {
 	if err := conn.SetDeadline(time.Now().Add(d.Timeout)); err != nil {
 		return err
 	}
-	_, err = conn.Write(hello)
-	return err
+	if _, err = conn.Write(hello); err != nil {
+		return err
+	}
+	return awaitClose(conn, d.Timeout)
 }
 
-// clients are those on VPP's API socket; empty when VPP does not tell.
+// awaitClose waits until the peer has closed a connection on which reading is shut down, so that a read does not show it.
+// Error: ErrTimeout, or that of the connection.
+func awaitClose(conn *net.UnixConn, timeout time.Duration) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(timeout); ; time.Sleep(closedPoll) {
+		var polled error
+		fds := []unix.PollFd{{}}
+		err := raw.Control(func(fd uintptr) {
+			fds[0].Fd = int32(fd)
+			_, polled = unix.Poll(fds, 0)
+		})
+		switch {
+		case err != nil:
+			return err
+		case polled != nil && polled != unix.EINTR:
+			return polled
+		case fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0:
+			return nil
+		case time.Now().After(deadline):
+			return ErrTimeout
+		}
+	}
+}
+
+// clients are those on VPP's API socket; empty when VPP does not list them.
 func (s *Session) clients() map[client]bool {
 	reply, err := s.Call(context.Background(), &vlib.CliInband{Cmd: "show api clients"})
 	if err != nil {

@@ -67,15 +67,17 @@ func simulated(t *testing.T) (*vppsim.Sim, Dialer) {
 	return sim, Dialer{Socket: sim.APISocket(), Timeout: testTimeout, Name: AgentName("rhino")}
 }
 
-// died is a client that was killed and that VPP overlooks.
+// died connects a client and kills it, and returns once VPP has overlooked that.
 func died(t *testing.T, sim *vppsim.Sim, name string) {
 	t.Helper()
 	sim.LeaveErrno(syscall.EAGAIN)
+	before := sim.Overlooked()
 	sock, err := dialAPISocket(t.Context(), sim.APISocket(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	sock.conn.Close()
+	until(t, "VPP overlooks it", func() bool { return sim.Overlooked() > before })
 }
 
 func TestASessionSaysGoodbyeToAVPPThatWouldOverlookItsEnd(t *testing.T) {

@@ -37,15 +37,20 @@ func deadClientIsDropped(t *testing.T, socket string) {
 		t.Fatal(err)
 	}
 	defer session.Close()
-	readLate(t, socket)
-	victim, err := dialAPISocket(t.Context(), socket, dead)
-	if err != nil {
-		t.Fatal(err)
+	overlooked := false
+	for n := 0; n < 5 && !overlooked; n++ { // on a busy machine VPP may have answered all before its socket was full
+		readLate(t, socket)
+		victim, err := dialAPISocket(t.Context(), socket, dead)
+		if err != nil {
+			t.Fatal(err)
+		}
+		victim.conn.Close()
+		for range 3 { // each in another turn of VPP's main loop, which notices in the first if it does at all
+			overlooked = lists(session, dead)
+		}
 	}
-	victim.conn.Close()
-	time.Sleep(300 * time.Millisecond) // a turn of its main loop takes 10 ms at most
-	if !lists(session, dead) {
-		t.Skip("SKIPPED: this VPP notices by itself")
+	if !overlooked {
+		t.Skip("SKIPPED: this VPP notices without help")
 	}
 	if names := dialer.dropDeadClientsOnce(session); !slices.Contains(names, dead) {
 		t.Errorf("noticed %q", names)

@@ -58,7 +58,7 @@ func (v *vpp) serveClient(c *client) {
 	for {
 		data, err := readFrame(reader)
 		if err != nil {
-			v.awaitNotice(err)
+			v.awaitNotice(c, err)
 			return
 		}
 		op, asked, message, ok := c.request(data)

@@ -29,9 +29,9 @@ type vpp struct {
 	clients    map[*client]bool
 	watchers   map[*client]uint32 // want_interface_events: client -> the pid it gave
 	lastClient uint32
-	errno      syscall.Errno // of the main thread
-	overlooked int           // clients that are gone and still among clients
-	turned     *sync.Cond    // errno, stopped
+	errno      syscall.Errno    // of the main thread
+	overlooked map[*client]bool // clients that are gone and that nobody has noticed
+	turned     *sync.Cond       // errno, stopped
 
 	interfaces  []*iface // by sw_if_index; nil where deleted
 	freed       []uint32 // sw_if_index, the last freed is the next given out
@@ -66,6 +66,7 @@ func boot(config Config) (*vpp, error) {
 		table:       newMessageTable(config.absentMessages()),
 		pid:         rand.Uint32N(1<<22) + 2,
 		clients:     map[*client]bool{},
+		overlooked:  map[*client]bool{},
 		watchers:    map[*client]uint32{},
 		loopbacks:   map[uint32]bool{},
 		subs:        map[subKey]uint32{},
