@@ -41,12 +41,28 @@ type Result struct {
 	Looked  int
 }
 
-// InUseError says that the tracer has packets that somebody else had it take, or that a trace cut off has left.
-type InUseError struct{}
+// InUseError says that somebody else uses the tracer, or that an interrupted trace has left something there.
+type InUseError struct{ Use Use }
 
-func (*InUseError) Error() string {
-	return "VPP's tracer holds packets already: somebody is tracing, or a trace was cut off. Nothing was changed; look at them with" +
-		" vppctl show trace, and when nobody needs them, vppctl clear trace"
+// Use is a use of VPP's tracer that VPP shows. It does not show a trace that has taken no packet yet, nor a filter by node (trace
+// filter).
+type Use struct {
+	is         string // what is so, as a clause
+	show, free string // the commands that show and end it
+}
+
+var (
+	holdsPackets = Use{"VPP's tracer holds packets already: somebody is tracing, or a trace was cut off", "show trace", "clear trace"}
+	hasFilter    = Use{"VPP's tracer has a classifier filter that somebody set", "show classify filter verbose", "classify filter trace del"}
+	// otherFunction is that of the plugin bpf_trace_filter: with it a classifier filter selects nothing.
+	otherFunction = Use{"VPP's tracer selects packets by a function that somebody chose", "show trace filter function", "set trace filter function " + classifierFunction}
+)
+
+func (e *InUseError) Error() string {
+	if e.Use == (Use{}) {
+		return "VPP's tracer is in use. Nothing was changed"
+	}
+	return fmt.Sprintf("%s. Nothing was changed; look at it with vppctl %s, and when nobody needs it, vppctl %s", e.Use.is, e.Use.show, e.Use.free)
 }
 
 // CannotError says why this VPP traces nothing.
@@ -101,7 +117,7 @@ func tracerIsFree(ctx context.Context, session vpp.Caller) error {
 		return err
 	}
 	if _, held := parse(said); held > 0 {
-		return &InUseError{}
+		return &InUseError{holdsPackets}
 	}
 	return nil
 }

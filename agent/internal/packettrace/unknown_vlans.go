@@ -36,6 +36,10 @@ const (
 	perSearch = 20 * perRound
 	// noFilter is what `show classify filter` prints while the tracer has no filter.
 	noFilter = "packet tracer: first table none"
+	// classifierFunction is VPP's name for the selection of packets by a classifier filter; `show trace filter function` marks the
+	// chosen one by chosenFunction.
+	classifierFunction = "vnet_is_packet_traced"
+	chosenFunction     = "(*) name:"
 	// outerTagMask covers the EtherType and the VLAN number of a frame's outer tag, and not its priority.
 	outerTagMask = "000000000000000000000000ffff0fff"
 )
@@ -54,14 +58,8 @@ func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropp
 	if err := tracerIsFree(ctx, session); err != nil {
 		return nil, err
 	}
-	said, refused, err := vpp.Say(ctx, session, "show classify filter")
-	switch {
-	case err != nil:
+	if err := filterIsFree(ctx, session); err != nil {
 		return nil, err
-	case refused:
-		return nil, &CannotError{"this VPP cannot filter what it traces: " + said}
-	case !strings.Contains(spaces.ReplaceAllString(said, " "), noFilter):
-		return nil, &InUseError{}
 	}
 	defer func() {
 		if left := Clear(context.WithoutCancel(ctx), session); left != nil {
@@ -91,6 +89,27 @@ func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropp
 		return len(dropped) == len(search.VLANs)
 	})
 	return dropped, err
+}
+
+// filterIsFree returns *InUseError while packets are selected as somebody else wants it, and *CannotError if this VPP has no filter.
+func filterIsFree(ctx context.Context, session vpp.Caller) error {
+	text, refused, err := vpp.Say(ctx, session, "show classify filter")
+	switch {
+	case err != nil:
+		return err
+	case refused:
+		return &CannotError{"this VPP cannot filter what it traces: " + text}
+	case !strings.Contains(spaces.ReplaceAllString(text, " "), noFilter):
+		return &InUseError{hasFilter}
+	}
+	functions, refused, err := vpp.Say(ctx, session, "show trace filter function")
+	if err != nil {
+		return err
+	}
+	if !refused && strings.Contains(functions, chosenFunction) && !strings.Contains(functions, chosenFunction+classifierFunction+" ") {
+		return &InUseError{otherFunction}
+	}
+	return nil
 }
 
 // Clear removes what the tracer holds, and the filters of UnknownVLANs.

@@ -133,6 +133,71 @@ func TestASearchLeavesAnOperatorsTraceAndFilterAlone(t *testing.T) {
 	}
 }
 
+// TestASearchDoesNotBeginWhileSomebodySelectsPacketsByAnotherFunction: the BPF plugin's, which would take packets by its own
+// program and not by the filter of the search.
+func TestASearchDoesNotBeginWhileSomebodySelectsPacketsByAnotherFunction(t *testing.T) {
+	const classifier, bpf = "name:vnet_is_packet_traced description: classifier based filter priority: 50", "name:bpf_trace_filter description: bpf based trace filter priority: 10"
+	for functions, inUse := range map[string]bool{
+		bpf + "\n(*) " + classifier + "\n":      false,
+		"(*) " + bpf + "\n" + classifier + "\n": true,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		vpp := &said{answer: func(line string) (string, bool) {
+			if strings.HasPrefix(line, "trace add") {
+				cancel()
+			}
+			return map[string]string{"show classify filter": noFilter, "show trace filter function": functions}[line], false
+		}}
+		var busy *InUseError
+		_, err := UnknownVLANs(ctx, vpp, Search{VLANs: []VLAN{single}, Threads: 1, For: time.Minute})
+		if errors.As(err, &busy) != inUse {
+			t.Errorf("%s: %v", functions, err)
+		}
+		begun := slices.ContainsFunc(vpp.told, func(line string) bool { return !strings.HasPrefix(line, "show ") })
+		if begun == inUse {
+			t.Errorf("%s: it sent %q", functions, vpp.told)
+		}
+		if inUse && !strings.Contains(err.Error(), "vppctl set trace filter function vnet_is_packet_traced") {
+			t.Errorf("it says %v", err)
+		}
+		cancel()
+	}
+}
+
+// TestVPPNamesItsFunctionsAsTheSearchReadsThem on a real VPP.
+func TestVPPNamesItsFunctionsAsTheSearchReadsThem(t *testing.T) {
+	v := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"ping"}})
+	if text, err := v.CLI("show trace filter function"); err != nil || !strings.Contains(text, chosenFunction+classifierFunction+" ") {
+		t.Errorf("it prints %q, %v", text, err)
+	}
+}
+
+// TestVPPDoesNotShowAFilterByNode on a real VPP. A search ends such a filter because it cannot notice it; should a VPP show it one
+// day, the search has to leave it alone.
+func TestVPPDoesNotShowAFilterByNode(t *testing.T) {
+	v, session := vlansOfPort(t)
+	shows := func() string {
+		t.Helper()
+		var all strings.Builder
+		for _, command := range []string{"show trace", "show classify filter verbose", "show trace filter function"} {
+			text, err := v.CLI(command)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all.WriteString(text)
+		}
+		return all.String()
+	}
+	search(t, session, single) // so that all tables have been made once
+	before := shows()
+	if text, err := v.CLI("trace filter include ip4-lookup 7"); err != nil {
+		t.Fatal(text, err)
+	}
+	if after := shows(); after != before {
+		t.Errorf("VPP shows a filter by node now: %s\nand without one: %s", after, before)
+	}
+}
+
 // TestASearchThatIsCutOffLeavesNothing: the agent stops.
 func TestASearchThatIsCutOffLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -96,6 +96,8 @@ func (r *Reporter) unknownVLANs(ctx context.Context, boot int64, vlans []packett
 	if err := r.noteTracing(boot); err != nil {
 		return nil, fmt.Errorf("the disk takes no note of it: %w", err)
 	}
+	r.log.Info("VPP's tracer is used to search for frames that VPP drops; a trace that has taken no packet yet, and a filter by node, end with this",
+		"vlans", len(vlans))
 	dropped, err := r.engine.UnknownVLANs(ctx, vlans)
 	var left *packettrace.LeftError
 	if !errors.As(err, &left) {

@@ -36,6 +36,8 @@ func (v *vpp) trace(command string) *vlib.CliInbandReply {
 			used = "0"
 		}
 		return &vlib.CliInbandReply{Reply: fmt.Sprintf("%-30s Table(s)\n%-30s --------\n%-30s first table %s\n", "Filter Used By", "--------------", "packet tracer:", used)}
+	case command == "show trace filter function":
+		return &vlib.CliInbandReply{Reply: "(*) name:vnet_is_packet_traced description: classifier based filter priority: 50\n"}
 	case strings.HasPrefix(command, "trace add af-packet-input ") && strings.HasSuffix(command, " filter"):
 		v.tracer.armed = true
 	case strings.HasPrefix(command, "trace add "):
