@@ -96,6 +96,11 @@ class Customer:
         document = answer.json() if "json" in answer.headers.get("Content-Type", "") else {}
         return Answer(description, answer.status_code, document, dict(answer.headers))
 
+    def validate(self, body: Json) -> Json:
+        """Whether an order would be accepted now, and what is in its way."""
+        found: Json = self._http.post("/api/v1/vlls/validate", json=body).raise_for_status().json()
+        return found
+
     def post_all(self, bodies: list[Json], *, at_once: int = AT_ONCE) -> list[Answer]:
         with ThreadPoolExecutor(at_once) as clients:
             return list(clients.map(self.post, bodies))

@@ -55,6 +55,21 @@ def _vlan_taken(error: errors.VlanTaken) -> str:
 
 
 @wording.register
+def _vlan_in_foreign_use(error: errors.VlanInForeignUse) -> str:
+    if error.vlans is None:
+        text = _(
+            "{port} is also used by {interface}, which this portal does not manage. Choose another port, or "
+            "ask the NOC about that interface."
+        )
+    else:
+        text = _(
+            "VLAN {vlans} on {port} is used by {interface}, which this portal does not manage. Choose another"
+            " VLAN, or let us choose."
+        )
+    return text.format(port=error.port, vlans=error.vlans, interface=error.interface)
+
+
+@wording.register
 def _port_full(error: errors.PortFull) -> str:
     if error.link_bps is not None:
         text = _(

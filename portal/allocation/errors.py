@@ -20,6 +20,19 @@ class VlanTaken(Conflict):
     holders: tuple[UUID, ...] = ()
 
 
+class VlanInForeignUse(Conflict):
+    """An interface that the portal does not manage takes some of the requested frames.
+
+    ``vlans``: ``100`` or ``100.200``; None where the whole port was requested. ``interface``: its name on the
+    router, which reports it.
+    """
+
+    field: str
+    port: str
+    vlans: str | None
+    interface: str
+
+
 class NoVlanFree(Conflict):
     """No outer VLAN from 1 to 4094 is left on this port."""
 

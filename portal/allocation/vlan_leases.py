@@ -1,18 +1,19 @@
 """Leasing VLANs on a port: an insert that the exclusion constraint may refuse."""
 
+import json
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
 from django.db.backends.postgresql.psycopg_any import NumericRange
-from django.db.models import Q
 
-from portal.allocation.errors import NoVlanFree, VlanTaken
+from portal.allocation.errors import NoVlanFree, VlanInForeignUse, VlanTaken
 from portal.allocation.models import PortVlanLease
 from portal.allocation.vlan_ranges import WHOLE_PORT, Keys, overlap, tag_keys
-from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN, Tagging
-from portal.inventory.models import ObservedCircuit, Port
+from portal.core.vlan_tags import MANY_TAGS, MAX_VLAN, MIN_VLAN, Frames, Tagging, selected_frames
+from portal.inventory.models import Port
 
 # VLAN 1 is the native one of most switches, and the next few are often their management's.
 _FROM = 100
@@ -22,6 +23,17 @@ _LEASE = """
 INSERT INTO allocation_portvlanlease (port_id, holder, side, keys, leased_at)
 VALUES (%(port)s, %(holder)s, %(side)s, int8range(%(low)s, %(high)s), %(now)s)
 ON CONFLICT ON CONSTRAINT vlan_leased_once_per_port DO NOTHING
+"""
+
+# Sub-interfaces of the port with their frames, and circuits that end on it.
+_FOREIGN = """
+SELECT name, frames FROM inventory_observedinterface
+WHERE router_id = %(router)s AND parent = %(port)s AND jsonb_typeof(frames) = 'object'
+UNION ALL
+SELECT NULL, sides FROM inventory_observedcircuit
+WHERE router_id = %(router)s
+  AND %(port)s IN (sides #>> '{near,attachment,port}', sides #>> '{far,attachment,port}')
+ORDER BY 1, 2
 """
 
 
@@ -37,20 +49,23 @@ def vlan_lease(
     now: datetime,
     own: UUID | None = None,
     preferred: Collection[int] = (),
+    adopted: bool = False,
 ) -> int | None:
-    """Lease these tags for ``holder``; the outer VLAN, or None for a whole port.
+    """Lease these tags for ``holder``, and return the outer VLAN, or None for a whole port.
 
-    Raises VlanTaken, NoVlanFree.
+    Raises VlanTaken, VlanInForeignUse, NoVlanFree.
 
     ``outer`` None on a tagged service means any free one, of those ``preferred`` where one is free. ``own``
     is who may hold frames of this end already: where its lease overlaps, that is widened until
-    ``vlans_settle`` says which of both values stays.
+    ``vlans_settle`` says which of both values stays. ``adopted``: the interface that takes these frames
+    becomes the end, so it does not conflict.
 
     The caller holds the port's row lock, which makes "any" deterministic; uniqueness itself is the
     constraint's work and needs no lock.
     """
     mine = PortVlanLease.objects.filter(port=port, holder=own, side=side).first() if own else None
-    if tagging is not Tagging.UNTAGGED and outer is None:
+    portal_chooses = tagging is not Tagging.UNTAGGED and outer is None
+    if portal_chooses:
         taken = vlans_taken(port, side=side, own=own)
         outer = vlan_choose(
             port=port,
@@ -60,6 +75,7 @@ def vlan_lease(
             inner=inner,
             exact_match=exact_match,
             taken=taken,
+            foreign=foreign_frames(port),
             preferred=preferred,
         )
     keys = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
@@ -69,6 +85,8 @@ def vlan_lease(
         leased = _insert(port, holder, side, keys, now)
     if not leased:
         raise _taken(port, side, tagging, outer, inner, keys)
+    if not portal_chooses and not adopted:
+        _refuse_foreign(port, side, tagging, outer, inner, exact_match, foreign_frames(port))
     return outer
 
 
@@ -81,25 +99,24 @@ def vlan_choose(
     inner: int | None,
     exact_match: bool,
     taken: list[Keys],
+    foreign: Mapping[str, Frames],
     preferred: Collection[int] = (),
 ) -> int | None:
-    """The outer VLAN that a lease beside ``taken`` would get; writes nothing.
+    """Return the outer VLAN that a lease next to ``taken`` and ``foreign`` would get; write nothing.
 
-    Raises VlanTaken, NoVlanFree.
+    Raises VlanTaken, VlanInForeignUse, NoVlanFree.
     """
     if tagging is not Tagging.UNTAGGED and outer is None:
-        others = outer_vlans_of_others(port)
-        free = [
-            vlan
-            for vlan in free_outer_vlans(taken, tagging=tagging, inner=inner, exact_match=exact_match)
-            if vlan not in others
-        ]
+        free = free_outer_vlans(
+            taken, foreign.values(), tagging=tagging, inner=inner, exact_match=exact_match
+        )
         if not free:
             raise NoVlanFree(field=f"{side}_end.outer_vlan", port=str(port))
         return next((vlan for vlan in free if vlan in preferred), free[0])
     keys = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
     if any(overlap(keys, others) for others in taken):
         raise _taken(port, side, tagging, outer, inner, keys)
+    _refuse_foreign(port, side, tagging, outer, inner, exact_match, foreign)
     return outer
 
 
@@ -111,23 +128,44 @@ def vlans_taken(port: Port, *, side: str = "", own: UUID | None = None) -> list[
     return [(keys.lower, keys.upper) for keys in leases.values_list("keys", flat=True)]
 
 
-def outer_vlans_of_others(port: Port) -> set[int]:
-    """Those by which the router shows somebody else's lines on the port: an order for one would fail."""
-    here = Q(sides__near__attachment__port=port.interface) | Q(sides__far__attachment__port=port.interface)
-    shown = ObservedCircuit.objects.filter(here, router=port.router_id)
-    attachments = (
-        side["attachment"]
-        for sides in shown.values_list("sides", flat=True)
-        for side in (sides["near"], sides["far"])
-        if side is not None and side["attachment"] is not None
+def foreign_frames(port: Port) -> dict[str, Frames]:
+    """Return the frames that interfaces outside the portal take of the port, as its router reports, by name.
+
+    Agents of earlier releases report no frames of sub-interfaces: of these only cross-connected ones with
+    numbers of tags are known. One statement.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(_FOREIGN, {"router": port.router_id, "port": port.interface})
+        rows = [(name, json.loads(facts)) for name, facts in cursor.fetchall()]
+    found = {name: Frames(**frames) for name, frames in rows if name is not None}
+    for side in (side for name, sides in rows if name is None for side in (sides["near"], sides["far"])):
+        attachment = side["attachment"] if side else None
+        if attachment and attachment["port"] == port.interface and attachment["outer"]:
+            found.setdefault(side["interface"], _attached_frames(attachment))
+    return found
+
+
+def _attached_frames(attachment: Mapping[str, Any]) -> Frames:
+    """Return the frames of an attachment circuit with an outer VLAN; if it is wide, with any inner VLAN."""
+    single = attachment["tags"] == 1
+    return Frames(
+        dot1ad=attachment["dot1ad"],
+        outer=attachment["outer"],
+        inner=None if single or attachment["wide"] else attachment["inner"],
+        least_tags=attachment["tags"],
+        most_tags=1 if single and attachment["exact"] else MANY_TAGS,
     )
-    return {each["outer"] for each in attachments if each["port"] == port.interface}
 
 
 def free_outer_vlans(
-    taken: Iterable[Keys], *, tagging: Tagging, inner: int | None, exact_match: bool
+    taken: Iterable[Keys],
+    foreign: Iterable[Frames],
+    *,
+    tagging: Tagging,
+    inner: int | None,
+    exact_match: bool,
 ) -> list[int]:
-    """The outer VLANs that a service of this kind could still have, the rarely used ones first."""
+    """Return the outer VLANs that a service of this kind could still have, the rarely used ones first."""
     blocked = set()
     for others in taken:
         if others == WHOLE_PORT:
@@ -136,6 +174,12 @@ def free_outer_vlans(
         outer = (others[0] >> 12) & 0xFFF
         if overlap(tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match), others):
             blocked.add(outer)
+    wanted = selected_frames(tagging, outer=None, inner=inner, exact_match=exact_match)
+    for frames in foreign:
+        if wanted.overlaps(frames):
+            if frames.outer is None:
+                return []
+            blocked.add(frames.outer)
     return [outer for outer in _OFFERED if outer not in blocked]
 
 
@@ -174,6 +218,30 @@ def vlans_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) ->
             lease.delete()
 
 
+def _refuse_foreign(
+    port: Port,
+    side: str,
+    tagging: Tagging,
+    outer: int | None,
+    inner: int | None,
+    exact_match: bool,
+    foreign: Mapping[str, Frames],
+) -> None:
+    """Raise VlanInForeignUse if the agent would refuse these frames because of a reported interface."""
+    wanted = selected_frames(tagging, outer=outer, inner=inner, exact_match=exact_match)
+    for interface, frames in foreign.items():
+        if wanted.overlaps(frames):
+            field, vlans = _named(side, tagging, outer, inner)
+            raise VlanInForeignUse(field=field, port=str(port), vlans=vlans, interface=interface)
+
+
+def _named(side: str, tagging: Tagging, outer: int | None, inner: int | None) -> tuple[str, str | None]:
+    """Return the field that a refusal names, and the VLANs as text, None for a whole port."""
+    if tagging is Tagging.UNTAGGED:
+        return f"{side}_end.port", None
+    return f"{side}_end.outer_vlan", ".".join(str(vlan) for vlan in (outer, inner) if vlan)
+
+
 def _insert(port: Port, holder: UUID, side: str, keys: Keys, now: datetime) -> bool:
     low, high = keys
     with connection.cursor() as cursor:
@@ -203,8 +271,7 @@ def _keys(lease: PortVlanLease) -> Keys:
 def _taken(
     port: Port, side: str, tagging: Tagging, outer: int | None, inner: int | None, keys: Keys
 ) -> VlanTaken:
-    field = f"{side}_end.port" if tagging is Tagging.UNTAGGED else f"{side}_end.outer_vlan"
-    vlans = None if tagging is Tagging.UNTAGGED else ".".join(str(vlan) for vlan in (outer, inner) if vlan)
+    field, vlans = _named(side, tagging, outer, inner)
     leases = list(PortVlanLease.objects.filter(port=port))
     return VlanTaken(
         field=field,

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from portal.allocation.models import PortVlanLease
+from portal.allocation.vlan_leases import foreign_frames
 from portal.allocation.vlan_ranges import WHOLE_PORT
 from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
 from portal.inventory.models import Port
@@ -25,8 +26,10 @@ class VlanRange:
 
 @dataclass(frozen=True, slots=True)
 class VlanUsage:
-    """Every VLAN is in one of the three. ``shared``: lines have it with an inner VLAN each, and other inner
-    ones are free there. ``whole_port``: one line takes all frames, so nothing is free.
+    """All VLANs, each in one of the three.
+
+    ``shared``: lines or interfaces that the portal does not manage have it with an inner VLAN each, and other
+    inner ones are free there. ``whole_port``: one line takes all frames, so nothing is free.
     """
 
     used: tuple[VlanRange, ...]
@@ -39,7 +42,11 @@ _ALL = VlanRange(MIN_VLAN, MAX_VLAN)
 
 
 def vlan_usage(port: Port) -> VlanUsage:
-    """By the outer VLAN, whichever the TPID; what is held for an order counts as used. One statement."""
+    """Return the usage by outer VLAN, whichever the TPID.
+
+    VLANs count as used, too, if they are reserved for an order or if interfaces that the portal does not
+    manage take them.
+    """
     single: set[int] = set()
     double: set[int] = set()
     leases = PortVlanLease.objects.filter(port=port).values_list("keys__startswith", "keys__endswith")
@@ -48,6 +55,12 @@ def vlan_usage(port: Port) -> VlanUsage:
             return VlanUsage(used=(_ALL,), shared=(), free=(), whole_port=True)
         # The key of a frame with one tag has no inner VLAN (portal.allocation.vlan_ranges).
         (double if low & 0xFFF else single).add((low >> 12) & 0xFFF)
+    for frames in foreign_frames(port).values():
+        if frames.most_tags == 0:
+            continue
+        if frames.outer is None:
+            return VlanUsage(used=(_ALL,), shared=(), free=())
+        (single if frames.inner is None else double).add(frames.outer)
     shared = double - single
     free = (vlan for vlan in range(MIN_VLAN, MAX_VLAN + 1) if vlan not in single and vlan not in shared)
     return VlanUsage(used=as_ranges(single), shared=as_ranges(shared), free=as_ranges(free))

@@ -1,6 +1,7 @@
 """The frames of a port that belong to a VLL, by their VLAN tags (IEEE 802.1Q, 802.1ad)."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import StrEnum
 
 from portal.core.errors import DomainError
@@ -112,3 +113,48 @@ def check_tagging(
             check_vlan(vlan, field=field)
     if tagging is Tagging.UNTAGGED and not exact_match:
         raise WholePortIsExact
+
+
+# The number of tags of frames that have three or more.
+MANY_TAGS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """Frames of a port by their outermost tags; None is any.
+
+    ``dot1ad``: the outer TPID is 0x88a8 and not 0x8100. ``most_tags`` 3: three or more. The agent's
+    ``intent.Frames`` is the same.
+    """
+
+    dot1ad: bool | None
+    outer: int | None
+    inner: int | None
+    least_tags: int
+    most_tags: int
+
+    def overlaps(self, other: "Frames") -> bool:
+        """Return whether some frame belongs to both."""
+        return max(self.least_tags, other.least_tags) <= min(self.most_tags, other.most_tags) and all(
+            one is None or two is None or one == two
+            for one, two in (
+                (self.dot1ad, other.dot1ad),
+                (self.outer, other.outer),
+                (self.inner, other.inner),
+            )
+        )
+
+
+def selected_frames(tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool) -> Frames:
+    """Return the frames that such an end takes; with ``outer`` None those of all outer VLANs.
+
+    VPP gives a sub-interface with two tags the frames with more tags too, also with exact match.
+    """
+    tags = tagging.selecting_tags
+    return Frames(
+        dot1ad=None if tagging is Tagging.UNTAGGED else tagging is Tagging.DOT1AD,
+        outer=outer,
+        inner=inner,
+        least_tags=tags,
+        most_tags=1 if tags == 1 and exact_match else MANY_TAGS,
+    )

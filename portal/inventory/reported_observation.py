@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, NoReturn
 
 from msgspec import Meta, Struct, field
-from msgspec.structs import force_setattr
+from msgspec.structs import asdict, force_setattr
 
 from portal.core.bandwidth_profile import Policing
 from portal.core.encapsulations import Encapsulation
@@ -28,6 +28,7 @@ from portal.core.strict_json import (
     require_unique,
 )
 from portal.core.unix_time import to_time
+from portal.core.vlan_tags import MANY_TAGS
 from portal.inventory.field_limits import is_interface_name
 
 # Of what stands in VPP or in the agent's folder; and of a router's lines, routes and interfaces.
@@ -58,12 +59,23 @@ class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
     speed_bps: Annotated[int, Meta(ge=1, le=2**53)] | None
 
 
+class FramesReport(Struct, frozen=True, forbid_unknown_fields=True):
+    """The frames of a port that a sub-interface takes (portal.core.vlan_tags.Frames)."""
+
+    dot1ad: bool | None
+    outer: Annotated[int, Meta(ge=0, le=4095)] | None
+    inner: Annotated[int, Meta(ge=0, le=4095)] | None
+    least_tags: Annotated[int, Meta(ge=0, le=MANY_TAGS)]
+    most_tags: Annotated[int, Meta(ge=0, le=MANY_TAGS)]
+
+
 class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
     """An interface that the agent did not make; ``addresses`` with prefix lengths, ``ip_mtu`` in bytes.
 
     ``tables``: those of its IPv4 and its IPv6 addresses.
-    ``linux_cp``: the Linux interface that it is paired with. ``load``: None where nothing tells.
-    ``parent``: the port of a sub-interface, None for others and from agents that do not report it.
+    ``linux_cp``: the Linux interface with which it is paired. ``load``: None where it is not known.
+    ``parent``: the port of a sub-interface, and ``frames`` those that it takes of that port; None for others
+    and from agents that do not report them.
     """
 
     name: str
@@ -76,20 +88,25 @@ class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
     tables: tuple[Table, Table] = (0, 0)
     linux_cp: ForeignName | None = None
     parent: ForeignName | None = None
+    frames: FramesReport | None = None
     load: LoadReport | None = None
 
     @property
     def columns(self) -> dict[str, Any]:
-        """The part of it that is stored under its name: of its load, which is never the same again, the speed
-        alone. That is told with a load, and without one stays as it was."""
-        told = {
+        """Return what is stored of it under its name.
+
+        Of its load, which is never the same again, that is the speed alone. It is reported with a load, and
+        stays as it was without one.
+        """
+        facts = {
             "admin_up": self.admin_up,
             "link_up": self.link_up,
             "ip_mtu": self.ip_mtu,
             "linux_cp": self.linux_cp or "",
             "parent": self.parent or "",
+            "frames": None if self.frames is None else asdict(self.frames),
         }
-        return told if self.load is None else told | {"speed_bps": self.load.speed_bps}
+        return facts if self.load is None else facts | {"speed_bps": self.load.speed_bps}
 
 
 class RouteReport(Struct, frozen=True, forbid_unknown_fields=True):

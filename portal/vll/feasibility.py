@@ -11,13 +11,13 @@ from portal.allocation.bandwidth_bookings import bandwidth_look
 from portal.allocation.cpu_core_bookings import RouterCapacity, router_capacities
 from portal.allocation.errors import VniPoolExhausted
 from portal.allocation.gre_pair_leases import gre_pair_look
-from portal.allocation.vlan_leases import free_outer_vlans, vlan_choose, vlans_taken
+from portal.allocation.vlan_leases import foreign_frames, free_outer_vlans, vlan_choose, vlans_taken
 from portal.allocation.vlan_ranges import Keys, tag_keys
 from portal.allocation.vni_leases import vni_available
 from portal.core.encapsulations import Encapsulation, Family, Transport
 from portal.core.errors import DomainError
 from portal.core.required_mtu import ETHERNET_HEADER, VLAN_TAG
-from portal.core.vlan_tags import Tagging
+from portal.core.vlan_tags import Frames, Tagging
 from portal.inventory.models import Port
 from portal.underlay.routers_and_links import Link
 from portal.underlay.topology import Topology
@@ -39,11 +39,13 @@ from portal.vll.operations.line_request_check import (
 )
 from portal.vll.operations.modify_line import check_tombstones
 from portal.vll.operations.pre_order_holds import hold_look
-from portal.vll.operations.resource_leases import Leased
+from portal.vll.operations.resource_leases import Leased, same_frames
 from portal.vll.order_waits import Wait, waits_of
 from portal.vll.revision_content import Content
 
 VLANS_SHOWN = 10
+# By port (id) and name: what interfaces that the portal does not manage take.
+ForeignFrames = Mapping[int, Mapping[str, Frames]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +145,9 @@ def feasibility_of(
     if line is not None:
         with found.noting():
             check_tombstones(line.leased, found.ports)
-    ends = _ends(found, request, leased)
-    _look_at_leases(found, request, leased)
+    foreign = {port.pk: foreign_frames(port) for port in found.ports.values()}
+    ends = _ends(found, request, leased, foreign)
+    _look_at_leases(found, request, leased, foreign)
     offered: tuple[Option, ...] = ()
     capacities: list[RouterCapacity] = []
     assumed: list[Assumption] = []
@@ -183,7 +186,9 @@ def feasibility_of(
     )
 
 
-def _look_at_leases(found: LineCheck, request: LineRequest, leased: Leased | None) -> None:
+def _look_at_leases(
+    found: LineCheck, request: LineRequest, leased: Leased | None, foreign: ForeignFrames
+) -> None:
     """Collect what the allocators would refuse, port by port and in their order."""
     # Both ends may be on one port: what A would take is no longer there for Z.
     taken: dict[int, list[Keys]] = {}
@@ -206,6 +211,8 @@ def _look_at_leases(found: LineCheck, request: LineRequest, leased: Leased | Non
                 inner=end.inner_vlan,
                 exact_match=end.exact_match,
                 taken=beside,
+                # An end that keeps its frames is not leased again.
+                foreign={} if leased and same_frames(leased.ends[side], end) else foreign[port.pk],
             )
             before.append(
                 tag_keys(end.tagging, outer=outer, inner=end.inner_vlan, exact_match=end.exact_match)
@@ -241,7 +248,9 @@ def _booked_already(leased: Leased | None, side: str, port: Port) -> int:
     return leased.cir_bps if leased and leased.ends[side].port == port.pk else 0
 
 
-def _ends(found: LineCheck, request: LineRequest, leased: Leased | None) -> dict[str, EndFeasibility]:
+def _ends(
+    found: LineCheck, request: LineRequest, leased: Leased | None, foreign: ForeignFrames
+) -> dict[str, EndFeasibility]:
     ends = {}
     more: dict[int, int] = defaultdict(int)
     for side, port in found.ports.items():
@@ -252,7 +261,11 @@ def _ends(found: LineCheck, request: LineRequest, leased: Leased | None) -> dict
         # An inner VLAN that is missing or out of range is refused already; nothing can be offered under it.
         if end.tagging is not Tagging.UNTAGGED and not found.tags_refused(side):
             free = free_outer_vlans(
-                vlans_taken(port), tagging=end.tagging, inner=end.inner_vlan, exact_match=end.exact_match
+                vlans_taken(port),
+                foreign[port.pk].values(),
+                tagging=end.tagging,
+                inner=end.inner_vlan,
+                exact_match=end.exact_match,
             )
         ends[side] = EndFeasibility(
             port=port,

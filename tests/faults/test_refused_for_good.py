@@ -9,14 +9,18 @@ CLEAN_WITHIN_S = 60
 VLAN = 77
 
 
-def test_somebody_elses_subinterface_fails_the_order_and_stays_as_it_is(
+def test_a_foreign_subinterface_is_refused_where_the_portal_does_not_know_it_yet_and_then_where_it_does(
     product: Stack, alice: Customer, checker: Checker, line: Line
 ) -> None:
-    foreign = checker.vpps["hippo"].add_sub(line.interface, VLAN)
-    before = checker.vpps["hippo"].config().named(foreign)
+    noc = product.client("noc")
+    hippo = noc.router("hippo")
     with Watch(checker):
+        noc.router_action(hippo, "hold")
         refused = alice.post(line.order(vlan=VLAN))
         assert refused.status == 202
+        foreign = checker.vpps["hippo"].add_sub(line.interface, VLAN)
+        before = checker.vpps["hippo"].config().named(foreign)
+        noc.router_action(hippo, "release")
         states = checker.require_terminal([refused.order], within_s=CLEAN_WITHIN_S)
     assert states[refused.order] == "failed"
     failure = alice.get(f"/api/v1/orders/{refused.order}")["failure"]
@@ -29,10 +33,19 @@ def test_somebody_elses_subinterface_fails_the_order_and_stays_as_it_is(
     ports = {port["id"]: port for port in _all_ports(alice)}
     assert ports[line.rhino]["booked_bps"] == ports[line.hippo]["booked_bps"] == 0
 
+    # The router has reported the sub-interface meanwhile, so the next order is refused when it is placed.
+    assert noc.wait(lambda: _refusals(alice, line) == ["vlan-in-foreign-use"], timeout_s=CLEAN_WITHIN_S)
+
     # The VLAN is free again, and nothing of the failure sticks to the ports.
     checker.vpps["hippo"].delete_sub(foreign)
+    assert noc.wait(lambda: not _refusals(alice, line), timeout_s=CLEAN_WITHIN_S)
     again = alice.post(line.order(vlan=VLAN))
     checker.require_completed([again.order], within_s=CLEAN_WITHIN_S)
+
+
+def _refusals(customer: Customer, line: Line) -> list[str]:
+    """The codes with which the portal would refuse the order now."""
+    return [each["code"] for each in customer.validate(line.order(vlan=VLAN))["reasons"]]
 
 
 def _all_ports(alice: Customer) -> list[dict]:

@@ -391,7 +391,6 @@ class TestRefused:
             adopt(nina, line)
 
     def test_what_another_line_has_booked(self, isp: Isp, found: Find, nina: User, alice: User) -> None:
-        line = found()
         order(
             isp,
             alice,
@@ -399,7 +398,7 @@ class TestRefused:
             z_end=end(isp, "hippo:host-cust1", outer=9),
         )
         with pytest.raises(VlanTaken):
-            adopt(nina, line)
+            adopt(nina, found())
         assert Vll.objects.count() == 1
 
     def test_a_key_that_another_line_has(self, isp: Isp, found: Find, nina: User, alice: User) -> None:

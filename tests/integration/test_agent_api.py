@@ -334,6 +334,21 @@ def test_other_methods_and_paths_are_problems_too(post: Post) -> None:
     assert post("/login", b"").json()["type"] == "http://testserver/api/docs/errors/#not-found"
 
 
+def test_the_frames_of_a_foreign_sub_interface_are_kept_until_they_change(post: Post, isp: Isp) -> None:
+    report = observed()
+    frames = {"dot1ad": False, "outer": 100, "inner": None, "least_tags": 1, "most_tags": 3}
+    sub = report["interfaces"][0] | {"name": "host-bb0.100", "addresses": [], "parent": "host-bb0"}
+    for reported in (frames, frames | {"most_tags": 1}, None):
+        report["interfaces"][1:] = [sub | ({"frames": reported} if reported else {})]
+        report["sent_ms"] += 1
+        answer = post(OBSERVED, report)
+        assert answer.status_code == 200, answer.json()
+        row = ObservedInterface.objects.get(router=isp.routers["rhino"], name="host-bb0.100")
+        assert (row.parent, row.frames) == ("host-bb0", reported)
+    report["interfaces"][1] |= {"frames": frames | {"most_tags": 4}}
+    assert post(OBSERVED, report).status_code == 422
+
+
 def test_an_observation_replaces_the_last_one(post: Post, isp: Isp) -> None:
     post(OBSERVED, observed())
     assert ObservedInterface.objects.get(router=isp.routers["rhino"]).ip_mtu == 9000

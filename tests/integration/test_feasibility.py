@@ -118,6 +118,10 @@ def busy_isp(isp: Isp, alice: User, dairy: Customer, bakery: Customer) -> Isp:
     isp.ports["hippo:bakers"] = _port(isp, "hippo", "bakers", bakery)
     isp.ports["hippo:nobodys"] = _port(isp, "hippo", "nobodys", None)
     Router.objects.filter(name="hippo").update(loopback6=None)
+    foreign = {"dot1ad": False, "outer": 2, "inner": None, "least_tags": 1, "most_tags": 3}
+    for port in (isp.ports["rhino:host-cust2"], isp.ports["zebra:plain"]):
+        facts = {"name": f"{port.interface}.2", "parent": port.interface, "admin_up": True, "link_up": True}
+        ObservedInterface.objects.create(router=port.router, frames=foreign, **facts)
     order(isp, alice, a_end=end(isp, "rhino:whole", "untagged"), z_end=end(isp, "hippo:host-cust2", outer=1))
     order(isp, alice, cir_bps=9 * GBIT)
     return isp

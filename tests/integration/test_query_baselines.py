@@ -25,11 +25,12 @@ pytestmark = pytest.mark.django_db
 # Six of an order's, its rows and its tasks, go to the server together.
 API = {
     # One of them: that its routers, which have no such VPP, cannot test it.
-    # Another: whether the same was ordered a moment ago.
-    "order": 24,
-    "order with a key": 31,
-    # One of them: which interfaces their routers do not report.
-    "validate": 15,
+    # Another: whether the same was ordered a moment ago. Two more: which frames of the ports are taken by
+    # interfaces that the portal does not manage.
+    "order": 23,
+    "order with a key": 30,
+    # One of them: which interfaces their routers do not report. Two: as of an order.
+    "validate": 17,
     # One of them: which orders are under way, for the health of its lines.
     "list": 4,
     "list, narrowed": 4,
@@ -62,7 +63,8 @@ PAGES = {
     "/webhooks/": 4,
     "/ports/": 3,
     # One of them: since when its VLANs are leased. Two: what it lost.
-    "/ports/{port}/": 14,
+    # One of them: what interfaces take that the portal does not manage.
+    "/ports/{port}/": 15,
     # Each end has a select of its own, narrowed by its own search; one is for what the NOC approves.
     "/orders/new/": 8,
     "/search/?q=100": 8,

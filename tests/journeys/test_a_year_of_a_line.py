@@ -1,5 +1,7 @@
 """A year of a line after its order, through the API: real processes, stand-in VPPs."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -44,6 +46,22 @@ class Api:
             return all(found[name] == value for name, value in wanted.items())
 
         assert self.client.wait(reached, timeout_s=WAIT_S), self("GET", path)
+
+
+@contextmanager
+def held_back(nina: Api, name: str) -> Iterator[None]:
+    """Have the portal send nothing to a router: orders over it stay where they are."""
+    router = next(row for row in nina("GET", "/routers")["results"] if row["name"] == name)
+    nina("POST", f"/routers/{router['id']}/actions", {"do": "hold"})
+    try:
+        yield
+    finally:
+        nina("POST", f"/routers/{router['id']}/actions", {"do": "release"})
+
+
+def refusals_of(customer: Api, body: Any) -> str:
+    """All refusals of an order, as the portal words them now."""
+    return " ".join(each["detail"] for each in customer("POST", "/vlls/validate", body)["reasons"])
 
 
 @pytest.fixture

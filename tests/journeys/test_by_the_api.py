@@ -10,7 +10,7 @@ import pytest
 
 from devstack.stack import Stack
 from drills.checks.vpptestctl import VppTestctl
-from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, owned
+from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, held_back, owned, refusals_of
 from tests.journeys.test_order_to_traffic import an_order
 
 
@@ -67,14 +67,20 @@ def test_tokens_tenants_and_the_trail_of_a_change(live_stack: Stack, alice: Api)
     alice.done("DELETE", url)
 
 
-def test_a_failed_order_is_retried_when_what_was_in_the_way_is_gone(live_stack: Stack, alice: Api) -> None:
+def test_a_failed_order_is_retried_when_what_was_in_the_way_is_gone(
+    live_stack: Stack, alice: Api, nina: Api
+) -> None:
     vpp = VppTestctl(live_stack.sockets["hippo"].api)
-    foreign = vpp.add_sub("host-cust1", 410)
-    failed = alice("POST", "/vlls", an_order(live_stack, vlan=410))["order"]
+    wanted = an_order(live_stack, vlan=410)
+    with held_back(nina, "hippo"):
+        failed = alice("POST", "/vlls", wanted)["order"]
+        foreign = vpp.add_sub("host-cust1", 410)  # after the portal has accepted the VLAN
     alice.wait(f"/orders/{failed['id']}", state="failed")
     assert alice("GET", f"/orders/{failed['id']}")["failure"]["code"] == "foreign_subinterface"
     assert owned(live_stack, failed["vll"]) == {}
+    assert alice.client.wait(lambda: foreign in refusals_of(alice, wanted), timeout_s=WAIT_S)
     vpp.delete_sub(foreign)
+    assert alice.client.wait(lambda: foreign not in refusals_of(alice, wanted), timeout_s=WAIT_S)
     again = alice("POST", f"/orders/{failed['id']}/retry")["order"]
     assert again["retry_of"] == failed["id"]
     alice.client.wait_completed(again["id"], timeout_s=WAIT_S)

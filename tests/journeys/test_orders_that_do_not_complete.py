@@ -1,14 +1,12 @@
 """Orders that fail or are called off, at each stage: what was in service stays so, on both routers."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from devstack.stack import Stack
 from drills.checks.vpptestctl import VppTestctl
-from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, owned
+from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, held_back, owned, refusals_of
 from tests.journeys.test_by_the_api import refused
 from tests.journeys.test_order_to_traffic import PORT, an_order
 
@@ -21,17 +19,6 @@ def alice(live_stack: Stack) -> Api:
 @pytest.fixture
 def nina(live_stack: Stack) -> Api:
     return Api(live_stack, "noc")
-
-
-@contextmanager
-def held_back(nina: Api, name: str) -> Iterator[None]:
-    """A router that is sent nothing: orders over it stay where they are."""
-    router = next(row for row in nina("GET", "/routers")["results"] if row["name"] == name)
-    nina("POST", f"/routers/{router['id']}/actions", {"do": "hold"})
-    try:
-        yield
-    finally:
-        nina("POST", f"/routers/{router['id']}/actions", {"do": "release"})
 
 
 def forwarding(stack: Stack, vll: str) -> dict[str, set[tuple[str, str]]]:
@@ -54,7 +41,7 @@ def booked(alice: Api, stack: Stack) -> list[int]:
 
 
 def test_a_change_that_one_router_refuses_leaves_both_as_they_were_and_can_be_retried(
-    live_stack: Stack, alice: Api
+    live_stack: Stack, alice: Api, nina: Api
 ) -> None:
     vll = alice.done("POST", "/vlls", an_order(live_stack, vlan=460))
     url = f"/vlls/{vll['id']}"
@@ -66,14 +53,15 @@ def test_a_change_that_one_router_refuses_leaves_both_as_they_were_and_can_be_re
     assert [len(pairs) for pairs in carried.values()] == [2, 2]
 
     vpp = VppTestctl(live_stack.sockets["hippo"].api)
-    foreign = vpp.add_sub(PORT, 461)
     change = {
         "a_end": {"outer_vlan": 461},
         "z_end": {"outer_vlan": 461},
         "cir_bps": 20_000_000,
         "transport": "geneve4",
     }
-    order = alice("PATCH", url, change)["order"]["id"]
+    with held_back(nina, "hippo"):
+        order = alice("PATCH", url, change)["order"]["id"]
+        foreign = vpp.add_sub(PORT, 461)  # after the portal has accepted the VLAN
     alice.wait(f"/orders/{order}", state="failed")
     failure = alice("GET", f"/orders/{order}")["failure"]
     assert (failure["router"], failure["code"]) == ("hippo", "foreign_subinterface")
@@ -86,7 +74,10 @@ def test_a_change_that_one_router_refuses_leaves_both_as_they_were_and_can_be_re
     assert booked(alice, live_stack) == rates
     assert vpp.config().named(foreign) is not None
 
+    unwanted = an_order(live_stack, vlan=461)
+    assert alice.client.wait(lambda: foreign in refusals_of(alice, unwanted), timeout_s=WAIT_S)
     vpp.delete_sub(foreign)
+    assert alice.client.wait(lambda: foreign not in refusals_of(alice, unwanted), timeout_s=WAIT_S)
     again = alice("POST", f"/orders/{order}/retry")["order"]
     assert again["retry_of"] == order
     alice.client.wait_completed(again["id"], timeout_s=WAIT_S)

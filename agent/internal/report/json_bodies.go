@@ -3,6 +3,7 @@ package report
 import (
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/freeze"
+	"longline.dev/agent/internal/intent"
 )
 
 // The structures of docs/reference/agent-api.md; what may be null is a pointer.
@@ -232,8 +233,33 @@ type interfaceBody struct {
 	LinuxCP *string   `json:"linux_cp"`
 	// Parent is the port of a sub-interface, null for all others.
 	Parent *string `json:"parent,omitempty"`
+	// Frames are those that a sub-interface takes of its port, null for all others.
+	Frames *framesBody `json:"frames,omitempty"`
 	// Load is null without a trustworthy difference.
 	Load *loadBody `json:"load"`
+}
+
+// framesBody has null for any.
+type framesBody struct {
+	Dot1ad    *bool   `json:"dot1ad"`
+	Outer     *uint16 `json:"outer"`
+	Inner     *uint16 `json:"inner"`
+	LeastTags uint8   `json:"least_tags"`
+	MostTags  uint8   `json:"most_tags"` // intent.ManyTags: three or more
+}
+
+func framesOf(f intent.Frames) *framesBody {
+	body := &framesBody{LeastTags: f.Least, MostTags: f.Most}
+	if !f.AnyTPID {
+		body.Dot1ad = &f.Dot1ad
+	}
+	if !f.AnyOuter {
+		body.Outer = &f.Outer
+	}
+	if !f.AnyInner {
+		body.Inner = &f.Inner
+	}
+	return body
 }
 
 // loadBody is in bit/s; the speed is null where VPP does not know it.

@@ -119,7 +119,7 @@ func interfaceOf(i, port *observe.Interface) interfaceBody {
 		Name: i.Name, SwIfIndex: i.Index, AdminUp: i.AdminUp, LinkUp: i.LinkUp, Addresses: []string{}, Tables: i.Tables, IPMTU: ipMTU(i),
 	}
 	if i.IsSub() && port != nil && nameable(port.Name) {
-		body.Parent = &port.Name
+		body.Parent, body.Frames = &port.Name, framesOf(i.Sub.Frames())
 		if body.IPMTU == nil {
 			body.IPMTU = inheritedIPMTU(port)
 		}

@@ -39,7 +39,7 @@ _OF_VPP = (
     "vpp_workers",
     "vpp_plugins",
 )
-_SEEN = ("admin_up", "link_up", "link_since", "speed_bps", "ip_mtu", "linux_cp", "parent")
+_SEEN = ("admin_up", "link_up", "link_since", "speed_bps", "ip_mtu", "linux_cp", "parent", "frames")
 _OF_LINK = {"admin_up", "link_up"}
 _OF_BUILDING = {"admin_up", "linux_cp"}
 # All that differs between two reports without news.

@@ -133,7 +133,13 @@ def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> O
     accepted = check_line(user=user, request=request, now=now, lock=True).accepted(request)
     holder = uuid.uuid4()
     leased = ends_lease(
-        ends=request.ends, ports=accepted.ports, cir_bps=adoption.cir_bps, holder=holder, leased=None, now=now
+        ends=request.ends,
+        ports=accepted.ports,
+        cir_bps=adoption.cir_bps,
+        holder=holder,
+        leased=None,
+        now=now,
+        adopted=True,
     )
     tunnel = _tunnel_lease(found.transport, found.key, ends, holder=holder, now=now)
     content = content_for(accepted, ends=leased, tunnel=tunnel)

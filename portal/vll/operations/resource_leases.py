@@ -27,8 +27,8 @@ from portal.allocation.models import (
 )
 from portal.allocation.tunnel_lease_cooldown import cooldown_begin, lease_settle
 from portal.allocation.vlan_leases import (
+    foreign_frames,
     free_outer_vlans,
-    outer_vlans_of_others,
     vlan_lease,
     vlans_release,
     vlans_settle,
@@ -64,16 +64,19 @@ def ends_lease(
     holder: UUID,
     leased: Leased | None,
     now: datetime,
+    adopted: bool = False,
 ) -> dict[str, EndContent]:
     """Lease VLANs and bandwidth on both ports for ``holder``, as far as ``leased`` does not have them.
 
-    The caller holds the ports' locks. Raises VlanTaken, VlanCoolingOff, NoVlanFree, PortFull.
+    ``adopted``: the routers have both ends already, as interfaces that the portal does not manage yet.
+    The caller holds the ports' locks. Raises VlanTaken, VlanInForeignUse, VlanCoolingOff, NoVlanFree,
+    PortFull.
     """
     contents = {}
     preferred = _free_at_the_other_end(ends, ports, leased)
     for side, end in named_first(ends):
         port, before = ports[side], leased.ends[side] if leased else None
-        if before is not None and _same_frames(before, end):
+        if before is not None and same_frames(before, end):
             outer = before.outer_vlan
         else:
             with removed_lines_named(port):
@@ -89,6 +92,7 @@ def ends_lease(
                     own=leased.owner if leased else None,
                     # What is plugged in there knows the VLAN that the line has.
                     preferred={before.outer_vlan} if before and before.outer_vlan else preferred,
+                    adopted=adopted,
                 )
         preferred = preferred if outer is None else {outer}
         booked = leased.cir_bps if leased and before and before.port == port.pk else 0
@@ -109,13 +113,20 @@ def ends_lease(
 def _free_at_the_other_end(
     ends: Mapping[str, EndRequest], ports: Mapping[str, Port], leased: Leased | None
 ) -> Collection[int]:
-    """Those that the Z end could have, where both leave their VLAN to us: so both get the same."""
+    """Return the VLANs that the Z end could have, if the portal chooses both: so both get the same."""
     if any(end.outer_vlan != "any" for end in ends.values()):
         return ()
     end = ends["z"]
     taken = vlans_taken(ports["z"], side="z", own=leased.owner if leased else None)
-    free = free_outer_vlans(taken, tagging=end.tagging, inner=end.inner_vlan, exact_match=end.exact_match)
-    return set(free) - outer_vlans_of_others(ports["z"])
+    return set(
+        free_outer_vlans(
+            taken,
+            foreign_frames(ports["z"]).values(),
+            tagging=end.tagging,
+            inner=end.inner_vlan,
+            exact_match=end.exact_match,
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,15 +290,15 @@ def _rest() -> timedelta:
     return timedelta(seconds=settings.LONGLINE_HOLD_DOWN_S)
 
 
-def _same_frames(before: EndContent, end: EndRequest) -> bool:
-    """Whether the lease of before serves this request too; "any" is content with what it has."""
-    asked = end.requested_outer_vlan
+def same_frames(before: EndContent, end: EndRequest) -> bool:
+    """Return whether the existing lease serves this request too; "any" keeps the VLAN that it has."""
+    requested = end.requested_outer_vlan
     return (before.port, before.tagging, before.inner_vlan, before.exact_match) == (
         end.port,
         end.tagging,
         end.inner_vlan,
         end.exact_match,
-    ) and asked in (None, before.outer_vlan)
+    ) and requested in (None, before.outer_vlan)
 
 
 def _keys(end: EndContent) -> tuple[int, int]:
