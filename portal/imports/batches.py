@@ -21,7 +21,7 @@ from portal.core.errors import DomainError
 from portal.core.request_id import current_request_id
 from portal.imports.errors import ImportNotAllowed, RowDiffers, RowNotTaken
 from portal.imports.kinds import KINDS
-from portal.imports.kinds.kind import Actor, Batch, Kind, Told
+from portal.imports.kinds.kind import Actor, Batch, Kind, RowValues
 from portal.imports.models import Import, ImportRow, ImportState
 from portal.imports.operations import (
     actor_of,
@@ -117,9 +117,9 @@ def _do(
     checking = this.state == ImportState.CHECKING
     done: list[tuple[ImportRow, str]] = []
     with transaction.atomic():
-        told = [kind.read(row.cells)[0] for row in rows]
-        batch = kind.open(told)
-        for row, values in zip(rows, told, strict=True):
+        values_of_rows = [kind.read(row.cells)[0] for row in rows]
+        batch = kind.open(values_of_rows)
+        for row, values in zip(rows, values_of_rows, strict=True):
             was = row.state
             _look(row, kind, batch, values, actor, now)
             done.append((row, was))
@@ -136,16 +136,16 @@ def _do(
     ImportRow.objects.bulk_update([row for row, _was in done], ["state", "refusals"])
 
 
-def _look(row: ImportRow, kind: Kind, batch: Batch, told: Told, actor: Actor, now: datetime) -> None:
+def _look(row: ImportRow, kind: Kind, batch: Batch, values: RowValues, actor: Actor, now: datetime) -> None:
     """What becomes of a row. One that is refused leaves nothing, and costs no other row."""
     try:
-        there = batch.find(told)
+        there = batch.find(values)
         if there is None:
             with transaction.atomic():
-                batch.make(told, actor=actor, now=now)
+                batch.make(values, actor=actor, now=now)
             row.state = ImportRow.State.NEW
-        elif differences := _differences(there, told):
-            raise RowDiffers(name=kind.name(told), differences=differences)
+        elif differences := _differences(there, values):
+            raise RowDiffers(name=kind.name(values), differences=differences)
         else:
             row.state = ImportRow.State.SAME
     except DomainError as refusal:
@@ -159,11 +159,11 @@ def _look(row: ImportRow, kind: Kind, batch: Batch, told: Told, actor: Actor, no
         row.state, row.refusals = ImportRow.State.REFUSED, [kept(RowNotTaken())]
 
 
-def _differences(there: Mapping[str, Any], told: Told) -> list[tuple[str, str, str]]:
+def _differences(there: Mapping[str, Any], values: RowValues) -> list[tuple[str, str, str]]:
     """Of what the file says; what it leaves open may be anything."""
     return [
         (column, _shown(there[column]), _shown(value))
-        for column, value in told.items()
+        for column, value in values.items()
         if there[column] != value
     ]
 

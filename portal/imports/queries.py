@@ -51,10 +51,11 @@ def error_rows(this: Import) -> Iterator[list[object]]:
         formulas = {each["facts"]["column"] for each in row.refusals if each["code"] == TableFormula.code}
         cells = {name: row.cells.get(name, "") for name in kind.column_names}
         cells |= {name: refused_again(cells[name]) for name in formulas & cells.keys()}
-        yield [*cells.values(), row.line, " ".join(told(each) for each in row.refusals), *row.surplus]
+        errors = " ".join(_refusal_text(each) for each in row.refusals)
+        yield [*cells.values(), row.line, errors, *row.surplus]
 
 
-def told(refusal: dict[str, str]) -> str:
-    """With the column before it, where there is one."""
+def _refusal_text(refusal: dict[str, str]) -> str:
+    """Return the sentence, after the name of its column if it has one."""
     column = refusal["column"]
     return f"{column}: {sentence(refusal)}" if column else sentence(refusal)

@@ -35,8 +35,8 @@ def import_stage(
     if not data.strip():
         raise TableEmpty
     rows = _rows(kind, data)
-    told = [row for row in rows if not _is_remark(row)]
-    if not told:
+    data_rows = [row for row in rows if not _is_remark(row)]
+    if not data_rows:
         raise TableEmpty
     made = Import.objects.create(
         kind=kind.slug,
@@ -49,10 +49,10 @@ def import_stage(
         begun_by=actor.user if at_once else None,
         begun_with=actor.token if at_once else None,
         moved_at=now,
-        remarks=len(rows) - len(told),
-        total=len(told),
+        remarks=len(rows) - len(data_rows),
+        total=len(data_rows),
     )
-    staged = _staged(kind, made, told)
+    staged = _staged(kind, made, data_rows)
     ImportRow.objects.bulk_create(staged, batch_size=_AT_ONCE)
     made.refused = sum(row.state == ImportRow.State.REFUSED for row in staged)
     made.save(update_fields=["refused"])
@@ -74,11 +74,11 @@ def _staged(kind: Kind, owner: Import, rows: Iterable[TableRow]) -> list[ImportR
     staged = []
     first = _Claimed()
     for row in rows:
-        told, refusals = kind.read(row.cells)
+        values, refusals = kind.read(row.cells)
         # What is no row of a table is not looked at as one.
         refusals = [*row.refusals, *([] if row.refusals else refusals)]
         if not refusals:
-            refusals = first.claim(row.line, list(kind.claims(told)))
+            refusals = first.claim(row.line, list(kind.claims(values)))
         cells = {name: row.cells[name] for name in kind.column_names if row.cells[name]}
         state = ImportRow.State.REFUSED if refusals else ImportRow.State.WAITING
         reasons = [kept(each) for each in refusals]

@@ -77,14 +77,14 @@ class EventReport(Struct, frozen=True, forbid_unknown_fields=True):
 def router_events_store(*, router: Router, report: EventReport, now: datetime) -> int:
     """Store a router's events and return how many were new.
 
-    An event is dated by the agent's clock, and never later than now: its own word stays in ``at_ms``.
+    An event is dated by the agent's clock, and never later than now: ``at_ms`` keeps the agent's time.
     """
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, [router.pk, report.boot_id, now, sorted(each.seq for each in report.events)])
         new = {seq for (seq,) in cursor.fetchall()}
-    told = [each for each in report.events if each.seq in new]
-    events = [_event(router, report.boot_id, each, now) for each in told]
-    Event.objects.bulk_create(events + _of_lines(router, told, now))
+    new_events = [each for each in report.events if each.seq in new]
+    events = [_event(router, report.boot_id, each, now) for each in new_events]
+    Event.objects.bulk_create(events + _of_lines(router, new_events, now))
     return len(events)
 
 
@@ -98,9 +98,9 @@ def router_events_forget(*, before: datetime) -> int:
         return int(cursor.rowcount)
 
 
-def _of_lines(router: Router, told: list[ReportedEvent], now: datetime) -> list[Event]:
+def _of_lines(router: Router, reported: list[ReportedEvent], now: datetime) -> list[Event]:
     """Return the events that the line's own page shows too, if the end is on that router."""
-    about_lines = [each for each in told if each.kind in _KINDS_OF_LINES]
+    about_lines = [each for each in reported if each.kind in _KINDS_OF_LINES]
     if not about_lines:
         return []
     here = VllEnd.objects.filter(port__router=router, vll__in={each.vll for each in about_lines if each.vll})

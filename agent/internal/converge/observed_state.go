@@ -261,7 +261,7 @@ func (e *Engine) epoch(session Session) int64 {
 // askUseOfPorts asks for what others do with ports that the held intent or these want whole, and with the sub-interfaces
 // that these want adopted.
 func (e *Engine) askUseOfPorts(ctx context.Context, session Session, s *observe.Snapshot, ins []*intent.Intent) (*observe.Snapshot, error) {
-	s, err := observe.AskUseOfPorts(ctx, session, s, plan.PortsToTake(s, append(ins, e.heldOrEmpty())...))
+	s, err := observe.ReadPortUses(ctx, session, s, plan.PortsToTake(s, append(ins, e.heldOrEmpty())...))
 	if err != nil {
 		return nil, err
 	}

@@ -220,7 +220,7 @@ func (r *router) stateOf(s *observe.Snapshot, of map[uint32]string) map[string]s
 			ports = append(ports, i)
 		}
 	}
-	s, err := observe.AskUseOfPorts(r.t.Context(), r.session, s, ports)
+	s, err := observe.ReadPortUses(r.t.Context(), r.session, s, ports)
 	if err != nil {
 		r.t.Fatal(err)
 	}

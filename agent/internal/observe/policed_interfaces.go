@@ -58,7 +58,7 @@ func note(yes, unclear map[uint32]bool, index uint32, answer shown) {
 
 // usedByLines leaves out the ports that no line uses: VPP stops its workers for each question, and a router may have thousands
 // of such ports. A line uses a port that bears the agent's tag, that the agent claims, or that is cross-connected, also by
-// somebody else. AskUseOfPorts asks about ports that a line is to use and does not use yet.
+// somebody else. ReadPortUses reads ports that a line is to use and does not use yet.
 func (s *Snapshot) usedByLines(of []*Interface, claimed []string) []*Interface {
 	sentTo := make(map[uint32]bool, len(s.Connects))
 	for _, to := range s.Connects {

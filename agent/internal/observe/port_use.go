@@ -11,29 +11,29 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 )
 
-// Use is what somebody else does with a port, beyond what every look shows.
+// Use is a use of a port by others that an observation does not show.
 type Use struct {
 	How    string // the rest of a sentence that begins with the port's name
-	Object uint32 // the interface that it is about
+	Object uint32 // the interface that the use concerns
 }
 
-// AskUseOfPorts asks of ports that are to be taken whole what no look at everything shows: whether they borrow
-// addresses, have only an IPv6 link-local one, belong to another table, or have a policer by now.
-// The result is s with the answers, and s itself without ports; VPP stops its workers for each question.
-func AskUseOfPorts(ctx context.Context, session Session, s *Snapshot, ports []*Interface) (*Snapshot, error) {
+// ReadPortUses reads what an observation does not show of ports that a line is to take whole: whether they borrow addresses, have
+// only an IPv6 link-local one, belong to another table, or have a policer by now. It returns a copy of s with these uses, and s
+// itself if there are no ports. VPP stops its workers for each request.
+func ReadPortUses(ctx context.Context, session Session, s *Snapshot, ports []*Interface) (*Snapshot, error) {
 	if len(ports) == 0 {
 		return s, nil
 	}
-	told := *s
-	told.Uses, told.Policed, told.PolicedUnknown = make(map[uint32]Use), maps.Clone(s.Policed), maps.Clone(s.PolicedUnknown)
-	for _, ask := range []func(context.Context, Session, []*Interface) error{
-		told.askForUnnumbered, told.askForTables, told.askForLinkLocal, told.askForPolicing,
+	with := *s
+	with.Uses, with.Policed, with.PolicedUnknown = make(map[uint32]Use), maps.Clone(s.Policed), maps.Clone(s.PolicedUnknown)
+	for _, read := range []func(context.Context, Session, []*Interface) error{
+		with.readUnnumbered, with.readTables, with.readLinkLocal, with.readPolicing,
 	} {
-		if err := ask(ctx, session, ports); err != nil {
+		if err := read(ctx, session, ports); err != nil {
 			return nil, fmt.Errorf("observe the use of ports: %w", err)
 		}
 	}
-	return &told, nil
+	return &with, nil
 }
 
 // note keeps the first use of a port.
@@ -50,7 +50,7 @@ func (s *Snapshot) nameOf(index uint32) string {
 	return fmt.Sprintf("sw_if_index %d", index)
 }
 
-func (s *Snapshot) askForUnnumbered(ctx context.Context, session Session, ports []*Interface) error {
+func (s *Snapshot) readUnnumbered(ctx context.Context, session Session, ports []*Interface) error {
 	if !session.Has(&ip.IPUnnumberedDump{}) {
 		return nil
 	}
@@ -65,20 +65,20 @@ func (s *Snapshot) askForUnnumbered(ctx context.Context, session Session, ports 
 	})
 }
 
-func (s *Snapshot) askForTables(ctx context.Context, session Session, ports []*Interface) error {
+func (s *Snapshot) readTables(ctx context.Context, session Session, ports []*Interface) error {
 	if !session.Has(&interfaces.SwInterfaceGetTable{}) {
 		return nil
 	}
 	families := []string{"IPv4", "IPv6"}
-	var questions []api.Message
+	var requests []api.Message
 	for _, port := range ports {
 		for n := range families {
-			questions = append(questions, &interfaces.SwInterfaceGetTable{SwIfIndex: interface_types.InterfaceIndex(port.Index), IsIPv6: n == 1})
+			requests = append(requests, &interfaces.SwInterfaceGetTable{SwIfIndex: interface_types.InterfaceIndex(port.Index), IsIPv6: n == 1})
 		}
 	}
-	answers, err := session.Calls(ctx, questions)
-	for at, answer := range answers {
-		if m, ok := answer.(*interfaces.SwInterfaceGetTableReply); ok && m.Retval == 0 && m.VrfID != 0 {
+	replies, err := session.Calls(ctx, requests)
+	for at, reply := range replies {
+		if m, ok := reply.(*interfaces.SwInterfaceGetTableReply); ok && m.Retval == 0 && m.VrfID != 0 {
 			port := ports[at/len(families)].Index
 			s.note(port, port, "is in the %s table %d", families[at%len(families)], m.VrfID)
 		}
@@ -86,24 +86,24 @@ func (s *Snapshot) askForTables(ctx context.Context, session Session, ports []*I
 	return err
 }
 
-func (s *Snapshot) askForLinkLocal(ctx context.Context, session Session, ports []*Interface) error {
+func (s *Snapshot) readLinkLocal(ctx context.Context, session Session, ports []*Interface) error {
 	if !session.Has(&ip.SwInterfaceIP6GetLinkLocalAddress{}) {
 		return nil
 	}
-	var questions []api.Message
+	var requests []api.Message
 	for _, port := range ports {
-		questions = append(questions, &ip.SwInterfaceIP6GetLinkLocalAddress{SwIfIndex: interface_types.InterfaceIndex(port.Index)})
+		requests = append(requests, &ip.SwInterfaceIP6GetLinkLocalAddress{SwIfIndex: interface_types.InterfaceIndex(port.Index)})
 	}
-	answers, err := session.Calls(ctx, questions)
-	for at, answer := range answers {
-		if m, ok := answer.(*ip.SwInterfaceIP6GetLinkLocalAddressReply); ok && m.Retval == 0 {
+	replies, err := session.Calls(ctx, requests)
+	for at, reply := range replies {
+		if m, ok := reply.(*ip.SwInterfaceIP6GetLinkLocalAddressReply); ok && m.Retval == 0 {
 			s.note(ports[at].Index, ports[at].Index, "has IPv6 enabled, with the address %s", m.IP)
 		}
 	}
 	return err
 }
 
-func (s *Snapshot) askForPolicing(ctx context.Context, session Session, ports []*Interface) error {
+func (s *Snapshot) readPolicing(ctx context.Context, session Session, ports []*Interface) error {
 	if s.Policing == NoPolicing {
 		return nil
 	}

@@ -122,7 +122,7 @@ type Snapshot struct {
 	Classified, ClassifiedUnknown map[uint32]bool
 	Classifiers
 	Bonds Bonds
-	Uses  map[uint32]Use // what others do with those ports that AskUseOfPorts asked about
+	Uses  map[uint32]Use // of the ports that ReadPortUses has read
 
 	byIndex map[uint32]*Interface
 	byName  map[string]*Interface

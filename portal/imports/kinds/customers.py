@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, names
+from portal.imports.kinds.kind import Actor, Batch, Column, Kind, RowValues, names
 from portal.inventory.operations import customer_create
 
 
@@ -40,19 +40,19 @@ class Customers(Kind):
         ),
     )
 
-    def open(self, rows: Sequence[Told]) -> Batch:
+    def open(self, rows: Sequence[RowValues]) -> Batch:
         return _Batch(rows)
 
 
 class _Batch(Batch):
-    def __init__(self, rows: Sequence[Told]) -> None:
+    def __init__(self, rows: Sequence[RowValues]) -> None:
         there = Customer.objects.filter(name__in=names(rows, "name"), retired_at__isnull=True)
         self._there = {customer.name: customer for customer in there}
 
-    def find(self, told: Told) -> Mapping[str, Any] | None:
-        customer = self._there.get(told["name"])
+    def find(self, values: RowValues) -> Mapping[str, Any] | None:
+        customer = self._there.get(values["name"])
         facts = ("name", "approve_up_to_bps", "cooling_off_s")
         return None if customer is None else {name: getattr(customer, name) for name in facts}
 
-    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
-        customer_create(**told, user=actor.user, now=now)
+    def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
+        customer_create(**values, user=actor.user, now=now)

@@ -16,8 +16,8 @@ from portal.imports.cells import Reader
 from portal.imports.errors import CellMissing, NamedNowhere
 
 Text = str | Promise
-# A row as it is told: the values of the cells that say something, by column.
-Told = Mapping[str, Any]
+# The values of a row's cells that are not empty, by column.
+RowValues = Mapping[str, Any]
 # Columns of the tables of errors, which are mended and sent again.
 ERROR_COLUMNS = ("import_line", "import_errors")
 
@@ -68,11 +68,11 @@ class Batch(ABC):
     """
 
     @abstractmethod
-    def find(self, told: Told) -> Mapping[str, Any] | None:
+    def find(self, values: RowValues) -> Mapping[str, Any] | None:
         """What is there already of this row, by column; None: nothing is."""
 
     @abstractmethod
-    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
+    def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
         """By the operation that pages and the API call. Raises DomainError."""
 
 
@@ -91,16 +91,16 @@ class Kind(ABC):
         """As the page that makes one of them."""
         return permissions.may_run_the_network(actor.user)
 
-    def name(self, told: Told) -> str:
+    def name(self, values: RowValues) -> str:
         """What the row is called, to its reader: by its name, unless the kind has none."""
-        return str(told["name"])
+        return str(values["name"])
 
-    def claims(self, told: Told) -> Iterator[Claim]:
+    def claims(self, values: RowValues) -> Iterator[Claim]:
         """What no other row of the file may have: its name alone, unless the kind says otherwise."""
-        yield Claim("name", told["name"])
+        yield Claim("name", values["name"])
 
     @abstractmethod
-    def open(self, rows: Sequence[Told]) -> Batch:
+    def open(self, rows: Sequence[RowValues]) -> Batch:
         """The rows of a batch."""
 
     @property
@@ -113,7 +113,7 @@ class Kind(ABC):
 
     def read(self, cells: Mapping[str, str]) -> tuple[dict[str, Any], list[DomainError]]:
         """The values of a row's cells, and what is wrong with some of them."""
-        told: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         refusals: list[DomainError] = []
         for column in self.columns:
             cell = cells.get(column.name, "")
@@ -127,13 +127,13 @@ class Kind(ABC):
                 refusals.append(refusal)
             else:
                 if value is not None:
-                    told[column.name] = value
-        return told, refusals
+                    values[column.name] = value
+        return values, refusals
 
 
-def named(found: Mapping[str, Any], told: Told, column: str, what: str) -> Any:
+def named(found: Mapping[str, Any], values: RowValues, column: str, what: str) -> Any:
     """The row that a cell names; None where the cell says nothing. Raises NamedNowhere."""
-    name = told.get(column)
+    name = values.get(column)
     if name is None:
         return None
     if name not in found:
@@ -141,6 +141,6 @@ def named(found: Mapping[str, Any], told: Told, column: str, what: str) -> Any:
     return found[name]
 
 
-def names(rows: Sequence[Told], *columns: str) -> set[Any]:
+def names(rows: Sequence[RowValues], *columns: str) -> set[Any]:
     """All that these columns say."""
     return {row[column] for row in rows for column in columns if column in row}

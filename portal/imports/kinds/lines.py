@@ -10,7 +10,7 @@ from portal.core.encapsulations import Transport
 from portal.core.vlan_tags import Tagging
 from portal.imports import cells
 from portal.imports.errors import LineBeingRemoved, LineIsOver, NamedNowhere
-from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Text, Told, names
+from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, RowValues, Text, names
 from portal.inventory.models import Port
 from portal.vll.errors import PortOfAnotherCustomer
 from portal.vll.models import Vll, VllEnd
@@ -155,31 +155,31 @@ class Lines(Kind):
         *("oper_status", "in_sync", "vni", "gre_key", "a_site", "z_site"),
     )
 
-    def name(self, told: Told) -> str:
-        return str(told["description"])
+    def name(self, values: RowValues) -> str:
+        return str(values["description"])
 
-    def claims(self, told: Told) -> Iterator[Claim]:
-        yield Claim("description", " ".join(filter(None, (told.get("customer"), told["description"]))))
+    def claims(self, values: RowValues) -> Iterator[Claim]:
+        yield Claim("description", " ".join(filter(None, (values.get("customer"), values["description"]))))
         for side in "az":
-            outer, inner = told.get(f"{side}_outer_vlan"), told.get(f"{side}_inner_vlan")
+            outer, inner = values.get(f"{side}_outer_vlan"), values.get(f"{side}_inner_vlan")
             keys = frames_named(
-                _tagging(told, side),
+                _tagging(values, side),
                 outer=outer,
                 inner=inner,
-                exact_match=told.get(f"{side}_exact_match", True),
+                exact_match=values.get(f"{side}_exact_match", True),
             )
             if keys is not None:
-                port = ":".join(told[f"{side}_port"])
+                port = ":".join(values[f"{side}_port"])
                 vlans = ".".join(str(tag) for tag in (outer, inner) if tag is not None)
                 column = f"{side}_outer_vlan" if vlans else f"{side}_port"
                 yield Claim(column, f"{port} {vlans}".rstrip(), port, keys)
 
-    def open(self, rows: Sequence[Told]) -> Batch:
+    def open(self, rows: Sequence[RowValues]) -> Batch:
         return _Batch(rows)
 
 
 class _Batch(Batch):
-    def __init__(self, rows: Sequence[Told]) -> None:
+    def __init__(self, rows: Sequence[RowValues]) -> None:
         places = names(rows, *_PORTS)
         of_rows = Port.objects.filter(
             router__name__in={router for router, _interface in places},
@@ -201,59 +201,59 @@ class _Batch(Batch):
             else:
                 self._there.setdefault(place, []).append(_facts(line))
 
-    def find(self, told: Told) -> Mapping[str, Any] | None:
-        port = self._ports.get(told["a_port"])
+    def find(self, values: RowValues) -> Mapping[str, Any] | None:
+        port = self._ports.get(values["a_port"])
         if port is None or port.customer_id is None:
             return None
-        place = (port.customer_id, told["description"])
+        place = (port.customer_id, values["description"])
         if place in self._leaving and place not in self._there:
-            raise LineBeingRemoved(description=told["description"], field="description")
+            raise LineBeingRemoved(description=values["description"], field="description")
         # Of several of one name, the one that is most like it.
         return max(
-            (_as_asked(line, told) for line in self._there.get(place, [])),
-            key=lambda line: sum(line[name] == value for name, value in told.items()),
+            (_as_requested(line, values) for line in self._there.get(place, [])),
+            key=lambda line: sum(line[name] == value for name, value in values.items()),
             default=None,
         )
 
-    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
-        ends = {side: self._end(told, side) for side in "az"}
+    def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
+        ends = {side: self._end(values, side) for side in "az"}
         order_add(
             user=actor.user,
             a_end=ends["a"],
             z_end=ends["z"],
-            svc_mtu=told["svc_mtu"],
-            cir_bps=told["cir_bps"],
-            transport=told.get("transport", _AUTO),
-            description=told["description"],
+            svc_mtu=values["svc_mtu"],
+            cir_bps=values["cir_bps"],
+            transport=values.get("transport", _AUTO),
+            description=values["description"],
             now=now,
-            **{name: told[name] for name in _OPTIONAL if name in told},
+            **{name: values[name] for name in _OPTIONAL if name in values},
         )
 
-    def _end(self, told: Told, side: str) -> EndRequest:
-        place = told[f"{side}_port"]
+    def _end(self, values: RowValues, side: str) -> EndRequest:
+        place = values[f"{side}_port"]
         port = self._ports.get(place)
         if port is None:
             raise NamedNowhere(what="port", name=":".join(place), field=f"{side}_port")
-        customer = told.get("customer")
+        customer = values.get("customer")
         if customer is not None and port.customer is not None and port.customer.name != customer:
             raise PortOfAnotherCustomer(port=str(port), customer=customer, field=f"{side}_port")
-        outer, inner = told.get(f"{side}_outer_vlan"), told.get(f"{side}_inner_vlan")
+        outer, inner = values.get(f"{side}_outer_vlan"), values.get(f"{side}_inner_vlan")
         return EndRequest(
             port=port.pk,
-            tagging=_tagging(told, side),
+            tagging=_tagging(values, side),
             outer_vlan=outer,
             inner_vlan=inner,
-            exact_match=told.get(f"{side}_exact_match", True),
+            exact_match=values.get(f"{side}_exact_match", True),
         )
 
 
-def _tagging(told: Told, side: str) -> Tagging:
+def _tagging(values: RowValues, side: str) -> Tagging:
     """Return the tagging that the row names, or the one that its VLANs need."""
-    if named := told.get(f"{side}_tagging"):
+    if named := values.get(f"{side}_tagging"):
         return Tagging(named)
-    if told.get(f"{side}_inner_vlan") is not None:
+    if values.get(f"{side}_inner_vlan") is not None:
         return Tagging.QINQ
-    return Tagging.UNTAGGED if told.get(f"{side}_outer_vlan") is None else Tagging.DOT1Q
+    return Tagging.UNTAGGED if values.get(f"{side}_outer_vlan") is None else Tagging.DOT1Q
 
 
 def _facts(line: Vll) -> dict[str, Any]:
@@ -281,12 +281,12 @@ def _end_facts(end: VllEnd) -> dict[str, Any]:
     )
 
 
-def _as_asked(line: Mapping[str, Any], told: Told) -> dict[str, Any]:
-    """The line, with what was left to the portal as it is asked for: any VLAN is the one that it has."""
+def _as_requested(line: Mapping[str, Any], values: RowValues) -> dict[str, Any]:
+    """Return the line's facts, with "any" and "auto" where the row leaves that choice to the portal too."""
     facts = dict(line)
-    if told.get("transport") == facts["requested_transport"]:
+    if values.get("transport") == facts["requested_transport"]:
         facts["transport"] = facts["requested_transport"]
     for side in "az":
-        if told.get(f"{side}_outer_vlan") == _ANY and facts[f"{side}_outer_vlan"] is not None:
+        if values.get(f"{side}_outer_vlan") == _ANY and facts[f"{side}_outer_vlan"] is not None:
             facts[f"{side}_outer_vlan"] = _ANY
     return facts

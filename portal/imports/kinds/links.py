@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Told, named, names
+from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, RowValues, named, names
 from portal.inventory.models import BackboneLink, Router
 from portal.inventory.models.link import link_name
 from portal.vll.guarded_inventory_changes import link_create
@@ -67,19 +67,19 @@ class Links(Kind):
         ),
     )
 
-    def name(self, told: Told) -> str:
-        return link_name(*_ends(told))
+    def name(self, values: RowValues) -> str:
+        return link_name(*_ends(values))
 
-    def claims(self, told: Told) -> Iterator[Claim]:
+    def claims(self, values: RowValues) -> Iterator[Claim]:
         for router, interface in (_A_PLACE, _Z_PLACE):
-            yield Claim(interface, f"{told[router]}:{told[interface]}", "interface")
+            yield Claim(interface, f"{values[router]}:{values[interface]}", "interface")
 
-    def open(self, rows: Sequence[Told]) -> Batch:
+    def open(self, rows: Sequence[RowValues]) -> Batch:
         return _Batch(rows)
 
 
 class _Batch(Batch):
-    def __init__(self, rows: Sequence[Told]) -> None:
+    def __init__(self, rows: Sequence[RowValues]) -> None:
         of_rows = Router.objects.filter(name__in=names(rows, "a_router", "z_router"), retired_at__isnull=True)
         # In one order for all of a batch, as for each link.
         locked = of_rows.select_for_update(no_key=True).order_by("pk")
@@ -94,16 +94,16 @@ class _Batch(Batch):
             turned = _turned(facts)
             self._there[_ends(turned)] = turned
 
-    def find(self, told: Told) -> Mapping[str, Any] | None:
-        return self._there.get(_ends(told))
+    def find(self, values: RowValues) -> Mapping[str, Any] | None:
+        return self._there.get(_ends(values))
 
-    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
-        routers = {name: named(self._routers, told, name, "router") for name in ("a_router", "z_router")}
-        link_create(**{**told, **routers}, user=actor.user, now=now)
+    def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
+        routers = {name: named(self._routers, values, name, "router") for name in ("a_router", "z_router")}
+        link_create(**{**values, **routers}, user=actor.user, now=now)
 
 
-def _ends(told: Told) -> tuple[str, str, str, str]:
-    a, z = (told["a_router"], told["a_interface"]), (told["z_router"], told["z_interface"])
+def _ends(values: RowValues) -> tuple[str, str, str, str]:
+    a, z = (values["a_router"], values["a_interface"]), (values["z_router"], values["z_interface"])
     return (*a, *z)
 
 

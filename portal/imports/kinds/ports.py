@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from portal.accounts.models import Customer
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Told, named, names
+from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, RowValues, named, names
 from portal.inventory.models import Port, Router
 from portal.inventory.operations import port_create
 
@@ -86,18 +86,18 @@ class Ports(Kind):
         ),
     )
 
-    def name(self, told: Told) -> str:
-        return f"{told['router']}:{told['interface']}"
+    def name(self, values: RowValues) -> str:
+        return f"{values['router']}:{values['interface']}"
 
-    def claims(self, told: Told) -> Iterator[Claim]:
-        yield Claim("interface", self.name(told))
+    def claims(self, values: RowValues) -> Iterator[Claim]:
+        yield Claim("interface", self.name(values))
 
-    def open(self, rows: Sequence[Told]) -> Batch:
+    def open(self, rows: Sequence[RowValues]) -> Batch:
         return _Batch(rows)
 
 
 class _Batch(Batch):
-    def __init__(self, rows: Sequence[Told]) -> None:
+    def __init__(self, rows: Sequence[RowValues]) -> None:
         routers = Router.objects.filter(name__in=names(rows, "router"), retired_at__isnull=True)
         customers = Customer.objects.filter(name__in=names(rows, "customer"))
         # In the order of each port's, and each kind in the order of its ids: nobody waits in a ring.
@@ -112,15 +112,15 @@ class _Batch(Batch):
         ).select_related("router", "customer")
         self._there = {(port.router.name, port.interface): port for port in there}
 
-    def find(self, told: Told) -> Mapping[str, Any] | None:
-        port = self._there.get((told["router"], told["interface"]))
+    def find(self, values: RowValues) -> Mapping[str, Any] | None:
+        port = self._there.get((values["router"], values["interface"]))
         if port is None:
             return None
         facts = {name: getattr(port, name) for name in _FACTS}
         return facts | {"router": port.router.name, "customer": port.customer and port.customer.name}
 
-    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
-        router = named(self._routers, told, "router", "router")
-        customer = named(self._customers, told, "customer", "customer")
-        rest = {name: value for name, value in told.items() if name not in ("router", "customer")}
+    def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
+        router = named(self._routers, values, "router", "router")
+        customer = named(self._customers, values, "customer", "customer")
+        rest = {name: value for name, value in values.items() if name not in ("router", "customer")}
         port_create(router=router, customer=customer, user=actor.user, now=now, **rest)

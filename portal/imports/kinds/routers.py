@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Told, named, names
+from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, RowValues, named, names
 from portal.inventory.models import Router, Site
 from portal.inventory.operations import router_create
 
@@ -69,28 +69,28 @@ class Routers(Kind):
         ),
     )
 
-    def claims(self, told: Told) -> Iterator[Claim]:
+    def claims(self, values: RowValues) -> Iterator[Claim]:
         for column in _UNIQUE:
-            if column in told:
-                yield Claim(column, told[column])
+            if column in values:
+                yield Claim(column, values[column])
 
-    def open(self, rows: Sequence[Told]) -> Batch:
+    def open(self, rows: Sequence[RowValues]) -> Batch:
         return _Batch(rows)
 
 
 class _Batch(Batch):
-    def __init__(self, rows: Sequence[Told]) -> None:
+    def __init__(self, rows: Sequence[RowValues]) -> None:
         self._sites = {site.name: site for site in Site.objects.filter(name__in=names(rows, "site"))}
         there = Router.objects.filter(name__in=names(rows, "name"), retired_at__isnull=True)
         self._there = {router.name: router for router in there.select_related("site")}
 
-    def find(self, told: Told) -> Mapping[str, Any] | None:
-        router = self._there.get(told["name"])
+    def find(self, values: RowValues) -> Mapping[str, Any] | None:
+        router = self._there.get(values["name"])
         if router is None:
             return None
         facts = (column.name for column in Routers.columns if column.name != "site")
         return {"site": router.site.name} | {name: getattr(router, name) for name in facts}
 
-    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
-        site = named(self._sites, told, "site", "site")
-        router_create(**{**told, "site": site}, user=actor.user, now=now)
+    def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
+        site = named(self._sites, values, "site", "site")
+        router_create(**{**values, "site": site}, user=actor.user, now=now)

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.translation import gettext_lazy as _
 
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Column, Kind, Told, names
+from portal.imports.kinds.kind import Actor, Batch, Column, Kind, RowValues, names
 from portal.inventory.models import Site
 from portal.inventory.operations import site_create
 
@@ -34,19 +34,19 @@ class Sites(Kind):
         ),
     )
 
-    def open(self, rows: Sequence[Told]) -> Batch:
+    def open(self, rows: Sequence[RowValues]) -> Batch:
         return _Batch(rows)
 
 
 class _Batch(Batch):
-    def __init__(self, rows: Sequence[Told]) -> None:
+    def __init__(self, rows: Sequence[RowValues]) -> None:
         self._there = {site.name: site for site in Site.objects.filter(name__in=names(rows, "name"))}
 
-    def find(self, told: Told) -> Mapping[str, Any] | None:
-        site = self._there.get(told["name"])
+    def find(self, values: RowValues) -> Mapping[str, Any] | None:
+        site = self._there.get(values["name"])
         if site is None:
             return None
         return {"name": site.name, "latitude": site.latitude, "longitude": site.longitude}
 
-    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
-        site_create(**told, user=actor.user, now=now)
+    def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
+        site_create(**values, user=actor.user, now=now)

@@ -11,7 +11,7 @@ from portal.accounts.invitations import invite, open_invitations
 from portal.accounts.models import Customer, Membership, Scope
 from portal.core import clock
 from portal.imports import cells
-from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, Told, named, names
+from portal.imports.kinds.kind import Actor, Batch, Claim, Column, Kind, RowValues, named, names
 from portal.inventory.errors import Retired
 
 
@@ -47,18 +47,18 @@ class Users(Kind):
         """As inviting: NOC admins alone are in no team and run all of them."""
         return actor.user.is_noc_admin and (actor.token is None or Scope.TEAM in actor.token.scopes)
 
-    def name(self, told: Told) -> str:
-        return str(told["email"])
+    def name(self, values: RowValues) -> str:
+        return str(values["email"])
 
-    def claims(self, told: Told) -> Iterator[Claim]:
-        yield Claim("email", f"{told['customer']} {told['email'].lower()}")
+    def claims(self, values: RowValues) -> Iterator[Claim]:
+        yield Claim("email", f"{values['customer']} {values['email'].lower()}")
 
-    def open(self, rows: Sequence[Told]) -> Batch:
+    def open(self, rows: Sequence[RowValues]) -> Batch:
         return _Batch(rows)
 
 
 class _Batch(Batch):
-    def __init__(self, rows: Sequence[Told]) -> None:
+    def __init__(self, rows: Sequence[RowValues]) -> None:
         of_rows = Customer.objects.filter(name__in=names(rows, "customer"))
         locked = of_rows.select_for_update(no_key=True).order_by("pk")
         self._customers = {customer.name: customer for customer in locked}
@@ -72,19 +72,19 @@ class _Batch(Batch):
             for customer, address, role in of_batch.values_list("customer__name", "address", "role"):
                 self._there[customer, address] = role
 
-    def find(self, told: Told) -> Mapping[str, Any] | None:
-        role = self._there.get((told["customer"], told["email"].lower()))
-        return None if role is None else {**told, "role": role}
+    def find(self, values: RowValues) -> Mapping[str, Any] | None:
+        role = self._there.get((values["customer"], values["email"].lower()))
+        return None if role is None else {**values, "role": role}
 
-    def make(self, told: Told, *, actor: Actor, now: datetime) -> None:
-        customer = named(self._customers, told, "customer", "customer")
+    def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
+        customer = named(self._customers, values, "customer", "customer")
         if customer.retired_at is not None:
             raise Retired(what="customer", name=customer.name, field="customer")
         invite(
             by=actor.user,
             customer=customer,
-            email=told["email"],
-            role=told["role"],
+            email=values["email"],
+            role=values["role"],
             made_with=actor.token,
             now=now,
         )
