@@ -67,10 +67,15 @@ func (m *master) stop() {
 	_ = os.Remove(m.socket())
 }
 
-// run is what a command of Net-SNMP prints, numbers as they are.
+// run is what a command of Net-SNMP prints, numbers as they are. On a machine under load a reply may take seconds.
 func (m *master) run(program, community string, arguments ...string) (string, error) {
+	return m.runWithin("30", program, community, arguments...)
+}
+
+// runWithin is run with a time for each reply, in seconds.
+func (m *master) runWithin(seconds, program, community string, arguments ...string) (string, error) {
 	command := exec.CommandContext(m.t.Context(), program, append([]string{
-		"-v2c", "-c", community, "-On", "-OQ", "-Oe", "-Ot", "-t", "1", "-r", "0", m.address,
+		"-v2c", "-c", community, "-On", "-OQ", "-Oe", "-Ot", "-t", seconds, "-r", "0", m.address,
 	}, arguments...)...)
 	command.Env = append(os.Environ(), "MIBS=", "SNMP_PERSISTENT_DIR="+filepath.Join(m.folder, "kept"), "SNMPCONFPATH="+m.folder)
 	out, err := command.CombinedOutput()
@@ -103,7 +108,7 @@ func (m *master) await(oid string, good func(string) bool) {
 	m.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		out, _ := m.run("snmpget", "public", oid)
+		out, _ := m.runWithin("1", "snmpget", "public", oid) // a master that starts does not reply
 		if _, value, ok := strings.Cut(strings.TrimSpace(out), " = "); ok && good(value) {
 			return
 		} else if time.Now().After(deadline) {

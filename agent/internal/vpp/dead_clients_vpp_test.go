@@ -3,6 +3,7 @@ package vpp
 import (
 	"context"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,6 +57,31 @@ func deadClientIsDropped(t *testing.T, socket string) {
 		t.Errorf("noticed %q", names)
 	}
 	until(t, "VPP lists it no more", func() bool { return !lists(session, dead) })
+}
+
+// TestASendErrorIsAwaitedUntilVPPHasHadIt on a real VPP that gets no processor for a while: before that a list of its clients shows
+// nothing.
+func TestASendErrorIsAwaitedUntilVPPHasHadIt(t *testing.T) {
+	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan"}})
+	signal := func(s syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(real.PID(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	defer signal(syscall.SIGCONT)
+	done := make(chan error, 1)
+	go func() { done <- Dialer{Socket: real.APISocket(), Timeout: testTimeout}.provokeSendError() }()
+	select {
+	case err := <-done:
+		t.Fatalf("it did not wait for VPP: %v", err)
+	case <-time.After(500 * time.Millisecond):
+	}
+	signal(syscall.SIGCONT)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
 }
 
 func lists(s *Session, name string) bool {
