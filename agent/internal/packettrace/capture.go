@@ -13,7 +13,7 @@ import (
 
 // VPP's tracer takes whatever comes in at an input node, whoever's it is, and keeps it until it is cleared. So little is taken
 // at a time, what is another line's is thrown away unseen, and the rest is cleared before more is taken. VPP takes so many on each
-// thread, and stops all of them while it writes out what all have taken: tens of microseconds a packet (docs/routers/agent.md). So the threads
+// thread, and stops all of them while it writes out what all have taken: tens of microseconds a packet (docs/routers/diagnose-on-a-router.md). So the threads
 // share a round.
 const (
 	perRound = 50                     // packets that each input node takes on all threads together
