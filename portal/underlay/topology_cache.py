@@ -69,6 +69,15 @@ def topology_when_all_report() -> Topology:
     return _build(frozenset())
 
 
+def topology_lock() -> None:
+    """Lock the topology's version until the transaction ends, for a caller who changes the underlay later.
+
+    A change of the underlay locks it too. It comes before lines (ADR 76).
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT FROM inventory_topologyversion FOR NO KEY UPDATE")
+
+
 def path_policy() -> PathPolicy:
     """The deployment's policy (setting LONGLINE_MTU_POLICY)."""
     return PathPolicy(mtu=MtuPolicy(settings.LONGLINE_MTU_POLICY))

@@ -1,7 +1,7 @@
-"""Taking the figures of a calibration for a router, and taking them back.
+"""Use the figures of a calibration for a router, or those of the shipped table again.
 
-What its lines have booked is booked anew by them. Lines are locked before their router and its sum, as orders
-do; with none of them can an order meet us halfway.
+The bookings of its lines are recalculated with these figures. The router is locked before its lines, and
+these before its sum of bookings (ADR 76): no order changes a line's booking meanwhile.
 """
 
 from datetime import datetime
@@ -30,12 +30,11 @@ def router_calibration_set(
     now: datetime,
     accept_affected: bool = False,
 ) -> None:
-    """From now on the router's ends count by these figures; None: by the shipped table again.
+    """Count the router's ends by these figures from now on; None: by the shipped table again.
 
     Raises Retired, and CoresBelowBooked where its lines would have booked more than its cores, unless
-    ``accept_affected``. What is so already stays so.
+    ``accept_affected``. Equal figures change nothing.
     """
-    lines_lock(router)
     locked = (
         Router.objects.select_for_update(of=("self",), no_key=True)
         .select_related("observed")
@@ -49,6 +48,7 @@ def router_calibration_set(
     before = weights_of(locked)
     locked.calibration = kept
     locked.save(update_fields=["calibration"])
+    lines_lock(locked)
     heavier = lines_revalue(locked, before=before)
     if heavier and not accept_affected:
         cores_suffice(locked)
@@ -57,13 +57,16 @@ def router_calibration_set(
 
 
 def lines_lock(router: Router) -> None:
-    """Lock the lines that have booked cores of this router, so that no order changes what they have."""
+    """Lock the lines that have booked cores of this router, so that no order changes their bookings.
+
+    The caller has locked the router.
+    """
     booked = CoreBooking.objects.filter(router=router).values("holder")
     list(Vll.objects.filter(pk__in=booked).order_by("pk").select_for_update(no_key=True).values_list("pk"))
 
 
 def lines_revalue(router: Router, *, before: Weights) -> bool:
-    """Book anew what the router's lines have, which are locked; whether any transport weighs more now."""
+    """Recalculate the bookings of the router's locked lines; return whether any transport weighs more now."""
     after = weights_of(router)
     booked = CoreBooking.objects.filter(router=router).values("holder")
     lines = {line.pk: (Transport(line.transport), line.cir_bps) for line in Vll.objects.filter(pk__in=booked)}

@@ -47,7 +47,7 @@ def port_change(
 
 
 def lines_on_port_lock(port_id: int) -> None:
-    """Lock the lines that end on a port, before the port itself is locked: orders lock them so."""
+    """Lock the lines that end on a port; the caller has not locked the port yet (ADR 76)."""
     oper_status.lines_lock(set(live_ends().filter(port=port_id).values_list("vll", flat=True)))
 
 
@@ -60,9 +60,6 @@ def router_change(
 
     Raises CoresBelowBooked where fewer cores stay than are booked, unless ``accept_affected``.
     """
-    reweighed = "cpu" in changes and router.calibration is not None
-    if reweighed:
-        lines_lock(router)
     before = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     for name in ("loopback4", "loopback6"):
         address = getattr(before, name)
@@ -71,7 +68,8 @@ def router_change(
     if changes.get("underlay_table", before.underlay_table) != before.underlay_table:
         _check_table(before)
     changed = router_change_unguarded(router=router, user=user, now=now, **changes)
-    if reweighed:
+    if "cpu" in changes and before.calibration is not None:
+        lines_lock(changed)
         lines_revalue(changed, before=weights_of(before))
     if {"cores", "cpu"} & set(changes) and not accept_affected and _weaker(before, changed):
         cores_suffice(changed)
@@ -129,7 +127,7 @@ def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator
     off = lines_off_the_path(topology_when_all_report())
     # Nearly always none is, and nobody has to know which were before.
     new = off - lines_off_the_path(before) if off else off
-    # All at once, in the order in which everybody locks lines.
+    # All at once, in the order of their ids: after routers and links, before ports (ADR 76).
     noted = Vll.objects.filter(not_carried_since__isnull=False).values_list("pk", flat=True)
     oper_status.lines_lock({*new, *noted})
     _settle(new, name, accepted=accepted, user=user, now=now)

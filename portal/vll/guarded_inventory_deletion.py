@@ -12,6 +12,7 @@ from portal.allocation.bandwidth_bookings import bandwidth_forget
 from portal.events.outbox import announce
 from portal.inventory.models import BackboneLink, Port, Router
 from portal.inventory.operations.row_writes import in_use, row_remove
+from portal.underlay.topology_cache import topology_lock
 from portal.vll.models import Hold, Vll, VllEnd, VllTombstone
 from portal.vll.operations.oper_status import lines_lock
 from portal.vll.operations.tombstones import tombstones_abandon
@@ -38,11 +39,14 @@ def port_remove(*, port: Port, user: User, now: datetime) -> None:
 def router_remove(*, router: Router, user: User, now: datetime) -> None:
     """Remove a router, or retire it if it has a past. A retired router's certificates are revoked.
 
-    Raises InUse while it has ports or links, and while it has not confirmed that a line is gone from it. For
-    the confirmation of a dead router nobody waits: what it has of lines is given back.
+    Raises InUse while it has ports or links, and while it has not confirmed that a line is gone from it.
+    Nobody waits for the confirmation of a dead router: the leases of its lines are released.
     """
-    # Lines before routers, as everybody locks them.
-    lines_lock(set(VllTombstone.objects.filter(router=router).values_list("vll", flat=True)))
+    # The router, the topology and the lines (ADR 76). The router's key is locked last: an order that holds a
+    # line checks its references to the router when it commits.
+    locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
+    topology_lock()
+    lines_lock(set(VllTombstone.objects.filter(router=locked).values_list("vll", flat=True)))
     locked = Router.objects.select_for_update().get(pk=router.pk)
     ports = Port.objects.filter(router=locked, retired_at__isnull=True).select_related("router")
     links = BackboneLink.objects.filter(a_router=locked) | BackboneLink.objects.filter(z_router=locked)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.db import connection, transaction
+from django.db.models import Q
 
 from portal.accounts.models import Customer, Membership, User
 from portal.accounts.team import role_change
@@ -17,12 +18,15 @@ from portal.allocation.errors import VlanTaken
 from portal.core import clock
 from portal.core.encapsulations import Transport
 from portal.inventory.calibration_document import Calibration
-from portal.inventory.models import ObservedRouter, Port, Router
+from portal.inventory.models import BackboneLink, ObservedRouter, Port, Router
 from portal.vll.calibration_rebooking import router_calibration_set
-from portal.vll.guarded_inventory_changes import port_change
-from portal.vll.guarded_inventory_deletion import customer_remove
-from portal.vll.models import Vll, VllEnd
+from portal.vll.guarded_inventory_changes import port_change, router_change
+from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
+from portal.vll.models import Vll, VllEnd, VllTombstone
 from portal.vll.operations import add_line, ends_observed, order_delete, stale_vlls_mark
+from portal.vll.operations.dead_router_removals import dead_routers_settle
+from portal.vll.router_operations.actions import router_declare_dead
+from portal.vll.router_operations.drain import drain_begin
 from provisioning.intent_generations import next_intent
 from tests.integration.imports.files import refusals, staged, work
 from tests.integration.isp import GBIT, Isp, member
@@ -201,6 +205,66 @@ def test_what_was_measured_may_be_taken_while_a_line_of_that_router_changes(
         modify(alice, vll, cir_bps=2 * GBIT)
     assert Router.objects.get(name="rhino").calibration is not None
     assert sums_are_right()
+
+
+@pytest.fixture
+def noted_line(vll: Vll, isp: Isp) -> Vll:
+    """A line that is no longer carried: each change of the network locks it. Its routers are calibrated."""
+    clocks = {Transport.L2XC: 25.0, Transport.VXLAN4: 400.0}
+    measured = Calibration(
+        measured_at=clock.now(), vpp_version="25.10", cpu="", clock_hz=2.6e9, rounds=41, clocks=clocks
+    )
+    Router.objects.update(calibration=measured.kept())
+    Vll.objects.update(not_carried_since=clock.now())
+    return vll
+
+
+def _take_no_figures(router: Router, user: User) -> None:
+    router_calibration_set(router=router, calibration=None, user=user, now=clock.now(), accept_affected=True)
+
+
+def _change_the_cpu(router: Router, user: User) -> None:
+    router_change(router=router, user=user, now=clock.now(), accept_affected=True, cpu="another")
+
+
+def _begin_a_drain(router: Router, user: User) -> None:
+    drain_begin(router=router, user=user, now=clock.now(), accept_affected=True)
+
+
+@pytest.mark.parametrize("change", [_take_no_figures, _change_the_cpu, _begin_a_drain])
+def test_a_router_may_be_drained_while_it_is_changed_otherwise(
+    change: Callable[[Router, User], None], isp: Isp, nora: User, noted_line: Vll
+) -> None:
+    rhino = Router.objects.get(name="rhino")
+    with a_thread(partial(change, rhino, nora)) as start, transaction.atomic():
+        # As a drain begins, and as the API's conditional writes begin.
+        Router.objects.select_for_update(no_key=True).get(pk=rhino.pk)
+        start()
+        drain_begin(router=rhino, user=nora, now=clock.now(), accept_affected=True)
+    assert Router.objects.get(name="rhino").drained_since is not None
+
+
+def test_a_dead_router_may_be_removed_while_the_network_changes(
+    isp: Isp, alice: User, nina: User, noted_line: Vll
+) -> None:
+    rhino = Router.objects.get(name="rhino")
+    order_delete(user=alice, vll=noted_line, now=clock.now())
+    answer(noted_line, "z", "removed")
+    router_declare_dead(router=rhino, user=nina, now=clock.now(), reason="burnt down")
+    dead_routers_settle(now=clock.now())
+    BackboneLink.objects.filter(Q(a_router=rhino) | Q(z_router=rhino)).delete()
+    for port in Port.objects.filter(router=rhino):
+        port_remove(port=port, user=nina, now=clock.now())
+    assert VllTombstone.objects.filter(router=rhino, vll=noted_line).exists()
+    with (
+        a_thread(partial(router_remove, router=rhino, user=nina, now=clock.now())) as start,
+        transaction.atomic(),
+    ):
+        # As a drain or a change of a link does: its routers, and then the noted lines.
+        Router.objects.select_for_update(no_key=True).get(pk=rhino.pk)
+        start()
+        Vll.objects.select_for_update(no_key=True).get(pk=noted_line.pk)
+    assert not VllTombstone.objects.exists()
 
 
 @pytest.mark.parametrize("surface", ["page", "api"])

@@ -91,13 +91,13 @@ def lines_adopt(
 
 
 def _lock(lines: Collection[FoundLine], wanted: Sequence[Adoption]) -> None:
-    """All that these adoptions lock, in the order of any order, so that none waits for another in a ring."""
+    """Lock everything that these adoptions change, in the one lock order (ADR 76)."""
     ends = [end for line in lines for end in line.ends]
     routers = {end.router.pk for end in ends}
     customers = {each.customer.pk for each in wanted if each.customer}
     ports = Port.objects.filter(router__in=routers, interface__in={end.port for end in ends})
-    list(ports.locked().order_by("pk"))
     list(Router.objects.select_for_update(no_key=True).filter(pk__in=routers).order_by("pk"))
+    list(ports.locked().order_by("pk"))
     list(Customer.objects.select_for_update(no_key=True).filter(pk__in=customers).order_by("pk"))
     cores_lock(routers)
 

@@ -36,18 +36,25 @@ def intents_want(rows: QuerySet[RouterConvergence], **also: Any) -> int:
 
 
 def intents_renew(router_ids: Iterable[int], *, now: datetime) -> None:
-    """Something in the intents of these routers changed without a revision of a line: they get new ones."""
+    """Send these routers new intents: something in them changed without a revision of a line."""
     routers = sorted(set(router_ids))
-    intents_want(RouterConvergence.objects.filter(router__in=routers))
+    intents_want(_locked(routers))
     converge_routers(routers, now=now)
 
 
 def converge_routers_anew(router_ids: Iterable[int], *, now: datetime) -> None:
     """Converge these routers now, because a user requests it, whatever pauses they have earned."""
     routers = sorted(set(router_ids))
-    rows = RouterConvergence.objects.filter(router__in=routers)
-    intents_want(rows, failures=0, retry_at=None, ask_at=None, changed=True)
+    intents_want(_locked(routers), failures=0, retry_at=None, ask_at=None, changed=True)
     converge_routers(routers, now=now)
+
+
+def _locked(routers: list[int]) -> QuerySet[RouterConvergence]:
+    """Lock the rows of several routers in the order of their ids (ADR 76): an UPDATE has no order."""
+    rows = RouterConvergence.objects.filter(router__in=routers)
+    if len(routers) > 1:
+        list(rows.order_by("router").select_for_update(no_key=True).values_list("pk"))
+    return rows
 
 
 def router_changed(router_id: int, *, now: datetime) -> bool:
