@@ -8,8 +8,10 @@ from django.db import transaction
 from portal.allocation.gre_key_leases import rested_gre_keys_free
 from portal.allocation.gre_pair_leases import rested_gre_pairs_free
 from portal.allocation.vni_leases import rested_vnis_free
+from portal.core.each_row import each_row
 from portal.events.models import Outbox
 from portal.events.outbox import resend_tasks
+from portal.inventory.models import Router
 from portal.vll.models import RouterConvergence
 from portal.vll.operations import (
     coolings_off_end,
@@ -74,14 +76,23 @@ def routers_resend(*, now: datetime) -> list[int]:
     return resend_tasks(CONVERGE_ROUTER, rows, named_by="router_id", now=now)
 
 
-@transaction.atomic
 def behind_agents_announce(*, now: datetime) -> None:
-    """Tell the NOC of agents that report a newer intent than ours, also while there is nothing to send."""
-    for router in routers_behind_agent():
-        convergence = getattr(router, "convergence", None)
-        behind_agent_announce(
-            router,
-            held=router.observed.generation_held,
-            since=convergence.last_answered_at if convergence else None,
-            now=now,
-        )
+    """Announce agents that report a newer intent than the portal's, also while there is nothing to send.
+
+    Each router is its own transaction.
+    """
+    routers = routers_behind_agent()
+    each_row(
+        routers, lambda router: _behind_agent_announce(router, now), what="an agent ahead of the database"
+    )
+
+
+@transaction.atomic
+def _behind_agent_announce(router: Router, now: datetime) -> None:
+    convergence = getattr(router, "convergence", None)
+    behind_agent_announce(
+        router,
+        held=router.observed.generation_held,
+        since=convergence.last_answered_at if convergence else None,
+        now=now,
+    )

@@ -7,13 +7,14 @@ deliveries are made: whoever is killed when, it is told exactly once.
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Q
 
 from portal.accounts.models import Customer
+from portal.core.each_row import each_row
 from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.notifications.event_catalogue import BY_ANNOUNCED
@@ -31,20 +32,30 @@ _ROUNDS = 20
 
 
 def events_fan_out(*, now: datetime) -> int:
-    """Tell of what nobody was told of yet; of how many events."""
+    """Make the deliveries and mails of events that have none yet; return the number of events.
+
+    Where a batch fails, its events are taken one by one: the event at fault delays no other.
+    """
     told = 0
     for _ in range(_ROUNDS):
-        count = _batch_tell(now=now)
+        waiting = list(Event.objects.filter(untold=True).order_by("id").values_list("pk", flat=True)[:BATCH])
+        try:
+            count = _batch_tell(waiting, now=now)
+        except Exception:
+            log.exception("a batch of events failed; its events are taken one by one")
+            return told + sum(
+                each_row(waiting, lambda pk: _batch_tell([pk], now=now), what="telling of an event")
+            )
         told += count
-        if count < BATCH:
+        if len(waiting) < BATCH:
             break
     return told
 
 
 @transaction.atomic
-def _batch_tell(*, now: datetime) -> int:
-    untold = Event.objects.filter(untold=True).order_by("id")
-    events = list(untold.select_for_update(skip_locked=True)[:BATCH])
+def _batch_tell(waiting: Sequence[int], *, now: datetime) -> int:
+    untold = Event.objects.filter(pk__in=waiting, untold=True).order_by("id")
+    events = list(untold.select_for_update(skip_locked=True))
     if not events:
         return 0
     known = _Known(events)

@@ -1,6 +1,7 @@
 """The sweeper finds, by rows alone, what lost messages and dead workers left behind."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -11,12 +12,14 @@ from portal.events.models import Event, Outbox
 from portal.events.outbox import send_task
 from portal.inventory.models import ObservedRouter, Router
 from portal.vll.models import RouterConvergence, Vll
+from portal.vll.operations import orders_overdue_alarm, overdue_orders
+from provisioning import intent_generations
 from provisioning.intent_generations import BEHIND_AGENT
-from provisioning.lost_work_sweep import routers_resend, sweep
+from provisioning.lost_work_sweep import behind_agents_announce, routers_resend, sweep
 from provisioning.router_lock import claim_router
 from provisioning.routers_due import routers_due
 from tests.integration.isp import Isp
-from tests.integration.orders import order
+from tests.integration.orders import end, order
 from tests.integration.router_answers import activate, answer
 
 pytestmark = pytest.mark.django_db
@@ -189,6 +192,57 @@ class TestHeldGeneration:
         alarm = Event.objects.get(kind=BEHIND_AGENT)
         assert (alarm.router_id, alarm.data) == (isp.routers["rhino"].pk, {"held": 8, "generation": 7})
         assert Outbox.objects.count() == 0
+
+
+def _failing_for(announce: Any, *, of: str, value: object) -> Any:
+    """As ``announce``, and fails for one row."""
+
+    def fails(kind: str, **facts: Any) -> None:
+        if facts.get(of) == value:
+            raise ValueError("this row is beyond me")
+        announce(kind, **facts)
+
+    return fails
+
+
+def test_an_order_that_cannot_be_announced_keeps_no_other_from_its_alarm(
+    isp: Isp, alice: User, vll: Vll, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = [
+        order(
+            isp,
+            alice,
+            a_end=end(isp, "rhino:host-cust1", outer=n),
+            z_end=end(isp, "hippo:host-cust1", outer=n),
+        )
+        for n in (200, 300)
+    ]
+    broken, fine = sorted(others, key=lambda each: each.pk)
+    name = "portal.vll.operations.overdue_orders.announce"
+    monkeypatch.setattr(name, _failing_for(overdue_orders.announce, of="order_id", value=broken.pk))
+    with pytest.raises(ExceptionGroup):
+        orders_overdue_alarm(now=now + timedelta(hours=1))
+    alarmed = set(Event.objects.filter(kind="order.overdue").values_list("order_id", flat=True))
+    assert fine.pk in alarmed
+    assert broken.pk not in alarmed
+    broken.refresh_from_db()
+    assert broken.alarmed_at is None, "it is tried again"
+
+
+def test_a_router_that_cannot_be_announced_keeps_no_other_from_its_alarm(
+    isp: Isp, now: datetime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("rhino", "hippo"):
+        ObservedRouter.objects.update_or_create(
+            router=isp.routers[name], defaults={"generation_held": 8, "reported_at": now}
+        )
+    first = min(isp.routers["rhino"].pk, isp.routers["hippo"].pk)
+    name = "provisioning.intent_generations.announce"
+    monkeypatch.setattr(name, _failing_for(intent_generations.announce, of="router_id", value=first))
+    with pytest.raises(ExceptionGroup):
+        behind_agents_announce(now=now)
+    announced = list(Event.objects.filter(kind=BEHIND_AGENT).values_list("router_id", flat=True))
+    assert announced == [max(isp.routers["rhino"].pk, isp.routers["hippo"].pk)]
 
 
 def test_rested_leases_return_and_others_stay(isp: Isp, vll: Vll, now: datetime) -> None:

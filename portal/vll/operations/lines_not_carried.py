@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db import transaction
 
+from portal.core.each_row import each_row
 from portal.events.outbox import announce
 from portal.underlay.topology_cache import topology_when_all_report
 from portal.vll.line_mtu_check import lines_off_the_path, lines_too_large_for_their_ports
@@ -15,19 +16,35 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 
 @transaction.atomic
 def carried_again(*, off: Collection[UUID], now: datetime) -> None:
-    """Note that the noted lines that are not in ``off`` are carried again.
-
-    Of a line that is being removed nothing is announced: the network carries none of its frames.
-    """
-    noted = Vll.objects.filter(not_carried_since__isnull=False).exclude(pk__in=off)
-    still = lines_too_large_for_their_ports(noted)
-    for line in noted.exclude(pk__in=still).order_by("pk").select_for_update(no_key=True):
-        Vll.objects.filter(pk=line.pk).update(not_carried_since=None)
-        if line.wanted_present and line.lifecycle not in TERMINAL_LIFECYCLES:
-            announce("vll.carried", now=now, customer_id=line.customer_id, vll_id=line.pk)
+    """Note that the noted lines that are not in ``off`` are carried again. The caller has locked them."""
+    for line in _carried(off):
+        _carried_again(line, now)
 
 
 def lines_not_carried_keep(*, now: datetime) -> None:
-    """Look at the noted lines again: links, routers and the lines themselves may have changed since."""
+    """Check the noted lines again: links, routers and the lines themselves may have changed since.
+
+    Each line is its own transaction.
+    """
     if Vll.objects.filter(not_carried_since__isnull=False).exists():
-        carried_again(off=lines_off_the_path(topology_when_all_report()), now=now)
+        lines = _carried(lines_off_the_path(topology_when_all_report()))
+        each_row(lines, lambda line: _carried_again(line, now), what="a line that is carried again")
+
+
+def _carried(off: Collection[UUID]) -> list[UUID]:
+    """Return the noted lines that are carried again, by id."""
+    noted = Vll.objects.filter(not_carried_since__isnull=False).exclude(pk__in=off)
+    still = lines_too_large_for_their_ports(noted)
+    return list(noted.exclude(pk__in=still).order_by("pk").values_list("pk", flat=True))
+
+
+@transaction.atomic
+def _carried_again(vll_id: UUID, now: datetime) -> None:
+    """Announce nothing of a line that is being removed: the network carries none of its frames."""
+    noted = Vll.objects.locked().filter(pk=vll_id, not_carried_since__isnull=False)
+    line = noted.first()
+    if line is None:
+        return
+    Vll.objects.filter(pk=line.pk).update(not_carried_since=None)
+    if line.wanted_present and line.lifecycle not in TERMINAL_LIFECYCLES:
+        announce("vll.carried", now=now, customer_id=line.customer_id, vll_id=line.pk)

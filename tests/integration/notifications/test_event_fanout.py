@@ -64,6 +64,29 @@ def noc_webhook(nina: User, receiver: Receiver, **more: Any) -> Webhook:
     return made
 
 
+def test_an_event_that_fails_delays_no_other(webhook: Webhook, isp: Isp, alice: User) -> None:
+    vll = order(isp, alice).vll
+    activate(vll)
+    broken = announce_black_hole_without_its_path(vll)
+    order(
+        isp,
+        alice,
+        a_end=end(isp, "rhino:host-cust1", outer=200),
+        z_end=end(isp, "hippo:host-cust1", outer=200),
+    )
+    for _ in range(2):
+        with pytest.raises(ExceptionGroup):
+            events_fan_out(now=clock.now())
+    assert types(webhook).count("order.accepted") == 2
+    assert list(Event.objects.filter(untold=True).values_list("pk", flat=True)) == [broken]
+
+
+def announce_black_hole_without_its_path(vll: Vll) -> int:
+    """An event whose mail cannot be written."""
+    announce("vll.black_hole", now=clock.now(), customer_id=vll.customer_id, vll_id=vll.pk, data={})
+    return Event.objects.get(kind="vll.black_hole").pk
+
+
 class TestOnce:
     def test_an_order_is_told_step_by_step(self, webhook: Webhook, isp: Isp, alice: User) -> None:
         placed = order(isp, alice)
