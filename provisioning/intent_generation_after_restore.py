@@ -10,6 +10,7 @@ from portal.events.outbox import announce
 from portal.inventory.models import Router
 from portal.vll.models import RouterConvergence
 from portal.vll.operations.convergence_requests import converge_routers_anew
+from portal.vll.router_operations.actions import RECONCILE_WITHIN
 from provisioning.agent_client import Unreachable
 from provisioning.converge_job import agent_of
 
@@ -18,18 +19,35 @@ class CannotAsk(Exception):
     """The agent does not say what it holds."""
 
 
-def generation_adopt_on_request(*, router_id: int, actor: str, now: datetime) -> int | None:
-    """As ``generation_adopt``, for a request that waited: not for a user who may not request it any more."""
+def generation_adopt_on_request(
+    *, router_id: int, actor: str, requested_at: datetime | None, now: datetime
+) -> int | None:
+    """As ``generation_adopt``, for a request that waited.
+
+    Return None where the request was carried out, dropped or replaced meanwhile, or its user may not request
+    it any more. ``requested_at`` None: a portal of the previous release sent the task and kept no request.
+    """
+    requested = RouterConvergence.objects.filter(router=router_id)
+    if requested_at is not None:
+        requested = requested.filter(reconcile_requested_at=requested_at)
+        requested.filter(reconcile_requested_at__lt=now - RECONCILE_WITHIN).update(
+            reconcile_requested_at=None
+        )
+        if not requested.exists():
+            return None
     user = User.objects.filter(username=actor).first()
     if user is None or not permissions.may_run_the_network(user):
-        RouterConvergence.objects.filter(router=router_id).update(reconcile_requested_at=None)
+        requested.update(reconcile_requested_at=None)
         return None
-    return generation_adopt(router_id=router_id, actor=actor, now=now)
+    return generation_adopt(router_id=router_id, actor=actor, requested_at=requested_at, now=now)
 
 
-def generation_adopt(*, router_id: int, actor: str, now: datetime) -> int | None:
-    """Ask the agent what it holds and count on from there; None when there is no agent to ask.
+def generation_adopt(
+    *, router_id: int, actor: str, now: datetime, requested_at: datetime | None = None
+) -> int | None:
+    """Query the agent for what it holds and count on from there.
 
+    Return None where there is no agent to query, or ``requested_at`` names a request that is over by then.
     Raises CannotAsk, which the task's log keeps: the alarm stays until a reconciliation succeeds.
     """
     router = Router.objects.exclude(agent_url="").filter(pk=router_id).first()
@@ -39,17 +57,25 @@ def generation_adopt(*, router_id: int, actor: str, now: datetime) -> int | None
         held = agent.held()
     if isinstance(held, Unreachable):
         raise CannotAsk(f"{router.name} cannot be asked what it holds: {held.error}")
-    return generation_count_from(router=router, held=held.generation, actor=actor, now=now)
+    return generation_count_from(
+        router=router, held=held.generation, actor=actor, now=now, requested_at=requested_at
+    )
 
 
 @transaction.atomic
-def generation_count_from(*, router: Router, held: int, actor: str, now: datetime) -> int:
-    """Count on from what the agent holds; returns the generation to count from.
+def generation_count_from(
+    *, router: Router, held: int, actor: str, now: datetime, requested_at: datetime | None = None
+) -> int | None:
+    """Count on from what the agent holds; return the generation to count from.
 
-    Whoever calls this has looked at what the agent owns and the database does not know: the next intent
-    makes the database's view the wanted one. What it does not name stays forwarding, quarantined.
+    The caller has checked what the agent owns and the database does not know: the next intent makes the
+    database's view the wanted one. Lines that it does not name keep forwarding, quarantined. Return None
+    where ``requested_at`` names a request that is over.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
+    requested = RouterConvergence.objects.filter(router=locked, reconcile_requested_at=requested_at)
+    if requested_at is not None and not requested.exists():
+        return None
     if held > locked.generation:
         Router.objects.filter(pk=locked.pk).update(generation=held)
         announce(

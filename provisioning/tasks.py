@@ -1,5 +1,6 @@
 """Celery tasks: names and ids only; each task makes one call."""
 
+from datetime import datetime
 from uuid import UUID
 
 from celery import shared_task
@@ -32,8 +33,14 @@ def converge_doubtful_router(router_id: int) -> None:
 
 
 @shared_task(name=task_names.ADOPT_GENERATION)
-def adopt_generation(router_id: int, actor: str) -> None:
-    generation_adopt_on_request(router_id=router_id, actor=actor, now=clock.now())
+def adopt_generation(router_id: int, actor: str, requested_at: str | None = None) -> None:
+    """``requested_at`` as ISO 8601; None in a task that a portal of the previous release sent."""
+    generation_adopt_on_request(
+        router_id=router_id,
+        actor=actor,
+        requested_at=None if requested_at is None else datetime.fromisoformat(requested_at),
+        now=clock.now(),
+    )
 
 
 @shared_task(name=task_names.PLAN_ORDER)

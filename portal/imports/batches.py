@@ -31,6 +31,7 @@ from portal.imports.operations import (
     import_failed,
     import_try,
     turn_next,
+    turn_take,
 )
 from portal.imports.refusals import kept
 
@@ -66,10 +67,12 @@ def import_run(*, import_id: UUID, turn: int) -> None:
 
 @transaction.atomic
 def batch_run(*, import_id: UUID, now: datetime, until: float = inf) -> bool:
-    """Do the next batch; whether it was one. Nothing where another worker is at it.
+    """Do the next batch; return whether there was one. Only one worker at a time does a batch of any import.
 
     It has one row at least, and no more from ``until`` on (seconds, monotonic).
     """
+    if not turn_take():
+        return False
     found = Import.objects.select_for_update(skip_locked=True, of=("self",), no_key=True)
     this = (
         found.select_related("asked_by", "made_with", "begun_by", "begun_with").filter(pk=import_id).first()

@@ -3,12 +3,13 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 
 from portal.accounts.models import Scope, User
 from portal.events.outbox import send_task
 from portal.imports.errors import ImportIsOver, ImportKeepsFailing
+from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor
 from portal.imports.models import RUNNING, TRANSITIONS, Import, ImportState
 from portal.imports.refusals import kept
@@ -19,6 +20,8 @@ STILL_AFTER = timedelta(seconds=60)
 # Tries in a row without a whole batch, a minute apart.
 MOST_FAILURES = 10
 KEPT = timedelta(days=90)
+# An advisory lock (pg_try_advisory_xact_lock); the number means nothing else.
+_TURN = 7_305_012
 
 
 @transaction.atomic
@@ -72,10 +75,13 @@ def imports_resume(*, now: datetime) -> None:
 
 @transaction.atomic
 def import_try(this: Import, *, now: datetime) -> bool:
-    """Count a try that its first whole batch takes back, also if the worker is killed; whether to try at all.
+    """Count a try, which its first whole batch takes back; return whether to try at all.
 
-    An import that keeps failing is cancelled.
+    A try counts although its worker is killed. An import that keeps failing is cancelled. Another import that
+    is in the middle of a batch has its turn first: it asks for this one when it has ended.
     """
+    if not turn_take():
+        return False
     locked = _locked(this)
     if not locked.is_running:
         return False
@@ -84,6 +90,17 @@ def import_try(this: Import, *, now: datetime) -> bool:
         return False
     Import.objects.filter(pk=this.pk).update(failures=F("failures") + 1)
     return True
+
+
+def turn_take() -> bool:
+    """Take the right to work on imports until the transaction ends; return False where somebody else has it.
+
+    A try that has just begun counts as a failure: ``first_running`` may name another import meanwhile.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_TURN])
+        (taken,) = cursor.fetchone()
+    return bool(taken)
 
 
 def import_failed(this: Import, *, now: datetime) -> None:
@@ -95,11 +112,13 @@ def import_failed(this: Import, *, now: datetime) -> None:
 
 
 def first_running() -> Import | None:
-    """The import that is worked at: the oldest of those that failed least often in a row.
+    """Return the import that has its turn: the oldest of those that failed least often in a row.
 
-    All others wait, so that one message at most takes a turn.
+    All others wait, so that one message at most takes a turn. An import of a kind that only a newer release
+    knows waits for a worker of that release.
     """
-    return Import.objects.filter(state__in=RUNNING).order_by("failures", "created_at", "pk").first()
+    running = Import.objects.filter(state__in=RUNNING, kind__in=KINDS)
+    return running.order_by("failures", "created_at", "pk").first()
 
 
 def first_ask(*, now: datetime) -> None:
@@ -140,6 +159,6 @@ def _locked(this: Import) -> Import:
 
 
 def _move(this: Import, state: ImportState) -> None:
-    if state not in TRANSITIONS[this.state]:
+    if state not in TRANSITIONS.get(this.state, ()):
         raise ImportIsOver(state=this.state)
     this.state = state

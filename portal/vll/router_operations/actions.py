@@ -109,20 +109,23 @@ def generation_adopt_ask(*, router: Router, user: User, now: datetime) -> None:
             "reconcile_sent_at": now,
         },
     )
-    send_task(ADOPT_GENERATION, router.pk, user.username, now=now)
+    send_task(ADOPT_GENERATION, router.pk, user.username, now.isoformat(), now=now)
 
 
 @transaction.atomic
 def reconciliations_resend(*, now: datetime) -> int:
-    """For the sweeper: send a task again for each reconciliation that is not carried out yet; how many.
+    """Send a task again for each reconciliation that is not carried out yet; return how many.
 
-    A request that is too old is dropped: the differences that the user saw may be others by now. The alarm of
+    A request that is too old is dropped: the differences may be others by now than the user saw. The alarm of
     the router stays.
     """
     requested = RouterConvergence.objects.filter(reconcile_requested_at__isnull=False)
     requested.filter(reconcile_requested_at__lt=now - RECONCILE_WITHIN).update(reconcile_requested_at=None)
     lost = requested.filter(reconcile_sent_at__lt=now - RECONCILE_AGAIN).select_for_update(skip_locked=True)
-    calls = list(lost.order_by("router").values_list("router", "reconcile_requested_by"))
-    requested.filter(router__in=[router for router, _by in calls]).update(reconcile_sent_at=now)
+    rows = list(
+        lost.order_by("router").values_list("router", "reconcile_requested_by", "reconcile_requested_at")
+    )
+    requested.filter(router__in=[router for router, _by, _at in rows]).update(reconcile_sent_at=now)
+    calls = [(router, by, requested_at.isoformat()) for router, by, requested_at in rows if requested_at]
     send_tasks(ADOPT_GENERATION, calls, now=now)
     return len(calls)

@@ -1,13 +1,20 @@
 """Two workers that get the same message do not do the same batch."""
 
+import threading
+from typing import Any
+
 import psycopg
 import pytest
 from django.db import connection
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.imports.batches import batch_run
+from portal.events.models import Outbox
+from portal.imports.batches import batch_run, import_run
+from portal.imports.models import ImportState
+from portal.imports.task_names import RUN
 from portal.inventory.models import Site
+from portal.inventory.operations import site_create
 from tests.integration.imports.files import staged, work
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -21,3 +28,41 @@ def test_while_one_is_at_a_batch_the_other_does_nothing(nora: User) -> None:
         assert not batch_run(import_id=this.pk, now=clock.now())
         assert not Site.objects.exists()
     assert work(this).made == 1
+
+
+def test_two_imports_never_run_at_the_same_time(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A try counts as a failure until its first batch is done: the other import is first meanwhile."""
+    first = staged(nora, "sites", "name\nBern\n", at_once=True)
+    second = staged(nora, "sites", "name\nOslo\n", at_once=True)
+    in_the_batch, go_on = threading.Event(), threading.Event()
+
+    def make(**told: Any) -> Site:
+        if told["name"] == "Bern":
+            in_the_batch.set()
+            assert go_on.wait(20)
+        return site_create(**told)
+
+    monkeypatch.setattr("portal.imports.kinds.sites.site_create", make)
+
+    def run_the_first() -> None:
+        try:
+            import_run(import_id=first.pk, turn=first.turn)
+        finally:
+            connection.close()
+
+    thread = threading.Thread(target=run_the_first)
+    thread.start()
+    try:
+        assert in_the_batch.wait(20)
+        import_run(import_id=second.pk, turn=second.turn)
+        second.refresh_from_db()
+        assert (second.made, second.failures) == (0, 0)
+    finally:
+        go_on.set()
+        thread.join()
+    first.refresh_from_db()
+    assert (first.made, first.state) == (1, ImportState.COMPLETED)
+    # The end of the first asks for the second.
+    newest = Outbox.objects.filter(task=RUN).order_by("-pk").values_list("args", flat=True).first()
+    assert newest == [str(second.pk), second.turn]
+    assert work(second).made == 1

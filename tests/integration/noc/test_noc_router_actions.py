@@ -1,7 +1,9 @@
 """Maintenance takes no new work, a hold sends nothing, and a retry waits for nothing."""
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Self
 
 import pytest
 
@@ -9,6 +11,7 @@ from portal.accounts.account_closing import account_close
 from portal.accounts.models import User
 from portal.core import clock
 from portal.events.models import Event, Outbox
+from portal.inventory.models import Router
 from portal.vll.errors import RouterInMaintenance
 from portal.vll.models import RouterConvergence
 from portal.vll.operations import order_delete
@@ -84,10 +87,11 @@ def test_a_forced_retry_ends_the_pause_after_failures(isp: Isp, alice: User, nor
 
 
 def test_the_portal_asks_for_a_reconciliation_that_provisioning_knows(isp: Isp, nora: User) -> None:
-    generation_adopt_ask(router=isp.routers["rhino"], user=nora, now=clock.now())
+    now = clock.now()
+    generation_adopt_ask(router=isp.routers["rhino"], user=nora, now=now)
     asked = Outbox.objects.get()
     assert asked.task == tasks.adopt_generation.name
-    assert asked.args == [isp.routers["rhino"].pk, "nora"]
+    assert asked.args == [isp.routers["rhino"].pk, "nora", now.isoformat()]
 
 
 def test_a_reconciliation_whose_task_is_lost_is_sent_again_until_it_is_carried_out(
@@ -102,9 +106,9 @@ def test_a_reconciliation_whose_task_is_lost_is_sent_again_until_it_is_carried_o
         return list(Outbox.objects.filter(task=tasks.adopt_generation.name).values_list("args", flat=True))
 
     assert sent(timedelta(seconds=59)) == []
-    assert sent(timedelta(seconds=61)) == [[rhino.pk, "nora"]]
+    assert sent(timedelta(seconds=61)) == [[rhino.pk, "nora", now.isoformat()]]
     assert sent(timedelta(seconds=62)) == []
-    assert sent(timedelta(seconds=122)) == [[rhino.pk, "nora"]]
+    assert sent(timedelta(seconds=122)) == [[rhino.pk, "nora", now.isoformat()]]
     generation_count_from(router=rhino, held=7, actor="nora", now=now)
     assert sent(timedelta(seconds=200)) == []
 
@@ -125,8 +129,72 @@ def test_a_reconciliation_of_somebody_whose_account_was_closed_is_not_carried_ou
         "provisioning.intent_generation_after_restore.generation_adopt", lambda **what: asked.append(what)
     )
     for user in (nora, nina):
-        generation_adopt_ask(router=rhino, user=user, now=clock.now())
+        now = clock.now()
+        generation_adopt_ask(router=rhino, user=user, now=now)
         if user == nora:
             account_close(person=nora, now=clock.now())
-        tasks.adopt_generation(rhino.pk, user.username)
+        tasks.adopt_generation(rhino.pk, user.username, now.isoformat())
     assert [each["actor"] for each in asked] == ["nina"]
+
+
+class _Agent:
+    """An agent that holds a generation; ``meanwhile`` happens while it is queried."""
+
+    def __init__(self, generation: int, meanwhile: Callable[[], object] = lambda: None) -> None:
+        self.generation, self.meanwhile, self.queries = generation, meanwhile, 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def held(self) -> SimpleNamespace:
+        self.queries += 1
+        self.meanwhile()
+        return SimpleNamespace(generation=self.generation)
+
+
+def _agent_is(monkeypatch: pytest.MonkeyPatch, agent: _Agent) -> None:
+    monkeypatch.setattr("provisioning.intent_generation_after_restore.agent_of", lambda _router: agent)
+
+
+@pytest.mark.parametrize("over", ["carried out", "dropped", "replaced", "too old"])
+def test_a_message_of_a_reconciliation_that_is_over_does_nothing(
+    isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch, over: str
+) -> None:
+    rhino, now = isp.routers["rhino"], clock.now()
+    requested = now - RECONCILE_WITHIN - timedelta(seconds=1) if over == "too old" else now
+    generation_adopt_ask(router=rhino, user=nora, now=requested)
+    if over == "carried out":
+        generation_count_from(router=rhino, held=7, actor="nora", now=now)
+    elif over == "dropped":
+        reconciliations_resend(now=now + RECONCILE_WITHIN + timedelta(seconds=1))
+    elif over == "replaced":
+        generation_adopt_ask(router=rhino, user=nora, now=now + timedelta(seconds=1))
+    agent = _Agent(9)
+    _agent_is(monkeypatch, agent)
+    tasks.adopt_generation(rhino.pk, "nora", requested.isoformat())
+    assert agent.queries == 0
+    assert Router.objects.get(pk=rhino.pk).generation == (7 if over == "carried out" else 0)
+
+
+def test_a_reconciliation_that_is_dropped_while_its_agent_is_queried_changes_nothing(
+    isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rhino, now = isp.routers["rhino"], clock.now()
+    generation_adopt_ask(router=rhino, user=nora, now=now)
+    rows = RouterConvergence.objects.filter(router=rhino)
+    _agent_is(monkeypatch, _Agent(9, lambda: rows.update(reconcile_requested_at=None)))
+    tasks.adopt_generation(rhino.pk, "nora", now.isoformat())
+    assert Router.objects.get(pk=rhino.pk).generation == 0
+
+
+def test_a_reconciliation_that_a_portal_of_the_previous_release_requested_is_carried_out(
+    isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It keeps no request, and its task has two arguments."""
+    rhino = isp.routers["rhino"]
+    _agent_is(monkeypatch, _Agent(9))
+    tasks.adopt_generation(rhino.pk, "nora")
+    assert Router.objects.get(pk=rhino.pk).generation == 9
