@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.db.models import Exists, OuterRef, Prefetch, QuerySet, Subquery
 
+from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.events.models import Event
 from portal.inventory.models import Port
@@ -93,6 +94,22 @@ def with_ends(vll: Vll, ends: Iterable[VllEnd]) -> Vll:
 def orders(user: User) -> QuerySet[Order]:
     """The orders this user may see, newest first."""
     return Order.objects.visible_to(user).select_related("vll", "customer").order_by("-ordered_at", "-id")
+
+
+def orderers_may_order(orders: Iterable[Order]) -> dict[UUID, bool]:
+    """Return, of the held orders among these, whether the orderer could place the order today.
+
+    The account may be closed, or its role may have changed. Two statements, however many orders are held.
+    """
+    held = [order for order in orders if order.state == OrderState.HELD]
+    if not held:
+        return {}
+    people = User.objects.in_bulk({order.ordered_by for order in held}, field_name="username")
+    known = [order for order in held if order.ordered_by in people]
+    may = permissions.may_order_each([(people[order.ordered_by], order.customer) for order in known])
+    return dict.fromkeys((order.pk for order in held), False) | dict(
+        zip((order.pk for order in known), may, strict=True)
+    )
 
 
 def failed_lately(orders: QuerySet[Order], *, now: datetime) -> QuerySet[Order]:

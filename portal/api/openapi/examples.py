@@ -60,6 +60,7 @@ _BY_NAME: dict[str, Any] = {
     "step_s": 300,
     "month": "2026-11",
     "ordered_by": "alice",
+    "orderer_may_order": None,
 }
 _BY_FORMAT = {
     "uuid": _VLL,

@@ -150,19 +150,13 @@ def _page(
         "refusal": refusal,
         "rejection": rejection or RejectionForm(),
         "held": held,
-        "orderer_may_not": held and not _may_still_order(order),
+        "orderer_may_not": held and not queries.orderers_may_order([order])[order.pk],
         "under_way": not order.is_terminal and not held,
         "may_end": may_be_ended(order) and permissions.may_remove_from_the_network(request.user),
         "ending": ending or ForceEndForm(),
         **_plan_part(order),
     }
     return render(request, "noc/order.html", context, status=status)
-
-
-def _may_still_order(order: Order) -> bool:
-    """Whether the person who placed the order could place it today. The approver decides what follows."""
-    orderer = User.objects.filter(username=order.ordered_by).first()
-    return orderer is not None and permissions.may_order(orderer, order.customer)
 
 
 def _plan_part(order: Order) -> dict[str, Any]:

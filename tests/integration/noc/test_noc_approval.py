@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
+from django.db import connection
 from django.db.models import F
+from django.test.utils import CaptureQueriesContext
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
@@ -12,7 +14,7 @@ from portal.events.models import Outbox
 from portal.inventory.models import BackboneLink, Router
 from portal.vll.errors import NotForYouToDecide, PlanIsStale
 from portal.vll.models import Order, PlanResult
-from portal.vll.operations import Changes, order_approve, order_modify, plan_ask
+from portal.vll.operations import Changes, order_approve, order_modify, order_reject, plan_ask
 from portal.vll.operations.order_plan_preview import GIVEN_UP, PlanState, state_of
 from provisioning.plan_preview import plan_make
 from tests.integration.certificates import certificates
@@ -105,6 +107,53 @@ def test_the_approver_is_shown_that_who_ordered_may_no_longer_order(
     else:
         alice.memberships.update(role="viewer")
     assert note in text(signed_in(nora).get(address))
+
+
+@pytest.mark.parametrize("why", ["closed", "another role", "retired customer", "gone"])
+def test_the_api_says_that_who_ordered_may_no_longer_order(
+    held: Order, isp: Isp, nora: User, alice: User, why: str
+) -> None:
+    api, address = client(nora), f"/api/v1/orders/{held.pk}"
+
+    def said() -> list[bool | None]:
+        listed = {
+            each["id"]: each["orderer_may_order"] for each in api.get("/api/v1/orders").json()["results"]
+        }
+        return [api.get(address).json()["orderer_may_order"], listed[str(held.pk)]]
+
+    assert said() == [True, True]
+    if why == "closed":
+        User.objects.filter(pk=alice.pk).update(is_active=False)
+    elif why == "another role":
+        alice.memberships.update(role="viewer")
+    elif why == "retired customer":
+        Customer.objects.filter(pk=held.customer_id).update(retired_at=clock.now())
+    else:
+        Order.objects.filter(pk=held.pk).update(ordered_by="somebody-else")
+    assert said() == [False, False]
+    order_reject(user=nora, order=held, reason="ask again", now=clock.now())
+    assert said() == [None, None], "of an order that is decided nothing is left to ask"
+
+
+def test_the_list_of_orders_reads_the_orderers_together(
+    held: Order, isp: Isp, nora: User, alice: User
+) -> None:
+    api = client(nora)
+
+    def statements() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert api.get("/api/v1/orders").status_code == 200
+        return len(captured)
+
+    statements()
+    before = statements()
+    for outer in (200, 300):
+        ends = {
+            f"{side}_end": end(isp, f"{name}:host-cust1", outer=outer)
+            for side, name in (("a", "rhino"), ("z", "hippo"))
+        }
+        assert order(isp, alice, cir_bps=2 * GBIT, **ends).state == "held"
+    assert statements() == before
 
 
 def test_a_change_shows_only_what_differs(isp: Isp, alice: User, nora: User) -> None:

@@ -21,6 +21,7 @@ from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN, Tagging
 from portal.vll.models import Order
 from portal.vll.operations import EndRequest
 from portal.vll.order_diff import ChangeKind, change_kinds
+from portal.vll.queries import orderers_may_order
 
 AUTO = "auto"
 LINK_LOSS_HELP = (
@@ -141,14 +142,30 @@ def order_asked(body: Any) -> dict[str, Any]:
     return asked
 
 
+class OrderListSerializer(serializers.ListSerializer[Order]):
+    """Orders together: what is read of their orderers is read once for all."""
+
+    def to_representation(self, data: Any) -> Any:
+        orders = list(data)
+        may_order = orderers_may_order(orders)
+        for order in orders:
+            vars(order)["orderer_may_order"] = may_order.get(order.pk)
+        return super().to_representation(orders)
+
+
 class OrderSerializer(serializers.ModelSerializer[Order]):
     """An order as it goes out."""
 
     failure = FactsField(read_only=True)
     changes = serializers.SerializerMethodField(help_text="Of a modify, the kinds of change.")
+    orderer_may_order = serializers.SerializerMethodField(
+        help_text="Of a held order, whether `ordered_by` could place it today; false where the account is"
+        " closed or its role has changed. Null of any other order."
+    )
 
     class Meta:
         model = Order
+        list_serializer_class = OrderListSerializer
         fields = [
             "id",
             "vll",
@@ -157,12 +174,20 @@ class OrderSerializer(serializers.ModelSerializer[Order]):
             "state",
             "revision",
             "ordered_by",
+            "orderer_may_order",
             "ordered_at",
             "state_at",
             "failure",
             "approved_at",
             "retry_of",
         ]
+
+    @extend_schema_field({"type": ["boolean", "null"]})
+    def get_orderer_may_order(self, order: Order) -> bool | None:
+        if "orderer_may_order" not in vars(order):
+            return orderers_may_order([order]).get(order.pk)
+        may_order: bool | None = vars(order)["orderer_may_order"]
+        return may_order
 
     @extend_schema_field({"type": "array", "items": {"type": "string", "enum": ChangeKind.values}})
     def get_changes(self, order: Order) -> list[str]:
