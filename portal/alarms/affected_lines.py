@@ -64,7 +64,9 @@ def of_lines(lines: Sequence[Vll]) -> Affected:
 
 
 def lines_behind(kind: str, object: str) -> QuerySet[Vll]:
-    """The lines that an alarm is about, as they are now."""
+    """Return the lines that an alarm is about, as they are now; none for a kind that is unknown here."""
+    if kind not in Kind.values:
+        return Vll.objects.none()
     what, _colon, about = object.partition(":")
     return Vll.objects.filter(_behind(kind, what, about), lifecycle=Lifecycle.ACTIVE)
 

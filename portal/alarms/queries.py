@@ -7,7 +7,6 @@ from typing import Any
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
-from portal.alarms.kinds import Kind, Severity
 from portal.alarms.models import Alarm, AlarmRound, OperatorState
 
 # Rounds come every few seconds; what is older than this nobody can rely on.
@@ -32,10 +31,13 @@ GROUP BY alarm.kind, alarm.severity
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many alarms of a kind are up: each is counted once, a silenced one as nothing else."""
+    """How many alarms of a kind are up: each is counted once, a silenced one as nothing else.
 
-    kind: Kind
-    severity: Severity
+    ``kind`` and ``severity`` are as stored: a newer release may have stored values that are unknown here.
+    """
+
+    kind: str
+    severity: int
     unacknowledged: int
     acknowledged: int
     silenced: int
@@ -83,11 +85,11 @@ def _silences(now: datetime) -> QuerySet[OperatorState]:
 
 
 def tally(now: datetime) -> list[Tally]:
-    """Only kinds of which any is up."""
+    """Count the alarms that are up; kinds without one are left out."""
     with connection.cursor() as cursor:
         cursor.execute(_TALLY, [now])
         rows = cursor.fetchall()
-    return [Tally(Kind(kind), Severity(severity), *counts) for kind, severity, *counts in rows]
+    return [Tally(*row) for row in rows]
 
 
 def last_round() -> AlarmRound | None:

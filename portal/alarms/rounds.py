@@ -90,7 +90,11 @@ def _refresh(pairs: Iterable[tuple[Alarm, AlarmCondition]]) -> None:
 
 
 def _clear(gone: Collection[Alarm], unseen: Collection[Kind], now: datetime) -> None:
-    over = [alarm.pk for alarm in gone if alarm.kind not in unseen]
+    """Clear the alarms whose cause is gone.
+
+    An alarm of an unknown kind stays: a newer release raised it, and its worker may run at the same time.
+    """
+    over = [alarm.pk for alarm in gone if alarm.kind in Kind.values and alarm.kind not in unseen]
     if over:
         Alarm.objects.filter(pk__in=over, cleared_at__isnull=True).update(
             cleared_at=Greatest(F("raised_at"), Value(now))

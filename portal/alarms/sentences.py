@@ -1,5 +1,10 @@
-"""Alarms in words: a headline of what is wrong, and a note of what more there is to say."""
+"""Alarms in words: a headline of what is wrong, and a note of what more there is to say.
 
+A newer release may have stored an alarm: while machines are upgraded one after another, and after a return to
+an older release. Its kind, or what its facts say, may be unknown here.
+"""
+
+import logging
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -19,10 +24,12 @@ from portal.vll.line_test_sentences import failure_sentence
 from portal.vll.path_sentences import black_hole_text
 from portal.vll.states import OrderAction, OrderState
 
+log = logging.getLogger(__name__)
+
 Facts = Mapping[str, Any]
 
 # ``{name}``: of what it is about.
-HEADLINES: dict[Kind, str] = {
+HEADLINES: dict[str, str] = {
     Kind.REPORTS_AWAY: gettext_noop("The portal hears from no router"),
     Kind.ROUTER_SILENT: gettext_noop("{name} is silent"),
     Kind.VPP_AWAY: gettext_noop("{name} has no VPP"),
@@ -60,6 +67,7 @@ HEADLINES: dict[Kind, str] = {
     Kind.PORT_FULL: gettext_noop("{name} is almost fully booked"),
     Kind.ROUTER_FULL: gettext_noop("The cores of {name} are almost fully booked"),
 }
+_UNKNOWN_KIND = gettext_noop("{name}: an alarm of the unknown kind “{kind}”")
 _STANDINGS = {
     "down": gettext_noop("There is no sign of life from it: its lines count as down."),
     "forwards": gettext_noop("Its VPP is still forwarding: check the agent."),
@@ -75,14 +83,30 @@ _LOSSES = {
 
 
 def headline(kind: str) -> str:
-    """The sentence, with ``{name}`` where it has one."""
-    return _(HEADLINES[Kind(kind)])
+    """Return the headline of a kind, to be formatted with ``name`` and ``kind``."""
+    return _(HEADLINES.get(kind, _UNKNOWN_KIND))
+
+
+def kind_label(kind: str) -> str:
+    """Return the heading of a kind, or its stored name where this release does not know it."""
+    return str(Kind(kind).label) if kind in HEADLINES else kind
 
 
 def note(kind: str, facts: Facts) -> str:
-    """ "" where the headline says it all."""
-    tell = _NOTES.get(Kind(kind))
-    return "" if tell is None else tell(facts)
+    """Return the text below the headline, "" where the headline says everything."""
+    if kind not in HEADLINES:
+        return _(
+            "A newer release of the portal raised this alarm. This release does not know its kind and cannot"
+            " check it: the alarm stays until a newer release clears it."
+        )
+    tell = _NOTES.get(kind)
+    if tell is None:
+        return ""
+    try:
+        return tell(facts)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        log.warning("alarm of the kind %s: its facts cannot be read: %s", kind, facts, exc_info=True)
+        return _("Another release of the portal wrote the details of this alarm. They cannot be shown.")
 
 
 def _reports_away(facts: Facts) -> str:
@@ -263,7 +287,7 @@ def _booked_cores(facts: Facts) -> str:
     )
 
 
-_NOTES: dict[Kind, Callable[[Facts], str]] = {
+_NOTES: dict[str, Callable[[Facts], str]] = {
     Kind.REPORTS_AWAY: _reports_away,
     Kind.ROUTER_SILENT: _silent,
     Kind.VPP_AWAY: _vpp_away,

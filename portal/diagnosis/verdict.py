@@ -22,6 +22,7 @@ _UNBROKEN = {
 }
 # Among the facts: the work on routers that is said behind a verdict.
 _WORKS = "works"
+_FINDINGS = frozenset(each.value for each in Finding)
 _SIDES = {"a": gettext_noop("the A end"), "z": gettext_noop("the Z end")}
 SENTENCES = {
     Finding.NOT_IN_SERVICE: gettext_noop("This line is not in service."),
@@ -190,13 +191,16 @@ def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
 
 
 def kept_sentence(verdict: Mapping[str, Any], facts: Mapping[str, Any] | None) -> str:
-    """The sentence of a verdict that a report keeps as JSON, for a reader; where an older release kept no
-    facts, as it was written then."""
+    """Return the sentence of a verdict that a report keeps as JSON, for a reader.
+
+    It is as it was written then where an older release kept no facts, or a newer one a finding that is
+    unknown here.
+    """
     kept = dict(facts or {})
     works = kept.pop(_WORKS, [])
     if not kept and (works or verdict["code"] in _UNBROKEN):
         sentence = _(_UNBROKEN.get(verdict["code"], _UNBROKEN[IN_ORDER]))
-    elif not kept:
+    elif not kept or kept["finding"] not in _FINDINGS:
         return str(verdict["sentence"])
     else:
         at = datetime.fromisoformat(kept["at"]) if kept["at"] else None

@@ -14,6 +14,7 @@ from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.core.absolute_urls import absolute_url
 from portal.events.outbox import send_tasks
 from portal.notifications.mail_preferences import unsubscribe_path
+from portal.notifications.mail_recipients import MAILED_KINDS
 from portal.notifications.mail_templates import mail_content
 from portal.notifications.models import Group, Mail, MailOptOut
 from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, news_of, said_keep
@@ -33,8 +34,11 @@ _NAME_THEIRS = (EMAIL_CHANGE_ASKED, EMAIL_CHANGED)
 
 @transaction.atomic
 def mails_call(*, now: datetime) -> int:
-    """Ask that the mails that are due be sent, at most ``_AT_ONCE``; how many."""
-    due = Mail.objects.filter(next_try_at__lte=now).order_by("next_try_at")
+    """Request that due mails be sent, at most ``_AT_ONCE``; return how many.
+
+    A mail of a kind that only a newer release knows waits for a worker of that release.
+    """
+    due = Mail.objects.filter(next_try_at__lte=now, kind__in=MAILED_KINDS).order_by("next_try_at")
     rows = list(due.select_for_update(skip_locked=True).values_list("pk", flat=True)[:_AT_ONCE])
     if rows:
         Mail.objects.filter(pk__in=rows).update(next_try_at=now + _CALLED_FOR)
@@ -43,12 +47,13 @@ def mails_call(*, now: datetime) -> int:
 
 
 def mail_send(*, mail_id: int, now: datetime) -> None:
-    """Send a mail, unless it was sent, is being sent, or there is no reason any more.
+    """Send a mail, unless it was sent, is being sent, or has no reason any more.
 
-    A sender that dies between the server's word and ours leaves it to be sent again, as the same Message-ID.
+    A process that ends between the server's acceptance and the note of it leaves the mail to be sent again,
+    with the same Message-ID. This release sends no mail of a kind that it does not know.
     """
     free = Q(sending_until__isnull=True) | Q(sending_until__lt=now)
-    mine = Mail.objects.filter(free, pk=mail_id, state=Mail.State.PENDING)
+    mine = Mail.objects.filter(free, pk=mail_id, state=Mail.State.PENDING, kind__in=MAILED_KINDS)
     if not mine.update(sending_until=now + _SENDING):
         return
     found = Mail.objects.select_related("user", "customer").get(pk=mail_id)

@@ -12,6 +12,7 @@ from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
 from portal.events.models import Event
 from portal.notifications.line_fault_causes import silent_router
 from portal.notifications.models import Group, Mail, MailOptOut
+from portal.notifications.models.mail import MONTHLY_REPORT
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, who_runs_it
 from portal.telemetry.router_silences import REPORTING, SILENT
 from portal.vll.models import Order, VllEnd
@@ -49,6 +50,8 @@ _NOC: dict[str, Group] = {
     "webhook.disabled": Group.WEBHOOKS,
 }
 _OWNERS = {PASSWORD_RESET_ASKED, ACCOUNT_OPENED, EMAIL_CHANGE_ASKED, EMAIL_CHANGED}
+# Kinds of mail that this release can write; a newer release may have stored others.
+MAILED_KINDS = frozenset({*_MEMBERS, *_NOC, *_OWNERS, RECEIVER_CHANGED, REPORTING, MONTHLY_REPORT})
 # Their end is told by the line itself: it is suspended, in service again, or on its way out.
 _TOLD_BY_THE_LINE = {ChangeKind.SUSPEND, ChangeKind.RESUME, ChangeKind.COOLING_OFF}
 

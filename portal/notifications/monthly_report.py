@@ -12,6 +12,7 @@ from portal.core.each_row import each_row
 from portal.core.units import lasting_text, rate_text
 from portal.notifications.mail_recipients import members_of, opted_out
 from portal.notifications.models import Group, Mail, ReportedMonth
+from portal.notifications.models.mail import MONTHLY_REPORT
 from portal.telemetry.availability import Times, availability_of_many, availability_text
 from portal.telemetry.models import FrozenMonth, MonthlyPercentile
 from portal.telemetry.month_close import newest_of_month, undecided_of
@@ -47,7 +48,7 @@ def _month_report(month: date, now: datetime) -> int:
             user_id=reader.user,
             customer_id=customer,
             group=Group.REPORTS,
-            kind="monthly_report",
+            kind=MONTHLY_REPORT,
             month=month,
             created_at=now,
             next_try_at=now,

@@ -5,7 +5,7 @@ from django.utils.translation import gettext_noop
 
 from portal.notifications.models import Webhook
 
-_DISABLED = {
+_DISABLED: dict[str, str] = {
     Webhook.Disabled.BY_HAND: gettext_noop("Disabled by hand"),
     Webhook.Disabled.GONE: gettext_noop("Disabled: its receiver answered that it is gone for good"),
     Webhook.Disabled.FAILING: gettext_noop("Disabled: nothing could be delivered for days"),
@@ -13,5 +13,10 @@ _DISABLED = {
 
 
 def why_disabled(because: str) -> str:
-    """``because``: a value of Webhook.Disabled, of one that is disabled."""
-    return _(_DISABLED[Webhook.Disabled(because)])
+    """``because``: as stored with a webhook that is disabled.
+
+    A newer release may have stored a reason that is unknown here.
+    """
+    if because not in _DISABLED:
+        return _("Disabled: {reason}").format(reason=because)
+    return _(_DISABLED[because])

@@ -41,6 +41,7 @@ _UNPLACED = {
 
 
 def reason_text(quarantine: Quarantine) -> str:
-    """The reason why samples were set aside."""
+    """Return why samples were set aside; the stored code where a newer release wrote an unknown one."""
     texts = _PLACED if quarantine.month else _UNPLACED
-    return _(texts[quarantine.reason])
+    reason: str = quarantine.reason
+    return _(texts[reason]) if reason in texts else reason

@@ -12,7 +12,7 @@ from portal.vll.end_failure_messages import router_reason_sentence
 from portal.vll.line_test_procedure import SIZES
 from portal.vll.models import LineTest
 
-_REASONS = {
+_REASONS: dict[str, str] = {
     LineTest.Reason.NOTHING_ARRIVES: gettext_noop(
         "No test frames reach the other end: the underlay does not carry this tunnel."
     ),
@@ -84,7 +84,11 @@ def _passed_sentence(frame: int) -> str:
 
 
 def _reason_sentence(reason: str, facts: Mapping[str, Any]) -> str:
-    return _(_REASONS[LineTest.Reason(reason)]).format(
+    if reason not in _REASONS:
+        return _(
+            "The test ended for a reason that this release of the portal does not know: {reason}."
+        ).format(reason=reason)
+    return _(_REASONS[reason]).format(
         frame=_bytes(facts["frame"]),
         small=_bytes(_largest_standard_size(facts["largest_passed"])),
         passed=_bytes(facts["largest_passed"]),

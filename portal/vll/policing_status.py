@@ -10,6 +10,8 @@ from portal.core.vlan_tags import Tagging
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import Vll, VllEnd
 
+_PLACES = frozenset(each.value for each in Policing)
+
 
 class Unpoliced(StrEnum):
     """The reasons why an end is not policed."""
@@ -47,6 +49,9 @@ def unpoliced(end: VllEnd) -> Unpoliced | None:
     seen = _observed(end)
     if seen is None:
         return Unpoliced.ROUTER_SILENT
+    if seen.policing not in _PLACES:
+        # A portal of a newer release stored it: the router polices somewhere that is unknown here.
+        return Unpoliced.NOT_CONFIRMED
     if Policing(seen.policing).covers(Tagging(end.tagging)):
         return Unpoliced.NOT_CONFIRMED
     return Unpoliced.WHOLE_PORTS_ONLY if seen.policing == Policing.PORT else Unpoliced.NO_POLICERS

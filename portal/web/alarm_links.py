@@ -1,11 +1,11 @@
 """Where an alarm leads: the page on which something can be done about it."""
 
-from django.urls import reverse
+from django.urls import NoReverseMatch, reverse
 
 from portal.alarms.kinds import Kind
 from portal.alarms.models import Alarm
 
-_OF_KIND = {
+_OF_KIND: dict[str, str] = {
     Kind.NETBOX: "web:noc-netbox",
     Kind.NETBOX_LINES: "web:noc-netbox",
     Kind.BLACK_HOLE: "web:noc-map",
@@ -24,10 +24,20 @@ _LOSSES = (Kind.LOSSES, Kind.FEW_BUFFERS)
 
 
 def address_of(alarm: Alarm) -> str:
-    """ "" where there is no such page, or where what it was about may be gone."""
+    """Return the address of the page for an alarm that is up, "" where there is none.
+
+    A newer release may name objects in a form that no page of this release has.
+    """
     if alarm.cleared_at is not None:
         return ""
-    kind, (what, _colon, about) = Kind(alarm.kind), alarm.object.partition(":")
+    try:
+        return _address_of(alarm)
+    except (KeyError, NoReverseMatch):
+        return ""
+
+
+def _address_of(alarm: Alarm) -> str:
+    kind, (what, _colon, about) = alarm.kind, alarm.object.partition(":")
     if kind in _OF_KIND:
         return reverse(_OF_KIND[kind])
     if kind in _LOSSES:

@@ -50,7 +50,7 @@ _OF_A_LINE = (
     "link_loss_forwarding",
 )
 _SIDES = {"a": gettext_noop("A end"), "z": gettext_noop("Z end")}
-_TAGGINGS = {
+_TAGGINGS: dict[str, str] = {
     Tagging.UNTAGGED: gettext_noop("whole port"),
     Tagging.DOT1Q: gettext_noop("one VLAN"),
     Tagging.QINQ: gettext_noop("two VLANs (QinQ)"),
@@ -138,7 +138,7 @@ def _text(name: str, value: Any, ports: dict[int, Port]) -> str:
         case "port":
             return str(ports.get(value, value))
         case "tagging":
-            return _(_TAGGINGS[Tagging(value)])
+            return _(_TAGGINGS.get(value, value))
         case "link_loss_forwarding":
             return _("on") if value else _("off")
         case "exact_match":

@@ -58,7 +58,7 @@ def holdings_of(router: Router) -> Holdings:
     shown = live.select_related("vll", "port").order_by()
     answered = router.attempts.filter(outcome=Attempt.Outcome.ANSWERED).order_by("-id").first()
     return Holdings(
-        statuses=[(_(END_COUNTS[VllEnd.Status(status)]), count) for status, count in counted.items()],
+        statuses=[(_(END_COUNTS.get(str(status), str(status))), count) for status, count in counted.items()],
         ends=sum(counted.values()),
         leaving=VllTombstone.objects.filter(router=router).exclude(status=VllEnd.Status.REMOVED).count(),
         quarantined=_quarantined(answered),

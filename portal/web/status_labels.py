@@ -5,7 +5,7 @@ from django.utils.translation import gettext_noop
 from portal.vll.models import VllEnd
 
 # Behind how many there are.
-END_COUNTS = {
+END_COUNTS: dict[str, str] = {
     VllEnd.Status.UNASKED: gettext_noop("unasked"),
     VllEnd.Status.VERIFIED: gettext_noop("verified"),
     VllEnd.Status.TESTING: gettext_noop("testing"),
@@ -14,7 +14,7 @@ END_COUNTS = {
     VllEnd.Status.CONFLICT: gettext_noop("conflict"),
     VllEnd.Status.FAILED: gettext_noop("failed"),
 }
-END_LOOKS = {
+END_LOOKS: dict[str, tuple[str, str]] = {
     VllEnd.Status.UNASKED: (gettext_noop("Not asked yet"), "muted"),
     VllEnd.Status.VERIFIED: (gettext_noop("In place"), "success"),
     VllEnd.Status.TESTING: (gettext_noop("Being tested"), "info"),
@@ -27,7 +27,10 @@ NOT_AS_ORDERED = (gettext_noop("Not as ordered"), "warning")
 
 
 def end_look(end: VllEnd) -> tuple[str, str]:
-    """What its router answered, unless somebody has changed it since."""
+    """Return what its router answered, unless somebody has changed the end since.
+
+    A status that a newer release stored, which is unknown here, is its own label.
+    """
     if end.status == VllEnd.Status.VERIFIED and not end.is_as_ordered:
         return NOT_AS_ORDERED
-    return END_LOOKS[VllEnd.Status(end.status)]
+    return END_LOOKS.get(end.status, (end.status, "muted"))

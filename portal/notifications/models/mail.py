@@ -3,6 +3,9 @@ from django.db.models import Q
 
 from portal.accounts.models import Customer, User
 
+# The kind of a mail about a month; any other mail has the kind of its event.
+MONTHLY_REPORT = "monthly_report"
+
 
 class Group(models.TextChoices):
     """The kinds of mails, by which people choose."""

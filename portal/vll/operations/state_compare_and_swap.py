@@ -18,7 +18,7 @@ class ForbiddenTransition(Exception):
 
 def order_move(order: Order, state: str, *, now: datetime, actor: str = "", **also: Any) -> None:
     """Move an order to ``state`` and set ``also`` with it."""
-    if state not in ORDER_TRANSITIONS[order.state]:
+    if state not in ORDER_TRANSITIONS.get(order.state, ()):
         raise ForbiddenTransition(f"order {order.pk}: {order.state} -> {state}")
     moved = Order.objects.filter(pk=order.pk, state=order.state).update(state=state, state_at=now, **also)
     if not moved:
@@ -37,7 +37,7 @@ def order_move(order: Order, state: str, *, now: datetime, actor: str = "", **al
 
 def lifecycle_move(vll: Vll, lifecycle: str, *, now: datetime, actor: str = "", **also: Any) -> None:
     """Move a VLL's life cycle to ``lifecycle`` and set ``also`` with it."""
-    if lifecycle not in LIFECYCLE_TRANSITIONS[vll.lifecycle]:
+    if lifecycle not in LIFECYCLE_TRANSITIONS.get(vll.lifecycle, ()):
         raise ForbiddenTransition(f"VLL {vll.pk}: {vll.lifecycle} -> {lifecycle}")
     moved = Vll.objects.filter(pk=vll.pk, lifecycle=vll.lifecycle).update(lifecycle=lifecycle, **also)
     if not moved:

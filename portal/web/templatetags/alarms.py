@@ -17,7 +17,7 @@ from portal.web.badge_markup import badge_markup
 
 register = template.Library()
 
-_TONES = {
+_TONES: dict[int, str] = {
     Severity.CRITICAL: "critical",
     Severity.MAJOR: "danger",
     Severity.MINOR: "warning",
@@ -28,7 +28,8 @@ _TONES = {
 @register.filter
 def headline(alarm: Alarm) -> SafeString:
     """``rhino is silent``; a name keeps its direction of writing to itself."""
-    return format_html(sentences.headline(alarm.kind), name=format_html("<bdi>{}</bdi>", alarm.name))
+    name = format_html("<bdi>{}</bdi>", alarm.name)
+    return format_html(sentences.headline(alarm.kind), name=name, kind=alarm.kind)
 
 
 @register.filter
@@ -45,13 +46,16 @@ def address(alarm: Alarm) -> str:
 
 @register.simple_tag
 def severity_badge(severity: int) -> SafeString:
-    return badge_markup(Severity(severity).label, _TONES[Severity(severity)])
+    """The badge of a severity; a number where a newer release stored one that is unknown here."""
+    if severity not in _TONES:
+        return badge_markup(str(severity), "muted")
+    return badge_markup(Severity(severity).label, _TONES[severity])
 
 
 @register.filter
 def severity_name(severity: int) -> str:
-    """The word that classes of style are called by: ``critical``."""
-    return Severity(severity).name.lower()
+    """Return the word in the names of CSS classes: ``critical``."""
+    return Severity(severity).name.lower() if severity in _TONES else "unknown"
 
 
 @register.filter

@@ -65,7 +65,7 @@ LOOKS: dict[str, dict[Any, Look]] = {
     },
 }
 
-ACTIONS = {
+ACTIONS: dict[str, str] = {
     OrderAction.ADD: gettext_noop("Add"),
     OrderAction.MODIFY: gettext_noop("Change"),
     OrderAction.DELETE: gettext_noop("Remove"),
@@ -95,10 +95,15 @@ def changes(order: Order) -> str:
     return ", ".join(_(CHANGES[kind]) for kind in change_kinds(order))
 
 
+def _look(name: str, value: Any) -> Look:
+    """Return the look of a stored value; its plain text where a newer release stored one unknown here."""
+    return LOOKS[name].get(value) or Look(str(value), "muted")
+
+
 @register.simple_tag
 def fact(name: str, value: Any) -> SafeString:
     """``{% fact "oper" vll.oper_status %}``: the badge of one fact."""
-    look = LOOKS[name][value]
+    look = _look(name, value)
     return badge_markup(_(look.label), look.tone)
 
 
@@ -151,7 +156,7 @@ def status(name: str, vll: Vll) -> SafeString:
     values = {"admin": vll.admin_status, "oper": vll.oper_status, "in_sync": vll.in_sync}
     if name == "in_sync" and vll.lifecycle == Lifecycle.PENDING_ACTIVE and not vll.in_sync:
         return badge_markup(_("Not yet"), "muted")
-    look = LOOKS[name][values[name]]
+    look = _look(name, values[name])
     # The routers could carry it, and are not to.
     stopped = name == "oper" and vll.admin_status == AdminStatus.DOWN
     return badge_markup(_(look.label), "muted" if stopped else look.tone)
@@ -184,10 +189,10 @@ def badge(label: str, tone: str) -> SafeString:
 @register.filter
 def order_state(value: str) -> str:
     """The name of an order state."""
-    return _(LOOKS["order"][value].label)
+    return _(_look("order", value).label)
 
 
 @register.filter
 def order_action(value: str) -> str:
     """The name of an order action."""
-    return _(ACTIONS[OrderAction(value)])
+    return _(ACTIONS[value]) if value in ACTIONS else value

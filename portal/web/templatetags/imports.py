@@ -1,5 +1,7 @@
 """What pages of imports show."""
 
+from typing import Any
+
 from django import template
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -10,7 +12,7 @@ from portal.web.badge_markup import badge_markup
 
 register = template.Library()
 
-_STATES = {
+_STATES: dict[str, tuple[Any, str]] = {
     ImportState.CHECKING: (_("Being checked"), "info"),
     ImportState.CHECKED: (_("Checked only"), "warning"),
     ImportState.IMPORTING: (_("Being imported"), "info"),
@@ -21,7 +23,7 @@ _STATES = {
 
 @register.filter
 def import_state(this: Import) -> SafeString:
-    return badge_markup(*_STATES[ImportState(this.state)])
+    return badge_markup(*_STATES.get(this.state, (this.state, "muted")))
 
 
 register.filter("refusal_sentence", sentence)

@@ -27,7 +27,7 @@ _STATES: dict[str, tuple[Any, str]] = {
 @register.simple_tag
 def quarantine_state(quarantine: Quarantine) -> SafeString:
     """The decision, as a badge."""
-    label, tone = _STATES[quarantine.state]
+    label, tone = _STATES.get(quarantine.state, (quarantine.state, "muted"))
     return badge_markup(label, tone)
 
 

@@ -17,7 +17,8 @@ from portal.vll.models import VllEnd
 
 register = template.Library()
 
-_TAGS = {
+_TRANSPORTS = frozenset(each.value for each in Transport)
+_TAGS: dict[str, str] = {
     Tagging.UNTAGGED: gettext_noop("whole port"),
     Tagging.DOT1Q: gettext_noop("VLAN %(outer)s"),
     Tagging.QINQ: gettext_noop("VLAN %(outer)s, inner VLAN %(inner)s"),
@@ -34,8 +35,10 @@ def rate(bps: float) -> str:
 @register.filter
 def tags(end: VllEnd) -> str:
     """``VLAN 100``, ``S-VLAN 100, C-VLAN 200`` (IEEE 802.1ad) or the whole port."""
+    if end.tagging not in _TAGS:
+        return str(end.tagging)
     vlans = {"outer": end.outer_vlan, "inner": end.inner_vlan}
-    return _(_TAGS[Tagging(end.tagging)]) % vlans
+    return _(_TAGS[end.tagging]) % vlans
 
 
 @register.filter
@@ -43,7 +46,7 @@ def transport(value: str) -> str:
     """``vxlan4`` -> ``VXLAN over IPv4``; ``auto`` stays a request."""
     if value == "auto":
         return _("automatic")
-    return Transport(value).in_words
+    return Transport(value).in_words if value in _TRANSPORTS else value
 
 
 @register.simple_tag

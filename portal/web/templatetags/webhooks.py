@@ -13,7 +13,7 @@ from portal.web.badge_markup import badge_markup
 
 register = template.Library()
 
-_STATES = {
+_STATES: dict[str, tuple[str, str]] = {
     Delivery.State.PENDING: (gettext_noop("Pending"), "info"),
     Delivery.State.DELIVERED: (gettext_noop("Delivered"), "success"),
     Delivery.State.FAILED: (gettext_noop("Failed"), "danger"),
@@ -35,7 +35,7 @@ _ERRORS = {
 
 @register.simple_tag
 def delivery_badge(delivery: Delivery) -> SafeString:
-    label, tone = _STATES[Delivery.State(delivery.state)]
+    label, tone = _STATES.get(delivery.state, (delivery.state, "muted"))
     return badge_markup(_(label), tone)
 
 

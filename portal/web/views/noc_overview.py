@@ -6,7 +6,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 from portal.accounts import permissions
-from portal.alarms import queries
+from portal.alarms import queries, sentences
 from portal.alarms.kinds import Kind
 from portal.core import clock
 from portal.web.page_guard import SignedInRequest, requires
@@ -39,11 +39,11 @@ def _context() -> dict[str, Any]:
     unacknowledged = sum(each.unacknowledged for each in up)
     acknowledged = sum(each.acknowledged for each in up)
     silenced = sum(each.silenced for each in up)
-    unseen = [Kind(kind) for kind in (last.unseen if last else [])]
+    unseen = last.unseen if last else []
     return {
         "last": last,
         "late": queries.is_late(last, now),
-        "unseen": [kind.label for kind in unseen],
+        "unseen": [sentences.kind_label(kind) for kind in unseen],
         "unacknowledged": queries.unacknowledged(now)[:SHOWN] if unacknowledged else [],
         "unacknowledged_count": unacknowledged,
         "acknowledged": queries.acknowledged(now)[:SHOWN] if acknowledged else [],

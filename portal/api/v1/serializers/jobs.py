@@ -11,7 +11,7 @@ from portal.vll.maintenance_notice import maintenance_notice
 from portal.vll.models import Order, VllEnd
 from portal.vll.states import OrderAction, OrderState
 
-JOB_STATUS = {
+JOB_STATUS: dict[str, str] = {
     OrderState.ACKNOWLEDGED: "pending",
     OrderState.HELD: "pending",
     OrderState.IN_PROGRESS: "running",
@@ -58,7 +58,8 @@ class JobSerializer(serializers.Serializer[Order]):
 
     @extend_schema_field({"enum": sorted(set(JOB_STATUS.values())), "type": "string"})
     def get_status(self, order: Order) -> str:
-        return JOB_STATUS[OrderState(order.state)]
+        # A state that only a newer release knows is none that has ended here.
+        return JOB_STATUS.get(order.state, "running")
 
     @extend_schema_field({"type": ["string", "null"], "format": "date-time"})
     def get_finished_at(self, order: Order) -> str | None:
