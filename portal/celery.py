@@ -19,6 +19,7 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from portal.core.health_file import beat
+from portal.core.served_queues import QueueNotes
 from portal.processes.preloaded_objects import preloaded_objects_freeze
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
@@ -65,6 +66,9 @@ def keep_sound_connections(**_: Any) -> None:
 
 # A worker's heart beats every two seconds while Redis takes it; beat sends something as often.
 heartbeat_sent.connect(beat, dispatch_uid="longline_alive")
+# Kept here: Celery refers to its receivers weakly.
+note_queues = QueueNotes()
+heartbeat_sent.connect(note_queues, dispatch_uid="longline_queues")
 
 
 @beat_init.connect(dispatch_uid="longline_alive")

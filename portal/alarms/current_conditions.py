@@ -30,6 +30,7 @@ SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmConditi
         router_alarms.agents,
     ),
     ((Kind.RELAY,), portal_alarms.relay),
+    ((Kind.QUEUE_UNSERVED,), portal_alarms.queues_without_worker),
     ((Kind.TEST_FAILED,), order_alarms.failed_tests),
     ((Kind.UNCONFIRMED,), order_alarms.unconfirmed),
     ((Kind.LINK_MTU, Kind.LINK_INTERFACE), inventory_alarms.links),

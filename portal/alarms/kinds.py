@@ -36,6 +36,7 @@ class Kind(models.TextChoices):
     ORDER_FAILED = "order_failed", _("Orders that failed in the last day and were not retried")
     AGENT_AHEAD = "agent_ahead", _("Agents ahead of the database")
     RELAY = "relay", _("Messages that the relay has not sent")
+    QUEUE_UNSERVED = "queue_unserved", _("Queues without a worker")
     FEW_BUFFERS = "few_buffers", _("Routers short of buffers")
     TEST_FAILED = "test_failed", _("Failed line tests")
     UNCONFIRMED = "unconfirmed", _("Removed lines that routers have not confirmed")
@@ -75,6 +76,7 @@ SEVERITIES: dict[Kind, Severity] = {
     Kind.ORDER_FAILED: Severity.MAJOR,
     Kind.AGENT_AHEAD: Severity.MAJOR,
     Kind.RELAY: Severity.MAJOR,
+    Kind.QUEUE_UNSERVED: Severity.MAJOR,
     Kind.FEW_BUFFERS: Severity.MINOR,
     Kind.TEST_FAILED: Severity.MINOR,
     Kind.UNCONFIRMED: Severity.MINOR,

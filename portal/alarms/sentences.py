@@ -48,6 +48,7 @@ HEADLINES: dict[str, str] = {
     Kind.ORDER_FAILED: gettext_noop("The order for {name} failed"),
     Kind.AGENT_AHEAD: gettext_noop("The agent of {name} is ahead of the database"),
     Kind.RELAY: gettext_noop("The relay is not sending messages"),
+    Kind.QUEUE_UNSERVED: gettext_noop("No worker takes the tasks of the queue {name}"),
     Kind.FEW_BUFFERS: gettext_noop("VPP on {name} is short of buffers"),
     Kind.TEST_FAILED: gettext_noop("The line test {name} failed"),
     Kind.UNCONFIRMED: gettext_noop("No router has confirmed the removal of {name}"),
@@ -248,6 +249,12 @@ def _relay(facts: Facts) -> str:
     return _("Messages waiting: {messages}. The first: {first}").format(**facts)
 
 
+def _queue_unserved(facts: Facts) -> str:
+    return _("Tasks waiting: {messages}. Start a worker for this queue.").format(
+        messages=grouped_text(facts["messages"])
+    )
+
+
 def _mails(facts: Facts) -> str:
     return _("Mails waiting: {mails}. The first: {first}. {error}").format(**facts)
 
@@ -310,6 +317,7 @@ _NOTES: dict[str, Callable[[Facts], str]] = {
     Kind.TEST_FAILED: _test_failed,
     Kind.QUARANTINE: _quarantine,
     Kind.RELAY: _relay,
+    Kind.QUEUE_UNSERVED: _queue_unserved,
     Kind.MAILS: _mails,
     Kind.WEBHOOK: _webhook,
     Kind.NETBOX: _netbox,

@@ -105,7 +105,8 @@ def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd
         return LineEnd(
             router=Router(id=router.pk, name=router.name, agent_observed=router.has_agent),
             loopbacks={f: address for f in Family if (address := router.loopback(f)) is not None},
-            encapsulations=None if can is None else frozenset(map(Encapsulation, can)),
+            # A portal of a newer release may have stored others, which no line of this release uses.
+            encapsulations=None if can is None else frozenset(each for each in Encapsulation if each in can),
             addresses=frozenset(a for pk, a in addresses if pk == router.pk) if reported else None,
             routes={a: reachable for pk, a, reachable in routes if pk == router.pk},
             gre_keys=seen is not None and seen.gre_keys,

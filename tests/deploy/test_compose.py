@@ -12,8 +12,7 @@ import yaml
 from django.conf import settings
 
 from devstack.folders import ROOT
-from portal.metrics.collectors.queues import queue_names
-from tests.guides import text_of
+from portal.core.served_queues import queue_names
 
 COMPOSE = ROOT / "docker-compose.yml"
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text())["services"]
@@ -68,12 +67,12 @@ def queues_of(command: list[str]) -> set[str]:
     return set(command[command.index("-Q") + 1].split(",")) if "-Q" in command else set()
 
 
-def test_every_queue_has_a_worker_in_containers_and_in_the_operators_guide() -> None:
+def test_every_queue_has_a_worker_in_containers_and_in_the_target_of_the_units() -> None:
     served: set[str] = set().union(*(queues_of(service.get("command", [])) for service in SERVICES.values()))
     assert set(queue_names()) <= served
-    guide = text_of("operate")
+    target = (ROOT / "deploy" / "systemd" / "longline-workers.target").read_text()
     for queue in queue_names():
-        assert f"longline-worker@{queue}" in guide, queue
+        assert f"longline-worker@{queue}.service" in target, queue
 
 
 def test_there_is_one_beat() -> None:

@@ -12,6 +12,7 @@ from tests.guides import text_of
 
 FOLDER = ROOT / "deploy" / "systemd"
 UNITS = sorted(path.name for path in FOLDER.iterdir())
+SERVICES = [name for name in UNITS if name.endswith(".service")]
 # Of systemd's own measure, in tenths: 0 may do nothing, 100 all that root may. A unit without sandbox has 92.
 MOST_EXPOSED = 30
 
@@ -27,7 +28,7 @@ def units(tmp_path: Path) -> Path:
         text, programs = re.subn(
             r"^(Exec\w+)=/\S+", r"\1=/bin/true", (FOLDER / name).read_text(), flags=re.MULTILINE
         )
-        assert programs, name
+        assert programs or name not in SERVICES, name
         (tmp_path / name).write_text(text)
     return tmp_path
 
@@ -56,7 +57,13 @@ def test_a_misspelt_setting_is_found(units: Path) -> None:
     assert "NoNewPriviledges" in complaints(unit)
 
 
-@pytest.mark.parametrize("name", UNITS)
+def test_a_restart_of_the_target_restarts_its_workers_and_starts_the_new_ones() -> None:
+    target = (FOLDER / "longline-workers.target").read_text()
+    assert "longline-worker@batch.service" in re.findall(r"longline-worker@\w+\.service", target)
+    assert "PartOf=longline-workers.target" in (FOLDER / "longline-worker@.service").read_text()
+
+
+@pytest.mark.parametrize("name", SERVICES)
 def test_what_a_unit_may_do_is_little(units: Path, name: str) -> None:
     done = subprocess.run(
         [

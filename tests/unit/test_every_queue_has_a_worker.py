@@ -20,8 +20,8 @@ def test_each_deployment_has_a_worker_of_it(queue: str) -> None:
     assert any(f"-Q {queue} " in command for command in commands)
     chart = yaml.safe_load((ROOT / "deploy/helm/longline/values.yaml").read_text())
     assert queue in chart["workers"]
-    # What is stopped before a restore, and what the guide has one start on a machine without containers.
+    # What is stopped before a restore, and what the guide starts on a machine without containers.
     assert queue.replace("_", "-") in (ROOT / "deploy/compose/restore").read_text().split("$compose stop ")[1]
-    assert f"longline-worker@{queue}" in (ROOT / "docs/operate/guide.md").read_text()
+    assert f"longline-worker@{queue}.service" in (ROOT / "deploy/systemd/longline-workers.target").read_text()
     in_the_demo = re.findall(r'queues="([^"]+)"', (ROOT / "devstack/portal.py").read_text())
     assert queue in {each for queues in in_the_demo for each in queues.split(",")}

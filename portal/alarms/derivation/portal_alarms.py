@@ -7,6 +7,7 @@ from django.db.models import Count, Min
 
 from portal.alarms.alarm_condition import PORTAL, AlarmCondition
 from portal.alarms.kinds import Kind
+from portal.core.served_queues import unserved_queues
 from portal.events.models import Outbox
 from portal.netbox_sync.netbox_status import lines_in_error, standing
 from portal.notifications.models import Mail, Webhook
@@ -25,6 +26,14 @@ def relay(now: datetime) -> Iterator[AlarmCondition]:
     if first is not None:
         facts = {"messages": unsent.count(), "first": str(first)}
         yield AlarmCondition(kind=Kind.RELAY, object=PORTAL, name=PORTAL, since=first.created_at, facts=facts)
+
+
+def queues_without_worker(now: datetime) -> Iterator[AlarmCondition]:
+    """Queues in which messages wait and that no worker consumes: a new release may have brought a queue."""
+    for queue, messages in unserved_queues().items():
+        yield AlarmCondition(
+            kind=Kind.QUEUE_UNSERVED, object=f"queue:{queue}", name=queue, facts={"messages": messages}
+        )
 
 
 def webhooks(now: datetime) -> Iterator[AlarmCondition]:

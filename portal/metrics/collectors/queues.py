@@ -4,24 +4,18 @@ import logging
 from collections.abc import Iterator
 
 import redis
-from django.conf import settings
 from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from portal.core.broker_client import broker_client
 from portal.core.redis_url import in_short
+from portal.core.served_queues import queue_names
 
 log = logging.getLogger(__name__)
 
 _PATIENCE_S = 1.0
 # Where kombu keeps what workers have taken and not yet acknowledged.
 _TAKEN = "unacked"
-
-
-def queue_names() -> list[str]:
-    """Every queue that a task is routed to."""
-    routed = {route["queue"] for route in settings.CELERY_TASK_ROUTES.values()}
-    return sorted(routed | {settings.CELERY_TASK_DEFAULT_QUEUE})
 
 
 def families() -> Iterator[Metric]:

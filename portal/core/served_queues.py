@@ -1,0 +1,74 @@
+"""The queues that workers consume: each worker notes its own in Redis while it runs.
+
+Celery knows them too, but only the answers of all workers, for which one has to wait, would say so.
+"""
+
+import logging
+from collections.abc import Iterable
+from time import monotonic
+from typing import Any
+
+import redis
+from django.conf import settings
+
+from portal.core.broker_client import broker_client
+from portal.core.redis_url import in_short
+
+log = logging.getLogger(__name__)
+
+# A worker that has noted nothing for so long has stopped. A restart takes less.
+NOTED_FOR_S = 60
+# Redis that started later may have lost the notes.
+KNOWN_AFTER_S = NOTED_FOR_S
+_NOTE_EVERY_S = 10.0
+_PATIENCE_S = 1.0
+_KEY = "longline:served:{queue}"
+
+
+def queue_names() -> list[str]:
+    """Return every queue that a task is routed to."""
+    routed = {route["queue"] for route in settings.CELERY_TASK_ROUTES.values()}
+    return sorted(routed | {settings.CELERY_TASK_DEFAULT_QUEUE})
+
+
+def served_note(queues: Iterable[str]) -> None:
+    """Note that this process consumes these queues. Raises redis.RedisError."""
+    with broker_client(patience_s=_PATIENCE_S) as broker, broker.pipeline(transaction=False) as pipe:
+        for queue in queues:
+            pipe.set(_KEY.format(queue=queue), 1, ex=NOTED_FOR_S)
+        pipe.execute()
+
+
+def unserved_queues() -> dict[str, int]:
+    """Return the queues in which messages wait and that no worker consumes, with the number of messages.
+
+    Redis that has just started has lost the notes: nothing is known then. Raises redis.RedisError.
+    """
+    names = queue_names()
+    with broker_client(patience_s=_PATIENCE_S) as broker, broker.pipeline(transaction=False) as pipe:
+        pipe.info("server")
+        for name in names:
+            pipe.llen(name)
+            pipe.exists(_KEY.format(queue=name))
+        server, *facts = pipe.execute()
+    if server["uptime_in_seconds"] < KNOWN_AFTER_S:
+        return {}
+    found = zip(names, facts[::2], facts[1::2], strict=True)
+    return {name: int(waiting) for name, waiting, served in found if waiting and not served}
+
+
+class QueueNotes:
+    """A receiver for Celery's signal of a worker's heartbeat; the worker beats more often than is noted."""
+
+    def __init__(self) -> None:
+        self._due = 0.0
+
+    def __call__(self, *, sender: Any, **_: Any) -> None:
+        """``sender``: Celery's Heart, whose dispatcher knows the application."""
+        if monotonic() < self._due:
+            return
+        self._due = monotonic() + _NOTE_EVERY_S
+        try:
+            served_note(sender.eventer.app.amqp.queues.consume_from)
+        except redis.RedisError as error:
+            log.warning("the queues of this worker cannot be noted: %s", in_short(error))
