@@ -37,13 +37,13 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 .DEFAULT_GOAL := help
 .PHONY: help demo compose-demo dev test test-rows test-lab test-faults test-journeys test-go test-release test-unit test-fast check bench restore-drill chaos chaos-seeds soak scale \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
-	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations check-clients check-prose check-chart
+	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations check-clients check-prose check-chart docs
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
 
 demo: packages-demo ## a small ISP in the foreground; Ctrl-C stops all of it (PORT=8000 picks the port)
-	@$(BUILD_BOTH) run-environment agent
+	@$(BUILD_BOTH) run-environment agent docs
 	@exec $(BIN)/python -m devstack.demo
 
 compose-demo: ## the demo in containers, with docker-compose (COMPOSE="docker compose": the plugin; PROFILE=vpp: real VPPs)
@@ -69,7 +69,7 @@ test-lab: dev-environment agent
 test-faults: dev-environment agent
 	@$(BIN)/python -m pytest $(FAULTS)
 
-test-journeys: dev-environment agent
+test-journeys: dev-environment agent docs
 	@$(BIN)/python -m pytest $(JOURNEYS)
 
 test-rows: dev-environment
@@ -95,7 +95,7 @@ dev: packages-demo ## the demo on stand-ins; what you save is served at once
 	@GUNICORN_CMD_ARGS="--reload $$(find templates -name '*.html' -printf '--reload-extra-file %p ')" \
 		DEBUG=true VPP_PREFIX=/nonexistent exec $(BIN)/python -m devstack.demo
 
-check: check-python check-types check-templates check-layers check-go check-migrations check-clients check-prose ## all linters; with -k past the first complaint
+check: check-python check-types check-templates check-layers check-go check-migrations check-clients check-prose docs ## all linters; with -k past the first complaint
 
 check-python: $(DEV_STAMP)
 	$(BIN)/ruff check --quiet .
@@ -142,6 +142,21 @@ build/clients/bin/ogen: tools/clients/go.mod tools/clients/go.sum
 build/clients/python/bin/openapi-python-client: tools/clients/requirements.txt
 	@$(PYTHON) -m venv --clear build/clients/python
 	@build/clients/python/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+docs: build/docs/built ## build the documentation site, for staff and for customers, into build/docs
+
+build/docs/built: $(shell find docs -type f) tools/docs/conf.py pyproject.toml build/sphinx/bin/sphinx-build
+	@rm -rf build/docs
+	@$(SPHINX) docs build/docs/staff
+	@$(SPHINX) -t customers docs build/docs/customers
+	@touch $@
+
+SPHINX := nice build/sphinx/bin/sphinx-build --quiet --fail-on-warning --keep-going -c tools/docs -b dirhtml -d build/doctrees
+
+build/sphinx/bin/sphinx-build: tools/docs/requirements.txt
+	@$(PYTHON) -m venv --clear build/sphinx
+	@build/sphinx/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
 check-chart: $(DEV_STAMP) build/helm ## the Helm chart, by Helm and the published schemas

@@ -266,6 +266,8 @@ STATIC_URL = "static/"
 STATIC_ROOT = Path(env.str("STATIC_ROOT", default=str(BASE_DIR / ".run" / "static")))
 STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
+# The documentation site, as `make docs` builds it.
+LONGLINE_DOCS_DIR = Path(env.str("LONGLINE_DOCS_DIR", default=str(BASE_DIR / "build" / "docs")))
 # Their folders are named by their versions: what was fetched once never changes.
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/vendor/[^/]+-\d[^/]*/"
 

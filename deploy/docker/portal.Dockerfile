@@ -16,6 +16,17 @@ COPY locale /locale
 RUN for language in /locale/*/LC_MESSAGES; do \
         msgfmt --check-format --output-file="$language/django.mo" "$language/django.po" || exit 1; done
 
+FROM ${PYTHON_IMAGE} AS documentation
+COPY tools/docs/requirements.txt /tmp/requirements.txt
+RUN pip install --quiet --disable-pip-version-check --no-cache-dir --require-hashes -r /tmp/requirements.txt
+WORKDIR /src
+COPY pyproject.toml ./
+COPY tools/docs tools/docs
+COPY docs docs
+RUN sphinx-build --quiet --fail-on-warning -c tools/docs -b dirhtml -d /tmp/staff docs /docs/staff \
+    && sphinx-build --quiet --fail-on-warning -t customers -c tools/docs -b dirhtml -d /tmp/customers \
+        docs /docs/customers
+
 FROM ${PYTHON_IMAGE} AS portal
 # 10001 belongs to nobody on the host either; the folders are what named volumes begin as.
 RUN groupadd --gid 10001 longline \
@@ -31,6 +42,7 @@ COPY provisioning provisioning
 COPY templates templates
 COPY static static
 COPY --from=translations /locale locale
+COPY --from=documentation /docs build/docs
 COPY deploy/docker/setup /usr/local/bin/longline-setup
 ENV PATH=/opt/longline/venv/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \

@@ -106,6 +106,7 @@ OF_THE_ACCOUNT = (
     Page(_("Account"), "web:account", below=("web:account-", "web:email-change", "account_", "mfa_")),
     Page(_("Notifications"), "web:notifications"),
     Page(_("API tokens"), "web:tokens", below=("web:token",)),
+    Page(_("Documentation"), "web:documentation"),
     Page(_("API reference"), "api-docs", below=("api-errors",)),
     Page(_("Keyboard shortcuts"), "web:shortcuts"),
 )

@@ -1,0 +1,68 @@
+"""The documentation site at /docs/: signed-in people read it, and each reader gets the site for them."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from portal.accounts.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def sites(tmp_path: Path, settings: Any) -> Path:
+    settings.LONGLINE_DOCS_DIR = tmp_path / "docs"
+    for site, first in (("staff", "README"), ("customers", "customers/README")):
+        page = settings.LONGLINE_DOCS_DIR / site / first / "index.html"
+        page.parent.mkdir(parents=True)
+        page.write_text(f"<title>for {site}</title>")
+    (settings.LONGLINE_DOCS_DIR / "staff" / "searchindex.js").write_text("Search.setIndex({})")
+    (tmp_path / "secret").write_text("secret")
+    return tmp_path
+
+
+def read(user: User | None, path: str = "/docs/") -> Any:
+    client = Client()
+    if user is not None:
+        client.force_login(user)
+    return client.get(path, follow=True)
+
+
+def body(response: Any) -> str:
+    return b"".join(response.streaming_content).decode()
+
+
+def test_customers_and_staff_read_a_site_each(alice: User, nina: User) -> None:
+    assert body(read(alice)) == "<title>for customers</title>"
+    assert body(read(nina)) == "<title>for staff</title>"
+    assert read(alice, "/docs/README/").status_code == 404
+
+
+def test_nobody_reads_it_without_signing_in() -> None:
+    response = read(None)
+    assert response.redirect_chain[0][0].startswith("/login/?next=/docs/")
+    assert b"for staff" not in response.content
+
+
+def test_files_have_their_type_and_no_shared_cache_keeps_them(nina: User) -> None:
+    response = read(nina, "/docs/searchindex.js")
+    assert response.headers["Content-Type"] == "text/javascript"
+    assert response.headers["Cache-Control"] == "private, max-age=300"
+
+
+@pytest.mark.parametrize("path", ["../secret", "..%2fsecret", "%2e%2e/secret", "/etc/hostname"])
+def test_no_path_leads_out_of_the_site(nina: User, path: str) -> None:
+    response = read(nina, f"/docs/{path}")
+    assert response.status_code in (400, 404)
+
+
+def test_a_portal_without_the_site_shows_staff_how_to_build_it(
+    settings: Any, tmp_path: Path, alice: User, nina: User
+) -> None:
+    settings.LONGLINE_DOCS_DIR = tmp_path / "missing"
+    for_staff, for_customers = read(nina), read(alice)
+    assert for_staff.status_code == for_customers.status_code == 404
+    assert "make docs" in for_staff.content.decode()
+    assert str(tmp_path) not in for_customers.content.decode()
