@@ -27,7 +27,7 @@ var (
 )
 
 // session is one connection to the master agent. Of the library it has the encoding alone: the library's own client ends
-// the program when a connection breaks otherwise than by its end (docs/adr/0048-snmp-by-agentx.md).
+// the program when a connection breaks otherwise than by its end (docs/adr/0048-serve-interfaces-to-snmpd-as-agentx-subagent.md).
 type session struct {
 	conn     net.Conn
 	id       uint32
