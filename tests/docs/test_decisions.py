@@ -82,3 +82,12 @@ def test_older_and_newer_record_refer_to_each_other(relation: str) -> None:
     }
     assert older_first == newer_first
     assert all(older < newer for older, newer in older_first)
+
+
+def test_list_of_measurements_has_every_page_with_its_title() -> None:
+    folder = ROOT / "docs" / "measurements"
+    listed = re.findall(r"^\| (.+) \| \[(.+)\]\((.+)\) \|$", (folder / "README.md").read_text(), re.MULTILINE)
+    pages = sorted(page for page in folder.glob("*.md") if page.name != "README.md")
+    assert listed == [
+        (page.name[:10], page.read_text().splitlines()[0].removeprefix("# "), page.name) for page in pages
+    ]
