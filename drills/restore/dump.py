@@ -1,4 +1,4 @@
-"""Backing the portal's database up with pg_dump and putting it back, as docs/operate/guide.md says."""
+"""Back up and restore the database with pg_dump, as docs/operate/backup-and-restore.md says."""
 
 import subprocess
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Continuous archiving and recovery to a moment by PostgreSQL's own programs (docs/operate/guide.md)."""
+"""Archive continuously and recover to a moment, as docs/operate/backup-and-restore.md says."""
 
 import os
 import pwd

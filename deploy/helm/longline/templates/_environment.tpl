@@ -1,4 +1,4 @@
-{{- /* The portal's settings (docs/operate/guide.md). Secrets are read from files; nothing of them is in the environment. */ -}}
+{{- /* The portal's settings (docs/operate/configure.md). Secrets are read from files; nothing of them is in the environment. */ -}}
 {{- define "longline.environment" -}}
 {{- $root := .root -}}
 {{- $component := .component -}}
