@@ -1,4 +1,7 @@
-"""The intent of one router, as one document (docs/reference/agent-api.md). Pure: rows in, dataclasses and JSON out."""
+"""The intent of one router as one document (docs/reference/agent-api.md).
+
+Pure functions: rows in, dataclasses and JSON out.
+"""
 
 import hashlib
 import json

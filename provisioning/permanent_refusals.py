@@ -31,9 +31,9 @@ FOR_GOOD = {
 
 
 def is_for_good(status: str, reason: Mapping[str, Any]) -> bool:
-    """Whether such an answer (docs/reference/agent-api.md: status, reason) cannot become better by asking again.
+    """Return whether a retry cannot improve this answer (docs/reference/agent-api.md: status, reason).
 
-    A conflict cannot: what is in the way belongs to somebody else. Pending always can.
+    A conflict stays: its cause belongs to somebody else. ``pending`` can always improve.
     """
     if status == "conflict":
         return True

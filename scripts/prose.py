@@ -14,7 +14,6 @@ import sys
 import tokenize
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "prose"
@@ -58,10 +57,9 @@ def python_prose(source: str) -> Lines:
             comment = token.string.lstrip("# ")
             lines[token.start[0]] = comment if code is None else f"{code} {comment}"
     for node in ast.walk(tree):
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if documented and ast.get_docstring(node) is not None:
-            text: Any = node.body[0]
-            lines |= enumerate(text.value.value.splitlines(), start=text.lineno)
+        match getattr(node, "body", None):
+            case [ast.Expr(value=ast.Constant(value=str(text)), lineno=first), *_]:
+                lines |= enumerate(text.splitlines(), start=first)
     return lines
 
 

@@ -42,7 +42,7 @@ COPY provisioning provisioning
 COPY templates templates
 COPY static static
 COPY --from=translations /locale locale
-COPY --from=documentation /docs build/docs
+COPY --from=documentation /docs /srv/longline-docs
 COPY deploy/docker/setup /usr/local/bin/longline-setup
 ENV PATH=/opt/longline/venv/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \
@@ -51,6 +51,7 @@ ENV PATH=/opt/longline/venv/bin:/usr/local/bin:/usr/bin:/bin \
     LONGLINE_PKI_DIR=/var/lib/longline/pki \
     LONGLINE_METRICS_DIR=/run/longline/metrics \
     LONGLINE_ALIVE_FILE=/tmp/alive \
+    LONGLINE_DOCS_DIR=/srv/longline-docs \
     STATIC_ROOT=/var/lib/longline-static
 # What is written at build time is read by everybody; nothing of it is a secret.
 RUN python3 -m compileall -q -j 0 portal provisioning

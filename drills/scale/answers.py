@@ -1,4 +1,7 @@
-"""What agents answer: all that is wanted of them is there at once, and frames arrive (docs/reference/agent-api.md)."""
+"""The answers of simulated agents (docs/reference/agent-api.md).
+
+All that an intent wants exists at once, and frames arrive.
+"""
 
 import asyncio
 import hashlib

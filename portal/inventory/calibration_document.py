@@ -1,4 +1,7 @@
-"""What `longline-agent calibrate -json` prints (docs/reference/agent-api.md), and what a router keeps of it."""
+"""The document that `longline-agent calibrate -json` prints, and the part that a router keeps.
+
+Its form: docs/reference/agent-api.md.
+"""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,7 @@
-"""The identity that a certificate claims: the URI subject alternative names of docs/reference/agent-api.md."""
+"""The identity that a certificate claims in its URI subject alternative names.
+
+Their form: docs/reference/agent-api.md.
+"""
 
 import hashlib
 import re

@@ -1,4 +1,4 @@
-"""The deployment's settings for its NetBox (docs/integrate/netbox.md), as one value that functions are given."""
+"""The settings for the deployment's NetBox (docs/integrate/netbox.md) as one value."""
 
 from dataclasses import dataclass
 from datetime import timedelta

@@ -17,7 +17,8 @@ from portal.netbox_sync.netbox_objects import Device, Interface, Named, Seen
 SITE, CUSTOMER, ROUTER, PORT, LINK = "site", "customer", "router", "port", "link"
 # In this order rows can be made: each refers to those before it.
 KINDS = (SITE, CUSTOMER, ROUTER, PORT, LINK)
-# NetBox's MTU is that of IP; a port's limit is of frames: Ethernet and two tags more (docs/integrate/netbox.md).
+# NetBox gives the MTU of IP. A port limits frames: Ethernet's header and two tags more
+# (docs/integrate/netbox.md).
 FRAME_OVER_MTU = 22
 _ROUTER_NAME = re.compile(r"[a-z0-9-]{1,63}\Z")
 # 1000base-t, 2.5gbase-t, 100gbase-x-qsfp28: the nominal rate is in the name (IEEE 802.3).

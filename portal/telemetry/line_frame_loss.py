@@ -36,7 +36,8 @@ _PER_END = (
     "out_most",
 )
 _COLUMNS = (*(f"{side}_{column}" for side in "az" for column in _PER_END), "simulated")
-# Agents read every 10 s, and one sample covers up to 35 s while VPP does not answer (docs/reference/agent-api.md).
+# Agents read every 10 s. While VPP does not answer, one sample covers up to 35 s
+# (docs/reference/agent-api.md).
 _INTERVAL_S = 10
 _LONGEST_S = 35
 

@@ -50,7 +50,10 @@ WHERE event.router_id = old.router_id
 
 
 class ReportedEvent(Struct, frozen=True, forbid_unknown_fields=True):
-    """One event of an agent (docs/reference/agent-api.md); ``at_ms`` is its clock, milliseconds since the epoch."""
+    """One event of an agent (docs/reference/agent-api.md).
+
+    ``at_ms``: milliseconds since the epoch by the agent's clock.
+    """
 
     seq: Positive63
     at_ms: Natural53

@@ -11,7 +11,7 @@ from portal.core.errors import DomainError
 from portal.vll.errors import EndsSwapped
 from portal.vll.feasibility import Existing, Feasibility, feasibility_of
 from portal.vll.models import Vll
-from portal.vll.operations.line_request_check import LineRequest
+from portal.vll.operations.line_request_check import LineRequest, request_of
 from portal.vll.operations.modify_line import (
     Changes,
     check_in_service,
@@ -19,7 +19,6 @@ from portal.vll.operations.modify_line import (
     check_orderable,
     leased_by,
     request_after,
-    request_of,
     unchanged_path,
     waits_for_approval,
 )

@@ -1,6 +1,7 @@
 """Why a router does not have an end as it is ordered, for a reader who does not know routers.
 
-The codes are the agent's (docs/reference/agent-api.md). Its own words, which name what VPP said, are for the NOC.
+The codes are the agent's (docs/reference/agent-api.md). The agent's own text, which quotes VPP, is for the
+NOC.
 """
 
 from collections.abc import Mapping

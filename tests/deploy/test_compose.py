@@ -20,7 +20,13 @@ ONE_SHOT = {name for name, service in SERVICES.items() if service.get("restart")
 # It is in the middle of nothing: its agent says whether it is there.
 UNASKED = {"vpp-rhino", "vpp-hippo"}
 URLS_WITH_PASSWORDS = ("DATABASE_URL", "REDIS_URL", "EMAIL_URL")
-SET_BY_THE_IMAGE = {"LONGLINE_PKI_DIR", "LONGLINE_METRICS_DIR", "LONGLINE_ALIVE_FILE", "STATIC_ROOT"}
+SET_BY_THE_IMAGE = {
+    "LONGLINE_PKI_DIR",
+    "LONGLINE_METRICS_DIR",
+    "LONGLINE_ALIVE_FILE",
+    "LONGLINE_DOCS_DIR",
+    "STATIC_ROOT",
+}
 # Nothing that is reached by others may be told to explain its mistakes to them; rate limits follow REDIS_URL.
 OF_NO_USE = {"DEBUG", "CACHE_URL"}
 

@@ -40,7 +40,7 @@ for_customers = tags.has("customers")  # type: ignore[name-defined] # noqa: F821
 
 project = "Longline"
 author = "The Longline authors"
-copyright = author  # noqa: A001 - Sphinx's name for it
+copyright = author
 release = version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
 extensions = ["myst_parser"]
 root_doc = "customers/README" if for_customers else "README"
