@@ -77,11 +77,16 @@ func checkEnroll(portal, tokenFile string, trust enroll.Trust) error {
 
 // readToken reads a file and not an argument: what is on a command line is shown to all users by ps(1).
 func readToken(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return "", err
+	file := os.Stdin
+	// The terminal belongs to the user who ran sudo or runuser: the agent's user may read it, but not open it again.
+	if path != "/dev/stdin" {
+		opened, err := os.Open(path)
+		if err != nil {
+			return "", err
+		}
+		defer opened.Close()
+		file = opened
 	}
-	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxToken))
 	if err != nil {
 		return "", err

@@ -94,3 +94,24 @@ func TestACommandLineOfEnrollThatCannotBeMeantAsksNobody(t *testing.T) {
 		t.Errorf("asked %d times", *asked)
 	}
 }
+
+func TestATokenIsReadFromAStandardInputThatCannotBeOpenedAgain(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	// Another user's terminal: /dev/stdin leads elsewhere than the open file.
+	before := os.Stdin
+	os.Stdin = reader
+	t.Cleanup(func() { os.Stdin = before })
+	if _, err := writer.WriteString("the-token\n"); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+
+	token, err := readToken("/dev/stdin")
+	if err != nil || token != "the-token" {
+		t.Errorf("got %q, %v", token, err)
+	}
+}
