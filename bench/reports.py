@@ -27,7 +27,7 @@ from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 ROUTERS, LINES_A_ROUTER = sized(1_000, smallest=4), sized(100, smallest=6)
 MEASURED = sized(6, smallest=1)
 EVERY_S = sized(10, smallest=1)
-# Too many routers come back at once (docs/reference/agent-api.md).
+# Too many routers come back at once (docs/reference/agent-reports.md).
 _BUSY = 429
 # For the first time each tells everything, so many at a time.
 _AT_A_TIME = 16

@@ -50,7 +50,7 @@ class ReportingAgent:
     # Whether the customer's link of its first end is down.
     turned: bool = False
     sampled: int = 0
-    # What the portal called what it stored last, as agents keep it (docs/reference/agent-api.md).
+    # What the portal called what it stored last, as agents keep it (docs/reference/agent-reports.md).
     etags: dict[str, str] = field(default_factory=dict)
     first: End | None = None
     # Counted up with whatever makes the list of ends another one.

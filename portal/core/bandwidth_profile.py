@@ -18,7 +18,7 @@ MAX_BURST = 2**31 - 1
 
 
 class Policing(StrEnum):
-    """The places where a router's VPP can police what comes in (docs/reference/agent-api.md)."""
+    """The places where a router's VPP can police what comes in (docs/reference/agent-reports.md)."""
 
     NONE = "none"
     PORT = "port"

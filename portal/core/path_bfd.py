@@ -38,7 +38,7 @@ class PathWatch(NamedTuple):
 
 
 class PathState(StrEnum):
-    """How a path stands, as one router's agent tells it (docs/reference/agent-api.md)."""
+    """How a path stands, as one router's agent tells it (docs/reference/agent-reports.md)."""
 
     UP = "up"
     # It was up, and is not any more.

@@ -1,6 +1,6 @@
 """The document that `longline-agent calibrate -json` prints, and the part that a router keeps.
 
-Its form: docs/reference/agent-api.md.
+Its form: docs/reference/agent-requests.md.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""An agent's report of its router, as docs/reference/agent-api.md writes it; read from JSON in one go."""
+"""An agent's report of its router, as docs/reference/agent-reports.md writes it; read from JSON in one go."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -37,7 +37,7 @@ _PER_END = (
 )
 _COLUMNS = (*(f"{side}_{column}" for side in "az" for column in _PER_END), "simulated")
 # Agents read every 10 s. While VPP does not answer, one sample covers up to 35 s
-# (docs/reference/agent-api.md).
+# (docs/reference/agent-reports.md).
 _INTERVAL_S = 10
 _LONGEST_S = 35
 

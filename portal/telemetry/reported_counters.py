@@ -1,4 +1,4 @@
-"""An agent's report of its counters, as docs/reference/agent-api.md writes it; read from JSON in one go."""
+"""An agent's report of its counters (docs/reference/agent-reports.md), read from JSON in one go."""
 
 from datetime import timedelta
 from typing import Annotated, Literal

@@ -50,7 +50,7 @@ WHERE event.router_id = old.router_id
 
 
 class ReportedEvent(Struct, frozen=True, forbid_unknown_fields=True):
-    """One event of an agent (docs/reference/agent-api.md).
+    """One event of an agent (docs/reference/agent-reports.md).
 
     ``at_ms``: milliseconds since the epoch by the agent's clock.
     """

@@ -106,7 +106,7 @@ OPTIONS
   -vll UUID       the line, as state and the portal have it
   -end a|z        its end on this router
   -interface NAME this interface alone
-  -json           print the agent's answer as it came (docs/reference/agent-api.md)
+  -json           print the agent's answer as it came (docs/reference/agent-requests.md)
   -packets N      how many packets to show at the most, 1 to 50 (default 10)
   -seconds N      for how long to look at the most, 1 to 30 (default 5)
   -reason TEXT    why, for whoever meets the freeze

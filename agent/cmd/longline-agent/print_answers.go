@@ -9,7 +9,7 @@ import (
 	"longline.dev/agent/internal/freeze"
 )
 
-// The parts of the agent's answers that the commands read (docs/reference/agent-api.md).
+// The parts of the agent's answers that the commands read (docs/reference/agent-requests.md).
 type (
 	reason struct {
 		Code, Message string

@@ -11,7 +11,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// State is how a path stands, as docs/reference/agent-api.md writes it.
+// State is how a path stands, as docs/reference/agent-reports.md writes it.
 type State string
 
 const (

@@ -6,7 +6,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// The structures of docs/reference/agent-api.md; what may be null is a pointer.
+// The structures of docs/reference/agent-reports.md; what may be null is a pointer.
 
 type countersBody struct {
 	Schema    int          `json:"schema"`

@@ -32,7 +32,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 	return s.serve(ctx, listener, config, s.Handler())
 }
 
-// ServeControl answers the commands of this machine on a Unix socket (docs/reference/agent-api.md).
+// ServeControl answers the commands of this machine on a Unix socket (docs/reference/agent-requests.md).
 func (s *Server) ServeControl(ctx context.Context, listener net.Listener) error {
 	return s.serve(ctx, listener, nil, s.ControlHandler())
 }

@@ -1,4 +1,4 @@
-"""POST /api/agent/v1/certificate (docs/reference/agent-api.md)."""
+"""POST /api/agent/v1/certificate (docs/reference/agent-reports.md)."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""POST /api/agent/v1/line (docs/reference/agent-api.md)."""
+"""POST /api/agent/v1/line (docs/reference/agent-reports.md)."""
 
 from typing import Annotated, Any, Literal
 from uuid import UUID

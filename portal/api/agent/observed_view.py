@@ -1,4 +1,4 @@
-"""POST /api/agent/v1/observed (docs/reference/agent-api.md)."""
+"""POST /api/agent/v1/observed (docs/reference/agent-reports.md)."""
 
 from typing import Any, Literal
 

@@ -33,7 +33,7 @@ CLOCKS = {"l2xc": 25.0, "vxlan4": 10_025.0, "geneve4": 24.0, "vxlan6": 95.0, "ge
 
 
 def printed(**other: Any) -> dict[str, Any]:
-    """What the agent prints, as docs/reference/agent-api.md has it."""
+    """What the agent prints, as docs/reference/agent-requests.md has it."""
     figures = [
         {
             "transport": transport,
