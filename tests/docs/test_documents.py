@@ -1,6 +1,8 @@
 """Links lead somewhere, what is named is there, and every setting is in the guide with its default."""
 
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -81,13 +83,15 @@ def test_every_test_that_the_threat_model_names_is_there() -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_every_management_command_of_the_guides_is_there() -> None:
-    text = text_of(".")
-    for command in set(re.findall(r"manage\.py (\w+)", text)):
-        found = list(ROOT.glob(f"*/management/commands/{command}.py")) + list(
-            ROOT.glob(f"portal/*/management/commands/{command}.py")
-        )
-        assert found, command
+MANAGEMENT_COMMANDS = {
+    path.stem
+    for folder in ("portal", "provisioning")
+    for path in (ROOT / folder).rglob("management/commands/[a-z]*.py")
+}
+
+
+def test_every_management_command_of_the_guides_exists() -> None:
+    assert set(re.findall(r"manage\.py (\w+)", text_of("."))) - MANAGEMENT_COMMANDS == set()
 
 
 def test_every_metric_of_the_documents_is_one_of_ours() -> None:
@@ -106,25 +110,125 @@ def test_every_metric_of_the_documents_is_one_of_ours() -> None:
         assert known, name
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        "CONTRIBUTING.md",
-        "docs/develop/architecture.md",
-        "docs/reference/glossary.md",
-        "docs/reference/mtu.md",
-    ],
-)
-def test_every_file_that_helps_somebody_find_their_way_is_there(document: str) -> None:
-    named = re.findall(
-        r"`([\w./-]+\.(?:py|go|csv|md|toml|yaml)|(?:portal|agent|tests|docs)/[\w/]+)`",
-        (ROOT / document).read_text(),
+# Documents for developers. Commands and paths that they name are checked against the code.
+FOR_DEVELOPERS = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "develop").glob("*.md")),
+]
+AGENT_PACKAGES = {path.name for path in (ROOT / "agent" / "internal").iterdir() if path.is_dir()}
+MAKE_TARGETS = {
+    target
+    for rule in re.findall(r"^([a-z][a-z -]*):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for target in rule.split()
+}
+AGENT_COMMANDS = set(
+    re.findall(
+        r"^  longline-agent ([a-z]+)",
+        (ROOT / "agent/cmd/longline-agent/help_text.go").read_text(),
+        re.MULTILINE,
     )
-    assert len(named) > 5
-    names = {
-        path.name
-        for folder in ("portal", "provisioning", "agent", "tests")
-        for path in (ROOT / folder).rglob("*.*")
-    }
-    missing = [name for name in named if not (ROOT / name).exists() and name not in names]
+)
+
+
+def code_of(text: str) -> list[str]:
+    """Return the code spans and the lines of code blocks of a Markdown text."""
+    blocks = re.findall(r"^ *```\w*\n(.*?)^ *```", text, re.MULTILINE | re.DOTALL)
+    prose = re.sub(r"^ *```\w*\n.*?^ *```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return [*re.findall(r"`([^`\n]+)`", prose), *(line for block in blocks for line in block.splitlines())]
+
+
+def section(document: str, heading: str) -> str:
+    """Return the text below a heading of the second level."""
+    (text,) = re.findall(
+        rf"^## {re.escape(heading)}$(.*?)(?=^## |\Z)", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL
+    )
+    return str(text)
+
+
+def first_cells(table: str) -> list[list[str]]:
+    """Return the code spans in the first cell of each row of a table."""
+    return [re.findall(r"`([^`]+)`", cell) for cell in re.findall(r"^\| (`[^|]+)\|", table, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("document", [*FOR_DEVELOPERS, "docs/reference/glossary.md", "docs/reference/mtu.md"])
+def test_every_file_that_a_document_for_developers_names_exists(document: str) -> None:
+    code = code_of((ROOT / document).read_text())
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    files = set(tracked.splitlines())
+    folders = {str(parent) for file in files for parent in Path(file).parents}
+    names = {Path(file).name for file in files}
+    tops = {Path(file).parts[0] for file in files if "/" in file}
+    missing = [
+        word
+        for span in code
+        for word in re.findall(r"(?<![\w./<-])[\w.-]+/[\w./-]*\w/?(?![\w<*/-])", span)
+        if word.split("/")[0] in tops and word.rstrip("/") not in files | folders
+    ]
+    missing += [
+        span for span in code if re.fullmatch(r"\w+\.(?:py|go|csv|md|toml|yaml)", span) and span not in names
+    ]
     assert missing == []
+
+
+@pytest.mark.parametrize("document", FOR_DEVELOPERS)
+def test_every_command_that_a_document_for_developers_names_exists(document: str) -> None:
+    code = code_of((ROOT / document).read_text())
+    targets = {name for span in code for name in re.findall(r"(?:^|\s)make ([a-z][a-z-]*)", span)}
+    commands = {name for span in code for name in re.findall(r"longline-agent ([a-z]+)", span)}
+    managed = {name for span in code for name in re.findall(r"manage\.py (\w+)", span)}
+    assert targets - MAKE_TARGETS == set()
+    assert commands - AGENT_COMMANDS == set()
+    assert managed - MANAGEMENT_COMMANDS == set()
+
+
+def test_the_architecture_lists_every_package_of_the_agent_once() -> None:
+    table = section("docs/develop/architecture.md", "Packages of the agent")
+    listed = [name for cell in first_cells(table) for name in cell]
+    assert sorted(listed) == sorted(AGENT_PACKAGES)
+
+
+def test_the_architecture_lists_the_layers_in_the_order_that_imports_obey() -> None:
+    configuration = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]
+    (layers,) = [
+        contract["layers"] for contract in configuration["contracts"] if contract["type"] == "layers"
+    ]
+    listed = first_cells(section("docs/develop/architecture.md", "Layers of the portal"))
+    assert [{name.replace("/", ".") for name in row} for row in listed] == [
+        {name.strip(" ()") for name in layer.split("|")} for layer in layers
+    ]
+
+
+def test_the_documents_name_the_version_of_this_release() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    number = project["version"]
+    (released,) = re.findall(
+        rf"^## {re.escape(number)} - (\d{{4}}-\d\d-\d\d)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
+    )
+    assert f"Version {number} ({released})" in (ROOT / "README.md").read_text()
+    assert f"## {number}\n" in (ROOT / "docs/operate/upgrade-notes.md").read_text()
+
+
+def test_the_readme_names_the_supported_releases_of_vpp_and_python() -> None:
+    releases = (ROOT / "agent/cmd/longline-agent/vpp_releases_test.go").read_text()
+    (supported,) = re.findall(r"^var supported = \[\]string\{(.*)\}", releases, re.MULTILINE)
+    first, *_, last = re.findall(r'"([\d.]+)"', supported)
+    required = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    readme = (ROOT / "README.md").read_text()
+    assert f"| VPP | {first} to {last} |" in readme
+    assert f"| Python | {required.removeprefix('>=')} or newer |" in readme
+
+
+@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md", "docs/operate/upgrade-notes.md"])
+def test_every_setting_that_a_front_page_names_is_read(document: str) -> None:
+    named = set(re.findall(r"\bLONGLINE_[A-Z_]+\b", (ROOT / document).read_text()))
+    compose = set(re.findall(r"\bLONGLINE_[A-Z_]+\b", (ROOT / "docker-compose.yml").read_text()))
+    assert named - settings().keys() - compose == set()
+
+
+@pytest.mark.parametrize("document", ["README.md", "CHANGELOG.md"])
+def test_a_front_page_has_at_most_150_lines(document: str) -> None:
+    text = (ROOT / document).read_text()
+    # Of the changelog, each release.
+    parts = re.split(r"^## ", text, flags=re.MULTILINE) if document == "CHANGELOG.md" else [text]
+    assert max(len(part.splitlines()) for part in parts) <= 150
