@@ -1,4 +1,4 @@
-"""Links lead somewhere, what is named is there, and every setting is in the guide with its default."""
+"""The documents agree with the code: links, files, commands, settings, metrics, layers and versions."""
 
 import re
 import subprocess
@@ -21,7 +21,7 @@ GUIDE = text_of("operate", "integrate", "reference")
 
 
 def anchors(document: Path) -> set[str]:
-    """As GitHub makes them of headings."""
+    """Return the anchors that GitHub makes of the headings of a document."""
     headings = re.findall(r"^#+ (.+)$", document.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
@@ -54,7 +54,7 @@ def test_every_document_can_be_found_from_the_entry() -> None:
 
 
 def settings() -> dict[str, str | None]:
-    """Names of the variables that are read, and the default where it is a literal."""
+    """Return each environment variable that is read, with its default where that is a literal number."""
     found: dict[str, str | None] = {}
     for name, rest in re.findall(r'env\.\w+\(\s*"(\w+)"(.*)', SETTINGS):
         default = re.search(r"default=(\d[\d._]*)", rest)
@@ -77,7 +77,7 @@ def test_every_setting_of_the_guide_is_read() -> None:
     assert sorted(set(named) - settings().keys()) == []
 
 
-def test_every_test_that_the_threat_model_names_is_there() -> None:
+def test_every_test_that_the_threat_model_names_exists() -> None:
     named = re.findall(r"`([\w/.-]+\.(?:py|go))`", (ROOT / "docs/operate/threat-model.md").read_text())
     assert len(named) > 25
     assert [name for name in named if not (ROOT / name).exists()] == []
@@ -94,7 +94,7 @@ def test_every_management_command_of_the_guides_exists() -> None:
     assert set(re.findall(r"manage\.py (\w+)", text_of("."))) - MANAGEMENT_COMMANDS == set()
 
 
-def test_every_metric_of_the_documents_is_one_of_ours() -> None:
+def test_every_metric_in_the_documents_exists() -> None:
     sources = "\n".join(
         path.read_text()
         for folder in ("portal/metrics", "agent/internal/metrics")
@@ -105,7 +105,7 @@ def test_every_metric_of_the_documents_is_one_of_ours() -> None:
     for name in set(re.findall(r"`longline_([a-z_]+)`", text)):
         stem = name.removesuffix("_total")
         known = f"longline_{stem}" in sources or f'"{name}"' in sources
-        # Those of each router, and build's, are put together.
+        # The names of each router's metrics, and of the build's, are composed at run time.
         known = known or f'"{stem.removeprefix("router_")}"' in sources or name == "build_info"
         assert known, name
 
