@@ -159,7 +159,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	defer l.close()
-	heard, err := pathwatch.OpenHeard(c.StateDir)
+	heard, err := pathwatch.OpenUpPaths(c.StateDir)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ type Engine struct {
 	// eventsWaiting reports whether events have come that are not yet among events; Serve sets it before anything is read.
 	eventsWaiting func() bool
 
-	paths        *pathwatch.Book
+	paths        *pathwatch.Tracker
 	pathsChanged chan struct{}
 }
 
@@ -140,7 +140,7 @@ func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, 
 		store: store, journal: journal, log: log, now: now, changed: make(chan struct{}, 1), rebuildRequested: make(chan struct{}, 1),
 		backoff: make(backoff), contests: make(contests), made: make(map[uint32]int64), tested: make(map[intent.Key]time.Time),
 		Frozen: freeze.NoFile(now),
-		paths:  pathwatch.NewBook(pathwatch.NoFile(), now), pathsChanged: make(chan struct{}, 1),
+		paths:  pathwatch.NewTracker(pathwatch.NoFile(), now), pathsChanged: make(chan struct{}, 1),
 	}
 }
 

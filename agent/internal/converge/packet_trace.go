@@ -34,7 +34,7 @@ func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.D
 	}
 	e.log.Info("trace", "vll", vll, "packets", packets, "for", most.String())
 	threads := 1 + session.Info().Workers
-	result, err := packettrace.Capture(ctx, session, packettrace.Asked{Interfaces: before, Threads: threads, Packets: packets, For: most})
+	result, err := packettrace.Capture(ctx, session, packettrace.Request{Interfaces: before, Threads: threads, Packets: packets, For: most})
 	if err != nil {
 		return nil, e.orStopped(err)
 	}

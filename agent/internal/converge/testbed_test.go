@@ -172,7 +172,7 @@ func (r *router) open() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	heard, err := pathwatch.OpenHeard(r.folder)
+	heard, err := pathwatch.OpenUpPaths(r.folder)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func (e *Engine) followPaths(ctx context.Context, events <-chan *bfd.BfdUDPSessi
 			if !multihop {
 				continue
 			}
-			news, err := e.paths.Turn(path, state)
+			news, err := e.paths.HandleEvent(path, state)
 			if err != nil {
 				e.log.Warn("after a restart of the agent this path may count as never heard", "path", path.String(), "error", err)
 			}
@@ -49,7 +49,9 @@ func (e *Engine) followPaths(ctx context.Context, events <-chan *bfd.BfdUDPSessi
 }
 
 // RememberPaths has the engine know which paths have been up before; call it before Serve.
-func (e *Engine) RememberPaths(heard *pathwatch.HeardFile) { e.paths = pathwatch.NewBook(heard, e.now) }
+func (e *Engine) RememberPaths(heard *pathwatch.UpPathsFile) {
+	e.paths = pathwatch.NewTracker(heard, e.now)
+}
 
 // readPaths notes how the sessions of the held intent stand, and changes none: of a VPP that has them already nothing else is to be
 // reported before.
@@ -96,7 +98,7 @@ func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) boo
 		e.log.Warn("paths are not watched as they should be", "error", err)
 		return
 	}
-	changed, err := e.paths.Take(*look)
+	changed, err := e.paths.Apply(*look)
 	if err != nil {
 		e.log.Warn("after a restart of the agent, paths may count as never heard", "error", err)
 	}
@@ -107,26 +109,26 @@ func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) boo
 
 func (e *Engine) changeSessions(
 	ctx context.Context, session Session, wanted pathwatch.Wanted, ours map[intent.Path]bool, may func(intent.Path) bool,
-) (*pathwatch.Look, error) {
-	look := &pathwatch.Look{Mark: e.paths.Mark(), Wanted: wanted.Paths, Ours: ours}
+) (*pathwatch.Observation, error) {
+	look := &pathwatch.Observation{Mark: e.paths.Mark(), Wanted: wanted.Paths, Ours: ours}
 	var err error
-	if look.There, err = pathwatch.Read(ctx, session); err != nil {
+	if look.Sessions, err = pathwatch.Read(ctx, session); err != nil {
 		return nil, err
 	}
-	astray, err := pathwatch.Astray(ctx, session, wanted, look.There)
+	astray, err := pathwatch.Misrouted(ctx, session, wanted, look.Sessions)
 	if err != nil {
 		return nil, err
 	}
 	look.Refused = astray
-	ops := pathwatch.Plan(wanted.Without(astray), look.There, ours)
+	ops := pathwatch.Plan(wanted.Without(astray), look.Sessions, ours)
 	if may != nil {
 		ops = slices.DeleteFunc(ops, func(op pathwatch.Op) bool { return !may(op.Path) })
 	}
 	if len(ops) == 0 {
-		look.Disbelieve(astray)
+		look.Exclude(astray)
 		return look, nil
 	}
-	before := look.There
+	before := look.Sessions
 	for _, op := range ops {
 		if _, is := before[op.Path]; !is {
 			ours[op.Path] = true // it may be made and nobody know, if the agent ends now
@@ -139,21 +141,21 @@ func (e *Engine) changeSessions(
 		return nil, err
 	}
 	look.Mark = e.paths.Mark()
-	if look.There, err = pathwatch.Read(ctx, session); err != nil {
+	if look.Sessions, err = pathwatch.Read(ctx, session); err != nil {
 		return nil, err
 	}
-	look.Made = make(map[intent.Path]bool)
+	look.Created = make(map[intent.Path]bool)
 	for _, op := range ops {
 		_, was := before[op.Path]
-		_, is := look.There[op.Path]
-		look.Made[op.Path] = is && !was
+		_, is := look.Sessions[op.Path]
+		look.Created[op.Path] = is && !was
 		if _, failed := look.Refused[op.Path]; !is || failed && !was { // one that VPP would not make is somebody else's
 			delete(ours, op.Path)
 		}
 		e.log.Info("BFD session", "path", op.Path.String(), "message", op.Request.GetMessageName(), "refused", look.Refused[op.Path])
 	}
 	maps.Copy(look.Refused, astray)
-	look.Disbelieve(astray)
+	look.Exclude(astray)
 	return look, e.journalSessions(session, ours, e.journal.Note)
 }
 

@@ -12,25 +12,30 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// Boot identifies one run of VPP. Nothing in VPP outlives it.
+// Boot identifies one run of VPP. No state in VPP survives the run.
 type Boot struct {
 	PID uint32 `json:"pid"`
 	MS  int64  `json:"ms"` // boot time, ms since the Unix epoch; 0 when unknown
 }
 
-// is: both are the same run for sure.
+// is reports whether both are surely the same run.
 func (b Boot) is(other Boot) bool { return b == other && b.MS != 0 }
 
-// mayBe: nothing tells them apart. Without the stats segment only the process is known, and in a container each run of VPP
-// may have the same number.
+// mayBe reports whether both can be the same run. Without the stats segment, the agent knows only the
+// process number, and in a container each run of VPP may have the same number.
 func (b Boot) mayBe(other Boot) bool {
 	return b.PID == other.PID && (b.MS == other.MS || b.MS == 0 || other.MS == 0)
 }
 
-// Claim is something that belongs to an end although no tag says so: exactly one of SubInterface, Tunnel, Port and Member
-// is set. The first two are about to be made. A port is somebody else's interface, perhaps with a tag of theirs, that a
-// whole-port VLL uses. A member belongs to a bond that a VLL has whole, and is claimed while it is down for the far end's link.
-// WasUp says whether the VLL found the port up, LinkLoss that the port is down because of the far end's link.
+// Claim records an object that belongs to an end but has no tag that says so. Exactly one of SubInterface,
+// Tunnel, Port and Member is set.
+//
+// The agent writes a claim for a SubInterface or Tunnel before it creates the object. A Port is a foreign
+// interface, perhaps with a foreign tag, that a whole-port VLL uses. A Member belongs to a bond that a VLL
+// uses as a whole; the agent claims it while it keeps the member down because the far end lost its link.
+//
+// WasUp reports that the port was up before the VLL used it. LinkLoss reports that the port is down because
+// the far end lost its link.
 type Claim struct {
 	VLL          string        `json:"vll"`
 	End          string        `json:"end"`
@@ -43,10 +48,10 @@ type Claim struct {
 	LinkLoss     bool          `json:"link_loss,omitempty"`
 }
 
-// Key is the claiming end.
+// Key returns the end that has the claim.
 func (c Claim) Key() intent.Key { return intent.Key{VLL: c.VLL, End: c.End} }
 
-// SubInterface is a sub-interface by all that its creation fixes.
+// SubInterface identifies a sub-interface by all properties that VPP fixes at its creation.
 type SubInterface struct {
 	Port   string `json:"port"`
 	ID     uint32 `json:"id"`
@@ -56,7 +61,7 @@ type SubInterface struct {
 	Inner  uint16 `json:"inner"`
 }
 
-// Tunnel is a tunnel by all that its creation fixes.
+// Tunnel identifies a tunnel by all properties that VPP fixes at its creation.
 type Tunnel struct {
 	Encapsulation string `json:"encapsulation"`
 	Local         string `json:"local"`
@@ -66,24 +71,26 @@ type Tunnel struct {
 	Table         uint32 `json:"table,omitempty"`
 }
 
-// TunnelOf is how the journal names a tunnel.
+// TunnelOf returns the journal's form of a tunnel.
 func TunnelOf(t intent.Tunnel) Tunnel {
 	return Tunnel{string(t.Encapsulation), t.Local.String(), t.Remote.String(), t.VNI, t.GREKey, t.Table}
 }
 
-// Journal is what the agent claims in one run of VPP.
+// Journal lists the agent's claims in one run of VPP.
 type Journal struct {
 	Boot   Boot    `json:"boot"`
 	Claims []Claim `json:"claims"`
-	// Applied is the generation that has been carried out in this run, 0 for none.
+	// Applied is the generation that the agent has applied in this run, or 0.
 	Applied int64 `json:"applied,omitempty"`
-	// Sessions are the paths whose BFD session is the agent's, or is about to be made: a session bears no tag.
+	// Sessions lists the paths of the agent's BFD sessions, written before their creation. VPP keeps no tag
+	// for a session.
 	Sessions []intent.Path `json:"sessions,omitempty"`
-	// Tagged is what has been tagged in this run. It is not changed by whoever is given it.
+	// Tagged lists the interfaces that the agent has tagged in this run. Callers must not change it.
 	Tagged Tagged `json:"-"`
 }
 
-// JournalFile keeps a journal on disk, in two files: what was tagged grows with the number of lines.
+// JournalFile keeps a journal on disk, in two files. The list of tagged interfaces is separate, because it
+// grows with the number of lines.
 type JournalFile struct {
 	path    string
 	written []byte
@@ -92,8 +99,9 @@ type JournalFile struct {
 	lost    error
 }
 
-// OpenJournal reads the journal in the folder; none is an empty one, and so is one that cannot be understood:
-// a power cut may have torn it, and that was the end of the VPP that it speaks of. Error: it cannot be read.
+// OpenJournal reads the journal in the folder. Without a file, the journal is empty. An undecodable file
+// also gives an empty journal: only a power failure damages it, and the power failure also ended that run
+// of VPP. See Lost. OpenJournal returns an error if the file cannot be read.
 func OpenJournal(folder string) (*JournalFile, error) {
 	tagged, err := openTagged(folder)
 	if err != nil {
@@ -109,18 +117,19 @@ func OpenJournal(folder string) (*JournalFile, error) {
 	}
 	var journal Journal
 	if err := json.Unmarshal(data, &journal); err != nil {
-		f.lost = fmt.Errorf("the journal %s is torn: %w", f.path, err)
+		f.lost = fmt.Errorf("the journal %s is damaged: %w", f.path, err)
 		return f, nil
 	}
 	f.written, f.journal = data, journal
 	return f, nil
 }
 
-// Lost is why what was claimed before is not known, nil when it is.
+// Lost returns the reason why earlier claims are unknown, or nil if they are known.
 func (f *JournalFile) Lost() error { return f.lost }
 
-// Of is the journal of that run of VPP; what was claimed in another run is gone. Where nothing but the process tells the
-// runs apart, it is what VPP has to bear out before anything is done (plan): ports, and what was tagged.
+// Of returns the journal of that run of VPP, without claims of other runs. If only the process number
+// identifies the run, it returns just the claims of ports and the tags. The planner uses these only as far
+// as the state of VPP confirms them.
 func (f *JournalFile) Of(boot Boot) Journal {
 	journal := Journal{Boot: boot}
 	switch {
@@ -139,15 +148,16 @@ func (f *JournalFile) Of(boot Boot) Journal {
 	return journal
 }
 
-// Tag notes what bears the agent's tag by now, and which interfaces no longer count as tagged, without waiting for the
-// disk. Error: it is known until the agent ends, and not on disk.
+// Tag records the interfaces that now have the agent's tag, and those that no longer count as tagged. It
+// does not wait for the disk. After an error, the record is in memory until the agent ends, but not on
+// disk.
 func (f *JournalFile) Tag(boot Boot, marked Tagged, gone []uint32) error {
 	return f.tagged.note(boot, marked, gone)
 }
 
-// Claim replaces the journal and returns when it is safe on disk: what is about to be made must be known
-// even if nothing else of the agent survives. Where only Applied changes, Claim does not wait for the disk, as Note does
-// not; without any change it leaves the disk alone.
+// Claim replaces the journal and returns when it is safe on disk, so that the agent knows what it was
+// creating even after a crash. If only Applied differs, Claim does not wait for the disk, like Note.
+// Without a difference, it does not write.
 func (f *JournalFile) Claim(journal Journal) error {
 	same := journal
 	same.Applied = f.journal.Applied
@@ -157,8 +167,8 @@ func (f *JournalFile) Claim(journal Journal) error {
 	return f.write(journal, durable.Replace)
 }
 
-// Note replaces the journal without waiting for the disk. That survives the death of the agent; what the
-// machine takes with it concerns a VPP that is gone too.
+// Note replaces the journal without waiting for the disk. The record survives a crash of the agent. A crash
+// of the machine may lose it, but then VPP has lost its state too.
 func (f *JournalFile) Note(journal Journal) error { return f.write(journal, durable.ReplaceUnsynced) }
 
 func (f *JournalFile) write(journal Journal, replace func(string, []byte) error) error {

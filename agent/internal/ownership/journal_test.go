@@ -9,7 +9,7 @@ import (
 
 var boot = Boot{PID: 7, MS: 1000}
 
-func TestAJournalOutlivesItsReader(t *testing.T) {
+func TestJournalIsReadAgainAfterARestartOfTheAgent(t *testing.T) {
 	folder := t.TempDir()
 	journal, err := OpenJournal(folder)
 	if err != nil {
@@ -37,9 +37,10 @@ func TestAJournalOutlivesItsReader(t *testing.T) {
 	}
 }
 
-// TestWithoutABootTimeOnlyPortsAreClaimedAndOnlyOfTheSameProcess: in a container each run of VPP may have the same number,
-// and what was about to be made is adopted by its key alone. A port is taken only as far as VPP bears it out.
-func TestWithoutABootTimeOnlyPortsAreClaimedAndOnlyOfTheSameProcess(t *testing.T) {
+// TestClaimsOfPortsNeedTheSameProcessWithoutABootTime covers VPP in a container, where each run may have
+// the same process number. The agent adopts objects by their keys alone. It keeps the claim of a port only
+// as far as the state of VPP confirms it.
+func TestClaimsOfPortsNeedTheSameProcessWithoutABootTime(t *testing.T) {
 	port := Claim{VLL: "v", End: "a", Revision: 3, Port: "cust1"}
 	tunnel := Claim{VLL: "v", End: "a", Revision: 3, Tunnel: &Tunnel{VNI: 7}}
 	for name, c := range map[string]struct {
@@ -69,7 +70,7 @@ func TestWithoutABootTimeOnlyPortsAreClaimedAndOnlyOfTheSameProcess(t *testing.T
 	}
 }
 
-func TestATornJournalIsAnEmptyOneThatSaysSo(t *testing.T) {
+func TestDamagedJournalIsEmptyAndReportsTheDamage(t *testing.T) {
 	for name, content := range map[string]string{
 		"empty": "", "zeros": "\x00\x00\x00\x00", "cut off": `{"boot":{"pid":7,"ms":1000},"claims":[{"vll":"v"`,
 	} {
@@ -83,7 +84,7 @@ func TestATornJournalIsAnEmptyOneThatSaysSo(t *testing.T) {
 				t.Fatal(err)
 			}
 			if journal.Lost() == nil {
-				t.Error("nobody is told")
+				t.Error("no error")
 			}
 			if got := journal.Of(Boot{PID: 7, MS: 1000}); len(got.Claims) != 0 {
 				t.Errorf("got %+v", got)
@@ -92,7 +93,7 @@ func TestATornJournalIsAnEmptyOneThatSaysSo(t *testing.T) {
 				t.Fatal(err)
 			}
 			if again, err := OpenJournal(folder); err != nil || again.Lost() != nil || again.Of(boot).Applied != 1 {
-				t.Errorf("it stays torn: %v", err)
+				t.Errorf("it is still damaged: %v", err)
 			}
 		})
 	}

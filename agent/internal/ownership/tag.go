@@ -1,5 +1,5 @@
-// Package ownership says what belongs to the agent: the tag on every interface it makes, and the journal of
-// what it was about to make, for the moment between creation and tag.
+// Package ownership records which objects in VPP belong to the agent. Every interface that the agent creates has
+// a tag. A journal of planned objects covers the moment between creation and tag.
 package ownership
 
 import (
@@ -12,7 +12,7 @@ import (
 
 const prefix = intent.OwnTagPrefix
 
-// Tag is the mark on an interface: longline:<uuid>:<a|z>:<revision>, at most 58 of the 63 bytes that VPP
+// Tag marks an interface: longline:<uuid>:<a|z>:<revision>. It has at most 58 of the 63 bytes that VPP
 // keeps.
 type Tag struct {
 	intent.Key
@@ -23,32 +23,32 @@ func (t Tag) String() string {
 	return prefix + t.VLL + ":" + t.End + ":" + strconv.FormatInt(int64(t.Revision), 10)
 }
 
-// PolicerName is the name of an end's policer, 47 of the 63 bytes that VPP keeps. Policers have no tag; the
-// name alone says whose they are.
+// PolicerName returns the name of an end's policer, 47 of the 63 bytes that VPP keeps. Policers have no
+// tag, so only the name shows the owner.
 func PolicerName(end intent.Key) string { return prefix + end.VLL + ":" + end.End }
 
-// ParsePolicerName reads a name; ok is false for anything that the agent would not have written.
+// ParsePolicerName parses a policer's name. ok is false unless the agent could have written the name.
 func ParsePolicerName(name string) (end intent.Key, ok bool) {
 	tag, ok := ParseTag(name + ":1")
 	return tag.Key, ok
 }
 
-// TableMark is the mark on an end's classify tables, which have neither tag nor name: VPP keeps it as the number of the node
-// that gets the frames that hit no session of a table, and has no node of such a number. 30 bits of a hash of the policer's
-// name, so two ends of a router may have the same.
+// TableMark returns the mark of an end's classify tables, which have neither tag nor name. VPP keeps it as
+// the number of the node for frames that match no session of a table, and has no node with such a number.
+// The mark has 30 bits of a hash of the policer's name, so two ends of a router may have the same mark.
 func TableMark(end intent.Key) uint32 {
 	sum := fnv.New32a()
-	_, _ = sum.Write([]byte(PolicerName(end))) // a hash takes everything
+	_, _ = sum.Write([]byte(PolicerName(end))) // a hash never returns an error
 	return tableMarks | sum.Sum32()>>2
 }
 
-// IsTableMark is false for what the agent would not have written.
+// IsTableMark reports whether the agent could have written the number.
 func IsTableMark(number uint32) bool { return number&^(tableMarks-1) == tableMarks }
 
 const tableMarks = 1 << 30
 
-// ParseTag reads a tag; ok is false for anything that the agent would not have written. Every interface of
-// a router is asked at each look, so this is done without intermediate text.
+// ParseTag parses a tag. ok is false unless the agent could have written the tag. It does not allocate,
+// because each observation calls it for every interface of the router.
 func ParseTag(text string) (tag Tag, ok bool) {
 	rest, marked := strings.CutPrefix(text, prefix)
 	if !marked || len(rest) < uuidLength+len(":a:1") || !isUUID(rest[:uuidLength]) {
@@ -67,7 +67,7 @@ func ParseTag(text string) (tag Tag, ok bool) {
 
 const uuidLength = 36
 
-// isUUID accepts the canonical form alone: lower case, with dashes.
+// isUUID reports whether the text is a UUID in the canonical form: lower case, with dashes.
 func isUUID(text string) bool {
 	dashes := 0
 	for i := range uuidLength {

@@ -9,7 +9,7 @@ import (
 
 const vll = "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01"
 
-func TestTagsAreReadBackAndFitIntoVPP(t *testing.T) {
+func TestParseTagReadsTagsThatFitIntoVPP(t *testing.T) {
 	want := Tag{intent.Key{VLL: vll, End: "z"}, math.MaxInt32}
 	got, ok := ParseTag(want.String())
 	if !ok || got != want {
@@ -20,7 +20,7 @@ func TestTagsAreReadBackAndFitIntoVPP(t *testing.T) {
 	}
 }
 
-func TestWhatTheAgentWouldNotWriteIsNotItsTag(t *testing.T) {
+func TestParseTagRefusesTextThatTheAgentNeverWrites(t *testing.T) {
 	for why, text := range map[string]string{
 		"empty":                  "",
 		"a description":          "customer 7, rack 3",

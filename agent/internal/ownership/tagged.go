@@ -12,36 +12,39 @@ import (
 	"longline.dev/agent/internal/durable"
 )
 
-// Mark is what the agent tagged: the tag that it wrote, and which interface that was. Identity is a number made of all
-// that tells the interface from others of its index: its name, and what its creation fixed.
+// Mark records the tag that the agent wrote, and the interface that received it. Identity is a number that
+// distinguishes the interface from others with the same index. It is calculated from the name and from the
+// properties that VPP fixes at creation.
 type Mark struct {
 	Tag
 	Identity uint64
 }
 
-// Tagged is what the agent made and tagged in one run of VPP, by interface index. Anybody can clear or replace a tag;
-// this tells what it was.
+// Tagged maps interface indices to the agent's marks in one run of VPP. Any client can clear or replace a
+// tag in VPP; this map keeps the original.
 type Tagged map[uint32]Mark
 
-// taggedFile keeps Tagged on disk: a line for the run of VPP, then one for each change, so that a change of one line
-// costs no more where there are thousands. Nobody waits for the disk: that survives the death of the agent, and what the
-// machine takes with it concerns a VPP that is gone too.
+// taggedFile keeps Tagged on disk: one line for the run of VPP, then one line for each change. So a change
+// of one line costs the same on a router with thousands of lines. Writes do not wait for the disk: the
+// record survives a crash of the agent. A crash of the machine may lose it, but then VPP has lost its state
+// too.
 type taggedFile struct {
 	path   string
 	boot   Boot
 	tagged Tagged
-	lines  int  // in the file
-	whole  bool // the file says all that is known; else it is written anew
+	lines  int  // number of lines in the file
+	whole  bool // the file is complete; otherwise the next write replaces it
 }
 
 const (
 	taggedHead = "longline-tagged 1"
-	// spareLines is how many lines beyond twice the interfaces there may be before the file is written anew.
+	// spareLines is how many lines the file may have beyond twice the number of interfaces. A longer file
+	// is rewritten.
 	spareLines = 1000
 )
 
-// openTagged reads the file in the folder; one that cannot be understood is an empty one. Of a last line that was cut off
-// nothing is known, of those before it everything. Error: it cannot be read.
+// openTagged reads the file in the folder. A file with an unknown first line counts as empty. If the last
+// line is incomplete, the lines before it are used. It returns an error if the file cannot be read.
 func openTagged(folder string) (*taggedFile, error) {
 	f := &taggedFile{path: filepath.Join(folder, "tagged.log"), tagged: make(Tagged)}
 	data, err := os.ReadFile(f.path)
@@ -62,7 +65,7 @@ func openTagged(folder string) (*taggedFile, error) {
 	return f, nil
 }
 
-// read takes one line: "index tag identity", or "index -" for what is no more.
+// read parses one line: "index tag identity", or "index -" for a removed mark.
 func (f *taggedFile) read(line string) bool {
 	fields := strings.Fields(line)
 	if !strings.HasSuffix(line, "\n") || len(fields) < 2 {
@@ -88,8 +91,8 @@ func (f *taggedFile) read(line string) bool {
 	return true
 }
 
-// note takes over what changed in this run of VPP: marks that are new or other, and indices that bear none any more.
-// Whatever becomes of the file, this process knows it.
+// note adds the changes in this run of VPP: new or changed marks, and indices that no longer have one. This
+// process uses the changes even if the write fails.
 func (f *taggedFile) note(boot Boot, marked Tagged, gone []uint32) error {
 	if boot != f.boot {
 		if !f.boot.mayBe(boot) {
@@ -113,7 +116,7 @@ func (f *taggedFile) note(boot Boot, marked Tagged, gone []uint32) error {
 	if changes == 0 {
 		return nil
 	}
-	f.whole = false // until it is known to be there
+	f.whole = false // until the write has succeeded
 	file, err := os.OpenFile(f.path, os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
 		return fmt.Errorf("note what is tagged: %w", err)

@@ -37,7 +37,7 @@ func wantTagged(t *testing.T, journal *JournalFile, boot Boot, want Tagged) {
 	}
 }
 
-func TestWhatWasTaggedIsKnownUntilTheInterfaceOrVPPIsGone(t *testing.T) {
+func TestTagsAreKeptUntilTheInterfaceIsGoneOrVPPRestarts(t *testing.T) {
 	folder, here := t.TempDir(), Boot{PID: 7, MS: 1000}
 	journal := opened(t, folder)
 	tag(t, journal, here, Tagged{3: markOf(1), 4: markOf(2), 5: markOf(3)})
@@ -50,7 +50,7 @@ func TestWhatWasTaggedIsKnownUntilTheInterfaceOrVPPIsGone(t *testing.T) {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
-	wantTagged(t, opened(t, folder), Boot{PID: 7}, want) // its stats segment cannot be read now
+	wantTagged(t, opened(t, folder), Boot{PID: 7}, want) // the stats segment cannot be read now
 	again := opened(t, folder)
 	tag(t, again, Boot{PID: 7}, Tagged{6: markOf(5)})
 	want[6] = markOf(5)
@@ -61,10 +61,10 @@ func TestWhatWasTaggedIsKnownUntilTheInterfaceOrVPPIsGone(t *testing.T) {
 	wantTagged(t, opened(t, folder), next, Tagged{1: markOf(6)})
 }
 
-// TestATornListOfTagsKeepsWhatStandsBeforeTheTear and goes on from there.
-func TestATornListOfTagsKeepsWhatStandsBeforeTheTear(t *testing.T) {
+// TestDamagedListOfTagsKeepsTheLinesBeforeTheDamage also adds a tag afterwards.
+func TestDamagedListOfTagsKeepsTheLinesBeforeTheDamage(t *testing.T) {
 	here := Boot{PID: 7, MS: 1000}
-	for name, tear := range map[string]func([]byte) []byte{
+	for name, damage := range map[string]func([]byte) []byte{
 		"cut off":    func(data []byte) []byte { return data[:len(data)-5] },
 		"no newline": func(data []byte) []byte { return data[:len(data)-1] },
 		"zeros":      func(data []byte) []byte { return append(data[:len(data)-5], 0, 0, 0, 0, 0) },
@@ -80,7 +80,7 @@ func TestATornListOfTagsKeepsWhatStandsBeforeTheTear(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(path, tear(data), 0o600); err != nil {
+			if err := os.WriteFile(path, damage(data), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			want := Tagged{3: markOf(1)}
@@ -96,12 +96,12 @@ func TestATornListOfTagsKeepsWhatStandsBeforeTheTear(t *testing.T) {
 	}
 }
 
-func TestWhatTheDiskDoesNotTakeIsWrittenWithWhatComesNext(t *testing.T) {
+func TestFailedWriteOfTagsIsRepeatedWithTheNextChange(t *testing.T) {
 	folder, here := t.TempDir(), Boot{PID: 7, MS: 1000}
 	journal := opened(t, folder)
 	tag(t, journal, here, Tagged{3: markOf(1)})
 	path := filepath.Join(folder, "tagged.log")
-	blocked := filepath.Join(path, "full") // taking away the right to write would not stop root
+	blocked := filepath.Join(path, "full") // removing the permission to write would not stop root
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestWhatTheDiskDoesNotTakeIsWrittenWithWhatComesNext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := journal.Tag(here, Tagged{4: markOf(2)}, nil); err == nil {
-		t.Error("nobody is told")
+		t.Error("no error")
 	}
 	wantTagged(t, journal, here, Tagged{3: markOf(1), 4: markOf(2)})
 	if err := os.RemoveAll(path); err != nil {
@@ -119,7 +119,7 @@ func TestWhatTheDiskDoesNotTakeIsWrittenWithWhatComesNext(t *testing.T) {
 	wantTagged(t, opened(t, folder), here, Tagged{3: markOf(1), 4: markOf(2)})
 }
 
-func TestTheListOfTagsDoesNotGrowWithTheNumberOfChanges(t *testing.T) {
+func TestListOfTagsIsRewrittenWhenItIsLong(t *testing.T) {
 	folder, here := t.TempDir(), Boot{PID: 7, MS: 1000}
 	journal := opened(t, folder)
 	size := func() int64 {

@@ -1,4 +1,4 @@
-// Package packettrace shows packets of one line as VPP's tracer saw them, and leaves nothing of it behind.
+// Package packettrace captures packets of one line with VPP's tracer, and clears the tracer afterwards.
 package packettrace
 
 import (
@@ -11,98 +11,104 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// VPP's tracer takes whatever comes in at an input node, whoever's it is, and keeps it until it is cleared. So little is taken
-// at a time, what is another line's is thrown away unseen, and the rest is cleared before more is taken. VPP takes so many on each
-// thread, and stops all of them while it writes out what all have taken: tens of microseconds a packet (docs/routers/diagnose-on-a-router.md). So the threads
-// share a round.
+// VPP's tracer captures the packets of all lines at an input node, and keeps them until it is cleared. So
+// the agent captures few packets at a time, discards packets of other lines unread, and clears the tracer
+// before the next round.
+//
+// VPP captures the given number on each thread. It stops all threads while it prints the packets of all of
+// them, which takes tens of microseconds per packet (docs/routers/diagnose-on-a-router.md). So the threads
+// share the packets of a round.
 const (
-	perRound = 50                     // packets that each input node takes on all threads together
-	pause    = 250 * time.Millisecond // for which they come in
+	perRound = 50                     // packets that each input node captures on all threads together
+	pause    = 250 * time.Millisecond // length of a round
 	clearIn  = 10 * time.Second
 )
 
-// inputNodes take in what comes from outside; a VPP has those of its plugins.
+// inputNodes lists nodes that receive packets from outside. A VPP has only those of its plugins.
 var inputNodes = []string{
 	"dpdk-input", "af-packet-input", "af_xdp-input", "memif-input", "virtio-input", "vhost-user-input", "avf-input", "rdma-input",
 	"vmxnet3-input", "port-rx-eth", "pg-input",
 }
 
-// Asked is what is to be shown: packets of these interfaces, by index, for a time at most.
-type Asked struct {
-	Interfaces map[uint32]string // their names
-	Threads    int               // of VPP, the main one included
+// Request selects the packets to capture: packets of these interfaces, by index, for a limited time.
+type Request struct {
+	Interfaces map[uint32]string // names of the interfaces
+	Threads    int               // of VPP, including the main thread
 	Packets    int               // at most
 	For        time.Duration
 }
 
-// Result is what was shown, in the order of arrival, of so many packets that the tracer took.
+// Result holds the captured packets of the line, in the order of arrival, and the number of packets that
+// the tracer captured.
 type Result struct {
-	Packets []Packet
-	Looked  int
+	Packets  []Packet
+	Examined int
 }
 
-// InUseError says that somebody else uses the tracer, or that an interrupted trace has left something there.
+// InUseError reports that another user uses the tracer, or that an interrupted trace has left packets or a
+// filter.
 type InUseError struct{ Use Use }
 
-// Use is a use of VPP's tracer that VPP shows. It does not show a trace that has taken no packet yet, nor a filter by node (trace
-// filter).
+// Use describes a use of VPP's tracer that VPP can show. VPP shows neither a trace that has captured no
+// packet yet, nor a filter by node (trace filter).
 type Use struct {
-	is         string // what is so, as a clause
-	show, free string // the commands that show and end it
+	clause     string // description of the use, as a clause
+	show, free string // commands that show and end the use
 }
 
 var (
-	holdsPackets = Use{"VPP's tracer holds packets already: somebody is tracing, or a trace was cut off", "show trace", "clear trace"}
-	hasFilter    = Use{"VPP's tracer has a classifier filter that somebody set", "show classify filter verbose", "classify filter trace del"}
-	// otherFunction is that of the plugin bpf_trace_filter: with it a classifier filter selects nothing.
-	otherFunction = Use{"VPP's tracer selects packets by a function that somebody chose", "show trace filter function", "set trace filter function " + classifierFunction}
+	holdsPackets = Use{"VPP's tracer contains packets already: another user is tracing, or a trace was interrupted", "show trace", "clear trace"}
+	hasFilter    = Use{"VPP's tracer has a classifier filter of another user", "show classify filter verbose", "classify filter trace del"}
+	// otherFunction is a function of the plugin bpf_trace_filter. With it, a classifier filter selects
+	// nothing.
+	otherFunction = Use{"VPP's tracer selects packets by a function that another user chose", "show trace filter function", "set trace filter function " + classifierFunction}
 )
 
 func (e *InUseError) Error() string {
 	if e.Use == (Use{}) {
 		return "VPP's tracer is in use. Nothing was changed"
 	}
-	return fmt.Sprintf("%s. Nothing was changed; look at it with vppctl %s, and when nobody needs it, vppctl %s", e.Use.is, e.Use.show, e.Use.free)
+	return fmt.Sprintf("%s. Nothing was changed. Examine it with vppctl %s. If nobody needs it, end it with vppctl %s", e.Use.clause, e.Use.show, e.Use.free)
 }
 
-// CannotError says why this VPP traces nothing.
+// CannotError says why this VPP cannot trace.
 type CannotError struct{ Why string }
 
 func (e *CannotError) Error() string { return e.Why }
 
-// LeftError says that the tracer may still hold what it took.
+// LeftError reports that the tracer may still contain captured packets.
 type LeftError struct{ Why error }
 
 func (e *LeftError) Error() string {
-	return fmt.Sprintf("VPP's tracer may still hold packets of this trace, which vppctl clear trace removes: %v", e.Why)
+	return fmt.Sprintf("VPP's tracer may still contain packets of this trace, which vppctl clear trace removes: %v", e.Why)
 }
 
 func (e *LeftError) Unwrap() error { return e.Why }
 
-// Capture shows packets of the interfaces until there are enough, the time is over or ctx ends, and clears the tracer again.
-// Error: *InUseError, *CannotError, *LeftError, or that of the connection.
-func Capture(ctx context.Context, session vpp.Caller, asked Asked) (result *Result, err error) {
+// Capture captures packets of the interfaces until there are enough, the time is over or ctx ends, and
+// clears the tracer. It returns *InUseError, *CannotError, *LeftError, or an error of the connection.
+func Capture(ctx context.Context, session vpp.Caller, request Request) (result *Result, err error) {
 	if err := tracerIsFree(ctx, session); err != nil {
 		return nil, err
 	}
 	defer func() {
 		var cannot *CannotError
 		if errors.As(err, &cannot) {
-			return // nothing was armed
+			return // the tracer was not started
 		}
 		if left := clearTracer(context.WithoutCancel(ctx), session); left != nil {
 			result, err = nil, &LeftError{left}
 		}
 	}()
 	result = &Result{Packets: []Packet{}}
-	err = rounds(ctx, session, round{threads: asked.Threads, packets: perRound, pause: pause, most: asked.For}, func(packets []tracedPacket) bool {
-		result.Looked += len(packets)
+	err = rounds(ctx, session, round{threads: request.Threads, packets: perRound, pause: pause, most: request.For}, func(packets []tracedPacket) bool {
+		result.Examined += len(packets)
 		for _, packet := range packets {
-			if packet.isOf(asked.Interfaces) && len(result.Packets) < asked.Packets {
-				result.Packets = append(result.Packets, packet.shown(asked.Interfaces))
+			if packet.isOf(request.Interfaces) && len(result.Packets) < request.Packets {
+				result.Packets = append(result.Packets, packet.shown(request.Interfaces))
 			}
 		}
-		return len(result.Packets) == asked.Packets
+		return len(result.Packets) == request.Packets
 	})
 	if err != nil {
 		return nil, err
@@ -110,29 +116,29 @@ func Capture(ctx context.Context, session vpp.Caller, asked Asked) (result *Resu
 	return result, nil
 }
 
-// tracerIsFree returns *InUseError while the tracer holds packets.
+// tracerIsFree returns *InUseError while the tracer contains packets.
 func tracerIsFree(ctx context.Context, session vpp.Caller) error {
-	said, _, err := vpp.Say(ctx, session, "show trace max 1")
+	text, _, err := vpp.Say(ctx, session, "show trace max 1")
 	if err != nil {
 		return err
 	}
-	if _, held := parse(said); held > 0 {
+	if _, count := parse(text); count > 0 {
 		return &InUseError{holdsPackets}
 	}
 	return nil
 }
 
-// round says how the tracer is armed, again and again for the longest time.
+// round says how to start the tracer repeatedly, for at most the longest time.
 type round struct {
 	threads int
-	packets int           // that each input node traces on all threads together
-	pause   time.Duration // for which packets arrive in each round
+	packets int           // that each input node captures on all threads together
+	pause   time.Duration // length of a round
 	most    time.Duration
-	arming  string // what follows in the command, such as " filter"
+	arming  string // end of the trace command, such as " filter"
 }
 
 // rounds passes the packets of each round to take, until take returns true, the time is over or ctx ends.
-// Error: *CannotError, or that of the connection.
+// It returns *CannotError, or an error of the connection.
 func rounds(ctx context.Context, session vpp.Caller, how round, take func([]tracedPacket) bool) (err error) {
 	nodes := inputNodes
 	for over := time.After(how.most); ; {
@@ -150,11 +156,11 @@ func rounds(ctx context.Context, session vpp.Caller, how round, take func([]trac
 			last = true
 		case <-time.After(how.pause):
 		}
-		said, _, err := vpp.Say(ctx, session, fmt.Sprintf("show trace max %d", perRound*len(nodes))) // of each thread
+		text, _, err := vpp.Say(ctx, session, fmt.Sprintf("show trace max %d", perRound*len(nodes))) // per thread
 		if err != nil {
 			return err
 		}
-		packets, _ := parse(said)
+		packets, _ := parse(text)
 		if take(packets) || last {
 			return nil
 		}
@@ -164,18 +170,19 @@ func rounds(ctx context.Context, session vpp.Caller, how round, take func([]trac
 	}
 }
 
-// arm has each node that exists in this VPP trace so many packets on each thread, and returns these nodes.
-func arm(ctx context.Context, session vpp.Caller, nodes []string, packets int, arming string) (there []string, err error) {
+// arm makes each node that exists in this VPP trace that many packets on each thread, and returns these
+// nodes.
+func arm(ctx context.Context, session vpp.Caller, nodes []string, packets int, arming string) (existing []string, err error) {
 	for _, node := range nodes {
-		said, refused, err := vpp.Say(ctx, session, fmt.Sprintf("trace add %s %d%s", node, packets, arming))
+		text, refused, err := vpp.Say(ctx, session, fmt.Sprintf("trace add %s %d%s", node, packets, arming))
 		if err != nil {
 			return nil, err
 		}
-		if !refused && said == "" {
-			there = append(there, node)
+		if !refused && text == "" {
+			existing = append(existing, node)
 		}
 	}
-	return there, nil
+	return existing, nil
 }
 
 func clearTracer(ctx context.Context, session vpp.Caller) error {

@@ -15,18 +15,18 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// said plays VPP's command line, and notes what it was told.
-type said struct {
-	told   []string
-	answer func(line string) (text string, refused bool)
+// scriptedCLI simulates VPP's command line, and records the commands.
+type scriptedCLI struct {
+	commands []string
+	answer   func(line string) (text string, refused bool)
 }
 
-func (s *said) Call(ctx context.Context, request api.Message) (api.Message, error) {
+func (s *scriptedCLI) Call(ctx context.Context, request api.Message) (api.Message, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	line := request.(*vlib.CliInband).Cmd
-	s.told = append(s.told, line)
+	s.commands = append(s.commands, line)
 	text, refused := s.answer(line)
 	reply := &vlib.CliInbandReply{Reply: text}
 	if refused {
@@ -35,51 +35,52 @@ func (s *said) Call(ctx context.Context, request api.Message) (api.Message, erro
 	return reply, nil
 }
 
-func TestWhoeverCutsATraceOffHasItCleared(t *testing.T) {
+func TestCancelledCaptureClearsTheTracer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	vpp := &said{answer: func(line string) (string, bool) {
+	vpp := &scriptedCLI{answer: func(line string) (string, bool) {
 		if strings.HasPrefix(line, "trace add") {
 			cancel()
 		}
 		return "", false
 	}}
-	if _, err := Capture(ctx, vpp, Asked{Interfaces: vxlanLine, Threads: 1, Packets: 1, For: time.Minute}); !errors.Is(err, context.Canceled) {
+	if _, err := Capture(ctx, vpp, Request{Interfaces: vxlanLine, Threads: 1, Packets: 1, For: time.Minute}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if last := vpp.told[len(vpp.told)-1]; last != "clear trace" {
+	if last := vpp.commands[len(vpp.commands)-1]; last != "clear trace" {
 		t.Errorf("the last line is %q", last)
 	}
 }
 
-func TestWhatStaysInTheTracerIsSaid(t *testing.T) {
-	vpp := &said{answer: func(line string) (string, bool) {
+func TestCaptureReportsPacketsThatItCannotClear(t *testing.T) {
+	vpp := &scriptedCLI{answer: func(line string) (string, bool) {
 		if strings.HasPrefix(line, "show trace") && strings.HasSuffix(line, " 1") {
 			return "", false
 		}
 		return map[string]string{"clear trace": "no"}[line], line == "clear trace"
 	}}
 	var left *LeftError
-	if _, err := Capture(t.Context(), vpp, Asked{Interfaces: vxlanLine, Threads: 1, Packets: 1, For: time.Millisecond}); !errors.As(err, &left) {
+	if _, err := Capture(t.Context(), vpp, Request{Interfaces: vxlanLine, Threads: 1, Packets: 1, For: time.Millisecond}); !errors.As(err, &left) {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestAVPPWithoutInputNodesTracesNothing(t *testing.T) {
-	vpp := &said{answer: func(line string) (string, bool) { return "", strings.HasPrefix(line, "trace add") }}
+func TestCaptureNeedsAnInputNode(t *testing.T) {
+	vpp := &scriptedCLI{answer: func(line string) (string, bool) { return "", strings.HasPrefix(line, "trace add") }}
 	var cannot *CannotError
-	if _, err := Capture(t.Context(), vpp, Asked{Interfaces: vxlanLine, Threads: 1, Packets: 1, For: time.Minute}); !errors.As(err, &cannot) {
+	if _, err := Capture(t.Context(), vpp, Request{Interfaces: vxlanLine, Threads: 1, Packets: 1, For: time.Minute}); !errors.As(err, &cannot) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestThreadsShareWhatIsTaken: VPP takes the number that it is told on each of them, and all stand still while it is written out.
-func TestThreadsShareWhatIsTaken(t *testing.T) {
+// TestThreadsShareThePacketsOfARound: VPP captures the given number on each thread, and stops all threads
+// while it prints.
+func TestThreadsShareThePacketsOfARound(t *testing.T) {
 	for threads, each := range map[int]string{1: "50", 2: "25", 9: "5", 65: "1"} {
-		vpp := &said{answer: func(string) (string, bool) { return "", false }}
-		if _, err := Capture(t.Context(), vpp, Asked{Interfaces: vxlanLine, Threads: threads, Packets: 1, For: time.Millisecond}); err != nil {
+		vpp := &scriptedCLI{answer: func(string) (string, bool) { return "", false }}
+		if _, err := Capture(t.Context(), vpp, Request{Interfaces: vxlanLine, Threads: threads, Packets: 1, For: time.Millisecond}); err != nil {
 			t.Fatal(err)
 		}
-		for _, line := range vpp.told {
+		for _, line := range vpp.commands {
 			if strings.HasPrefix(line, "trace add") && !strings.HasSuffix(line, " "+each) {
 				t.Errorf("with %d threads: %s", threads, line)
 			}
@@ -87,8 +88,8 @@ func TestThreadsShareWhatIsTaken(t *testing.T) {
 	}
 }
 
-// withTraffic is a VPP with two lines between two ports, over which frames pass all the time: the one with VLAN 100 and the one
-// with VLAN 200.
+// withTraffic starts a VPP with two lines between two ports, on VLAN 100 and VLAN 200. Frames pass on both
+// all the time.
 func withTraffic(t *testing.T) (v *realvpp.VPP, session *vpp.Session, one map[uint32]string) {
 	t.Helper()
 	v = realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"ping"}})
@@ -121,17 +122,17 @@ func withTraffic(t *testing.T) (v *realvpp.VPP, session *vpp.Session, one map[ui
 		t.Fatal(err)
 	}
 	t.Cleanup(session.Close)
-	return v, session, map[uint32]string{2: "pg0.100", 5: "pg1.100"} // in the order in which they were made
+	return v, session, map[uint32]string{2: "pg0.100", 5: "pg1.100"} // in the order of their creation
 }
 
-func TestOfTwoLinesWithTrafficOneIsShownBothWaysAndNothingStays(t *testing.T) {
+func TestCaptureShowsOneLineInBothDirectionsAndClearsTheTracer(t *testing.T) {
 	v, session, line := withTraffic(t)
-	result, err := Capture(t.Context(), session, Asked{Interfaces: line, Threads: 1, Packets: 20, For: 20 * time.Second})
+	result, err := Capture(t.Context(), session, Request{Interfaces: line, Threads: 1, Packets: 20, For: 20 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(result.Packets) != 20 || result.Looked < 20 {
-		t.Errorf("%d packets of %d", len(result.Packets), result.Looked)
+	if len(result.Packets) != 20 || result.Examined < 20 {
+		t.Errorf("%d packets of %d", len(result.Packets), result.Examined)
 	}
 	from := make(map[string]int)
 	for _, packet := range result.Packets {
@@ -149,7 +150,7 @@ func TestOfTwoLinesWithTrafficOneIsShownBothWaysAndNothingStays(t *testing.T) {
 	}
 }
 
-func TestAnOperatorsTraceIsLeftAlone(t *testing.T) {
+func TestCaptureDoesNotChangeAnOperatorsTrace(t *testing.T) {
 	v, session, line := withTraffic(t)
 	if _, err := v.CLI("trace add pg-input 3"); err != nil {
 		t.Fatal(err)
@@ -168,7 +169,7 @@ func TestAnOperatorsTraceIsLeftAlone(t *testing.T) {
 		}
 	}
 	var inUse *InUseError
-	if _, err := Capture(t.Context(), session, Asked{Interfaces: line, Threads: 1, Packets: 1, For: time.Second}); !errors.As(err, &inUse) {
+	if _, err := Capture(t.Context(), session, Request{Interfaces: line, Threads: 1, Packets: 1, For: time.Second}); !errors.As(err, &inUse) {
 		t.Errorf("got %v", err)
 	}
 	if now := held(); now != 3 {

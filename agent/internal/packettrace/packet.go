@@ -6,20 +6,21 @@ import (
 	"strings"
 )
 
-// Packet is one as the tracer saw it: where it came in, and what each node of VPP's graph said of it.
+// Packet is one captured packet: where it entered, and what each node of VPP's graph printed about it.
 type Packet struct {
-	At    string // since VPP's start, "00:12:33:904691"
-	From  string // the line's interface by which it came
+	At    string // time since VPP's start, "00:12:33:904691"
+	From  string // the line's interface on which it entered
 	Nodes []Node
 }
 
-// Node is a node and what it said of headers; what it said of bytes is left out, for they are the customer's.
+// Node is a node with the headers that it printed. Payload bytes are removed, because they are the
+// customer's data.
 type Node struct {
 	Name string
 	Says []string
 }
 
-// tracedPacket is a packet with all that was said of it.
+// tracedPacket is a packet with the complete output of the tracer.
 type tracedPacket struct {
 	at    string
 	nodes []Node
@@ -29,13 +30,14 @@ var (
 	packetLine = regexp.MustCompile(`^Packet \d+$`)
 	nodeLine   = regexp.MustCompile(`^(\d+:\d\d:\d\d:\d{6}): (\S+)$`)
 	l2Line     = regexp.MustCompile(`^l2-input: sw_if_index (\d+) dst `)
-	// headerLine is an address pair of some protocol: "IP4: 02:.. -> 02:.. 802.1q vlan 100", "UDP: 10.255.0.1 -> 10.255.0.2".
+	// headerLine matches an address pair of some protocol: "IP4: 02:.. -> 02:.. 802.1q vlan 100", "UDP:
+	// 10.255.0.1 -> 10.255.0.2".
 	headerLine = regexp.MustCompile(`^[A-Za-z0-9_. ]+: \S+ -> \S+`)
-	// payload is bytes: "data 08 00 45 00 ...", or in one piece.
+	// payload matches bytes: "data 08 00 45 00 ...", or in one piece.
 	payload = regexp.MustCompile(`\b(?:data )?(?:[0-9a-f]{2} ){3,}[0-9a-f]{2}\b|\b(?:0x)?[0-9a-f]{16,}\b`)
 )
 
-// parse reads what show trace prints, and counts the packets.
+// parse parses the output of show trace and counts the packets.
 func parse(text string) (packets []tracedPacket, count int) {
 	var current *tracedPacket
 	for line := range strings.Lines(text) {
@@ -61,7 +63,7 @@ func parse(text string) (packets []tracedPacket, count int) {
 	return packets, len(packets)
 }
 
-// enteredBy are the interfaces by which it entered L2, in order.
+// enteredBy returns the interfaces on which the packet entered L2, in order.
 func (p *tracedPacket) enteredBy() (indices []uint32) {
 	for _, node := range p.nodes {
 		if node.Name != "l2-input" {
@@ -78,7 +80,8 @@ func (p *tracedPacket) enteredBy() (indices []uint32) {
 	return indices
 }
 
-// isOf reports whether the packet passed these interfaces, and no others that switch in L2: else it is another line's too.
+// isOf reports whether the packet entered L2 only on these interfaces. A packet that entered on another
+// interface also belongs to another line.
 func (p *tracedPacket) isOf(interfaces map[uint32]string) bool {
 	entered := p.enteredBy()
 	for _, index := range entered {

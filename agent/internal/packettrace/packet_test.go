@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// twoLines is what VPP 25.10 printed of a packet by pg0.100 (sw_if_index 3) into vxlan_tunnel0 (7), and of one by pg0.200 (4) to
-// pg1.100 (5).
+// twoLines is the output of VPP 25.10 for a packet from pg0.100 (sw_if_index 3) to vxlan_tunnel0 (7), and
+// for one from pg0.200 (4) to pg1.100 (5).
 //
 //go:embed testdata/two-lines.txt
 var twoLines string
@@ -37,7 +37,7 @@ func TestOnlyPacketsOfTheLineAreShown(t *testing.T) {
 	}
 }
 
-func TestHeadersAreShownAndBytesAreNot(t *testing.T) {
+func TestCaptureShowsHeadersWithoutPayload(t *testing.T) {
 	packets, _ := parse(twoLines)
 	var all strings.Builder
 	for _, node := range packets[0].shown(vxlanLine).Nodes {
@@ -57,8 +57,8 @@ func TestHeadersAreShownAndBytesAreNot(t *testing.T) {
 	}
 }
 
-// TestAPacketThatPassesAnotherLineTooIsNotShown: a customer may lead one line into another.
-func TestAPacketThatPassesAnotherLineTooIsNotShown(t *testing.T) {
+// TestPacketsThatAlsoPassAnotherLineAreNotShown: a customer may connect one line to another.
+func TestPacketsThatAlsoPassAnotherLineAreNotShown(t *testing.T) {
 	text := "Packet 1\n\n00:00:00:000001: l2-input\n  l2-input: sw_if_index 3 dst x src y\n00:00:00:000002: l2-input\n  l2-input: sw_if_index 4 dst x src y\n"
 	packets, _ := parse(text)
 	if packets[0].isOf(vxlanLine) {

@@ -14,33 +14,33 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// VLAN is a port and the tags of the frames that a sub-interface takes there.
+// VLAN names a port and the tags of the frames that a sub-interface accepts there.
 type VLAN struct {
 	Port         string
 	Tagging      intent.Tagging // Dot1q, QinQ or Dot1ad
-	Outer, Inner uint16         // Inner is 0 with one tag
+	Outer, Inner uint16         // Inner is 0 for one tag
 }
 
-// Search says which VLANs are looked for.
+// Search selects the VLANs to search.
 type Search struct {
 	VLANs   []VLAN
-	Threads int           // of VPP, the main one included
+	Threads int           // of VPP, including the main thread
 	For     time.Duration // the longest time
 }
 
 const (
-	// searchPause is long, because VPP's workers stop for 2 to 5 ms while it prints a round that is full.
+	// searchPause is long because VPP's workers stop for 2 to 5 ms while it prints a full round.
 	searchPause = time.Second
-	// perSearch is larger than perRound: another port may carry many frames with the same VLAN number. VPP keeps and prints only
-	// those that it drops, at most perRound on each thread.
+	// perSearch is larger than perRound, because another port may carry many frames with the same VLAN
+	// number. VPP keeps and prints only dropped frames, at most perRound on each thread.
 	perSearch = 20 * perRound
-	// noFilter is what `show classify filter` prints while the tracer has no filter.
+	// noFilter is the output of `show classify filter` while the tracer has no filter.
 	noFilter = "packet tracer: first table none"
-	// classifierFunction is VPP's name for the selection of packets by a classifier filter; `show trace filter function` marks the
-	// chosen one by chosenFunction.
+	// classifierFunction is VPP's name for the selection of packets by a classifier filter. In the output
+	// of `show trace filter function`, chosenFunction marks the active function.
 	classifierFunction = "vnet_is_packet_traced"
 	chosenFunction     = "(*) name:"
-	// outerTagMask covers the EtherType and the VLAN number of a frame's outer tag, and not its priority.
+	// outerTagMask covers the EtherType and the VLAN number of a frame's outer tag, but not its priority.
 	outerTagMask = "000000000000000000000000ffff0fff"
 )
 
@@ -49,11 +49,15 @@ var (
 	spaces   = regexp.MustCompile(` +`)
 )
 
-// UnknownVLANs counts the frames that VPP dropped as of an unknown VLAN, for each of these VLANs that it saw a frame of. A port's
-// table of VLANs cannot be read: no message and no command prints it. A frame that arrives at that port with exactly the tags of
-// a sub-interface and is dropped shows that the table does not have it. The tracer takes only frames with these outer tags, at
-// most perSearch a second by each kind of port, and keeps those that are dropped. It returns as soon as each VLAN was seen.
-// Error: *InUseError, *CannotError, *LeftError, or that of the connection.
+// UnknownVLANs counts, for each VLAN of the search, the frames that VPP dropped because their VLAN was
+// unknown.
+//
+// VPP has no message and no command that prints a port's table of VLANs. But if a frame arrives with
+// exactly the tags of a sub-interface and VPP drops it, the table does not have that sub-interface.
+//
+// The tracer captures only frames with these outer tags, at most perSearch a second by each kind of port,
+// and keeps dropped frames. UnknownVLANs returns as soon as it has found a frame of each VLAN, or when the
+// time is over. It returns *InUseError, *CannotError, *LeftError, or an error of the connection.
 func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropped map[VLAN]int, err error) {
 	if err := tracerIsFree(ctx, session); err != nil {
 		return nil, err
@@ -91,7 +95,8 @@ func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropp
 	return dropped, err
 }
 
-// filterIsFree returns *InUseError while packets are selected as somebody else wants it, and *CannotError if this VPP has no filter.
+// filterIsFree returns *InUseError while a filter of another user selects packets, and *CannotError if this
+// VPP has no filter.
 func filterIsFree(ctx context.Context, session vpp.Caller) error {
 	text, refused, err := vpp.Say(ctx, session, "show classify filter")
 	switch {
@@ -112,7 +117,7 @@ func filterIsFree(ctx context.Context, session vpp.Caller) error {
 	return nil
 }
 
-// Clear removes what the tracer holds, and the filters of UnknownVLANs.
+// Clear clears the tracer and removes the filters of UnknownVLANs.
 func Clear(ctx context.Context, session vpp.Caller) error {
 	ctx, cancel := context.WithTimeout(ctx, clearIn)
 	defer cancel()
@@ -120,7 +125,8 @@ func Clear(ctx context.Context, session vpp.Caller) error {
 		vpp.Order(ctx, session, "clear trace"), vpp.Order(ctx, session, "trace filter none"), vpp.Order(ctx, session, "classify filter trace del"))
 }
 
-// outerTags are the EtherTypes and numbers of the outer tags in hexadecimal, sorted, each once.
+// outerTags returns the EtherTypes and numbers of the outer tags in hexadecimal, sorted and without
+// duplicates.
 func outerTags(vlans []VLAN) []string {
 	var tags []string
 	for _, vlan := range vlans {
@@ -134,7 +140,8 @@ func outerTags(vlans []VLAN) []string {
 	return slices.Compact(tags)
 }
 
-// unknownVLAN is the port and the tags of a packet that ethernet-input dropped as of an unknown VLAN.
+// unknownVLAN returns the port and the tags of a packet that ethernet-input dropped because of an unknown
+// VLAN.
 func (p *tracedPacket) unknownVLAN() (vlan VLAN, unknown bool) {
 	for _, node := range p.nodes {
 		for _, says := range node.Says {
@@ -151,7 +158,8 @@ func (p *tracedPacket) unknownVLAN() (vlan VLAN, unknown bool) {
 	return vlan, unknown && vlan.Tagging != ""
 }
 
-// tagsOf reads the tags of a header as ethernet-input prints it; the tagging is "" for numbers of tags that no line has.
+// tagsOf parses the tags of a header as ethernet-input prints it. The tagging is "" for a number of tags
+// that no line has.
 func tagsOf(header string) (tagging intent.Tagging, outer, inner uint16) {
 	tags := shownTag.FindAllStringSubmatch(header, -1)
 	number := func(at int) uint16 {

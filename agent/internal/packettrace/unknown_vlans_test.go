@@ -14,8 +14,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// vlansOfPort is a real VPP whose port pg0 has sub-interfaces of each tagging, and gets frames of all of them, and of VLANs that
-// nobody configured. On pg1 the same VLANs carry frames too.
+// vlansOfPort starts a real VPP with sub-interfaces of each tagging on the port pg0. The port receives
+// frames of all of them, and of VLANs without a sub-interface. On pg1 the same VLANs carry frames too.
 func vlansOfPort(t *testing.T) (v *realvpp.VPP, session *vpp.Session) {
 	t.Helper()
 	v = realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"ping"}})
@@ -64,12 +64,13 @@ func search(t *testing.T, session *vpp.Session, vlans ...VLAN) map[VLAN]int {
 	return dropped
 }
 
-// TestARefusedDuplicateIsSeenAndNothingElse on a real VPP: each tagging by itself, while the same VLANs work on another port, and
-// while the port drops frames of other VLANs and frames with the same outer tag and one more.
-func TestARefusedDuplicateIsSeenAndNothingElse(t *testing.T) {
+// TestUnknownVLANsFindsOnlyTheRefusedDuplicate uses a real VPP and each tagging in turn. Meanwhile the same
+// VLANs work on another port, and the port drops frames of other VLANs and frames with the same outer tag
+// and one more tag.
+func TestUnknownVLANsFindsOnlyTheRefusedDuplicate(t *testing.T) {
 	v, session := vlansOfPort(t)
 	if dropped := search(t, session, single, double, dot1ad); len(dropped) != 0 {
-		t.Errorf("all VLANs are known, and it saw %v", dropped)
+		t.Errorf("all VLANs are known, and it found %v", dropped)
 	}
 	for _, c := range []struct {
 		vlan      VLAN
@@ -84,15 +85,15 @@ func TestARefusedDuplicateIsSeenAndNothingElse(t *testing.T) {
 			t.Fatalf("the duplicate: %q", said)
 		}
 		if dropped := search(t, session, c.vlan); dropped[c.vlan] == 0 {
-			t.Errorf("%+v: it saw nothing", c.vlan)
+			t.Errorf("%+v: it found nothing", c.vlan)
 		}
 	}
 	other := single
 	other.Port = "pg1"
 	if dropped := search(t, session, other); len(dropped) != 0 {
-		t.Errorf("on the other port it saw %v", dropped)
+		t.Errorf("on the other port it found %v", dropped)
 	}
-	if err := Clear(t.Context(), session); err != nil { // as after a start of the agent that need not know what was left
+	if err := Clear(t.Context(), session); err != nil { // as after a start of the agent, which does not know what the previous process left
 		t.Errorf("clearing what is clear: %v", err)
 	}
 	for _, command := range []string{"show trace", "show classify filter"} {
@@ -103,7 +104,7 @@ func TestARefusedDuplicateIsSeenAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestASearchLeavesAnOperatorsTraceAndFilterAlone(t *testing.T) {
+func TestUnknownVLANsDoesNotChangeAnOperatorsTraceOrFilter(t *testing.T) {
 	for name, commands := range map[string][]string{
 		"packets":  {"trace add pg-input 3"},
 		"a filter": {"classify filter trace mask l3 ip4 src match l3 ip4 src 192.0.2.1"},
@@ -133,16 +134,16 @@ func TestASearchLeavesAnOperatorsTraceAndFilterAlone(t *testing.T) {
 	}
 }
 
-// TestASearchDoesNotBeginWhileSomebodySelectsPacketsByAnotherFunction: the BPF plugin's, which would take packets by its own
-// program and not by the filter of the search.
-func TestASearchDoesNotBeginWhileSomebodySelectsPacketsByAnotherFunction(t *testing.T) {
+// TestUnknownVLANsStopsIfAnotherFunctionSelectsPackets covers the BPF plugin's function, which selects
+// packets by its own program and not by the filter of the search.
+func TestUnknownVLANsStopsIfAnotherFunctionSelectsPackets(t *testing.T) {
 	const classifier, bpf = "name:vnet_is_packet_traced description: classifier based filter priority: 50", "name:bpf_trace_filter description: bpf based trace filter priority: 10"
 	for functions, inUse := range map[string]bool{
 		bpf + "\n(*) " + classifier + "\n":      false,
 		"(*) " + bpf + "\n" + classifier + "\n": true,
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
-		vpp := &said{answer: func(line string) (string, bool) {
+		vpp := &scriptedCLI{answer: func(line string) (string, bool) {
 			if strings.HasPrefix(line, "trace add") {
 				cancel()
 			}
@@ -153,27 +154,27 @@ func TestASearchDoesNotBeginWhileSomebodySelectsPacketsByAnotherFunction(t *test
 		if errors.As(err, &busy) != inUse {
 			t.Errorf("%s: %v", functions, err)
 		}
-		begun := slices.ContainsFunc(vpp.told, func(line string) bool { return !strings.HasPrefix(line, "show ") })
+		begun := slices.ContainsFunc(vpp.commands, func(line string) bool { return !strings.HasPrefix(line, "show ") })
 		if begun == inUse {
-			t.Errorf("%s: it sent %q", functions, vpp.told)
+			t.Errorf("%s: it sent %q", functions, vpp.commands)
 		}
 		if inUse && !strings.Contains(err.Error(), "vppctl set trace filter function vnet_is_packet_traced") {
-			t.Errorf("it says %v", err)
+			t.Errorf("got %v", err)
 		}
 		cancel()
 	}
 }
 
-// TestVPPNamesItsFunctionsAsTheSearchReadsThem on a real VPP.
-func TestVPPNamesItsFunctionsAsTheSearchReadsThem(t *testing.T) {
+// TestVPPPrintsItsFunctionsInTheExpectedForm uses a real VPP.
+func TestVPPPrintsItsFunctionsInTheExpectedForm(t *testing.T) {
 	v := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"ping"}})
 	if text, err := v.CLI("show trace filter function"); err != nil || !strings.Contains(text, chosenFunction+classifierFunction+" ") {
 		t.Errorf("it prints %q, %v", text, err)
 	}
 }
 
-// TestVPPDoesNotShowAFilterByNode on a real VPP. A search ends such a filter because it cannot notice it; should a VPP show it one
-// day, the search has to leave it alone.
+// TestVPPDoesNotShowAFilterByNode uses a real VPP. A search ends such a filter, because it cannot detect
+// it. If a later VPP shows it, the search must leave it unchanged.
 func TestVPPDoesNotShowAFilterByNode(t *testing.T) {
 	v, session := vlansOfPort(t)
 	shows := func() string {
@@ -188,7 +189,7 @@ func TestVPPDoesNotShowAFilterByNode(t *testing.T) {
 		}
 		return all.String()
 	}
-	search(t, session, single) // so that all tables have been made once
+	search(t, session, single) // so that all tables exist
 	before := shows()
 	if text, err := v.CLI("trace filter include ip4-lookup 7"); err != nil {
 		t.Fatal(text, err)
@@ -198,10 +199,10 @@ func TestVPPDoesNotShowAFilterByNode(t *testing.T) {
 	}
 }
 
-// TestASearchThatIsCutOffLeavesNothing: the agent stops.
-func TestASearchThatIsCutOffLeavesNothing(t *testing.T) {
+// TestCancelledSearchClearsTheTracer simulates a stop of the agent.
+func TestCancelledSearchClearsTheTracer(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	vpp := &said{answer: func(line string) (string, bool) {
+	vpp := &scriptedCLI{answer: func(line string) (string, bool) {
 		if strings.HasPrefix(line, "trace add") {
 			cancel()
 		}
@@ -210,12 +211,12 @@ func TestASearchThatIsCutOffLeavesNothing(t *testing.T) {
 	if _, err := UnknownVLANs(ctx, vpp, Search{VLANs: []VLAN{single}, Threads: 1, For: time.Minute}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if last := vpp.told[len(vpp.told)-3:]; !slices.Equal(last, []string{"clear trace", "trace filter none", "classify filter trace del"}) {
+	if last := vpp.commands[len(vpp.commands)-3:]; !slices.Equal(last, []string{"clear trace", "trace filter none", "classify filter trace del"}) {
 		t.Errorf("the last lines are %q", last)
 	}
 }
 
-func TestTheTagsOfADroppedFrameAreReadExactly(t *testing.T) {
+func TestTagsOfADroppedFrameAreParsed(t *testing.T) {
 	const header = "IP4: 02:00:00:00:00:0a -> 02:00:00:00:00:0b"
 	for says, want := range map[string]VLAN{
 		header:                      {},

@@ -11,15 +11,15 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Refused is what VPP would not do, by path, in its words.
+// Refused maps each path to VPP's error text for a refused operation.
 type Refused map[intent.Path]string
 
-// Run sends the operations, in order, and says which of them VPP refused.
+// Run sends the operations in order, and returns those that VPP refused.
 func Run(ctx context.Context, session Caller, ops []Op) (Refused, error) {
 	var requests []api.Message
 	for _, op := range ops {
 		if _, is := op.Request.(*bfd.BfdUDPAdd); is {
-			requests = append(requests, &bfd.BfdUDPEnableMultihop{}) // once more changes nothing
+			requests = append(requests, &bfd.BfdUDPEnableMultihop{}) // a repetition changes nothing
 			break
 		}
 	}

@@ -1,5 +1,5 @@
-// Package pathwatch has VPP watch the paths between tunnel endpoints by multihop BFD (RFC 5880, RFC 5883): one session for
-// each path, whatever the number of lines that take it.
+// Package pathwatch makes VPP monitor the paths between tunnel endpoints with multihop BFD (RFC 5880, RFC
+// 5883). Each path has one session, regardless of the number of lines on it.
 package pathwatch
 
 import (
@@ -15,10 +15,10 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// multihop is VPP's "no interface": sessions of one hop are bound to one.
+// multihop is VPP's "no interface". Only single-hop sessions have an interface.
 const multihop = ^interface_types.InterfaceIndex(0)
 
-// Caller is what watching needs of a connection to VPP.
+// Caller is the part of a connection to VPP that monitoring needs.
 type Caller interface {
 	Has(api.Message) bool
 	Call(ctx context.Context, req api.Message) (api.Message, error)
@@ -26,7 +26,8 @@ type Caller interface {
 	Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error
 }
 
-// Supported reports whether this VPP has multihop BFD, and all that the agent needs of it: since 25.02.
+// Supported reports whether this VPP has multihop BFD with all messages that the agent needs (from 25.02
+// on).
 func Supported(has func(api.Message) bool) bool {
 	for _, m := range []api.Message{
 		&bfd.BfdUDPEnableMultihop{}, &bfd.WantBfdEvents{}, &bfd.BfdUDPAdd{}, &bfd.BfdUDPMod{}, &bfd.BfdUDPDel{},
@@ -39,26 +40,26 @@ func Supported(has func(api.Message) bool) bool {
 	return true
 }
 
-// Session is a multihop session as VPP shows it.
+// Session is a multihop session as VPP reports it.
 type Session struct {
 	State      bfd.BfdState
-	Interval   [2]uint32 // desired to send and required to receive, microseconds
+	Interval   [2]uint32 // desired transmit and required receive interval, microseconds
 	Multiplier uint8
-	Secured    bool // with a key of RFC 5880, 6.7
+	Secured    bool // with a key (RFC 5880, 6.7)
 }
 
-// as is a session that is watched as the intent says.
-func (s Session) as(w intent.Watch) bool {
+// matches reports whether the session has the settings of the intent.
+func (s Session) matches(w intent.Watch) bool {
 	us := interval(w)
 	return s.Interval == [2]uint32{us, us} && s.Multiplier == uint8(w.Multiplier) && !s.Secured
 }
 
-// interval is in microseconds, as VPP counts.
+// interval returns the interval in microseconds, the unit of VPP.
 func interval(w intent.Watch) uint32 {
 	return uint32((time.Duration(w.IntervalMS) * time.Millisecond).Microseconds())
 }
 
-// Read reads all multihop sessions of VPP, whoever made them.
+// Read returns all multihop sessions of VPP, including those of other clients.
 func Read(ctx context.Context, session Caller) (map[intent.Path]Session, error) {
 	found := make(map[intent.Path]Session)
 	err := session.Dump(ctx, []api.Message{&bfd.BfdUDPSessionDump{}}, func(msg api.Message) {
@@ -73,7 +74,7 @@ func Read(ctx context.Context, session Caller) (map[intent.Path]Session, error) 
 	return found, nil
 }
 
-// EventOf is what an event says; ok is false for sessions of one hop.
+// EventOf returns the path and the state of an event. ok is false for single-hop sessions.
 func EventOf(m *bfd.BfdUDPSessionEvent) (path intent.Path, state bfd.BfdState, ok bool) {
 	return intent.Path{Local: vpp.NetipAddr(m.LocalAddr), Remote: vpp.NetipAddr(m.PeerAddr)}, m.State, m.SwIfIndex == multihop
 }

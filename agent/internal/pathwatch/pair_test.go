@@ -17,7 +17,7 @@ import (
 
 const patienceOfTests = 30 * time.Second
 
-// router is one of two VPPs, with a way to cut its link to the other.
+// router is one of two VPPs. Its link to the other one can be cut.
 type router struct {
 	t       *testing.T
 	session *vpp.Session
@@ -32,7 +32,8 @@ func (r *router) path(family int) intent.Path {
 
 func (r *router) paths() []intent.Path { return []intent.Path{r.path(4), r.path(6)} }
 
-// onEveryPair runs a test on two stand-ins and, where one is installed, on two real VPPs joined by memif.
+// onEveryPair runs a test on two stand-ins and, if a real VPP is installed, on two real VPPs joined by
+// memif.
 func onEveryPair(t *testing.T, test func(t *testing.T, a, z *router)) {
 	t.Run("vppsim", func(t *testing.T) {
 		underlay := t.TempDir()
@@ -42,7 +43,7 @@ func onEveryPair(t *testing.T, test func(t *testing.T, a, z *router)) {
 		pair := realvpp.StartPairOrSkip(t, realvpp.Options{Plugins: []string{"memif"}})
 		a, z := newReal(t, pair[0], 1), newReal(t, pair[1], 2)
 		if !Supported(a.session.Has) {
-			t.Skip("SKIPPED, NOT SHOWN ON THIS VPP: it has no multihop BFD")
+			t.Skip("SKIPPED ON THIS VPP: it has no multihop BFD")
 		}
 		test(t, a, z)
 	})
@@ -91,7 +92,7 @@ func (r *router) dial(socket string) {
 	r.session = session
 }
 
-// watch makes what is wanted of what is there, as the owner of all of it.
+// watch applies the wanted sessions as the owner of all existing sessions.
 func (r *router) watch(wanted Wanted) {
 	r.t.Helper()
 	there, err := Read(r.t.Context(), r.session)
@@ -108,7 +109,7 @@ func (r *router) watch(wanted Wanted) {
 	}
 }
 
-// await waits for events that say so of both paths.
+// await waits until events report that state for both paths.
 func (r *router) await(want bfd.BfdState) {
 	r.t.Helper()
 	missing := map[intent.Path]bool{r.path(4): true, r.path(6): true}
@@ -126,7 +127,7 @@ func (r *router) await(want bfd.BfdState) {
 
 var often = intent.Watch{IntervalMS: 100, Multiplier: 3}
 
-func TestBothRoutersHearThatThePathFailsAndThatItIsBack(t *testing.T) {
+func TestBothRoutersReportFailureAndRecoveryOfThePath(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		both := []*router{a, z}
 		for _, r := range both {
@@ -153,7 +154,7 @@ func TestBothRoutersHearThatThePathFailsAndThatItIsBack(t *testing.T) {
 	})
 }
 
-func TestASessionIsBroughtBackToWhatIsWanted(t *testing.T) {
+func TestPlanRestoresChangedAndDeletedSessions(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, _ *router) {
 		wanted := Wanted{Paths: a.paths(), Watch: often}
 		a.watch(wanted)
@@ -168,7 +169,7 @@ func TestASessionIsBroughtBackToWhatIsWanted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for path, session := range there {
-			if !session.as(often) {
+			if !session.matches(often) {
 				t.Errorf("%s: %+v", path, session)
 			}
 		}
@@ -176,10 +177,10 @@ func TestASessionIsBroughtBackToWhatIsWanted(t *testing.T) {
 			t.Errorf("%d sessions", got)
 		}
 		if again := Plan(wanted, there, map[intent.Path]bool{a.path(4): true, a.path(6): true}); len(again) != 0 {
-			t.Errorf("once more: %v", again)
+			t.Errorf("again: %v", again)
 		}
 		if foreign := Plan(Wanted{Watch: often}, there, nil); len(foreign) != 0 {
-			t.Errorf("what others made: %v", foreign)
+			t.Errorf("foreign sessions: %v", foreign)
 		}
 	})
 }

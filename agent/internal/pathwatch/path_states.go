@@ -11,148 +11,151 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// State is how a path stands, as docs/reference/agent-reports.md writes it.
+// State is the state of a path, in the terms of docs/reference/agent-reports.md.
 type State string
 
 const (
-	// Up: both routers hear each other.
+	// Up: both routers receive each other's packets.
 	Up State = "up"
-	// Down: they did, and do not any more.
+	// Down: the path was up, and now a router no longer receives packets.
 	Down State = "down"
-	// Starting: the session was made a moment ago.
+	// Starting: the session was created a moment ago.
 	Starting State = "starting"
-	// Unheard: it has been there for a while and never was up. Perhaps the far router has none, or UDP port 4784 is filtered;
-	// it says nothing of what tunnels carry.
+	// Unheard: the session is not new and has never been up. Perhaps the far router has no session, or a
+	// filter blocks UDP port 4784. The state does not show whether tunnels work.
 	Unheard State = "unheard"
-	// Shut: somebody has shut a session that is not the agent's.
+	// Shut: a foreign session is administratively down.
 	Shut State = "shut"
-	// Refusal: VPP would not make the session.
+	// Refusal: VPP refused to create the session.
 	Refusal State = "refused"
 )
 
-// States are all of them.
+// States lists all states.
 var States = []State{Up, Down, Starting, Unheard, Shut, Refusal}
 
-// patience is for how long a session may be on its way up: VPP sends a packet a second until it is, and the far router's may be
-// made later than the own.
+// patience is how long a new session may take to come up. Until then, VPP sends one packet a second, and
+// the far router may create its session later.
 const patience = 10 * time.Second
 
-// Watched is how a path stands.
+// Watched is the state of a path.
 type Watched struct {
 	intent.Path
 	State   State
 	Since   time.Time
-	Foreign bool   // the session is somebody else's, and only read
-	Detail  string // VPP's words, where it refused
+	Foreign bool   // the session belongs to another client, and the agent only reads it
+	Detail  string // VPP's error text, if it refused the session
 }
 
-// Book knows how the watched paths stand. It is safe for concurrent use.
-type Book struct {
-	now   func() time.Time
-	heard *HeardFile
+// Tracker tracks the states of the watched paths. It is safe for concurrent use.
+type Tracker struct {
+	now     func() time.Time
+	upPaths *UpPathsFile
 
 	mu     sync.Mutex
 	paths  map[intent.Path]*entry
-	count  int // of events
+	count  int // number of events
 	events map[intent.Path]event
 }
 
-// event is the last that was told of a path, and its number.
+// event is the last event of a path, with its number.
 type event struct {
 	number int
 	state  bfd.BfdState
 }
 
 type entry struct {
-	state   bfd.BfdState
-	turned  time.Time // when it went up, or ceased to be
-	made    time.Time // zero: it was there already when the agent came
-	foreign bool
-	refused string
+	state     bfd.BfdState
+	changedAt time.Time // time of the last change to or from up
+	createdAt time.Time // zero if the session existed before the agent's first reading
+	foreign   bool
+	refused   string
 }
 
 func (e *entry) up() bool { return e.refused == "" && e.state == bfd.BFD_STATE_API_UP }
 
-// NewBook begins with nothing known but which paths have been up before.
-func NewBook(heard *HeardFile, now func() time.Time) *Book {
-	return &Book{now: now, heard: heard, paths: make(map[intent.Path]*entry), events: make(map[intent.Path]event)}
+// NewTracker returns a tracker that knows only which paths have been up before.
+func NewTracker(upPaths *UpPathsFile, now func() time.Time) *Tracker {
+	return &Tracker{now: now, upPaths: upPaths, paths: make(map[intent.Path]*entry), events: make(map[intent.Path]event)}
 }
 
-// Forget is for when VPP is away: nothing is known of its sessions.
-func (b *Book) Forget() {
+// Forget removes all states, because VPP is not connected.
+func (b *Tracker) Forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.paths)
 	clear(b.events)
 }
 
-// Mark is to be taken before VPP's sessions are read: what is told of them from then on is newer than the reading.
-func (b *Book) Mark() int {
+// Mark returns the number of events so far. Call it before VPP's sessions are read: later events are newer
+// than that reading.
+func (b *Tracker) Mark() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.count
 }
 
-// Look is what a reading of VPP's sessions found.
-type Look struct {
-	Mark    int
-	Wanted  []intent.Path
-	There   map[intent.Path]Session
-	Ours    map[intent.Path]bool
-	Made    map[intent.Path]bool // just now
-	Refused Refused
+// Observation is the result of a reading of VPP's sessions.
+type Observation struct {
+	Mark     int
+	Wanted   []intent.Path
+	Sessions map[intent.Path]Session
+	Ours     map[intent.Path]bool
+	Created  map[intent.Path]bool // created since the last reading
+	Refused  Refused
 }
 
-// Disbelieve leaves out the sessions of paths that their packets do not take, whoever made them.
-func (l *Look) Disbelieve(paths Refused) {
+// Exclude removes the sessions of these paths, because BFD packets take another route than the tunnels
+// there. It also removes foreign sessions.
+func (o *Observation) Exclude(paths Refused) {
 	for path := range paths {
-		delete(l.There, path)
+		delete(o.Sessions, path)
 	}
 }
 
-// Take takes a reading in, and says whether a path stands otherwise than before. A path that is no longer wanted is forgotten.
-func (b *Book) Take(look Look) (changed bool, err error) {
+// Apply updates the states from a reading, and reports whether a state has changed. It removes paths that
+// are no longer wanted.
+func (b *Tracker) Apply(observed Observation) (changed bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
 	before := b.pathsLocked(now)
 	known := b.paths
-	b.paths = make(map[intent.Path]*entry, len(look.Wanted))
-	for _, path := range look.Wanted {
-		session, is := look.There[path]
-		if told, later := b.events[path]; later && told.number > look.Mark {
-			session.State = told.state
+	b.paths = make(map[intent.Path]*entry, len(observed.Wanted))
+	for _, path := range observed.Wanted {
+		session, exists := observed.Sessions[path]
+		if reported, later := b.events[path]; later && reported.number > observed.Mark {
+			session.State = reported.state
 		}
 		was := known[path]
-		e := &entry{state: session.State, turned: now, foreign: is && !look.Ours[path]}
-		if !is {
-			if e.refused = look.Refused[path]; e.refused == "" {
-				continue // somebody deleted it just now; the next round makes it anew
+		e := &entry{state: session.State, changedAt: now, foreign: exists && !observed.Ours[path]}
+		if !exists {
+			if e.refused = observed.Refused[path]; e.refused == "" {
+				continue // another client has just deleted it; the next round creates it again
 			}
 		}
-		if was != nil && was.up() == e.up() && !look.Made[path] {
-			e.turned, e.made = was.turned, was.made
+		if was != nil && was.up() == e.up() && !observed.Created[path] {
+			e.changedAt, e.createdAt = was.changedAt, was.createdAt
 		}
-		if look.Made[path] {
-			e.made = now
+		if observed.Created[path] {
+			e.createdAt = now
 		}
 		b.paths[path] = e
-		switch since := b.heard.DownSince(path); {
+		switch since := b.upPaths.DownSince(path); {
 		case e.up():
-			b.heard.Add(path)
-		case was == nil && e.made.IsZero() && !since.IsZero():
-			e.turned = since // as it was when the agent ended
-		case e.made.IsZero():
-			b.heard.Lose(path, e.turned)
+			b.upPaths.Add(path)
+		case was == nil && e.createdAt.IsZero() && !since.IsZero():
+			e.changedAt = since // as when the agent ended
+		case e.createdAt.IsZero():
+			b.upPaths.Lose(path, e.changedAt)
 		}
 	}
-	maps.DeleteFunc(b.events, func(_ intent.Path, told event) bool { return told.number <= look.Mark })
-	b.heard.Keep(look.Wanted)
-	return !slices.Equal(before, b.pathsLocked(now)), b.heard.Write()
+	maps.DeleteFunc(b.events, func(_ intent.Path, reported event) bool { return reported.number <= observed.Mark })
+	b.upPaths.Keep(observed.Wanted)
+	return !slices.Equal(before, b.pathsLocked(now)), b.upPaths.Write()
 }
 
-// Turn takes in what an event says, and says whether that is news of a path that is wanted.
-func (b *Book) Turn(path intent.Path, state bfd.BfdState) (news bool, err error) {
+// HandleEvent updates the state from an event, and reports whether the state of a wanted path has changed.
+func (b *Tracker) HandleEvent(path intent.Path, state bfd.BfdState) (changed bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.count++
@@ -165,35 +168,35 @@ func (b *Book) Turn(path intent.Path, state bfd.BfdState) (news bool, err error)
 	before, was := b.stateOf(path, e, now), e.up()
 	e.state = state
 	if e.up() != was {
-		e.turned = now
+		e.changedAt = now
 	}
 	if e.up() {
-		b.heard.Add(path)
+		b.upPaths.Add(path)
 	} else if was {
-		b.heard.Lose(path, now)
+		b.upPaths.Lose(path, now)
 	}
-	err = b.heard.Write()
+	err = b.upPaths.Write()
 	return b.stateOf(path, e, now) != before, err
 }
 
-// Paths are all that are watched, sorted.
-func (b *Book) Paths() []Watched {
+// Paths returns the states of all watched paths, sorted.
+func (b *Tracker) Paths() []Watched {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.pathsLocked(b.now())
 }
 
-func (b *Book) pathsLocked(now time.Time) []Watched {
+func (b *Tracker) pathsLocked(now time.Time) []Watched {
 	all := make([]Watched, 0, len(b.paths))
 	for path, e := range b.paths {
-		all = append(all, Watched{path, b.stateOf(path, e, now), e.turned, e.foreign, e.refused})
+		all = append(all, Watched{path, b.stateOf(path, e, now), e.changedAt, e.foreign, e.refused})
 	}
 	slices.SortFunc(all, func(x, y Watched) int { return x.Path.Compare(y.Path) })
 	return all
 }
 
-func (b *Book) stateOf(path intent.Path, e *entry, now time.Time) State {
-	fresh := !e.made.IsZero() && e.turned.Equal(e.made) && now.Sub(e.made) < patience
+func (b *Tracker) stateOf(path intent.Path, e *entry, now time.Time) State {
+	fresh := !e.createdAt.IsZero() && e.changedAt.Equal(e.createdAt) && now.Sub(e.createdAt) < patience
 	switch {
 	case e.refused != "":
 		return Refusal
@@ -203,7 +206,7 @@ func (b *Book) stateOf(path intent.Path, e *entry, now time.Time) State {
 		return Shut
 	case fresh:
 		return Starting
-	case b.heard.Has(path):
+	case b.upPaths.Has(path):
 		return Down
 	}
 	return Unheard

@@ -12,15 +12,16 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Wanted is which paths an intent has watched, and how.
+// Wanted lists the paths to monitor, with the settings.
 type Wanted struct {
 	Paths []intent.Path // sorted
 	intent.Watch
-	// Tables are those that tunnels take the paths in, where it is not table 0.
+	// Tables maps a path to the table of its tunnels, if this is not table 0.
 	Tables map[intent.Path]uint32
 }
 
-// Of is what an intent wants: nothing where it says nothing of watching.
+// Of returns the paths that an intent wants to monitor. The result is empty if the intent does not request
+// monitoring.
 func Of(in *intent.Intent) Wanted {
 	if in.Watch == (intent.Watch{}) {
 		return Wanted{}
@@ -34,12 +35,12 @@ func Of(in *intent.Intent) Wanted {
 	return wanted
 }
 
-// Equal reports whether both want the same.
+// Equal reports whether both are the same.
 func (w Wanted) Equal(o Wanted) bool {
 	return w.Watch == o.Watch && slices.Equal(w.Paths, o.Paths) && maps.Equal(w.Tables, o.Tables)
 }
 
-// Without is the same but for these paths.
+// Without returns a copy without these paths.
 func (w Wanted) Without(paths Refused) Wanted {
 	w.Paths = slices.DeleteFunc(slices.Clone(w.Paths), func(path intent.Path) bool { return paths[path] != "" })
 	return w
@@ -51,26 +52,26 @@ type Op struct {
 	Request api.Message
 }
 
-// Plan says what makes the sessions that are there those that are wanted, in order. Sessions that are not the agent's are
-// left alone, whatever they are.
-func Plan(wanted Wanted, there map[intent.Path]Session, ours map[intent.Path]bool) (ops []Op) {
+// Plan returns the operations, in order, that change the existing sessions to the wanted ones. It does not
+// change foreign sessions.
+func Plan(wanted Wanted, existing map[intent.Path]Session, ours map[intent.Path]bool) (ops []Op) {
 	for _, path := range slices.SortedFunc(maps.Keys(ours), intent.Path.Compare) {
-		if _, is := there[path]; is && !slices.Contains(wanted.Paths, path) {
+		if _, exists := existing[path]; exists && !slices.Contains(wanted.Paths, path) {
 			ops = append(ops, Op{path, deletion(path)})
 		}
 	}
 	for _, path := range wanted.Paths {
-		session, is := there[path]
+		session, exists := existing[path]
 		switch {
-		case !is:
+		case !exists:
 			ops = append(ops, Op{path, creation(path, wanted.Watch)})
 		case !ours[path]:
 		case session.Secured:
 			ops = append(ops, Op{path, deletion(path)}, Op{path, creation(path, wanted.Watch)})
-		case !session.as(wanted.Watch):
+		case !session.matches(wanted.Watch):
 			ops = append(ops, Op{path, modification(path, wanted.Watch)})
 		}
-		if is && ours[path] && session.State == bfd.BFD_STATE_API_ADMIN_DOWN {
+		if exists && ours[path] && session.State == bfd.BFD_STATE_API_ADMIN_DOWN {
 			ops = append(ops, Op{path, &bfd.BfdUDPSessionSetFlags{
 				SwIfIndex: multihop, LocalAddr: vpp.IPAddress(path.Local), PeerAddr: vpp.IPAddress(path.Remote),
 				Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP,

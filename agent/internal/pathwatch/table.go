@@ -15,15 +15,18 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// VPP looks up in table 0 where the packets of a multihop session go, whatever the table of its addresses, and takes in what
-// comes in any table (vnet/bfd/bfd_udp.c; seen with 25.10). So a path in another table is watched where a route of table 0
-// leads the same way. Where it does not, a session would say nothing of the tunnels, or something of another network with the
-// same addresses: then there is none. Where neither leads anywhere, the underlay may just have failed, and a session that is there
-// stays, for it tells so.
+// VPP sends the packets of a multihop session by table 0, regardless of the table of its addresses, and
+// accepts received packets from every table (vnet/bfd/bfd_udp.c; observed with 25.10). So the agent
+// monitors a path in another table only if a route of table 0 leads to the same next hops.
+//
+// Otherwise the agent creates no session: it would say nothing about the tunnels, or something about
+// another network with the same addresses. If neither table has a route, the underlay may just have failed.
+// Then the agent keeps an existing session, because it reports the failure.
 
-// Astray are the wanted paths that packets of a session would not take, and why; there are the sessions that VPP has.
-func Astray(ctx context.Context, session Caller, wanted Wanted, there map[intent.Path]Session) (Refused, error) {
-	astray := make(Refused)
+// Misrouted returns the wanted paths whose BFD packets would take another route than the tunnels, with the
+// reasons. existing lists the sessions in VPP.
+func Misrouted(ctx context.Context, session Caller, wanted Wanted, existing map[intent.Path]Session) (Refused, error) {
+	misrouted := make(Refused)
 	var paths []intent.Path
 	var lookups []api.Message
 	for _, path := range wanted.Paths {
@@ -33,7 +36,7 @@ func Astray(ctx context.Context, session Caller, wanted Wanted, there map[intent
 		}
 	}
 	if len(paths) == 0 {
-		return astray, nil
+		return misrouted, nil
 	}
 	replies, err := session.Calls(ctx, lookups)
 	if err != nil {
@@ -41,24 +44,24 @@ func Astray(ctx context.Context, session Caller, wanted Wanted, there map[intent
 	}
 	for n, path := range paths {
 		table, packets, tunnels := wanted.Tables[path], replies[2*n].(*ip.IPRouteLookupReply), replies[2*n+1].(*ip.IPRouteLookupReply)
-		if _, stands := there[path]; stands && leadsNowhere(packets) && leadsNowhere(tunnels) {
+		if _, exists := existing[path]; exists && leadsNowhere(packets) && leadsNowhere(tunnels) {
 			continue
 		}
-		if !sameWay(packets, tunnels, table) {
+		if !sameRoute(packets, tunnels, table) {
 			family := map[bool]string{true: "ip4", false: "ip6"}[path.Remote.Is4()]
-			astray[path] = fmt.Sprintf("VPP sends BFD packets by table 0, where no route to %s leads into table %d: "+
+			misrouted[path] = fmt.Sprintf("VPP sends BFD packets by table 0, where no route to %s leads into table %d: "+
 				"ip route add %s/%d via %s-lookup-in-table %d", path.Remote, table, path.Remote, path.Remote.BitLen(), family, table)
 		}
 	}
-	return astray, nil
+	return misrouted, nil
 }
 
 func lookup(table uint32, to netip.Addr) api.Message {
 	return &ip.IPRouteLookup{TableID: table, Prefix: ip_types.Prefix{Address: vpp.IPAddress(to), Len: uint8(to.BitLen())}}
 }
 
-// sameWay reports whether packets, looked up in table 0, go where tunnels go, looked up in theirs.
-func sameWay(packets, tunnels *ip.IPRouteLookupReply, table uint32) bool {
+// sameRoute reports whether BFD packets, by table 0, take the route of the tunnels, by their own table.
+func sameRoute(packets, tunnels *ip.IPRouteLookupReply, table uint32) bool {
 	if packets.Retval != 0 || tunnels.Retval != 0 || len(packets.Route.Paths) == 0 {
 		return false
 	}
@@ -72,7 +75,7 @@ func sameWay(packets, tunnels *ip.IPRouteLookupReply, table uint32) bool {
 	})
 }
 
-// leadsNowhere reports whether VPP drops what it looks up so.
+// leadsNowhere reports whether VPP drops packets to this destination.
 func leadsNowhere(found *ip.IPRouteLookupReply) bool {
 	return found.Retval == 0 && !slices.ContainsFunc(found.Route.Paths, func(path fib_types.FibPath) bool {
 		switch path.Type {
@@ -83,7 +86,7 @@ func leadsNowhere(found *ip.IPRouteLookupReply) bool {
 	})
 }
 
-// hop is where a path of a route leads.
+// hop is the destination of a path of a route.
 type hop struct {
 	kind       fib_types.FibPathType
 	via, table uint32
@@ -98,5 +101,5 @@ func hopOf(path fib_types.FibPath) hop {
 	return at
 }
 
-// leads is false for what leads to no interface.
+// leads reports whether the hop leads to an interface.
 func (h hop) leads() bool { return h.kind == fib_types.FIB_API_PATH_TYPE_NORMAL && h.via != ^uint32(0) }

@@ -11,7 +11,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-func TestASessionTakesTheTunnelsWayOnlyWhereTableZeroLeadsIt(t *testing.T) {
+func TestSessionNeedsARouteInTableZeroToTheTunnelsHops(t *testing.T) {
 	const none = ^uint32(0)
 	lookUp := func(paths ...fib_types.FibPath) *ip.IPRouteLookupReply {
 		return &ip.IPRouteLookupReply{Route: ip.IPRoute{Paths: paths}}
@@ -39,13 +39,13 @@ func TestASessionTakesTheTunnelsWayOnlyWhereTableZeroLeadsIt(t *testing.T) {
 		"without a path":               {lookUp(), tunnels, false},
 		"into the table that drops it": {lookUp(into(10)), lookUp(dropped), true},
 	} {
-		if got := sameWay(c.packets, c.tunnels, 10); got != c.want {
+		if got := sameRoute(c.packets, c.tunnels, 10); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
 }
 
-// routed answers look-ups with a path of its table, a drop where there is none.
+// routed answers lookups with the path of the table, or with a drop if the table has none.
 type routed struct {
 	Caller
 	paths map[uint32]fib_types.FibPath
@@ -62,15 +62,16 @@ func (r routed) Calls(_ context.Context, requests []api.Message) (replies []api.
 	return replies, nil
 }
 
-// TestASessionStandsWhileTheUnderlayIsGone: it tells that the path is down, and only one that is not there yet is not made.
-func TestASessionStandsWhileTheUnderlayIsGone(t *testing.T) {
+// TestSessionIsKeptWhileTheUnderlayHasNoRoute: an existing session reports the failure, and no session is
+// created.
+func TestSessionIsKeptWhileTheUnderlayHasNoRoute(t *testing.T) {
 	link, other := fib_types.FibPath{SwIfIndex: 1}, fib_types.FibPath{SwIfIndex: 2}
 	path := (&router{n: 1}).path(4)
 	wanted := Wanted{Paths: []intent.Path{path}, Tables: map[intent.Path]uint32{path: 10}}
 	for name, c := range map[string]struct {
-		paths  map[uint32]fib_types.FibPath
-		stands bool
-		astray bool
+		paths     map[uint32]fib_types.FibPath
+		stands    bool
+		misrouted bool
 	}{
 		"both by one link":            {map[uint32]fib_types.FibPath{0: link, 10: link}, true, false},
 		"both gone":                   {nil, true, false},
@@ -83,9 +84,9 @@ func TestASessionStandsWhileTheUnderlayIsGone(t *testing.T) {
 		if c.stands {
 			there[path] = Session{}
 		}
-		astray, err := Astray(t.Context(), routed{paths: c.paths}, wanted, there)
-		if err != nil || (astray[path] != "") != c.astray {
-			t.Errorf("%s: %v, %v", name, astray, err)
+		misrouted, err := Misrouted(t.Context(), routed{paths: c.paths}, wanted, there)
+		if err != nil || (misrouted[path] != "") != c.misrouted {
+			t.Errorf("%s: %v, %v", name, misrouted, err)
 		}
 	}
 }

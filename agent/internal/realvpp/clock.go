@@ -7,14 +7,16 @@ import (
 	"strconv"
 )
 
-// shownClock is what `show clock verbose` prints of the seconds since VPP's start: the kernel's, and how far VPP's are from them.
+// shownClock matches the output of `show clock verbose`. It gives the seconds since VPP's start by the
+// kernel's clock, and the difference between VPP's clock and the kernel's.
 var shownClock = regexp.MustCompile(`(?s)reftime ([\d.]+) .*?error (-?[\d.]+)`)
 
-// clockRight says that VPP misjudged where its time differs by a tenth from the kernel's.
+// clockRight returns an error with the text of misjudged if VPP's time differs by a tenth from the
+// kernel's.
 func (v *VPP) clockRight() error {
 	shown, err := v.CLI("show clock verbose")
 	if err != nil {
-		return nil // A stand-in has no clock of its own, and does not know the command.
+		return nil // A stand-in has no own clock and does not know the command.
 	}
 	found := shownClock.FindStringSubmatch(shown)
 	if found == nil {

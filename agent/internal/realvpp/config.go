@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// startup is VPP's startup.conf for one private run. Nothing here is polled (no DPDK, no memif), so
-// an idle VPP sleeps; the heaps and buffers suit a small machine; the DPDK plugin would take the
-// machine's idle network cards.
+// startup returns the startup.conf for one private run of VPP. It enables no polling driver (no DPDK, no
+// memif), so an idle VPP sleeps. The heaps and buffers suit a small machine. The DPDK plugin is disabled
+// because it would take the machine's idle network cards.
 func startup(install Install, folder, prefix string, options Options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "unix { nodaemon runtime-dir %s cli-listen %s log %s nosyslog }\n",
@@ -44,7 +44,8 @@ func startup(install Install, folder, prefix string, options Options) string {
 	return b.String()
 }
 
-// firstCPU is one that this process may use: earlier releases want to be told where the main thread runs beside workers.
+// firstCPU returns a CPU that this process may use. Earlier releases of VPP require a CPU for the main
+// thread when there are worker threads.
 func firstCPU() int {
 	var usable unix.CPUSet
 	if unix.SchedGetaffinity(0, &usable) == nil {

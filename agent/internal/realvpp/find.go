@@ -1,5 +1,5 @@
-// Package realvpp finds an installed VPP and starts private ones for tests: every run has its
-// own folder, sockets and shared memory, and takes no network card of the machine.
+// Package realvpp finds an installed VPP and starts private VPPs for tests. Every run has its own folder,
+// sockets and shared memory, and uses no network card of the machine.
 package realvpp
 
 import (
@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// Install is a VPP on this machine.
+// Install is an installation of VPP on this machine.
 type Install struct {
 	Binary     string
-	PluginPath string // folder of vpp_plugins; "" leaves it to VPP
-	Libraries  string // for LD_LIBRARY_PATH; "" where the system finds them
+	PluginPath string // folder of vpp_plugins; "" lets VPP choose
+	Libraries  string // value of LD_LIBRARY_PATH; "" if the system finds them
 }
 
-// Prefixes are the places looked at, in this order: that of VPP_PREFIX alone where that is set.
+// Prefixes returns the folders to search, in order. If VPP_PREFIX is set, it is the only one.
 func Prefixes() []string {
 	if chosen := os.Getenv("VPP_PREFIX"); chosen != "" {
 		return []string{chosen}
@@ -25,11 +25,11 @@ func Prefixes() []string {
 	return []string{"/opt/vpp", "/usr"}
 }
 
-// Find returns the first VPP; the error names every place looked at.
+// Find returns the first VPP. The error names every folder that was searched.
 func Find() (Install, error) { return find(Prefixes()) }
 
-// Installed is every VPP of this machine, that of VPP_PREFIX first: the usual places, and beside /opt/vpp other releases as
-// /opt/vpp-26.06.
+// Installed returns every VPP of this machine, first the one of VPP_PREFIX. It searches the usual folders,
+// and other releases next to /opt/vpp, such as /opt/vpp-26.06.
 func Installed() []Install {
 	others, _ := filepath.Glob("/opt/vpp-*")
 	var all []Install
@@ -60,5 +60,5 @@ func find(prefixes []string) (Install, error) {
 		}
 		return install, nil
 	}
-	return Install{}, fmt.Errorf("no VPP: looked for bin/vpp under %s", strings.Join(prefixes, ", "))
+	return Install{}, fmt.Errorf("no VPP: found no bin/vpp under %s", strings.Join(prefixes, ", "))
 }

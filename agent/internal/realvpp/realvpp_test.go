@@ -13,8 +13,8 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// standIn makes this test binary play a VPP that is started with -c startup.conf, so that
-// finding, starting, killing and cleaning up are tried without an installed VPP.
+// standIn makes this test binary act as a VPP that is started with -c startup.conf. So the tests can find,
+// start, kill and clean up a VPP without an installation.
 const standIn = "REALVPP_TEST_STAND_IN"
 
 func TestMain(m *testing.M) {
@@ -46,7 +46,7 @@ func playVPP(config string) {
 	select {}
 }
 
-// installed puts a stand-in at prefix/bin/vpp and makes it the one that is found.
+// installed creates a stand-in at prefix/bin/vpp and sets VPP_PREFIX, so that Find returns it.
 func installed(t *testing.T, behaviour string) Install {
 	t.Helper()
 	prefix := t.TempDir()
@@ -72,7 +72,7 @@ func installed(t *testing.T, behaviour string) Install {
 	return install
 }
 
-func TestPluginsAreFoundUnderTheLibraryFolderOfEitherLayout(t *testing.T) {
+func TestFindReturnsThePluginFolderOfEitherLayout(t *testing.T) {
 	for name, folder := range map[string]string{
 		"own prefix": "lib/vpp_plugins", "Debian": "lib/x86_64-linux-gnu/vpp_plugins"} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestPluginsAreFoundUnderTheLibraryFolderOfEitherLayout(t *testing.T) {
 	}
 }
 
-func TestAPrivateVPPTakesNoCardsAndNoDefaultPaths(t *testing.T) {
+func TestStartupConfigUsesNoCardsAndNoDefaultPaths(t *testing.T) {
 	text := startup(Install{PluginPath: "/p"}, "/f", "mine", Options{})
 	for _, want := range []string{"plugin dpdk_plugin.so { disable }", "prefix mine",
 		"cli-listen /f/cli.sock", "socket-name /f/api.sock", "socket-name /f/stats.sock", "path /p"} {
@@ -103,7 +103,7 @@ func TestAPrivateVPPTakesNoCardsAndNoDefaultPaths(t *testing.T) {
 	}
 }
 
-func TestAStartedVPPAnswersUntilItIsStopped(t *testing.T) {
+func TestStartedVPPRepliesUntilItIsStopped(t *testing.T) {
 	v, err := Start(t.Context(), installed(t, "run"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +122,7 @@ func TestAStartedVPPAnswersUntilItIsStopped(t *testing.T) {
 	}
 }
 
-func TestAVPPThatMisjudgesItsClockIsStartedAgain(t *testing.T) {
+func TestStartRestartsAVPPWithAWrongClock(t *testing.T) {
 	v, err := Start(t.Context(), installed(t, "misjudges its clock"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestAVPPThatMisjudgesItsClockIsStartedAgain(t *testing.T) {
 	}
 }
 
-func TestARestartIsAnotherProcessOnTheSameSockets(t *testing.T) {
+func TestRestartKeepsTheSocketsOfTheVPP(t *testing.T) {
 	v, err := Start(t.Context(), installed(t, "run"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -148,21 +148,21 @@ func TestARestartIsAnotherProcessOnTheSameSockets(t *testing.T) {
 	}
 }
 
-func TestAVPPThatEndsWhileStartingTellsWhatItSaid(t *testing.T) {
+func TestStartReturnsTheOutputOfAVPPThatEnds(t *testing.T) {
 	_, err := Start(t.Context(), installed(t, "crash"), Options{})
 	if err == nil || !strings.Contains(err.Error(), "out of memory") {
 		t.Errorf("error %v", err)
 	}
 }
 
-func TestWhereNoVPPIsTheErrorNamesThePlaces(t *testing.T) {
+func TestFindNamesTheSearchedFoldersWithoutAVPP(t *testing.T) {
 	t.Setenv("VPP_PREFIX", "/chosen")
 	if got := strings.Join(Prefixes(), " "); got != "/chosen" {
-		t.Errorf("looks in %s although one is chosen", got)
+		t.Errorf("searches %s although VPP_PREFIX is set", got)
 	}
 	t.Setenv("VPP_PREFIX", "")
 	if got := strings.Join(Prefixes(), " "); got != "/opt/vpp /usr" {
-		t.Errorf("looks in %s", got)
+		t.Errorf("searches %s", got)
 	}
 	if _, err := find([]string{"/nowhere", "/at/all"}); err == nil || !strings.Contains(err.Error(), "/nowhere, /at/all") {
 		t.Errorf("error %v", err)

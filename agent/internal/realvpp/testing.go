@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// StartOrSkip starts a private VPP that ends with the test. Where no VPP is installed the
-// test is skipped, and says where it was looked for; with VPP_REQUIRED set it fails instead,
-// so that a machine meant to have a VPP cannot pass by skipping.
+// StartOrSkip starts a private VPP that ends with the test. If no VPP is installed, it skips the test and
+// names the folders that it searched. With VPP_REQUIRED set it fails instead, so that a machine that must
+// have a VPP cannot pass by skipping.
 func StartOrSkip(t testing.TB, options Options) *VPP {
 	t.Helper()
 	install, err := Find()
@@ -27,8 +27,8 @@ func StartOrSkip(t testing.TB, options Options) *VPP {
 	return v
 }
 
-// StartThatOrSkip starts the first VPP of this machine that is meant, and skips the test where there is none; what says
-// which it is.
+// StartThatOrSkip starts the first VPP of this machine for which meant returns true, and skips the test if
+// there is none. The text in what describes the required VPP.
 func StartThatOrSkip(t testing.TB, options Options, what string, meant func(*VPP) bool) *VPP {
 	t.Helper()
 	for _, install := range Installed() {
@@ -46,8 +46,9 @@ func StartThatOrSkip(t testing.TB, options Options, what string, meant func(*VPP
 	return nil
 }
 
-// StartPairOrSkip starts two VPPs, n = 1 and 2, joined by a memif link of 9,000 bytes. Each has a loop0 with 10.255.0.n and
-// fd00:255::n and a route to the other's; memif is among options.Plugins. The link comes up by itself, in a while.
+// StartPairOrSkip starts two VPPs, n = 1 and 2, joined by a memif link of 9,000 bytes. Each has a loop0
+// with 10.255.0.n and fd00:255::n and a route to the other one's addresses. options.Plugins must contain
+// memif. The link comes up automatically after a short time.
 func StartPairOrSkip(t testing.TB, options Options) [2]*VPP {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "memif.sock")

@@ -12,23 +12,24 @@ import (
 	"time"
 )
 
-// readyWithin is long for a machine under load; a VPP is ready within a second or two.
+// readyWithin allows for a machine under load. Normally a VPP is ready within one or two seconds.
 const readyWithin = 60 * time.Second
 
-// ReplyTimeout is how long tests wait for a reply of VPP. It is long for a machine under load, on which a VPP may get no processor for
-// seconds. The agent's own timeout is part of its configuration.
+// ReplyTimeout is how long tests wait for a reply of VPP. It allows for a machine under load, where a VPP
+// may get no processor for seconds. The agent's own timeout is part of its configuration.
 const ReplyTimeout = 60 * time.Second
 
-// Options of a private VPP.
+// Options configure a private VPP.
 type Options struct {
-	// Plugins are the only ones loaded, by their names without "_plugin.so": "vxlan". None
-	// means all but DPDK.
+	// Plugins lists the only plugins to load, by their names without "_plugin.so", such as "vxlan". An
+	// empty list loads all plugins except DPDK.
 	Plugins []string
-	// StatsSegment is its size, "32M"; "" means enough for tens of thousands of interfaces.
+	// StatsSegment is the size of the segment, such as "32M". "" gives enough for tens of thousands of
+	// interfaces.
 	StatsSegment string
-	// Workers is how many threads besides the main one forward frames, 0 for none.
+	// Workers is the number of forwarding threads in addition to the main thread.
 	Workers int
-	// Group, by number, may use the sockets too; 0: whoever may already.
+	// Group is the number of a group that may use the sockets. 0 leaves the permissions unchanged.
 	Group int
 }
 
@@ -41,7 +42,7 @@ type VPP struct {
 	exited  chan struct{}
 }
 
-// Start runs a VPP in a folder of its own and returns once it answers on its API socket.
+// Start runs a VPP in its own folder and returns when it replies on its API socket.
 func Start(ctx context.Context, install Install, options Options) (*VPP, error) {
 	folder, err := os.MkdirTemp("", "realvpp")
 	if err != nil {
@@ -54,7 +55,8 @@ func Start(ctx context.Context, install Install, options Options) (*VPP, error) 
 		return nil, err
 	}
 	if options.Group != 0 {
-		// VPP opens its sockets to the group, and somebody has to open their folder, as VPP does with one it makes.
+		// VPP opens its sockets to the group. The folder must be opened here; VPP does this only for a
+		// folder that it creates.
 		if err := os.Chmod(folder, 0o755); err != nil {
 			os.RemoveAll(folder)
 			return nil, err
@@ -67,25 +69,26 @@ func Start(ctx context.Context, install Install, options Options) (*VPP, error) 
 	return v, nil
 }
 
-// APISocket is the path of the binary API socket.
+// APISocket returns the path of the binary API's socket.
 func (v *VPP) APISocket() string { return v.path("api.sock") }
 
-// StatsSocket is the path of the stats segment socket.
+// StatsSocket returns the path of the stats segment's socket.
 func (v *VPP) StatsSocket() string { return v.path("stats.sock") }
 
-// CLISocket is the path of the CLI's socket.
+// CLISocket returns the path of the CLI's socket.
 func (v *VPP) CLISocket() string { return v.path("cli.sock") }
 
-// PID is that of the VPP running now.
+// PID returns the process number of the running VPP.
 func (v *VPP) PID() int { return v.process.Process.Pid }
 
-// misjudged is printed again and again by a VPP that took its processor's clock to be thousands of times slower than it is. It
-// measures that for 1 ms at its start, and is wrong when it loses the processor in between (estimate_clock_frequency in
-// vppinfra/time.c): on a busy machine, now and then. By its own time such a VPP hardly ever gets to its sockets. One that took the
-// clock to be twice as fast or more says nothing: clockRight asks it.
+// misjudged is printed repeatedly by a VPP that estimates its processor's clock thousands of times too
+// slow. VPP measures the clock for 1 ms at its start, and the result is wrong if VPP loses the processor in
+// between (estimate_clock_frequency in vppinfra/time.c). This happens now and then on a busy machine. Such
+// a VPP hardly ever serves its sockets. A VPP that estimates the clock twice as fast or more prints
+// nothing; clockRight detects it.
 const misjudged = "Rejecting large frequency change"
 
-// starts is how many times a VPP that misjudges its clock is started before Start gives up.
+// starts is how many times Start starts a VPP with a wrong clock before it gives up.
 const starts = 3
 
 func (v *VPP) path(name string) string { return filepath.Join(v.folder, name) }
@@ -109,7 +112,7 @@ func (v *VPP) runOnce(ctx context.Context) error {
 		return err
 	}
 	defer output.Close()
-	// A crash leaves its sockets behind: gone, they tell when the new VPP is there.
+	// A crashed VPP leaves its sockets. Without them, a socket shows that the new VPP has created it.
 	os.Remove(v.APISocket())
 	os.Remove(v.StatsSocket())
 	v.process = exec.Command(v.install.Binary, "-c", v.path("startup.conf"))
@@ -130,7 +133,7 @@ func (v *VPP) runOnce(ctx context.Context) error {
 	return v.awaitReady(ctx)
 }
 
-// awaitReady waits for both sockets, and for an answer on the first; and has VPP's clock judged.
+// awaitReady waits for both sockets and for a reply on the first, and then checks VPP's clock.
 func (v *VPP) awaitReady(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readyWithin)
 	defer cancel()
@@ -140,32 +143,32 @@ func (v *VPP) awaitReady(ctx context.Context) error {
 		if err == nil {
 			return v.clockRight()
 		}
-		if strings.Contains(v.said(), misjudged) {
-			return fmt.Errorf("vpp is not ready: %w: %s", err, v.said())
+		if strings.Contains(v.printed(), misjudged) {
+			return fmt.Errorf("vpp is not ready: %w: %s", err, v.printed())
 		}
 		select {
 		case <-v.exited:
-			return fmt.Errorf("vpp ended while starting: %s", v.said())
+			return fmt.Errorf("vpp ended while starting: %s", v.printed())
 		case <-ctx.Done():
-			return fmt.Errorf("vpp is not ready: %w: %s", err, v.said())
+			return fmt.Errorf("vpp is not ready: %w: %s", err, v.printed())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// said is what VPP printed, for an error message.
-func (v *VPP) said() string {
+// printed returns the output of VPP, for an error message.
+func (v *VPP) printed() string {
 	output, _ := os.ReadFile(v.path("output"))
 	return string(output)
 }
 
-// Restart kills VPP without notice and starts it anew on the same sockets.
+// Restart kills VPP without notice and starts it again on the same sockets.
 func (v *VPP) Restart(ctx context.Context) error {
 	v.end(syscall.SIGKILL)
 	return v.run(ctx)
 }
 
-// Stop ends VPP and removes what it left on the machine.
+// Stop ends VPP and removes its files and shared memory from the machine.
 func (v *VPP) Stop() {
 	if v.exited != nil {
 		v.end(syscall.SIGTERM)

@@ -37,11 +37,11 @@ type tracedPacketBody struct {
 }
 
 type traceBody struct {
-	Schema  int                `json:"schema"`
-	Router  string             `json:"router"`
-	VLL     string             `json:"vll"`
-	Looked  int                `json:"looked"` // packets that the tracer took, whoever's
-	Packets []tracedPacketBody `json:"packets"`
+	Schema   int                `json:"schema"`
+	Router   string             `json:"router"`
+	VLL      string             `json:"vll"`
+	Examined int                `json:"looked"` // packets that the tracer took, whoever's
+	Packets  []tracedPacketBody `json:"packets"`
 }
 
 func (s *Server) postTrace(w http.ResponseWriter, r *http.Request) {
@@ -57,7 +57,7 @@ func (s *Server) postTrace(w http.ResponseWriter, r *http.Request) {
 			failedTrace(err).write(w)
 			return
 		}
-		shown := traceBody{Schema: 1, Router: s.router, VLL: named.vll, Looked: found.Looked, Packets: []tracedPacketBody{}}
+		shown := traceBody{Schema: 1, Router: s.router, VLL: named.vll, Examined: found.Examined, Packets: []tracedPacketBody{}}
 		for _, packet := range found.Packets {
 			body := tracedPacketBody{At: packet.At, From: packet.From}
 			for _, node := range packet.Nodes {

@@ -59,7 +59,7 @@ func TestEachRefusalOfATraceHasItsType(t *testing.T) {
 }
 
 func TestATraceIsAnsweredWithItsPackets(t *testing.T) {
-	e := &engine{traced: &packettrace.Result{Looked: 9, Packets: []packettrace.Packet{
+	e := &engine{traced: &packettrace.Result{Examined: 9, Packets: []packettrace.Packet{
 		{At: "00:00:01:000000", From: "host-cust1.100", Nodes: []packettrace.Node{{Name: "l2-input", Says: []string{"l2-input: sw_if_index 2"}}}},
 	}}}
 	status, answer := askToTrace(t, e, `{"schema":1,"of":"cheese","packets":1,"seconds":1}`)

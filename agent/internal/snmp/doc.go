@@ -1,3 +1,3 @@
-// Package snmp gives the interfaces of VPP to an SNMP agent: ifTable and ifXTable of the IF-MIB (RFC 2863), as a subagent
-// (AgentX, RFC 2741) of Net-SNMP's snmpd, which speaks SNMP with whoever asks.
+// Package snmp provides VPP's interfaces to an SNMP agent: ifTable and ifXTable of the IF-MIB (RFC 2863).
+// It is a subagent (AgentX, RFC 2741) of Net-SNMP's snmpd, which serves SNMP clients.
 package snmp

@@ -9,10 +9,10 @@ import (
 	"github.com/posteo/go-agentx/value"
 )
 
-// cell is the value of one object; nil where it has none.
+// cell is the value of one object, or nil if it has none.
 type cell *pdu.Variable
 
-// column is all of one object type: of a table, an instance for each row; of a scalar, the instance 0.
+// column is one object type. In a table it has an instance for each row, and as a scalar the instance 0.
 type column struct {
 	name   string
 	oid    value.OID
@@ -20,11 +20,11 @@ type column struct {
 	scalar bool
 }
 
-// registered are the subtrees that are answered for.
+// registered lists the subtrees that this subagent serves.
 var registered = []value.OID{mib2Interfaces(1), mib2Interfaces(2), ifMIB(1, 1)}
 
-// columns are all objects, in the order of their numbers. Left out is what VPP does not tell: of others, snmpd says that
-// there is no such object.
+// columns lists all objects in the order of their numbers. It omits objects for which VPP has no value;
+// snmpd replies noSuchObject for them.
 var columns = []column{
 	{name: "ifNumber", oid: mib2Interfaces(1), scalar: true, cell: func(t *Table, _ *row) cell { return integer(int32(len(t.rows))) }},
 	{name: "ifIndex", oid: mib2Interfaces(2, 1, 1), cell: of(func(r *row) cell { return integer(int32(r.ifIndex())) })},
@@ -55,7 +55,7 @@ var columns = []column{
 	{name: "ifCounterDiscontinuityTime", oid: ifMIB(1, 1, 1, 19), cell: discontinuity},
 }
 
-// mib2Interfaces is a number below interfaces of MIB-II (RFC 1213), ifMIB one below ifMIB (RFC 2863).
+// mib2Interfaces returns a number below interfaces of MIB-II (RFC 1213).
 func mib2Interfaces(below ...uint32) value.OID {
 	return append(value.OID{1, 3, 6, 1, 2, 1, 2}, below...)
 }
@@ -65,7 +65,7 @@ func of(get func(*row) cell) func(*Table, *row) cell {
 	return func(_ *Table, r *row) cell { return get(r) }
 }
 
-// counted has no value where the counters are not known.
+// counted returns no value if the counters are unknown.
 func counted(get func(*counts) cell) func(*Table, *row) cell {
 	return func(_ *Table, r *row) cell {
 		if r.counts == nil {
@@ -75,7 +75,7 @@ func counted(get func(*counts) cell) func(*Table, *row) cell {
 	}
 }
 
-// mtu is that of IP, which a sub-interface has from its port where it has none of its own.
+// mtu returns the MTU of IP. A sub-interface without its own MTU has the MTU of its port.
 func mtu(r *row) cell {
 	for _, octets := range []uint32{r.L3MTU, r.port.L3MTU} {
 		if octets != 0 {
@@ -85,7 +85,8 @@ func mtu(r *row) cell {
 	return nil
 }
 
-// physAddress is that of the port, of which VPP tells none of a sub-interface. It has no octets where there is none (RFC 2863).
+// physAddress returns the address of the port, because VPP reports none for a sub-interface. Without an
+// address it is empty (RFC 2863).
 func physAddress(r *row) cell {
 	if r.port.MAC == [6]byte{} {
 		return text("")
@@ -100,13 +101,13 @@ func adminStatus(r *row) cell {
 	return integer(2)
 }
 
-// highSpeed is in Mbit/s, rounded.
+// highSpeed returns the speed in Mbit/s, rounded.
 func highSpeed(r *row) cell { return gauge(min((r.port.SpeedBPS+500_000)/1_000_000, math.MaxUint32)) }
 
-// virtual are devices that look like Ethernet ports and lead to a program or to other ports.
+// virtual lists devices that look like Ethernet ports but lead to a program or to other ports.
 var virtual = []string{"memif", "tap", "tun", "virtio", "pipe", "bvi"}
 
-// connectorPresent is true (1) for what can be a card, and false (2) for all else.
+// connectorPresent returns true (1) for a device that can be a card, and otherwise false (2).
 func connectorPresent(r *row) cell {
 	if r.kind == ethernetCsmacd && !slices.Contains(virtual, r.Device) {
 		return integer(1)
@@ -114,7 +115,8 @@ func connectorPresent(r *row) cell {
 	return integer(2)
 }
 
-// discontinuity is the sysUpTime since which the counters go on without a break; 0 for since before snmpd began.
+// discontinuity returns the sysUpTime since which the counters are continuous. 0 means that they are
+// continuous since before snmpd started.
 func discontinuity(t *Table, r *row) cell {
 	if r.counts == nil {
 		return nil
@@ -122,7 +124,7 @@ func discontinuity(t *Table, r *row) cell {
 	return variable(pdu.VariableTypeTimeTicks, max(0, r.continuous.Sub(t.UpSince))%timeTicksWrap)
 }
 
-// timeTicksWrap is when hundredths of a second no longer fit into 32 bits.
+// timeTicksWrap is the time after which hundredths of a second no longer fit into 32 bits.
 const timeTicksWrap = (1 << 32) * 10 * time.Millisecond
 
 func variable(kind pdu.VariableType, v any) cell { return &pdu.Variable{Type: kind, Value: v} }
@@ -132,7 +134,7 @@ func text(s string) cell      { return variable(pdu.VariableTypeOctetString, s) 
 func gauge(n uint64) cell     { return variable(pdu.VariableTypeGauge32, uint32(n)) }
 func counter64(n uint64) cell { return variable(pdu.VariableTypeCounter64, n) }
 
-// counter32 is the lower half of a counter: it wraps where one of 32 bits would have.
+// counter32 returns the lower 32 bits of a counter, which wrap like a 32-bit counter.
 func counter32(n uint64) cell { return variable(pdu.VariableTypeCounter32, uint32(n)) }
 
 func known32(n *uint64) cell {

@@ -8,18 +8,18 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// row is one interface. Its ifIndex is sw_if_index + 1, since an ifIndex is greater than zero.
+// row is one interface. Its ifIndex is sw_if_index + 1, because an ifIndex is greater than zero.
 type row struct {
 	*observe.Interface
 	kind       kind
-	port       *observe.Interface // that it is on; itself for all but sub-interfaces
+	port       *observe.Interface // the port of a sub-interface; otherwise the interface itself
 	alias      string
 	oper       operStatus
-	counts     *counts // nil: not known
+	counts     *counts // nil if unknown
 	continuous time.Time
 }
 
-// counts are what an interface has counted since continuous of its row. nil: VPP does not count it.
+// counts holds the counters of an interface. A field is nil if VPP does not count it.
 type counts struct {
 	in, out                       statseg.Count
 	inDiscards, inErrors, outLost *uint64
@@ -50,7 +50,7 @@ func kindOf(i *observe.Interface, s *observe.Snapshot) kind {
 	case i.Device == "bond":
 		return ieee8023adLag
 	case i.MAC == [6]byte{}:
-		return other // local0 and what carries IP alone
+		return other // local0 and interfaces without Ethernet
 	}
 	return ethernetCsmacd
 }
@@ -77,7 +77,7 @@ func operStatusOf(i, port *observe.Interface) operStatus {
 	return operUp
 }
 
-// countsOf is nil where what was counted is not this interface's: VPP gives indices out again.
+// countsOf returns nil if the counters belong to another interface, because VPP reuses indices.
 func countsOf(i *observe.Interface, r *statseg.Reading) *counts {
 	at := int(i.Index)
 	if at >= min(len(r.Rx), len(r.Tx), len(r.Names)) || r.Names[at] != i.Name {
@@ -90,7 +90,7 @@ func countsOf(i *observe.Interface, r *statseg.Reading) *counts {
 	}
 }
 
-// sumAt is nil where one of the vectors does not count this interface.
+// sumAt returns nil if one of the vectors does not count this interface.
 func sumAt(at int, vectors ...[]uint64) *uint64 {
 	sum := new(uint64)
 	for _, v := range vectors {
@@ -102,7 +102,8 @@ func sumAt(at int, vectors ...[]uint64) *uint64 {
 	return sum
 }
 
-// wentBack reports whether a counter is less than before: somebody cleared them, or it is another interface.
+// wentBack reports whether a counter is lower than before: the counters were cleared, or it is another
+// interface.
 func (c *counts) wentBack(before *counts) bool {
 	less := func(now, before *uint64) bool { return now != nil && before != nil && *now < *before }
 	return c.in.Packets < before.in.Packets || c.in.Bytes < before.in.Bytes || c.out.Packets < before.out.Packets || c.out.Bytes < before.out.Bytes ||

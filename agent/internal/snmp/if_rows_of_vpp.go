@@ -12,21 +12,21 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// Engine is where the interfaces come from.
+// Engine is the source of the interfaces.
 type Engine interface {
 	Status() converge.Status
 	LastSnapshot() *observe.Snapshot
 }
 
-// Interfaces are VPP's as the agent saw them last, which asks VPP nothing, with what they have counted by now. One
-// goroutine may use them.
+// Interfaces returns the interfaces of the agent's last observation with their current counters. It sends
+// no messages to VPP. Only one goroutine may use it.
 type Interfaces struct {
 	Engine Engine
 	// Counters reads the stats segment of the VPP that started at bootMS.
 	Counters func(bootMS int64) (statseg.Reading, error)
 	Now      func() time.Time
 
-	seen *observe.Snapshot
+	last *observe.Snapshot
 	made moment
 }
 
@@ -37,10 +37,10 @@ type moment struct {
 	bootMS int64
 }
 
-// keptFor is how long a table answers: a walk over 1,000 interfaces comes in 26,000 questions.
+// keptFor is how long a table is reused: a walk over 1,000 interfaces sends 26,000 requests.
 const keptFor = time.Second
 
-// table is the table of now, or of a second ago. upSince is when the SNMP agent began.
+// table returns a table that is at most a second old. upSince is the start time of the SNMP agent.
 func (i *Interfaces) table(upSince time.Time) *Table {
 	now := i.Now()
 	last := i.made.table
@@ -49,35 +49,35 @@ func (i *Interfaces) table(upSince time.Time) *Table {
 	}
 	status := i.Engine.Status()
 	if s := i.Engine.LastSnapshot(); s != nil {
-		i.seen = s
+		i.last = s
 	}
 	i.made.table, i.made.at = i.read(status, last, upSince, now), now
-	if i.seen != nil {
-		i.made.bootMS = i.seen.Boot.MS
+	if i.last != nil {
+		i.made.bootMS = i.last.Boot.MS
 	}
 	return i.made.table
 }
 
-// read makes a table. While VPP is away it has the interfaces that were there, so that nobody takes them for removed; they
-// have counted nothing that anybody knows.
+// read returns a new table. While VPP is not connected, the table keeps the interfaces without counters, so
+// that network management does not treat them as removed.
 func (i *Interfaces) read(status converge.Status, last *Table, upSince, now time.Time) *Table {
 	t := &Table{UpSince: upSince}
-	if i.seen == nil {
+	if i.last == nil {
 		return t
 	}
-	connected := status.VPP != nil && status.VPP.BootMS == i.seen.Boot.MS
+	connected := status.VPP != nil && status.VPP.BootMS == i.last.Boot.MS
 	var reading *statseg.Reading
 	if connected {
-		if r, err := i.Counters(i.seen.Boot.MS); err == nil {
+		if r, err := i.Counters(i.last.Boot.MS); err == nil {
 			reading = &r
 		}
 	}
 	labels := labelsOf(status.Held)
-	t.rows = make([]row, 0, len(i.seen.Interfaces))
-	for _, each := range i.seen.Interfaces {
-		r := row{Interface: each, kind: kindOf(each, i.seen), port: i.seen.ByIndex(each.Sup), alias: aliasOf(each, labels)}
+	t.rows = make([]row, 0, len(i.last.Interfaces))
+	for _, each := range i.last.Interfaces {
+		r := row{Interface: each, kind: kindOf(each, i.last), port: i.last.ByIndex(each.Sup), alias: aliasOf(each, labels)}
 		if r.port == nil {
-			r.port = each // somebody deletes the port at this moment
+			r.port = each // the port is just being deleted
 		}
 		switch {
 		case connected:
@@ -96,10 +96,11 @@ func (i *Interfaces) read(status converge.Status, last *Table, upSince, now time
 	return t
 }
 
-// continuous is since when the counters of an interface go on: since VPP started, or since it was seen that they did not.
+// continuous returns the time since which the counters are continuous: VPP's start, or the time of
+// a detected break.
 func (i *Interfaces) continuous(r *row, last *Table, now time.Time) time.Time {
-	if last == nil || len(last.rows) == 0 || i.made.bootMS != i.seen.Boot.MS {
-		return time.UnixMilli(i.seen.Boot.MS)
+	if last == nil || len(last.rows) == 0 || i.made.bootMS != i.last.Boot.MS {
+		return time.UnixMilli(i.last.Boot.MS)
 	}
 	at, there := last.search(&columns[1], r.ifIndex())
 	if !there || last.rows[at].Name != r.Name {
@@ -123,10 +124,11 @@ func labelsOf(held *intent.Intent) map[intent.Key]string {
 	return labels
 }
 
-// aliasLength is the most that an ifAlias holds (RFC 2863).
+// aliasLength is the maximum length of an ifAlias (RFC 2863).
 const aliasLength = 64
 
-// aliasOf is the line that an interface is for, by the portal's words or else by its id, and what others wrote on theirs.
+// aliasOf returns the portal's label of the interface's line, or the line's id without a label. For a
+// foreign interface it returns the foreign tag.
 func aliasOf(i *observe.Interface, labels map[intent.Key]string) string {
 	tag, ours := ownership.ParseTag(i.Tag)
 	if !ours {
@@ -135,7 +137,8 @@ func aliasOf(i *observe.Interface, labels map[intent.Key]string) string {
 	return shortened(cmp.Or(labels[tag.Key], tag.Key.String()))
 }
 
-// shortened is a DisplayString that an ifAlias holds: printable ASCII, of a character that is none a question mark.
+// shortened returns a DisplayString that fits into an ifAlias: printable ASCII, with a question mark for
+// each other character.
 func shortened(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

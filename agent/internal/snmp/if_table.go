@@ -9,16 +9,16 @@ import (
 	"github.com/posteo/go-agentx/value"
 )
 
-// Table is the interfaces at one moment. Its cells are made when they are asked for: a walk over 1,000 interfaces asks
-// for each once.
+// Table is the set of interfaces at one moment. It creates a cell on request, because a walk over 1,000
+// interfaces requests each cell once.
 type Table struct {
-	// UpSince is when the SNMP agent began: sysUpTime counts from there.
+	// UpSince is the start time of the SNMP agent, the zero point of sysUpTime.
 	UpSince time.Time
 	rows    []row // sorted by ifIndex
 }
 
-// get is the object with this number: noSuchObject where there is no such column, noSuchInstance where it has no such row
-// or no value there.
+// get returns the object with this number. It returns noSuchObject without such a column, and
+// noSuchInstance without such a row or value.
 func (t *Table) get(oid value.OID) pdu.Variable {
 	kind := pdu.VariableTypeNoSuchObject
 	for i := range columns {
@@ -39,8 +39,8 @@ func (t *Table) get(oid value.OID) pdu.Variable {
 	return named(&pdu.Variable{Type: kind}, oid)
 }
 
-// next is the first object after this number, or the one with it, and before to, which may be empty; endOfMibView where
-// there is none.
+// next returns the first object after from, or also from itself with include. The object must be before to,
+// unless to is empty. Otherwise next returns endOfMibView.
 func (t *Table) next(from value.OID, include bool, to value.OID) pdu.Variable {
 	for i := range columns {
 		c := &columns[i]
@@ -59,7 +59,8 @@ func (t *Table) next(from value.OID, include bool, to value.OID) pdu.Variable {
 	return named(&pdu.Variable{Type: pdu.VariableTypeEndOfMIBView}, from)
 }
 
-// first is where in a column the search begins that goes on from a number; length where nothing follows in it.
+// first returns the start position in a column for the search after a number, or length if no
+// row follows.
 func (t *Table) first(c *column, from value.OID, include bool) int {
 	if !hasPrefix(from, c.oid) {
 		if slices.Compare(from, c.oid) < 0 {
@@ -78,7 +79,7 @@ func (t *Table) first(c *column, from value.OID, include bool) int {
 	return at
 }
 
-// search is where in a column an instance is, or would be.
+// search returns the position of an instance in a column, or the position where it would be.
 func (t *Table) search(c *column, instance uint32) (at int, there bool) {
 	if c.scalar {
 		return int(min(instance, 1)), instance == 0

@@ -20,23 +20,24 @@ import (
 
 const line = "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01"
 
-// router is VPP as the agent sees it: a port with a sub-interface of a line, a tunnel, and one that nothing is known of.
+// router simulates the agent's last observation: a port with a sub-interface of a line, a tunnel, and an
+// interface without known properties.
 type router struct {
 	status  converge.Status
-	seen    *observe.Snapshot
+	last    *observe.Snapshot
 	reading statseg.Reading
 	now     time.Time
 }
 
 func (r *router) Status() converge.Status         { return r.status }
-func (r *router) LastSnapshot() *observe.Snapshot { return r.seen }
+func (r *router) LastSnapshot() *observe.Snapshot { return r.last }
 
 func newRouter() *router {
 	r := &router{now: time.UnixMilli(1_790_000_000_000)}
 	boot := r.now.Add(-time.Hour).UnixMilli()
 	r.status.VPP = &vpp.Info{BootMS: boot}
 	r.status.Held = &intent.Intent{Present: []intent.End{{Key: intent.Key{VLL: line, End: "a"}, Label: "Office to mine, ACME"}}}
-	r.seen = (&observe.Snapshot{
+	r.last = (&observe.Snapshot{
 		Boot: ownership.Boot{MS: boot},
 		Interfaces: []*observe.Interface{
 			{Index: 1, Sup: 1, Name: "eth0", Device: "dpdk", AdminUp: true, LinkUp: true, L3MTU: 9000, SpeedBPS: 100e9, MAC: [6]byte{2, 0, 0, 0, 0, 1}},
@@ -69,7 +70,7 @@ func (r *router) interfaces() *Interfaces {
 
 func oid(text string) value.OID { return value.MustParseOID(text) }
 
-// walk asks for all that follows, one after the other.
+// walk returns all following objects, one request after the other.
 func walk(t *Table, from string) (found []pdu.Variable) {
 	for at := oid(from); ; {
 		v := t.next(at, false, nil)
@@ -81,7 +82,7 @@ func walk(t *Table, from string) (found []pdu.Variable) {
 	}
 }
 
-func TestAWalkGoesThroughAllColumnsInOrder(t *testing.T) {
+func TestWalkReturnsAllColumnsInOrder(t *testing.T) {
 	r := newRouter()
 	found := walk(r.interfaces().table(r.now), "1.3.6.1.2.1")
 	for i := 1; i < len(found); i++ {
@@ -89,8 +90,9 @@ func TestAWalkGoesThroughAllColumnsInOrder(t *testing.T) {
 			t.Errorf("%s comes after %s", now, before)
 		}
 	}
-	// 1 scalar; 12 columns of 4 rows (ifMtu of 2) and 6 counters of ifTable of 3, of which ifInErrors of 1 and ifOutErrors of none;
-	// 5 of ifXTable of 4, and 5 counters with their discontinuity of 3.
+	// 1 scalar; 12 columns with 4 rows (ifMtu with 2) and 6 counters of ifTable with 3, except ifInErrors
+	// with 1 and ifOutErrors with none. 5 columns of ifXTable with 4, and 5 counters with their
+	// discontinuity with 3.
 	perColumn := make(map[string]int)
 	for _, v := range found {
 		perColumn[v.Name.GetIdentifier().First(len(v.Name.Subidentifiers)-1).String()]++
@@ -115,7 +117,7 @@ func TestAWalkGoesThroughAllColumnsInOrder(t *testing.T) {
 	}
 }
 
-func TestTheNextObjectIsFoundFromAnywhere(t *testing.T) {
+func TestNextFindsTheObjectAfterAnyNumber(t *testing.T) {
 	r := newRouter()
 	table := r.interfaces().table(r.now)
 	for _, c := range []struct {
@@ -131,9 +133,9 @@ func TestTheNextObjectIsFoundFromAnywhere(t *testing.T) {
 		{"1.3.6.1.2.1.2.2.1.2.3", false, "", "1.3.6.1.2.1.2.2.1.2.5"},   // between two rows
 		{"1.3.6.1.2.1.2.2.1.2.5.0", true, "", "1.3.6.1.2.1.2.2.1.2.6"},  // below a row
 		{"1.3.6.1.2.1.2.2.1.2.10", false, "", "1.3.6.1.2.1.2.2.1.3.2"},  // the last row of a column
-		{"1.3.6.1.2.1.2.2.1.4.5", false, "", "1.3.6.1.2.1.2.2.1.5.2"},   // ifMtu of the others is not known
-		{"1.3.6.1.2.1.2.2.1.8.10", false, "", "1.3.6.1.2.1.2.2.1.10.2"}, // ifLastChange is not there
-		{"1.3.6.1.2.1.2.2.1.17.6", false, "1.3.6.1.2.1.2.3", ""},        // ifOutErrors of none, and the other table is elsewhere
+		{"1.3.6.1.2.1.2.2.1.4.5", false, "", "1.3.6.1.2.1.2.2.1.5.2"},   // ifMtu of the others is unknown
+		{"1.3.6.1.2.1.2.2.1.8.10", false, "", "1.3.6.1.2.1.2.2.1.10.2"}, // there is no ifLastChange
+		{"1.3.6.1.2.1.2.2.1.17.6", false, "1.3.6.1.2.1.2.3", ""},        // there is no ifOutErrors, and the other table has another prefix
 		{"1.3.6.1.2.1.2.2.1.17.6", false, "", "1.3.6.1.2.1.31.1.1.1.1.2"},
 		{"1.3.6.1.2.1.31.1.1.1.19.6", false, "", ""},
 		{"1.3.6.1.2.1.99", false, "", ""},
@@ -153,7 +155,7 @@ func TestTheNextObjectIsFoundFromAnywhere(t *testing.T) {
 	}
 }
 
-func TestCellsAreWhatRFC2863Says(t *testing.T) {
+func TestCellsHaveTheValuesOfRFC2863(t *testing.T) {
 	r := newRouter()
 	r.status.VPP.Version = "25.10"
 	table := r.interfaces().table(r.now)
@@ -168,10 +170,10 @@ func TestCellsAreWhatRFC2863Says(t *testing.T) {
 		{"1.3.6.1.2.1.2.2.1.3.5", pdu.VariableTypeInteger, int32(l2vlan)},
 		{"1.3.6.1.2.1.2.2.1.3.6", pdu.VariableTypeInteger, int32(tunnel)},
 		{"1.3.6.1.2.1.2.2.1.3.10", pdu.VariableTypeInteger, int32(other)},
-		{"1.3.6.1.2.1.2.2.1.4.5", pdu.VariableTypeInteger, int32(9000)}, // the port's
+		{"1.3.6.1.2.1.2.2.1.4.5", pdu.VariableTypeInteger, int32(9000)}, // of the port
 		{"1.3.6.1.2.1.2.2.1.5.5", pdu.VariableTypeGauge32, uint32(math.MaxUint32)},
 		{"1.3.6.1.2.1.2.2.1.6.2", pdu.VariableTypeOctetString, "\x02\x00\x00\x00\x00\x01"},
-		{"1.3.6.1.2.1.2.2.1.6.5", pdu.VariableTypeOctetString, "\x02\x00\x00\x00\x00\x01"}, // the port's
+		{"1.3.6.1.2.1.2.2.1.6.5", pdu.VariableTypeOctetString, "\x02\x00\x00\x00\x00\x01"}, // of the port
 		{"1.3.6.1.2.1.2.2.1.6.10", pdu.VariableTypeOctetString, ""},
 		{"1.3.6.1.2.1.2.2.1.7.10", pdu.VariableTypeInteger, int32(2)},
 		{"1.3.6.1.2.1.2.2.1.8.5", pdu.VariableTypeInteger, int32(operUp)},
@@ -188,7 +190,7 @@ func TestCellsAreWhatRFC2863Says(t *testing.T) {
 		{"1.3.6.1.2.1.31.1.1.1.18.5", pdu.VariableTypeOctetString, "Office to mine, ACME"},
 		{"1.3.6.1.2.1.31.1.1.1.18.6", pdu.VariableTypeOctetString, "Z?rich?[2J"},
 		{"1.3.6.1.2.1.2.2.1.9.2", pdu.VariableTypeNoSuchObject, nil},     // ifLastChange
-		{"1.3.6.1.2.1.2.2.1.10.10", pdu.VariableTypeNoSuchInstance, nil}, // what has this index now is another
+		{"1.3.6.1.2.1.2.2.1.10.10", pdu.VariableTypeNoSuchInstance, nil}, // another interface has this index now
 		{"1.3.6.1.2.1.2.2.1.10.3", pdu.VariableTypeNoSuchInstance, nil},
 		{"1.3.6.1.2.1.2.2.1.10", pdu.VariableTypeNoSuchInstance, nil},
 		{"1.3.6.1.2.1.2.2.1.10.2.1", pdu.VariableTypeNoSuchInstance, nil},
@@ -199,8 +201,8 @@ func TestCellsAreWhatRFC2863Says(t *testing.T) {
 	}
 }
 
-func TestAnAliasFitsAndIsTheLinesIdWithoutALabel(t *testing.T) {
-	sub := newRouter().seen.ByName("eth0.100")
+func TestAliasIsTheLabelOrTheLinesID(t *testing.T) {
+	sub := newRouter().last.ByName("eth0.100")
 	if got := aliasOf(sub, nil); got != line+":a" {
 		t.Errorf("without a label it is %q", got)
 	}
@@ -209,15 +211,15 @@ func TestAnAliasFitsAndIsTheLinesIdWithoutALabel(t *testing.T) {
 	}
 }
 
-func TestALowerLayerThatIsDownIsTold(t *testing.T) {
+func TestOperStatusIsLowerLayerDownWhileThePortIsDown(t *testing.T) {
 	r := newRouter()
-	r.seen.ByName("eth0").LinkUp = false
+	r.last.ByName("eth0").LinkUp = false
 	if v := r.interfaces().table(r.now).get(oid("1.3.6.1.2.1.2.2.1.8.5")); v.Value != int32(operLowerLayerDown) {
 		t.Errorf("ifOperStatus is %v", v.Value)
 	}
 }
 
-func TestWhileVPPIsAwayItsInterfacesStayAndHaveCountedNothing(t *testing.T) {
+func TestTableKeepsInterfacesWithoutCountersWhileVPPIsDisconnected(t *testing.T) {
 	for _, c := range []struct {
 		absent bool
 		want   operStatus
@@ -225,7 +227,7 @@ func TestWhileVPPIsAwayItsInterfacesStayAndHaveCountedNothing(t *testing.T) {
 		r := newRouter()
 		interfaces := r.interfaces()
 		interfaces.table(r.now)
-		r.status.VPP, r.status.Absent, r.seen, r.now = nil, c.absent, nil, r.now.Add(time.Minute)
+		r.status.VPP, r.status.Absent, r.last, r.now = nil, c.absent, nil, r.now.Add(time.Minute)
 		table := interfaces.table(r.now)
 		for _, v := range walk(table, "1.3.6.1.2.1") {
 			if v.Type == pdu.VariableTypeCounter32 || v.Type == pdu.VariableTypeCounter64 {
@@ -238,8 +240,9 @@ func TestWhileVPPIsAwayItsInterfacesStayAndHaveCountedNothing(t *testing.T) {
 	}
 }
 
-// TestADiscontinuityIsWhenItWasSeen: 0 since before snmpd began; else the sysUpTime of what broke the counters.
-func TestADiscontinuityIsWhenItWasSeen(t *testing.T) {
+// TestDiscontinuityIsTheTimeOfTheDetectedBreak: 0 if the counters are continuous since before snmpd
+// started, and otherwise the sysUpTime of the break.
+func TestDiscontinuityIsTheTimeOfTheDetectedBreak(t *testing.T) {
 	const at = "1.3.6.1.2.1.31.1.1.1.19.2"
 	r := newRouter()
 	interfaces, snmpd := r.interfaces(), r.now.Add(-10*time.Minute)
@@ -250,7 +253,7 @@ func TestADiscontinuityIsWhenItWasSeen(t *testing.T) {
 		return ticks
 	}
 	if got := discontinuity(snmpd); got != 0 {
-		t.Errorf("VPP began before snmpd, and it is %v", got)
+		t.Errorf("VPP started before snmpd, and it is %v", got)
 	}
 	r.reading.Rx[1].Bytes++
 	if got := discontinuity(snmpd); got != 0 {
@@ -261,17 +264,17 @@ func TestADiscontinuityIsWhenItWasSeen(t *testing.T) {
 		t.Errorf("the counters were cleared, and it is %v", got)
 	}
 	if got := discontinuity(snmpd.Add(11 * time.Minute)); got != 2*time.Minute {
-		t.Errorf("snmpd began anew since VPP did, and it is %v", got)
+		t.Errorf("snmpd restarted after VPP, and it is %v", got)
 	}
-	seen := *r.seen
-	seen.Boot.MS = r.now.Add(30 * time.Second).UnixMilli()
-	r.seen, r.status.VPP = &seen, &vpp.Info{BootMS: seen.Boot.MS}
+	next := *r.last
+	next.Boot.MS = r.now.Add(30 * time.Second).UnixMilli()
+	r.last, r.status.VPP = &next, &vpp.Info{BootMS: next.Boot.MS}
 	if got := discontinuity(snmpd); got != 14*time.Minute+30*time.Second {
-		t.Errorf("VPP began anew, and it is %v", got)
+		t.Errorf("VPP restarted, and it is %v", got)
 	}
 }
 
-func TestATableIsMadeAnewAfterASecondAndForAnotherMaster(t *testing.T) {
+func TestTableIsReadAgainAfterASecondAndForAnotherMaster(t *testing.T) {
 	r := newRouter()
 	interfaces := r.interfaces()
 	first := interfaces.table(r.now)

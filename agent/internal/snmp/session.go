@@ -13,21 +13,24 @@ import (
 )
 
 const (
-	// answerWithin is how long the master waits for an answer of ours, and we for one of it.
-	answerWithin = 5 * time.Second
-	// preferred goes before snmpd's own tables, which have 127 as AgentX has by default: the smaller one wins.
+	// replyTimeout is how long the master waits for a response of the subagent, and the subagent for one of
+	// the master.
+	replyTimeout = 5 * time.Second
+	// preferred has precedence over snmpd's own tables, which have AgentX's default of 127: the lower
+	// number wins.
 	preferred = 100
-	// maxPayload is far more than a question ever has (bytes).
+	// maxPayload is far larger than any request (bytes).
 	maxPayload = 1 << 20
 )
 
 var (
 	errClosed      = errors.New("agentx: the master closed the session")
-	errUndecodable = errors.New("agentx: the master sent what is no AgentX")
+	errUndecodable = errors.New("agentx: the master sent a packet that is not AgentX")
 )
 
-// session is one connection to the master agent. Of the library it has the encoding alone: the library's own client ends
-// the program when a connection breaks otherwise than by its end (docs/adr/0048-serve-interfaces-to-snmpd-as-agentx-subagent.md).
+// session is one connection to the master agent. It uses only the encoding of the library. The library's
+// own client terminates the program when a connection breaks without a normal end
+// (docs/adr/0048-serve-interfaces-to-snmpd-as-agentx-subagent.md).
 type session struct {
 	conn     net.Conn
 	id       uint32
@@ -36,22 +39,22 @@ type session struct {
 	table    func(upSince time.Time) *Table
 }
 
-// dial connects; begin comes next.
+// dial connects to the master. Call begin next.
 func dial(ctx context.Context, socket string, table func(upSince time.Time) *Table) (*session, error) {
-	conn, err := (&net.Dialer{Timeout: answerWithin}).DialContext(ctx, "unix", socket)
+	conn, err := (&net.Dialer{Timeout: replyTimeout}).DialContext(ctx, "unix", socket)
 	if err != nil {
 		return nil, fmt.Errorf("agentx: %w", err)
 	}
 	return &session{conn: conn, table: table}, nil
 }
 
-// begin opens the session and registers for the tables.
+// begin opens the session and registers the tables.
 func (s *session) begin(name string, now func() time.Time) error {
-	if err := s.conn.SetReadDeadline(time.Now().Add(answerWithin)); err != nil {
+	if err := s.conn.SetReadDeadline(time.Now().Add(replyTimeout)); err != nil {
 		return err
 	}
-	request := &pdu.Open{Timeout: pdu.Timeout{Duration: answerWithin}, Description: pdu.OctetString{Text: name}}
-	header, upTime, err := s.ask(request)
+	request := &pdu.Open{Timeout: pdu.Timeout{Duration: replyTimeout}, Description: pdu.OctetString{Text: name}}
+	header, upTime, err := s.request(request)
 	if err != nil {
 		return fmt.Errorf("agentx: open: %w", err)
 	}
@@ -59,17 +62,17 @@ func (s *session) begin(name string, now func() time.Time) error {
 	for _, subtree := range registered {
 		request := &pdu.Register{Timeout: pdu.Timeout{Priority: preferred}}
 		request.Subtree.SetIdentifier(subtree)
-		if _, _, err := s.ask(request); err != nil {
+		if _, _, err := s.request(request); err != nil {
 			return fmt.Errorf("agentx: register %s: %w", subtree, err)
 		}
 	}
 	return s.conn.SetReadDeadline(time.Time{})
 }
 
-// ask sends a request and awaits its answer. Questions that come meanwhile are answered.
-func (s *session) ask(request pdu.Packet) (*pdu.Header, time.Duration, error) {
+// request sends a packet and waits for its response. Meanwhile it answers requests of the master.
+func (s *session) request(packet pdu.Packet) (*pdu.Header, time.Duration, error) {
 	s.packetID++
-	if err := s.send(&pdu.Header{SessionID: s.id, PacketID: s.packetID}, request); err != nil {
+	if err := s.send(&pdu.Header{SessionID: s.id, PacketID: s.packetID}, packet); err != nil {
 		return nil, 0, err
 	}
 	for {
@@ -94,7 +97,7 @@ func (s *session) ask(request pdu.Packet) (*pdu.Header, time.Duration, error) {
 	}
 }
 
-// serve answers until the master ends the session or the connection breaks.
+// serve answers requests until the master ends the session or the connection breaks.
 func (s *session) serve() error {
 	for {
 		header, payload, err := s.receive()
@@ -127,7 +130,8 @@ func (s *session) receive() (*pdu.Header, []byte, error) {
 	if err := header.UnmarshalBinary(first[:]); err != nil {
 		return nil, nil, err
 	}
-	// A master writes as its machine does, which is ours; net-snmp says so by leaving the flag away.
+	// The master runs on the same machine and uses its byte order; net-snmp omits the flag for network byte
+	// order.
 	if header.Version != 1 || header.Flags&pdu.FlagNetworkByteOrder != 0 || header.PayloadLength > maxPayload {
 		return nil, nil, errUndecodable
 	}
@@ -136,10 +140,10 @@ func (s *session) receive() (*pdu.Header, []byte, error) {
 	return header, payload, err
 }
 
-// notWritable is what a subagent says to a set of what nobody may set (RFC 2741, section 7.2.4.1).
+// notWritable is the response to a set of an object that is read-only (RFC 2741, section 7.2.4.1).
 const notWritable pdu.Error = 17
 
-// answer answers one question.
+// answer answers one request.
 func (s *session) answer(header *pdu.Header, payload []byte) error {
 	response := &pdu.Response{}
 	switch header.Type {
@@ -156,11 +160,11 @@ func (s *session) answer(header *pdu.Header, payload []byte) error {
 	case pdu.TypeTestSet:
 		response.Error, response.Index = notWritable, 1
 	case pdu.TypeCleanupSet:
-		return nil // has no answer
+		return nil // has no response
 	case pdu.TypeClose:
 		return errClosed
 	case pdu.TypeResponse:
-		return nil // of what nobody waits for any more
+		return nil // for a request that is no longer waiting
 	default:
 		response.Error = pdu.ErrorProcessing
 	}
@@ -175,8 +179,9 @@ func answerTo(table *Table, kind pdu.Type, r pdu.Range) pdu.Variable {
 	return table.next(from, r.From.GetInclude(), r.To.GetIdentifier())
 }
 
-// decodeRanges reads what is asked for. Get and GetNext look alike; the library reads only one object of a Get, and panics
-// where a payload ends too early. Contexts are not used: the flag for one stands for a payload of another form, which fails.
+// decodeRanges decodes the requested objects. Get and GetNext have the same form, but the library reads
+// only one object of a Get, and panics if a payload is too short. The agent does not use contexts: a packet
+// with the context flag has another form, and decoding fails.
 func decodeRanges(payload []byte) (ranges pdu.Ranges, err error) {
 	defer func() {
 		if recover() != nil {

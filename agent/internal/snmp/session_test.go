@@ -11,13 +11,13 @@ import (
 	"github.com/posteo/go-agentx/pdu"
 )
 
-// packet is what a master sends.
+// packet is a packet of the master.
 type packet struct {
 	header  pdu.Header
 	payload []byte
 }
 
-// answerOf is the first thing that a session says to these packets, or why it ended instead.
+// answerOf returns the session's first response to these packets, or the error that ended it.
 func answerOf(t *testing.T, packets ...packet) (*pdu.Header, []byte, error) {
 	t.Helper()
 	ours, theirs := net.Pipe()
@@ -31,9 +31,9 @@ func answerOf(t *testing.T, packets ...packet) (*pdu.Header, []byte, error) {
 		for _, p := range packets {
 			p.header.Version, p.header.PayloadLength = 1, uint32(len(p.payload))
 			first, _ := p.header.MarshalBinary()
-			for _, b := range append(first, p.payload...) { // a stream need not come as it was sent
+			for _, b := range append(first, p.payload...) { // a stream may deliver single bytes
 				if _, err := theirs.Write([]byte{b}); err != nil {
-					return // he who is refused is not read on
+					return // a session that refused a packet reads no more
 				}
 			}
 		}
@@ -53,7 +53,7 @@ func answerOf(t *testing.T, packets ...packet) (*pdu.Header, []byte, error) {
 	return header, body, nil
 }
 
-func TestWhatIsNoAgentXEndsTheSessionAndNotTheAgent(t *testing.T) {
+func TestUndecodablePacketEndsOnlyTheSession(t *testing.T) {
 	for name, c := range map[string]packet{
 		"a Get that ends too early":     {pdu.Header{Type: pdu.TypeGet}, []byte{11, 2, 0, 0, 1}},
 		"a GetNext of one byte":         {pdu.Header{Type: pdu.TypeGetNext}, []byte{11}},
@@ -69,11 +69,11 @@ func TestWhatIsNoAgentXEndsTheSessionAndNotTheAgent(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotSupportedIsRefused(t *testing.T) {
+func TestUnsupportedRequestsAreRefused(t *testing.T) {
 	for kind, want := range map[pdu.Type]pdu.Error{
 		pdu.TypeTestSet: notWritable, pdu.TypeCommitSet: pdu.ErrorProcessing, pdu.TypeGetBulk: pdu.ErrorProcessing, pdu.TypePing: pdu.ErrorProcessing,
 	} {
-		cleanup := packet{pdu.Header{Type: pdu.TypeCleanupSet, PacketID: 8}, nil} // has no answer
+		cleanup := packet{pdu.Header{Type: pdu.TypeCleanupSet, PacketID: 8}, nil} // has no response
 		header, body, err := answerOf(t, cleanup, packet{pdu.Header{Type: kind, SessionID: 7, PacketID: 9}, nil})
 		if err != nil || header.Type != pdu.TypeResponse || header.SessionID != 7 || header.PacketID != 9 {
 			t.Errorf("%s: %v, %v", kind, header, err)

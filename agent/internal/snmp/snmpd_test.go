@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// master is Debian's snmpd in a folder of its own, as docs/operate/observability.md has it set up.
+// master is Debian's snmpd in its own folder, configured as in docs/operate/observability.md.
 type master struct {
 	t       *testing.T
 	folder  string
@@ -22,12 +22,12 @@ type master struct {
 	log     bytes.Buffer
 }
 
-// startMasterOrSkip starts one with these options beside the usual ones, and ends it with the test.
+// startMasterOrSkip starts a master with these additional options, and stops it at the end of the test.
 func startMasterOrSkip(t *testing.T, options ...string) *master {
 	t.Helper()
 	for _, program := range []string{"/usr/sbin/snmpd", "/usr/bin/snmpbulkwalk", "/usr/bin/snmpget"} {
 		if _, err := os.Stat(program); err != nil {
-			t.Skipf("SKIPPED, NOT TRIED WITH A REAL SNMPD: %v (Debian: apt-get install snmpd snmp)", err)
+			t.Skipf("SKIPPED, NOT TESTED WITH A REAL SNMPD: %v (Debian: apt-get install snmpd snmp)", err)
 		}
 	}
 	port, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -67,12 +67,13 @@ func (m *master) stop() {
 	_ = os.Remove(m.socket())
 }
 
-// run is what a command of Net-SNMP prints, numbers as they are. On a machine under load a reply may take seconds.
+// run returns the output of a Net-SNMP command with plain numbers. On a machine under load, a reply may
+// take seconds.
 func (m *master) run(program, community string, arguments ...string) (string, error) {
 	return m.runWithin("30", program, community, arguments...)
 }
 
-// runWithin is run with a time for each reply, in seconds.
+// runWithin is run with a timeout for each reply, in seconds.
 func (m *master) runWithin(seconds, program, community string, arguments ...string) (string, error) {
 	command := exec.CommandContext(m.t.Context(), program, append([]string{
 		"-v2c", "-c", community, "-On", "-OQ", "-Oe", "-Ot", "-t", seconds, "-r", "0", m.address,
@@ -82,7 +83,7 @@ func (m *master) runWithin(seconds, program, community string, arguments ...stri
 	return string(out), err
 }
 
-// object is a line of an answer.
+// object is one line of the output.
 type object struct{ oid, value string }
 
 // walk walks as LibreNMS does.
@@ -103,12 +104,12 @@ func (m *master) walk(oid string) []object {
 	return objects
 }
 
-// await waits until the answer to a get is what it is to be.
+// await repeats a get until good accepts the value.
 func (m *master) await(oid string, good func(string) bool) {
 	m.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for {
-		out, _ := m.runWithin("1", "snmpget", "public", oid) // a master that starts does not reply
+		out, _ := m.runWithin("1", "snmpget", "public", oid) // a master that is starting does not reply
 		if _, value, ok := strings.Cut(strings.TrimSpace(out), " = "); ok && good(value) {
 			return
 		} else if time.Now().After(deadline) {

@@ -8,30 +8,30 @@ import (
 
 // Subagent keeps a session with a master agent.
 type Subagent struct {
-	Socket     string // the master's, a Unix socket
-	Name       string // by which the master's log knows us
+	Socket     string // path of the master's Unix socket
+	Name       string // identifies the agent in the master's log
 	Interfaces *Interfaces
 	Log        *slog.Logger
 }
 
-// again is how long the next attempt waits: snmpd begins anew in about a second.
-const again = 2 * time.Second
+// retryInterval is the pause between attempts: snmpd restarts in about a second.
+const retryInterval = 2 * time.Second
 
-// Run serves until ctx ends. A master that is away or goes is nothing that the agent depends on: it is tried again.
+// Run serves until ctx ends. The agent does not depend on the master: without one, Run tries again.
 func (a *Subagent) Run(ctx context.Context) {
-	told := ""
+	logged := ""
 	for ctx.Err() == nil {
-		err := a.serve(ctx, func() { told = "" })
+		err := a.serve(ctx, func() { logged = "" })
 		if ctx.Err() != nil {
 			return
 		}
-		if why := err.Error(); why != told { // it is tried every two seconds, and said once
+		if why := err.Error(); why != logged { // attempts are frequent, so the agent logs each error once
 			a.Log.Warn("SNMP does not answer for VPP's interfaces; the agent goes on trying", "socket", a.Socket, "error", why)
-			told = why
+			logged = why
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(again):
+		case <-time.After(retryInterval):
 		}
 	}
 }
@@ -42,7 +42,7 @@ func (a *Subagent) serve(ctx context.Context, opened func()) error {
 		return err
 	}
 	defer s.conn.Close()
-	defer context.AfterFunc(ctx, func() { s.conn.Close() })() // the master notices that we end
+	defer context.AfterFunc(ctx, func() { s.conn.Close() })() // the master detects the end of the session
 	if err := s.begin(a.Name, a.Interfaces.Now); err != nil {
 		return err
 	}

@@ -29,22 +29,22 @@ import (
 
 const many = 1000
 
-// beside is an engine and a subagent beside a VPP.
-type beside struct {
+// testbed is an engine and a subagent with a VPP.
+type testbed struct {
 	t           *testing.T
 	api, stats  string
 	engine      *converge.Engine
 	session     *vpp.Session
-	traffic     func() // sends some, and returns when none is under way any more
+	traffic     func() // sends traffic and returns when all of it has arrived
 	stopVPP     func()
 	readSegment func(bootMS int64) (statseg.Reading, error)
 }
 
 var local, remote = netip.MustParseAddr("10.255.0.1"), netip.MustParseAddr("10.255.0.2")
 
-// onEveryVPP runs a test beside a stand-in and, where one is installed, beside a real VPP. Either has a port that plays a
-// customer's, and a loopback with the routers' address.
-func onEveryVPP(t *testing.T, test func(*testing.T, *beside)) {
+// onEveryVPP runs a test with a stand-in and, if one is installed, with a real VPP. Each has a port that
+// simulates a customer's port, and a loopback with the router's address.
+func onEveryVPP(t *testing.T, test func(*testing.T, *testbed)) {
 	t.Run("vppsim", func(t *testing.T) {
 		clock := &clock{now: time.Now()}
 		sim, err := vppsim.Start(t.Context(), vppsim.Config{
@@ -56,7 +56,7 @@ func onEveryVPP(t *testing.T, test func(*testing.T, *beside)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(sim.Stop)
-		b := newBeside(t, sim.APISocket(), sim.StatsSocket())
+		b := newTestbed(t, sim.APISocket(), sim.StatsSocket())
 		b.traffic = func() { clock.add(time.Minute); sim.Count() }
 		b.stopVPP = sim.Stop
 		test(t, b)
@@ -79,7 +79,7 @@ func onEveryVPP(t *testing.T, test func(*testing.T, *beside)) {
 		} {
 			said(line)
 		}
-		b := newBeside(t, real.APISocket(), real.StatsSocket())
+		b := newTestbed(t, real.APISocket(), real.StatsSocket())
 		b.traffic = func() {
 			said("packet-generator new { name some limit 1000 size 200-200 interface pg0 node ip4-input" +
 				" data { UDP: 10.1.0.2 -> 10.2.0.2 UDP: 1 -> 2 incrementing 100 } }")
@@ -112,9 +112,9 @@ func (c *clock) add(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-func newBeside(t *testing.T, apiSocket, stats string) *beside {
+func newTestbed(t *testing.T, apiSocket, stats string) *testbed {
 	t.Helper()
-	b := &beside{t: t, api: apiSocket, stats: stats}
+	b := &testbed{t: t, api: apiSocket, stats: stats}
 	folder, log := t.TempDir(), slog.New(slog.NewTextHandler(io.Discard, nil))
 	journal, err := ownership.OpenJournal(folder)
 	if err != nil {
@@ -140,7 +140,7 @@ func newBeside(t *testing.T, apiSocket, stats string) *beside {
 }
 
 // serve runs a subagent until the test ends.
-func (b *beside) serve(socket string) {
+func (b *testbed) serve(socket string) {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	done := make(chan struct{})
 	subagent := Subagent{
@@ -151,13 +151,13 @@ func (b *beside) serve(socket string) {
 	b.t.Cleanup(func() { cancel(); <-done })
 }
 
-// fill makes interfaces until there are many, and a line whose access and tunnel are the last ones.
-func (b *beside) fill() {
+// fill creates interfaces until there are many, and a line with the last two as its access and tunnel.
+func (b *testbed) fill() {
 	b.t.Helper()
-	port := b.look()["loop1"]
-	for vlan := uint32(1); len(b.look()) < many-2; vlan++ {
+	port := b.observe()["loop1"]
+	for vlan := uint32(1); len(b.observe()) < many-2; vlan++ {
 		var requests []api.Message
-		for last := vlan + uint32(many-2-len(b.look())); vlan < last; vlan++ {
+		for last := vlan + uint32(many-2-len(b.observe())); vlan < last; vlan++ {
 			requests = append(requests, &interfaces.CreateSubif{
 				SwIfIndex: interface_types.InterfaceIndex(port), SubID: vlan, OuterVlanID: uint16(vlan),
 				SubIfFlags: interface_types.SUB_IF_API_FLAG_ONE_TAG | interface_types.SUB_IF_API_FLAG_EXACT_MATCH,
@@ -178,8 +178,8 @@ func (b *beside) fill() {
 	}
 }
 
-// look is a look of the engine: indices by name.
-func (b *beside) look() map[string]uint32 {
+// observe makes the engine observe VPP, and returns the indices by name.
+func (b *testbed) observe() map[string]uint32 {
 	b.t.Helper()
 	if _, _, err := b.engine.Plan(b.t.Context(), &intent.Intent{Router: "rhino", Generation: 1}); err != nil {
 		b.t.Fatal(err)
@@ -196,7 +196,8 @@ const (
 	ifXTable = "1.3.6.1.2.1.31.1.1"
 )
 
-// byColumn are the objects of a walk: values by ifIndex by column. They come in order, or the test fails.
+// byColumn groups the objects of a walk: values by column and ifIndex. The test fails if they are not in
+// order.
 func byColumn(t *testing.T, objects []object) map[string]map[uint32]string {
 	t.Helper()
 	columns, before := make(map[string]map[uint32]string), ""
@@ -226,16 +227,16 @@ func cutLast(s, separator string) (before, after string, found bool) {
 	return s[:at], s[at+len(separator):], true
 }
 
-// TestSNMPTellsOfAThousandInterfacesWhatVPPCounts walks as LibreNMS does, through Debian's snmpd.
-func TestSNMPTellsOfAThousandInterfacesWhatVPPCounts(t *testing.T) {
-	onEveryVPP(t, func(t *testing.T, b *beside) {
+// TestSNMPReportsCountersOfAThousandInterfaces walks as LibreNMS does, through Debian's snmpd.
+func TestSNMPReportsCountersOfAThousandInterfaces(t *testing.T) {
+	onEveryVPP(t, func(t *testing.T, b *testbed) {
 		m := startMasterOrSkip(t)
 		b.fill()
 		b.serve(m.socket())
-		names := b.look()
+		names := b.observe()
 		m.await("1.3.6.1.2.1.2.1.0", func(n string) bool { return n == strconv.Itoa(len(names)) })
 		b.traffic()
-		time.Sleep(keptFor) // the table of before is of no use
+		time.Sleep(keptFor) // until the cached table has expired
 
 		began, used := time.Now(), cpu(t)
 		table := byColumn(t, m.walk(ifTable))
@@ -248,7 +249,7 @@ func TestSNMPTellsOfAThousandInterfacesWhatVPPCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(names) < many || len(table[ifTable+".1.1"]) != len(names) {
-			t.Errorf("%d interfaces, and SNMP tells of %d", len(names), len(table[ifTable+".1.1"]))
+			t.Errorf("%d interfaces, and SNMP reports %d", len(names), len(table[ifTable+".1.1"]))
 		}
 		nonzero := 0
 		for name, index := range names {
@@ -280,7 +281,7 @@ func TestSNMPTellsOfAThousandInterfacesWhatVPPCounts(t *testing.T) {
 			}
 		}
 
-		// Several objects at once, and one that nobody may set.
+		// Several objects in one request, and a read-only object.
 		out, err := m.run("snmpget", "public", ifTable+".1.3."+strconv.Itoa(int(names["loop1.4000"]+1)), ifTable+".1.9.1", ifTable+".1.10.999999")
 		if err != nil || !strings.Contains(out, "= 135\n") || !strings.Contains(out, "No Such Object") || !strings.Contains(out, "No Such Instance") {
 			t.Errorf("get: %v\n%s", err, out)
@@ -306,8 +307,9 @@ func TestSNMPTellsOfAThousandInterfacesWhatVPPCounts(t *testing.T) {
 	})
 }
 
-// TestWithoutTheAgentSnmpdTellsOfNoInterfacesWhereItsOwnAreOff: those of Linux would be taken for the router's.
-func TestWithoutTheAgentSnmpdTellsOfNoInterfacesWhereItsOwnAreOff(t *testing.T) {
+// TestSnmpdReportsNoInterfacesWithoutTheAgent: Linux interfaces would be mistaken for the router's
+// interfaces.
+func TestSnmpdReportsNoInterfacesWithoutTheAgent(t *testing.T) {
 	m := startMasterOrSkip(t, "-I", "-smux,mteTrigger,mteTriggerConf,ifTable,ifXTable")
 	m.await("1.3.6.1.2.1.1.3.0", func(string) bool { return true })
 	for _, table := range []string{ifTable, ifXTable} {
@@ -319,7 +321,7 @@ func TestWithoutTheAgentSnmpdTellsOfNoInterfacesWhereItsOwnAreOff(t *testing.T) 
 
 func number(n uint64) string { return fmt.Sprint(n) }
 
-// cpu is what this process has used.
+// cpu returns the CPU time of this process.
 func cpu(t *testing.T) time.Duration {
 	t.Helper()
 	var usage syscall.Rusage

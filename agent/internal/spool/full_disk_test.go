@@ -8,7 +8,7 @@ import (
 	"longline.dev/agent/internal/durable/durabletest"
 )
 
-func TestWhatWasTakenIsNotHandedOutAgainThoughTheDiskTakesNoNoteOfIt(t *testing.T) {
+func TestTakenRecordsAreNotReturnedAgainOnAFullDisk(t *testing.T) {
 	folder := durabletest.SmallDisk(t, "256k")
 	add(t, open(t, folder, room), "one", "two", "three")
 	s := open(t, folder, room)
@@ -18,7 +18,7 @@ func TestWhatWasTakenIsNotHandedOutAgainThoughTheDiskTakesNoNoteOfIt(t *testing.
 		if len(records) != 1 {
 			t.Fatalf("%d records, want one of %d", len(records), left)
 		}
-		_ = s.Take(records, false) // it may well say that the disk is full
+		_ = s.Take(records, false) // it may report that the disk is full
 	}
 	holds(t, s)
 	free()
@@ -30,7 +30,7 @@ func TestWhatWasTakenIsNotHandedOutAgainThoughTheDiskTakesNoNoteOfIt(t *testing.
 	}
 }
 
-func TestWhereTheDiskIsFullBeforeTheSpoolTheOldestGoAndAreCounted(t *testing.T) {
+func TestAppendDropsAndCountsTheOldestOnAFullDisk(t *testing.T) {
 	const size, n = 2000, 300
 	s := open(t, durabletest.SmallDisk(t, "256k"), room)
 	for i := range n {
@@ -47,7 +47,7 @@ func TestWhereTheDiskIsFullBeforeTheSpoolTheOldestGoAndAreCounted(t *testing.T) 
 	}
 }
 
-func TestWhatHasBeenTakenGivesWayToWhatComesOnAFullDisk(t *testing.T) {
+func TestAppendUsesTheSpaceOfTakenRecordsOnAFullDisk(t *testing.T) {
 	const size = 3000
 	folder := durabletest.SmallDisk(t, "256k")
 	s := open(t, folder, room)
@@ -56,7 +56,7 @@ func TestWhatHasBeenTakenGivesWayToWhatComesOnAFullDisk(t *testing.T) {
 	}
 	take(t, s, 19, false)
 	durabletest.Fill(t, folder)
-	_ = s.Take(oldest(t, s, 1), false) // it may well say that the disk is full
+	_ = s.Take(oldest(t, s, 1), false) // it may report that the disk is full
 	for i := range 40 {                // more than a segment
 		add(t, s, fmt.Sprintf("%0*d", size, i))
 		_ = s.Take(oldest(t, s, 1), false)
@@ -66,7 +66,7 @@ func TestWhatHasBeenTakenGivesWayToWhatComesOnAFullDisk(t *testing.T) {
 	}
 }
 
-func TestRecordsGiveWayToWhatComesBeforeThem(t *testing.T) {
+func TestAppendDropsRecordsToGiveTheReserveItsSpace(t *testing.T) {
 	const size, reserve, n = 2000, 64 << 10, 300
 	folder := durabletest.SmallDisk(t, "256k")
 	s := open(t, folder, room)

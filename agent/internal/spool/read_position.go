@@ -18,7 +18,8 @@ type positionFile struct {
 	Dropped int64  `json:"dropped"`
 }
 
-// loadPosition sets aside what cannot be read, and begins anew.
+// loadPosition reads the position on disk. It sets an unreadable file aside and starts with the oldest
+// record.
 func (s *Spool) loadPosition() (p positionFile) {
 	path := filepath.Join(s.folder, positionName)
 	data, err := os.ReadFile(path)
@@ -39,9 +40,10 @@ func (s *Spool) loadPosition() (p positionFile) {
 	return p
 }
 
-// note makes the disk know what is taken and dropped, if it does not yet.
+// note writes the position and the number of dropped records to disk, if they have changed since the last
+// write.
 func (s *Spool) note() error {
-	if s.noted || !s.opened { // what is on disk may be right where it cannot be read
+	if s.noted || !s.opened { // a position that could not be read may still be right
 		return nil
 	}
 	data, err := json.Marshal(positionFile{s.taken.segment, s.taken.offset, s.dropped.Load()})

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// A record is framed by its length and the CRC-32C of its data, 4 bytes each, little-endian.
+// Each record is preceded by its length and the CRC-32C of its data, 4 bytes each, little-endian.
 const (
 	frameHeader = 8
 	maxRecord   = 64 << 20
@@ -26,19 +26,19 @@ var (
 	errDamaged = errors.New("a damaged record")
 )
 
-// segment is one file of records.
+// segment describes one file of records.
 type segment struct {
 	id      uint64
 	path    string
-	size    int64 // bytes of whole records
-	waiting int64 // records that have not been taken
+	size    int64 // bytes of complete records
+	waiting int64 // number of records that have not been taken
 }
 
 func segmentPath(folder string, id uint64) string {
 	return filepath.Join(folder, fmt.Sprintf("%016x%s", id, suffix))
 }
 
-// findSegments lists the folder's segments, oldest first.
+// findSegments returns the folder's segments, oldest first.
 func findSegments(folder string) ([]*segment, error) {
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -56,7 +56,8 @@ func findSegments(folder string) ([]*segment, error) {
 	return all, nil
 }
 
-// survey finds the whole records by their lengths alone: a day's worth is read at start, so data are not.
+// survey counts the complete records after from. It reads only their lengths, because at the start the
+// segments may contain the records of a whole day.
 func (g *segment) survey(from int64) error {
 	file, err := os.Open(g.path)
 	if err != nil {
@@ -71,7 +72,7 @@ func (g *segment) survey(from int64) error {
 	return err
 }
 
-// walk follows the lengths from one place to another, and stops before what does not fit.
+// walk follows the lengths of records in a range, and stops before a record that does not fit.
 func walk(file io.ReaderAt, from, to int64) (end, n int64, err error) {
 	var header [frameHeader]byte
 	for end = from; end+frameHeader <= to; n++ {
@@ -87,7 +88,8 @@ func walk(file io.ReaderAt, from, to int64) (end, n int64, err error) {
 	return end, n, nil
 }
 
-// read reads up to n records. Error: errDamaged behind those before the damage, or that of the file.
+// read returns up to n records. If a record is damaged, it returns the records before it and errDamaged. It
+// also returns errors of the file.
 func (g *segment) read(from int64, n int) ([]Record, error) {
 	if from >= g.size {
 		return nil, nil
@@ -117,7 +119,7 @@ func (g *segment) read(from int64, n int) ([]Record, error) {
 	return records, nil
 }
 
-// write puts a record at that place and waits for the disk.
+// write writes a record at that offset and waits for the disk.
 func write(file *os.File, at int64, data []byte) error {
 	frame := make([]byte, frameHeader, frameHeader+len(data))
 	binary.LittleEndian.PutUint32(frame, uint32(len(data)))

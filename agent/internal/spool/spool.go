@@ -1,6 +1,7 @@
-// Package spool keeps records on disk until somebody has taken them: in order, bounded by a limit and by the disk, the
-// oldest dropped first and counted. What Append returned nil for survives a power cut. A record may be handed out
-// again after a crash, and is never lost by one.
+// Package spool keeps records on disk, in order, until a consumer has taken them. A limit and the free
+// space of the disk bound it: it drops the oldest records first, and counts them. A record survives a power
+// failure as soon as Append has returned nil. After a crash the spool may return a record again, but it
+// does not lose one.
 package spool
 
 import (
@@ -15,17 +16,18 @@ import (
 	"longline.dev/agent/internal/durable"
 )
 
-// shares is into how many files the limit is divided, and so how coarsely the oldest is dropped.
+// shares is the number of files for the whole limit. The spool drops one file at a time.
 const shares = 16
 
-// Spool is a folder of segment files and a file that says how far they have been taken.
+// Spool is a folder of segment files and a file that records how many of the records have been taken.
 type Spool struct {
 	folder string
 	limit  int64 // bytes of all segments
 	added  chan struct{}
 
-	// First gives what comes before all records its space on the same disk; while there is none for it, the oldest
-	// records go. Set it before the first Append; nil: nothing comes before them.
+	// First reserves space on the same disk for data that is more important than all records. While it
+	// fails for lack of space, the spool drops its oldest records. Set it before the first Append. With
+	// nil, there is no reserve.
 	First func() error
 
 	waiting, dropped atomic.Int64
@@ -33,27 +35,28 @@ type Spool struct {
 	mu       sync.Mutex
 	opened   bool
 	setAside *durable.SetAsideFile
-	segments []*segment // oldest first; the last one is written to if it is open
-	taken    Position   // everything before it has been taken or dropped, whatever the disk knows of it
-	noted    bool       // the disk knows of it, and of all that was dropped
-	writing  *os.File   // nil until the next Append begins a segment
+	segments []*segment // oldest first; the last one is being written to if it is open
+	taken    Position   // all records before it have been taken or dropped, even if the disk has not recorded it
+	noted    bool       // the disk has recorded taken and dropped
+	writing  *os.File   // nil until the next Append starts a segment
 }
 
-// Position is a place between records.
+// Position is a place between two records.
 type Position struct {
 	segment uint64
 	offset  int64
 }
 
-// Record is one record and the place behind it.
+// Record is one record, with the position after it.
 type Record struct {
 	Data []byte
 	End  Position
 }
 
-// Open continues with what an earlier run left behind, and begins a new segment for what comes: a torn
-// record at the end of an old one stays the last of its file and is never read. A folder that cannot be used is tried
-// again by whatever needs it next, which says why: nothing else has to wait for it.
+// Open opens the spool with the records of an earlier run, and starts a new segment for new records. So an
+// incomplete record stays the last of its file, and is never returned. If the folder cannot be used, each
+// later call tries again and returns the error; Open itself reports none, so that the agent can run without
+// the spool.
 func Open(folder string, limit int64) *Spool {
 	s := &Spool{folder: folder, limit: limit, added: make(chan struct{}, 1), noted: true}
 	s.mu.Lock()
@@ -70,7 +73,7 @@ func (s *Spool) open() error {
 	if err := os.MkdirAll(s.folder, 0o700); err != nil {
 		return err
 	}
-	_, _ = durable.RemoveTemporaries(filepath.Join(s.folder, positionName)) // else the next start does it
+	_, _ = durable.RemoveTemporaries(filepath.Join(s.folder, positionName)) // after an error, the next start removes them
 	position := s.loadPosition()
 	taken := Position{position.Segment, position.Offset}
 	found, err := findSegments(s.folder)
@@ -81,7 +84,7 @@ func (s *Spool) open() error {
 	var waiting int64
 	for _, g := range found {
 		if g.id < taken.segment {
-			_ = os.Remove(g.path) // else the next start does it
+			_ = os.Remove(g.path) // after an error, the next start removes it
 			continue
 		}
 		from := int64(0)
@@ -100,26 +103,26 @@ func (s *Spool) open() error {
 	return nil
 }
 
-// SetAside is what was set aside when the spool was opened, nil for nothing: then all that is there is handed out
-// again, and counting what is dropped begins anew.
+// SetAside returns the file that was set aside when the spool was opened, or nil. After that, the spool
+// returns all existing records again, and the count of dropped records starts at 0.
 func (s *Spool) SetAside() *durable.SetAsideFile {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.setAside
 }
 
-// Folder is where the records are.
+// Folder returns the folder of the records.
 func (s *Spool) Folder() string { return s.folder }
 
-// Close ends writing.
+// Close closes the open segment.
 func (s *Spool) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.rest()
+	return s.closeSegment()
 }
 
-// rest closes the file that is written to; the next Append begins another.
-func (s *Spool) rest() error {
+// closeSegment closes the file that is being written to. The next Append starts another one.
+func (s *Spool) closeSegment() error {
 	if s.writing == nil {
 		return nil
 	}
@@ -128,7 +131,7 @@ func (s *Spool) rest() error {
 	return err
 }
 
-// Added gets a token when there may be records to take.
+// Added returns a channel that receives a token when there may be records to take.
 func (s *Spool) Added() <-chan struct{} { return s.added }
 
 func (s *Spool) signal() {
@@ -138,13 +141,13 @@ func (s *Spool) signal() {
 	}
 }
 
-// Waiting is the number of records that have not been taken.
+// Waiting returns the number of records that have not been taken.
 func (s *Spool) Waiting() int64 { return s.waiting.Load() }
 
-// Dropped counts the records that nobody will get, since the folder was made.
+// Dropped returns how many records have been lost since the folder was created.
 func (s *Spool) Dropped() int64 { return s.dropped.Load() }
 
-// Append adds a record and waits for the disk. After an error the record is lost and counted as dropped.
+// Append adds a record and waits for the disk. After an error, the record is lost and counted as dropped.
 func (s *Spool) Append(data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +162,7 @@ func (s *Spool) Append(data []byte) error {
 		s.waiting.Add(1)
 		s.signal()
 	}
-	_ = s.note() // Take tells of it
+	_ = s.note() // Take returns the error
 	return err
 }
 
@@ -172,7 +175,7 @@ func (s *Spool) append(data []byte) error {
 		return fmt.Errorf("a record of %d bytes does not fit into %d", len(data), s.limit)
 	}
 	if s.writing != nil && s.last().size+need > s.limit/shares {
-		if err := s.rest(); err != nil {
+		if err := s.closeSegment(); err != nil {
 			return err
 		}
 	}
@@ -188,7 +191,7 @@ func (s *Spool) append(data []byte) error {
 	}
 }
 
-// first is an error only where there is no space: whatever else may be wrong there is no reason to lose records.
+// first calls First and returns only errors for lack of space. Other errors are no reason to drop records.
 func (s *Spool) first() error {
 	if s.First != nil {
 		if err := s.First(); durable.IsFull(err) {
@@ -198,7 +201,7 @@ func (s *Spool) first() error {
 	return nil
 }
 
-// put writes a record behind the others.
+// put writes a record after the others.
 func (s *Spool) put(data []byte) error {
 	if s.writing == nil {
 		if err := s.begin(); err != nil {
@@ -207,8 +210,8 @@ func (s *Spool) put(data []byte) error {
 	}
 	g := s.last()
 	if err := write(s.writing, g.size, data); err != nil {
-		_ = s.writing.Truncate(g.size) // gives back what it took; what stays of it is never read
-		_ = s.rest()
+		_ = s.writing.Truncate(g.size) // frees the space; the rest of the record is never read
+		_ = s.closeSegment()
 		if g.size == 0 {
 			_ = os.Remove(g.path)
 			s.segments = s.segments[:len(s.segments)-1]
@@ -252,14 +255,14 @@ func (s *Spool) makeRoom(need int64) {
 	}
 }
 
-// dropOldest gives up the oldest segment; false when there is none.
+// dropOldest drops the oldest segment. It returns false if there is none.
 func (s *Spool) dropOldest() bool {
 	if len(s.segments) == 0 {
 		return false
 	}
 	oldest := s.segments[0]
 	if len(s.segments) == 1 {
-		_ = s.rest()
+		_ = s.closeSegment()
 	}
 	s.drop(oldest.waiting)
 	s.waiting.Add(-oldest.waiting)
@@ -267,14 +270,14 @@ func (s *Spool) dropOldest() bool {
 	return true
 }
 
-// drop counts records that nobody will get.
+// drop counts lost records.
 func (s *Spool) drop(n int64) {
 	s.dropped.Add(n)
 	s.noted = s.noted && n == 0
 }
 
-// Oldest reads up to n records without taking them. What is damaged, with all behind it in its segment, is
-// dropped and counted.
+// Oldest returns up to n records without taking them. It drops and counts a damaged record and all later
+// records of its segment.
 func (s *Spool) Oldest(n int) ([]Record, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,7 +299,7 @@ func (s *Spool) Oldest(n int) ([]Record, error) {
 			s.drop(lost)
 			s.waiting.Add(-lost)
 			if i == len(s.segments)-1 {
-				_ = s.rest() // nothing may be written behind it
+				_ = s.closeSegment() // no record may be written after the damaged one
 			}
 		case err != nil:
 			return nil, fmt.Errorf("spool: %w", err)
@@ -312,9 +315,10 @@ func endOf(records []Record, otherwise int64) int64 {
 	return records[len(records)-1].End.offset
 }
 
-// Take gives up records that Oldest handed out, and everything before them: from now on nobody gets them, whatever
-// becomes of the disk. refused says that nobody ever got them: they count as dropped. What was dropped meanwhile is
-// not counted twice. Error: the disk took no note of it, so after a crash they may come again.
+// Take removes records that Oldest returned, and all records before them. The spool does not return them
+// again, even if the disk cannot record it. With refused, the consumer rejected the records, and they count
+// as dropped. Records that were dropped in the meantime are not counted twice. After an error, the disk has
+// not recorded the position, so the records may be returned again after a crash.
 func (s *Spool) Take(records []Record, refused bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -340,7 +344,7 @@ func (s *Spool) Take(records []Record, refused bool) error {
 	return nil
 }
 
-// before reports whether a place is before another.
+// before reports whether p is before other.
 func (p Position) before(other Position) bool {
 	return p.segment < other.segment || p.segment == other.segment && p.offset < other.offset
 }
@@ -354,14 +358,14 @@ func (s *Spool) find(id uint64) *segment {
 	return nil
 }
 
-// moveTo first says so on disk and then removes files: the other way round a crash would lose the count of what was
-// dropped. Where the disk takes no note of it the files go all the same, for on a full disk they are the room that it
-// needs; whatever comes next tries again.
+// moveTo records the new position on disk before it removes files. The reverse order would lose the count
+// of dropped records in a crash. It removes the files even if the disk is full, because their removal makes
+// the space for that record. The next call that writes repeats the attempt.
 func (s *Spool) moveTo(p Position) {
 	s.taken, s.noted = p, false
 	_ = s.note()
 	for len(s.segments) > 0 && s.segments[0].id < p.segment {
-		_ = os.Remove(s.segments[0].path) // else Open does it
+		_ = os.Remove(s.segments[0].path) // after an error, Open removes it
 		s.segments = slices.Delete(s.segments, 0, 1)
 	}
 }

@@ -73,7 +73,7 @@ func segmentFiles(t *testing.T, folder string) []string {
 	return files
 }
 
-func TestRecordsComeInOrderUntilTheyAreTaken(t *testing.T) {
+func TestOldestReturnsRecordsInOrderUntilTheyAreTaken(t *testing.T) {
 	s := open(t, t.TempDir(), room)
 	add(t, s, "one", "two", "three")
 	holds(t, s, "one", "two", "three")
@@ -86,12 +86,12 @@ func TestRecordsComeInOrderUntilTheyAreTaken(t *testing.T) {
 	}
 }
 
-func TestWhatWasNotTakenSurvivesARestart(t *testing.T) {
+func TestRecordsSurviveARestartUntilTheyAreTaken(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, folder, room)
 	add(t, s, "one", "two", "three")
 	take(t, s, 1, false)
-	s = open(t, folder, room) // the first was killed: it closed nothing
+	s = open(t, folder, room) // the first process was killed, so it closed nothing
 	holds(t, s, "two", "three")
 	add(t, s, "four")
 	s = open(t, folder, room)
@@ -103,7 +103,7 @@ func TestWhatWasNotTakenSurvivesARestart(t *testing.T) {
 	holds(t, s, "five")
 }
 
-func TestATornLastRecordIsIgnoredAtWhateverByteItWasTorn(t *testing.T) {
+func TestIncompleteLastRecordIsIgnoredAtEveryLength(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, folder, room)
 	add(t, s, "one", "two", "the last one")
@@ -130,7 +130,7 @@ func TestATornLastRecordIsIgnoredAtWhateverByteItWasTorn(t *testing.T) {
 	}
 }
 
-func TestDamageCostsTheRestOfItsSegmentAndIsCounted(t *testing.T) {
+func TestDamageDropsAndCountsTheRestOfItsSegment(t *testing.T) {
 	folder := t.TempDir()
 	s := open(t, folder, room)
 	add(t, s, "one", "two", "three")
@@ -150,7 +150,7 @@ func TestDamageCostsTheRestOfItsSegmentAndIsCounted(t *testing.T) {
 	}
 }
 
-func TestAFullSpoolDropsTheOldestAndCountsThemForEver(t *testing.T) {
+func TestFullSpoolDropsTheOldestAndKeepsTheCount(t *testing.T) {
 	folder := t.TempDir()
 	const limit, size, n = 16 << 10, 256 - frameHeader, 200
 	s := open(t, folder, limit)
@@ -183,7 +183,7 @@ func TestAFullSpoolDropsTheOldestAndCountsThemForEver(t *testing.T) {
 	}
 }
 
-func TestWhatIsDroppedWhileItIsSentIsNotTakenTwice(t *testing.T) {
+func TestTakeIgnoresRecordsThatWereDroppedInTheMeantime(t *testing.T) {
 	const limit, size = 4 << 10, 200
 	s := open(t, t.TempDir(), limit)
 	record := func(i int) string { return fmt.Sprintf("%0*d", size, i) }
@@ -198,7 +198,7 @@ func TestWhatIsDroppedWhileItIsSentIsNotTakenTwice(t *testing.T) {
 	}
 }
 
-func TestWhatIsRefusedForGoodCountsAsDropped(t *testing.T) {
+func TestTakeCountsRefusedRecordsAsDropped(t *testing.T) {
 	s := open(t, t.TempDir(), room)
 	add(t, s, "one", "two", "three")
 	take(t, s, 2, true)
@@ -208,12 +208,12 @@ func TestWhatIsRefusedForGoodCountsAsDropped(t *testing.T) {
 	}
 }
 
-func TestARecordThatCannotBeWrittenIsCountedAndTheNextOneGoesOn(t *testing.T) {
+func TestAppendContinuesAfterAWriteError(t *testing.T) {
 	s := open(t, t.TempDir(), room)
 	add(t, s, "one")
-	s.writing.Close() // as a disk that fails would
+	s.writing.Close() // simulates a disk that fails
 	if err := s.Append([]byte("two")); err == nil {
-		t.Fatal("written nowhere, and nobody was told")
+		t.Fatal("no error for a failed write")
 	}
 	add(t, s, "three")
 	holds(t, s, "one", "three")
@@ -227,8 +227,9 @@ func TestARecordThatCannotBeWrittenIsCountedAndTheNextOneGoesOn(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostOrInvented follows a plain list through random work, with a restart at any point.
-func TestNothingIsLostOrInvented(t *testing.T) {
+// TestRandomOperationsLoseAndAddNoRecords compares the spool with a plain list during random operations and
+// restarts.
+func TestRandomOperationsLoseAndAddNoRecords(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 7))
 		folder, want, next := t.TempDir(), []string(nil), 0

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAPositionThatCannotBeReadIsSetAsideAndAllIsHandedOutAgain(t *testing.T) {
+func TestUnreadablePositionIsSetAsideAndAllRecordsAreReturned(t *testing.T) {
 	for name, content := range map[string][]byte{
 		"empty": nil, "zeros": make([]byte, 60), "torn": []byte(`{"segment":1,"off`), "of another kind": []byte(`[1, 2]`),
 	} {
@@ -38,17 +38,17 @@ func TestAPositionThatCannotBeReadIsSetAsideAndAllIsHandedOutAgain(t *testing.T)
 	}
 }
 
-func TestAFolderThatCannotBeUsedStopsNobodyAndIsUsedAsSoonAsItCan(t *testing.T) {
+func TestUnusableFolderIsOpenedAsSoonAsItIsUsable(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "counters")
-	if err := os.WriteFile(folder, nil, 0o600); err != nil { // taking away the right to write would not stop root
+	if err := os.WriteFile(folder, nil, 0o600); err != nil { // removing the permission to write would not stop root
 		t.Fatal(err)
 	}
 	s := open(t, folder, room)
 	if err := s.Append([]byte("one")); err == nil {
-		t.Error("written nowhere, and nobody was told")
+		t.Error("no error for a failed write")
 	}
 	if _, err := s.Oldest(10); err == nil {
-		t.Error("read nowhere, and nobody was told")
+		t.Error("no error for a failed read")
 	}
 	if err := os.Remove(folder); err != nil {
 		t.Fatal(err)

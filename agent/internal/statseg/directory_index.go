@@ -10,22 +10,22 @@ import (
 )
 
 const (
-	// busyRetries bounds how often a segment that is being rewritten is read anew.
+	// busyRetries limits how often the agent repeats a read while VPP rewrites the segment.
 	busyRetries = 10
-	// absentFor is how long at least an entry that is not there is not looked for again.
+	// absentFor is the shortest time before the agent searches again for an entry that did not exist.
 	absentFor = 30 * time.Second
 )
 
-// directoryIndex are where entries stand in the directory. VPP moves none while it lives, and finding them anew
-// means to match tens of thousands of names: each interface has some twenty.
+// directoryIndex caches the positions of entries in the directory. VPP does not move an entry during its
+// run. A search compares tens of thousands of names, because each interface has about twenty.
 type directoryIndex struct {
 	indices map[string]uint32
-	pools   []string             // names of the buffer pools' entries
-	missed  map[string]time.Time // names that were not there, and when they were looked for
-	epoch   int64                // in which something was looked for last: while it stands, nothing has come
+	pools   []string             // names of the entries of buffer pools
+	missed  map[string]time.Time // names that did not exist, with the time of the last search
+	epoch   int64                // at the last search; while it is unchanged, VPP has added no entry
 }
 
-// entries reads the named entries; those that are not there are left out.
+// entries returns the named entries and omits those that do not exist.
 func (s *Segment) entries(names ...string) ([]adapter.StatEntry, error) {
 	dir, err := s.directory(names...)
 	if err != nil {
@@ -34,14 +34,14 @@ func (s *Segment) entries(names ...string) ([]adapter.StatEntry, error) {
 	return dir.Entries, nil
 }
 
-// directory is entries with the epoch in which they were read.
+// directory returns the named entries and the epoch of the directory.
 func (s *Segment) directory(names ...string) (*adapter.StatDir, error) {
 	if err := s.findIndices(names); err != nil {
 		return nil, err
 	}
 	var indices []uint32
 	for _, name := range names {
-		if index, there := s.index.indices[name]; there {
+		if index, exists := s.index.indices[name]; exists {
 			indices = append(indices, index)
 		}
 	}
@@ -53,7 +53,7 @@ func (s *Segment) directory(names ...string) (*adapter.StatDir, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.seen = dir.Epoch
+	s.lastEpoch = dir.Epoch
 	for _, entry := range dir.Entries {
 		if s.index.indices[string(entry.Name)] != entry.Index {
 			s.index = directoryIndex{}
@@ -64,16 +64,16 @@ func (s *Segment) directory(names ...string) (*adapter.StatDir, error) {
 }
 
 func (s *Segment) findIndices(names []string) error {
-	var wanted, quoted []string
+	var missing, quoted []string
 	for _, name := range names {
-		if _, there := s.index.indices[name]; !there && s.mayHaveCome(name) {
-			wanted, quoted = append(wanted, name), append(quoted, regexp.QuoteMeta(name))
+		if _, exists := s.index.indices[name]; !exists && s.mayExistNow(name) {
+			missing, quoted = append(missing, name), append(quoted, regexp.QuoteMeta(name))
 		}
 	}
-	if len(wanted) == 0 {
+	if len(missing) == 0 {
 		return nil
 	}
-	before := s.seen
+	epoch := s.lastEpoch
 	var found []adapter.StatIdentifier
 	err := retryWhileBusy(func() (err error) {
 		found, err = s.client.ListStats("^(?:" + strings.Join(append(quoted, poolsPattern), "|") + ")$")
@@ -85,8 +85,8 @@ func (s *Segment) findIndices(names []string) error {
 	if s.index.indices == nil {
 		s.index = directoryIndex{indices: make(map[string]uint32), missed: make(map[string]time.Time)}
 	}
-	s.index.epoch = before
-	for _, name := range wanted {
+	s.index.epoch = epoch
+	for _, name := range missing {
 		s.index.missed[name] = time.Now()
 	}
 	for _, entry := range found {
@@ -100,11 +100,11 @@ func (s *Segment) findIndices(names []string) error {
 	return nil
 }
 
-// mayHaveCome reports whether a name that was not there is worth another look. What comes into the directory moves the
-// epoch; an epoch that was never read tells nothing.
-func (s *Segment) mayHaveCome(name string) bool {
+// mayExistNow reports whether another search for a missing name can succeed. VPP moves the epoch when it
+// adds an entry. While no epoch has been read (0), only the time decides.
+func (s *Segment) mayExistNow(name string) bool {
 	missed, known := s.index.missed[name]
-	return !known || time.Since(missed) >= absentFor && (s.seen == 0 || s.seen != s.index.epoch)
+	return !known || time.Since(missed) >= absentFor && (s.lastEpoch == 0 || s.lastEpoch != s.index.epoch)
 }
 
 func retryWhileBusy(read func() error) (err error) {

@@ -2,12 +2,12 @@ package statseg
 
 import "testing"
 
-func TestWhatIsLookedForLaterIsFoundToo(t *testing.T) {
+func TestEntriesRequestedLaterAreFound(t *testing.T) {
 	sim := start(t)
 	segment := NewReopeningSegment(sim.StatsSocket())
 	defer segment.Close()
 	boot := bootTime(t, sim)
-	if _, err := segment.Epoch(boot); err != nil { // which looks for less
+	if _, err := segment.Epoch(boot); err != nil { // searches for fewer names than the next call
 		t.Fatal(err)
 	}
 	if free, err := segment.FreeInterfaces(boot, 2); err != nil || free > 1<<30 {

@@ -7,11 +7,15 @@ import (
 	"go.fd.io/govpp/adapter"
 )
 
-// Epoch is the segment's epoch in the VPP that started at bootMS. VPP moves it on whenever its directory changes, and
-// so within every call that makes or deletes an interface, before anybody hears of it (statseg_sw_interface_add_del
-// in vnet/interface/stats.c and vlib_stats_segment_unlock, 23.10 to 26.06). Other things move it too. So while it is
-// the same, no interface has come or gone, neither a port nor a sub-interface nor a VXLAN, GENEVE or GRE tunnel. Some other
-// plugins only hide the interfaces of tunnels that are deleted, and use them again: these keep their index.
+// Epoch returns the segment's epoch in the VPP that started at bootMS (ms since the Unix epoch). While the
+// epoch is the same, VPP has added and removed no interface: no port, sub-interface, or VXLAN, GENEVE or
+// GRE tunnel.
+//
+// VPP moves the epoch when the directory changes, so also within every call that creates or deletes an
+// interface, before it sends the reply or an event. See statseg_sw_interface_add_del in
+// vnet/interface/stats.c and vlib_stats_segment_unlock (23.10 to 26.06). Other changes move it too.
+//
+// Some other plugins only hide the interfaces of deleted tunnels and reuse them with the same index.
 func (r *ReopeningSegment) Epoch(bootMS int64) (epoch int64, err error) {
 	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
 		var found int64
@@ -21,8 +25,8 @@ func (r *ReopeningSegment) Epoch(bootMS int64) (epoch int64, err error) {
 	return epoch, err
 }
 
-// Interfaces returns how many interface indices the VPP that started at bootMS has given out, and the epoch. Interfaces have
-// the indices below that number, and some of these indices may be free.
+// Interfaces returns how many interface indices the VPP that started at bootMS has assigned, and the epoch.
+// All interfaces have indices below that number. Some of these indices may be free.
 func (r *ReopeningSegment) Interfaces(bootMS int64) (indices int, epoch int64, err error) {
 	err = r.readFrom(bootMS, func(s *Segment) (found int64, err error) {
 		indices, epoch, found, err = s.interfaces()

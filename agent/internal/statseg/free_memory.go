@@ -7,42 +7,44 @@ import (
 	"go.fd.io/govpp/adapter"
 )
 
-// VPP aborts, with everything that it forwards, when its stats segment is full, and every interface takes
-// some of it: a VPP 25.10 with the default `statseg { size 32M }` and one thread died between 7,000 and
-// 8,000 interfaces (measured). Workers make it fewer.
+// VPP aborts, and forwarding stops, when its stats segment is full. Every interface takes some of the
+// segment: a VPP 25.10 with the default `statseg { size 32M }` and one thread aborted between 7,000 and
+// 8,000 interfaces (measured). With worker threads, the limit is lower.
 const (
-	// memoryEntry is a vector of one heap's figures in bytes; total and used are the first two
+	// memoryEntry is a vector of one heap's figures in bytes. The first two are the total and the used size
 	// (vlib/stats/provider_mem.c).
 	memoryEntry = "/mem/stat segment"
-	// bare, perInterface and perThread are the bytes that no interface takes, and one more: its names in the
-	// directory, and its counters once for each thread (measured: 0.55 MB, 2.4 kB and 0.2 kB; half as much
-	// again for growth).
+	// bare is the size of a segment without interfaces, in bytes. perInterface is for the names of one
+	// interface in the directory, and perThread for its counters in one thread. Measured: 0.55 MB, 2.4 kB
+	// and 0.2 kB. The last two are half as large again, to allow for growth.
 	bare         = 560_000
 	perInterface = 3600
 	perThread    = 300
-	// fillable is how much may be in use. Vectors grow by half into new memory while the old one is still
-	// held, and the directory is nearly all there is: 1 + 1.5 times what it takes.
+	// fillable is the share of the segment that may be in use. VPP grows a vector by half into new memory
+	// while it still keeps the old one, and the directory is nearly all of the segment: 1 + 1.5 times its
+	// size.
 	fillable = 0.45
 )
 
-// Memory is how full the segment is, and what it is full of.
+// Memory describes the size and the use of the segment.
 type Memory struct {
 	BootMS      int64  // ms since the Unix epoch
-	Total, Used uint64 // bytes; VPP counts what is in use every update-interval, by default 10 s
-	Threads     int    // by which counters are kept
-	Slots       int    // for interfaces, those of deleted ones included
+	Total, Used uint64 // bytes; VPP updates Used every update-interval, by default 10 s
+	Threads     int    // number of threads that keep counters
+	Slots       int    // for interfaces, including those of deleted interfaces
 }
 
-// FreeInterfaces is for how many interfaces more than the live ones VPP can surely keep counters; never negative. The
-// slots of deleted interfaces are used again. What is in use is worked out too, for VPP's figure may be old.
+// FreeInterfaces returns the number of interfaces, in addition to the live ones, whose counters surely fit
+// into the segment. It is never negative. VPP reuses the slots of deleted interfaces. VPP's figure for the
+// used memory may be old, so FreeInterfaces also calculates it and takes the larger one.
 func (m Memory) FreeInterfaces(live int) int {
 	each := float64(perInterface + perThread*m.Threads)
 	used := max(float64(m.Used), bare+each*float64(m.Slots))
 	return max(0, m.Slots-live) + int(max(0, fillable*float64(m.Total)-used)/each)
 }
 
-// FreeInterfaces is for how many interfaces more than the live ones the VPP that started at bootMS has room;
-// math.MaxInt where it does not say.
+// FreeInterfaces returns how many interfaces, in addition to the live ones, fit into the segment of the VPP
+// that started at bootMS. It returns math.MaxInt if VPP does not report the size.
 func (r *ReopeningSegment) FreeInterfaces(bootMS int64, live int) (int, error) {
 	var memory Memory
 	err := r.readFrom(bootMS, func(s *Segment) (int64, error) {
@@ -56,8 +58,8 @@ func (r *ReopeningSegment) FreeInterfaces(bootMS int64, live int) (int, error) {
 	return memory.FreeInterfaces(live), nil
 }
 
-// Fullness is how full the segment of whatever VPP answers at the socket is; it opens and closes the segment, so that
-// it may be asked beside everything else.
+// Fullness returns the memory use of the VPP that answers at the socket. It opens and closes its own
+// mapping, so it can run concurrently with all other reads.
 func Fullness(socket string) (Memory, error) {
 	segment, err := Open(socket, noWait)
 	if err != nil {
@@ -67,7 +69,7 @@ func Fullness(socket string) (Memory, error) {
 	return segment.Memory()
 }
 
-// Memory reads how full the segment is; Total is 0 where VPP does not say.
+// Memory reads the memory use of the segment. Total is 0 if VPP does not report it.
 func (s *Segment) Memory() (Memory, error) {
 	entries, err := s.entries(memoryEntry, "/if/rx", bootEntry)
 	if err != nil {

@@ -7,28 +7,31 @@ import (
 	"go.fd.io/govpp/adapter"
 )
 
-// InterfaceLosses are frames by sw_if_index, summed over threads; empty where VPP does not count them. Counters of a
-// port have those of its sub-interfaces in them (process_drop_punt in vnet/interface_output.c).
+// InterfaceLosses counts frames by sw_if_index, summed over threads. A vector is empty if VPP does not
+// count. The counters of a port include its sub-interfaces (process_drop_punt in vnet/interface_output.c).
 type InterfaceLosses struct {
-	// Drops came in there and were dropped anywhere in VPP, those that a policer dropped among them.
+	// Drops counts frames that arrived on the interface and that VPP dropped anywhere, including by a
+	// policer.
 	Drops []uint64
-	// RxMiss and RxErrors are lost by the card, RxNoBuffer for want of a buffer, TxErrors on the way out.
+	// RxMiss and RxErrors count frames that the card lost, RxNoBuffer frames for which no buffer was free,
+	// and TxErrors frames that were lost on transmission.
 	RxMiss, RxErrors, RxNoBuffer, TxErrors []uint64
 }
 
-// RouterErrors are packets; nil where VPP has no such counter, as when a plugin is not loaded.
+// RouterErrors counts packets. A counter is nil if VPP does not have it, for example without the plugin.
 type RouterErrors struct {
-	// NoSuchTunnel came encapsulated, for a tunnel that this router does not have.
+	// NoSuchTunnel counts encapsulated packets for a tunnel that this router does not have.
 	NoSuchTunnel *uint64
-	// UnknownVLAN came to a port that has no sub-interface for their VLAN.
+	// UnknownVLAN counts frames that arrived on a port without a sub-interface for their VLAN.
 	UnknownVLAN *uint64
-	// FragmentsSent are those that leave, Reassembled the packets to the router itself that it has put together, and
-	// ReassemblyFailed those that it could not. Tunnels' packets of IPv4 may travel in fragments.
+	// FragmentsSent counts fragments that the router sent. Reassembled and ReassemblyFailed count packets
+	// to the router itself. Tunnels' packets of IPv4 may travel in fragments.
 	FragmentsSent, Reassembled, ReassemblyFailed *uint64
 }
 
-// Buffers are those of all pools, as VPP looked at them last (every update-interval, by default 10 s). Total is 0 where
-// it does not say; from 26.02 on it says so in gauges, of which govpp 0.13 knows nothing.
+// Buffers sums the buffers of all pools. VPP updates the figures every update-interval, by default 10 s.
+// Total is 0 if VPP does not report them. From 26.02 on, VPP reports them as gauges, which govpp 0.13
+// cannot read.
 type Buffers struct{ Total, Free uint64 }
 
 const (
@@ -38,13 +41,14 @@ const (
 	rxNoBufferEntry = "/if/rx-no-buf"
 	txErrorsEntry   = "/if/tx-error"
 
-	// poolsFolder has three entries for each pool, whose names depend on the machine (vlib/buffer.c).
+	// poolsFolder contains three entries for each pool. The pools' names depend on the machine
+	// (vlib/buffer.c).
 	poolsFolder  = "/buffer-pools/"
 	poolsPattern = poolsFolder + ".+/(?:used|cached|available)"
 )
 
-// errorGroups are the error counters that are added up. VPP names one by its node and its own text
-// (vlib_register_errors in vlib/error.c, 23.10 to 26.06); the index behind a name is another one in each run.
+// errorGroups lists the error counters that are summed. VPP names a counter by its node and its own text
+// (vlib_register_errors in vlib/error.c, 23.10 to 26.06). The index of a name differs between runs.
 var errorGroups = [...]struct {
 	field func(*RouterErrors) **uint64
 	names []string
@@ -65,7 +69,7 @@ var errorGroups = [...]struct {
 	{func(e *RouterErrors) **uint64 { return &e.ReassemblyFailed }, reassemblyFailures()},
 }
 
-// groupOf is the place in errorGroups of each name.
+// groupOf maps each name to its position in errorGroups.
 var groupOf = func() map[string]int {
 	groups := make(map[string]int)
 	for place, group := range errorGroups {
@@ -85,7 +89,7 @@ func reassemblyFailures() (names []string) {
 	return names
 }
 
-// lossEntries are the entries of the directory whose names are the same everywhere.
+// lossEntries returns the names of entries that are the same on every machine.
 func lossEntries() []string {
 	names := []string{dropsEntry, rxMissEntry, rxErrorsEntry, rxNoBufferEntry, txErrorsEntry}
 	for _, group := range errorGroups {
@@ -94,7 +98,7 @@ func lossEntries() []string {
 	return names
 }
 
-// addSimple takes in a vector of single counters.
+// addSimple adds a vector of single counters to the reading.
 func (r *Reading) addSimple(name string, threads adapter.SimpleCounterStat) {
 	switch name {
 	case dropsEntry:
@@ -120,7 +124,7 @@ func (r *Reading) addSimple(name string, threads adapter.SimpleCounterStat) {
 	}
 }
 
-// addPool takes in one of the figures of a buffer pool. What threads have cached is free too.
+// addPool adds one figure of a buffer pool. Buffers in the caches of threads are free too.
 func (b *Buffers) addPool(name string, buffers uint64) {
 	b.Total += buffers
 	if path.Base(name) != "used" {

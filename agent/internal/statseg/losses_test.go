@@ -23,7 +23,7 @@ func read(t *testing.T, sim *vppsim.Sim) Reading {
 	return reading
 }
 
-func TestEachLossIsReadAsItself(t *testing.T) {
+func TestReadReturnsEachLossCounter(t *testing.T) {
 	sim := start(t)
 	for n, counter := range []string{"drops", "rx-miss", "rx-error", "rx-no-buf", "tx-error"} {
 		if err := sim.Lose("cust0", counter, uint64(n+1)); err != nil {
@@ -44,8 +44,8 @@ func TestEachLossIsReadAsItself(t *testing.T) {
 	}
 }
 
-func TestErrorsAreFoundByNameInEachRun(t *testing.T) {
-	for range 3 { // the index behind a name is another one each time
+func TestErrorCountersAreFoundByNameInEachRun(t *testing.T) {
+	for range 3 { // the index of a name differs between runs
 		errors := read(t, start(t)).Errors
 		for what, count := range map[string]*uint64{
 			"no such tunnel": errors.NoSuchTunnel, "unknown VLAN": errors.UnknownVLAN, "fragments": errors.FragmentsSent, "reassembled": errors.Reassembled,
@@ -58,7 +58,7 @@ func TestErrorsAreFoundByNameInEachRun(t *testing.T) {
 	}
 }
 
-func TestWhatAVPPDoesNotCountIsNotKnown(t *testing.T) {
+func TestErrorsWithoutACounterAreNil(t *testing.T) {
 	var r Reading
 	r.addSimple("/err/ip4-frag/fragment_sent", adapter.SimpleCounterStat{{3}, {4}})
 	r.addSimple("/err/ip6-frag/fragment_sent", adapter.SimpleCounterStat{{5}, {0}})
@@ -68,13 +68,13 @@ func TestWhatAVPPDoesNotCountIsNotKnown(t *testing.T) {
 	}
 }
 
-func TestThreadsAreAddedUpHoweverLongTheirVectorsAre(t *testing.T) {
+func TestCountersOfThreadsAreSummedWithVectorsOfDifferentLengths(t *testing.T) {
 	if got := perIndex(adapter.SimpleCounterStat{{1}, {10, 20}, {}, {100, 200, 300}}); !slices.Equal(got, []uint64{111, 220, 300}) {
 		t.Errorf("got %v", got)
 	}
 }
 
-func TestBuffersThatThreadsHoldAreFree(t *testing.T) {
+func TestBuffersInThreadCachesAreFree(t *testing.T) {
 	sim := start(t)
 	if err := sim.UseBuffers(16_000); err != nil {
 		t.Fatal(err)
@@ -94,8 +94,8 @@ func TestBuffersThatThreadsHoldAreFree(t *testing.T) {
 	}
 }
 
-// Finding names means to look at all of the directory, of which each interface has some twenty.
-func TestWhatIsNotThereIsNotLookedForAgainWhileNothingComes(t *testing.T) {
+// A search for names compares the whole directory, with about twenty entries for each interface.
+func TestMissingEntriesAreSearchedAgainOnlyInAnotherEpoch(t *testing.T) {
 	sim := start(t)
 	segment, err := Open(sim.StatsSocket(), bootWait)
 	if err != nil {
@@ -103,24 +103,24 @@ func TestWhatIsNotThereIsNotLookedForAgainWhileNothingComes(t *testing.T) {
 	}
 	defer segment.Close()
 	const name = "/err/none/at all"
-	look := func() {
+	search := func() {
 		if _, err := segment.entries(name, bootEntry); err != nil {
 			t.Fatal(err)
 		}
 	}
-	look()
-	if segment.mayHaveCome(name) {
-		t.Error("it is looked for again at once")
+	search()
+	if segment.mayExistNow(name) {
+		t.Error("it is searched again immediately")
 	}
 	later := func() { segment.index.missed[name] = segment.index.missed[name].Add(-2 * absentFor) }
 	later()
-	look() // it had not read the epoch when it looked first
+	search() // the first search happened before any epoch was read
 	later()
-	if segment.mayHaveCome(name) {
-		t.Error("it is looked for again in the same epoch")
+	if segment.mayExistNow(name) {
+		t.Error("it is searched again in the same epoch")
 	}
-	segment.seen++
-	if !segment.mayHaveCome(name) {
-		t.Error("it is not looked for in another epoch")
+	segment.lastEpoch++
+	if !segment.mayExistNow(name) {
+		t.Error("it is not searched in another epoch")
 	}
 }

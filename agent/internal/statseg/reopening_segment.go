@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// ReopeningSegment is a segment that is opened when it is needed, and anew when VPP has restarted.
+// ReopeningSegment opens the segment when it is needed, and opens it again after a restart of VPP.
 type ReopeningSegment struct {
 	socket  string
 	segment *Segment
 }
 
-// NewReopeningSegment opens nothing yet.
+// NewReopeningSegment returns a segment that is not open yet.
 func NewReopeningSegment(socket string) *ReopeningSegment { return &ReopeningSegment{socket: socket} }
 
-// Read takes a reading of the VPP that started at bootMS. A mapping of an earlier VPP stays readable and
-// frozen, so one with another boot time is opened again.
+// Read reads the segment of the VPP that started at bootMS. The mapping of an earlier VPP stays readable
+// with frozen values, so Read opens the segment again if the boot time differs.
 func (r *ReopeningSegment) Read(bootMS int64) (reading Reading, err error) {
 	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
 		reading, err = s.Read()
@@ -24,8 +24,8 @@ func (r *ReopeningSegment) Read(bootMS int64) (reading Reading, err error) {
 	return reading, err
 }
 
-// Reread takes a reading of what is mapped already, whoever may have started since: a VPP that answers nothing hands out
-// no mapping either.
+// Reread reads the mapping that is already open, even if another VPP has started since. A VPP that does not
+// answer hands out no mapping either.
 func (r *ReopeningSegment) Reread() (Reading, error) {
 	if r.segment == nil {
 		return Reading{}, errors.New("read stats segment: it is not open")
@@ -33,7 +33,8 @@ func (r *ReopeningSegment) Reread() (Reading, error) {
 	return r.segment.Read()
 }
 
-// readFrom reads from the segment of the VPP that started at bootMS; read says of which VPP its figures are.
+// readFrom reads from the segment of the VPP that started at bootMS. The function read returns the boot
+// time of the VPP that it read.
 func (r *ReopeningSegment) readFrom(bootMS int64, read func(*Segment) (int64, error)) error {
 	for attempt := 0; ; attempt++ {
 		found, err := r.attempt(read)
@@ -43,7 +44,7 @@ func (r *ReopeningSegment) readFrom(bootMS int64, read func(*Segment) (int64, er
 		r.Close()
 		if attempt == 1 {
 			if err == nil {
-				err = fmt.Errorf("read stats segment: it is of the VPP started at %d and not at %d ms", found, bootMS)
+				err = fmt.Errorf("read stats segment: it belongs to the VPP started at %d and not at %d ms", found, bootMS)
 			}
 			return err
 		}
@@ -61,7 +62,7 @@ func (r *ReopeningSegment) attempt(read func(*Segment) (int64, error)) (int64, e
 	return read(r.segment)
 }
 
-// Close unmaps what is open.
+// Close removes the mapping, if one is open.
 func (r *ReopeningSegment) Close() {
 	if r.segment != nil {
 		r.segment.Close()

@@ -1,4 +1,4 @@
-// Package statseg reads VPP's stats segment: interface counters, and who is alive.
+// Package statseg reads VPP's stats segment: interface counters, boot time and memory use.
 package statseg
 
 import (
@@ -14,19 +14,19 @@ import (
 	"go.fd.io/govpp/adapter/statsclient"
 )
 
-// Count is one direction of an interface since VPP started or its counters were cleared.
+// Count sums one direction of an interface since VPP started or its counters were cleared.
 type Count struct{ Packets, Bytes uint64 }
 
-// Reading is the segment at one moment.
+// Reading holds the contents of the segment at one moment.
 type Reading struct {
 	BootMS    int64   // ms since the Unix epoch
-	Epoch     int64   // of the segment's directory, see ReopeningSegment.Epoch
-	Heartbeat float64 // grows while VPP's collector runs, by default every 10 s
+	Epoch     int64   // of the segment's directory; see ReopeningSegment.Epoch
+	Heartbeat float64 // increases while VPP's collector runs, by default every 10 s
 	Rx, Tx    []Count // by sw_if_index, summed over threads
-	// Names are the interfaces' by sw_if_index. VPP gives indices out again, and the one of what was counted
-	// may be another's.
+	// Names are the names of the interfaces by sw_if_index. VPP reuses indices, so a counter may belong to
+	// another interface than the one that had the index before.
 	Names []string
-	// By index of the policer, summed over threads; VPP has none before its first policer.
+	// By index of the policer, summed over threads. VPP has these entries only after its first policer.
 	Conform, Exceed, Violate []Count
 
 	Losses  InterfaceLosses
@@ -34,32 +34,35 @@ type Reading struct {
 	Buffers Buffers
 }
 
-// wanted are the entries of the directory that a reading needs, the buffer pools' left out.
+// wanted lists the entries that a reading needs, without those of the buffer pools.
 var wanted = append([]string{
 	"/if/rx", "/if/tx", "/if/names", bootEntry, "/sys/heartbeat",
 	"/net/policer/conform", "/net/policer/exceed", "/net/policer/violate",
 }, lossEntries()...)
 
 const (
-	// bootWait is how long a missing socket is waited for while VPP starts: it may come after the API's.
+	// bootWait is how long the agent waits for a missing socket while VPP starts. The socket may appear
+	// after the socket of the API.
 	bootWait = 2 * time.Second
-	// noWait is for later, when there is a next time.
+	// noWait is for reads that are repeated anyway.
 	noWait = time.Millisecond
-	// handOut is how long VPP's main thread may take to hand out the segment to whoever has connected.
+	// handOut is how long VPP's main thread may take to hand out the segment to a client that has
+	// connected.
 	handOut = 2 * time.Second
 )
 
 var quiet = sync.OnceFunc(func() { statsclient.Log.SetOutput(io.Discard) })
 
-// Segment is a mapping of one VPP's segment. The mapping of a dead VPP stays readable, with frozen numbers:
-// whoever uses it compares BootMS with the VPP that answers on the API socket.
+// Segment is a mapping of one VPP's segment. The mapping of a dead VPP stays readable, with frozen values:
+// callers compare BootMS with the VPP that answers on the API socket.
 type Segment struct {
-	client *statsclient.StatsClient
-	index  directoryIndex
-	seen   int64 // the epoch that was read last
+	client    *statsclient.StatsClient
+	index     directoryIndex
+	lastEpoch int64 // the epoch of the last read
 }
 
-// Open maps the segment behind the socket, and waits that long for the socket to appear.
+// Open maps the segment behind the socket. If the socket does not exist, Open waits for it until wait is
+// over.
 func Open(socket string, wait time.Duration) (*Segment, error) {
 	quiet()
 	client := statsclient.NewStatsClient(socket, statsclient.SetSocketRetryTimeout(wait))
@@ -81,10 +84,10 @@ func Open(socket string, wait time.Duration) (*Segment, error) {
 	}
 }
 
-// Close unmaps the segment.
+// Close removes the mapping.
 func (s *Segment) Close() { _ = s.client.Disconnect() }
 
-// Read takes a reading.
+// Read returns a reading.
 func (s *Segment) Read() (Reading, error) {
 	err := s.findIndices(wanted)
 	if err != nil {
@@ -133,7 +136,7 @@ func (s *Segment) Read() (Reading, error) {
 		}
 	}
 	if found != 4 {
-		return Reading{}, fmt.Errorf("read stats segment: %d of 4 entries are there", found)
+		return Reading{}, fmt.Errorf("read stats segment: %d of 4 entries exist", found)
 	}
 	return r, nil
 }
@@ -152,7 +155,7 @@ func sum(threads adapter.CombinedCounterStat) []Count {
 	return counts
 }
 
-// BootTime reads when the VPP now behind the socket started (ms since the Unix epoch).
+// BootTime returns the start time of the VPP behind the socket (ms since the Unix epoch).
 func BootTime(_ context.Context, socket string) (int64, error) {
 	segment, err := Open(socket, bootWait)
 	if err != nil {

@@ -28,7 +28,7 @@ func bootTime(t *testing.T, sim *vppsim.Sim) int64 {
 	return at
 }
 
-func TestEveryInterfaceIsCountedInBothDirections(t *testing.T) {
+func TestReadReturnsCountersAndNamesOfEveryInterface(t *testing.T) {
 	sim := start(t)
 	segment := NewReopeningSegment(sim.StatsSocket())
 	defer segment.Close()
@@ -41,7 +41,7 @@ func TestEveryInterfaceIsCountedInBothDirections(t *testing.T) {
 	}
 }
 
-func TestTheFrozenSegmentOfADeadVPPIsNotReadOn(t *testing.T) {
+func TestReadOpensTheSegmentAgainAfterARestartOfVPP(t *testing.T) {
 	sim := start(t)
 	segment := NewReopeningSegment(sim.StatsSocket())
 	defer segment.Close()
@@ -49,7 +49,7 @@ func TestTheFrozenSegmentOfADeadVPPIsNotReadOn(t *testing.T) {
 	if _, err := segment.Read(before); err != nil {
 		t.Fatal(err)
 	}
-	for bootTime(t, sim) == before { // boot times have a resolution
+	for bootTime(t, sim) == before { // boot times have a limited resolution
 		if err := sim.Restart(); err != nil {
 			t.Fatal(err)
 		}
@@ -63,8 +63,8 @@ func TestTheFrozenSegmentOfADeadVPPIsNotReadOn(t *testing.T) {
 	}
 }
 
-func TestWithoutASocketThereIsAnError(t *testing.T) {
+func TestReadFailsWithoutASocket(t *testing.T) {
 	if _, err := NewReopeningSegment(t.TempDir() + "/stats.sock").Read(1); err == nil {
-		t.Error("read nothing and said so to nobody")
+		t.Error("no error")
 	}
 }

@@ -2,16 +2,19 @@ package statseg
 
 import "fmt"
 
-// TunnelCounters are what tells whether test frames arrived, and whether they did so in one piece.
+// TunnelCounters shows whether test frames arrived, and whether they arrived without fragmentation.
 type TunnelCounters struct {
-	// Rx and Tx are the frames that a tunnel has received and sent. A GRE tunnel of VPP counts none as sent.
+	// Rx and Tx count the frames that a tunnel has received and sent. VPP counts no sent frames of a GRE
+	// tunnel.
 	Rx, Tx uint64
-	// Fragmented are the fragments that the router has sent, Reassembled the packets to itself that it has put
-	// together: all of them, whoever sent them. Tunnels' packets of IPv4 may leave in fragments.
+	// Fragmented counts the fragments that the router has sent, and Reassembled the packets to the router
+	// itself that it has reassembled. Both include packets of all senders. Tunnels' packets of IPv4 may
+	// leave in fragments.
 	Fragmented, Reassembled uint64
 }
 
-// TunnelCounters are those of the tunnel with this index and name in the VPP that started at bootMS.
+// TunnelCounters returns the counters of the tunnel with this index and name in the VPP that started at
+// bootMS.
 func (r *ReopeningSegment) TunnelCounters(bootMS int64, index uint32, name string) (counters TunnelCounters, err error) {
 	err = r.readFrom(bootMS, func(s *Segment) (int64, error) {
 		reading, err := s.Read()
@@ -24,15 +27,15 @@ func (r *ReopeningSegment) TunnelCounters(bootMS int64, index uint32, name strin
 		}
 		counters = TunnelCounters{
 			Rx: reading.Rx[m].Packets, Tx: reading.Tx[m].Packets,
-			Fragmented: orNone(reading.Errors.FragmentsSent), Reassembled: orNone(reading.Errors.Reassembled),
+			Fragmented: orZero(reading.Errors.FragmentsSent), Reassembled: orZero(reading.Errors.Reassembled),
 		}
 		return reading.BootMS, nil
 	})
 	return counters, err
 }
 
-// orNone: what VPP has no counter for does not happen there.
-func orNone(count *uint64) uint64 {
+// orZero returns 0 for a counter that VPP does not have, because the event cannot happen there.
+func orZero(count *uint64) uint64 {
 	if count == nil {
 		return 0
 	}

@@ -2,7 +2,7 @@ package statseg
 
 import "testing"
 
-func TestTestCountersAreOfTheInterfaceThatIsMeant(t *testing.T) {
+func TestTunnelCountersBelongToTheInterfaceAndTheRun(t *testing.T) {
 	sim := start(t)
 	segment := NewReopeningSegment(sim.StatsSocket())
 	defer segment.Close()

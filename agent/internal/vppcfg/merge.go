@@ -10,9 +10,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Merge adds the part to an operator's own file, whose comments and order stay, and returns the whole, since vppcfg reads one
-// file. What the file names already in the same way is left as it is. Errors, all at once: what the file names otherwise, and
-// what it lacks or says otherwise of the lines' ports, so that vppcfg would refuse the whole.
+// Merge adds the part to an operator's own file and returns the whole file, because vppcfg reads one file.
+// The operator's comments and order stay, and so do entries that already match. Merge reports all errors at
+// once: entries that differ, and ports of the lines that are missing or differ, because vppcfg would refuse
+// the whole file.
 func (p *Part) Merge(file []byte) ([]byte, error) {
 	document := &yaml.Node{}
 	if err := yaml.Unmarshal(file, document); err != nil {
@@ -48,7 +49,7 @@ type merger struct {
 
 func (m *merger) refuse(path, format string, args ...any) {
 	err := fmt.Errorf("%s: %s", path, fmt.Sprintf(format, args...))
-	if !slices.ContainsFunc(m.wrong, func(said error) bool { return said.Error() == err.Error() }) {
+	if !slices.ContainsFunc(m.wrong, func(known error) bool { return known.Error() == err.Error() }) {
 		m.wrong = append(m.wrong, err)
 	}
 }
@@ -94,7 +95,7 @@ func (m *merger) subInterface(i Interface) {
 	m.add(subs, path+".sub-interfaces."+id, id, i.node(), i.VLL)
 }
 
-// wholePort adds to the port's own entry, which says more of it.
+// wholePort adds to the entry of the port, which may have more settings of the operator.
 func (m *merger) wholePort(i Interface) {
 	path := "interfaces." + i.Name
 	port := m.port(i)
@@ -115,7 +116,7 @@ func (m *merger) wholePort(i Interface) {
 		key, value := ours.Content[at].Value, ours.Content[at+1]
 		if there := child(port, key); there == nil {
 			put(port, key, value)
-		} else if there.Value != value.Value && !(i.HeldDown && key == "state") { // as it is without the far end's loss
+		} else if there.Value != value.Value && !(i.HeldDown && key == "state") { // the file has the state without the loss of the far end's link
 			m.refuse(path+"."+key, "the file says %s, and with line %s it is %s", there.Value, i.VLL, value.Value)
 		}
 	}
@@ -124,7 +125,8 @@ func (m *merger) wholePort(i Interface) {
 	}
 }
 
-// port is the entry of the port of i, nil where there is none to add to; that is an error.
+// port returns the entry of the interface's port. If the file has no such port, it records an error and
+// returns nil.
 func (m *merger) port(i Interface) *yaml.Node {
 	name := i.Port
 	if i.SubID == 0 {
@@ -137,7 +139,7 @@ func (m *merger) port(i Interface) *yaml.Node {
 	return m.mappingIn(m.section("interfaces"), "interfaces."+name, name)
 }
 
-// add puts ours into a mapping, unless it is there in the same way.
+// add puts an entry into a mapping, unless the mapping has an entry with the same meaning.
 func (m *merger) add(into *yaml.Node, path, key string, ours *yaml.Node, vll string) {
 	there := child(into, key)
 	if there == nil {
@@ -162,16 +164,16 @@ func stated(field string, of map[string]string) string {
 	return "no " + field
 }
 
-// section is a mapping of the file's outermost part, made where it is missing.
+// section returns a mapping of the file's outermost part. It creates a missing one.
 func (m *merger) section(name string) *yaml.Node {
 	if n := m.mappingIn(m.root, name, name); n != nil {
 		return n
 	}
-	return mapping() // of a file that is refused already
+	return mapping() // the file is refused already
 }
 
-// mappingIn is the mapping of that key, made where there is none or nothing in it; nil for what cannot be added to, which is
-// an error.
+// mappingIn returns the mapping of that key. It creates a missing one, and replaces an empty value. If the
+// value cannot be extended, it records an error and returns nil.
 func (m *merger) mappingIn(parent *yaml.Node, path, key string) *yaml.Node {
 	for at := 0; at+1 < len(parent.Content); at += 2 {
 		switch n := parent.Content[at+1]; {

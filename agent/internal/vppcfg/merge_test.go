@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// ours is a line on a VLAN of a port, and a suspended one on a whole port; over VXLAN both.
+// ours returns a line on a VLAN of a port, and a suspended line on a whole port. Both use VXLAN.
 func ours() *Part {
 	const one, two = "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a02"
 	return &Part{
@@ -56,7 +56,7 @@ func golden(t *testing.T, name string, got []byte) {
 	}
 }
 
-func TestThePartByItself(t *testing.T) {
+func TestTextOfThePart(t *testing.T) {
 	got, err := ours().Text()
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestThePartByItself(t *testing.T) {
 	golden(t, "part.yaml", got)
 }
 
-func TestTheOperatorsFileKeepsItsCommentsAndItsOrder(t *testing.T) {
+func TestMergeKeepsCommentsAndOrderOfTheFile(t *testing.T) {
 	got, err := ours().Merge([]byte(operators))
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestTheOperatorsFileKeepsItsCommentsAndItsOrder(t *testing.T) {
 	}
 }
 
-func TestAFileThatNamesSomethingOtherwiseIsToldWhereAndWhy(t *testing.T) {
+func TestMergeReportsPlaceAndReasonOfEachDifference(t *testing.T) {
 	const port = "  TenGigabitEthernet3/0/0: # customers\n"
 	for name, c := range map[string]struct{ old, new, said string }{
 		"the sub-interface leads elsewhere": {"      # management\n", "      101: {mtu: 9000, l2xc: TenGigabitEthernet3/0/1}\n",
@@ -120,8 +120,9 @@ func TestAFileThatNamesSomethingOtherwiseIsToldWhereAndWhy(t *testing.T) {
 	}
 }
 
-// TestAPortThatIsKeptDownMayBeUpInTheFile: it is up again as soon as the far end's link is, and no one edits a file for that.
-func TestAPortThatIsKeptDownMayBeUpInTheFile(t *testing.T) {
+// TestMergeAcceptsAPortThatIsUpInTheFileAndKeptDownInVPP: the port comes up again with the far end's link,
+// so the operator need not edit the file.
+func TestMergeAcceptsAPortThatIsUpInTheFileAndKeptDownInVPP(t *testing.T) {
 	part := ours()
 	part.Interfaces[2].HeldDown = true
 	for _, states := range [][2]string{{"", "    state: down\n"}, {"    state: up\n", "    state: up\n"}} {
@@ -136,14 +137,14 @@ func TestAPortThatIsKeptDownMayBeUpInTheFile(t *testing.T) {
 	}
 }
 
-func TestAllThatIsWrongIsToldAtOnceAndOnce(t *testing.T) {
+func TestMergeReportsAllErrorsTogether(t *testing.T) {
 	_, err := ours().Merge([]byte("interfaces: {}\n"))
 	if err == nil || strings.Count(err.Error(), "does not name this port") != 2 {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestAPortWithNothingInItTakesTheLine(t *testing.T) {
+func TestMergeFillsAnEmptyPort(t *testing.T) {
 	part := ours()
 	part.Tunnels, part.Interfaces = part.Tunnels[:1], part.Interfaces[:2]
 	part.Interfaces[0].MTU, part.Interfaces[1].MTU = 1500, 1500

@@ -1,5 +1,6 @@
-// Package vppcfg names what the agent made in the words of a file of vppcfg (git.ipng.ch/ipng/vppcfg), which removes what
-// its file does not name. What is said of vppcfg is that of 0.0.7.
+// Package vppcfg describes the agent's interfaces in the format of a file of vppcfg
+// (git.ipng.ch/ipng/vppcfg). vppcfg removes interfaces that its file does not name. The descriptions of
+// vppcfg's behaviour apply to version 0.0.7.
 package vppcfg
 
 import (
@@ -11,10 +12,10 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// Part is what a file of vppcfg has to name, and what it cannot.
+// Part lists what a file of vppcfg has to name, and what such a file cannot name.
 type Part struct {
 	Tunnels    []Tunnel    `json:"vxlan_tunnels"` // sorted by index
-	Interfaces []Interface `json:"interfaces"`    // sorted by index; the VXLAN tunnels are among them
+	Interfaces []Interface `json:"interfaces"`    // sorted by index, including the VXLAN tunnels
 	Unnamed    []Unnamed   `json:"unnamed"`       // sorted by index
 }
 
@@ -28,8 +29,9 @@ type Tunnel struct {
 	VNI    uint32 `json:"vni"`
 }
 
-// Interface is an entry of interfaces, or of sub-interfaces where SubID is not 0. A whole port is its owner's: of it no more
-// is named than its cross-connect and, where its line is suspended or the far end has lost its link, its state.
+// Interface is an entry of interfaces, or of sub-interfaces if SubID is not 0. A whole port belongs to the
+// operator. Its entry has only the cross-connect and, while its line is suspended or the far end has lost
+// its link, the state.
 type Interface struct {
 	Name  string `json:"name"`
 	VLL   string `json:"vll"`
@@ -38,16 +40,17 @@ type Interface struct {
 	Port  string `json:"port"` // of a sub-interface
 	SubID uint32 `json:"sub_id"`
 
-	Dot1q      uint16 `json:"dot1q"` // 0 for none, as the next two
+	Dot1q      uint16 `json:"dot1q"` // 0 for no tag, also in the next two fields
 	Dot1ad     uint16 `json:"dot1ad"`
 	InnerDot1q uint16 `json:"inner_dot1q"`
 	Exact      bool   `json:"exact_match"`
 
-	L2XC    string `json:"l2xc"` // where it sends; "" while its line is tested, and for a probe
+	L2XC    string `json:"l2xc"` // destination of its cross-connect; "" during an activation test of its line, and for a probe
 	MTU     uint32 `json:"mtu"`
-	MTUNow  uint32 `json:"mtu_now"` // in VPP; another one than MTU shows in vppcfg's plan
+	MTUNow  uint32 `json:"mtu_now"` // in VPP; if it differs from MTU, vppcfg's plan changes it
 	AdminUp bool   `json:"admin_up"`
-	// HeldDown: the port is down because the far end has lost its link, and up as soon as that is back.
+	// HeldDown reports that the port is down because the far end has lost its link. It comes up with that
+	// link.
 	HeldDown bool `json:"held_down"`
 }
 
@@ -57,24 +60,27 @@ type Unnamed struct {
 	VLL  string `json:"vll"`
 	End  string `json:"end"`
 	Why  string `json:"why"`
-	// Stops: vppcfg plans nothing on a VPP with such an interface. Otherwise its plan removes the interface.
+	// Stops reports that vppcfg makes no plan for a VPP with such an interface. Otherwise vppcfg's plan
+	// removes the interface.
 	Stops bool `json:"stops"`
 }
 
-// What vppcfg's schema takes for an MTU (bytes).
+// Range of an MTU in vppcfg's schema (bytes).
 const leastMTU, mostMTU = 128, 9216
 
-// obstacle is why something cannot be named.
+// obstacle is the reason why vppcfg cannot name an interface.
 type obstacle struct {
 	why   string
 	stops bool
 }
 
-// circuit is what hangs together by cross-connects; a tunnel of a probe is one by itself.
+// circuit is a group of interfaces that cross-connects join. A probe's tunnel is a circuit with one
+// interface.
 type circuit []*plan.Holding
 
-// Of names what the plan takes for the agent's, and what was before somebody relabelled it, as the snapshot has it. The intent
-// says which frames are promised.
+// Of returns the part for the interfaces in the snapshot that the plan assigns to the agent, including
+// those with a foreign label that were the agent's before. The intent gives the frame sizes that lines
+// promise.
 func Of(s *observe.Snapshot, todo *plan.Plan, in *intent.Intent) *Part {
 	p := &Part{Tunnels: []Tunnel{}, Interfaces: []Interface{}, Unnamed: []Unnamed{}}
 	ours := slices.Concat(todo.Owned, todo.Relabelled)
@@ -110,7 +116,7 @@ func Of(s *observe.Snapshot, todo *plan.Plan, in *intent.Intent) *Part {
 	return p
 }
 
-// circuitsOf keeps the order of what it is given.
+// circuitsOf keeps the order of the interfaces.
 func circuitsOf(s *observe.Snapshot, ours []*plan.Holding) (all []circuit) {
 	senders := make(map[uint32][]uint32, len(ours))
 	for from, to := range s.Connects {
@@ -137,7 +143,8 @@ func circuitsOf(s *observe.Snapshot, ours []*plan.Holding) (all []circuit) {
 	return all
 }
 
-// obstacleOf is nil for what can be named. named are the VNIs that are.
+// obstacleOf returns nil if vppcfg can name the interface. named maps the VNIs that are already named to
+// their tunnels.
 func obstacleOf(s *observe.Snapshot, h *plan.Holding, named map[uint32]string) *obstacle {
 	switch h.Kind() {
 	case string(intent.GENEVE):
@@ -155,8 +162,8 @@ func obstacleOf(s *observe.Snapshot, h *plan.Holding, named map[uint32]string) *
 	return nil
 }
 
-// mtuOf is the MTU that all of a circuit are to have: vppcfg wants one of each interface, the same of both sides of a
-// cross-connect, and of a sub-interface no larger one than its port's.
+// mtuOf returns the common MTU of a circuit's interfaces. vppcfg requires an MTU of each interface, the
+// same on both sides of a cross-connect, and for a sub-interface at most the MTU of its port.
 func mtuOf(s *observe.Snapshot, c circuit, frames map[intent.Key]uint32) (uint32, *obstacle) {
 	mtu, whole := uint32(mostMTU), uint32(0)
 	ports := 0

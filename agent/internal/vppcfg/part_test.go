@@ -11,7 +11,7 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// router is VPP with the ports cust0 (MTU 9000), cust1 (1500) and tap0.
+// router is a VPP with the ports cust0 (MTU 9000), cust1 (1500) and tap0.
 type router struct {
 	s    observe.Snapshot
 	todo plan.Plan
@@ -47,7 +47,7 @@ func (r *router) own(end intent.Key, i *observe.Interface, tunnel *intent.Tunnel
 	return i
 }
 
-// line has VLAN 101 of a port, and a tunnel of the name.
+// line adds VLAN 101 of a port, and a tunnel with the name.
 func (r *router) line(port, name string, t intent.Tunnel) (sub, tunnel *observe.Interface) {
 	key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
 	r.in.Present = append(r.in.Present, intent.End{Key: key, Frame: 1514})
@@ -69,7 +69,7 @@ func (r *router) connect(a, b *observe.Interface) {
 
 func (r *router) part() *Part { return Of(&r.s, &r.todo, &r.in) }
 
-func TestWhatCannotBeNamedIsToldOfAllThatHangsTogether(t *testing.T) {
+func TestObstacleAppliesToAllInterfacesOfACircuit(t *testing.T) {
 	for name, c := range map[string]struct {
 		make  func(*router)
 		why   string
@@ -128,7 +128,7 @@ func TestWhatCannotBeNamedIsToldOfAllThatHangsTogether(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodyRelabelledIsNamedToo(t *testing.T) {
+func TestInterfacesWithAForeignLabelAreNamed(t *testing.T) {
 	r := newRouter()
 	r.line("cust0", "vxlan_tunnel0", intent.Tunnel{Encapsulation: intent.VXLAN, VNI: 1})
 	r.todo.Relabelled, r.todo.Owned = r.todo.Owned, nil
@@ -137,7 +137,7 @@ func TestWhatSomebodyRelabelledIsNamedToo(t *testing.T) {
 	}
 }
 
-func TestAPortIsKeptDownWhileItIsDownForTheFarEndsLink(t *testing.T) {
+func TestPortIsMarkedWhileTheFarEndsLinkKeepsItDown(t *testing.T) {
 	for _, up := range []bool{false, true} {
 		r := newRouter()
 		key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
@@ -149,8 +149,8 @@ func TestAPortIsKeptDownWhileItIsDownForTheFarEndsLink(t *testing.T) {
 	}
 }
 
-// A tunnel to which nothing leads, and a line that leads one way.
-func TestHalfAConnectionIsNamedAsItIs(t *testing.T) {
+// Covers a tunnel without an incoming cross-connect, and a line in one direction only.
+func TestCrossConnectInOneDirectionIsNamed(t *testing.T) {
 	r := newRouter()
 	_, tunnel := r.line("cust0", "vxlan_tunnel0", intent.Tunnel{Encapsulation: intent.VXLAN, VNI: 1})
 	delete(r.s.Connects, tunnel.Index)

@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Text is the part by itself, as YAML: what it cannot name stands as comments above it.
+// Text returns the part alone as YAML, with comments above it about interfaces that it cannot name.
 func (p *Part) Text() ([]byte, error) {
 	return p.textOf(p.document())
 }
@@ -28,7 +28,8 @@ func (p *Part) textOf(document *yaml.Node) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// writeRemarks says what is not named, what stands in VPP for a while only, and what vppcfg would change all the same.
+// writeRemarks writes comments about interfaces that are not named, about states that are temporary, and
+// about changes that vppcfg would still make.
 func (p *Part) writeRemarks(out *bytes.Buffer) {
 	for _, u := range p.Unnamed {
 		fmt.Fprintf(out, "# NOT NAMED: %s of line %s, end %s\n#   %s.\n#   %s.\n", u.Name, u.VLL, u.End, u.Why, u.Consequence())
@@ -49,10 +50,10 @@ func (p *Part) writeRemarks(out *bytes.Buffer) {
 	}
 }
 
-// Consequence is what vppcfg does because the interface is not named.
+// Consequence returns what vppcfg does because the interface is not named.
 func (u Unnamed) Consequence() string {
 	if u.Stops {
-		return "vppcfg plans nothing on this router while it is there (“Not all PHYs in VPP exist in the config”), so it removes nothing either"
+		return "vppcfg plans nothing on this router while it exists (“Not all PHYs in VPP exist in the config”), so it removes nothing either"
 	}
 	return "vppcfg's plan takes it apart and removes it"
 }
@@ -129,7 +130,7 @@ func (i Interface) encapsulation() *yaml.Node {
 	return n
 }
 
-// description has at most 64 characters and no quotes, as vppcfg wants it.
+// description returns at most 64 characters without quotes, as vppcfg requires.
 func description(vll, end string) string { return "longline " + vll + ":" + end }
 
 func put(n *yaml.Node, key string, value *yaml.Node) {
@@ -146,7 +147,8 @@ func number(n uint32) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.FormatUint(uint64(n), 10)}
 }
 
-// address is quoted: an IPv6 address may look like a number to base 60 to YAML 1.1, which vppcfg reads.
+// address returns a quoted address. vppcfg reads YAML 1.1, which may take an IPv6 address for a number to
+// base 60.
 func address(text string) *yaml.Node {
 	n := scalar(text)
 	if strings.Contains(text, ":") {

@@ -8,7 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// child is the value of a mapping's key, also where it is an alias or comes from a merge (<<); nil where there is none.
+// child returns the value of a mapping's key, also if the value is an alias or comes from a merge (<<). It
+// returns nil if the key does not exist.
 func child(n *yaml.Node, key string) *yaml.Node {
 	n = resolved(n)
 	if n.Kind != yaml.MappingNode {
@@ -41,7 +42,7 @@ func resolved(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// usualMTU is what vppcfg takes for a port that has none in the file (bytes).
+// usualMTU is the MTU that vppcfg assumes for a port without one in the file (bytes).
 const usualMTU = 1500
 
 func mtuOfPort(port *yaml.Node) uint32 {
@@ -53,8 +54,8 @@ func mtuOfPort(port *yaml.Node) uint32 {
 	return usualMTU
 }
 
-// selection is which frames of its port a sub-interface takes, and whether it takes no others that begin so. Without an
-// encapsulation that is the VLAN of its number.
+// selection returns the frames that a sub-interface accepts, and whether it accepts only frames with
+// exactly these tags. Without an encapsulation, it accepts the VLAN with the number of the sub-interface.
 func selection(id string, sub *yaml.Node) (frames string, exact bool) {
 	encapsulation := child(sub, "encapsulation")
 	if encapsulation == nil {
@@ -70,7 +71,7 @@ func selection(id string, sub *yaml.Node) (frames string, exact bool) {
 	return strings.Join(tags, " "), match != nil && match.Value == "true"
 }
 
-// meaning is all that vppcfg makes of an entry, with what it takes for granted, by key.
+// meaning returns the settings of an entry by key, including vppcfg's defaults.
 func meaning(id string, entry *yaml.Node) map[string]string {
 	of := map[string]string{"state": "up"}
 	for _, key := range []string{
