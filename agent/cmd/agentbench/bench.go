@@ -34,7 +34,7 @@ type bench struct {
 	vlls    int
 	samples map[string][]float64 // milliseconds
 	version string
-	reports bool // count and report meanwhile
+	reports bool // sample and report at the same time
 }
 
 func (b *bench) median(name string) float64 {
@@ -42,14 +42,18 @@ func (b *bench) median(name string) float64 {
 	return sorted[len(sorted)/2]
 }
 
-// additions is how often a round adds one VLL.
+// additions is the number of single VLLs that a round adds.
 const additions = 10
 
-// round converges onto an empty VPP, again with nothing to do, with one VLL more and one more, after a restart
-// of VPP, and takes everything away. Reading the document and reading VPP back are part of each figure.
+// round measures each step with the decoding of the document and the observation of VPP. The steps are:
+//   - converge on an empty VPP;
+//   - converge again without a change;
+//   - add single VLLs;
+//   - converge after a restart of VPP;
+//   - remove all VLLs.
 //
-// Of the VLLs that are added one by one, every second meets an engine that has looked around since, as it does within a
-// second of each change, and every other one an engine that has just added the one before.
+// Before every second addition, the engine observes VPP, as it does within a second of each change. The
+// other additions follow the previous one directly.
 func (b *bench) round(ctx context.Context) error {
 	folder, err := os.MkdirTemp("", "agentbench")
 	if err != nil {
@@ -114,7 +118,7 @@ func (b *bench) round(ctx context.Context) error {
 	return nil
 }
 
-// reapply times from the moment at which the restarted VPP can be reached.
+// reapply measures from the moment when the restarted VPP accepts a connection.
 func (b *bench) reapply(ctx context.Context, engine *converge.Engine, session *vpp.Session) (*vpp.Session, error) {
 	session.Close()
 	if err := b.restart(ctx); err != nil {

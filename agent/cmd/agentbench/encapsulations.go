@@ -12,7 +12,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// measureEncapsulations prints what each transport costs in a private, real VPP: a stand-in forwards no frames.
+// measureEncapsulations prints the cost of each transport in a private, real VPP. A stand-in forwards no
+// frames.
 func measureEncapsulations(ctx context.Context, stdout io.Writer) error {
 	install, err := realvpp.Find()
 	if err != nil {

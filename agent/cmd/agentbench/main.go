@@ -1,15 +1,19 @@
-// Command agentbench times the agent's converge against a VPP and prints one line per figure:
+// Command agentbench measures how long the agent's engine needs to converge a VPP, and prints one line per
+// figure:
 //
 //	bench agent_converge_1000_ms 123.4 ms <VPP's version>
 //
-// It runs the engine in its own process, with its own temporary state folder, against the VPP behind
-// -api-socket, or against a private one: a real VPP where one is installed, else vppsim. Ten times as many
-// VLL ends are timed too: the cost must grow linearly. The resident memory is that of a process of its own that counts and
-// reports as the agent does, also with as many VLL ends as a stats segment of 256 MB has room for.
+// It runs the engine in its own process, with its own temporary state folder. It uses the VPP behind
+// -api-socket, or starts a private one: a real VPP if one is installed, else vppsim. It also measures ten
+// times as many VLL ends: the cost must grow linearly.
 //
-// With -main-thread it measures for how long VPP's main thread answers nobody while the agent reads.
+// The resident memory is measured in a separate process that samples and reports as the agent does. It is
+// also measured with as many VLL ends as fit into a stats segment of 256 MB.
 //
-// With -encapsulations it measures what each transport costs a real VPP, as longline-agent calibrate does on a router.
+// With -main-thread it measures how long VPP's main thread is blocked while the agent reads.
+//
+// With -encapsulations it measures the cost of each transport in a real VPP, as longline-agent calibrate
+// does on a router.
 package main
 
 import (
@@ -25,11 +29,11 @@ import (
 	"longline.dev/agent/internal/memory"
 )
 
-// fullRouter is how many VLL ends docs/routers/agent.md promises.
+// fullRouter is the number of VLL ends that docs/routers/agent.md promises.
 const fullRouter = 15_000
 
 func main() {
-	debug.SetGCPercent(memory.GCPercent) // as the agent does
+	debug.SetGCPercent(memory.GCPercent) // as in the agent
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
@@ -97,7 +101,7 @@ func timed(ctx context.Context, used measuredVPP, vlls, rounds int, names []stri
 	}
 	for _, name := range names {
 		if len(b.samples[name]) == 0 {
-			continue // a VPP that is not ours is not restarted
+			continue // agentbench does not restart the VPP of -api-socket
 		}
 		fmt.Fprintf(stdout, "bench agent_%s_ms %.1f ms %s\n", fmt.Sprintf(name, vlls), b.median(name), b.version)
 	}

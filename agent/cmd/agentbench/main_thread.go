@@ -22,11 +22,15 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// measureMainThread prints for how long VPP's main thread answers nobody while the agent reads a VPP with so many VLL ends:
-// a second client sends one control_ping after the other, and the slowest reply of a read counts. Of several reads it is
-// the median. BFD, LACP and ARP run on that thread. It prints the same for an observation that finds everything unchanged,
-// for the one dump that VPP gives only as a whole, for one dump of all interfaces, which the agent does not request of so
-// many, and for pings alone.
+// measureMainThread prints how long VPP's main thread is blocked while the agent reads a VPP with this many
+// VLL ends. BFD, LACP and ARP run on that thread. A second client sends control_ping messages in sequence.
+// The figure is the slowest reply during a read, as the median of several reads.
+//
+// It prints the same figure for four more cases:
+//   - an observation without changes;
+//   - the one dump that VPP gives only as a whole;
+//   - one dump of all interfaces, which the agent does not request for so many;
+//   - pings alone.
 func measureMainThread(ctx context.Context, used measuredVPP, vlls, rounds int, stdout io.Writer) error {
 	folder, err := os.MkdirTemp("", "agentbench")
 	if err != nil {
@@ -102,7 +106,7 @@ func measureMainThread(ctx context.Context, used measuredVPP, vlls, rounds int, 
 	return nil
 }
 
-// slowestReplies returns the median over so many rounds of the slowest reply to a ping during read, in ms.
+// slowestReplies returns the median over the rounds of the slowest reply to a ping during read, in ms.
 func slowestReplies(ctx context.Context, session *vpp.Session, rounds int, read func() error) (float64, error) {
 	var slowest []float64
 	for range rounds {

@@ -15,14 +15,14 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// measuredVPP is the VPP that is timed.
+// measuredVPP is the VPP under measurement.
 type measuredVPP struct {
 	api, stats string
-	restart    func(context.Context) error // nil: not ours to restart
+	restart    func(context.Context) error // nil if agentbench may not restart it
 	stop       func()
 }
 
-// startVPP starts a real VPP where one is installed, else vppsim.
+// startVPP starts a real VPP if one is installed, else vppsim.
 func startVPP(ctx context.Context) (measuredVPP, error) {
 	if install, err := realvpp.Find(); err == nil {
 		v, err := realvpp.Start(ctx, install, realvpp.Options{})
@@ -38,7 +38,7 @@ func startVPP(ctx context.Context) (measuredVPP, error) {
 	return measuredVPP{sim.APISocket(), sim.StatsSocket(), func(context.Context) error { return sim.Restart() }, sim.Stop}, nil
 }
 
-// Loopbacks stand for the customers' ports and hold the tunnels' local address.
+// Loopbacks simulate the customers' ports and have the tunnels' local address.
 const (
 	firstPort    = 200
 	localLoop    = 254
@@ -51,7 +51,7 @@ func ports(vlls int) int { return (vlls + vlansPerPort) / vlansPerPort }
 
 func portName(n int) string { return fmt.Sprintf("loop%d", firstPort+n) }
 
-// prepare makes the loopbacks on a VPP that lacks them.
+// prepare creates missing loopbacks in VPP.
 func prepare(ctx context.Context, session *vpp.Session, vlls int) error {
 	instances := []uint32{localLoop}
 	for n := range ports(vlls) {
@@ -63,7 +63,7 @@ func prepare(ctx context.Context, session *vpp.Session, vlls int) error {
 			return err
 		}
 		if vpp.Retval(reply) != 0 {
-			continue // it is there already
+			continue // it exists already
 		}
 		index := reply.(*interfaces.CreateLoopbackInstanceReply).SwIfIndex
 		setup := []api.Message{&interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP}}

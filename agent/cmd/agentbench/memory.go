@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/memory"
 )
 
-// memoryOfAProcess runs this program once more, so that neither vppsim nor earlier rounds count.
+// memoryOfAProcess runs this program again, so that vppsim and earlier rounds do not count.
 func memoryOfAProcess(ctx context.Context, used measuredVPP, vlls int, stdout, stderr io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -23,9 +23,9 @@ func memoryOfAProcess(ctx context.Context, used measuredVPP, vlls int, stdout, s
 	return child.Run()
 }
 
-// measureMemory converges, adds VLLs and removes all while a reporter counts and reports as the agent's does, and prints
-// the most memory of its own that was resident. VPP's stats segment, which is mapped from VPP's memory, is a figure of
-// its own.
+// measureMemory converges, adds VLLs and removes all, while a reporter samples and reports as the agent's
+// does. It prints the maximum resident memory of the process itself. The stats segment, which is mapped
+// from VPP's memory, is a separate figure.
 func measureMemory(ctx context.Context, used measuredVPP, vlls int, stdout io.Writer) error {
 	b := &bench{measuredVPP: used, vlls: vlls, samples: make(map[string][]float64), reports: true}
 	ctx, cancel := context.WithCancel(ctx)
@@ -45,13 +45,13 @@ func measureMemory(ctx context.Context, used measuredVPP, vlls int, stdout io.Wr
 	return nil
 }
 
-// peak is the most that was resident at one moment, in bytes.
+// peak is the maximum of the resident memory, in bytes.
 type peak struct {
 	own, shared int64
 	err         error
 }
 
-// watch looks every millisecond until ctx ends.
+// watch measures every millisecond until ctx ends.
 func watch(ctx context.Context) (most peak) {
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()

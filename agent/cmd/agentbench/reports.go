@@ -13,10 +13,10 @@ import (
 	"longline.dev/agent/internal/report"
 )
 
-// portalAway is how long the portal takes no reports, so that a full batch of samples waits for it.
+// portalAway is how long the portal accepts no reports, so that a full batch of samples waits for it.
 const portalAway = 15 * time.Second
 
-// portal takes reports as the portal does for the agent: each is encoded whole.
+// portal accepts reports like the portal: it encodes each of them completely.
 type portal struct{ back time.Time }
 
 var errAway = errors.New("the portal is away")
@@ -31,7 +31,7 @@ func (p portal) Post(_ context.Context, _ string, body, _ any) error {
 	return nil
 }
 
-// startReports counts and reports ten times as often as the agent does, until the function that it returns is called.
+// startReports samples and reports ten times as often as the agent, until the caller calls stop.
 func (b *bench) startReports(ctx context.Context, engine *converge.Engine, folder string) (stop func()) {
 	reporter := report.New(report.Options{
 		Engine: engine, Client: portal{time.Now().Add(portalAway)}, Folder: folder, StoreLimit: 512 << 20, StatsSocket: b.stats,

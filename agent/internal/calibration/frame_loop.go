@@ -21,8 +21,9 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// What is built is reserved for the agent. The numbers of the generators are beside that of line tests; the tunnels are
-// in a table of their own, where nobody else's addresses and routes are, and theirs are of nobody (RFC 5737, RFC 3849).
+// These names and numbers are reserved for the agent. The numbers of the generators follow that of
+// activation tests. The tunnels are in a separate table without other addresses and routes, and use
+// documentation addresses (RFC 5737, RFC 3849).
 const (
 	mark       = "longline:calibration"
 	streamName = "longline-clocks"
@@ -30,12 +31,12 @@ const (
 	vni        = 0x4c4c4c
 	greKey     = 0x4c4c4c
 	none       = ^uint32(0)
-	// generators is what the names of all three begin with.
+	// generators is the common prefix of the three names.
 	generators = "pg12800491"
 )
 
-// The generators: frames come from source; port plays the other port of a cross-connect, and underlay the link that
-// tunnels leave by. What they are handed goes nowhere.
+// source sends the frames. port simulates the other port of a cross-connect, and underlay the link of the
+// tunnels. Both discard the frames that they receive.
 var (
 	source   = generator{0x4c4c0001, "pg1280049153"}
 	port     = generator{0x4c4c0002, "pg1280049154"}
@@ -43,7 +44,8 @@ var (
 	all      = []generator{source, port, underlay}
 )
 
-// Interfaces is how many there are for a while: the generators and a tunnel for each transport that has one.
+// Interfaces is the number of temporary interfaces: the generators, and a tunnel for each transport that
+// has one.
 const Interfaces = 3 + 6
 
 type generator struct {
@@ -59,7 +61,7 @@ var (
 // farMAC is locally administered.
 var farMAC = ethernet_types.MacAddress{0x02, 0x4c, 0x4c, 0, 0, 0x02}
 
-// Session is what calibrating needs of a connection to VPP.
+// Session is the part of a connection to VPP that calibration needs.
 type Session interface {
 	Has(api.Message) bool
 	Call(ctx context.Context, req api.Message) (api.Message, error)
@@ -68,13 +70,13 @@ type Session interface {
 
 var _ Session = (*vpp.Session)(nil)
 
-// needed are the messages without which nothing can be measured.
+// needed lists the messages that every calibration needs.
 var needed = []api.Message{
 	&vlib.CliInband{}, &pg.PgCreateInterfaceV3{}, &pg.PgDeleteInterface{}, &ip.IPTableAddDel{}, &ip.IPTableDump{},
 	&interfaces.SwInterfaceSetTable{}, &interfaces.SwInterfaceAddDelAddress{}, &ip_neighbor.IPNeighborAddDel{}, &l2.SwInterfaceSetL2Xconnect{},
 }
 
-// missing names the first of these messages that this VPP lacks, "" if it has all.
+// missing returns the name of the first of these messages that this VPP does not have, or "".
 func missing(session Session, messages ...api.Message) string {
 	for _, message := range messages {
 		if !session.Has(message) {
@@ -84,27 +86,27 @@ func missing(session Session, messages ...api.Message) string {
 	return ""
 }
 
-// loop is what frames are sent through.
+// loop is the path of the frames.
 type loop struct {
 	session                Session
 	source, port, underlay interface_types.InterfaceIndex
 	tunnels                map[Transport]interface_types.InterfaceIndex
-	connected              interface_types.InterfaceIndex // with the source, 0 for nothing
+	connected              interface_types.InterfaceIndex // to the source; 0 for none
 }
 
-// build makes the loop with the tunnels that this VPP has messages for.
+// build creates the loop, with the tunnels for which this VPP has messages.
 func build(ctx context.Context, session Session) (*loop, error) {
 	l := &loop{session: session, tunnels: make(map[Transport]interface_types.InterfaceIndex)}
 	for _, each := range []struct {
 		generator
-		made *interface_types.InterfaceIndex
+		index *interface_types.InterfaceIndex
 	}{{source, &l.source}, {port, &l.port}, {underlay, &l.underlay}} {
 		reply, err := vpp.Do(ctx, session, &pg.PgCreateInterfaceV3{InterfaceID: each.id})
 		if err != nil {
 			return nil, err
 		}
-		*each.made = reply.(*pg.PgCreateInterfaceV3Reply).SwIfIndex
-		if err := l.mark(ctx, *each.made); err != nil {
+		*each.index = reply.(*pg.PgCreateInterfaceV3Reply).SwIfIndex
+		if err := l.mark(ctx, *each.index); err != nil {
 			return nil, err
 		}
 	}
@@ -141,19 +143,19 @@ func build(ctx context.Context, session Session) (*loop, error) {
 	return l, nil
 }
 
-// address is the underlay's own.
+// address returns the underlay's own address.
 func address(family int) ip_types.AddressWithPrefix {
 	return ip_types.AddressWithPrefix{Address: vpp.IPAddress(near[family].Addr()), Len: uint8(near[family].Bits())}
 }
 
-// neighbor is where the underlay's frames go.
+// neighbor returns the destination of the underlay's frames.
 func neighbor(index interface_types.InterfaceIndex, family int) ip_neighbor.IPNeighbor {
 	return ip_neighbor.IPNeighbor{
 		SwIfIndex: index, Flags: ip_neighbor.IP_API_NEIGHBOR_FLAG_STATIC, MacAddress: farMAC, IPAddress: vpp.IPAddress(far[family]),
 	}
 }
 
-// mark says whose an interface is, and sets it up.
+// mark tags an interface as the agent's and sets it up.
 func (l *loop) mark(ctx context.Context, index interface_types.InterfaceIndex) error {
 	if _, err := vpp.Do(ctx, l.session, &interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: index, Tag: mark}); err != nil {
 		return err
@@ -162,7 +164,7 @@ func (l *loop) mark(ctx context.Context, index interface_types.InterfaceIndex) e
 	return err
 }
 
-// connect has what comes in at the source leave by that transport; both ways, as VPP has it of a line.
+// connect cross-connects the source with that transport, in both directions as for a line.
 func (l *loop) connect(ctx context.Context, transport Transport) error {
 	if err := l.crossConnect(ctx, l.connected, false); err != nil {
 		return err
@@ -187,7 +189,7 @@ func (l *loop) crossConnect(ctx context.Context, out interface_types.InterfaceIn
 	return nil
 }
 
-// sink is where the frames of a transport end.
+// sink returns the generator that receives the frames of a transport.
 func sink(transport Transport) generator {
 	if transport == L2XC {
 		return port
@@ -195,18 +197,20 @@ func sink(transport Transport) generator {
 	return underlay
 }
 
-// Tidy deletes what a calibration has made, as far as it is there, and nothing else. It is for after one and for a new
-// connection: whoever calibrated before may have been cut off. The generators are made first and go last, so where
-// none is there nothing is. Error: *CannotError where somebody else has one of the names, *vpp.RefusedError, or that of the connection.
+// Tidy deletes all objects of a calibration that exist, and nothing else. Call it after a calibration and
+// on a new connection, because an earlier calibration may have been interrupted. The generators are created
+// first and deleted last, so without a generator there is nothing to delete. Tidy returns *CannotError if
+// another user has one of the names, *vpp.RefusedError, or an error of the connection.
 func Tidy(ctx context.Context, session Session) error {
 	if missing(session, needed...) != "" {
-		return nil // and nothing was ever made
+		return nil // without these messages, no calibration could start
 	}
 	found, err := find(ctx, session)
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	// Before its generator: a stream of none is not safe. Without a stream of the name VPP says so and does nothing.
+	// The stream must be deleted before its generator: a stream without a generator is not safe. If there
+	// is no such stream, VPP says so and does nothing.
 	if _, _, err := vpp.Say(ctx, session, "packet-generator delete "+streamName); err != nil {
 		return err
 	}
@@ -226,11 +230,11 @@ func Tidy(ctx context.Context, session Session) error {
 		}
 	}
 	for _, each := range slices.Backward(all) {
-		index, there := found[each.name]
-		if !there {
+		index, exists := found[each.name]
+		if !exists {
 			continue
 		}
-		if each == underlay { // what the table is held by
+		if each == underlay { // it has the routes of the table
 			if err := leaveTable(ctx, session, index, tables); err != nil {
 				return err
 			}
@@ -242,7 +246,8 @@ func Tidy(ctx context.Context, session Session) error {
 	return nil
 }
 
-// leaveTable takes an interface out of the own tables, and deletes these. Static neighbors would outlive it.
+// leaveTable removes an interface from the agent's tables, and deletes the tables. Static neighbors would
+// survive the interface, so they are deleted too.
 func leaveTable(ctx context.Context, session Session, index interface_types.InterfaceIndex, tables []ip.IPTable) error {
 	for family := range far {
 		for _, undo := range []api.Message{
@@ -250,7 +255,7 @@ func leaveTable(ctx context.Context, session Session, index interface_types.Inte
 			&interfaces.SwInterfaceAddDelAddress{SwIfIndex: index, Prefix: address(family)},
 		} {
 			var refused *vpp.RefusedError
-			if _, err := vpp.Do(ctx, session, undo); err != nil && !errors.As(err, &refused) { // refused where it was not made yet
+			if _, err := vpp.Do(ctx, session, undo); err != nil && !errors.As(err, &refused) { // refused if it was not created
 				return err
 			}
 		}
@@ -266,7 +271,7 @@ func leaveTable(ctx context.Context, session Session, index interface_types.Inte
 	return nil
 }
 
-// find is the own generators by name. One that was just made may have no tag yet.
+// find returns the agent's generators by name. A new generator may have no tag yet.
 func find(ctx context.Context, session Session) (map[string]interface_types.InterfaceIndex, error) {
 	found := make(map[string]interface_types.InterfaceIndex)
 	var foreign error
@@ -283,12 +288,12 @@ func find(ctx context.Context, session Session) (map[string]interface_types.Inte
 		found[vpp.Text(m.InterfaceName)] = m.SwIfIndex
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for generators: %w", err)
+		return nil, fmt.Errorf("find generators: %w", err)
 	}
 	return found, foreign
 }
 
-// ownTables are those that bear the mark.
+// ownTables returns the tables with the agent's mark.
 func ownTables(ctx context.Context, session Session) ([]ip.IPTable, error) {
 	var own []ip.IPTable
 	var foreign error
@@ -304,7 +309,7 @@ func ownTables(ctx context.Context, session Session) ([]ip.IPTable, error) {
 		own = append(own, m.Table)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for tables: %w", err)
+		return nil, fmt.Errorf("find tables: %w", err)
 	}
 	return own, foreign
 }

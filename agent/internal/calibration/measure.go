@@ -1,8 +1,9 @@
-// Package calibration measures what each encapsulation costs a router: the clocks per frame of the nodes of VPP's graph
-// that a frame passes from a port into a tunnel, as show runtime has them.
+// Package calibration measures the cost of each encapsulation in a router: the clocks per frame, from show
+// runtime, of the graph nodes that a frame passes from a port into a tunnel.
 //
-// The frames come from VPP's packet generator and go nowhere: through a loop of the agent's own, in a table of its own.
-// What generates frames and what a driver does are left out, so the figures rank, and their ratios can be compared.
+// VPP's packet generator sends the frames through a loop of the agent, in a separate table. The frames
+// leave the router on no interface. The figures exclude the generation of frames and the work of drivers,
+// so only their order and ratios are meaningful.
 package calibration
 
 import (
@@ -33,7 +34,7 @@ const (
 	GRE6    Transport = "gre6"
 )
 
-// Transports is all of them.
+// Transports lists all transports.
 var Transports = []Transport{L2XC, VXLAN4, VXLAN6, GENEVE4, GENEVE6, GRE4, GRE6}
 
 func (t Transport) family() int {
@@ -45,11 +46,11 @@ func (t Transport) family() int {
 
 // Options of a calibration.
 type Options struct {
-	Rounds int // of which the median counts
+	Rounds int // the median of the rounds counts
 	Frames int // in each round, of 64 bytes
 }
 
-// Usual takes some seconds.
+// Usual are the default options; a calibration takes some seconds.
 var Usual = Options{Rounds: 41, Frames: 64 * 256}
 
 // Node is a node of VPP's graph that every frame passed.
@@ -58,29 +59,30 @@ type Node struct {
 	Clocks float64 // per frame, median of the rounds
 }
 
-// Figure is what a transport costs.
+// Figure is the cost of a transport.
 type Figure struct {
 	Transport   Transport
 	Clocks      float64 // per frame, median of the rounds
 	Least, Most float64
-	Nodes       []Node // by name
+	Nodes       []Node // sorted by name
 }
 
-// Result of a calibration. Missing is by transport the message that this VPP lacks for it.
+// Result is the result of a calibration. Missing maps a transport to the message that this VPP lacks for
+// it.
 type Result struct {
 	Options
 	Figures   []Figure
 	Missing   map[Transport]string
-	ClockRate float64 // clocks in a second, 0 if VPP does not say
-	CPU       string  // "" if VPP does not say
+	ClockRate float64 // clocks per second, 0 if VPP does not report it
+	CPU       string  // "" if VPP does not report it
 }
 
-// CannotError says why nothing can be measured in this VPP.
+// CannotError says why this VPP cannot be measured.
 type CannotError struct{ Why string }
 
 func (e *CannotError) Error() string { return e.Why }
 
-// DisturbedError says that other frames passed the same nodes.
+// DisturbedError reports that other frames passed the same nodes.
 type DisturbedError struct {
 	Node          string
 	Frames, Other int
@@ -91,19 +93,21 @@ func (e *DisturbedError) Error() string {
 }
 
 const (
-	header = "0x024c4c000002024c4c00000188b5" // as of test frames: locally administered, and a type that is nobody's
-	// grace is how long a round may take.
+	header = "0x024c4c000002024c4c00000188b5" // as for test frames: locally administered addresses, and an EtherType that no protocol uses
+	// grace is the time limit of a round.
 	grace = 20 * time.Second
-	// between is the pause between two looks at a stream. VPP stops its workers for each.
+	// between is the pause between two queries of a stream. VPP stops its workers for each.
 	between = 5 * time.Millisecond
-	// tolerated is the part of other frames in a node that does not spoil a round: a router's own protocols go on.
+	// tolerated is the share of other frames in a node that a round may have, because a router's own
+	// protocols continue.
 	tolerated = 0.01
-	// disturbances is how many rounds in all may be spoilt before it is given up.
+	// disturbances is how many rounds may be disturbed before Measure gives up.
 	disturbances = 20
 )
 
-// Measure builds the loop, measures by turns what each transport costs, and leaves nothing of it in VPP. VPP's runtime
-// counters are cleared many times. Error: *CannotError, *vpp.RefusedError, *DisturbedError, or that of the connection.
+// Measure builds the loop, measures the cost of the transports in turn, and removes the loop. It clears
+// VPP's runtime counters many times. It returns *CannotError, *vpp.RefusedError, *DisturbedError, or an
+// error of the connection.
 func Measure(ctx context.Context, session Session, options Options) (result *Result, err error) {
 	if message := missing(session, needed...); message != "" {
 		return nil, &CannotError{"this VPP has no message " + message + "; calibrating needs VPP 25.10 or later"}
@@ -112,7 +116,7 @@ func Measure(ctx context.Context, session Session, options Options) (result *Res
 		return nil, err
 	}
 	if _, err := ownTables(ctx, session); err != nil {
-		return nil, err // somebody else's
+		return nil, err // another user's
 	}
 	defer func() {
 		if left := Tidy(context.WithoutCancel(ctx), session); left != nil {
@@ -157,13 +161,13 @@ func (s sample) sum() float64 {
 	return sum
 }
 
-// rounds measures all transports by turns, so that what changes meanwhile changes all of them.
+// rounds measures all transports in turn, so that changes of the router's load affect all of them.
 func (l *loop) rounds(ctx context.Context, options Options) (map[Transport][]sample, error) {
 	samples := make(map[Transport][]sample)
 	left := disturbances
 	for range options.Rounds {
 		for _, transport := range Transports {
-			if _, there := l.tunnels[transport]; !there && transport != L2XC {
+			if _, exists := l.tunnels[transport]; !exists && transport != L2XC {
 				continue
 			}
 			if err := l.connect(ctx, transport); err != nil {
@@ -209,7 +213,8 @@ func (l *loop) round(ctx context.Context, transport Transport, frames int) (samp
 	return sampleOf(nodes, transport, frames)
 }
 
-// sampleOf takes the nodes that every frame passed, but for the generator and the driver: all else is other work.
+// sampleOf returns the nodes that every frame passed, without the generator and the driver. It ignores
+// other nodes.
 func sampleOf(nodes map[string]node, transport Transport, frames int) (sample, error) {
 	if arrived := nodes[sink(transport).name+"-tx"].vectors; arrived < frames {
 		return nil, &CannotError{fmt.Sprintf("of %d frames %d came through %s", frames, arrived, transport)}
@@ -227,7 +232,7 @@ func sampleOf(nodes map[string]node, transport Transport, frames int) (sample, e
 	return taken, nil
 }
 
-// await returns when all frames were made.
+// await returns when all frames were generated.
 func (l *loop) await(ctx context.Context) error {
 	for deadline := time.Now().Add(grace); ; {
 		select {
@@ -239,9 +244,9 @@ func (l *loop) await(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		running, there := enabled(text)
+		running, exists := enabled(text)
 		switch {
-		case !there:
+		case !exists:
 			return &CannotError{"the stream of frames is gone"}
 		case !running:
 			return nil
@@ -251,8 +256,9 @@ func (l *loop) await(ctx context.Context) error {
 	}
 }
 
-// enabled reads what format_pg_stream (vnet/pg/cli.c) prints: a line for each stream, with its name and whether it is enabled.
-func enabled(text string) (running, there bool) {
+// enabled parses the output of format_pg_stream (vnet/pg/cli.c): a line for each stream, with its name and
+// whether it is enabled.
+func enabled(text string) (running, exists bool) {
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == streamName {
 			return fields[1] == "Yes", true
@@ -278,7 +284,7 @@ func figure(transport Transport, samples []sample) Figure {
 	return f
 }
 
-// median is the middle one, or the smaller of the middle two.
+// median returns the middle value, or the smaller of the two middle values.
 func median(values []float64) float64 {
 	return slices.Sorted(slices.Values(values))[(len(values)-1)/2]
 }
@@ -288,7 +294,7 @@ var (
 	cpuModel  = regexp.MustCompile(`Model name:\s+(.+)`)
 )
 
-// machine is the rate of the clock that VPP counts with, and its processor.
+// machine returns the rate of VPP's clock, and the name of the processor.
 func machine(ctx context.Context, session Session) (rate float64, cpu string, err error) {
 	text, _, err := vpp.Say(ctx, session, "show clock verbose")
 	if err != nil {

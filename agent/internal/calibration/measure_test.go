@@ -20,7 +20,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// few is enough to see that it works; nothing is asserted about the clocks themselves.
+// few is enough for a functional test; the tests do not check the numbers of clocks.
 var few = Options{Rounds: 1, Frames: 4 * 256}
 
 func dial(t *testing.T, socket, stats string) *vpp.Session {
@@ -35,7 +35,7 @@ func dial(t *testing.T, socket, stats string) *vpp.Session {
 	return session
 }
 
-// real is a connection to a real VPP with a tunnel, a generator and a table of somebody else's.
+// real connects to a real VPP that has a foreign tunnel, generator and table.
 func real(t *testing.T, options realvpp.Options) *vpp.Session {
 	t.Helper()
 	v := realvpp.StartOrSkip(t, options)
@@ -44,7 +44,7 @@ func real(t *testing.T, options realvpp.Options) *vpp.Session {
 		"set interface state pg7 up",
 		"ip table add 7",
 		"create loopback interface",
-		"set interface ip address loop0 192.0.2.1/24", // as inside the loop, in the table of all
+		"set interface ip address loop0 192.0.2.1/24", // the address of the loop, in the main table
 		"set interface state loop0 up",
 	} {
 		if _, err := v.CLI(line); err != nil {
@@ -53,14 +53,14 @@ func real(t *testing.T, options realvpp.Options) *vpp.Session {
 	}
 	session := dial(t, v.APISocket(), v.StatsSocket())
 	if lacks := missing(session, needed...); lacks != "" {
-		t.Skipf("SKIPPED, NOT SHOWN ON THIS VPP: it has no message %s", lacks)
+		t.Skipf("SKIPPED ON THIS VPP: it has no message %s", lacks)
 	}
 	return session
 }
 
 var withTunnels = realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre"}}
 
-// state is what somebody sees of VPP, but for counters.
+// state returns the visible state of VPP without counters.
 func state(t *testing.T, session *vpp.Session) string {
 	t.Helper()
 	var all strings.Builder
@@ -77,7 +77,7 @@ func state(t *testing.T, session *vpp.Session) string {
 	return all.String()
 }
 
-func TestEachTransportCostsTheNodesThatItsFramesPass(t *testing.T) {
+func TestMeasureReturnsTheNodesOfEachTransport(t *testing.T) {
 	session := real(t, withTunnels)
 	before := state(t, session)
 	result, err := Measure(t.Context(), session, few)
@@ -119,7 +119,7 @@ func TestEachTransportCostsTheNodesThatItsFramesPass(t *testing.T) {
 	}
 }
 
-func TestAVPPWithoutAPluginIsMeasuredWithoutItsTransports(t *testing.T) {
+func TestMeasureOmitsTransportsOfMissingPlugins(t *testing.T) {
 	result, err := Measure(t.Context(), real(t, realvpp.Options{Plugins: []string{"vxlan"}}), few)
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestAVPPWithoutAPluginIsMeasuredWithoutItsTransports(t *testing.T) {
 	}
 }
 
-func TestFramesThatAWorkerForwardsAreCounted(t *testing.T) {
+func TestMeasureCountsFramesOfWorkers(t *testing.T) {
 	options := withTunnels
 	options.Workers = 1
 	session := real(t, options)
@@ -149,7 +149,7 @@ func TestFramesThatAWorkerForwardsAreCounted(t *testing.T) {
 
 var errCutOff = errors.New("cut off")
 
-// endingSession ends after so many requests; answered: the one that it ends with reached VPP.
+// endingSession ends after that many requests. answered says whether VPP received the last one.
 type endingSession struct {
 	*vpp.Session
 	left     int
@@ -175,7 +175,7 @@ func (s *endingSession) Dump(ctx context.Context, requests []api.Message, each f
 	return s.next(func() error { return s.Session.Dump(ctx, requests, each) })
 }
 
-func TestACalibrationMayBeCutOffAfterAnyMessage(t *testing.T) {
+func TestMeasureCleansUpAfterAnInterruptionAtAnyMessage(t *testing.T) {
 	session := real(t, withTunnels)
 	before := state(t, session)
 	for _, answered := range []bool{false, true} {
@@ -185,10 +185,10 @@ func TestACalibrationMayBeCutOffAfterAnyMessage(t *testing.T) {
 				t.Fatalf("after %d messages: %v", after, err)
 			}
 			if err := Tidy(t.Context(), session); err != nil {
-				t.Fatalf("after %d messages (the last one got there: %v): %v", after, answered, err)
+				t.Fatalf("after %d messages (the last one was received: %v): %v", after, answered, err)
 			}
 			if now := state(t, session); now != before {
-				t.Fatalf("after %d messages (the last one got there: %v)\ngot  %s\nwant %s", after, answered, now, before)
+				t.Fatalf("after %d messages (the last one was received: %v)\ngot  %s\nwant %s", after, answered, now, before)
 			}
 			if after > 500 {
 				t.Fatal("there cannot be so many messages")
@@ -197,7 +197,7 @@ func TestACalibrationMayBeCutOffAfterAnyMessage(t *testing.T) {
 	}
 }
 
-func TestACalibrationThatNobodyWaitsForAnyMoreEndsAndLeavesNothing(t *testing.T) {
+func TestCancelledMeasureCleansUp(t *testing.T) {
 	session := real(t, withTunnels)
 	before := state(t, session)
 	for wait := range 8 {
@@ -212,7 +212,7 @@ func TestACalibrationThatNobodyWaitsForAnyMoreEndsAndLeavesNothing(t *testing.T)
 	}
 }
 
-func TestWhatSomebodyElseHasOfTheReservedNamesIsLeftAlone(t *testing.T) {
+func TestMeasureDoesNotChangeForeignObjectsWithReservedNames(t *testing.T) {
 	session := real(t, withTunnels)
 	for name, theirs := range map[string]struct{ make, undo api.Message }{
 		"a generator": {&pg.PgCreateInterfaceV3{InterfaceID: source.id}, nil},
@@ -247,7 +247,7 @@ func TestWhatSomebodyElseHasOfTheReservedNamesIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestAVPPThatCannotGenerateFramesIsLeftAlone(t *testing.T) {
+func TestMeasureChangesNothingWithoutAPacketGenerator(t *testing.T) {
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{})
 	if err != nil {
 		t.Fatal(err)

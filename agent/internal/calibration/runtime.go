@@ -7,23 +7,25 @@ import (
 	"strings"
 )
 
-// node is what VPP's runtime counters say of a node of its graph, over all threads.
+// node holds VPP's runtime counters of a graph node, summed over all threads.
 type node struct {
-	vectors int     // frames that it was handed
-	clocks  float64 // in all
+	vectors int     // frames that the node received
+	clocks  float64 // sum over all frames
 }
 
-// The fields of a line of show runtime (vlib/node_cli.c, format_vlib_node_stats), from its end: a state may be two words.
+// Fields of a line of show runtime (vlib/node_cli.c, format_vlib_node_stats), counted from its end because
+// a state may have two words.
 const (
 	vectorsField = 4
 	clocksField  = 2
 	figures      = 5
 )
 
-// clocksNames is what the clocks are called before 26.02, and from then on.
+// clocksNames are the names of the column with the clocks: before 26.02, and since.
 var clocksNames = []string{"Clocks", "Packet-Clocks"}
 
-// readRuntime reads show runtime: for each thread a table of nodes, with the clocks that a frame took, to three digits.
+// readRuntime parses show runtime: for each thread a table of nodes, with the clocks per frame, to three
+// digits.
 func readRuntime(text string) (map[string]node, error) {
 	nodes := make(map[string]node)
 	headed := false
@@ -43,13 +45,13 @@ func readRuntime(text string) (map[string]node, error) {
 		vectors, vectorsErr := strconv.Atoi(fields[last-vectorsField])
 		clocks, clocksErr := strconv.ParseFloat(fields[last-clocksField], 64)
 		if vectorsErr != nil || clocksErr != nil || vectors <= 0 {
-			continue // a heading of a thread, or a process, whose clocks are per call
+			continue // a heading of a thread, or a process with clocks per call
 		}
-		seen := nodes[fields[0]]
-		nodes[fields[0]] = node{seen.vectors + vectors, seen.clocks + clocks*float64(vectors)}
+		sum := nodes[fields[0]]
+		nodes[fields[0]] = node{sum.vectors + vectors, sum.clocks + clocks*float64(vectors)}
 	}
 	if !headed {
-		return nil, &CannotError{"this VPP's show runtime says nothing of nodes"}
+		return nil, &CannotError{"this VPP's show runtime lists no nodes"}
 	}
 	return nodes, nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// shown is what VPP 25.10 prints, of two threads.
+// shown is the output of VPP 25.10 with two threads.
 const shown = `Time .4, 1 sec internal node vector rate 256.00 loops/sec 1618.75
   vector rates in 2.6331e5, out 2.6331e5, drop 0.0000e0, punt 0.0000e0
              Name                 State         Calls          Vectors        Suspends         Clocks       Vectors/Call  
@@ -28,7 +28,7 @@ pg1280049154-output              active                  4            1000      
 pg1280049154-tx                  active                  4            1000               0          1.13e1          250.00
 `
 
-func TestTheRuntimeOfAllThreadsIsAddedUp(t *testing.T) {
+func TestReadRuntimeSumsAllThreads(t *testing.T) {
 	since2602, err := readRuntime(strings.ReplaceAll(shown, "         Clocks", "  Packet-Clocks"))
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestTheRuntimeOfAllThreadsIsAddedUp(t *testing.T) {
 	}
 }
 
-func TestOtherFramesSpoilARoundAndLostOnesEndIt(t *testing.T) {
+func TestSampleFailsWithOtherOrLostFrames(t *testing.T) {
 	nodes, err := readRuntime(shown)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestOtherFramesSpoilARoundAndLostOnesEndIt(t *testing.T) {
 	}
 }
 
-func TestARuntimeInAnotherFormIsNotGuessedAt(t *testing.T) {
+func TestReadRuntimeRefusesAnotherFormat(t *testing.T) {
 	for name, text := range map[string]string{
 		"none":          "",
 		"other columns": strings.ReplaceAll(shown, "Clocks", "Cycles"),
@@ -89,7 +89,7 @@ func TestARuntimeInAnotherFormIsNotGuessedAt(t *testing.T) {
 	}
 }
 
-func TestTheMedianIsTheMiddleOne(t *testing.T) {
+func TestMedianIsTheMiddleValue(t *testing.T) {
 	for _, c := range []struct {
 		values []float64
 		want   float64

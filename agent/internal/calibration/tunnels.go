@@ -17,7 +17,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Lacks names the message that a VPP lacks for a transport, "" if it has it.
+// Lacks returns the name of the message that a VPP lacks for a transport, or "".
 func Lacks(transport Transport, has func(api.Message) bool) string {
 	var message api.Message
 	switch transport {
@@ -34,7 +34,7 @@ func Lacks(transport Transport, has func(api.Message) bool) string {
 	return message.GetMessageName()
 }
 
-// makeTunnel makes the tunnel of a transport in the own table.
+// makeTunnel creates the tunnel of a transport in the agent's table.
 func makeTunnel(ctx context.Context, session Session, transport Transport) (interface_types.InterfaceIndex, error) {
 	if request := tunnel(transport, true, session.Has); request != nil {
 		reply, err := vpp.Do(ctx, session, request)
@@ -51,11 +51,11 @@ func makeTunnel(ctx context.Context, session Session, transport Transport) (inte
 		}
 	}
 	line := geneveLine(transport)
-	said, _, err := vpp.Say(ctx, session, line)
+	text, _, err := vpp.Say(ctx, session, line)
 	if err != nil {
 		return 0, err
 	}
-	name := strings.TrimSpace(said)
+	name := strings.TrimSpace(text)
 	index := interface_types.InterfaceIndex(none)
 	named := &interfaces.SwInterfaceDump{SwIfIndex: index, NameFilterValid: true, NameFilter: "geneve_tunnel"}
 	err = session.Dump(ctx, []api.Message{named}, func(msg api.Message) {
@@ -69,7 +69,7 @@ func makeTunnel(ctx context.Context, session Session, transport Transport) (inte
 	return index, err
 }
 
-// deleteTunnel deletes the tunnel of a transport, which is there.
+// deleteTunnel deletes the existing tunnel of a transport.
 func deleteTunnel(ctx context.Context, session Session, transport Transport) error {
 	request := tunnel(transport, false, session.Has)
 	if request == nil {
@@ -79,8 +79,8 @@ func deleteTunnel(ctx context.Context, session Session, transport Transport) err
 	return err
 }
 
-// tunnel is the message that makes or deletes the tunnel of a transport; nil for GENEVE. GRE has a key where VPP has keys, as
-// a line's has.
+// tunnel returns the message that creates or deletes the tunnel of a transport, or nil for GENEVE. A GRE
+// tunnel has a key if this VPP supports keys, like the tunnel of a line.
 func tunnel(transport Transport, add bool, has func(api.Message) bool) api.Message {
 	local, remote := vpp.IPAddress(near[transport.family()].Addr()), vpp.IPAddress(far[transport.family()])
 	switch transport {
@@ -98,14 +98,15 @@ func tunnel(transport Transport, add bool, has func(api.Message) bool) api.Messa
 	return nil
 }
 
-// geneveLine makes a GENEVE tunnel on the CLI. The binary API takes the number of the IPv4 table for that of the IPv6 one
-// (plugins/geneve/geneve_api.c, 25.10): in a table of one's own an IPv6 tunnel then leads nowhere, and VPP dies of it later.
+// geneveLine returns the CLI command for a GENEVE tunnel. The binary API has an error with IPv6: it uses
+// the number of the IPv4 table for the IPv6 table (plugins/geneve/geneve_api.c, 25.10). In a separate
+// table, such an IPv6 tunnel has no route, and VPP crashes later.
 func geneveLine(transport Transport) string {
 	family := transport.family()
 	return fmt.Sprintf("create geneve tunnel local %s remote %s vni %d encap-vrf-id %d", near[family].Addr(), far[family], vni, tableID)
 }
 
-// ownTunnels are the transports whose tunnel is there: nobody else has one in the own table.
+// ownTunnels returns the transports with an existing tunnel. Only the agent has tunnels in this table.
 func ownTunnels(ctx context.Context, session Session) ([]Transport, error) {
 	every := interface_types.InterfaceIndex(none)
 	var dumps []api.Message
@@ -119,14 +120,14 @@ func ownTunnels(ctx context.Context, session Session) ([]Transport, error) {
 	} else if session.Has(&gre.GreTunnelDump{}) {
 		dumps = append(dumps, &gre.GreTunnelDump{SwIfIndex: every})
 	}
-	var there []Transport
+	var existing []Transport
 	note := func(v4, v6 Transport, table uint32, remote ip_types.Address) {
 		switch {
 		case table != tableID:
 		case remote.Af == ip_types.ADDRESS_IP4:
-			there = append(there, v4)
+			existing = append(existing, v4)
 		default:
-			there = append(there, v6)
+			existing = append(existing, v6)
 		}
 	}
 	err := session.Dump(ctx, dumps, func(msg api.Message) {
@@ -142,7 +143,7 @@ func ownTunnels(ctx context.Context, session Session) ([]Transport, error) {
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for tunnels: %w", err)
+		return nil, fmt.Errorf("find tunnels: %w", err)
 	}
-	return there, nil
+	return existing, nil
 }

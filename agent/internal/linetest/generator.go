@@ -13,8 +13,9 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// VPP's generators and their streams are for everybody. These are reserved for the agent, one of each: deleting a
-// generator confuses VPP's list of the others (pg_interface_delete in vnet/pg/stream.c).
+// VPP's generators and streams are shared by all users. These names and numbers are reserved for the agent,
+// one of each: the deletion of a generator corrupts VPP's list of the others (pg_interface_delete in
+// vnet/pg/stream.c).
 const (
 	generatorID   = 0x4c4c0000
 	generatorName = "pg1280049152"
@@ -22,7 +23,7 @@ const (
 	streamName    = "longline-test"
 )
 
-// Session is what sending needs of a connection to VPP.
+// Session is the part of a connection to VPP that sending needs.
 type Session interface {
 	Has(api.Message) bool
 	Call(ctx context.Context, req api.Message) (api.Message, error)
@@ -31,10 +32,11 @@ type Session interface {
 
 var _ Session = (*vpp.Session)(nil)
 
-// needed are the messages without which no frame can be sent.
+// needed lists the messages that sending needs.
 var needed = []api.Message{&vlib.CliInband{}, &pg.PgCreateInterfaceV3{}, &pg.PgDeleteInterface{}}
 
-// Missing names the first message that this VPP lacks to send test frames, "" if it can send them.
+// Missing returns the name of the first message that this VPP lacks for test frames, or "" if it can send
+// them.
 func Missing(has func(api.Message) bool) string {
 	for _, message := range needed {
 		if !has(message) {
@@ -44,21 +46,22 @@ func Missing(has func(api.Message) bool) string {
 	return ""
 }
 
-// IsGenerator reports whether an interface is the agent's generator: a part of the test, and none of the router.
-// Between its creation and its tag it has none.
+// IsGenerator reports whether an interface is the agent's generator, which is a part of the test and not of
+// the router's configuration. Between its creation and its tag, it has no tag.
 func IsGenerator(m *interfaces.SwInterfaceDetails) bool {
 	tag := vpp.Text(m.Tag)
 	return vpp.Text(m.InterfaceName) == generatorName && (tag == "" || tag == generatorTag)
 }
 
-// Tidy deletes the agent's own stream and generator, if they are there, and nothing else. It is for after a test and for
-// a new connection: who sent before may have been cut off. Error: *CannotError where somebody else has the generator's
-// name, *vpp.RefusedError, or that of the connection.
+// Tidy deletes the agent's own stream and generator if they exist, and nothing else. Call it after a test
+// and on a new connection, because an earlier test may have been interrupted. It returns *CannotError if
+// another user has the generator's name, *vpp.RefusedError, or an error of the connection.
 func Tidy(ctx context.Context, session Session) error {
 	if Missing(session.Has) != "" {
-		return nil // and nothing was ever made
+		return nil // without these messages, no test could start
 	}
-	// Before the generator: a stream of none is not safe. Without a stream of the name VPP says so and does nothing.
+	// The stream must be deleted before its generator: a stream without a generator is not safe. If there
+	// is no such stream, VPP says so and does nothing.
 	if _, _, err := vpp.Say(ctx, session, "packet-generator delete "+streamName); err != nil {
 		return err
 	}
@@ -70,7 +73,7 @@ func Tidy(ctx context.Context, session Session) error {
 	return err
 }
 
-// find is the agent's generator, nil for none.
+// find returns the agent's generator, or nil.
 func find(ctx context.Context, session Session) (*interfaces.SwInterfaceDetails, error) {
 	var found *interfaces.SwInterfaceDetails
 	named := &interfaces.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0), NameFilterValid: true, NameFilter: generatorName}
@@ -80,7 +83,7 @@ func find(ctx context.Context, session Session) (*interfaces.SwInterfaceDetails,
 		}
 	})
 	if err != nil {
-		return nil, fmt.Errorf("look for the generator: %w", err)
+		return nil, fmt.Errorf("find the generator: %w", err)
 	}
 	if found != nil && !IsGenerator(found) {
 		return nil, &CannotError{fmt.Sprintf("somebody else has an interface %s, with the tag %q", generatorName, vpp.Text(found.Tag))}
@@ -88,7 +91,7 @@ func find(ctx context.Context, session Session) (*interfaces.SwInterfaceDetails,
 	return found, nil
 }
 
-// makeGenerator makes the generator and tags it.
+// makeGenerator creates the generator and tags it.
 func makeGenerator(ctx context.Context, session Session) error {
 	reply, err := vpp.Do(ctx, session, &pg.PgCreateInterfaceV3{InterfaceID: generatorID})
 	if err != nil {

@@ -22,18 +22,19 @@ func (r *router) reading() statseg.Reading {
 	return reading
 }
 
-// comeTrue waits until it is so.
-func comeTrue(t *testing.T, what string, is func() bool) {
+// eventually waits until the condition is true.
+func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)
 		}
 	}
 }
 
-// TestWhatATunnelReceivesForNobodyItDrops: what a line's end loses towards its customer is counted on its tunnel.
-func TestWhatATunnelReceivesForNobodyItDrops(t *testing.T) {
+// TestFramesWithoutACrossConnectAreDropsOfTheTunnel: VPP counts the losses of a line's end towards its
+// customer on the end's tunnel.
+func TestFramesWithoutACrossConnectAreDropsOfTheTunnel(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		for _, encapsulation := range []intent.Encapsulation{intent.VXLAN, intent.GENEVE, intent.GRE} {
 			near, far := a.tunnelTo(z, encapsulation, 4), z.tunnelTo(a, encapsulation, 4)
@@ -43,13 +44,13 @@ func TestWhatATunnelReceivesForNobodyItDrops(t *testing.T) {
 			if got := arrived(t, near, far, 1518, 20); got != 20 {
 				t.Fatalf("%s: %d of 20 frames arrive", encapsulation, got)
 			}
-			comeTrue(t, fmt.Sprintf("%s: all 23 are dropped", encapsulation), func() bool { return drops()-before == 23 })
+			eventually(t, fmt.Sprintf("%s: all 23 are dropped", encapsulation), func() bool { return drops()-before == 23 })
 		}
 	})
 }
 
-// TestPacketsForATunnelThatIsNotThereAreCountedSo, and as drops of the interface that they came by.
-func TestPacketsForATunnelThatIsNotThereAreCountedSo(t *testing.T) {
+// TestPacketsWithoutATunnelAreCounted also checks the drops of the interface that received the packets.
+func TestPacketsWithoutATunnelAreCounted(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		near, far := a.tunnelTo(z, intent.VXLAN, 4), z.tunnelTo(a, intent.VXLAN, 4)
 		arrived(t, near, far, 64, 5)
@@ -57,10 +58,11 @@ func TestPacketsForATunnelThatIsNotThereAreCountedSo(t *testing.T) {
 			DstAddress: vpp.IPAddress(z.local[4]), Vni: 8, McastSwIfIndex: interface_types.InterfaceIndex(none), DecapNextIndex: none}).(*vxlan.VxlanAddDelTunnelV3Reply)
 		before := z.reading()
 		a.tunnelAt(other.SwIfIndex).send(1518, 20)
-		comeTrue(t, "they are told", func() bool { return *z.reading().Errors.NoSuchTunnel-*before.Errors.NoSuchTunnel == 20 })
-		// VPP drops some of its own on interfaces that receive nothing, the neighbour may send something by itself meanwhile, and a
-		// reading is not of one instant; a stand-in counts none of these packets as received.
-		comeTrue(t, "one interface drops at least these, and no more than it received", func() bool {
+		eventually(t, "they are counted", func() bool { return *z.reading().Errors.NoSuchTunnel-*before.Errors.NoSuchTunnel == 20 })
+		// VPP also drops its own packets on interfaces that receive nothing, the neighbour may send
+		// packets in the meantime, and a reading is not of one instant. A stand-in does not count these
+		// packets as received.
+		eventually(t, "one interface drops at least these, and no more than it received", func() bool {
 			after := z.reading()
 			for i, count := range after.Losses.Drops {
 				dropped, received := count-before.Losses.Drops[i], after.Rx[i].Packets-before.Rx[i].Packets
@@ -71,7 +73,7 @@ func TestPacketsForATunnelThatIsNotThereAreCountedSo(t *testing.T) {
 			return false
 		})
 		if tunnel := z.reading().Losses.Drops[far.index] - before.Losses.Drops[far.index]; tunnel != 0 {
-			t.Errorf("the tunnel that is there dropped %d", tunnel)
+			t.Errorf("the existing tunnel dropped %d", tunnel)
 		}
 	})
 }

@@ -38,7 +38,7 @@ type router struct {
 	dial    func() *vpp.Session
 	stats   *statseg.ReopeningSegment
 	local   map[int]netip.Addr // tunnel address of each family
-	// smallLink makes the own end of the link too small for what is larger (bytes).
+	// smallLink sets the MTU of the router's own side of the link (bytes).
 	smallLink func(mtu int)
 }
 
@@ -46,10 +46,11 @@ func loopbacks(n int) map[int]netip.Addr {
 	return map[int]netip.Addr{4: netip.MustParseAddr(fmt.Sprint("10.255.0.", n)), 6: netip.MustParseAddr(fmt.Sprint("fd00:255::", n))}
 }
 
-// onEveryPair runs a test on two stand-ins and, where one is installed, on two real VPPs joined by memif.
+// onEveryPair runs a test on two stand-ins and, if a real VPP is installed, on two real VPPs joined by
+// memif.
 func onEveryPair(t *testing.T, test func(t *testing.T, a, z *router)) {
 	t.Run("vppsim", func(t *testing.T) {
-		underlay := filepath.Join(t.TempDir(), strings.Repeat("a long way down/", 8)) // longer than a socket's path may be
+		underlay := filepath.Join(t.TempDir(), strings.Repeat("a long way down/", 8)) // longer than the path of a socket may be
 		a, z := newSimulated(t, underlay, 1), newSimulated(t, underlay, 2)
 		test(t, a, z)
 	})
@@ -57,7 +58,7 @@ func onEveryPair(t *testing.T, test func(t *testing.T, a, z *router)) {
 		pair := realvpp.StartPairOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "memif"}})
 		a, z := newReal(t, pair[0], 1), newReal(t, pair[1], 2)
 		if missing := Missing(a.session.Has); missing != "" {
-			t.Skipf("SKIPPED, NOT SHOWN ON THIS VPP: it has no message %s", missing)
+			t.Skipf("SKIPPED ON THIS VPP: it has no message %s", missing)
 		}
 		a.awaitLink(z)
 		test(t, a, z)
@@ -125,7 +126,7 @@ func (r *router) must(request api.Message) api.Message {
 	return reply
 }
 
-// cli runs a line as somebody else would, and returns what it said.
+// cli runs a command of another user and returns its output.
 func (r *router) cli(line string) string {
 	r.t.Helper()
 	reply, err := r.session.Call(r.t.Context(), &vlib.CliInband{Cmd: line})
@@ -135,7 +136,7 @@ func (r *router) cli(line string) string {
 	return reply.(*vlib.CliInbandReply).Reply
 }
 
-// interfaces are all interfaces, by name.
+// interfaces returns all interfaces by name.
 func (r *router) interfaces() map[string]*interfaces.SwInterfaceDetails {
 	r.t.Helper()
 	found := make(map[string]*interfaces.SwInterfaceDetails)
@@ -150,7 +151,7 @@ func (r *router) interfaces() map[string]*interfaces.SwInterfaceDetails {
 	return found
 }
 
-// mustBeTidy fails when anything of the agent's is left.
+// mustBeTidy fails if the agent's generator or stream still exists.
 func (r *router) mustBeTidy(t *testing.T, when string) {
 	t.Helper()
 	if r.interfaces()[generatorName] != nil {
@@ -168,7 +169,7 @@ type tunnel struct {
 	index uint32
 }
 
-// tunnelTo makes the tunnel's end here.
+// tunnelTo creates this router's end of a tunnel.
 func (r *router) tunnelTo(far *router, encapsulation intent.Encapsulation, family int) tunnel {
 	r.t.Helper()
 	local, remote := vpp.IPAddress(r.local[family]), vpp.IPAddress(far.local[family])
@@ -186,7 +187,7 @@ func (r *router) tunnelTo(far *router, encapsulation intent.Encapsulation, famil
 	return r.tunnelAt(index)
 }
 
-// greTo makes the end here of a GRE tunnel with that key, 0 for none, and sets it up.
+// greTo creates this router's end of a GRE tunnel with that key (0 for none) and sets it up.
 func (r *router) greTo(far *router, family int, key uint32) tunnel {
 	r.t.Helper()
 	index := r.must(&gre.GreTunnelAddDelV2{IsAdd: true, Tunnel: gre.GreTunnelV2{
@@ -217,7 +218,7 @@ func (u tunnel) counters() statseg.TunnelCounters {
 	return counters
 }
 
-// send sends frames of that size, all of which must have left.
+// send sends frames of that size and checks that all of them were sent.
 func (u tunnel) send(size, count int) {
 	u.t.Helper()
 	sent, err := Send(u.t.Context(), u.session, Frames{Tunnel: u.name, Size: size, Count: count, Rate: 10000})
@@ -226,7 +227,8 @@ func (u tunnel) send(size, count int) {
 	}
 }
 
-// arrived sends frames one way, and then one that surely arrives: so the answer is known without waiting for nothing.
+// arrived sends frames in one direction, and then known frames that surely arrive, so that it need not wait
+// for frames that do not.
 func arrived(t *testing.T, from, to tunnel, size, count int) uint64 {
 	t.Helper()
 	const known = 3
@@ -235,7 +237,7 @@ func arrived(t *testing.T, from, to tunnel, size, count int) uint64 {
 	from.send(64, known)
 	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
 		rx := to.counters().Rx - before
-		if rx == known { // none of the others, or only some of them so far
+		if rx == known { // none of the other frames, or only some of them so far
 			to.settle()
 			rx = to.counters().Rx - before
 		}
@@ -248,7 +250,7 @@ func arrived(t *testing.T, from, to tunnel, size, count int) uint64 {
 	}
 }
 
-// settle waits until nothing is on its way to the tunnel any more, of what a stream sent that was cut off.
+// settle waits until no frame of an interrupted stream is still on its way to the tunnel.
 func (u tunnel) settle() {
 	for before := u.counters().Rx; ; {
 		time.Sleep(200 * time.Millisecond)
@@ -260,7 +262,8 @@ func (u tunnel) settle() {
 	}
 }
 
-// awaitLink waits until frames get through: two memifs find each other, then two neighbours.
+// awaitLink waits until frames arrive: the two memifs must connect, and then the neighbours must be
+// resolved.
 func (r *router) awaitLink(far *router) {
 	r.t.Helper()
 	for _, family := range []int{4, 6} {

@@ -1,7 +1,9 @@
-// Package linetest sends test frames into a tunnel with VPP's packet generator, and leaves nothing of that in VPP.
+// Package linetest sends test frames into a tunnel with VPP's packet generator, and removes the generator
+// afterwards.
 //
-// The frames are handed to the tunnel's output: they take no cross-connect, so that none can reach a customer's port.
-// Their Ethernet addresses are locally administered, and their type (0x88b5, IEEE 802 local experimental) is nobody's.
+// The frames go directly to the tunnel's output and take no cross-connect, so they cannot reach a
+// customer's port. Their Ethernet addresses are locally administered, and their EtherType is reserved for
+// experiments (0x88b5, IEEE 802 local experimental).
 package linetest
 
 import (
@@ -15,35 +17,35 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Frames are what is to be sent.
+// Frames describes the frames to send.
 type Frames struct {
-	Tunnel string // its name in VPP
+	Tunnel string // the tunnel's name in VPP
 	Size   int    // bytes of each frame, without FCS
 	Count  int
-	Rate   int // frames in a second
+	Rate   int // frames per second
 }
 
-// CannotError says why this VPP sends no test frames.
+// CannotError says why this VPP cannot send test frames.
 type CannotError struct{ Why string }
 
 func (e *CannotError) Error() string { return e.Why }
 
 const (
 	header = "0x024c4c000002024c4c00000188b5"
-	// grace is how much longer than it should a stream may take. A busy main thread starts it late.
+	// grace is how much longer than planned a stream may take. A busy main thread starts it late.
 	grace = 2 * time.Second
-	// between is the pause between two looks at a stream. VPP stops its workers for each.
+	// between is the pause between two queries of a stream. VPP stops its workers for each.
 	between = 20 * time.Millisecond
 )
 
-// Send sends the frames, waits until they have left, and tidies up; it returns how many were sent. It takes at most
-// grace longer than the rate has it. Error: *CannotError, *vpp.RefusedError, or that of the connection; then some may have
-// been sent.
+// Send sends the frames, waits until they have left, removes the generator, and returns how many frames
+// were sent. It takes at most grace longer than the rate requires. It returns *CannotError,
+// *vpp.RefusedError, or an error of the connection; in that case some frames may have been sent.
 func Send(ctx context.Context, session Session, frames Frames) (sent int, err error) {
 	if missing := Missing(session.Has); missing != "" {
 		return 0, &CannotError{"this VPP has no message " + missing + ", without which it sends no test frames; VPP 25.10 and later have all"}
 	}
-	if !sayable(frames.Tunnel) {
+	if !isOneWord(frames.Tunnel) {
 		return 0, &CannotError{fmt.Sprintf("VPP's command line cannot name the tunnel %q", frames.Tunnel)}
 	}
 	if err := Tidy(ctx, session); err != nil {
@@ -71,14 +73,14 @@ func newStream(f Frames) string {
 		streamName, f.Count, f.Rate, f.Size, f.Size, generatorName, f.Tunnel, header)
 }
 
-// sayable reports whether a name is one word of VPP's command line.
-func sayable(name string) bool {
+// isOneWord reports whether VPP's command line parses a name as one word.
+func isOneWord(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_-./", c))
 	})
 }
 
-// await returns how many frames have left when all have, or when they have had time enough.
+// await returns how many frames have left, either when all have left or when the time is over.
 func await(ctx context.Context, session Session, f Frames) (int, error) {
 	pause := time.Duration(f.Count) * time.Second / time.Duration(f.Rate)
 	deadline := time.Now().Add(pause + grace)
@@ -100,8 +102,8 @@ func await(ctx context.Context, session Session, f Frames) (int, error) {
 	}
 }
 
-// progress reads what format_pg_stream (vnet/pg/cli.c) prints: a line for each stream, with its name, whether it is
-// enabled, and how many frames it has made since.
+// progress parses the output of format_pg_stream (vnet/pg/cli.c): a line for each stream, with its name,
+// whether it is enabled, and how many frames it has generated.
 func progress(text string) (sent int, running bool, err error) {
 	for line := range strings.Lines(text) {
 		if fields := strings.Fields(line); len(fields) >= 3 && fields[0] == streamName {

@@ -19,8 +19,9 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// TestTheLargestFrameThatFitsArrivesAndOneByteMoreDoesNot on a link of 9,000 bytes: docs/reference/mtu.md has the overheads.
-func TestTheLargestFrameThatFitsArrivesAndOneByteMoreDoesNot(t *testing.T) {
+// TestLargestFrameThatFitsArrives uses a link of 9,000 bytes and also checks that one byte more is too
+// large. The overheads are in docs/reference/mtu.md.
+func TestLargestFrameThatFitsArrives(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		for _, c := range []struct {
 			encapsulation intent.Encapsulation
@@ -60,8 +61,8 @@ func TestTheLargestFrameThatFitsArrivesAndOneByteMoreDoesNot(t *testing.T) {
 	})
 }
 
-// TestFramesOfAGREKeyArriveAtItsTunnelAlone, though all tunnels are between the same two addresses.
-func TestFramesOfAGREKeyArriveAtItsTunnelAlone(t *testing.T) {
+// TestFramesOfAGREKeyArriveOnlyAtItsTunnel, although all tunnels are between the same two addresses.
+func TestFramesOfAGREKeyArriveOnlyAtItsTunnel(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		for _, family := range []int{4, 6} {
 			keys := []uint32{0, 100, 200, 1<<32 - 1}
@@ -87,8 +88,8 @@ func TestFramesOfAGREKeyArriveAtItsTunnelAlone(t *testing.T) {
 	})
 }
 
-// TestAnOwnLinkThatIsTooSmallShowsInFragments: their frames arrive all the same.
-func TestAnOwnLinkThatIsTooSmallShowsInFragments(t *testing.T) {
+// TestSmallLinkOfTheSenderCausesFragments: the frames arrive nevertheless.
+func TestSmallLinkOfTheSenderCausesFragments(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		near, far := a.tunnelTo(z, intent.VXLAN, 4), z.tunnelTo(a, intent.VXLAN, 4)
 		arrived(t, near, far, 64, 5)
@@ -109,7 +110,7 @@ func TestAnOwnLinkThatIsTooSmallShowsInFragments(t *testing.T) {
 	})
 }
 
-func TestWhatOthersGenerateStays(t *testing.T) {
+func TestSendDoesNotChangeForeignGeneratorsAndStreams(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		near, far := a.tunnelTo(z, intent.VXLAN, 4), z.tunnelTo(a, intent.VXLAN, 4)
 		const stream = "packet-generator new { name theirs%d limit 7 rate 1000 size 64-64 source pg%d node loop0 data { hex 0x00 } }"
@@ -123,7 +124,7 @@ func TestWhatOthersGenerateStays(t *testing.T) {
 		theirs(3)
 		hole := a.must(&interfaces.CreateLoopbackInstance{}).(*interfaces.CreateLoopbackInstanceReply).SwIfIndex
 		theirs(4)
-		a.must(&interfaces.DeleteLoopback{SwIfIndex: hole}) // so that ours stands between them
+		a.must(&interfaces.DeleteLoopback{SwIfIndex: hole}) // so that the agent's generator is between the others
 		before, streams := a.interfaces(), a.cli("show packet-generator")
 		for range 3 {
 			if got := arrived(t, near, far, 1518, 10); got != 10 {
@@ -146,7 +147,7 @@ func TestWhatOthersGenerateStays(t *testing.T) {
 	})
 }
 
-func TestAnInterfaceOfTheGeneratorsNameWithSomebodysTagIsTheirs(t *testing.T) {
+func TestSendRefusesAForeignInterfaceWithTheGeneratorsName(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		near := a.tunnelTo(z, intent.VXLAN, 4)
 		made := a.must(&pg.PgCreateInterfaceV3{InterfaceID: generatorID}).(*pg.PgCreateInterfaceV3Reply).SwIfIndex
@@ -165,7 +166,8 @@ func TestAnInterfaceOfTheGeneratorsNameWithSomebodysTagIsTheirs(t *testing.T) {
 	})
 }
 
-// cut is a connection that breaks after so many requests: the next one is lost, or only its answer.
+// cut is a connection that breaks after that many requests. Either the next request is lost, or only its
+// reply.
 type cut struct {
 	Session
 	left     int
@@ -198,8 +200,9 @@ func (c *cut) Dump(ctx context.Context, requests []api.Message, each func(api.Me
 	return c.Session.Dump(ctx, requests, each)
 }
 
-// TestNothingStaysOfATestThatIsCutOffAnywhere: the agent is killed, or VPP goes silent, after each message.
-func TestNothingStaysOfATestThatIsCutOffAnywhere(t *testing.T) {
+// TestSendCleansUpAfterAnInterruptionAtAnyMessage simulates that the agent is killed, or that VPP stops
+// replying, after each message.
+func TestSendCleansUpAfterAnInterruptionAtAnyMessage(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		near, far := a.tunnelTo(z, intent.GENEVE, 4), z.tunnelTo(a, intent.GENEVE, 4)
 		before := len(a.interfaces())
@@ -232,7 +235,7 @@ func TestNothingStaysOfATestThatIsCutOffAnywhere(t *testing.T) {
 	})
 }
 
-// cutWhenSending is a connection that breaks as soon as the frames have begun to leave.
+// cutWhenSending is a connection that breaks as soon as the first frames have left.
 type cutWhenSending struct {
 	Session
 	sending bool
@@ -247,14 +250,14 @@ func (c *cutWhenSending) Call(ctx context.Context, request api.Message) (api.Mes
 	return c.Session.Call(ctx, request)
 }
 
-func TestAStreamThatIsStillSendingIsStopped(t *testing.T) {
+func TestTidyStopsARunningStream(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, z *router) {
 		near, far := a.tunnelTo(z, intent.VXLAN, 6), z.tunnelTo(a, intent.VXLAN, 6)
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // of a second
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // of one second
 		defer cancel()
 		_, err := Send(ctx, &cutWhenSending{Session: a.session}, Frames{Tunnel: near.name, Size: 100, Count: 1000, Rate: 1000})
 		if err == nil {
-			t.Fatal("it got through")
+			t.Fatal("no error")
 		}
 		if err := Tidy(t.Context(), a.session); err != nil {
 			t.Fatal(err)
@@ -267,7 +270,7 @@ func TestAStreamThatIsStillSendingIsStopped(t *testing.T) {
 	})
 }
 
-func TestARefusalLeavesNothing(t *testing.T) {
+func TestSendCleansUpAfterARefusal(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, a, _ *router) {
 		before := len(a.interfaces())
 		var refused *vpp.RefusedError
@@ -281,7 +284,7 @@ func TestARefusalLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestATunnelWhoseNameIsNoWordIsNotNamed(t *testing.T) {
+func TestSendRefusesATunnelNameThatIsNotOneWord(t *testing.T) {
 	sim := newSimulated(t, t.TempDir(), 1)
 	for _, name := range []string{"", "a b", "x } node host-cust1 data {", "t\n", "t;"} {
 		var cannot *CannotError
@@ -291,7 +294,7 @@ func TestATunnelWhoseNameIsNoWordIsNotNamed(t *testing.T) {
 	}
 }
 
-func TestAVPPWithoutAMessageSaysWhichAndIsLeftAlone(t *testing.T) {
+func TestSendNamesTheMissingMessageAndChangesNothing(t *testing.T) {
 	for _, message := range []string{"cli_inband", "pg_create_interface_v3", "pg_delete_interface"} {
 		t.Run(message, func(t *testing.T) {
 			sim, err := vppsim.Start(t.Context(), vppsim.Config{WithoutMessages: []string{message}})
@@ -319,7 +322,7 @@ func TestAVPPWithoutAMessageSaysWhichAndIsLeftAlone(t *testing.T) {
 	}
 }
 
-// slow is a VPP that says what its streams do, one look after the other.
+// slow is a VPP that reports the progress of its streams in several steps.
 type slow struct {
 	Session
 	says []string
@@ -337,7 +340,7 @@ func (s *slow) Call(ctx context.Context, request api.Message) (api.Message, erro
 	return &vlib.CliInbandReply{Reply: said}, nil
 }
 
-func TestWhatWasReallySentIsTold(t *testing.T) {
+func TestSendReturnsTheNumberOfSentFrames(t *testing.T) {
 	const head = "Name               Enabled        Count     Parameters\n"
 	for name, c := range map[string]struct {
 		says    []string
@@ -347,7 +350,7 @@ func TestWhatWasReallySentIsTold(t *testing.T) {
 		"all at once":            {[]string{head + "longline-test        No            10       limit 10, \n"}, 10, false},
 		"by and by":              {[]string{head + "longline-test  Yes  3  limit 10\n", head + "longline-test  Yes  9  limit 10\n", head + "longline-test  No  10  limit 10\n"}, 10, false},
 		"never all":              {[]string{head + "longline-test  Yes  4  limit 10\n"}, 4, false},
-		"beside others":          {[]string{head + "theirs  Yes  99  limit 0\nlongline-test2  No  5  x\nlongline-test  No  10  limit 10\n"}, 10, false},
+		"next to others":         {[]string{head + "theirs  Yes  99  limit 0\nlongline-test2  No  5  x\nlongline-test  No  10  limit 10\n"}, 10, false},
 		"somebody deleted it":    {[]string{"no streams currently defined\n"}, 0, true},
 		"in another layout":      {[]string{head + "longline-test  No  many  limit 10\n"}, 0, true},
 		"of only another's":      {[]string{head + "theirs  Yes  99  limit 0\n"}, 0, true},
@@ -368,7 +371,7 @@ func TestWhatWasReallySentIsTold(t *testing.T) {
 	}
 }
 
-func FuzzWhatTheCommandLineSaysIsReadOrRefused(f *testing.F) {
+func FuzzProgressParsesOrRefusesTheOutput(f *testing.F) {
 	for _, text := range []string{"", "longline-test Yes 5", "longline-test\n", "longline-test No -1 x", "longline-test No 99999999999999999999"} {
 		f.Add(text)
 	}
