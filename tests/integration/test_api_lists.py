@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from rest_framework import serializers
 
 from portal.accounts.models import User
+from portal.api.v1.serializers.precomputed_reads import PrecomputedReads
 from portal.core import clock
-from portal.vll.models import Order, Vll
+from portal.inventory.models import ObservedRouter
+from portal.vll.models import Order, Vll, VllEnd
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
@@ -161,3 +164,56 @@ def test_a_text_that_fits_many_ports_is_found_all_the_same(
     monkeypatch.setattr("portal.vll.search._FEW_PORTS", -1)
     assert [ids(alice, "vlls", q=text) for text in ("cust1", "cust2", "rhino", "100", "200", "milk")] == few
     assert ids(charlie, "vlls", q="rhino") == []
+
+
+@pytest.mark.parametrize("facts", [{}, {"path_state": "up", "path_since_ms": 1_790_000_000_123}])
+def test_a_page_of_lines_is_what_the_framework_writes_field_by_field(
+    alice: User, tunnel: Vll, local: Vll, facts: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ObservedRouter.objects.update(path_watch=True)
+    VllEnd.objects.filter(vll=tunnel).update(policed=bool(facts), **facts)
+    pages = ["vlls", f"vlls/{tunnel.pk}", f"vlls/{local.pk}"]
+    written = [client(alice).get(f"/api/v1/{page}").json() for page in pages]
+    assert [line["id"] for line in written[0]["results"]] == [str(local.pk), str(tunnel.pk)]
+    assert (written[1]["path"]["state"] == "up") == bool(facts)
+    plain = serializers.Serializer.to_representation
+    monkeypatch.setattr(PrecomputedReads, "to_representation", plain)
+    assert [client(alice).get(f"/api/v1/{page}").json() for page in pages] == written
+
+
+def test_a_longer_page_of_lines_takes_no_more_serializers(
+    isp: Isp, alice: User, tunnel: Vll, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A copy of all fields for each line would cost more than all else."""
+    activate(order(isp, alice, a_end=end(isp, "rhino:host-cust2")).vll)
+    made: list[type] = []
+    make = serializers.BaseSerializer.__init__
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> None:
+        made.append(type(self))
+        make(self, *args, **kwargs)
+
+    monkeypatch.setattr(serializers.BaseSerializer, "__init__", counted)
+    assert ids(alice, "vlls", vni=tunnel.vni) == [str(tunnel.pk)]
+    of_one, made[:] = list(made), []
+    assert len(ids(alice, "vlls")) == 2
+    assert made == of_one
+
+
+class _Missing(PrecomputedReads, serializers.Serializer[Any]):
+    name = serializers.CharField(read_only=True)
+    label = serializers.CharField(read_only=True)
+    owner = serializers.CharField(source="owner.name", default="nobody")
+
+
+def test_a_precomputed_read_keeps_the_frameworks_rules_for_what_is_missing() -> None:
+    class Row:
+        name = "eth1"
+
+        def label(self) -> str:
+            return self.name.upper()
+
+    assert _Missing().to_representation(Row()) == {"name": "eth1", "label": "ETH1", "owner": "nobody"}
+    with_owner = Row()
+    vars(with_owner)["owner"] = Row()
+    assert _Missing().to_representation(with_owner)["owner"] == "eth1"

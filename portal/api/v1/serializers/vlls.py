@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from portal.api.v1.serializers.event_data import FactsField
 from portal.api.v1.serializers.orders import OUTER_VLAN, ordered_outer_vlan
+from portal.api.v1.serializers.precomputed_reads import PrecomputedReads
 from portal.diagnosis.health import Health, HealthState, known_health
 from portal.vll.models import Vll, VllEnd
 from portal.vll.path_status import PathStatus, Unwatched, path_status
@@ -21,7 +22,7 @@ class UnpolicedReason(TypedDict):
     message: str
 
 
-class PathStatusSerializer(serializers.Serializer[PathStatus]):
+class PathStatusSerializer(PrecomputedReads, serializers.Serializer[PathStatus]):
     """How the path between a line's routers stands; ``since`` where it is up or down, else ``why``."""
 
     state = serializers.ChoiceField(choices=["up", "down", "starting", "not_watched"])
@@ -38,7 +39,7 @@ class HealthSerializer(serializers.Serializer[Health]):
     since = serializers.DateTimeField(allow_null=True)
 
 
-class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
+class VllEndSerializer(PrecomputedReads, serializers.ModelSerializer[VllEnd]):
     """One end: where it is, how frames are picked, and what its router last answered."""
 
     port_name = serializers.CharField(source="port.__str__")
@@ -80,7 +81,7 @@ class VllEndSerializer(serializers.ModelSerializer[VllEnd]):
         return None if why is None else {"code": why.value, "message": unpoliced_text(end, why)}
 
 
-class VllSerializer(serializers.ModelSerializer[Vll]):
+class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
     """Its health, the five facts behind that, what was asked for and what was allocated. Bytes and bit/s."""
 
     # Who writes many calls ``with_health`` first.
@@ -139,7 +140,7 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
     def get_path(self, vll: Vll) -> dict[str, Any] | None:
         """Null for a line that is not in service, or that leaves no router."""
         found = path_status(vll)
-        return None if found is None else PathStatusSerializer(found).data
+        return None if found is None else self._of_path.to_representation(found)
 
     @extend_schema_field(VllEndSerializer)
     def get_a_end(self, vll: Vll) -> dict[str, Any]:
@@ -152,6 +153,10 @@ class VllSerializer(serializers.ModelSerializer[Vll]):
     def _end(self, vll: Vll, side: str) -> dict[str, Any]:
         # The ends are prefetched: picking one here costs no query.
         return self._of_end.to_representation(next(end for end in vll.ends.all() if end.side == side))
+
+    @cached_property
+    def _of_path(self) -> PathStatusSerializer:
+        return PathStatusSerializer()
 
     @cached_property
     def _of_end(self) -> VllEndSerializer:
