@@ -127,7 +127,7 @@ func (s *Snapshot) takeKnownPolicers(ctx context.Context, session Session, known
 			requests = append(requests, &policer.PolicerDumpV2{PolicerIndex: p.Index})
 		}
 	}
-	if len(requests) <= wholeUpTo || len(requests) < len(known) {
+	if len(requests) <= wholePolicers || len(requests) < len(known) {
 		return s.takePolicers(ctx, session, known, of)
 	}
 	return s.takePolicersBy(ctx, session, requests, known, of)

@@ -15,8 +15,15 @@ import (
 // last detail is queued, and longer than the details alone take: once the socket is full, VPP tries to write all that waits
 // again with each further detail. So a dump that would be long is requested in portions that fit the socket.
 const (
-	// wholeUpTo is up to how many objects one dump of all is requested.
-	wholeUpTo = 256
+	// wholeInterfaces is up to how many interface indices one dump of all interfaces is requested. The interfaces of 1,000
+	// lines keep the main thread for 3 ms; each request of its own takes VPP and the agent twice as long. VPP does not stop
+	// its workers for them.
+	wholeInterfaces = 2048
+	// wholeTunnels is up to how many tunnels one dump of all is requested. VPP stops its workers meanwhile, as it does for the
+	// cross-connects of the same lines, which are twice as many and have no portions.
+	wholeTunnels = 1024
+	// wholePolicers is up to how many known policers one dump of all is requested. VPP stops its workers meanwhile.
+	wholePolicers = 256
 	// portion is the number of requests that are sent together, and portionsAtATime how many portions are on their way.
 	portion         = 64
 	portionsAtATime = 2
@@ -35,7 +42,7 @@ func dumpInterfaces(ctx context.Context, session Session, each func(api.Message)
 			break
 		}
 		indices, epoch, err := indexed.Interfaces()
-		if err != nil || indices <= wholeUpTo {
+		if err != nil || indices <= wholeInterfaces {
 			break
 		}
 		// The index of local0 stands for all interfaces, so it is requested by its name.
@@ -106,7 +113,7 @@ func (s *Snapshot) dumpTunnels(ctx context.Context, session Session) error {
 		}
 		tunnels = append(tunnels, kind.tunnelDumps(interface_types.InterfaceIndex(i.Index))...)
 	}
-	if len(tunnels) <= wholeUpTo {
+	if len(tunnels) <= wholeTunnels {
 		return session.Dump(ctx, s.tunnelDumps(anyInterface), s.add)
 	}
 	found, err := inPortions(ctx, session, tunnels)
