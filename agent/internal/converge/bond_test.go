@@ -197,7 +197,7 @@ func TestMembersAreSetUpAgainHoweverTheLineEnds(t *testing.T) {
 }
 
 // TestABondIsAsFastAsItsActiveMembers: VPP itself names no speed of a bond. Where it knows none of the members either, none is shown;
-// observe's TestABondsSpeed has the sums.
+// observe's TestSpeedOfABond has the sums.
 func TestABondIsAsFastAsItsActiveMembers(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		bonded := r.bondOf(r.ports[0], r.ports[1])

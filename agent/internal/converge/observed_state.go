@@ -265,7 +265,7 @@ func (e *Engine) askUseOfPorts(ctx context.Context, session Session, s *observe.
 	if err != nil {
 		return nil, err
 	}
-	return observe.AskPolicingOf(ctx, session, s, plan.SubInterfacesToAdopt(s, ins...))
+	return observe.ReadSubInterfacePolicing(ctx, session, s, plan.SubInterfacesToAdopt(s, ins...))
 }
 
 // remember remembers a snapshot, nil to know nothing any more. What was seen through an earlier connection is of

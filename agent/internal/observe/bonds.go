@@ -13,15 +13,15 @@ import (
 // BondDevice is the device class of bonds (vnet/bonding/device.c).
 const BondDevice = "bond"
 
-// Bonds are which ports belong to which bond. VPP gives all frames that come in on a member to its bond, before it reads a tag,
-// and lets anybody configure the member all the same.
+// Bonds lists the members of bonds. VPP passes all frames that a member receives to its bond, before it
+// reads a tag, but still lets clients configure the member.
 type Bonds struct {
 	Of      map[uint32]uint32   // member -> bond
 	Members map[uint32][]uint32 // bond -> members, sorted
 }
 
-// takeBonds reads the members of each bond, whether it has a link, and how fast that is. Without a bond it sends nothing. The snapshot has to be
-// indexed, and is indexed afterwards.
+// takeBonds reads the members of each bond, whether the bond has a link, and its speed. It sends nothing if
+// there is no bond. The snapshot must be indexed before the call, and is indexed again afterwards.
 func (s *Snapshot) takeBonds(ctx context.Context, session Session) error {
 	s.Bonds = Bonds{Of: make(map[uint32]uint32), Members: make(map[uint32][]uint32)}
 	if !session.Has(&bond.SwMemberInterfaceDump{}) || !session.Has(&bond.SwBondInterfaceDump{}) {
@@ -39,7 +39,7 @@ func (s *Snapshot) takeBonds(ctx context.Context, session Session) error {
 	if len(dumps) == 0 {
 		return nil
 	}
-	active := make(map[uint32]uint32) // bond -> members that send and receive for it
+	active := make(map[uint32]uint32) // bond -> number of active members
 	err := session.DumpEach(ctx, dumps, func(at int, msg api.Message) {
 		switch m := msg.(type) {
 		case *bond.SwMemberInterfaceDetails:
@@ -60,8 +60,9 @@ func (s *Snapshot) takeBonds(ctx context.Context, session Session) error {
 	return nil
 }
 
-// linkBonds gives each bond, and its sub-interfaces, the link that it has: while a member sends and receives for it. VPP sets a
-// bond's link with its admin state alone (bond_interface_admin_up_down in vnet/bonding/device.c), and never its speed.
+// linkBonds sets the link of each bond and its sub-interfaces: a bond has a link while a member is active.
+// VPP sets a bond's link only together with its admin state (bond_interface_admin_up_down in
+// vnet/bonding/device.c), and never sets its speed.
 func (s *Snapshot) linkBonds(active map[uint32]uint32) {
 	changed := false
 	for n, i := range s.Interfaces {
@@ -69,7 +70,7 @@ func (s *Snapshot) linkBonds(active map[uint32]uint32) {
 		if bond == nil || bond.Device != BondDevice {
 			continue
 		}
-		linked := *i // an earlier snapshot may have the same interface
+		linked := *i // an earlier snapshot may share this interface
 		linked.LinkUp = active[i.Sup] > 0
 		if !i.IsSub() {
 			linked.SpeedBPS = s.bondSpeed(i.Index, active[i.Sup])
@@ -83,8 +84,8 @@ func (s *Snapshot) linkBonds(active map[uint32]uint32) {
 	}
 }
 
-// bondSpeed is the sum of the speeds of so many members with a link, the slowest first: VPP says how many are active, and not which.
-// 0: nobody knows.
+// bondSpeed returns the sum of the speeds of that many members with a link, the slowest first, because VPP
+// reports how many members are active but not which. It returns 0 if the speed is unknown.
 func (s *Snapshot) bondSpeed(bond uint32, active uint32) uint64 {
 	var speeds []uint64
 	for _, member := range s.Bonds.Members[bond] {

@@ -2,11 +2,11 @@ package observe
 
 import "testing"
 
-// TestABondsSpeed: VPP says how many members are active, and not which; the slowest count first.
-func TestABondsSpeed(t *testing.T) {
+// TestSpeedOfABond: VPP reports how many members are active but not which, so the slowest count first.
+func TestSpeedOfABond(t *testing.T) {
 	const g = 1_000_000_000
 	for name, c := range map[string]struct {
-		speeds [3]uint64 // of members with a link; 1 is one without
+		speeds [3]uint64 // of members with a link; 1 is a member without one
 		active uint32
 		want   uint64
 	}{
@@ -32,7 +32,7 @@ func TestABondsSpeed(t *testing.T) {
 			s.linkBonds(map[uint32]uint32{9: c.active})
 			bond := s.ByIndex(9)
 			if bond.SpeedBPS != c.want || bond.LinkUp != (c.active > 0) {
-				t.Errorf("it runs at %d bit/s, want %d; link %v", bond.SpeedBPS, c.want, bond.LinkUp)
+				t.Errorf("the bond runs at %d bit/s, want %d; link %v", bond.SpeedBPS, c.want, bond.LinkUp)
 			}
 			if before.SpeedBPS != 0 {
 				t.Error("an earlier snapshot was changed")

@@ -15,20 +15,20 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// NamedByIndex are things that messages name by index. VPP gives indices out again.
+// NamedByIndex lists objects that messages name by index. VPP reuses indices.
 type NamedByIndex struct {
 	Interfaces []uint32
-	Tunnels    []*Tunnel // of these interfaces the key is read too
+	Tunnels    []*Tunnel // the keys of these tunnels are read in addition to the interfaces
 	Policers   []uint32
 	Tables     []uint32 // classify tables
 }
 
-// Len is the number of messages that it takes to read them.
+// Len returns the number of messages that read the objects.
 func (n *NamedByIndex) Len() int {
 	return len(n.Interfaces) + len(n.Tunnels) + len(n.Policers) + len(n.Tables)
 }
 
-// AddInterface adds an interface once.
+// AddInterface adds an interface, unless it is listed already.
 func (n *NamedByIndex) AddInterface(index uint32) (added bool) {
 	if slices.Contains(n.Interfaces, index) {
 		return false
@@ -37,8 +37,8 @@ func (n *NamedByIndex) AddInterface(index uint32) (added bool) {
 	return true
 }
 
-// ByIndex reads what stands at these indices now, and shows nothing else. VPP does not stop its workers for the
-// interfaces.
+// ByIndex returns a snapshot of only the objects that have these indices now. VPP does not stop its workers
+// to read interfaces.
 func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapshot, error) {
 	s := &Snapshot{Policers: make(map[string]*Policer), Classifiers: noClassifiers()}
 	var dumps []api.Message
@@ -73,13 +73,13 @@ func ByIndex(ctx context.Context, session Session, named *NamedByIndex) (*Snapsh
 		s.add(answer)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("observe what is named: %w", err)
+		return nil, fmt.Errorf("observe objects by index: %w", err)
 	}
 	return s.Index(), nil
 }
 
-// AllInterfaces reads what stands at all indices now, and shows nothing else. For the keys of the tunnels VPP stops its
-// workers, once for each kind.
+// AllInterfaces returns a snapshot of only the interfaces that exist now. With keys it also reads the
+// tunnels; for this, VPP stops its workers once for each kind.
 func AllInterfaces(ctx context.Context, session Session, keys bool) (*Snapshot, error) {
 	s := new(Snapshot)
 	err := dumpInterfaces(ctx, session, s.add)
@@ -88,7 +88,7 @@ func AllInterfaces(ctx context.Context, session Session, keys bool) (*Snapshot, 
 		err = s.dumpTunnels(ctx, session)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("observe all that is named: %w", err)
+		return nil, fmt.Errorf("observe all interfaces: %w", err)
 	}
 	return s.Index(), nil
 }

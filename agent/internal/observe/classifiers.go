@@ -13,37 +13,40 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Classifiers are the classify tables by which a VPP polices before 26.06 what its policer node does not get.
+// Classifiers holds the classify tables with which a VPP before 26.06 polices frames that its policer node
+// does not receive.
 type Classifiers struct {
-	Tables      map[uint32]*ClassifyTable // the agent's, by index
-	OtherTables map[uint32]bool           // somebody else's
-	// Bound are the tables to which VPP keeps interfaces bound, also such that are gone: interface -> table.
+	Tables      map[uint32]*ClassifyTable // tables of the agent, by index
+	OtherTables map[uint32]bool           // tables of other clients
+	// Bound maps interfaces to their bound tables. It includes deleted interfaces, because VPP keeps the binding.
 	Bound map[uint32]uint32
-	// Workers is how many threads receive frames besides the main one, and OneWorker which ports one of several receives alone.
+	// Workers is the number of worker threads that receive frames, without the main thread. OneWorker lists
+	// the ports whose queues all belong to the same worker.
 	Workers   int
 	OneWorker map[uint32]bool
 }
 
-// ReceivedByOne reports whether one thread receives all that comes in from a port. Several would draw from a policer's bucket
-// without a lock, and by clocks that go back and fill it (docs/adr/0032).
+// ReceivedByOne reports whether one thread receives all frames of a port. Several threads would use a
+// policer's bucket without a lock, and with clocks that may go backwards and so fill it (docs/adr/0032).
 func (c *Classifiers) ReceivedByOne(port uint32) bool { return c.Workers <= 1 || c.OneWorker[port] }
 
 // ClassifyTable is one of the agent's classify tables.
 type ClassifyTable struct {
 	Index uint32
-	Mark  uint32 // whose it is: ownership.TableMark
-	// Hits are the policers that its sessions lead to, by the group bit of the destination address; NoIndex without a session.
+	Mark  uint32 // identifies the end: ownership.TableMark
+	// Hits are the indices of the policers in its sessions, by the group bit of the destination address.
+	// NoIndex means that there is no such session.
 	Hits [2]uint32
 }
 
-// GroupBit is the mask of a table: the lowest bit of a frame's first byte, which is set in frames for many (IEEE 802). All
-// frames have it or have it not, so two sessions are hit by all, whatever they carry.
+// GroupBit is the mask of a table: the lowest bit of a frame's first byte, which is set for multicast (IEEE
+// 802). Every frame either has the bit or not, so two sessions match all frames.
 var GroupBit = append([]byte{1}, make([]byte, 15)...)
 
-// TableBuckets are as few as there are sessions.
+// TableBuckets is the number of sessions.
 const TableBuckets = 2
 
-// classifierMessages are what policing by classifier takes besides policers.
+// classifierMessages lists the messages that policing by classifier needs in addition to those of policers.
 var classifierMessages = []api.Message{
 	&classify.ClassifyAddDelTable{}, &classify.ClassifyAddDelSession{}, &classify.ClassifyTableIds{}, &classify.ClassifyTableInfo{},
 	&classify.ClassifySessionDump{}, &classify.PolicerClassifySetInterface{}, &classify.PolicerClassifyDump{}, &vlib.CliInband{},
@@ -56,14 +59,15 @@ func noClassifiers() Classifiers {
 	}
 }
 
-// takeClassifiers reads which interfaces are bound to which tables, the agent's tables, and whether they work on these of its
-// interfaces. known are tables that were read earlier; those that are bound to none but other interfaces are as they were.
+// takeClassifiers reads the tables of interfaces, the agent's tables, and whether they work on these interfaces. known lists tables of an earlier reading. Those that are bound only to other
+// interfaces are not read again.
 func (s *Snapshot) takeClassifiers(ctx context.Context, session Session, known map[uint32]*ClassifyTable, of []*Interface) error {
 	s.Classifiers = noClassifiers()
 	if s.Policing != ClassifierPolicing {
 		return nil
 	}
-	// Asked for interface 0 VPP tells of all, and asked for all of none (vl_api_policer_classify_dump_t_handler in classify_api.c).
+	// If queried for interface 0, VPP reports all interfaces; if queried for all, it reports none
+	// (vl_api_policer_classify_dump_t_handler in classify_api.c).
 	err := session.Dump(ctx, []api.Message{&classify.PolicerClassifyDump{Type: classify.POLICER_CLASSIFY_API_TABLE_L2}}, func(msg api.Message) {
 		if m, ok := msg.(*classify.PolicerClassifyDetails); ok {
 			s.Bound[uint32(m.SwIfIndex)] = m.TableIndex
@@ -84,7 +88,7 @@ func (s *Snapshot) takeClassifiers(ctx context.Context, session Session, known m
 	return nil
 }
 
-// takeTables asks about no table that VPP does not list: it fills a refusal with what happens to stand in its memory.
+// takeTables queries only tables that VPP lists: VPP fills an error reply with uninitialized memory.
 func (s *Snapshot) takeTables(ctx context.Context, session Session, known map[uint32]*ClassifyTable, of []*Interface) error {
 	reply, err := session.Call(ctx, &classify.ClassifyTableIds{})
 	if err != nil {
@@ -126,7 +130,7 @@ func (s *Snapshot) takeTables(ctx context.Context, session Session, known map[ui
 	})
 }
 
-// tableOf is nil for what the agent did not make.
+// tableOf returns nil for a table that the agent did not create.
 func tableOf(m *classify.ClassifyTableInfoReply) *ClassifyTable {
 	if m.Retval != 0 || !ownership.IsTableMark(m.MissNextIndex) || m.SkipNVectors != 0 || !slices.Equal(m.Mask, GroupBit) {
 		return nil
@@ -134,26 +138,27 @@ func tableOf(m *classify.ClassifyTableInfoReply) *ClassifyTable {
 	return &ClassifyTable{Index: m.TableID, Mark: m.MissNextIndex, Hits: [2]uint32{NoIndex, NoIndex}}
 }
 
-// takeClassified: VPP keeps a table bound to what has left L2 meanwhile, and to the next interface of an index, and no longer
-// polices there. Only the CLI shows that.
+// takeClassified reads whether bound tables work. VPP keeps a table bound to an interface that has left L2,
+// and to the next interface with the same index, although it no longer polices there. Only the CLI shows
+// this.
 func (s *Snapshot) takeClassified(ctx context.Context, session Session, of []*Interface) error {
-	var asked []*Interface
+	var bound []*Interface
 	for _, i := range of {
 		delete(s.Classified, i.Index)
 		delete(s.ClassifiedUnknown, i.Index)
-		if table, bound := s.Bound[i.Index]; bound && s.Tables[table] != nil {
-			asked = append(asked, i)
+		if table, isBound := s.Bound[i.Index]; isBound && s.Tables[table] != nil {
+			bound = append(bound, i)
 		}
 	}
-	works, err := shownOn(ctx, session, asked, "l2-input", "POLICER_CLAS (l2-policer-classify)")
+	works, err := shownOn(ctx, session, bound, "l2-input", "POLICER_CLAS (l2-policer-classify)")
 	for n := range works {
-		note(s.Classified, s.ClassifiedUnknown, asked[n].Index, works[n])
+		note(s.Classified, s.ClassifiedUnknown, bound[n].Index, works[n])
 	}
 	return err
 }
 
-// takeWorkers reads which worker receives from which queue. A bond is received by the workers of its members; any other port
-// without a queue of its own counts as received by several.
+// takeWorkers reads which worker receives from which queue. The workers of a bond's members receive for the
+// bond. Any other port without own queues counts as received by several workers.
 func (s *Snapshot) takeWorkers(ctx context.Context, session Session) error {
 	if s.Workers = session.Info().Workers; s.Workers <= 1 || !session.Has(&interfaces.SwInterfaceRxPlacementDump{}) {
 		return nil

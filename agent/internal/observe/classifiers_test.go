@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// placed is a session with a VPP whose ports have these queues, each received by a worker.
+// placed is a session with a VPP whose ports have these queues, each with its worker.
 type placed struct {
 	Session
 	workers int
@@ -33,8 +33,8 @@ func (p placed) Dump(_ context.Context, _ []api.Message, each func(api.Message))
 	return nil
 }
 
-// TestABondIsReceivedByOneWorkerIfAllItsMembersAre: it has no queue of its own.
-func TestABondIsReceivedByOneWorkerIfAllItsMembersAre(t *testing.T) {
+// TestBondHasOneWorkerIfItsMembersShareIt: a bond has no own queue.
+func TestBondHasOneWorkerIfItsMembersShareIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		members []uint32
 		want    bool
@@ -56,7 +56,7 @@ func TestABondIsReceivedByOneWorkerIfAllItsMembersAre(t *testing.T) {
 	}
 }
 
-func TestAPortIsReceivedByOneWorkerIfAllItsQueuesAre(t *testing.T) {
+func TestPortHasOneWorkerIfItsQueuesShareIt(t *testing.T) {
 	const one, oneOfMany, several, backAgain, none = 1, 2, 3, 4, 5
 	queues := map[uint32][]uint32{one: {1}, oneOfMany: {2, 2, 2}, several: {1, 2}, backAgain: {1, 2, 1}}
 	for workers, want := range map[int]map[uint32]bool{

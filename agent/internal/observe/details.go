@@ -26,7 +26,7 @@ func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 		LinkUp:  m.Flags&interface_types.IF_STATUS_API_FLAG_LINK_UP != 0,
 		Rewrite: m.VtrOp, LinkMTU: uint32(m.LinkMtu), MAC: m.L2Address,
 	}
-	if m.LinkSpeed != math.MaxUint32 { // which is unknown too: format_vnet_hw_interface_link_speed
+	if m.LinkSpeed != math.MaxUint32 { // MaxUint32 also means unknown: format_vnet_hw_interface_link_speed
 		i.SpeedBPS = uint64(m.LinkSpeed) * 1000 // VPP counts in kbit/s
 	}
 	if len(m.Mtu) >= 3 { // [L3, IPv4, IPv6, MPLS]
@@ -43,7 +43,8 @@ func interfaceOf(m *interfaces.SwInterfaceDetails) *Interface {
 	return i
 }
 
-// selectionOf reads the flags in the order in which VPP does (ethernet_sw_interface_get_config in vnet/ethernet/node.c).
+// selectionOf checks the flags in the same order as VPP (ethernet_sw_interface_get_config in
+// vnet/ethernet/node.c).
 func selectionOf(m *interfaces.SwInterfaceDetails) Selection {
 	has := func(flag interface_types.SubIfFlags) bool { return m.SubIfFlags&flag != 0 }
 	switch {
@@ -51,7 +52,7 @@ func selectionOf(m *interfaces.SwInterfaceDetails) Selection {
 		return OtherThanTags
 	case has(interface_types.SUB_IF_API_FLAG_DEFAULT):
 		return DefaultSub
-	case m.SubNumberOfTags == 0: // VPP shows no flag for "untagged"
+	case m.SubNumberOfTags == 0: // VPP reports no flag for "untagged"
 		return UntaggedSub
 	case has(interface_types.SUB_IF_API_FLAG_OUTER_VLAN_ID_ANY):
 		return AnyOuter
@@ -79,12 +80,13 @@ func geneveOf(m *geneve.GeneveTunnelDetails) *Tunnel {
 			Encapsulation: intent.GENEVE, Local: vpp.NetipAddr(m.SrcAddress), Remote: vpp.NetipAddr(m.DstAddress), VNI: m.Vni,
 			Table: m.EncapVrfID,
 		},
-		// VPP looks for the table of a tunnel over IPv6 among those of IPv4: what it then says is not known.
+		// VPP searches the table of a tunnel over IPv6 among the tables of IPv4, so the reported table is
+		// unknown.
 		Default: m.EncapVrfID == 0 || m.DstAddress.Af == ip_types.ADDRESS_IP4,
 	}
 }
 
-// addGRE takes in a GRE tunnel if it carries Ethernet frames (TEB).
+// addGRE adds a GRE tunnel if it carries Ethernet frames (TEB).
 func (s *Snapshot) addGRE(t gre.GreTunnelV2) {
 	if t.Type != gre.GRE_API_TUNNEL_TYPE_TEB {
 		return

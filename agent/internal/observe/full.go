@@ -21,7 +21,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Session is what observing needs of a connection to VPP.
+// Session is the part of a connection to VPP that observation needs.
 type Session interface {
 	Info() vpp.Info
 	Has(api.Message) bool
@@ -35,11 +35,11 @@ var _ Session = (*vpp.Session)(nil)
 
 const anyInterface = interface_types.InterfaceIndex(NoIndex)
 
-// Full is the full look: it reads all of a snapshot. Its cost is two dumps, one of them without addresses: interfaces
-// that carry the agent's tag have none, so a thousand VLLs cost no more requests than none.
+// Full returns a complete snapshot. It costs two dumps, one of them without addresses: interfaces with the
+// agent's tag have no addresses, so a thousand VLLs need no more requests than none.
 //
-// All of it comes from one connection and so from one VPP process, that of boot; Session.Dump sees to it. claimed are names
-// of ports that the agent uses although no tag says so.
+// The whole snapshot comes from one connection and so from one VPP process, the one of boot; Session.Dump
+// ensures this. claimed lists the names of ports that the agent uses although they have no tag.
 func Full(ctx context.Context, session Session, boot ownership.Boot, claimed ...string) (*Snapshot, error) {
 	s := &Snapshot{
 		Boot: boot, Connects: make(map[uint32]uint32), Bridged: make(map[uint32]uint32), LCP: make(map[uint32]string),
@@ -99,12 +99,12 @@ func capabilities(session Session) map[Capability]bool {
 	}
 }
 
-// connectionDumps ask for what VPP gives only as a whole.
+// connectionDumps requests objects that VPP lists only as a whole.
 func connectionDumps() []api.Message {
 	return []api.Message{&l2.L2XconnectDump{}, &l2.BridgeDomainDump{BdID: NoIndex, SwIfIndex: anyInterface}}
 }
 
-// tunnelDumps ask for the tunnel that an interface is, or for all.
+// tunnelDumps requests the tunnel of an interface, or all tunnels.
 func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.Message) {
 	if s.Supported[CanVXLAN] {
 		dumps = append(dumps, &vxlan.VxlanTunnelV2Dump{SwIfIndex: at})
@@ -112,7 +112,7 @@ func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.M
 	if s.Supported[CanGENEVE] {
 		dumps = append(dumps, &geneve.GeneveTunnelDump{SwIfIndex: at})
 	}
-	if s.Supported[CanGREKeys] { // where there are keys, the first dump leaves them out
+	if s.Supported[CanGREKeys] { // a VPP with keys omits keyed tunnels from the first dump
 		dumps = append(dumps, &gre.GreTunnelDumpV2{SwIfIndex: at})
 	} else if s.Supported[CanGRE] {
 		dumps = append(dumps, &gre.GreTunnelDump{SwIfIndex: at})
@@ -120,8 +120,8 @@ func (s *Snapshot) tunnelDumps(at interface_types.InterfaceIndex) (dumps []api.M
 	return dumps
 }
 
-// addressed are those interfaces that may have addresses: all that are not the agent's own work. Ports that
-// carry its tag are among them: they may have got addresses since. The snapshot has to be indexed.
+// addressed returns the interfaces that may have addresses: all that the agent did not create. Ports with
+// the agent's tag are included, because an operator may have added addresses. The snapshot must be indexed.
 func (s *Snapshot) addressed(of []*Interface) (found []*Interface) {
 	for _, i := range of {
 		if _, ours := ownership.ParseTag(i.Tag); !ours || !i.IsSub() && s.TunnelAt(i.Index) == nil {
@@ -140,12 +140,12 @@ func addressDumps(of []*Interface) (dumps []api.Message) {
 	return dumps
 }
 
-// retryLater is VNET_API_ERROR_EAGAIN: the table is longer than one answer, ask on with the cursor.
+// retryLater is VNET_API_ERROR_EAGAIN: the table does not fit into one reply, so continue with the cursor.
 const retryLater = -165
 
 func (s *Snapshot) takeLCP(ctx context.Context, session Session) error {
 	if !session.Has(&lcp.LcpItfPairGet{}) {
-		return nil // the plugin is off by default
+		return nil // the plugin is disabled by default
 	}
 	for cursor := uint32(0); ; {
 		again := false

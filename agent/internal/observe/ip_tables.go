@@ -10,18 +10,21 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// takeIPTables asks in which tables the addresses are that were just read. Tunnels end on host addresses: of these it is asked each
-// time, for somebody can take them off, move the interface and give them back between two looks. Of other interfaces that have
-// the same addresses as in old, nil for none, it is as it was: VPP moves none that has addresses.
+// takeIPTables reads the tables of the addresses that were just read. VPP does not move an interface with
+// addresses to another table. So the tables of interfaces with the same addresses as in old (nil for none)
+// are not read again.
+//
+// Interfaces with host addresses, where tunnels end, are read each time: between two observations, another
+// client can remove the addresses, move the interface and add the addresses again.
 func (s *Snapshot) takeIPTables(ctx context.Context, session Session, old *Snapshot) error {
 	if !session.Has(&interfaces.SwInterfaceGetTable{}) {
 		return nil
 	}
-	type question struct {
+	type query struct {
 		of     *Interface
 		family int
 	}
-	var questions []question
+	var queries []query
 	var requests []api.Message
 	for index, prefixes := range s.prefixes {
 		i := s.ByIndex(index)
@@ -37,7 +40,7 @@ func (s *Snapshot) takeIPTables(ctx context.Context, session Session, old *Snaps
 		}
 		for family := range i.Tables {
 			if slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return Family(p.Addr()) == family }) {
-				questions = append(questions, question{i, family})
+				queries = append(queries, query{i, family})
 				requests = append(requests, &interfaces.SwInterfaceGetTable{
 					SwIfIndex: interface_types.InterfaceIndex(index), IsIPv6: family == 1,
 				})
@@ -50,7 +53,7 @@ func (s *Snapshot) takeIPTables(ctx context.Context, session Session, old *Snaps
 	answers, err := session.Calls(ctx, requests)
 	for at, answer := range answers {
 		if m, ok := answer.(*interfaces.SwInterfaceGetTableReply); ok && m.Retval == 0 {
-			questions[at].of.Tables[questions[at].family] = m.VrfID
+			queries[at].of.Tables[queries[at].family] = m.VrfID
 		}
 	}
 	return err

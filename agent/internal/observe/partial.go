@@ -12,9 +12,9 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// Partial is the partial look: it reads the touched interfaces again, and all cross-connects, bridges and policers,
-// which VPP gives only as a whole. All else is as in old. That is enough to read back what was done to a few of
-// thousands.
+// Partial reads the touched interfaces again, and all cross-connects, bridges and policers, because VPP
+// lists those only as a whole. The rest of the snapshot is taken from old. This is enough to verify changes
+// of a few of thousands of lines.
 func Partial(ctx context.Context, session Session, old *Snapshot, touched map[uint32]bool) (*Snapshot, error) {
 	s := &Snapshot{
 		Boot: old.Boot, Connects: make(map[uint32]uint32, len(old.Connects)), Bridged: make(map[uint32]uint32), LCP: old.LCP,
@@ -40,7 +40,7 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	if err := session.Dump(ctx, s.dumpsOf(touched), s.add); err != nil {
 		return nil, fmt.Errorf("read back: %w", err)
 	}
-	again := slices.Clone(s.Interfaces[kept:]) // Index sorts
+	again := slices.Clone(s.Interfaces[kept:]) // Index sorts the interfaces
 	s.Index()
 	if err := s.takeBonds(ctx, session); err != nil {
 		return nil, fmt.Errorf("read back %w", err)
@@ -60,8 +60,8 @@ func Partial(ctx context.Context, session Session, old *Snapshot, touched map[ui
 	return s.takeAddresses(), nil
 }
 
-// Changed is Partial for interfaces that may have come, gone or been replaced since old. Linux CP pairs come and go with
-// their interfaces, so they are read again too.
+// Changed is Partial for interfaces that may have been created, deleted or replaced since old. It also
+// reads Linux CP pairs again, because they appear and disappear with their interfaces.
 func Changed(ctx context.Context, session Session, old *Snapshot, changed map[uint32]bool) (*Snapshot, error) {
 	s, err := Partial(ctx, session, old, changed)
 	if err != nil {

@@ -15,36 +15,36 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// shown is what VPP says about a feature of an interface.
+// shown is VPP's reply about a feature of an interface.
 type shown int
 
 const (
-	// unknown: VPP refused the question, or answered about another interface. It is neither yes nor no.
+	// unknown: VPP refused the query, or replied about another interface. It means neither on nor off.
 	unknown shown = iota
 	off
 	on
 )
 
-// takePoliced asks on which interfaces a policer works on input.
+// takePoliced reads on which interfaces a policer works on input.
 func (s *Snapshot) takePoliced(ctx context.Context, session Session, of []*Interface) error {
-	asked := s.mayBePoliced(of)
+	candidates := s.mayBePoliced(of)
 	var policed []shown
 	var err error
 	if session.Has(&feature.FeatureIsEnabled{}) {
-		policed, err = s.enabledOn(ctx, session, asked)
+		policed, err = s.enabledOn(ctx, session, candidates)
 	} else {
-		policed, err = shownOn(ctx, session, asked, portArc, policerNode)
+		policed, err = shownOn(ctx, session, candidates, portArc, policerNode)
 	}
 	if err != nil {
 		return err
 	}
-	for n, i := range asked {
+	for n, i := range candidates {
 		note(s.Policed, s.PolicedUnknown, i.Index, policed[n])
 	}
 	return nil
 }
 
-// note keeps an answer about an interface, instead of an earlier one.
+// note stores a reply about an interface, instead of an earlier one.
 func note(yes, unclear map[uint32]bool, index uint32, answer shown) {
 	delete(yes, index)
 	delete(unclear, index)
@@ -56,9 +56,9 @@ func note(yes, unclear map[uint32]bool, index uint32, answer shown) {
 	}
 }
 
-// usedByLines leaves out the ports that no line uses: VPP stops its workers for each question, and a router may have thousands
-// of such ports. A line uses a port that bears the agent's tag, that the agent claims, or that is cross-connected, also by
-// somebody else. ReadPortUses reads ports that a line is to use and does not use yet.
+// usedByLines omits ports that no line uses, because VPP stops its workers for each query, and a router may
+// have thousands of such ports. A line uses a port that has the agent's tag, that the agent claims, or that
+// is cross-connected, also by another client. ReadPortUses reads ports that a line will use.
 func (s *Snapshot) usedByLines(of []*Interface, claimed []string) []*Interface {
 	sentTo := make(map[uint32]bool, len(s.Connects))
 	for _, to := range s.Connects {
@@ -82,22 +82,23 @@ func (s *Snapshot) mayBePoliced(of []*Interface) []*Interface {
 	return may
 }
 
-// enabledOn asks feature_is_enabled, which is there from 25.06 on. VPP answers yes also when it cannot tell (it keeps
-// an error code in a boolean), so a yes counts only if VPP says no about the arc's last node, which is never enabled.
-func (s *Snapshot) enabledOn(ctx context.Context, session Session, asked []*Interface) ([]shown, error) {
+// enabledOn uses feature_is_enabled, which exists from 25.06 on. VPP also replies yes if it does not know,
+// because it stores an error code in a boolean. So a yes counts only if VPP replies no for the arc's last
+// node, which is never enabled.
+func (s *Snapshot) enabledOn(ctx context.Context, session Session, of []*Interface) ([]shown, error) {
 	arc, never := portArc, "ethernet-input"
 	if s.Policing == SubInterfacePolicing {
 		arc, never = "ip4-unicast", "ip4-lookup"
 	}
-	var questions []api.Message
-	for _, i := range asked {
+	var queries []api.Message
+	for _, i := range of {
 		for _, name := range []string{policerNode, never} {
-			questions = append(questions, &feature.FeatureIsEnabled{
+			queries = append(queries, &feature.FeatureIsEnabled{
 				ArcName: arc, FeatureName: name, SwIfIndex: interface_types.InterfaceIndex(i.Index),
 			})
 		}
 	}
-	answers, err := session.Calls(ctx, questions)
+	answers, err := session.Calls(ctx, queries)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +106,8 @@ func (s *Snapshot) enabledOn(ctx context.Context, session Session, asked []*Inte
 		reply, ok := answers[at].(*feature.FeatureIsEnabledReply)
 		return ok && reply.Retval == 0 && reply.IsEnabled
 	}
-	policed := make([]shown, len(asked))
-	for n := range asked {
+	policed := make([]shown, len(of))
+	for n := range of {
 		policed[n] = off
 		if says(2*n) && !says(2*n+1) {
 			policed[n] = on
@@ -116,34 +117,39 @@ func (s *Snapshot) enabledOn(ctx context.Context, session Session, asked []*Inte
 }
 
 const (
-	// portArc has the features of what comes in from a physical port.
+	// portArc has the features of frames that a physical port receives.
 	portArc     = "device-input"
 	policerNode = "policer-input"
 )
 
-// shownOn reads "show interface features": of policers on ports before 25.06, and of classify tables, only the CLI shows
-// whether they work. The question names an interface by its index: VPP reads a name up to its first dot
-// (unformat_vnet_sw_interface in vnet/interface_format.c), so a port "eth0.5" has no name there, or that of another interface.
-// The answer begins with the name, and counts only if that is the interface's own.
-// Error for a text that does not have the arc: what works there is then unknown, and applying a policer could be the second time.
-func shownOn(ctx context.Context, session Session, asked []*Interface, arc, node string) ([]shown, error) {
-	var questions []api.Message
-	for _, i := range asked {
-		questions = append(questions, &vlib.CliInband{Cmd: fmt.Sprintf("show interface features %d", i.Index)})
+// shownOn parses the output of "show interface features". Only the CLI shows whether policers on ports
+// before 25.06, and classify tables, work.
+//
+// The command names an interface by its index, because VPP reads a name only up to its first dot
+// (unformat_vnet_sw_interface in vnet/interface_format.c). So a port "eth0.5" could not be named, or the
+// name would mean another interface. The output begins with the name, and counts only if it is the name of
+// the interface.
+//
+// shownOn returns an error for an output without the arc: then the state is unknown, and a policer could be
+// applied twice.
+func shownOn(ctx context.Context, session Session, of []*Interface, arc, node string) ([]shown, error) {
+	var queries []api.Message
+	for _, i := range of {
+		queries = append(queries, &vlib.CliInband{Cmd: fmt.Sprintf("show interface features %d", i.Index)})
 	}
-	answers, err := session.Calls(ctx, questions)
+	answers, err := session.Calls(ctx, queries)
 	if err != nil {
 		return nil, err
 	}
-	works := make([]shown, len(asked))
-	for n, i := range asked {
+	works := make([]shown, len(of))
+	for n, i := range of {
 		reply, ok := answers[n].(*vlib.CliInbandReply)
 		if !ok || reply.Retval != 0 || !strings.Contains(reply.Reply, "Feature paths configured on "+i.Name+"...") {
 			continue
 		}
-		features, told := featuresOn(reply.Reply, arc)
-		if !told {
-			return nil, fmt.Errorf("the features of %s are not told: %q", i.Name, reply.Reply)
+		features, found := featuresOn(reply.Reply, arc)
+		if !found {
+			return nil, fmt.Errorf("VPP does not show the features of %s: %q", i.Name, reply.Reply)
 		}
 		works[n] = off
 		if features[node] {
@@ -153,31 +159,33 @@ func shownOn(ctx context.Context, session Session, asked []*Interface, arc, node
 	return works, nil
 }
 
-// featuresOn reads what vnet_interface_features_show (feature.c) prints: each arc's name with a colon on a line of its
-// own, and below it, indented, the node of each feature. told: the arc is named.
-func featuresOn(text, arc string) (features map[string]bool, told bool) {
+// featuresOn parses the output of vnet_interface_features_show (feature.c): each arc's name with a colon on
+// a separate line, and below it, indented, the node of each feature. found reports whether the output has
+// the arc.
+func featuresOn(text, arc string) (features map[string]bool, found bool) {
 	features = make(map[string]bool)
 	within := false
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
 		switch name, indented := strings.CutPrefix(line, "  "); {
 		case indented && within:
-			features[strings.TrimLeft(name, " ")] = true // those of L2 stand further right
+			features[strings.TrimLeft(name, " ")] = true // L2 features are indented further
 		case !indented && line != "":
 			within = line == arc+":"
-			told = told || within
+			found = found || within
 		}
 	}
-	return features, told
+	return features, found
 }
 
-// isOwned: by its tag. What a crash left without one has no policer yet.
+// isOwned reports whether the interface has the agent's tag. An interface that a crash left without one has
+// no policer yet.
 func isOwned(i *Interface) bool {
 	_, ours := ownership.ParseTag(i.Tag)
 	return ours
 }
 
-// IsPoliced asks whether a policer works on what comes in from a sub-interface, whoever's it is.
+// IsPoliced reports whether any policer works on the input of a sub-interface.
 func (s *Snapshot) IsPoliced(ctx context.Context, session Session, i *Interface) (bool, error) {
 	if !i.IsSub() || s.Policing != SubInterfacePolicing {
 		return false, nil
@@ -189,23 +197,23 @@ func (s *Snapshot) IsPoliced(ctx context.Context, session Session, i *Interface)
 	return policed[0] == on, nil
 }
 
-// AskPolicingOf asks whether policers work on what comes in from these sub-interfaces, whoever's they are, and returns a
-// snapshot that says so.
-func AskPolicingOf(ctx context.Context, session Session, s *Snapshot, subs []*Interface) (*Snapshot, error) {
+// ReadSubInterfacePolicing reads whether any policer works on the input of these sub-interfaces, and
+// returns a snapshot with the result.
+func ReadSubInterfacePolicing(ctx context.Context, session Session, s *Snapshot, subs []*Interface) (*Snapshot, error) {
 	if len(subs) == 0 || s.Policing != SubInterfacePolicing {
 		return s, nil
 	}
 	policed, err := s.enabledOn(ctx, session, subs)
 	if err != nil {
-		return nil, fmt.Errorf("observe the policing of what is to be adopted: %w", err)
+		return nil, fmt.Errorf("observe the policing of sub-interfaces to adopt: %w", err)
 	}
-	told := *s
-	told.Policed = make(map[uint32]bool, len(s.Policed)+len(subs))
-	maps.Copy(told.Policed, s.Policed)
+	with := *s
+	with.Policed = make(map[uint32]bool, len(s.Policed)+len(subs))
+	maps.Copy(with.Policed, s.Policed)
 	for n, i := range subs {
 		if policed[n] == on {
-			told.Policed[i.Index] = true
+			with.Policed[i.Index] = true
 		}
 	}
-	return &told, nil
+	return &with, nil
 }

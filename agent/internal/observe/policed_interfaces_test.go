@@ -2,10 +2,10 @@ package observe
 
 import "testing"
 
-func TestFeaturesAreReadFromTheirArcAlone(t *testing.T) {
+func TestFeaturesOnReadsOnlyTheGivenArc(t *testing.T) {
 	for name, c := range map[string]struct {
-		text            string
-		told, isPoliced bool
+		text             string
+		found, isPoliced bool
 	}{
 		"another arc's policer":     {"Feature paths configured on p...\n\nip4-unicast:\n  policer-input\n\ndevice-input:\n  none configured\n", true, false},
 		"the arc's policer":         {"Feature paths configured on p...\n\ndevice-input:\n  span-input\n  policer-input\n\nip4-output:\n  none configured\n", true, true},
@@ -17,9 +17,9 @@ func TestFeaturesAreReadFromTheirArcAlone(t *testing.T) {
 		"nothing":                   {"", false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			features, told := featuresOn(c.text, portArc)
-			if told != c.told || features[policerNode] != c.isPoliced {
-				t.Errorf("told %v, policed %v", told, features[policerNode])
+			features, found := featuresOn(c.text, portArc)
+			if found != c.found || features[policerNode] != c.isPoliced {
+				t.Errorf("found %v, policed %v", found, features[policerNode])
 			}
 		})
 	}

@@ -15,17 +15,17 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Policing is where a VPP can police what comes in.
+// Policing says where a VPP can police received frames.
 type Policing string
 
 const (
 	NoPolicing           Policing = "none"
 	PortPolicing         Policing = "port"         // physical ports, so whole-port services only
 	SubInterfacePolicing Policing = "subinterface" // L2 sub-interfaces and ports
-	ClassifierPolicing   Policing = "classifier"   // the same places; by classify tables where the policer node gets no frame
+	ClassifierPolicing   Policing = "classifier"   // the same as SubInterfacePolicing, with classify tables for frames that the policer node does not receive
 )
 
-// Reach is where VPP can police, by whatever means.
+// Reach returns where VPP can police, by any method.
 func (p Policing) Reach() Policing {
 	if p == ClassifierPolicing {
 		return SubInterfacePolicing
@@ -36,13 +36,14 @@ func (p Policing) Reach() Policing {
 // Policer is one of the agent's policers.
 type Policer struct {
 	End    intent.Key
-	Index  uint32 // NoIndex when it could not be found out
+	Index  uint32 // NoIndex if unknown
 	Config policer_types.PolicerConfig
 }
 
-// policingOf asks the message table, and the version for the one thing that it does not tell: up to 26.02
-// policer_input works on the device-input arc, which L2 sub-interfaces never meet; from 26.06 on also in
-// the L2 input features (policer_op.c). Before that classify tables lead to policers there.
+// policingOf determines the policing from the message table and the version, because the message table does
+// not show one difference. Up to 26.02, policer_input works on the device-input arc, which L2
+// sub-interfaces do not use. From 26.06 on, it also works in the L2 input features (policer_op.c). Before
+// 26.06, classify tables lead to policers there.
 func policingOf(session Session) Policing {
 	for _, m := range []api.Message{
 		&policer.PolicerAdd{}, &policer.PolicerUpdate{}, &policer.PolicerDel{}, &policer.PolicerDumpV2{}, &policer.PolicerInput{},
@@ -65,17 +66,19 @@ func policingOf(session Session) Policing {
 // hostInterface is the device class of af_packet's ports.
 const hostInterface = "af-packet"
 
-// deviceInput are the device classes whose frames come in by the arc device-input, on which the policer node is: their input
-// nodes are siblings of it and start its features (vnet_feature_start_device_input in VPP's sources of 25.10). Not among them are
-// bonds, whose frames come in on their members; ports of the device API, which have the arc port-rx-eth (vnet/dev/port.c); and
-// loopbacks.
+// deviceInput lists the device classes whose frames pass the arc device-input, which has the policer node.
+// Their input nodes are siblings of device-input and start its features (vnet_feature_start_device_input in
+// VPP's sources of 25.10).
+//
+// The list does not contain bonds, because their members receive the frames; ports of the device API, which
+// have the arc port-rx-eth (vnet/dev/port.c); and loopbacks.
 var deviceInput = map[string]bool{
 	"dpdk": true, hostInterface: true, "memif": true, "virtio": true, "tuntap": true, "vhost-user": true, "RDMA interface": true,
 	"VMXNET3 interface": true, "Adaptive Virtual Function (AVF) interface": true, "AF_XDP interface": true, "pg": true,
 }
 
-// NodePolices reports whether the policer node gets what comes in on this port, given a VPP that has policers. On all other
-// ports VPP says that the policer works, and it gets no frame.
+// NodePolices reports whether the policer node receives the frames of this port, in a VPP that has
+// policers. On all other ports VPP reports that the policer works, but it receives no frame.
 func (s *Snapshot) NodePolices(port *Interface) bool {
 	return s.Policing == SubInterfacePolicing || deviceInput[port.Device] && (port.Device != hostInterface || s.Supported[CanPoliceHostInterfaces])
 }
@@ -91,11 +94,13 @@ func atLeast(version string, year, month int) bool {
 	return errY == nil && errM == nil && (y > year || y == year && m >= month)
 }
 
-// PolicerConfig is a bandwidth profile as VPP's policers have it: two colours for a committed rate alone,
-// else two rates and three colours. VPP's data plane knows RFC 2698 alone, also under the name of RFC 4115
-// (vnet_police_packet in police.h): its second bucket is the peak and holds what conforms too, and a peak
-// below the committed rate is refused. So the peak is CIR + EIR: committed tokens that are not used become
-// excess (MEF 10.3 with coupling flag 1). VPP counts in kbit/s; a part of one is rounded up.
+// PolicerConfig converts a bandwidth profile for VPP's policers: two colours for a committed rate alone,
+// else two rates and three colours. VPP counts in kbit/s; a fraction is rounded up.
+//
+// VPP's data plane implements only RFC 2698, also under the name of RFC 4115 (vnet_police_packet in
+// police.h). Its second bucket is for the peak rate and also takes conforming frames, and VPP refuses a
+// peak rate below the committed rate. So the peak rate is CIR + EIR: unused committed tokens become excess
+// tokens (MEF 10.3 with coupling flag 1).
 func PolicerConfig(b intent.Bandwidth) policer_types.PolicerConfig {
 	c := policer_types.PolicerConfig{
 		Cir: kbps(b.CIR), Cb: uint64(b.CBS), RateType: policer_types.SSE2_QOS_RATE_API_KBPS,
@@ -112,14 +117,14 @@ func PolicerConfig(b intent.Bandwidth) policer_types.PolicerConfig {
 
 func kbps(bps int64) uint32 { return uint32((bps + 999) / 1000) }
 
-// takePolicers reads the agent's policers, and on which of its interfaces and of the ports a policer
-// works. known are indices found earlier.
+// takePolicers reads the agent's policers, and on which of these interfaces a policer works. known has the
+// indices of an earlier reading.
 func (s *Snapshot) takePolicers(ctx context.Context, session Session, known map[string]*Policer, of []*Interface) error {
 	return s.takePolicersBy(ctx, session, []api.Message{&policer.PolicerDumpV2{PolicerIndex: NoIndex}}, known, of)
 }
 
-// takeKnownPolicers is takePolicers while the agent has made no policer since known was read: many are read by index, in
-// portions.
+// takeKnownPolicers is takePolicers for the case that the agent has created no policer since known was
+// read. It reads many policers by index, in portions.
 func (s *Snapshot) takeKnownPolicers(ctx context.Context, session Session, known map[string]*Policer, of []*Interface) error {
 	var requests []api.Message
 	for _, p := range known {
@@ -185,12 +190,12 @@ func configOf(m *policer.PolicerDetails) policer_types.PolicerConfig {
 
 const (
 	probeBlock = 64
-	// emptyBlocks is after how many blocks of free indices the search for a policer ends.
+	// emptyBlocks is the number of successive blocks of free indices that end the search for a policer.
 	emptyBlocks = 64
 )
 
-// numberPolicers finds out the indices, which deletes and updates go by and no dump tells: each index is
-// asked for its policer.
+// numberPolicers reads the indices of policers by querying each index. Deletions and updates need the
+// index, but no dump reports it.
 func (s *Snapshot) numberPolicers(ctx context.Context, session Session, missing int) error {
 	for first, empty := uint32(0), 0; missing > 0 && empty < emptyBlocks; first += probeBlock {
 		empty++

@@ -11,15 +11,15 @@ import (
 	"go.fd.io/govpp/binapi/ip"
 )
 
-// Use is a use of a port by others that an observation does not show.
+// Use is a foreign use of a port that a snapshot does not show.
 type Use struct {
-	How    string // the rest of a sentence that begins with the port's name
+	How    string // end of a sentence that begins with the port's name
 	Object uint32 // the interface that the use concerns
 }
 
-// ReadPortUses reads what an observation does not show of ports that a line is to take whole: whether they borrow addresses, have
-// only an IPv6 link-local one, belong to another table, or have a policer by now. It returns a copy of s with these uses, and s
-// itself if there are no ports. VPP stops its workers for each request.
+// ReadPortUses reads uses of ports that a snapshot does not show. A line will use these ports as a whole. The uses
+// are: borrowed addresses, only an IPv6 link-local address, another table, or a new policer. It returns a copy of s
+// with these uses, or s itself if there are no ports. VPP stops its workers for each request.
 func ReadPortUses(ctx context.Context, session Session, s *Snapshot, ports []*Interface) (*Snapshot, error) {
 	if len(ports) == 0 {
 		return s, nil
@@ -36,7 +36,7 @@ func ReadPortUses(ctx context.Context, session Session, s *Snapshot, ports []*In
 	return &with, nil
 }
 
-// note keeps the first use of a port.
+// note stores the first use of a port.
 func (s *Snapshot) note(port, object uint32, how string, args ...any) {
 	if _, known := s.Uses[port]; !known {
 		s.Uses[port] = Use{fmt.Sprintf(how, args...), object}

@@ -11,28 +11,32 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// VPP answers its API on its main thread, which also runs BFD, LACP and ARP. A dump of everything keeps that thread until the
-// last detail is queued, and longer than the details alone take: once the socket is full, VPP tries to write all that waits
-// again with each further detail. So a dump that would be long is requested in portions that fit the socket.
+// VPP answers its API on its main thread, which also runs BFD, LACP and ARP. A dump of all objects blocks
+// that thread until the last detail is queued. It takes longer than the details alone: once the socket is
+// full, VPP tries to write all waiting messages again with each further detail. So a long dump is requested
+// in portions that fit into the socket.
 const (
-	// wholeInterfaces is up to how many interface indices one dump of all interfaces is requested. The interfaces of 1,000
-	// lines keep the main thread for 3 ms; each request of its own takes VPP and the agent twice as long. VPP does not stop
-	// its workers for them.
+	// wholeInterfaces is the largest number of interface indices for which one dump of all interfaces is
+	// requested. The interfaces of 1,000 lines block the main thread for 3 ms; single requests take VPP and
+	// the agent twice as long. VPP does not stop its workers for them.
 	wholeInterfaces = 2048
-	// wholeTunnels is up to how many tunnels one dump of all is requested. VPP stops its workers meanwhile, as it does for the
-	// cross-connects of the same lines, which are twice as many and have no portions.
+	// wholeTunnels is the largest number of tunnels for which one dump of all is requested. VPP stops its
+	// workers for the dump, as it does for the cross-connects of the same lines. Those are twice as many
+	// and cannot be read in portions.
 	wholeTunnels = 1024
-	// wholePolicers is up to how many known policers one dump of all is requested. VPP stops its workers meanwhile.
+	// wholePolicers is the largest number of known policers for which one dump of all is requested. VPP
+	// stops its workers for the dump.
 	wholePolicers = 256
-	// portion is the number of requests that are sent together, and portionsAtATime how many portions are on their way.
+	// portion is the number of requests that are sent together. portionsAtATime is the number of portions
+	// in progress.
 	portion         = 64
 	portionsAtATime = 2
-	// portionTries is how often a reading in portions is tried while interfaces come and go.
+	// portionTries is how often a reading in portions is repeated while interfaces are created and deleted.
 	portionTries = 3
 )
 
-// dumpInterfaces hands the details of all interfaces to each, as one sw_interface_dump does: all of one moment, as far as it
-// is about which interfaces exist.
+// dumpInterfaces calls each with the details of all interfaces, as one sw_interface_dump does. The set of
+// interfaces is that of one moment.
 func dumpInterfaces(ctx context.Context, session Session, each func(api.Message)) error {
 	indexed, can := session.(interface {
 		Interfaces() (indices int, epoch int64, err error)
@@ -45,7 +49,7 @@ func dumpInterfaces(ctx context.Context, session Session, each func(api.Message)
 		if err != nil || indices <= wholeInterfaces {
 			break
 		}
-		// The index of local0 stands for all interfaces, so it is requested by its name.
+		// The index of local0 means all interfaces in a dump, so local0 is requested by its name.
 		requests := []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: anyInterface, NameFilterValid: true, NameFilter: "local0"}}
 		for index := 1; index < indices; index++ {
 			requests = append(requests, &interfaces.SwInterfaceDump{SwIfIndex: interface_types.InterfaceIndex(index)})
@@ -57,10 +61,10 @@ func dumpInterfaces(ctx context.Context, session Session, each func(api.Message)
 		if _, now, err := indexed.Interfaces(); err != nil || now != epoch {
 			continue
 		}
-		seen := make(map[interface_types.InterfaceIndex]bool, len(found))
+		added := make(map[interface_types.InterfaceIndex]bool, len(found))
 		for _, msg := range found {
-			if m, is := msg.(*interfaces.SwInterfaceDetails); is && !seen[m.SwIfIndex] { // VPP looks for a name anywhere in a name
-				seen[m.SwIfIndex] = true
+			if m, is := msg.(*interfaces.SwInterfaceDetails); is && !added[m.SwIfIndex] { // VPP searches the name as a part of names
+				added[m.SwIfIndex] = true
 				each(m)
 			}
 		}
@@ -97,13 +101,14 @@ func inPortions(ctx context.Context, session Session, requests []api.Message) ([
 	return slices.Concat(answers...), nil
 }
 
-// tunnelDevices are VPP's device classes of the tunnels that lines use (vxlan.c, geneve.c, gre.c), and what each takes.
+// tunnelDevices maps VPP's device classes of the tunnels that lines use (vxlan.c, geneve.c, gre.c) to the
+// capabilities that their dumps need.
 var tunnelDevices = map[string][]Capability{
 	"VXLAN": {CanVXLAN}, "GENEVE": {CanGENEVE}, "GRE tunnel device": {CanGRE, CanGREKeys},
 }
 
-// dumpTunnels hands the details of all tunnels to add. Many tunnels are requested one by one: VPP then stops its workers
-// more often, and never for long. The interfaces have to be read.
+// dumpTunnels adds all tunnels to the snapshot. It requests many tunnels one by one: VPP then stops its
+// workers more often, but never for long. The interfaces must be read before.
 func (s *Snapshot) dumpTunnels(ctx context.Context, session Session) error {
 	var tunnels []api.Message
 	for _, i := range s.Interfaces {

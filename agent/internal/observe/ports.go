@@ -8,31 +8,33 @@ import (
 	interfaces "go.fd.io/govpp/binapi/interface"
 )
 
-// fewPorts is up to how many ports each is asked for by name; VPP goes through all its interfaces for each.
+// fewPorts is the largest number of ports that are requested by name. VPP searches all its interfaces for
+// each name.
 const fewPorts = 8
 
-// Ports reads these ports of old and their sub-interfaces again, and shows nothing else. It is for the moment
-// before a sub-interface is created, and VPP does not stop its workers for it. Without ports it asks nothing.
+// Ports returns a snapshot of only these ports of old and their sub-interfaces, read again. It is used
+// before the creation of a sub-interface. VPP does not stop its workers for it. Without ports, it sends
+// nothing.
 func Ports(ctx context.Context, session Session, old *Snapshot, ports []uint32) (*Snapshot, error) {
 	s := &Snapshot{}
 	if len(ports) == 0 {
 		return s.Index(), nil
 	}
-	asked := make(map[uint32]bool, len(ports))
+	requested := make(map[uint32]bool, len(ports))
 	var dumps []api.Message
 	for _, index := range ports {
-		asked[index] = true
+		requested[index] = true
 		if port := old.ByIndex(index); port != nil && len(ports) <= fewPorts {
 			dumps = append(dumps, &interfaces.SwInterfaceDump{SwIfIndex: anyInterface, NameFilterValid: true, NameFilter: port.Name})
 		}
 	}
-	if len(dumps) < len(asked) {
+	if len(dumps) < len(requested) {
 		dumps = []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: anyInterface}}
 	}
-	seen := make(map[uint32]bool) // VPP looks for the name anywhere in a name, so answers come twice
+	added := make(map[uint32]bool) // VPP searches the name as a part of names, so an interface may be reported twice
 	err := session.Dump(ctx, dumps, func(msg api.Message) {
-		if m, ok := msg.(*interfaces.SwInterfaceDetails); ok && asked[m.SupSwIfIndex] && !seen[uint32(m.SwIfIndex)] {
-			seen[uint32(m.SwIfIndex)] = true
+		if m, ok := msg.(*interfaces.SwInterfaceDetails); ok && requested[m.SupSwIfIndex] && !added[uint32(m.SwIfIndex)] {
+			added[uint32(m.SwIfIndex)] = true
 			s.Interfaces = append(s.Interfaces, interfaceOf(m))
 		}
 	})
@@ -42,7 +44,8 @@ func Ports(ctx context.Context, session Session, old *Snapshot, ports []uint32) 
 	return s.Index(), nil
 }
 
-// OnlyPorts is what Ports would read in a VPP in which no interface has come or gone since s was read.
+// OnlyPorts returns the result of Ports for a VPP where no interface has been created or deleted since s
+// was read.
 func (s *Snapshot) OnlyPorts(ports []uint32) *Snapshot {
 	only := &Snapshot{}
 	for _, index := range ports {

@@ -18,7 +18,7 @@ type Caller interface {
 	Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error)
 }
 
-// Destination is an address that is looked up in a table of its family.
+// Destination is an address, and the table in which to look it up.
 type Destination struct {
 	Table   uint32
 	Address netip.Addr
@@ -29,8 +29,9 @@ func (d Destination) Compare(o Destination) int {
 	return cmp.Or(cmp.Compare(d.Table, o.Table), d.Address.Compare(o.Address))
 }
 
-// Reachable looks up the best route to each destination. A drop is an answer too: an address is reachable when a path leads
-// somewhere; by a default route only if these count. In a table that is not there it is not.
+// Reachable looks up the best route to each destination. An address is reachable if a path of the route is
+// not a drop. A default route counts only if defaultRoutes is true. An address in a table that does not
+// exist is not reachable.
 func Reachable(ctx context.Context, session Caller, destinations []Destination, defaultRoutes bool) (map[Destination]bool, error) {
 	var lookups []api.Message
 	for _, to := range destinations {

@@ -11,7 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 )
 
-// tables answer every look-up with the route of its table, and refuse those that are not there.
+// tables answers every lookup with the route of the table, and refuses tables that do not exist.
 type tables map[uint32]ip.IPRoute
 
 func (t tables) Calls(_ context.Context, requests []api.Message) (replies []api.Message, err error) {
@@ -29,7 +29,7 @@ func route(bits uint8, kind fib_types.FibPathType) ip.IPRoute {
 	return ip.IPRoute{Prefix: ip_types.Prefix{Len: bits}, Paths: []fib_types.FibPath{{Type: kind}}}
 }
 
-func TestAnAddressIsReachableByARouteOfItsTable(t *testing.T) {
+func TestReachableUsesTheRouteOfTheTable(t *testing.T) {
 	vpp := tables{
 		0:  route(32, fib_types.FIB_API_PATH_TYPE_DROP),
 		10: route(32, fib_types.FIB_API_PATH_TYPE_NORMAL),

@@ -1,4 +1,4 @@
-// Package observe reads what is configured in VPP: everything the planner needs to know, in a few dumps.
+// Package observe reads the configuration of VPP: everything that the planner needs, in a few dumps.
 package observe
 
 import (
@@ -23,27 +23,29 @@ type Interface struct {
 	Sup    uint32 // the port of a sub-interface, Index itself for all others
 
 	AdminUp, LinkUp bool
-	L3MTU           uint32 // 0: none set
-	LinkMTU         uint32 // the largest frame of the device, as VPP counts it; 0: not known
+	L3MTU           uint32 // 0 if not set
+	LinkMTU         uint32 // largest frame of the device, as VPP counts it; 0 if unknown
 	IP4MTU, IP6MTU  uint32
-	SpeedBPS        uint64  // of the link; 0: VPP does not know it
-	MAC             [6]byte // zero: it has none, or is a sub-interface
+	SpeedBPS        uint64  // of the link; 0 if VPP does not know it
+	MAC             [6]byte // zero for a sub-interface or without an address
 
 	Sub     SubInterface // zero unless Sup differs from Index
 	Rewrite uint32       // VPP's tag rewrite operation: 0 none, 3 pop one, 4 pop two
 
-	Addresses []netip.Prefix // not read for what the agent made
-	// Tables are those of its IPv4 and its IPv6 addresses; read where it has some of that family.
+	Addresses []netip.Prefix // not read for interfaces that the agent created
+	// Tables are the tables of its IPv4 and IPv6 addresses. They are read only if it has addresses of that
+	// family.
 	Tables [2]uint32
 }
 
-// Same reports whether both have all in common that an interface is made with, and the tag, which dies with it.
+// Same reports whether both have the same properties that are fixed at creation, and the same tag, which
+// VPP deletes with the interface.
 func (i *Interface) Same(other *Interface) bool {
 	return i.Index == other.Index && i.Name == other.Name && i.Tag == other.Tag && i.Device == other.Device && i.Sup == other.Sup &&
 		i.Sub == other.Sub
 }
 
-// SubInterface is how frames are selected from a port.
+// SubInterface says which frames a sub-interface accepts from its port.
 type SubInterface struct {
 	ID           uint32
 	Tags         uint8
@@ -53,22 +55,22 @@ type SubInterface struct {
 	Selection    Selection
 }
 
-// Selection is by what a sub-interface selects frames.
+// Selection is the criterion by which a sub-interface accepts frames.
 type Selection uint8
 
 const (
-	ByVLANs       Selection = iota // exact numbers of tags
+	ByVLANs       Selection = iota // exact VLAN numbers
 	AnyInner                       // any inner VLAN under an outer VLAN
 	AnyOuter                       // any outer VLAN; VPP refuses most of these as "not implemented yet"
-	DefaultSub                     // each tagged frame that no other sub-interface takes
+	DefaultSub                     // every tagged frame that no other sub-interface accepts
 	UntaggedSub                    // frames without a tag
-	OtherThanTags                  // the sender's MAC address (p2p_ethernet), or what a later VPP has
+	OtherThanTags                  // the sender's MAC address (p2p_ethernet), or a criterion of a later VPP
 )
 
-// Wide is true for selections that equal no (TPID, outer, inner).
+// Wide reports whether the selection corresponds to no single (TPID, outer, inner).
 func (s SubInterface) Wide() bool { return s.Selection != ByVLANs }
 
-// Frames are those that the sub-interface takes of its port.
+// Frames returns the frames that the sub-interface accepts from its port.
 func (s SubInterface) Frames() intent.Frames {
 	f := intent.Frames{Dot1ad: s.Dot1ad, Outer: s.Outer, Inner: s.Inner, Least: s.Tags, Most: intent.ManyTags, Rank: intent.TwoVLANs}
 	if s.Tags == 1 {
@@ -92,33 +94,35 @@ func (s SubInterface) Frames() intent.Frames {
 	return f
 }
 
-// IsSub is true for sub-interfaces.
+// IsSub reports whether the interface is a sub-interface.
 func (i *Interface) IsSub() bool { return i.Sup != i.Index }
 
 // Tunnel is a VXLAN, GENEVE or GRE TEB tunnel.
 type Tunnel struct {
 	intent.Tunnel
 	Index uint32
-	// Default is true when port and mode are those that the agent uses, and the table is known. Others are somebody
-	// else's and, but for GENEVE, live beside ours.
+	// Default reports whether port and mode are those that the agent uses, and the table is known. Other
+	// tunnels are foreign and, except for GENEVE, can exist next to the agent's.
 	Default bool
 }
 
 // Snapshot is VPP's state at one moment, without the generator of the agent's test frames.
 type Snapshot struct {
 	Boot       ownership.Boot
-	Epoch      int64               // of VPP's stats segment before any interface was read, 0 when not known
+	Epoch      int64               // of VPP's stats segment before any interface was read; 0 if unknown
 	Interfaces []*Interface        // sorted by index
 	Tunnels    []*Tunnel           // sorted by index
-	Connects   map[uint32]uint32   // L2 cross-connects: received on -> sent to
+	Connects   map[uint32]uint32   // L2 cross-connects: receiving -> sending interface
 	Bridged    map[uint32]uint32   // interface -> bridge domain
 	LCP        map[uint32]string   // interface -> Linux interface
-	Supported  map[Capability]bool // what this VPP's message table offers
+	Supported  map[Capability]bool // according to this VPP's message table
 	Policing   Policing
 	Policers   map[string]*Policer // the agent's, by name
-	// Policed are interfaces on which a policer is applied to what comes in; of PolicedUnknown VPP does not say.
+	// Policed lists interfaces with a policer on input. PolicedUnknown lists those for which VPP does not
+	// report it.
 	Policed, PolicedUnknown map[uint32]bool
-	// Classified are interfaces that VPP polices by a classify table of the agent's; of ClassifiedUnknown VPP does not say.
+	// Classified lists interfaces that VPP polices with a classify table of the agent. ClassifiedUnknown
+	// lists those for which VPP does not report it.
 	Classified, ClassifiedUnknown map[uint32]bool
 	Classifiers
 	Bonds Bonds
@@ -138,7 +142,7 @@ type tableAddress struct {
 	address netip.Addr
 }
 
-// Capability is something that a VPP does and another does not: a set of messages that belong together, or a version.
+// Capability is a feature that only some VPPs have: a set of messages, or a version.
 type Capability string
 
 const (
@@ -146,16 +150,16 @@ const (
 	CanVXLAN   Capability = "vxlan"
 	CanGENEVE  Capability = "geneve"
 	CanGRE     Capability = "gre"
-	CanGREKeys Capability = "gre_keys"   // several GRE tunnels between two addresses, told apart by their keys
+	CanGREKeys Capability = "gre_keys"   // several GRE tunnels between two addresses, distinguished by their keys
 	CanTest    Capability = "line_tests" // send test frames
-	CanWatch   Capability = "path_watch" // watch paths by multihop BFD
-	// CanPoliceHostInterfaces is false up to 24.02, whose af_packet takes frames past the features of the port's input:
-	// VPP says that a policer works there, and none does ("af_packet: fix the device input feature arc support", 24.06).
+	CanWatch   Capability = "path_watch" // monitor paths with multihop BFD
+	// CanPoliceHostInterfaces is false up to 24.02. There af_packet passes frames around the features of
+	// the port's input: VPP reports that a policer works, but it does not ("af_packet: fix the device input
+	// feature arc support", 24.06).
 	CanPoliceHostInterfaces Capability = "host_interface_policing"
 )
 
-// Index prepares the look-ups. Whoever fills or changes the exported fields calls it afterwards. What a VPP named twice
-// is there once.
+// Index prepares the lookups and removes duplicates. Call it after changes of the exported fields.
 func (s *Snapshot) Index() *Snapshot {
 	slices.SortFunc(s.Interfaces, func(a, b *Interface) int { return int(int64(a.Index) - int64(b.Index)) })
 	s.Interfaces = slices.CompactFunc(s.Interfaces, func(a, b *Interface) bool { return a.Index == b.Index })
@@ -166,7 +170,7 @@ func (s *Snapshot) Index() *Snapshot {
 	s.subs = make(map[uint32][]*Interface)
 	for _, i := range s.Interfaces {
 		s.byIndex[i.Index] = i
-		if there := s.byName[i.Name]; there == nil || there.IsSub() { // a port may have the name of another one's sub-interface
+		if there := s.byName[i.Name]; there == nil || there.IsSub() { // a port may have the same name as a sub-interface of another port
 			s.byName[i.Name] = i
 		}
 		if i.IsSub() {
@@ -176,7 +180,7 @@ func (s *Snapshot) Index() *Snapshot {
 	return s.indexAddresses()
 }
 
-// takeAddresses gives the interfaces the addresses that were read.
+// takeAddresses stores the addresses that were read in their interfaces.
 func (s *Snapshot) takeAddresses() *Snapshot {
 	for index, prefixes := range s.prefixes {
 		if i := s.ByIndex(index); i != nil {
@@ -200,10 +204,10 @@ func (s *Snapshot) indexAddresses() *Snapshot {
 	return s
 }
 
-// ByIndex returns nil when there is no such interface.
+// ByIndex returns nil if there is no such interface.
 func (s *Snapshot) ByIndex(index uint32) *Interface { return s.byIndex[index] }
 
-// TunnelAt returns nil when the interface is no tunnel.
+// TunnelAt returns nil if the interface is not a tunnel.
 func (s *Snapshot) TunnelAt(index uint32) *Tunnel {
 	at, there := slices.BinarySearchFunc(s.Tunnels, index, func(t *Tunnel, index uint32) int { return cmp.Compare(t.Index, index) })
 	if !there {
@@ -212,26 +216,26 @@ func (s *Snapshot) TunnelAt(index uint32) *Tunnel {
 	return s.Tunnels[at]
 }
 
-// ByName returns nil when there is no such interface.
+// ByName returns nil if there is no such interface.
 func (s *Snapshot) ByName(name string) *Interface { return s.byName[name] }
 
-// Subs lists the sub-interfaces of a port.
+// Subs returns the sub-interfaces of a port.
 func (s *Snapshot) Subs(port uint32) []*Interface { return s.subs[port] }
 
-// ByAddress is the interface with the address in that table of its family, one that is up where there are several; nil
-// when there is none.
+// ByAddress returns the interface with the address in that table of its family, or nil. Of several
+// interfaces, it prefers one that is up.
 func (s *Snapshot) ByAddress(table uint32, address netip.Addr) *Interface {
 	return s.local[tableAddress{table, address}]
 }
 
-// HasAddress reports whether any interface has the address, in whatever table.
+// HasAddress reports whether any interface has the address, in any table.
 func (s *Snapshot) HasAddress(address netip.Addr) bool {
 	return slices.ContainsFunc(s.Interfaces, func(i *Interface) bool {
 		return slices.ContainsFunc(i.Addresses, func(prefix netip.Prefix) bool { return prefix.Addr() == address })
 	})
 }
 
-// Family is the place of the address's family in pairs: 0 for IPv4, 1 for IPv6.
+// Family returns the index of the address family in pairs: 0 for IPv4, 1 for IPv6.
 func Family(address netip.Addr) int {
 	if address.Is6() {
 		return 1
@@ -239,5 +243,5 @@ func Family(address netip.Addr) int {
 	return 0
 }
 
-// TableOf is the table in which the interface has, or would have, the address.
+// TableOf returns the table in which the interface has, or would have, the address.
 func (i *Interface) TableOf(address netip.Addr) uint32 { return i.Tables[Family(address)] }
