@@ -98,7 +98,7 @@ func (b *bench) round(ctx context.Context) error {
 	for n, step := range steps {
 		document := document(step.generation, step.present, step.removed)
 		if step.name == added {
-			engine.LookForDrift(ctx)
+			engine.CheckDrift(ctx)
 		}
 		before := engine.Status().Statistics.Writes
 		started := time.Now()

@@ -78,7 +78,7 @@ func measureMainThread(ctx context.Context, used measuredVPP, vlls, rounds int, 
 	if err != nil {
 		return err
 	}
-	quick, err := slowestReplies(ctx, other, rounds, func() error { engine.LookForDrift(ctx); return nil })
+	quick, err := slowestReplies(ctx, other, rounds, func() error { engine.CheckDrift(ctx); return nil })
 	if err != nil {
 		return err
 	}

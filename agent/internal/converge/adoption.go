@@ -7,8 +7,9 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// withRefusedAdoptions adds the ends that the portal wants adopted, where the agent's own file does not allow it: a portal
-// in wrong hands could have others' interfaces taken over, and then torn down.
+// withRefusedAdoptions adds the ends that the portal wants to adopt although the agent's own file does not
+// allow it. A portal under an attacker's control could otherwise take over foreign interfaces and then
+// delete them.
 func (e *Engine) withRefusedAdoptions(in *intent.Intent, withheld map[intent.Key]*plan.Reason) map[intent.Key]*plan.Reason {
 	if e.Adoption {
 		return withheld

@@ -7,14 +7,14 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// An end that VPP refused is tried again after firstRetry, then after twice as long each time, and at the
-// latest after longestRetry. No other end waits for it.
+// After VPP has refused an end, the agent tries it again after firstRetry, then doubles the pause each time
+// up to longestRetry. No other end waits for it.
 const (
 	firstRetry   = 5 * time.Second
 	longestRetry = 5 * time.Minute
 )
 
-// backoff remembers, by end, what was refused.
+// backoff records the refused ends.
 type backoff map[intent.Key]refusal
 
 type refusal struct {
@@ -24,11 +24,11 @@ type refusal struct {
 	until  time.Time
 }
 
-// withheld are the ends that are not to be tried yet. An end that is wanted otherwise now is tried at once.
+// withheld returns the ends whose pause is not over. An end whose intent has changed is tried at once.
 func (b backoff) withheld(in *intent.Intent, now time.Time) map[intent.Key]*plan.Reason {
 	waiting := make(map[intent.Key]*plan.Reason)
 	for _, end := range in.Present {
-		if r, refused := b[end.Key]; refused && now.Before(r.until) && sameWish(r.wanted, end) {
+		if r, refused := b[end.Key]; refused && now.Before(r.until) && sameEnd(r.wanted, end) {
 			waiting[end.Key] = r.reason
 		}
 	}
@@ -40,12 +40,12 @@ func (b backoff) withheld(in *intent.Intent, now time.Time) map[intent.Key]*plan
 	return waiting
 }
 
-func sameWish(a, b intent.End) bool { return a == b }
+func sameEnd(a, b intent.End) bool { return a == b }
 
-// note learns from what came of an attempt; withheld ends were not attempted.
+// note records the results of an attempt. It was not made for the withheld ends.
 func (b backoff) note(in *intent.Intent, o *Outcome, withheld map[intent.Key]*plan.Reason, now time.Time) {
 	if !o.Applied {
-		return // VPP is away: that is nobody's refusal
+		return // without a connection to VPP, nothing was refused
 	}
 	wanted := make(map[intent.Key]intent.End)
 	for _, end := range o.Ends {
@@ -61,7 +61,7 @@ func (b backoff) note(in *intent.Intent, o *Outcome, withheld map[intent.Key]*pl
 		}
 	}
 	for _, end := range o.Ends {
-		wish, refused := wanted[end.Key]
+		intended, refused := wanted[end.Key]
 		if !refused {
 			delete(b, end.Key)
 			continue
@@ -70,15 +70,15 @@ func (b backoff) note(in *intent.Intent, o *Outcome, withheld map[intent.Key]*pl
 			continue
 		}
 		wait := firstRetry
-		if before, again := b[end.Key]; again && sameWish(before.wanted, wish) {
+		if before, again := b[end.Key]; again && sameEnd(before.wanted, intended) {
 			wait = min(2*before.wait, longestRetry)
 		}
-		b[end.Key] = refusal{wish, end.Reason, wait, now.Add(wait)}
+		b[end.Key] = refusal{intended, end.Reason, wait, now.Add(wait)}
 	}
 	b.forget(o)
 }
 
-// forget drops what the intent no longer names.
+// forget removes ends that the intent no longer names.
 func (b backoff) forget(o *Outcome) {
 	if len(b) == 0 {
 		return
@@ -94,7 +94,7 @@ func (b backoff) forget(o *Outcome) {
 	}
 }
 
-// isRefusal: VPP was asked and did not do it, or did not show it when it was read back.
+// isRefusal reports whether VPP refused a request, or did not show the change when it was read back.
 func isRefusal(end End) bool {
 	return end.Reason != nil && (end.Status == "failed" || end.Reason.Code == "verify_mismatch")
 }

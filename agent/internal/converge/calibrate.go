@@ -9,30 +9,32 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// InServiceError says that this router serves, so that nothing is measured on it.
+// InServiceError reports that this router is in service, so nothing is measured on it.
 type InServiceError struct{ Why string }
 
 func (e *InServiceError) Error() string { return e.Why }
 
-// Calibrated is what a calibration found.
+// Calibrated is the result of a calibration.
 type Calibrated struct {
 	*calibration.Result
 	AtMS int64
 	VPP  vpp.Info
 }
 
-// Calibrate measures what encapsulations cost on this router, which the portal has to have under maintenance. Where ends of
-// lines carry frames it does so only besideLines: they share VPP's graph, its threads and the figures. Nothing else is
-// done meanwhile. Error: *InServiceError, *calibration.CannotError, *vpp.RefusedError, *calibration.DisturbedError,
-// *FrozenError, ErrNoVPP, ErrStopping or that of the connection.
-func (e *Engine) Calibrate(ctx context.Context, besideLines bool) (*Calibrated, error) {
+// Calibrate measures the cost of encapsulations on this router. The portal must have the router under
+// maintenance. If ends of lines carry frames, Calibrate measures only with withLines: the lines share VPP's
+// graph and threads, and so influence the figures. Meanwhile the engine does nothing else.
+//
+// It returns *InServiceError, *calibration.CannotError, *vpp.RefusedError, *calibration.DisturbedError,
+// *FrozenError, ErrNoVPP, ErrStopping or an error of the connection.
+func (e *Engine) Calibrate(ctx context.Context, withLines bool) (*Calibrated, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
 	}
 	defer e.busy.Unlock()
 	ctx, release := e.untilStopped(ctx)
 	defer release()
-	if err := cmp.Or(e.frozen(), e.mayCalibrate(besideLines)); err != nil {
+	if err := cmp.Or(e.frozen(), e.mayCalibrate(withLines)); err != nil {
 		return nil, err
 	}
 	session, err := e.Session()
@@ -43,7 +45,7 @@ func (e *Engine) Calibrate(ctx context.Context, besideLines bool) (*Calibrated, 
 	if found.VPP.Simulated() {
 		return nil, &calibration.CannotError{Why: "this is a stand-in for VPP: it forwards no frames, and they cost it nothing"}
 	}
-	if e.FreeInterfaces != nil { // VPP aborts of one too many
+	if e.FreeInterfaces != nil { // VPP aborts if it has too many interfaces
 		snapshot, err := e.quickObservation(ctx, session, e.heldOrEmpty())
 		if err != nil {
 			return nil, err
@@ -60,7 +62,7 @@ func (e *Engine) Calibrate(ctx context.Context, besideLines bool) (*Calibrated, 
 	return found, nil
 }
 
-func (e *Engine) mayCalibrate(besideLines bool) error {
+func (e *Engine) mayCalibrate(withLines bool) error {
 	on, known := false, false
 	if e.Maintenance != nil {
 		on, known = e.Maintenance()
@@ -76,7 +78,7 @@ func (e *Engine) mayCalibrate(besideLines bool) error {
 		return &InServiceError{"whether this router is under maintenance is not known: the portal has not said so lately"}
 	case !on:
 		return &InServiceError{"the portal does not have this router under maintenance: begin it there first"}
-	case carrying > 0 && !besideLines:
+	case carrying > 0 && !withLines:
 		return &InServiceError{fmt.Sprintf("lines carry frames here, at %d of their ends, and would share VPP with the calibration: their frames would come later, "+
 			"by up to a millisecond, and some may be lost; drain the router first, or calibrate with -beside-lines", carrying)}
 	}

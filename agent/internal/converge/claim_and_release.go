@@ -16,12 +16,12 @@ type NotRelabelledError struct{ Why string }
 
 func (e *NotRelabelledError) Error() string { return e.Why }
 
-// NotClaimedError says what VPP or somebody else did instead of taking the tag.
+// NotClaimedError reports what VPP or another client did instead of accepting the tag.
 type NotClaimedError struct{ Reason *plan.Reason }
 
 func (e *NotClaimedError) Error() string { return e.Reason.Message }
 
-// noteTagged remembers what bears the agent's tag; with busy.
+// noteTagged records the interfaces with the agent's tag. The caller holds busy.
 func (e *Engine) noteTagged(s *observe.Snapshot, p *plan.Plan) {
 	marked, gone := p.TagChanges(s, e.journal.Of(s.Boot).Tagged)
 	if err := e.journal.Tag(s.Boot, marked, gone); err != nil {
@@ -30,9 +30,10 @@ func (e *Engine) noteTagged(s *observe.Snapshot, p *plan.Plan) {
 	}
 }
 
-// Claim puts the agent's tag back on what was made for an end and relabelled since, all of it or the named interface, on
-// an operator's word; then the end goes on. It returns what it found. Error: *NotRelabelledError, *NotClaimedError,
-// *FrozenError, ErrNoVPP or that of the connection.
+// Claim puts the agent's tag back on interfaces that were created for an end and relabelled since: all of
+// them, or the named one. An operator decides this. Afterwards the end is maintained again. Claim returns
+// the relabelled interfaces. Errors: *NotRelabelledError, *NotClaimedError, *FrozenError, ErrNoVPP or an
+// error of the connection.
 func (e *Engine) Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error) {
 	return e.decide(ctx, end, name, "claimed", func(session Session, s *observe.Snapshot, found []*plan.Holding) error {
 		var ops []plan.Op
@@ -43,9 +44,11 @@ func (e *Engine) Claim(ctx context.Context, end intent.Key, name string) ([]*pla
 	})
 }
 
-// Release forgets what was made for an end and relabelled since, all of it or the named interface, on an operator's word:
-// it stays as it is, and is somebody else's from now on. A policer of the agent's is taken off, because it goes with the
-// end. It returns what it found. Error: as for Claim, or that it is not on disk.
+// Release removes interfaces from the agent's records that were created for an end and relabelled since:
+// all of them, or the named one. An operator decides this. The interfaces stay unchanged and count as
+// foreign from now on. The agent removes its own policer from them, because the policer is deleted with the
+// end. Release returns the relabelled interfaces. Errors are those of Claim, or that the record is not on
+// disk.
 func (e *Engine) Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error) {
 	return e.decide(ctx, end, name, "released", func(session Session, s *observe.Snapshot, found []*plan.Holding) error {
 		var ops []plan.Op
@@ -70,11 +73,12 @@ func (e *Engine) Release(ctx context.Context, end intent.Key, name string) ([]*p
 	})
 }
 
-// decide does what an operator decided about what is relabelled, and then looks what follows from it.
+// decide carries out an operator's decision about relabelled interfaces, and then repairs the differences
+// that follow.
 func (e *Engine) decide(
-	ctx context.Context, end intent.Key, name, word string, do func(Session, *observe.Snapshot, []*plan.Holding) error,
+	ctx context.Context, end intent.Key, name, decision string, do func(Session, *observe.Snapshot, []*plan.Holding) error,
 ) ([]*plan.Holding, error) {
-	ctx = context.WithoutCancel(ctx) // half of it is worse than all of it
+	ctx = context.WithoutCancel(ctx) // a half-finished decision is worse than a complete one
 	found, err := func() ([]*plan.Holding, error) {
 		if err := e.begin(); err != nil {
 			return nil, err
@@ -101,7 +105,7 @@ func (e *Engine) decide(
 			return nil, err
 		}
 		for _, h := range found {
-			e.log.Warn(word+" by an operator", "end", end.String(), "object", plan.Describe(h.Interface), "tag_before", h.Interface.Tag)
+			e.log.Warn(decision+" by an operator", "end", end.String(), "object", plan.Describe(h.Interface), "tag_before", h.Interface.Tag)
 		}
 		return found, nil
 	}()
@@ -112,7 +116,7 @@ func (e *Engine) decide(
 	return found, err
 }
 
-// send carries out operations that no intent asks for.
+// send carries out operations that no intent contains.
 func (e *Engine) send(ctx context.Context, session Session, s *observe.Snapshot, ops []plan.Op) error {
 	if len(ops) == 0 {
 		return nil
@@ -127,7 +131,7 @@ func (e *Engine) send(ctx context.Context, session Session, s *observe.Snapshot,
 	return nil
 }
 
-// relabelled are the end's relabelled interfaces, or the one of that name.
+// relabelled returns the end's relabelled interfaces, or the one with that name.
 func relabelled(todo *plan.Plan, s *observe.Snapshot, end intent.Key, name string) ([]*plan.Holding, error) {
 	var found []*plan.Holding
 	for _, h := range todo.Relabelled {

@@ -12,24 +12,27 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// Between two repairs of the same field of the same object lies firstRetry, then twice as long each time, and at the
-// most longestRetry: somebody who undoes every repair would else keep agent and VPP busy for ever. Once nobody has
-// changed it for calm, the next change is a first one again. That is longer than the half hour at which tools that
-// keep a configuration commonly run, so that they are found out too.
+// The pause between two repairs of the same field of the same object starts with firstRetry and doubles
+// each time up to longestRetry. Otherwise another client that undoes every repair would keep the agent and
+// VPP busy permanently.
+//
+// When nobody has changed the field for the time calm, the next change counts as the first one. An hour is
+// longer than the usual interval of half an hour at which configuration tools run, so they are detected
+// too.
 const calm = time.Hour
 
-// Contested is a field that somebody else has changed again after it was repaired, and what it was last changed to.
+// Contested is a field that another client has changed again after a repair, with its last foreign value.
 type Contested struct {
 	plan.Drift
-	Since   time.Time // when it was first repaired
+	Since   time.Time // time of the first repair
 	Repairs int
 }
 
-// contests remember what was repaired until it has been calm.
+// contests records repaired fields until they have been calm.
 type contests map[contestedField]*contest
 
-// contestedField is a field of an object. What is not there yet has no name of its own: then the end is known, else it
-// is zero.
+// contestedField is a field of an object. An object that does not exist yet has no own name; then end is
+// set, otherwise it is zero.
 type contestedField struct {
 	object, field string
 	end           intent.Key
@@ -37,12 +40,12 @@ type contestedField struct {
 
 type contest struct {
 	Contested
-	end      intent.Key
-	revision int32 // of the end that is wanted, 0 for its removal
-	wait     time.Duration
-	until    time.Time // not repaired again before
-	seen     time.Time // when it was last found changed
-	undone   bool      // it was changed again after a repair
+	end       intent.Key
+	revision  int32 // of the wanted end, 0 for its removal
+	wait      time.Duration
+	until     time.Time // the next repair is not before this time
+	changedAt time.Time // time of the last detected change
+	undone    bool      // it was changed again after a repair
 }
 
 func contestedFieldOf(op plan.Op) contestedField {
@@ -53,21 +56,21 @@ func contestedFieldOf(op plan.Op) contestedField {
 	return at
 }
 
-// found notes what is changed again; the operations for which that is news.
-func (c contests) found(ops []plan.Op, now time.Time) (news []plan.Op) {
+// found records fields that have changed again. It returns the operations for which this is the first time.
+func (c contests) found(ops []plan.Op, now time.Time) (first []plan.Op) {
 	for _, op := range ops {
 		if known := c[contestedFieldOf(op)]; known != nil && known.Desired == op.Drift.Desired {
 			if !known.undone {
-				news = append(news, op)
+				first = append(first, op)
 			}
-			known.undone, known.seen, known.Drift = true, now, op.Drift
+			known.undone, known.changedAt, known.Drift = true, now, op.Drift
 		}
 	}
-	return news
+	return first
 }
 
-// waiting are the ends of which nothing differs but what was repaired lately. Whatever else differs is repaired at
-// once, and all of its end with it.
+// waiting returns the ends whose only differences were repaired recently. An end with any other difference
+// is repaired at once and completely.
 func (c contests) waiting(ops []plan.Op, now time.Time) map[intent.Key]*plan.Reason {
 	waiting, atOnce := make(map[intent.Key]*plan.Reason), make(map[intent.Key]bool)
 	for _, op := range ops {
@@ -90,7 +93,7 @@ func (c *contest) reason() *plan.Reason {
 	}
 }
 
-// repaired notes which of these operations repair drift of the ends named, or what was repaired before.
+// repaired records the operations that repair drift of these ends, or fields that were repaired before.
 func (c contests) repaired(in *intent.Intent, ops []plan.Op, drifted map[intent.Key][]plan.Drift, now time.Time) {
 	noted := make(map[contestedField]bool)
 	for _, op := range ops {
@@ -106,18 +109,18 @@ func (c contests) repaired(in *intent.Intent, ops []plan.Op, drifted map[intent.
 		}
 		known.end, known.revision = op.End, revisionOf(in, op.End)
 		known.wait = min(max(2*known.wait, firstRetry), longestRetry)
-		known.until, known.seen, known.Drift = now.Add(known.wait), now, op.Drift
+		known.until, known.changedAt, known.Drift = now.Add(known.wait), now, op.Drift
 		known.Repairs++
 	}
 }
 
-// now are those that others change again and again, by end and sorted. What has been calm, or is of an end that is
-// wanted otherwise meanwhile, is forgotten.
+// now returns the contested fields by end, sorted. It removes fields that have been calm, or whose end has
+// another revision now.
 func (c contests) now(in *intent.Intent, now time.Time) map[intent.Key][]Contested {
 	contested := make(map[intent.Key][]Contested)
 	for at, known := range c {
 		switch {
-		case now.Sub(known.seen) >= calm || known.revision != revisionOf(in, known.end):
+		case now.Sub(known.changedAt) >= calm || known.revision != revisionOf(in, known.end):
 			delete(c, at)
 		case known.undone:
 			contested[known.end] = append(contested[known.end], known.Contested)

@@ -9,25 +9,25 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// Repair says what becomes of drift: differences that somebody else made to what was verified.
+// Repair is the policy for drift: differences that another client has made to a verified state.
 type Repair string
 
 const (
-	// Auto repairs drift as soon as it is seen. The zero value means the same.
+	// Auto repairs drift as soon as it is detected. The zero value means the same.
 	Auto Repair = "auto"
-	// Hold reports drift and leaves it until the portal sends the intent again. What has not been
-	// reached yet, such as an end that waits for its port, is still built.
+	// Hold reports drift and does not repair it until the portal sends the intent again. An end that was
+	// not built before, for example because it waits for its port, is still built.
 	Hold Repair = "hold"
 )
 
-// settled are the ends that have been brought where they should be, in one run of VPP and generation: from
-// then on differences are somebody else's doing.
+// settled lists the ends that have reached their intended state, in one run of VPP and one generation.
+// Later differences are drift.
 type settled struct {
 	ends map[intent.Key]bool
-	all  bool // after a start of the agent: the generation had been carried out before
+	all  bool // set after a start of the agent, if the generation was applied before
 }
 
-// note learns from what came of an attempt; withheld ends were not attempted and stay as settled as they were.
+// note records the results of an attempt. It was not made for the withheld ends, so these keep their state.
 func (s *settled) note(o *Outcome, withheld map[intent.Key]*plan.Reason) {
 	if !o.Applied {
 		return
@@ -42,11 +42,11 @@ func (s *settled) note(o *Outcome, withheld map[intent.Key]*plan.Reason) {
 	}
 }
 
-// maybe reports whether the end may have been where it should be: after a start of the agent nobody knows, until an attempt
-// has been made.
+// maybe reports whether the end may have reached its intended state. After a start of the agent this is
+// unknown until the first attempt.
 func (s *settled) maybe(key intent.Key) bool { return s.ends == nil || s.ends[key] }
 
-// drifted are the ends whose operations would repair drift.
+// drifted returns the ends whose operations would repair drift.
 func (s *settled) drifted(ops []plan.Op) map[intent.Key]*plan.Reason {
 	held := make(map[intent.Key]*plan.Reason)
 	for _, op := range ops {
@@ -57,7 +57,7 @@ func (s *settled) drifted(ops []plan.Op) map[intent.Key]*plan.Reason {
 	return held
 }
 
-// drift are the differences that others made, by end.
+// drift returns the foreign differences by end.
 func (s *settled) drift(ops []plan.Op) map[intent.Key][]plan.Drift {
 	found := make(map[intent.Key][]plan.Drift)
 	for _, op := range ops {
@@ -68,7 +68,7 @@ func (s *settled) drift(ops []plan.Op) map[intent.Key][]plan.Drift {
 	return found
 }
 
-// differsBy reports whether somebody else changed what the operation repairs.
+// differsBy reports whether the operation repairs a foreign change.
 func (s *settled) differsBy(op plan.Op) bool { return !op.Follows && (s.all || s.ends[op.End]) }
 
 func driftHeld(op plan.Op) *plan.Reason {
@@ -78,8 +78,8 @@ func driftHeld(op plan.Op) *plan.Reason {
 	}
 }
 
-// convergeNewConnection converges with a new connection. A VPP that restarted keeps nothing, so everything is made
-// again; in one that has the held generation already, differences are drift.
+// convergeNewConnection converges with a new connection. A VPP that has restarted has lost everything, so
+// all is created again. If the VPP has the held generation already, differences are drift.
 func (e *Engine) convergeNewConnection(ctx context.Context) {
 	if (e.Repair == Hold || e.Frozen.Held() != nil) && e.resume() {
 		e.repair(ctx)
@@ -88,7 +88,7 @@ func (e *Engine) convergeNewConnection(ctx context.Context) {
 	e.Converge(ctx)
 }
 
-// resume reports whether the held generation was carried out in the VPP now connected.
+// resume reports whether the held generation was applied in the VPP that is connected now.
 func (e *Engine) resume() bool {
 	if e.begin() != nil {
 		return false
@@ -109,17 +109,19 @@ func (e *Engine) resume() bool {
 	return true
 }
 
-// LookForDrift does once what Serve does every 30 s: it looks for drift, and repairs it by policy.
-func (e *Engine) LookForDrift(ctx context.Context) { e.repair(ctx) }
+// CheckDrift does once what Serve does every 30 s: it detects drift and repairs it by policy.
+func (e *Engine) CheckDrift(ctx context.Context) { e.repair(ctx) }
 
-// repair looks at VPP, converges when it differs from the held intent, and says whether it did. A quick look is
-// enough to find that nothing is to be done; what is to be done is planned from a full look. Ends that were
-// refused or are contested wait for their time, and under Hold drift is left alone. What a converge left unfinished is
-// finished. Where nothing else is to be done, what Rebuild requested is rebuilt.
+// repair observes VPP, converges if it differs from the held intent, and reports whether it did.
+//
+// A quick observation is enough to find that there is nothing to do; otherwise repair plans from a full
+// observation. Ends that were refused or are contested wait until their pause is over. Under Hold, drift is
+// not repaired. An unfinished converge is finished. If there is nothing else to do, repair carries out the
+// requests of Rebuild.
 func (e *Engine) repair(ctx context.Context) bool { return e.repairFrom(ctx, e.quickObservation) }
 
-// repairAfterEvents is repair that reads only the interfaces that events have named, where that is enough. It reports also
-// whether an end of the held intent is not as wanted and waits for something.
+// repairAfterEvents is repair that, if possible, reads only the interfaces that events have named. It also
+// reports whether an end of the held intent waits for something.
 func (e *Engine) repairAfterEvents(ctx context.Context) (repaired, waits bool) {
 	repaired = e.repairFrom(ctx, e.eventObservation)
 	e.busy.Lock()
@@ -128,13 +130,13 @@ func (e *Engine) repairAfterEvents(ctx context.Context) (repaired, waits bool) {
 	return repaired, held != nil && e.lastClean.plan == nil
 }
 
-func (e *Engine) repairFrom(ctx context.Context, look observeFunc) bool {
+func (e *Engine) repairFrom(ctx context.Context, read observeFunc) bool {
 	if e.begin() != nil {
 		return false
 	}
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
-	if held != nil && e.leftAlone(ctx, held) {
+	if held != nil && e.mustNotChange(ctx, held) {
 		return false
 	}
 	if e.unfinished && held != nil {
@@ -143,7 +145,7 @@ func (e *Engine) repairFrom(ctx context.Context, look observeFunc) bool {
 		return true
 	}
 	e.keepPathsWatched(ctx, e.untouchedPaths)
-	withheld, todo, _ := e.compare(ctx, held, look)
+	withheld, todo, _ := e.compare(ctx, held, read)
 	if todo == nil || len(todo.Ops) == 0 && !e.rebuildsWanted() {
 		return false
 	}
@@ -171,10 +173,10 @@ func (e *Engine) repairFrom(ctx context.Context, look observeFunc) bool {
 	return true
 }
 
-// noteRepaired remembers the drift that a document repairs in passing: what is to be done about settled ends that it
-// wants as the one before it did. Without this a change of one line would hide what somebody did to another.
+// noteRepaired records drift that a new document repairs as a side effect: operations on settled ends that
+// are the same in both documents. Otherwise a change of one line would hide foreign changes to another.
 func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
-	if before == nil || len(ops) == 0 || e.unfinished { // what a converge left half done is no drift
+	if before == nil || len(ops) == 0 || e.unfinished { // operations of an unfinished converge are no drift
 		return
 	}
 	found := e.settled.drift(ops)
@@ -185,7 +187,7 @@ func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
 	e.contests.repaired(in, ops, found, e.now())
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(found) == 0 || e.applied == nil { // a VPP that has just started lacks everything, and that is no drift
+	if len(found) == 0 || e.applied == nil { // a VPP that has just started has no objects, which is no drift
 		return
 	}
 	e.unreported = withDrift(e.unreported, found)
@@ -194,7 +196,7 @@ func (e *Engine) noteRepaired(before, in *intent.Intent, ops []plan.Op) {
 	}
 }
 
-// withDrift is both together, each difference of an end once. Neither is changed.
+// withDrift returns the union of both, each difference of an end once. It changes neither.
 func withDrift(drift, more map[intent.Key][]plan.Drift) map[intent.Key][]plan.Drift {
 	all := make(map[intent.Key][]plan.Drift, len(drift)+len(more))
 	maps.Copy(all, drift)
@@ -216,8 +218,8 @@ func endOf(in *intent.Intent, key intent.Key) *intent.End {
 	return &in.Present[at]
 }
 
-// compare plans what a repair would do; the plan is nil when no intent is held or VPP cannot be read.
-func (e *Engine) compare(ctx context.Context, held *intent.Intent, look observeFunc) (map[intent.Key]*plan.Reason, *plan.Plan, *earlyPlan) {
+// compare plans the work of a repair. The plan is nil if no intent is held or VPP cannot be read.
+func (e *Engine) compare(ctx context.Context, held *intent.Intent, read observeFunc) (map[intent.Key]*plan.Reason, *plan.Plan, *earlyPlan) {
 	var withheld map[intent.Key]*plan.Reason
 	if held != nil {
 		withheld = e.backoff.withheld(held, e.now())
@@ -226,7 +228,7 @@ func (e *Engine) compare(ctx context.Context, held *intent.Intent, look observeF
 	if e.Repair == Hold {
 		withhold = e.settled.drifted
 	}
-	early := e.planEarly(ctx, look, held, nil, withheld, withhold)
+	early := e.planEarly(ctx, read, held, nil, withheld, withhold)
 	session, snapshot, todo, err := early.wait()
 	if err != nil {
 		e.lastClean = cleanPlan{}
@@ -240,7 +242,7 @@ func (e *Engine) compare(ctx context.Context, held *intent.Intent, look observeF
 	return withheld, todo, early
 }
 
-// contested are the ends that wait because somebody else undoes their repairs.
+// contested returns the ends that wait because another client undoes their repairs.
 func (e *Engine) contested(ops []plan.Op) map[intent.Key]*plan.Reason {
 	now := e.now()
 	for _, op := range e.contests.found(ops, now) {

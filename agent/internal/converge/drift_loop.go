@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// soonest is the pause before VPP is compared again after something happened: a port that an end waits
-	// for may follow a restart of VPP by seconds.
+	// soonest is the pause before the next comparison after an event: a port that an end waits for may
+	// appear seconds after a restart of VPP.
 	soonest = 2 * time.Second
-	// driftEvery is the pause when nothing happens.
+	// driftEvery is the pause while there are no events.
 	driftEvery = 30 * time.Second
-	// settle is the pause between an interface event and the look at what it was about: events come in
-	// crowds. Between two looks there is at least crowded.
+	// settle is the pause between an interface event and the observation, because events come in groups.
+	// Between two observations there is at least the pause crowded.
 	settle  = 100 * time.Millisecond
 	crowded = time.Second
 )
 
-// pace is how long to wait for the next comparison: short after news, doubling while there are none.
+// pace is the pause before the next comparison: short after a change, doubling while there are none.
 type pace time.Duration
 
-func (p *pace) news() { *p = pace(soonest) }
+func (p *pace) changed() { *p = pace(soonest) }
 
-func (p *pace) quiet() { *p = min(2**p, pace(driftEvery)) }
+func (p *pace) unchanged() { *p = min(2**p, pace(driftEvery)) }
 
-// Serve works with one session until it ends: converge at once, because a VPP that was away may have
-// restarted and keeps nothing, then look, compare and repair, at once after each interface event, when something is to
-// be made anew, and every 30 s.
+// Serve works with one session until it ends. It converges at once, because VPP may have restarted and lost
+// everything. Then it observes, compares and repairs: after each interface event, after a request of
+// Rebuild, and every 30 s.
 func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 	e.eventsWaiting = func() bool { return len(session.Events()) > 0 }
 	e.Attach(session)
@@ -41,8 +41,8 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 	e.notify()
 	e.tidyTests(ctx, session)
 	e.convergeNewConnection(ctx)
-	wait, looked, news := pace(soonest), time.Now(), false
-	due := looked.Add(soonest) // of the next quick observation
+	wait, observedAt, pending := pace(soonest), time.Now(), false
+	due := observedAt.Add(soonest) // time of the next quick observation
 	timer := time.NewTimer(soonest)
 	defer timer.Stop()
 	for {
@@ -51,32 +51,32 @@ func (e *Engine) Serve(ctx context.Context, session *vpp.Session) {
 			return
 		case event := <-session.Events():
 			e.noteEvent(uint32(event.SwIfIndex), len(session.Events()), cap(session.Events()))
-			if !news {
-				news = true
-				timer.Reset(max(settle, crowded-time.Since(looked)))
+			if !pending {
+				pending = true
+				timer.Reset(max(settle, crowded-time.Since(observedAt)))
 			}
 		case <-e.rebuildRequested:
 			timer.Reset(0)
 		case <-timer.C:
-			if news && time.Now().Before(due) {
+			if pending && time.Now().Before(due) {
 				repaired, waits := e.repairAfterEvents(ctx)
-				if looked = time.Now(); repaired || waits { // what an end waits for may follow, and not every change is an event
-					wait.news()
-					due = looked.Add(time.Duration(wait))
+				if observedAt = time.Now(); repaired || waits { // the object that an end waits for may appear, and not every change causes an event
+					wait.changed()
+					due = observedAt.Add(time.Duration(wait))
 				}
 			} else {
 				repaired := e.repair(ctx)
-				if looked = time.Now(); repaired || news {
-					wait.news()
+				if observedAt = time.Now(); repaired || pending {
+					wait.changed()
 				} else {
-					wait.quiet()
+					wait.unchanged()
 				}
-				due = looked.Add(time.Duration(wait))
+				due = observedAt.Add(time.Duration(wait))
 			}
-			if news {
+			if pending {
 				e.notify()
 			}
-			news = false
+			pending = false
 			timer.Reset(time.Until(due))
 		}
 	}

@@ -14,7 +14,7 @@ func TestComparisonsSlowDownWhileNothingHappens(t *testing.T) {
 	var waits []time.Duration
 	for range 6 {
 		waits = append(waits, time.Duration(p))
-		p.quiet()
+		p.unchanged()
 	}
 	want := []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 16 * time.Second, 30 * time.Second, 30 * time.Second}
 	for i := range want {
@@ -22,7 +22,7 @@ func TestComparisonsSlowDownWhileNothingHappens(t *testing.T) {
 			t.Fatalf("got %v, want %v", waits, want)
 		}
 	}
-	if p.news(); time.Duration(p) != soonest {
+	if p.changed(); time.Duration(p) != soonest {
 		t.Errorf("after news %v", time.Duration(p))
 	}
 }

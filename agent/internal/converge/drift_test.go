@@ -131,7 +131,7 @@ func TestRepairedDriftIsTold(t *testing.T) {
 			func() { r.disconnect(first) }, func() { r.disconnect(second) }, func() { r.setDown(first) },
 		} {
 			change()
-			r.LookForDrift(t.Context())
+			r.CheckDrift(t.Context())
 		}
 		if _, err := r.ObservedState(t.Context()); err != nil {
 			t.Fatal(err)
@@ -170,7 +170,7 @@ func TestDriftThatComesWhileADocumentIsCarriedOutIsTold(t *testing.T) {
 			if !session.meddled {
 				return
 			}
-			r.LookForDrift(t.Context())
+			r.CheckDrift(t.Context())
 			if now := r.toldDrift(); !now["1 xconnect"] || now["3 xconnect"] {
 				t.Errorf("after %d messages: told %v, want what was done to the first alone", left, now)
 			}

@@ -1,4 +1,5 @@
-// Package converge brings VPP to the held intent: observe, plan, journal, apply, read back. One at a time.
+// Package converge brings VPP to the state of the held intent: observe, plan, write the journal, apply, and
+// read back. Only one converge runs at a time.
 package converge
 
 import (
@@ -22,16 +23,16 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// ErrNoVPP says that VPP is not connected.
+// ErrNoVPP reports that VPP is not connected.
 var ErrNoVPP = errors.New("converge: VPP is not connected")
 
-// ErrSetAside says that an intent was held that could not be read.
+// ErrSetAside reports that the stored intent could not be read.
 var ErrSetAside = errors.New("converge: the intent that was held could not be read and is set aside; nothing is changed before the portal sends one")
 
-// ErrStopping says that the agent ends and begins nothing new.
+// ErrStopping reports that the agent is stopping and starts no new work.
 var ErrStopping = errors.New("converge: the agent is stopping; nothing was changed")
 
-// Session is what the engine needs of a connection to VPP.
+// Session is the part of a connection to VPP that the engine needs.
 type Session interface {
 	observe.Session
 	apply.Session
@@ -41,7 +42,7 @@ type Session interface {
 
 var _ Session = (*vpp.Session)(nil)
 
-// Engine holds the intent and the connection, and lets one converge run at a time.
+// Engine has the held intent and the connection, and runs one converge at a time.
 type Engine struct {
 	store   *intent.Store
 	journal *ownership.JournalFile
@@ -50,89 +51,91 @@ type Engine struct {
 
 	tracing sync.Mutex // VPP has one tracer
 
-	// Repair says what is done about drift; set it before Serve.
+	// Repair is the policy for drift. Set it before Serve.
 	Repair Repair
-	// FreeInterfaces is for how many interfaces more than the live ones the VPP started at bootMS has room; nil when
-	// that is not to be asked. Set it before Serve.
+	// FreeInterfaces returns how many more interfaces the VPP that started at bootMS can have, in addition
+	// to the live ones. With nil, the engine does not check. Set it before Serve.
 	FreeInterfaces func(bootMS int64, live int) (int, error)
-	// Epoch is that of the stats segment of the VPP started at bootMS (statseg.ReopeningSegment); nil when that is not
-	// to be asked. Set it before Serve.
+	// Epoch returns the epoch of the stats segment of the VPP that started at bootMS
+	// (statseg.ReopeningSegment). With nil, the engine does not use it. Set it before Serve.
 	Epoch func(bootMS int64) (int64, error)
-	// TunnelCounters reads what the tunnel with this index and name has counted in the VPP started at bootMS
-	// (statseg.ReopeningSegment); set it before Serve.
+	// TunnelCounters reads the counters of the tunnel with this index and name in the VPP that started at
+	// bootMS (statseg.ReopeningSegment). Set it before Serve.
 	TunnelCounters func(bootMS int64, index uint32, name string) (statseg.TunnelCounters, error)
-	// SetAside are the files of the agent that could not be used and stand aside; nil when that is not to be told. Set
-	// it before Serve.
+	// SetAside returns the files of the agent that could not be used and were set aside. With nil, they are
+	// not reported. Set it before Serve.
 	SetAside func() []durable.SetAsideFile
-	// CLISocket is where VPP's command line answers, for pings; set it before Serve.
+	// CLISocket is the socket of VPP's command line, for pings. Set it before Serve.
 	CLISocket string
-	// Maintenance is whether the portal has this router under maintenance, as far as it said so lately; nil without a
-	// portal. Set it before Serve.
+	// Maintenance reports whether the portal has this router under maintenance, as far as the portal has
+	// said so recently. nil means that there is no portal. Set it before Serve.
 	Maintenance func() (on, known bool)
 
-	// Frozen says whether VPP is left alone; set it before Serve.
+	// Frozen is the freeze of this router. Set it before Serve.
 	Frozen *freeze.File
-	// freezeWaits is since when a freeze waits for the tests that are under way; busy guards it.
+	// freezeWaits maps running activation tests to the time since when a freeze waits for them. busy guards
+	// it.
 	freezeWaits map[freezeWait]time.Time
 
-	// NeverWatch has no path watched, whatever the intent wants; set it before Serve.
+	// NeverWatch turns off the monitoring of paths, regardless of the intent. Set it before Serve.
 	NeverWatch bool
-	// Adoption lets the portal have ends made of what others made; set it before Serve.
+	// Adoption allows the portal to adopt foreign interfaces as ends. Set it before Serve.
 	Adoption bool
-	// PortMTUs gives what is made for a line the L3 MTU of its port (intent.Intent); set it before Serve.
+	// PortMTUs gives the interfaces of a line the L3 MTU of its port (intent.Intent). Set it before Serve.
 	PortMTUs bool
 
-	// FullObservation is for how long quick looks are enough before all of it is read again; set it before Serve. With
-	// zero every look is a full one.
+	// FullObservation is the longest time between two full observations. With zero, every observation is a
+	// full one. Set it before Serve.
 	FullObservation time.Duration
 
-	// stopping ends with ErrStopping as its cause once no new work may begin.
+	// stopping ends with the cause ErrStopping when no new work may start.
 	stopping context.Context
 	stop     context.CancelCauseFunc
 
-	busy      sync.Mutex // held while VPP is changed or the intent is replaced; begin locks it
-	settled   settled    // with busy
-	lastClean cleanPlan  // with busy
-	backoff   backoff    // with busy
-	contests  contests   // with busy
-	// unfinished is true after a converge that did not get to its end, for example because the disk took no
-	// journal: until one does, no difference is drift, not even under Hold. With busy.
+	busy      sync.Mutex // locked while VPP is changed or the intent is replaced; begin locks it
+	settled   settled    // guarded by busy
+	lastClean cleanPlan  // guarded by busy
+	backoff   backoff    // guarded by busy
+	contests  contests   // guarded by busy
+	// unfinished is set after a converge that did not finish, for example because the disk accepted no
+	// journal. Until a converge finishes, no difference is drift, not even under Hold. busy guards it.
 	unfinished bool
 
 	mu               sync.Mutex
 	session          Session
-	refused          error // why there is no session, if that is more than that VPP is away
+	refused          error // why there is no session, if the reason is not only that VPP is not connected
 	absent           bool
-	metVPP           bool // a VPP was connected since the agent began
-	seen             seen
-	tested           map[intent.Key]time.Time // when an end was last held to be tested, see TestedSince
-	made             map[uint32]int64         // by interface: the look after which it was made here, in this run of VPP
-	run              ownership.Boot           // of the VPP that was last connected
+	metVPP           bool // a VPP was connected since the agent started
+	observed         observed
+	tested           map[intent.Key]time.Time // when an end was last wanted for an activation test, see TestedSince
+	made             map[uint32]int64         // by interface: the observation after which the agent created it, in this run of VPP
+	run              ownership.Boot           // of the VPP that was connected last
 	applied          *Applied
 	statistics       Statistics
 	changed          chan struct{}
-	unreported       map[intent.Key][]plan.Drift // what others changed and was repaired since the last report
-	rebuilds         map[uint32]string           // what Rebuild requested: names by index
+	unreported       map[intent.Key][]plan.Drift // drift that was repaired since the last report
+	rebuilds         map[uint32]string           // requests of Rebuild: names by index
 	rebuildRequested chan struct{}
-	// events are the interfaces that VPP's events have named and that were not read since; eventsLost is true when VPP may
-	// have sent events that are not among them.
+	// events lists the interfaces that VPP's events have named and that have not been read since.
+	// eventsLost is set if VPP may have sent more events.
 	events     map[uint32]bool
 	eventsLost bool
-	// eventsWaiting reports whether events have come that are not yet among events; Serve sets it before anything is read.
+	// eventsWaiting reports whether events have arrived that are not in events yet. Serve sets it before
+	// the first read.
 	eventsWaiting func() bool
 
 	paths        *pathwatch.Tracker
 	pathsChanged chan struct{}
 }
 
-// Applied is the last generation that was carried out in the VPP now connected, whatever became of
-// single ends.
+// Applied is the last generation that was applied in the VPP that is connected now, regardless of the
+// results of single ends.
 type Applied struct {
 	Generation int64
 	AtMS       int64
 }
 
-// New makes an engine without a connection.
+// New returns an engine without a connection.
 func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, now func() time.Time) *Engine {
 	stopping, stop := context.WithCancelCause(context.Background())
 	return &Engine{
@@ -144,7 +147,7 @@ func New(store *intent.Store, journal *ownership.JournalFile, log *slog.Logger, 
 	}
 }
 
-// Changed gets a token after something in VPP may have changed.
+// Changed returns a channel that receives a token after a possible change in VPP.
 func (e *Engine) Changed() <-chan struct{} { return e.changed }
 
 func (e *Engine) notify() {
@@ -154,30 +157,30 @@ func (e *Engine) notify() {
 	}
 }
 
-// Status is what the engine knows without asking VPP.
+// Status is the engine's knowledge, without a query to VPP.
 type Status struct {
 	Held       *intent.Intent
 	SHA256     string
 	Applied    *Applied
-	VPP        *vpp.Info // nil when not connected
-	Refused    error     // why VPP is not used although it is there (*vpp.OtherAgentError, vpp.ErrHangs); nil for no such reason
+	VPP        *vpp.Info // nil if not connected
+	Refused    error     // why a reachable VPP is not used (*vpp.OtherAgentError, vpp.ErrHangs), or nil
 	NeverWatch bool
-	Adoption   bool // lines of others may be taken over
+	Adoption   bool // foreign lines may be adopted
 	Freeze     *freeze.Freeze
-	Absent     bool // no VPP listens: nothing is forwarded, where away may only mean that it does not answer
+	Absent     bool // no VPP listens, so nothing is forwarded; without a connection, VPP may also just not reply
 	Statistics Statistics
-	// Look is the number of the last look at VPP, or of the moment at which VPP was found to be away. What has a
-	// smaller number was seen earlier.
-	Look int64
-	// SetAside are the files of the agent that could not be used, until somebody removes them.
+	// ObservationNumber is the number of the last observation of VPP, or of the moment when VPP was found
+	// to be disconnected. Smaller numbers are older.
+	ObservationNumber int64
+	// SetAside lists the files of the agent that could not be used, until an operator removes them.
 	SetAside []durable.SetAsideFile
 	Paths    []pathwatch.Watched // sorted
 }
 
-// Hangs is true when VPP takes connections and answers nothing.
+// Hangs reports whether VPP accepts connections but does not reply.
 func (s Status) Hangs() bool { return errors.Is(s.Refused, vpp.ErrHangs) }
 
-// Status is a copy.
+// Status returns a copy of the engine's status.
 func (e *Engine) Status() Status {
 	s := Status{NeverWatch: e.NeverWatch, Adoption: e.Adoption, Freeze: e.Frozen.Held(), Paths: e.paths.Paths()}
 	s.Held, s.SHA256 = e.store.Held()
@@ -186,7 +189,7 @@ func (e *Engine) Status() Status {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s.Applied, s.Refused, s.Absent, s.Statistics, s.Look = e.applied, e.refused, e.absent, e.statistics.copied(), e.seen.look
+	s.Applied, s.Refused, s.Absent, s.Statistics, s.ObservationNumber = e.applied, e.refused, e.absent, e.statistics.copied(), e.observed.number
 	if e.session != nil {
 		info := e.session.Info()
 		s.VPP = &info
@@ -194,7 +197,7 @@ func (e *Engine) Status() Status {
 	return s
 }
 
-// Ready is nil when VPP is connected and the held intent has been carried out there.
+// Ready returns nil if VPP is connected and the held intent has been applied there.
 func (e *Engine) Ready() error {
 	switch s := e.Status(); {
 	case s.VPP == nil:
@@ -207,7 +210,8 @@ func (e *Engine) Ready() error {
 	return nil
 }
 
-// Session is the connection to VPP. Error: ErrNoVPP, vpp.ErrHangs or *vpp.OtherAgentError.
+// Session returns the connection to VPP. It returns ErrNoVPP, vpp.ErrHangs or *vpp.OtherAgentError without
+// one.
 func (e *Engine) Session() (Session, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -217,11 +221,12 @@ func (e *Engine) Session() (Session, error) {
 	return e.session, nil
 }
 
-// Attach makes session the connection, nil for none. What was applied before is not known to be there.
+// Attach sets the connection, or removes it if session is nil. Whether earlier changes still exist is then
+// unknown.
 func (e *Engine) Attach(session Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.session, e.applied, e.seen, e.rebuilds = session, nil, seen{look: e.nextLook()}, nil
+	e.session, e.applied, e.observed, e.rebuilds = session, nil, observed{number: e.nextNumber()}, nil
 	e.events, e.eventsLost = nil, false
 	if session != nil && (boot(session).MS == 0 || boot(session) != e.run) {
 		e.run, e.made = boot(session), make(map[uint32]int64)
@@ -230,7 +235,7 @@ func (e *Engine) Attach(session Session) {
 	e.paths.Forget()
 }
 
-// Refused hears why VPP could not be used; nil when it could.
+// Refused records why VPP could not be used; nil means that it could.
 func (e *Engine) Refused(err error) {
 	absent, hangs := vpp.IsAbsent(err), errors.Is(err, vpp.ErrHangs)
 	var other *vpp.OtherAgentError
@@ -239,7 +244,7 @@ func (e *Engine) Refused(err error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	absent = absent && e.metVPP // a socket that never was there may only be looked for in the wrong place
+	absent = absent && e.metVPP // a socket that never existed may only have a wrong path
 	if absent != e.absent || hangs != errors.Is(e.refused, vpp.ErrHangs) {
 		e.notify()
 	}
@@ -251,7 +256,8 @@ func boot(session Session) ownership.Boot {
 	return ownership.Boot{PID: info.PID, MS: info.BootMS}
 }
 
-// begin locks the engine for one piece of work. Error: ErrStopping, and then the engine is not locked.
+// begin locks the engine for one piece of work. It returns ErrStopping without locking the engine if the
+// agent is stopping.
 func (e *Engine) begin() error {
 	e.busy.Lock()
 	if err := e.stopped(); err != nil {
@@ -261,7 +267,7 @@ func (e *Engine) begin() error {
 	return nil
 }
 
-// stopped returns ErrStopping after FinishWork was called, else nil.
+// stopped returns ErrStopping after a call of FinishWork, else nil.
 func (e *Engine) stopped() error { return context.Cause(e.stopping) }
 
 // orStopped returns ErrStopping instead of an error that FinishWork caused by ending a context.
@@ -272,17 +278,18 @@ func (e *Engine) orStopped(err error) error {
 	return err
 }
 
-// untilStopped returns a context that ends with ctx, or with the cause ErrStopping when FinishWork is called. It is for
-// work that clears up after itself wherever it is interrupted.
+// untilStopped returns a context that ends with ctx, or with the cause ErrStopping when FinishWork is
+// called. It is for work that cleans up after an interruption at any point.
 func (e *Engine) untilStopped(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	unlink := context.AfterFunc(e.stopping, func() { cancel(ErrStopping) })
 	return ctx, func() { unlink(); cancel(nil) }
 }
 
-// FinishWork has the engine begin nothing new, and returns when the work that is running has ended. A converge runs to its
-// end, because lines carry nothing between its first change and its last. A calibration and a trace end early and clear
-// up. The connection to VPP has to stay until FinishWork returns. Error: that of ctx, if the work took longer.
+// FinishWork prevents new work, and returns when the running work has ended. A converge runs to its end,
+// because lines carry no frames between its first and its last change. A calibration and a trace end early
+// and clean up. The connection to VPP must exist until FinishWork returns. FinishWork returns the error of
+// ctx if the work takes longer.
 func (e *Engine) FinishWork(ctx context.Context) error {
 	e.stop(ErrStopping)
 	finished := make(chan struct{})
@@ -301,38 +308,42 @@ func (e *Engine) FinishWork(ctx context.Context) error {
 	}
 }
 
-// Put accepts an intent and converges. Errors are those of intent.Store.Accept; a VPP that is away is none:
-// then the intent is held. The generation that is held already asks for another attempt at everything; a
-// new one leaves alone what VPP refused lately and the document did not change, and trusts what was seen
-// lately of what nobody can change in place. While the router is frozen it is refused, with
-// *FrozenError, and afterwards, until looked is the id of that freeze: somebody has looked what it left. Error also:
-// ErrStopping, and then the intent is not held.
-func (e *Engine) Put(ctx context.Context, in *intent.Intent, looked string) (*Outcome, error) {
+// Put accepts an intent and converges. If VPP is not connected, Put only stores the intent, without an
+// error.
+//
+// If the generation is the held one, Put tries all ends again. With a new generation, it skips ends that
+// VPP refused recently and that the document does not change, and it relies on recent observations of
+// properties that no client can change in place.
+//
+// While the router is frozen, Put returns *FrozenError. After the freeze it does so until reviewed is the
+// id of that freeze, which means that an operator has reviewed the differences. Put also returns errors of
+// intent.Store.Accept, and ErrStopping; then the intent is not stored.
+func (e *Engine) Put(ctx context.Context, in *intent.Intent, reviewed string) (*Outcome, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
 	}
 	defer e.busy.Unlock()
-	if err := e.frozenFor(looked); err != nil {
+	if err := e.frozenFor(reviewed); err != nil {
 		return nil, err
 	}
 	held, _ := e.store.Held()
 	again := held != nil && held.Generation == in.Generation
-	look, before, withheld, withhold := observeFunc(e.quickObservation), held, e.backoff.withheld(in, e.now()), e.contested
+	read, before, withheld, withhold := observeFunc(e.quickObservation), held, e.backoff.withheld(in, e.now()), e.contested
 	if again {
-		look, before, withheld, withhold = e.fullObservation, nil, nil, nil
+		read, before, withheld, withhold = e.fullObservation, nil, nil, nil
 	} else if e.unfinished || held != nil && len(differing(held, in)) == 0 {
-		before = nil // a new number for the same content asks to look again
+		before = nil // a new number for the same content requests another observation
 	}
 	e.noteTested(held, in)
 	defer e.noteTested(held, in)
-	early := e.planEarly(ctx, look, in, before, withheld, withhold)
+	early := e.planEarly(ctx, read, in, before, withheld, withhold)
 	if err := e.store.Accept(in); err != nil {
 		early.cancel()
-		<-early.done // or what it sees would replace what is seen later
+		<-early.done // otherwise its observation would replace a later one
 		return nil, err
 	}
 	if err := e.Frozen.Forget(); err != nil {
-		e.log.Error("the freeze that somebody has looked at stays, for the disk does not take it", "error", err)
+		e.log.Error("the freeze that an operator has reviewed cannot be removed from disk", "error", err)
 	}
 	if again {
 		clear(e.backoff)
@@ -344,15 +355,15 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent, looked string) (*Ou
 	return outcome, nil
 }
 
-// Converge brings VPP to the held intent, including what VPP refused lately. It returns nil when no intent is held, when
-// VPP is left alone, or when the agent is stopping.
+// Converge brings VPP to the state of the held intent, including ends that VPP refused recently. It returns
+// nil if no intent is held, if VPP must not be changed, or if the agent is stopping.
 func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if e.begin() != nil {
 		return nil
 	}
 	defer e.busy.Unlock()
 	held, _ := e.store.Held()
-	if held == nil || e.leftAlone(ctx, held) {
+	if held == nil || e.mustNotChange(ctx, held) {
 		return nil
 	}
 	outcome := e.convergeLocked(ctx, held, nil, nil, e.planEarly(ctx, e.fullObservation, held, nil, nil, nil))
@@ -360,8 +371,8 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 	return outcome
 }
 
-// Plan compares VPP with an intent and changes nothing: its plan is what Put would do with that intent now. Error:
-// ErrNoVPP, ErrStopping or that of the connection.
+// Plan compares VPP with an intent and changes nothing. The plan is what Put would do with that intent now.
+// Plan returns ErrNoVPP, ErrStopping or an error of the connection.
 func (e *Engine) Plan(ctx context.Context, in *intent.Intent) (*plan.Plan, *observe.Snapshot, error) {
 	if err := e.begin(); err != nil {
 		return nil, nil, err
@@ -382,8 +393,8 @@ func (e *Engine) Plan(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 	return e.diff(in, snapshot, e.journal.Of(snapshot.Boot), withheld), snapshot, nil
 }
 
-// convergeLocked carries on when the one who asked goes away: half of a plan is worse than all of it. before is the
-// intent that was held when what is now to be done came about, nil when drift is not to be looked for.
+// convergeLocked continues when the caller goes away, because a half-applied plan is worse than a complete
+// one. before is the intent that was held when the plan was made, or nil if drift is not to be detected.
 func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) *Outcome {
 	started := e.now()
 	outcome, writes, err := e.round(context.WithoutCancel(ctx), in, before, withheld, early)
@@ -392,7 +403,7 @@ func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, 
 		e.remember(early.session, nil, extentReadBack)
 		outcome = unavailable(in, err)
 	}
-	outcome.Look, _ = e.lastSeen()
+	outcome.ObservationNumber, _ = e.lastObserved()
 	e.unfinished = !outcome.Applied
 	e.settled.note(outcome, withheld)
 	e.backoff.note(in, outcome, withheld, e.now())

@@ -9,14 +9,14 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// diff plans as plan.Diff does, and leaves out what VPP has no room for: a VPP without room aborts, and takes
-// down every VLL with it.
+// diff is plan.Diff without the interfaces for which VPP has no room: a VPP without room aborts, and all
+// VLLs fail.
 func (e *Engine) diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason) *plan.Plan {
 	in, withheld = e.asThisRouterWants(in), e.withRefusedAdoptions(in, withheld)
 	return e.withinInterfaceLimit(plan.Diff(in, s, journal, withheld), in, s, journal, withheld)
 }
 
-// asThisRouterWants adds to an intent what the agent's own file says.
+// asThisRouterWants adds settings of the agent's own file to an intent.
 func (e *Engine) asThisRouterWants(in *intent.Intent) *intent.Intent {
 	if !e.PortMTUs {
 		return in
@@ -26,7 +26,7 @@ func (e *Engine) asThisRouterWants(in *intent.Intent) *intent.Intent {
 	return &local
 }
 
-// diffReplan is diff for what a plan that has been carried out left to do.
+// diffReplan is diff for the rest of a plan that has been carried out.
 func (e *Engine) diffReplan(
 	done *plan.Plan, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*plan.Reason,
 ) *plan.Plan {
@@ -34,7 +34,7 @@ func (e *Engine) diffReplan(
 	return e.withinInterfaceLimit(done.Replan(in, s, journal, withheld), in, s, journal, withheld)
 }
 
-// diffFor is diff that plans for these VLLs alone where the last plan through this session left nothing to do.
+// diffFor is diff for these VLLs alone, if the last plan through this session left nothing to do.
 func (e *Engine) diffFor(
 	session Session, vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal,
 	withheld map[intent.Key]*plan.Reason,

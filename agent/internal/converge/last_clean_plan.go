@@ -2,11 +2,12 @@ package converge
 
 import "longline.dev/agent/internal/plan"
 
-// cleanPlan is the last plan of all that is held, made through a session, if it left nothing to do and nobody out: then
-// a change of a few lines needs no plan for the others until somebody else changes something, which a quick look finds.
+// cleanPlan is the last complete plan of the held intent through a session, if it had nothing to do and
+// omitted no end. After it, a change of a few lines needs no plan for the others until a quick observation
+// finds a foreign change.
 type cleanPlan struct {
 	session Session
-	plan    *plan.Plan // nil: the last plan was another
+	plan    *plan.Plan // nil if the last plan was another one
 }
 
 func (c *cleanPlan) note(session Session, todo *plan.Plan) {

@@ -13,7 +13,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// NotTestingError says why no test frames go through the tunnel of an end.
+// NotTestingError says why no test frames can be sent through the tunnel of an end.
 type NotTestingError struct{ Why string }
 
 func (e *NotTestingError) Error() string { return e.Why }
@@ -22,73 +22,75 @@ func notTesting(format string, args ...any) error {
 	return &NotTestingError{fmt.Sprintf(format, args...)}
 }
 
-// FrameTooLongError says that a test frame is longer than the frames that the end carries (bytes).
+// FrameTooLongError reports that a test frame is longer than the end's frames (bytes).
 type FrameTooLongError struct{ Frame, Most int }
 
 func (e *FrameTooLongError) Error() string {
 	return fmt.Sprintf("a frame of %d bytes is longer than the %d that the line carries here", e.Frame, e.Most)
 }
 
-// TestResult is what came of test frames.
+// TestResult is the result of sending test frames.
 type TestResult struct {
 	Sent     int
-	AtMS     int64 // when it was counted
+	AtMS     int64 // time of the counters
 	Counters statseg.TunnelCounters
 	VPP      vpp.Info
 }
 
-// SendTestFrames sends frames through the tunnel of an end that the held intent has tested, none if asked for none, and
-// then reads what the tunnel has counted. Error: *NotTestingError, *FrameTooLongError, *linetest.CannotError,
-// *vpp.RefusedError, *FrozenError, ErrNoVPP, ErrStopping or that of the connection.
-func (e *Engine) SendTestFrames(ctx context.Context, asked *intent.TestFrames) (*TestResult, error) {
+// SendTestFrames sends frames through the tunnel of an end that the held intent has under test, and then
+// reads the tunnel's counters. With a count of 0 it only reads them. It returns *NotTestingError,
+// *FrameTooLongError, *linetest.CannotError, *vpp.RefusedError, *FrozenError, ErrNoVPP, ErrStopping or an
+// error of the connection.
+func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames) (*TestResult, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
 	}
 	defer e.busy.Unlock()
 	if err := ctx.Err(); err != nil {
-		return nil, err // whoever asked has gone meanwhile
+		return nil, err // the client has gone away
 	}
 	if err := e.frozen(); err != nil {
 		return nil, err
 	}
-	ctx = context.WithoutCancel(ctx) // what is begun is tidied up
+	ctx = context.WithoutCancel(ctx) // a started test must clean up
 	held := e.heldOrEmpty()
-	end := endOf(held, asked.Key)
+	end := endOf(held, request.Key)
 	switch {
 	case end == nil:
-		return nil, notTesting("the intent that is held names no VLL end %s", asked.Key)
-	case end.Revision != asked.Revision:
-		return nil, notTesting("VLL end %s is held at revision %d", asked.Key, end.Revision)
+		return nil, notTesting("the intent that is held names no VLL end %s", request.Key)
+	case end.Revision != request.Revision:
+		return nil, notTesting("VLL end %s is held at revision %d", request.Key, end.Revision)
 	case !end.Testing:
-		return nil, notTesting("VLL end %s is held to carry the customer's frames, and not to be tested", asked.Key)
-	case asked.Frame > end.Frame:
-		return nil, &FrameTooLongError{asked.Frame, end.Frame}
+		return nil, notTesting("VLL end %s is held to carry the customer's frames, and not to be tested", request.Key)
+	case request.Frame > end.Frame:
+		return nil, &FrameTooLongError{request.Frame, end.Frame}
 	}
 	session, err := e.Session()
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := e.lookForTest(ctx, session, held, asked.VLL)
+	snapshot, err := e.observeForTest(ctx, session, held, request.VLL)
 	if err != nil {
 		return nil, err
 	}
-	todo := e.diffFor(session, map[string]bool{asked.VLL: true}, held, snapshot, e.journal.Of(snapshot.Boot), nil)
+	todo := e.diffFor(session, map[string]bool{request.VLL: true}, held, snapshot, e.journal.Of(snapshot.Boot), nil)
 	tunnel, err := tunnelOf(end, snapshot, todo)
 	if err != nil {
 		return nil, err
 	}
 	result := &TestResult{VPP: session.Info()}
-	if asked.Count > 0 {
-		// VPP 25.10 dies of what GENEVE sends to itself, and a route may lead from the tunnel's table into any other.
+	if request.Count > 0 {
+		// VPP 25.10 crashes on GENEVE packets to itself, and a route may lead from the tunnel's table into
+		// any other.
 		if snapshot.HasAddress(end.Tunnel.Remote) {
 			return nil, notTesting("%s, where the tunnel leads to, is an address of this router itself", end.Tunnel.Remote)
 		}
-		if e.FreeInterfaces != nil { // the generator is an interface too, and VPP aborts of one too many
+		if e.FreeInterfaces != nil { // the generator is an interface too, and VPP aborts if it has too many
 			if free, err := e.FreeInterfaces(snapshot.Boot.MS, len(snapshot.Interfaces)); err == nil && free < 1 {
 				return nil, &linetest.CannotError{Why: "VPP's stats segment has no room for one more interface, which a test needs"}
 			}
 		}
-		frames := linetest.Frames{Tunnel: tunnel.Name, Size: asked.Frame, Count: asked.Count, Rate: asked.Rate}
+		frames := linetest.Frames{Tunnel: tunnel.Name, Size: request.Frame, Count: request.Count, Rate: request.Rate}
 		if result.Sent, err = linetest.Send(ctx, session, frames); err != nil {
 			return nil, err
 		}
@@ -97,13 +99,13 @@ func (e *Engine) SendTestFrames(ctx context.Context, asked *intent.TestFrames) (
 	if result.Counters, err = e.TunnelCounters(result.VPP.BootMS, tunnel.Index, tunnel.Name); err != nil {
 		return nil, err
 	}
-	e.log.Info("test frames", "end", end.Key.String(), "tunnel", plan.Describe(tunnel), "frame", asked.Frame, "sent", result.Sent)
+	e.log.Info("test frames", "end", end.Key.String(), "tunnel", plan.Describe(tunnel), "frame", request.Frame, "sent", result.Sent)
 	return result, nil
 }
 
-// lookForTest reads as little as tells whether the VLL is built. A test before has moved the epoch of VPP's stats
-// segment; then a quick look is enough.
-func (e *Engine) lookForTest(ctx context.Context, session Session, held *intent.Intent, vll string) (*observe.Snapshot, error) {
+// observeForTest reads only as much as shows whether the VLL is built. An earlier test has moved the epoch
+// of VPP's stats segment; then it makes a quick observation.
+func (e *Engine) observeForTest(ctx context.Context, session Session, held *intent.Intent, vll string) (*observe.Snapshot, error) {
 	snapshot, err := e.partialObservation(ctx, session, held, map[string]bool{vll: true})
 	if snapshot == nil && err == nil {
 		snapshot, err = e.quickObservation(ctx, session, held)
@@ -111,7 +113,7 @@ func (e *Engine) lookForTest(ctx context.Context, session Session, held *intent.
 	return snapshot, err
 }
 
-// tunnelOf is the tunnel of an end that stands in VPP just as the plan would have it.
+// tunnelOf returns the tunnel of an end, if VPP has it exactly as planned.
 func tunnelOf(end *intent.End, s *observe.Snapshot, todo *plan.Plan) (*observe.Interface, error) {
 	if reason := todo.Blocked[end.Key]; reason != nil {
 		return nil, notTesting("VLL end %s is not built: %s", end.Key, reason.Message)
@@ -130,7 +132,8 @@ func tunnelOf(end *intent.End, s *observe.Snapshot, todo *plan.Plan) (*observe.I
 	return nil, notTesting("VLL end %s is not built: it has no tunnel", end.Key)
 }
 
-// tidyTests removes what a test or a calibration left in VPP that was cut off: the agent may have been killed, or its connection.
+// tidyTests removes the rest of an interrupted test or calibration from VPP: the agent or its connection
+// may have failed.
 func (e *Engine) tidyTests(ctx context.Context, session Session) {
 	if e.begin() != nil {
 		return

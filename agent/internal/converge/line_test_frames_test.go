@@ -103,7 +103,7 @@ func TestWhatIsNotHeldToBeTestedGetsNoFrames(t *testing.T) {
 			Prefix: ip_types.AddressWithPrefix{Address: vpp.IPAddress(far.Tunnel.Remote), Len: 32}})
 		r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: r.makeTable(), IsAdd: true,
 			Prefix: ip_types.AddressWithPrefix{Address: vpp.IPAddress(elsewhere.Tunnel.Remote), Len: 32}})
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		older, longer := frames(tested, 1), frames(tested, 1)
 		older.Revision, longer.Frame = 7, 1515
 		for name, c := range map[string]struct {
@@ -187,7 +187,7 @@ func TestTheGeneratorIsNoInterfaceOfTheRouter(t *testing.T) {
 			if s := r.snapshot(); s.ByName(generator) != nil || len(s.Interfaces) != len(before.Interfaces) {
 				t.Errorf("with the tag %q it is seen", tag)
 			}
-			r.LookForDrift(t.Context())
+			r.CheckDrift(t.Context())
 			state, err := r.ObservedStateToReport(t.Context())
 			if err != nil || len(state.Drift) != 0 || len(state.Plan.Ops) != 0 || len(state.Plan.Blocked) != 0 {
 				t.Errorf("taken for a change: %+v, %v", state, err)

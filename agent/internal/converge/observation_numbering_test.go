@@ -17,7 +17,7 @@ func TestWhatWasSeenBeforeAnAnswerHasASmallerNumber(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return p.Look
+			return p.ObservationNumber
 		}
 		end := vxlanEnd(1, r.ports[0])
 		for range 3 {
@@ -25,16 +25,16 @@ func TestWhatWasSeenBeforeAnAnswerHasASmallerNumber(t *testing.T) {
 			end.Revision++
 			answer := r.put([]intent.End{end})
 			answer.mustAllBe(t, "verified")
-			if answer.Look <= before {
-				t.Errorf("the answer bears %d, what was seen before it %d", answer.Look, before)
+			if answer.ObservationNumber <= before {
+				t.Errorf("the answer bears %d, what was seen before it %d", answer.ObservationNumber, before)
 			}
-			if after := look(); after < answer.Look {
-				t.Errorf("the answer bears %d, what was seen after it %d", answer.Look, after)
+			if after := look(); after < answer.ObservationNumber {
+				t.Errorf("the answer bears %d, what was seen after it %d", answer.ObservationNumber, after)
 			}
 		}
 		before := look()
 		r.Attach(nil)
-		if away := r.Status().Look; away <= before {
+		if away := r.Status().ObservationNumber; away <= before {
 			t.Errorf("that VPP is away bears %d, what was seen before it %d", away, before)
 		}
 	})
@@ -46,7 +46,7 @@ func TestTheNumbersGrowThoughTheClockStandsOrGoesBack(t *testing.T) {
 	last := int64(0)
 	for range 3 {
 		e.Attach(nil)
-		look, _ := e.lastSeen()
+		look, _ := e.lastObserved()
 		if look <= last {
 			t.Errorf("%d after %d", look, last)
 		}

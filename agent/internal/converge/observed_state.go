@@ -11,32 +11,35 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// ObservedState is VPP as it was last seen, compared with an intent. Nobody changes it once it is made.
+// ObservedState is the last observation of VPP, compared with an intent. It does not change after its
+// creation.
 type ObservedState struct {
-	Look     int64          // which look at VPP it shows, see Status
-	Intent   *intent.Intent // an empty one when none is held
-	Plan     *plan.Plan
-	Snapshot *observe.Snapshot
-	// Drift are the differences that others made: those that are held and, from ObservedStateToReport alone, those
-	// that were repaired since the last report.
+	ObservationNumber int64          // number of the observation, see Status
+	Intent            *intent.Intent // an empty one if none is held
+	Plan              *plan.Plan
+	Snapshot          *observe.Snapshot
+	// Drift lists foreign differences: those that are not repaired and, from ObservedStateToReport only,
+	// those that were repaired since the last report.
 	Drift map[intent.Key][]plan.Drift
-	// Contested is what others change again after each repair.
+	// Contested lists fields that another client changes again after each repair.
 	Contested map[intent.Key][]Contested
-	// Made is, by index, after which look the agent last made an interface there; absent if it found it there.
+	// Made maps interface indices to the observation after which the agent last created an interface there.
+	// An index is missing if the interface existed already.
 	Made map[uint32]int64
 }
 
-// seen is what is known of VPP without asking it again.
-type seen struct {
-	look               int64
-	snapshot           *observe.Snapshot // nil: nothing
-	fullObservationAt  time.Time         // when all of it was last read
-	quickObservationAt time.Time         // when all that others can change was last read
-	state              *ObservedState    // of snapshot, made when it is first wanted
+// observed is the result of the last observation.
+type observed struct {
+	number             int64
+	snapshot           *observe.Snapshot // nil if nothing is known
+	fullObservationAt  time.Time         // time of the last full observation
+	quickObservationAt time.Time         // time of the last observation of everything that other clients can change
+	state              *ObservedState    // of snapshot, created on request
 }
 
-// ObservedStateToReport is ObservedState with the drift that was repaired since this was last called. That is shown
-// once, and then Changed follows. It is for the reporter alone: what one caller has taken, no other gets.
+// ObservedStateToReport is ObservedState with the drift that was repaired since the last call. This drift
+// is returned once, and then Changed gets a token. Only the reporter may call it, because other callers
+// would take drift away from it.
 func (e *Engine) ObservedStateToReport(ctx context.Context) (*ObservedState, error) {
 	p, err := e.ObservedState(ctx)
 	if err != nil {
@@ -47,14 +50,15 @@ func (e *Engine) ObservedStateToReport(ctx context.Context) (*ObservedState, err
 	if len(e.unreported) == 0 {
 		return p, nil
 	}
-	told := *p
-	told.Drift, e.unreported = withDrift(p.Drift, e.unreported), nil
+	reported := *p
+	reported.Drift, e.unreported = withDrift(p.Drift, e.unreported), nil
 	e.notify()
-	return &told, nil
+	return &reported, nil
 }
 
-// ObservedState is VPP as it was last seen, against the intent now held. It asks VPP only when nothing is known of
-// it; Serve keeps what is known fresh. Error: ErrNoVPP, ErrStopping or that of the connection.
+// ObservedState returns the last observation of VPP, compared with the held intent. It queries VPP only if
+// there is no observation; Serve updates it. It returns ErrNoVPP, ErrStopping or an error of the
+// connection.
 func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 	if p := e.knownState(); p != nil {
 		return p, nil
@@ -70,28 +74,28 @@ func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 	if err != nil {
 		return nil, err
 	}
-	look, snapshot := e.lastSeen()
+	number, snapshot := e.lastObserved()
 	if snapshot == nil {
 		if _, err = e.fullObservation(ctx, session); err != nil {
 			return nil, err
 		}
-		if look, snapshot = e.lastSeen(); snapshot == nil {
-			return nil, ErrNoVPP // the connection was replaced meanwhile
+		if number, snapshot = e.lastObserved(); snapshot == nil {
+			return nil, ErrNoVPP // the connection was replaced in the meantime
 		}
 	}
-	p := &ObservedState{Look: look, Intent: e.heldOrEmpty(), Snapshot: snapshot}
+	p := &ObservedState{ObservationNumber: number, Intent: e.heldOrEmpty(), Snapshot: snapshot}
 	p.Plan = e.diff(p.Intent, snapshot, e.journal.Of(snapshot.Boot), nil)
 	p.Drift, p.Contested = e.settled.drift(p.Plan.Ops), e.contests.now(p.Intent, e.now())
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p.Made = maps.Clone(e.made)
-	if e.seen.snapshot == snapshot {
-		e.seen.state = p
+	if e.observed.snapshot == snapshot {
+		e.observed.state = p
 	}
 	return p, nil
 }
 
-// knownState is the observed state that is there already, nil if it has to be made.
+// knownState returns the existing observed state, or nil.
 func (e *Engine) knownState() *ObservedState {
 	held, _ := e.store.Held()
 	e.mu.Lock()
@@ -99,7 +103,7 @@ func (e *Engine) knownState() *ObservedState {
 	if e.session == nil || e.session.Err() != nil {
 		return nil
 	}
-	if p := e.seen.state; p != nil && (p.Intent == held || held == nil) {
+	if p := e.observed.state; p != nil && (p.Intent == held || held == nil) {
 		return p
 	}
 	return nil
@@ -112,45 +116,47 @@ func (e *Engine) heldOrEmpty() *intent.Intent {
 	return &intent.Intent{}
 }
 
-// lastSeen is the number of the last look through the present connection and what it showed, nil for nothing.
-func (e *Engine) lastSeen() (int64, *observe.Snapshot) {
+// lastObserved returns the number and the snapshot of the last observation through the present connection,
+// nil for none.
+func (e *Engine) lastObserved() (int64, *observe.Snapshot) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.seen.look, e.seen.snapshot
+	return e.observed.number, e.observed.snapshot
 }
 
-// LastSnapshot is what the last look through the present connection showed, nil for nothing. VPP is not asked.
+// LastSnapshot returns the snapshot of the last observation through the present connection, nil for none.
+// It does not query VPP.
 func (e *Engine) LastSnapshot() *observe.Snapshot {
-	_, snapshot := e.lastSeen()
+	_, snapshot := e.lastObserved()
 	return snapshot
 }
 
-// nextLook numbers the looks at VPP; with mu. The numbers grow over restarts of the agent too, as long as its
-// clock does not go back: they are microseconds since the Unix epoch.
-func (e *Engine) nextLook() int64 { return max(e.seen.look+1, e.now().UnixMicro()) }
+// nextNumber returns the number of a new observation. The caller holds mu. The numbers are microseconds
+// since the Unix epoch, so they grow across restarts of the agent, unless its clock is set back.
+func (e *Engine) nextNumber() int64 { return max(e.observed.number+1, e.now().UnixMicro()) }
 
 // fullObservation reads all of VPP (observe.Full).
 func (e *Engine) fullObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	epoch := e.epoch(session)
-	e.takeEvents() // all that they are about is read
+	e.takeEvents() // the observation reads everything that they name
 	snapshot, err := observe.Full(ctx, session, boot(session), e.claimedPorts(session)...)
 	if err == nil {
 		snapshot.Epoch = epoch
-		snapshot, err = e.askUseOfPorts(ctx, session, snapshot, ins)
+		snapshot, err = e.readPortUses(ctx, session, snapshot, ins)
 	}
 	if err != nil {
-		e.forceFullObservation() // the events are taken, and what they are about was not read
+		e.forceFullObservation() // the events were taken, but their interfaces were not read
 		return nil, err
 	}
 	e.remember(session, snapshot, extentFull)
 	return snapshot, nil
 }
 
-// quickObservation (observe.Quick) reads what others can change in place, and all of VPP when that is not enough or when
-// FullObservation has passed since it was last done.
+// quickObservation (observe.Quick) reads what other clients can change in place. It makes a full
+// observation if that is not enough, or if the last one is older than FullObservation.
 func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	e.mu.Lock()
-	old, fresh := e.seen.snapshot, e.now().Sub(e.seen.fullObservationAt) < e.FullObservation
+	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
 	e.mu.Unlock()
 	if old == nil || !fresh {
 		return e.fullObservation(ctx, session, ins...)
@@ -163,13 +169,13 @@ func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*
 	snapshot, ok, err := observe.Quick(ctx, session, old, changed)
 	switch {
 	case err != nil:
-		e.forceFullObservation() // the events are taken, and what they are about was not read
+		e.forceFullObservation() // the events were taken, but their interfaces were not read
 		return nil, err
 	case !ok:
 		return e.fullObservation(ctx, session, ins...)
 	}
 	snapshot.Epoch = epoch
-	if snapshot, err = e.askUseOfPorts(ctx, session, snapshot, ins); err != nil {
+	if snapshot, err = e.readPortUses(ctx, session, snapshot, ins); err != nil {
 		e.forceFullObservation()
 		return nil, err
 	}
@@ -177,7 +183,7 @@ func (e *Engine) quickObservation(ctx context.Context, session Session, ins ...*
 	return snapshot, nil
 }
 
-// claimedPorts returns the names of the ports that the journal claims; with busy.
+// claimedPorts returns the names of the ports that the journal claims. The caller holds busy.
 func (e *Engine) claimedPorts(session Session) (names []string) {
 	for _, claim := range e.journal.Of(boot(session)).Claims {
 		if claim.Port != "" {
@@ -187,15 +193,17 @@ func (e *Engine) claimedPorts(session Session) (names []string) {
 	return names
 }
 
-// eventObservation reads only the interfaces that events have named since the last observation (observe.Partial), and does as
-// quickObservation where that is not enough: when an event may have been lost, or the last quick observation is too old.
+// eventObservation reads only the interfaces that events have named since the last observation
+// (observe.Partial). It makes a quick observation instead if an event may have been lost, or if the last
+// quick observation is too old.
 //
-// VPP sends an event whenever an interface comes, goes, or changes its admin or link state, in the round of its main loop
-// after the change. So if the stats segment's epoch was read before VPP's last replies, the events of all changes within
-// that epoch are here by then. Where some still wait, the snapshot has no epoch, and nobody takes it for complete.
+// VPP sends an event when an interface is created or deleted or changes its admin or link state, in the
+// round of its main loop after the change. So if the stats segment's epoch was read before VPP's last
+// replies, the events of all changes within that epoch have arrived. If some events are still waiting, the
+// snapshot gets no epoch, and so does not count as complete.
 func (e *Engine) eventObservation(ctx context.Context, session Session, ins ...*intent.Intent) (*observe.Snapshot, error) {
 	e.mu.Lock()
-	old, fresh := e.seen.snapshot, e.now().Sub(e.seen.quickObservationAt) < driftEvery && e.now().Sub(e.seen.fullObservationAt) < e.FullObservation
+	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.quickObservationAt) < driftEvery && e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
 	few := !e.eventsLost && len(e.events) > 0 && len(e.events) <= fewTouched
 	e.mu.Unlock()
 	if old == nil || !fresh || !few {
@@ -212,7 +220,7 @@ func (e *Engine) eventObservation(ctx context.Context, session Session, ins ...*
 	if e.eventsWaiting != nil && e.eventsWaiting() {
 		snapshot.Epoch = 0
 	}
-	if snapshot, err = e.askUseOfPorts(ctx, session, snapshot, ins); err != nil {
+	if snapshot, err = e.readPortUses(ctx, session, snapshot, ins); err != nil {
 		e.forceFullObservation()
 		return nil, err
 	}
@@ -220,14 +228,14 @@ func (e *Engine) eventObservation(ctx context.Context, session Session, ins ...*
 	return snapshot, nil
 }
 
-// noteEvent remembers that an interface has to be read again. waiting is how many further events have come, of the most
-// that can wait: beyond those, events are lost.
+// noteEvent records that an interface must be read again. waiting is the number of further events that have
+// arrived, and most the number that can wait: further events are lost.
 func (e *Engine) noteEvent(index uint32, waiting, most int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.eventsLost = e.eventsLost || waiting >= most-1
 	if index == 0 {
-		return // local0 takes no part in anything, and its index stands for all interfaces in a dump
+		return // local0 is never used, and its index means all interfaces in a dump
 	}
 	if e.events == nil {
 		e.events = make(map[uint32]bool)
@@ -235,8 +243,8 @@ func (e *Engine) noteEvent(index uint32, waiting, most int) {
 	e.events[index] = true
 }
 
-// takeEvents returns the interfaces that events have named since it was last called; complete is false if some events may
-// have been lost.
+// takeEvents returns the interfaces that events have named since the last call. complete is false if events
+// may have been lost.
 func (e *Engine) takeEvents() (changed map[uint32]bool, complete bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -245,7 +253,7 @@ func (e *Engine) takeEvents() (changed map[uint32]bool, complete bool) {
 	return changed, complete
 }
 
-// epoch is the stats segment's, 0 when it is not known; with busy.
+// epoch returns the stats segment's epoch, 0 if unknown. The caller holds busy.
 func (e *Engine) epoch(session Session) int64 {
 	if e.Epoch == nil {
 		return 0
@@ -258,9 +266,9 @@ func (e *Engine) epoch(session Session) int64 {
 	return epoch
 }
 
-// askUseOfPorts asks for what others do with ports that the held intent or these want whole, and with the sub-interfaces
-// that these want adopted.
-func (e *Engine) askUseOfPorts(ctx context.Context, session Session, s *observe.Snapshot, ins []*intent.Intent) (*observe.Snapshot, error) {
+// readPortUses reads foreign uses of the ports that these intents or the held one want as a whole, and of
+// the sub-interfaces that these intents want to adopt.
+func (e *Engine) readPortUses(ctx context.Context, session Session, s *observe.Snapshot, ins []*intent.Intent) (*observe.Snapshot, error) {
 	s, err := observe.ReadPortUses(ctx, session, s, plan.PortsToTake(s, append(ins, e.heldOrEmpty())...))
 	if err != nil {
 		return nil, err
@@ -268,49 +276,49 @@ func (e *Engine) askUseOfPorts(ctx context.Context, session Session, s *observe.
 	return observe.ReadSubInterfacePolicing(ctx, session, s, plan.SubInterfacesToAdopt(s, ins...))
 }
 
-// remember remembers a snapshot, nil to know nothing any more. What was seen through an earlier connection is of
-// no use.
+// remember stores a snapshot, or nil if nothing is known. It ignores snapshots of an earlier connection.
 func (e *Engine) remember(session Session, snapshot *observe.Snapshot, extent extent) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.session != session {
 		return
 	}
-	e.seen.look, e.seen.snapshot, e.seen.state = e.nextLook(), snapshot, nil
+	e.observed.number, e.observed.snapshot, e.observed.state = e.nextNumber(), snapshot, nil
 	switch extent {
 	case extentFull:
-		e.seen.fullObservationAt, e.seen.quickObservationAt = e.now(), e.now()
+		e.observed.fullObservationAt, e.observed.quickObservationAt = e.now(), e.now()
 		e.statistics.FullObservations++
 	case extentQuick:
-		e.seen.quickObservationAt = e.now()
+		e.observed.quickObservationAt = e.now()
 		e.statistics.QuickObservations++
 	case extentPartial:
 		e.statistics.PartialObservations++
 	}
 }
 
-// extent is how much of VPP was read.
+// extent is the part of VPP that was read.
 type extent int
 
 const (
-	extentReadBack extent = iota // what was changed
+	extentReadBack extent = iota // changed objects only
 	extentPartial
 	extentQuick
 	extentFull
 )
 
-// noteMade remembers what was made, so that its counters are not compared with those of what was there before.
+// noteMade records created interfaces, so that their counters are not compared with those of earlier
+// interfaces.
 func (e *Engine) noteMade(result *apply.Result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, index := range result.Made {
-		e.made[index] = e.seen.look
+		e.made[index] = e.observed.number
 	}
 }
 
-// forceFullObservation makes the next look a full one.
+// forceFullObservation makes the next observation a full one.
 func (e *Engine) forceFullObservation() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.seen.fullObservationAt = time.Time{}
+	e.observed.fullObservationAt = time.Time{}
 }

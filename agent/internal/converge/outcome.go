@@ -9,26 +9,26 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Outcome is what became of an intent.
+// Outcome is the result of an intent.
 type Outcome struct {
-	Generation  int64
-	Look        int64 // the look at VPP that it rests on, see Status
-	Applied     bool  // false: VPP is away, nothing is known
-	Ends        []End
-	Quarantined []*plan.Holding
+	Generation        int64
+	ObservationNumber int64 // number of the observation that it is based on, see Status
+	Applied           bool  // false if VPP is not connected and nothing is known
+	Ends              []End
+	Quarantined       []*plan.Holding
 }
 
-// End is what became of one end. Reason is nil for "verified", "testing" and "removed".
+// End is the result of one end. Reason is nil for "verified", "testing" and "removed".
 type End struct {
 	intent.Key
 	Revision int32
 	Status   string
-	// Policed is true when VPP enforces the end's bandwidth profile.
+	// Policed reports whether VPP enforces the end's bandwidth profile.
 	Policed bool
 	Reason  *plan.Reason
 }
 
-// judge compares the intent with what was left to do when VPP was read back.
+// judge compares the intent with the work that is left after VPP was read back.
 func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reason) *Outcome {
 	o := &Outcome{Generation: in.Generation, Applied: true, Quarantined: left.Quarantined}
 	todo := make(map[intent.Key]plan.Op)
@@ -73,7 +73,7 @@ func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reaso
 	return o
 }
 
-// unavailable answers for an intent that is held and could not be carried out to its end.
+// unavailable returns the outcome of a held intent that could not be applied completely.
 func unavailable(in *intent.Intent, err error) *Outcome {
 	reason := &plan.Reason{Status: "pending", Code: "vpp_unavailable",
 		Message: "VPP is not connected; the intent is held and will be applied on reconnection"}

@@ -8,12 +8,12 @@ import (
 	"longline.dev/agent/internal/packettrace"
 )
 
-// ErrTracing says that another trace is under way.
+// ErrTracing reports that another trace is running.
 var ErrTracing = notTesting("another trace is under way: only one at a time has VPP's tracer")
 
-// Trace shows packets of a line as VPP's tracer sees them. Nothing is configured, and nobody who converges is kept waiting; so
-// a router that is frozen can be looked at too. Error: ErrTracing, *NotTestingError where the line has nothing here, those of
-// packettrace.Capture, ErrNoVPP, ErrStopping or that of the connection.
+// Trace captures packets of a line with VPP's tracer. It changes no configuration and does not delay a
+// converge, so it also works on a frozen router. It returns ErrTracing, *NotTestingError if the line has no
+// interfaces here, errors of packettrace.Capture, ErrNoVPP, ErrStopping or an error of the connection.
 func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.Duration) (*packettrace.Result, error) {
 	if !e.tracing.TryLock() {
 		return nil, ErrTracing
@@ -38,18 +38,18 @@ func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.D
 	if err != nil {
 		return nil, e.orStopped(err)
 	}
-	// VPP gives indices out again: what came in by them could be another line's by now.
+	// VPP reuses indices, so packets may belong to another line now.
 	after, err := e.interfacesOf(ctx, vll)
 	if err != nil {
 		return nil, err
 	}
 	if !maps.Equal(before, after) {
-		return nil, notTesting("the interfaces of line %s changed meanwhile, so nothing is shown; ask again", vll)
+		return nil, notTesting("the interfaces of line %s changed meanwhile, so nothing is shown; try again", vll)
 	}
 	return result, nil
 }
 
-// interfacesOf are the names of what VPP has of a line now, by index.
+// interfacesOf returns the names of the line's current interfaces by index.
 func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]string, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]strin
 		return nil, err
 	}
 	held := e.heldOrEmpty()
-	snapshot, err := e.quickObservation(ctx, session, held) // which tells interfaces apart that have got the same index
+	snapshot, err := e.quickObservation(ctx, session, held) // detects interfaces that reuse an index
 	if err != nil {
 		return nil, err
 	}
@@ -76,8 +76,9 @@ func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]strin
 // searchUnknownFor is the longest search for frames of unknown VLANs.
 const searchUnknownFor = 10 * time.Second
 
-// UnknownVLANs counts frames that VPP drops as of an unknown VLAN although they have one of these VLANs. It configures nothing
-// that forwards, and delays no converge. Error: ErrTracing, those of packettrace.UnknownVLANs, ErrNoVPP or that of the connection.
+// UnknownVLANs counts frames that VPP drops because of an unknown VLAN although they have one of these
+// VLANs. It changes no forwarding and does not delay a converge. It returns ErrTracing, errors of
+// packettrace.UnknownVLANs, ErrNoVPP or an error of the connection.
 func (e *Engine) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
 	if !e.tracing.TryLock() {
 		return nil, ErrTracing
@@ -91,7 +92,8 @@ func (e *Engine) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN) (ma
 	return packettrace.UnknownVLANs(ctx, session, packettrace.Search{VLANs: vlans, Threads: threads, For: searchUnknownFor})
 }
 
-// ClearTracer removes what UnknownVLANs of an agent that was killed left in VPP. Error: ErrTracing, ErrNoVPP or that of the connection.
+// ClearTracer removes filters and packets that UnknownVLANs of a killed agent left in VPP. It returns
+// ErrTracing, ErrNoVPP or an error of the connection.
 func (e *Engine) ClearTracer(ctx context.Context) error {
 	if !e.tracing.TryLock() {
 		return ErrTracing

@@ -10,14 +10,16 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// partialObservation (observe.Partial) reads what a document that differs from the one before in these VLLs is about: their
-// interfaces, everything that is not the agent's work, and all cross-connects and bridges. The rest is the agent's own
-// work, of which a quick look at most driftEvery ago showed that it is as it should be or what is to be done about it;
-// the next quick look looks again. It is nil where that is not enough: after too long, after an interface has come or
-// gone, or when a plan made from it is about other VLLs too. Nothing is done to an interface that was not read for it.
+// partialObservation (observe.Partial) reads what a document needs that changes these VLLs: their
+// interfaces, all foreign objects, and all cross-connects and bridges. The other objects are the agent's
+// own. A quick observation at most driftEvery ago has checked them, and the next one checks them again.
+//
+// It returns nil if that is not enough: after too long a time, or after an interface has been created or
+// deleted. Its result must not be used for a plan that concerns other VLLs. Interfaces that were not read
+// are not changed.
 func (e *Engine) partialObservation(ctx context.Context, session Session, in *intent.Intent, vlls map[string]bool) (*observe.Snapshot, error) {
 	e.mu.Lock()
-	old, fresh := e.seen.snapshot, e.now().Sub(e.seen.quickObservationAt) < driftEvery && e.now().Sub(e.seen.fullObservationAt) < e.FullObservation
+	old, fresh := e.observed.snapshot, e.now().Sub(e.observed.quickObservationAt) < driftEvery && e.now().Sub(e.observed.fullObservationAt) < e.FullObservation
 	e.mu.Unlock()
 	if old == nil || !fresh || old.Epoch == 0 {
 		return nil, nil
@@ -32,15 +34,15 @@ func (e *Engine) partialObservation(ctx context.Context, session Session, in *in
 		return nil, err
 	}
 	snapshot.Epoch, snapshot.Uses = epoch, nil
-	if snapshot, err = e.askUseOfPorts(ctx, session, snapshot, []*intent.Intent{in}); err != nil {
+	if snapshot, err = e.readPortUses(ctx, session, snapshot, []*intent.Intent{in}); err != nil {
 		return nil, err
 	}
 	e.remember(session, snapshot, extentPartial)
 	return snapshot, nil
 }
 
-// readFor are the interfaces of these VLLs and those that bear no tag of the agent, but for local0, which takes no
-// part in anything: its index stands for all of them in a dump.
+// readFor returns the interfaces of these VLLs and those without the agent's tag. It omits local0, which is
+// never used: its index means all interfaces in a dump.
 func readFor(s *observe.Snapshot, vlls map[string]bool) map[uint32]bool {
 	read := make(map[uint32]bool)
 	for _, i := range s.Interfaces {
@@ -51,7 +53,7 @@ func readFor(s *observe.Snapshot, vlls map[string]bool) map[uint32]bool {
 	return read
 }
 
-// differing are the VLLs of which the documents say something else; both are sorted.
+// differing returns the VLLs for which the documents differ. Both documents are sorted.
 func differing(before, in *intent.Intent) map[string]bool {
 	differ := make(map[string]bool)
 	onlyIn(before.Present, in.Present, differ, func(e intent.End) intent.Key { return e.Key })
@@ -61,7 +63,7 @@ func differing(before, in *intent.Intent) map[string]bool {
 	return differ
 }
 
-// onlyIn notes the VLLs of what stands in a and not, or otherwise, in b.
+// onlyIn adds the VLLs of entries in a that are missing or different in b.
 func onlyIn[E intent.End | intent.Tombstone](a, b []E, differ map[string]bool, keyOf func(E) intent.Key) {
 	at := 0
 	for _, entry := range a {
@@ -75,7 +77,7 @@ func onlyIn[E intent.End | intent.Tombstone](a, b []E, differ map[string]bool, k
 	}
 }
 
-// aboutOthers reports whether a plan is about other VLLs than these.
+// aboutOthers reports whether a plan concerns other VLLs than these.
 func aboutOthers(todo *plan.Plan, vlls map[string]bool) bool {
 	return slices.ContainsFunc(todo.Ops, func(op plan.Op) bool { return !vlls[op.End.VLL] })
 }

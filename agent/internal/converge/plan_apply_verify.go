@@ -13,21 +13,23 @@ import (
 )
 
 const (
-	// passes is how often a plan may show further differences when it is read back: a new interface can
-	// have inherited settings from an earlier one of its index.
+	// passes is how many passes one converge makes. After a pass, VPP may still differ: a new interface can
+	// inherit settings from an earlier one with its index.
 	passes = 3
-	// fewTouched is up to how many touched interfaces only these are read back (and all cross-connects).
+	// fewTouched is the largest number of touched interfaces that are read back individually (with all
+	// cross-connects).
 	fewTouched = 200
 )
 
-// round brings VPP to the intent. Without anything to do it takes one snapshot and writes nothing; else it
-// reads back what it did and plans again, and only an end with nothing left to do counts as verified.
+// round brings VPP to the state of the intent. If there is nothing to do, it takes one snapshot and writes
+// nothing. Otherwise it reads back its changes and plans again. An end counts as verified if it has nothing
+// left to do.
 func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) (*Outcome, int, error) {
 	session, snapshot, todo, err := early.wait()
 	if err != nil {
 		return nil, 0, err
 	}
-	e.lastClean = cleanPlan{} // until this is through
+	e.lastClean = cleanPlan{} // until this round has finished
 	e.noteRepaired(before, in, todo.Ops)
 	failed, writes := make(map[intent.Key]*plan.Reason), 0
 	for range passes {
@@ -36,7 +38,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 			break
 		}
 		claims := e.journalOf(snapshot, todo.StandingClaims, todo.CreationClaims)
-		claims.Applied = 0 // until the round is through: an agent that dies before has to begin again, under Hold too
+		claims.Applied = 0 // until the round has finished: an agent that is killed before must start again, also under Hold
 		if err := e.journal.Claim(claims); err != nil {
 			return nil, writes, err
 		}
@@ -63,7 +65,7 @@ func (e *Engine) round(ctx context.Context, in, before *intent.Intent, withheld 
 	e.remember(session, snapshot, extentReadBack)
 	e.lastClean.note(session, todo)
 	if len(failed) > 0 {
-		e.forceFullObservation() // perhaps somebody else changed what only a full look shows
+		e.forceFullObservation() // another client may have changed a property that only a full observation reads
 	}
 	journal := e.journalOf(snapshot, todo.StandingClaims, nil)
 	journal.Applied = in.Generation
@@ -79,7 +81,7 @@ func (e *Engine) journalOf(s *observe.Snapshot, standing, creations []ownership.
 	return journal
 }
 
-// withoutFailed leaves out what belongs to failed ends.
+// withoutFailed omits the operations of failed ends.
 func withoutFailed(ops []plan.Op, failed map[intent.Key]*plan.Reason) []plan.Op {
 	if len(failed) == 0 {
 		return ops
@@ -93,7 +95,7 @@ func withoutFailed(ops []plan.Op, failed map[intent.Key]*plan.Reason) []plan.Op 
 	return rest
 }
 
-// targets are the interfaces that operations are about, as far as they are there already.
+// targets returns the existing interfaces that the operations change.
 func targets(ops []plan.Op) map[uint32]bool {
 	touched := make(map[uint32]bool)
 	for _, op := range ops {
@@ -104,7 +106,7 @@ func targets(ops []plan.Op) map[uint32]bool {
 	return touched
 }
 
-// rereader reads what is checked before changes.
+// rereader makes the observations that are checked before changes.
 type rereader struct {
 	engine  *Engine
 	session Session
@@ -112,20 +114,20 @@ type rereader struct {
 	touched map[uint32]bool
 }
 
-// Epoch is that of VPP's stats segment now.
+// Epoch returns the current epoch of VPP's stats segment.
 func (r *rereader) Epoch() int64 { return r.engine.epoch(r.session) }
 
-// ByIndex reads what stands at these indices, and nothing else.
+// ByIndex reads only the objects with these indices.
 func (r *rereader) ByIndex(ctx context.Context, named *observe.NamedByIndex) (*observe.Snapshot, error) {
 	return observe.ByIndex(ctx, r.session, named)
 }
 
-// AllInterfaces reads what stands at all indices, and nothing else.
+// AllInterfaces reads only the interfaces.
 func (r *rereader) AllInterfaces(ctx context.Context, keys bool) (*observe.Snapshot, error) {
 	return observe.AllInterfaces(ctx, r.session, keys)
 }
 
-// Reread reads all keys of sub-interfaces, and all of what is touched.
+// Reread reads all keys of sub-interfaces, and everything about the touched interfaces.
 func (r *rereader) Reread(ctx context.Context) (*observe.Snapshot, error) {
 	if len(r.touched) <= fewTouched {
 		if s, ok, err := observe.Quick(ctx, r.session, r.before, r.touched); ok || err != nil {
@@ -135,8 +137,8 @@ func (r *rereader) Reread(ctx context.Context) (*observe.Snapshot, error) {
 	return observe.Full(ctx, r.session, boot(r.session), r.engine.claimedPorts(r.session)...)
 }
 
-// Ports reads these ports and their sub-interfaces, and nothing else. Where no interface can have come or gone since
-// they were read, VPP need not be asked.
+// Ports reads only these ports and their sub-interfaces. If the epoch is unchanged, no interface has been
+// created or deleted, and Ports does not query VPP.
 func (r *rereader) Ports(ctx context.Context, ports []uint32) (*observe.Snapshot, error) {
 	if epoch := r.before.Epoch; len(ports) > 0 && epoch != 0 && r.engine.epoch(r.session) == epoch {
 		return r.before.OnlyPorts(ports), nil
@@ -144,7 +146,8 @@ func (r *rereader) Ports(ctx context.Context, ports []uint32) (*observe.Snapshot
 	return observe.Ports(ctx, r.session, r.before, ports)
 }
 
-// readBack reads what was touched again, or of many such, all of VPP; claimed as for observe.Full.
+// readBack reads the touched interfaces again, or all of VPP if there are many. claimed is as for
+// observe.Full.
 func readBack(
 	ctx context.Context, session Session, before *observe.Snapshot, touched map[uint32]bool, result *apply.Result, claimed []string,
 ) (s *observe.Snapshot, all bool, err error) {
@@ -161,8 +164,8 @@ func readBack(
 	return s, false, err
 }
 
-// untaggedCreations are the creations that VPP confirmed and whose tag it did not. What it refused to make is not
-// the agent's, even if something with that key is there.
+// untaggedCreations returns the creations that VPP confirmed but whose tag it did not confirm. An object
+// that VPP refused to create does not belong to the agent, even if one with that key exists.
 func untaggedCreations(creations []ownership.Claim, result *apply.Result) []ownership.Claim {
 	var left []ownership.Claim
 	for _, c := range creations {
@@ -177,7 +180,8 @@ func untaggedCreations(creations []ownership.Claim, result *apply.Result) []owne
 	return left
 }
 
-// earlyPlan is a snapshot that is being taken, and the plan that follows from it, while an intent goes to disk.
+// earlyPlan is a snapshot in progress, with the plan that follows from it, while an intent is written to
+// disk.
 type earlyPlan struct {
 	session  Session
 	done     chan struct{}
@@ -187,19 +191,20 @@ type earlyPlan struct {
 	err      error
 }
 
-// observeFunc is a way to look at VPP. Of ports that the held or these intents want whole and do not have yet, it asks
-// more than of others.
+// observeFunc observes VPP. It reads more about ports that the held intent or these want as a whole and do
+// not have yet.
 type observeFunc func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
 
-// withholdFunc chooses, by what is to be done, the ends that are left as they are, each with its reason.
+// withholdFunc selects, from the operations, the ends that are not to be changed, each with its reason.
 type withholdFunc func([]plan.Op) map[intent.Key]*plan.Reason
 
-// planEarly only reads, so it may run before the intent is safe; in is nil when none is held. The one who asked may
-// go away meanwhile: half of a plan is worse than all of it. Until it is waited for, nothing else uses the engine.
-// before is the document held so far when it is enough to look at what in changes of it, else nil. The ends that
-// withhold names are withheld too; it is nil for none.
+// planEarly only reads, so it may run before the intent is on disk. in is nil if no intent is held. The
+// work continues if the caller goes away. Until wait returns, nothing else may use the engine.
+//
+// before is the document that was held, if it is enough to observe the differences between before and in,
+// else nil. The ends that withhold selects are withheld too; withhold may be nil.
 func (e *Engine) planEarly(
-	ctx context.Context, look observeFunc, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, withhold withholdFunc,
+	ctx context.Context, read observeFunc, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, withhold withholdFunc,
 ) *earlyPlan {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	a := &earlyPlan{done: make(chan struct{}), cancel: cancel}
@@ -216,7 +221,7 @@ func (e *Engine) planEarly(
 		if in != nil {
 			wanted = append(wanted, in)
 		}
-		if a.snapshot, a.err = look(ctx, a.session, wanted...); a.err == nil && in != nil {
+		if a.snapshot, a.err = read(ctx, a.session, wanted...); a.err == nil && in != nil {
 			journal := e.journal.Of(a.snapshot.Boot)
 			if a.todo = e.diff(in, a.snapshot, journal, withheld); withhold == nil {
 				return
@@ -230,7 +235,7 @@ func (e *Engine) planEarly(
 	return a
 }
 
-// planFromPartialObservation reports whether a partial look was enough, or failed.
+// planFromPartialObservation reports whether a partial observation was enough, or failed.
 func (e *Engine) planFromPartialObservation(ctx context.Context, a *earlyPlan, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason) bool {
 	vlls := differing(before, in)
 	if a.snapshot, a.err = e.partialObservation(ctx, a.session, in, vlls); a.err != nil {

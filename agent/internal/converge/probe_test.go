@@ -35,7 +35,7 @@ func TestAProbeCarriesTestFramesBesideALineAndLeavesNothing(t *testing.T) {
 			}
 		}
 		writes := r.writes()
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		if r.writes() != writes {
 			t.Errorf("%d messages for what is as it should be", r.writes()-writes)
 		}

@@ -8,12 +8,15 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// ErrNotRepaired says that this agent only reports drift, or that the router is frozen.
+// ErrNotRepaired reports that this agent only reports drift, or that the router is frozen.
 var ErrNotRepaired = errors.New("converge: nothing is repaired: the agent's file says drift: hold, or the router is frozen")
 
-// Rebuild requests that a sub-interface of an end is deleted and created again, with all that belongs to it, and waits for
-// nothing. Serve does so soon, if the sub-interface still has that name, is the agent's and serves its end, and nothing else is
-// to be done. requested says that an operator wants it, which counts more than drift: hold. Error: ErrNotRepaired.
+// Rebuild requests that a sub-interface of an end is deleted and created again, with all objects that
+// depend on it, and returns at once. Serve carries this out soon, when there is nothing else to do. The
+// sub-interface must still have that name, belong to the agent and serve its end.
+//
+// requested means that an operator wants the rebuild, which has precedence over drift: hold. Rebuild
+// returns ErrNotRepaired if it is not allowed.
 func (e *Engine) Rebuild(index uint32, name string, requested bool) error {
 	if e.Repair == Hold && !requested || e.Frozen.Held() != nil {
 		return ErrNotRepaired
@@ -37,8 +40,8 @@ func (e *Engine) rebuildsWanted() bool {
 	return len(e.rebuilds) > 0
 }
 
-// rebuild carries out what Rebuild requested, each once, from a full observation that showed nothing else to do; with busy. It
-// reports whether there was something to do.
+// rebuild carries out each request of Rebuild once, from a full observation without other differences. The
+// caller holds busy. It reports whether there was something to do.
 func (e *Engine) rebuild(ctx context.Context, held *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) bool {
 	e.mu.Lock()
 	requested := e.rebuilds

@@ -93,13 +93,13 @@ func TestARebuildRestoresAVLANThatARefusedDuplicateTook(t *testing.T) {
 		if takes(end) == nil {
 			t.Fatal("it takes frames all the same")
 		}
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		if takes(end) == nil {
 			t.Fatal("a dump shows it after all: a search for drift repaired it")
 		}
 		name, indexBeside := r.accessName(end), r.index(r.accessName(beside))
 		_ = r.Rebuild(uint32(r.index(name)), name, false)
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		if err := takes(end); err != nil {
 			t.Errorf("after the rebuild: %v", err)
 		}
@@ -114,7 +114,7 @@ func TestARebuildRestoresAVLANThatARefusedDuplicateTook(t *testing.T) {
 			t.Error("it was not rebuilt, or the other line was")
 		}
 		writes := r.writes()
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		if r.writes() != writes {
 			t.Error("it is rebuilt again")
 		}
@@ -132,7 +132,7 @@ func TestOnlyTheAgentsSubInterfacesAreRebuilt(t *testing.T) {
 			{theirs, theirs}, {r.ports[0], r.ports[0]}, {r.tunnelOf(end.Key), r.tunnelOf(end.Key)}, {ours, theirs},
 		} {
 			_ = r.Rebuild(uint32(r.index(wrong.at)), wrong.name, false)
-			r.LookForDrift(t.Context())
+			r.CheckDrift(t.Context())
 			if r.writes() != writes {
 				t.Errorf("%+v: %d writes", wrong, r.writes()-writes)
 			}
@@ -149,14 +149,14 @@ func TestWhereDriftIsOnlyReportedOnlyAnOperatorRebuilds(t *testing.T) {
 		if err := r.Rebuild(uint32(r.index(name)), name, false); !errors.Is(err, ErrNotRepaired) {
 			t.Errorf("got %v", err)
 		}
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		if r.writes() != writes {
 			t.Errorf("%d writes", r.writes()-writes)
 		}
 		if err := r.Rebuild(uint32(r.index(name)), name, true); err != nil {
 			t.Fatal(err)
 		}
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		if r.writes() == writes {
 			t.Error("an operator requested it, and it was not rebuilt")
 		}

@@ -9,7 +9,8 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// FrozenError says that nothing is changed in VPP, on somebody's word; or, of a freeze that is over, that nobody has looked yet.
+// FrozenError reports that nothing may be changed in VPP because of a freeze. If Over is set, the freeze
+// has ended, but no operator has reviewed the differences yet.
 type FrozenError struct {
 	freeze.Freeze
 	Over bool
@@ -22,7 +23,7 @@ func (e *FrozenError) Error() string {
 	return fmt.Sprintf("this router is frozen by the %s (%s) until %s; nothing was changed", e.By, e.Reason, time.UnixMilli(e.UntilMS).UTC().Format(time.RFC3339))
 }
 
-// longestTest is longer than a line in service is tested for.
+// longestTest is longer than an activation test of a line in service.
 const longestTest = 90 * time.Second
 
 // freezeWait is one revision of an end for which a freeze waits.
@@ -31,15 +32,15 @@ type freezeWait struct {
 	revision int32
 }
 
-// TestUnderWayError says that a line is being tested: frozen now, it would stay cut in two.
+// TestUnderWayError reports that a line is under test: a freeze now would leave it without a connection.
 type TestUnderWayError struct{ VLL string }
 
 func (e *TestUnderWayError) Error() string {
 	return fmt.Sprintf("VLL %s is being tested, and would carry nothing while this router is frozen; try again in a minute", e.VLL)
 }
 
-// FreezeHere leaves VPP alone until then, on the word of an operator on the router. What is being done is done to its end
-// first. Error: *TestUnderWayError, ErrStopping, or as of freeze.File.Begin.
+// FreezeHere freezes VPP until that time, as an operator on the router has requested. It first waits for
+// running work. It returns *TestUnderWayError, ErrStopping, or errors of freeze.File.Begin.
 func (e *Engine) FreezeHere(reason string, until time.Time) (*freeze.Freeze, error) {
 	if err := e.begin(); err != nil {
 		return nil, err
@@ -57,8 +58,9 @@ func (e *Engine) FreezeHere(reason string, until time.Time) (*freeze.Freeze, err
 	return begun, nil
 }
 
-// Unfreeze ends the freeze before its time, whoever began it. Nothing is repaired still, where something is to be: the portal
-// shows it, and sends the intent when somebody has looked. Error: ErrStopping, or as of freeze.File.End.
+// Unfreeze ends a freeze of the router or of the portal early. Differences are not repaired yet: the portal
+// shows them, and sends the intent when an operator has reviewed them. It returns ErrStopping, or errors of
+// freeze.File.End.
 func (e *Engine) Unfreeze() error {
 	if err := e.begin(); err != nil {
 		return err
@@ -73,8 +75,9 @@ func (e *Engine) Unfreeze() error {
 	return nil
 }
 
-// PortalFreezes hears what the portal wants: a freeze by its id, or none for "". It says so again and again: what cannot be
-// now, because an operator on the router froze it or a line is being tested, can be later.
+// PortalFreezes applies the portal's request: a freeze with its id, or none if id is "". The portal repeats
+// the request. So a freeze that is not possible now can be applied later, for example after an operator's
+// freeze or an activation test.
 func (e *Engine) PortalFreezes(id, reason string, until time.Time) {
 	held := e.Frozen.Held()
 	over := held != nil && held.Over(e.now())
@@ -92,7 +95,7 @@ func (e *Engine) PortalFreezes(id, reason string, until time.Time) {
 		err = e.portalFreezes(id, reason, until)
 	}
 	if err != nil {
-		e.log.Error("the portal's word about a freeze is not followed", "error", err)
+		e.log.Error("the portal's freeze cannot be applied", "error", err)
 	}
 }
 
@@ -112,11 +115,12 @@ func (e *Engine) portalFreezes(id, reason string, until time.Time) error {
 	return nil
 }
 
-// testUnderWay is an error while a line in service may be cut in two for test frames; with busy. The portal gives such a test
-// up within a minute: what is being tested for longer waits for its other router, and is not in service.
+// testUnderWay returns an error while a line in service may be interrupted for test frames. The caller
+// holds busy. The portal ends such a test within a minute. A longer test waits for its other router, and
+// its line is not in service.
 func (e *Engine) testUnderWay() error {
 	var err error
-	seen := make(map[freezeWait]time.Time)
+	running := make(map[freezeWait]time.Time)
 	for _, end := range e.heldOrEmpty().Present {
 		if !end.Testing || end.IsProbe() {
 			continue
@@ -126,16 +130,16 @@ func (e *Engine) testUnderWay() error {
 		if !known {
 			since = e.now()
 		}
-		seen[tested] = since
+		running[tested] = since
 		if e.now().Sub(since) < longestTest {
 			err = &TestUnderWayError{end.VLL}
 		}
 	}
-	e.freezeWaits = seen
+	e.freezeWaits = running
 	return err
 }
 
-// frozen is the error that keeps everything from being done in VPP; nil for none, and for a freeze that is over.
+// frozen returns *FrozenError while the router is frozen. After the end of the freeze it returns nil.
 func (e *Engine) frozen() error {
 	if held := e.Frozen.Held(); held != nil && !held.Over(e.now()) {
 		return &FrozenError{Freeze: *held}
@@ -143,18 +147,20 @@ func (e *Engine) frozen() error {
 	return nil
 }
 
-// frozenFor is frozen for an intent whose sender says that somebody has looked what this freeze left.
-func (e *Engine) frozenFor(looked string) error {
+// frozenFor is frozen for an intent. reviewed is the id of the freeze whose differences an operator has
+// reviewed.
+func (e *Engine) frozenFor(reviewed string) error {
 	held := e.Frozen.Held()
-	if held == nil || held.Over(e.now()) && held.ID == looked {
+	if held == nil || held.Over(e.now()) && held.ID == reviewed {
 		return nil
 	}
 	return &FrozenError{*held, held.Over(e.now())}
 }
 
-// leftAlone reports whether VPP is only looked at: while it is frozen and afterwards, until somebody has looked. Where a freeze is
-// over and nothing differs, there is nothing to look at; with busy.
-func (e *Engine) leftAlone(ctx context.Context, held *intent.Intent) bool {
+// mustNotChange reports whether VPP may only be observed: while it is frozen, and afterwards until an
+// operator has reviewed the differences. If a freeze has ended without differences, no review is necessary.
+// The caller holds busy.
+func (e *Engine) mustNotChange(ctx context.Context, held *intent.Intent) bool {
 	frozen := e.Frozen.Held()
 	if frozen == nil {
 		return false
@@ -165,17 +171,17 @@ func (e *Engine) leftAlone(ctx context.Context, held *intent.Intent) bool {
 		return true
 	}
 	if err := e.Frozen.Forget(); err != nil {
-		e.log.Error("the freeze is over and stays, for the disk does not take it", "error", err)
+		e.log.Error("the freeze is over, but cannot be removed from disk", "error", err)
 		return true
 	}
-	e.log.Info("the freeze is over, and nothing is otherwise than it is wanted")
+	e.log.Info("the freeze is over, and VPP has no differences")
 	e.notify()
 	return false
 }
 
-// differs reports whether VPP is seen otherwise than it is wanted, where that was reached once, or cannot be seen.
-func (e *Engine) differs(ctx context.Context, held *intent.Intent, look observeFunc) bool {
-	_, todo, _ := e.compare(ctx, held, look)
+// differs reports whether VPP differs from a state that was reached once, or cannot be observed.
+func (e *Engine) differs(ctx context.Context, held *intent.Intent, read observeFunc) bool {
+	_, todo, _ := e.compare(ctx, held, read)
 	if todo == nil || len(todo.Ops) > 0 {
 		return true
 	}

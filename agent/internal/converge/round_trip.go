@@ -7,18 +7,18 @@ import (
 	"longline.dev/agent/internal/roundtrip"
 )
 
-// MeasureRoundTrip sends small packets from the near end of the tunnel of an end that the intent holds to its far end, and
-// times what comes back. Nothing in VPP is changed, and nobody is kept waiting. Error: *NotTestingError,
-// *roundtrip.CannotError, ErrNoVPP or that of the connection.
-func (e *Engine) MeasureRoundTrip(ctx context.Context, asked *intent.RoundTrip) (*roundtrip.Times, error) {
-	end := endOf(e.heldOrEmpty(), asked.Key)
+// MeasureRoundTrip sends small packets from the near to the far endpoint of the tunnel of an end of the
+// held intent, and measures the round-trip time. It changes nothing in VPP and does not delay other work.
+// It returns *NotTestingError, *roundtrip.CannotError, ErrNoVPP or an error of the connection.
+func (e *Engine) MeasureRoundTrip(ctx context.Context, request *intent.RoundTrip) (*roundtrip.Times, error) {
+	end := endOf(e.heldOrEmpty(), request.Key)
 	switch {
 	case end == nil:
-		return nil, notTesting("the intent that is held names no VLL end %s", asked.Key)
-	case end.Revision != asked.Revision:
-		return nil, notTesting("VLL end %s is held at revision %d", asked.Key, end.Revision)
+		return nil, notTesting("the intent that is held names no VLL end %s", request.Key)
+	case end.Revision != request.Revision:
+		return nil, notTesting("VLL end %s is held at revision %d", request.Key, end.Revision)
 	case !end.Tunnel.Local.IsValid():
-		return nil, notTesting("VLL end %s has no tunnel", asked.Key)
+		return nil, notTesting("VLL end %s has no tunnel", request.Key)
 	}
 	state, err := e.ObservedState(ctx)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestRoundTripsAreMeasuredFromTheTunnelsAddressToItsFarOne(t *testing.T) {
 		port := r.snapshot().ByName("loop0")
 		r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: interface_types.InterfaceIndex(port.Index), IsAdd: true,
 			Prefix: ip_types.AddressWithPrefix{Address: vpp.IPAddress(end.Tunnel.Remote), Len: 32}})
-		looks, wrote := r.Status().Look, r.writes()
+		looks, wrote := r.Status().ObservationNumber, r.writes()
 		times, err := r.MeasureRoundTrip(t.Context(), roundTrip(end))
 		if err != nil || times.Sent == 0 || times.Avg < times.Min || times.Max < times.Avg {
 			t.Errorf("got %+v, %v", times, err)
@@ -35,7 +35,7 @@ func TestRoundTripsAreMeasuredFromTheTunnelsAddressToItsFarOne(t *testing.T) {
 		if simulated && (times.Received != times.Sent || times.Min <= 0) {
 			t.Errorf("got %+v", times)
 		}
-		if r.Status().Look != looks || r.writes() != wrote {
+		if r.Status().ObservationNumber != looks || r.writes() != wrote {
 			t.Error("VPP was looked at, or written to")
 		}
 	})

@@ -11,7 +11,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Statistics count since the start of the agent.
+// Statistics counts events since the start of the agent.
 type Statistics struct {
 	Converges, Writes, Repairs                               uint64
 	FullObservations, QuickObservations, PartialObservations uint64
@@ -20,13 +20,13 @@ type Statistics struct {
 	Operations                                               map[Operation]uint64
 }
 
-// DurationBounds are the upper bounds of the buckets of Durations, but for the last, which has none.
+// DurationBounds are the upper bounds of the buckets of Durations. The last bucket has no bound.
 var DurationBounds = [...]time.Duration{
 	5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond,
 	200 * time.Millisecond, 500 * time.Millisecond, time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second,
 }
 
-// Durations are those of all passes, by size.
+// Durations is a histogram of the durations of all converges.
 type Durations struct {
 	Counts [len(DurationBounds) + 1]uint64
 	Sum    time.Duration
@@ -41,16 +41,16 @@ func (d *Durations) add(duration time.Duration) {
 	d.Sum += duration
 }
 
-// Operation is a kind of message that changes VPP, and VPP's answer: "ok" or "refused".
+// Operation is a kind of message that changes VPP, with VPP's result: "ok" or "refused".
 type Operation struct{ Message, Result string }
 
-// copied is for whoever reads while the engine counts on.
+// copied returns a copy that the engine no longer changes.
 func (t Statistics) copied() Statistics {
 	t.Operations = maps.Clone(t.Operations)
 	return t
 }
 
-// countingSession is a session of which the engine counts the changes.
+// countingSession counts the engine's changes of VPP.
 type countingSession struct {
 	Session
 	engine *Engine

@@ -7,10 +7,11 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// testedFor is for how long it is known that an end was tested; samples are much shorter.
+// testedFor is how long the engine remembers that an end was tested. The interval of samples is much
+// shorter.
 const testedFor = time.Hour
 
-// noteTested notes which ends are tested now, by the intent held so far or by the one that follows it.
+// noteTested records the ends that are under test now, by the held intent or by the one that follows it.
 func (e *Engine) noteTested(intents ...*intent.Intent) {
 	now := e.now()
 	e.mu.Lock()
@@ -28,8 +29,8 @@ func (e *Engine) noteTested(intents ...*intent.Intent) {
 	}
 }
 
-// TestedSince are the ends that were held to be tested at some moment since then: their tunnels receive test frames, which VPP
-// drops there. A test may begin and end between two samples.
+// TestedSince returns the ends that were under test at some time since then. Their tunnels receive test
+// frames, which VPP drops there. A test may start and end between two samples.
 func (e *Engine) TestedSince(since time.Time) map[intent.Key]bool {
 	held, _ := e.store.Held()
 	e.noteTested(held)

@@ -60,7 +60,7 @@ func TestALineIsBuiltApartThenJoinedAndTakenApartAgain(t *testing.T) {
 			r.mustBeApart(t, apart)
 			before := r.writes()
 			r.put(apart).mustAllBe(t, "testing")
-			r.LookForDrift(t.Context())
+			r.CheckDrift(t.Context())
 			if r.writes() != before {
 				t.Errorf("%d messages for what is as it should be", r.writes()-before)
 			}
@@ -96,7 +96,7 @@ func TestWhoeverJoinsATestedTunnelIsUndoneAndTold(t *testing.T) {
 			"a bridge": func() { r.must(&l2.SwInterfaceSetL2Bridge{RxSwIfIndex: tunnel, BdID: 9, Enable: true}) },
 		} {
 			join()
-			r.LookForDrift(t.Context())
+			r.CheckDrift(t.Context())
 			s := r.snapshot()
 			if _, bridged := s.Bridged[uint32(tunnel)]; bridged || len(s.Connects) != 0 {
 				t.Errorf("%s is left: %v, %v", name, s.Connects, s.Bridged)

@@ -12,10 +12,10 @@ import (
 	"longline.dev/agent/internal/pathwatch"
 )
 
-// Paths are all paths that are watched, and how they stand.
+// Paths returns the states of all monitored paths.
 func (e *Engine) Paths() []pathwatch.Watched { return e.paths.Paths() }
 
-// PathsChanged gets a token when a path stands otherwise than before.
+// PathsChanged returns a channel that receives a token when the state of a path changes.
 func (e *Engine) PathsChanged() <-chan struct{} { return e.pathsChanged }
 
 func (e *Engine) notifyOfPaths() {
@@ -25,7 +25,8 @@ func (e *Engine) notifyOfPaths() {
 	}
 }
 
-// followPaths takes in what VPP tells of its BFD sessions, until ctx ends. It waits for nobody: a converge may take seconds.
+// followPaths applies VPP's events of BFD sessions until ctx ends. It does not wait for a converge, which
+// may take seconds.
 func (e *Engine) followPaths(ctx context.Context, events <-chan *bfd.BfdUDPSessionEvent) {
 	for {
 		select {
@@ -36,11 +37,11 @@ func (e *Engine) followPaths(ctx context.Context, events <-chan *bfd.BfdUDPSessi
 			if !multihop {
 				continue
 			}
-			news, err := e.paths.HandleEvent(path, state)
+			changed, err := e.paths.HandleEvent(path, state)
 			if err != nil {
-				e.log.Warn("after a restart of the agent this path may count as never heard", "path", path.String(), "error", err)
+				e.log.Warn("after a restart of the agent this path may count as never up", "path", path.String(), "error", err)
 			}
-			if news {
+			if changed {
 				e.log.Info("watched path", "path", path.String(), "bfd_state", state.String())
 				e.notifyOfPaths()
 			}
@@ -48,13 +49,13 @@ func (e *Engine) followPaths(ctx context.Context, events <-chan *bfd.BfdUDPSessi
 	}
 }
 
-// RememberPaths has the engine know which paths have been up before; call it before Serve.
-func (e *Engine) RememberPaths(heard *pathwatch.UpPathsFile) {
-	e.paths = pathwatch.NewTracker(heard, e.now)
+// RememberPaths gives the engine the record of paths that have been up before. Call it before Serve.
+func (e *Engine) RememberPaths(upPaths *pathwatch.UpPathsFile) {
+	e.paths = pathwatch.NewTracker(upPaths, e.now)
 }
 
-// readPaths notes how the sessions of the held intent stand, and changes none: of a VPP that has them already nothing else is to be
-// reported before.
+// readPaths reads the states of the held intent's sessions and changes none. If VPP already has the
+// sessions, the first report then shows their states.
 func (e *Engine) readPaths(ctx context.Context) {
 	if e.begin() != nil {
 		return
@@ -63,8 +64,8 @@ func (e *Engine) readPaths(ctx context.Context) {
 	e.keepPathsWatched(ctx, func(intent.Path) bool { return false })
 }
 
-// untouchedPaths are those whose sessions a look at VPP may change: under Hold not those that the agent has made, which are left as
-// somebody changed them.
+// untouchedPaths reports whether a check of drift may change the path's session. Under Hold it may not
+// change sessions of the agent, so that foreign changes to them stay.
 func (e *Engine) untouchedPaths(path intent.Path) bool {
 	if e.Repair != Hold {
 		return true
@@ -73,12 +74,13 @@ func (e *Engine) untouchedPaths(path intent.Path) bool {
 	return err == nil && !slices.Contains(e.journal.Of(boot(session)).Sessions, path)
 }
 
-// keepPathsWatched brings the sessions of those paths that may be changed, nil for all, to what the held intent wants, and notes how
-// all stand; with busy. What goes wrong here is no line's fault, and is tried again with the next look.
+// keepPathsWatched brings the sessions to the state that the held intent wants, and records the states of
+// all paths. It changes only sessions of paths for which may returns true; nil allows all. The caller holds
+// busy. An error does not affect lines, and the next observation tries again.
 func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) bool) {
 	held, _ := e.store.Held()
 	session, err := e.Session()
-	if held == nil || err != nil { // without an intent nothing says that a session is not wanted any more
+	if held == nil || err != nil { // without an intent, the unwanted sessions are unknown
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
@@ -93,14 +95,14 @@ func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) boo
 	for _, path := range journal.Sessions {
 		ours[path] = true
 	}
-	look, err := e.changeSessions(ctx, session, wanted, ours, may)
+	observed, err := e.changeSessions(ctx, session, wanted, ours, may)
 	if err != nil {
 		e.log.Warn("paths are not watched as they should be", "error", err)
 		return
 	}
-	changed, err := e.paths.Apply(*look)
+	changed, err := e.paths.Apply(*observed)
 	if err != nil {
-		e.log.Warn("after a restart of the agent, paths may count as never heard", "error", err)
+		e.log.Warn("after a restart of the agent, paths may count as never up", "error", err)
 	}
 	if changed {
 		e.notifyOfPaths()
@@ -110,53 +112,53 @@ func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) boo
 func (e *Engine) changeSessions(
 	ctx context.Context, session Session, wanted pathwatch.Wanted, ours map[intent.Path]bool, may func(intent.Path) bool,
 ) (*pathwatch.Observation, error) {
-	look := &pathwatch.Observation{Mark: e.paths.Mark(), Wanted: wanted.Paths, Ours: ours}
+	observed := &pathwatch.Observation{Mark: e.paths.Mark(), Wanted: wanted.Paths, Ours: ours}
 	var err error
-	if look.Sessions, err = pathwatch.Read(ctx, session); err != nil {
+	if observed.Sessions, err = pathwatch.Read(ctx, session); err != nil {
 		return nil, err
 	}
-	astray, err := pathwatch.Misrouted(ctx, session, wanted, look.Sessions)
+	misrouted, err := pathwatch.Misrouted(ctx, session, wanted, observed.Sessions)
 	if err != nil {
 		return nil, err
 	}
-	look.Refused = astray
-	ops := pathwatch.Plan(wanted.Without(astray), look.Sessions, ours)
+	observed.Refused = misrouted
+	ops := pathwatch.Plan(wanted.Without(misrouted), observed.Sessions, ours)
 	if may != nil {
 		ops = slices.DeleteFunc(ops, func(op pathwatch.Op) bool { return !may(op.Path) })
 	}
 	if len(ops) == 0 {
-		look.Exclude(astray)
-		return look, nil
+		observed.Exclude(misrouted)
+		return observed, nil
 	}
-	before := look.Sessions
+	before := observed.Sessions
 	for _, op := range ops {
 		if _, is := before[op.Path]; !is {
-			ours[op.Path] = true // it may be made and nobody know, if the agent ends now
+			ours[op.Path] = true // if the agent is killed now, the session may exist without a reply
 		}
 	}
 	if err := e.journalSessions(session, ours, e.journal.Claim); err != nil {
 		return nil, err
 	}
-	if look.Refused, err = pathwatch.Run(ctx, countingSession{session, e}, ops); err != nil {
+	if observed.Refused, err = pathwatch.Run(ctx, countingSession{session, e}, ops); err != nil {
 		return nil, err
 	}
-	look.Mark = e.paths.Mark()
-	if look.Sessions, err = pathwatch.Read(ctx, session); err != nil {
+	observed.Mark = e.paths.Mark()
+	if observed.Sessions, err = pathwatch.Read(ctx, session); err != nil {
 		return nil, err
 	}
-	look.Created = make(map[intent.Path]bool)
+	observed.Created = make(map[intent.Path]bool)
 	for _, op := range ops {
 		_, was := before[op.Path]
-		_, is := look.Sessions[op.Path]
-		look.Created[op.Path] = is && !was
-		if _, failed := look.Refused[op.Path]; !is || failed && !was { // one that VPP would not make is somebody else's
+		_, is := observed.Sessions[op.Path]
+		observed.Created[op.Path] = is && !was
+		if _, failed := observed.Refused[op.Path]; !is || failed && !was { // a session that VPP refused to create belongs to another client
 			delete(ours, op.Path)
 		}
-		e.log.Info("BFD session", "path", op.Path.String(), "message", op.Request.GetMessageName(), "refused", look.Refused[op.Path])
+		e.log.Info("BFD session", "path", op.Path.String(), "message", op.Request.GetMessageName(), "refused", observed.Refused[op.Path])
 	}
-	maps.Copy(look.Refused, astray)
-	look.Exclude(astray)
-	return look, e.journalSessions(session, ours, e.journal.Note)
+	maps.Copy(observed.Refused, misrouted)
+	observed.Exclude(misrouted)
+	return observed, e.journalSessions(session, ours, e.journal.Note)
 }
 
 func (e *Engine) journalSessions(session Session, ours map[intent.Path]bool, write func(ownership.Journal) error) error {

@@ -158,7 +158,7 @@ func TestASessionOfSomebodyElseIsReadAndLeftAlone(t *testing.T) {
 		if len(paths) != 1 || !paths[0].Foreign || paths[0].State != pathwatch.Unheard {
 			t.Errorf("%+v", paths)
 		}
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		r.putWatched(watched)
 		if now := r.sessions()[pathOf(4)]; now != foreign {
 			t.Errorf("it was %+v and is %+v", foreign, now)
@@ -182,14 +182,14 @@ func TestWhatAHandChangesOfASessionIsRepairedAndUnderHoldNotBeforeTheNextIntent(
 		ends := endsOfAllTransports(r)
 		r.putWatched(watched, ends...)
 		r.spoil()
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		r.mustWatch(watched, pathOf(4), pathOf(6))
 		if s := r.sessions()[pathOf(4)]; s.State == bfd.BFD_STATE_API_ADMIN_DOWN {
 			t.Error("it is still shut")
 		}
 		r.Repair = Hold
 		r.spoil()
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		if there := r.sessions(); len(there) != 1 || there[pathOf(4)].Multiplier != 9 {
 			t.Errorf("under hold: %+v", there)
 		}
@@ -206,7 +206,7 @@ func TestAnAgentThatStartsAnewKnowsItsSessions(t *testing.T) {
 		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
 		r.open()
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		if paths := r.Paths(); len(paths) != 1 || paths[0].Foreign {
 			t.Errorf("%+v", paths)
 		}
@@ -232,7 +232,7 @@ func TestAnAgentThatLostItsIntentLeavesItsSessions(t *testing.T) {
 		if held, _ := r.store.Held(); held != nil {
 			t.Fatal("it still holds an intent")
 		}
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		r.mustWatch(watched, pathOf(4))
 	})
 }
@@ -269,7 +269,7 @@ func TestARouterThatIsNeverToWatchGivesItsSessionsUp(t *testing.T) {
 		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
 		r.NeverWatch = true
-		r.LookForDrift(t.Context())
+		r.CheckDrift(t.Context())
 		r.mustWatch(watched)
 	})
 }

@@ -395,7 +395,7 @@ func TestTheAgentRepairsWhatARefusedDuplicateStopped(t *testing.T) {
 			sim.Count()
 			r.look(t.Context(), onTick)
 			r.searching.Wait()
-			engine.LookForDrift(t.Context())
+			engine.CheckDrift(t.Context())
 		}
 	}
 	events := func() (kinds []string) {

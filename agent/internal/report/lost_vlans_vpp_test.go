@@ -84,7 +84,7 @@ func TestARealVPPRebuildsNoQuietLineAndOneThatItLost(t *testing.T) {
 			time.Sleep(1200 * time.Millisecond) // so that VPP publishes its counters
 			r.look(t.Context(), onTick)
 			r.searching.Wait()
-			engine.LookForDrift(t.Context())
+			engine.CheckDrift(t.Context())
 		}
 	}
 	events := func() (kinds []string) {

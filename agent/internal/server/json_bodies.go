@@ -69,7 +69,7 @@ func appliedOf(router string, o *converge.Outcome) appliedBody {
 	for _, e := range o.Ends {
 		ends = append(ends, endBody{e.VLL, e.Key.End, e.Revision, e.Status, e.Policed, reasonOf(e.Reason)})
 	}
-	return appliedBody{1, router, o.Generation, o.Look, o.Applied, ends, quarantinedOf(o.Quarantined)}
+	return appliedBody{1, router, o.Generation, o.ObservationNumber, o.Applied, ends, quarantinedOf(o.Quarantined)}
 }
 
 type operationBody struct {

@@ -340,9 +340,9 @@ func TestAnswersHaveTheShapeOfTheContract(t *testing.T) {
 		Message: "somebody took the agent's tag from what was made for this end: host-cust1.100 (sw_if_index 7), which has no tag now. " +
 			"Nothing is done until it is claimed again or let go of on the router (longline-agent claim, longline-agent release)"}
 	for path, outcome := range map[string]*converge.Outcome{
-		"replies/relabelled.json":      {Generation: 42, Look: look, Applied: true, Ends: []converge.End{{Key: gone, Revision: 2, Status: "conflict", Reason: relabelled}}},
-		"replies/vpp-refused.json":     {Generation: 42, Look: look, Applied: true, Ends: []converge.End{{Key: key, Revision: 3, Status: "failed", Reason: refused}}},
-		"replies/vpp-unavailable.json": {Generation: 42, Look: look, Ends: []converge.End{{Key: key, Revision: 3, Status: "pending", Reason: away}}},
+		"replies/relabelled.json":      {Generation: 42, ObservationNumber: look, Applied: true, Ends: []converge.End{{Key: gone, Revision: 2, Status: "conflict", Reason: relabelled}}},
+		"replies/vpp-refused.json":     {Generation: 42, ObservationNumber: look, Applied: true, Ends: []converge.End{{Key: key, Revision: 3, Status: "failed", Reason: refused}}},
+		"replies/vpp-unavailable.json": {Generation: 42, ObservationNumber: look, Ends: []converge.End{{Key: key, Revision: 3, Status: "pending", Reason: away}}},
 	} {
 		t.Run(path, func(t *testing.T) {
 			status, got := open(t, &engine{outcome: outcome}).do("PUT", "/v1/intent", fixture(t, "intents/valid/vxlan4-dot1q.json"))
