@@ -25,11 +25,11 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// backWithin is how long a new agent may take until it has applied an intent: 5 s on a machine that does nothing
-// else, and as much again where tests share it.
+// backWithin is the time that a new agent may take to apply an intent. On an idle machine 5 s are enough;
+// it is doubled because tests share the machine.
 const backWithin = 10 * time.Second
 
-// kills is how often an agent is killed at work; LONGLINE_KILLS asks for more.
+// kills returns how often a working agent is killed: LONGLINE_KILLS, or a default.
 func kills(t *testing.T) int {
 	asked := os.Getenv("LONGLINE_KILLS")
 	if asked == "" {
@@ -42,11 +42,11 @@ func kills(t *testing.T) int {
 	return number
 }
 
-func TestAnAgentThatIsKilledAtWorkIsSoonBackAndLeavesNothingInVPP(t *testing.T) {
+func TestAKilledAgentRecoversQuicklyAndLeavesNoConnectionsInVPP(t *testing.T) {
 	t.Run("vppsim", func(t *testing.T) {
 		a := newAgent(t)
 		w := worker{agent: a, port: "cust0", lines: 60, clients: a.sim.Clients}
-		w.killed(t, kills(t), func() { a.sim.LeaveErrno(syscall.EAGAIN) }) // as pipelining leaves it in VPP
+		w.killed(t, kills(t), func() { a.sim.LeaveErrno(syscall.EAGAIN) }) // pipelining leaves this errno in VPP
 	})
 	t.Run("real VPP", func(t *testing.T) {
 		real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan"}})
@@ -56,7 +56,7 @@ func TestAnAgentThatIsKilledAtWorkIsSoonBackAndLeavesNothingInVPP(t *testing.T) 
 		allow(t, err)
 		beside := strings.NewReplacer(a.sim.APISocket(), real.APISocket(), a.sim.StatsSocket(), real.StatsSocket())
 		allow(t, os.WriteFile(a.config, []byte(beside.Replace(string(config))), 0o600))
-		// So many fill VPP's socket when they are read, which leaves EAGAIN behind.
+		// Reading this many lines fills VPP's socket, so that VPP's errno is EAGAIN afterwards.
 		w := worker{agent: a, port: "loop100", lines: 500, clients: func() int { return accepted(t, real.APISocket()) }}
 		w.killed(t, kills(t), func() {})
 		const span = 2 * time.Second
@@ -70,7 +70,7 @@ func TestAnAgentThatIsKilledAtWorkIsSoonBackAndLeavesNothingInVPP(t *testing.T) 
 	})
 }
 
-// worker is an agent that gets orders while it is killed.
+// worker is an agent that receives intents while it is killed repeatedly.
 type worker struct {
 	*agent
 	port       string
@@ -82,7 +82,7 @@ type worker struct {
 }
 
 func (w *worker) killed(t *testing.T, times int, beforehand func()) {
-	w.portal.away.Store(true) // nobody reads what it collects
+	w.portal.away.Store(true) // no one reads the reports that it collects
 	w.program = filepath.Join(t.TempDir(), "longline-agent")
 	if out, err := exec.Command("go", "build", "-o", w.program, ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -110,7 +110,7 @@ func (w *worker) killed(t *testing.T, times int, beforehand func()) {
 		}
 	}
 	w.begin(t)
-	if left := temporaries(t, filepath.Join(filepath.Dir(w.config), "state")); len(left) > 1 { // one may be being written
+	if left := temporaries(t, filepath.Join(filepath.Dir(w.config), "state")); len(left) > 1 { // the agent may be writing one of them
 		t.Errorf("files of the agents that were killed are left: %q", left)
 	}
 	await := func(want int) {
@@ -128,7 +128,7 @@ func (w *worker) killed(t *testing.T, times int, beforehand func()) {
 	t.Logf("%d kills: the slowest was back after %s, %d after more than 5 s; VPP had %d clients at most", times, slowest, late, most)
 }
 
-// begin starts the program and returns how long it took until VPP was as ordered.
+// begin starts the program and returns how long it took until VPP matched the intent.
 func (w *worker) begin(t *testing.T) time.Duration {
 	t.Helper()
 	var said bytes.Buffer
@@ -154,7 +154,7 @@ func (w *worker) kill(t *testing.T) {
 	_ = w.process.Wait()
 }
 
-// order asks for lines, or that they go; false when that was not done.
+// order sends an intent that adds or removes lines. It returns false if the agent did not carry it out.
 func (w *worker) order() bool {
 	w.generation++
 	in := intent.Intent{Router: "rhino", Generation: w.generation}
@@ -195,7 +195,7 @@ func (w *worker) order() bool {
 	return true
 }
 
-// furnish makes a customer's port and the address that tunnels begin at.
+// furnish creates a customer's port and the address where tunnels begin.
 func furnish(t *testing.T, real *realvpp.VPP) {
 	t.Helper()
 	session, err := vpp.Dialer{Socket: real.APISocket(), Timeout: testTimeout}.Dial(t.Context())
@@ -215,7 +215,8 @@ func furnish(t *testing.T, real *realvpp.VPP) {
 	}
 }
 
-// accepted are the connections that whoever listens at the socket keeps open, as the kernel knows them.
+// accepted returns the number of connections that the listener of a socket keeps open, according to the
+// kernel.
 func accepted(t *testing.T, socket string) int {
 	t.Helper()
 	const connected = "03"
@@ -230,10 +231,10 @@ func accepted(t *testing.T, socket string) int {
 	return found
 }
 
-// processorTime is what a process has taken of it so far (proc_pid_stat(5)).
+// processorTime returns the CPU time that a process has used so far (proc_pid_stat(5)).
 func processorTime(t *testing.T, pid int) time.Duration {
 	t.Helper()
-	const ticks = 100 // a second, on every machine that Linux runs on today
+	const ticks = 100 // per second, on every platform that Linux supports today
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	allow(t, err)
 	_, behindName, _ := strings.Cut(string(stat), ") ")

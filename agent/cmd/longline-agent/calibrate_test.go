@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestACalibrationInServiceIsRefusedAndNothingIsDone(t *testing.T) {
+func TestACalibrationInServiceIsRefusedAndChangesNothing(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -22,12 +22,12 @@ func TestACalibrationInServiceIsRefusedAndNothingIsDone(t *testing.T) {
 	}
 }
 
-func TestTheAgentHearsOfTheMaintenanceFromThePortal(t *testing.T) {
+func TestThePortalSetsMaintenanceForACalibration(t *testing.T) {
 	a := newAgent(t)
 	a.portal.maintenance.Store(true)
 	a.start()
 	a.awaitReady()
-	// A stand-in is the last thing that is in the way.
+	// The agent refuses a stand-in after all other checks have passed.
 	for deadline := time.Now().Add(testTimeout); ; time.Sleep(50 * time.Millisecond) {
 		_, err := invoke(t, "calibrate", "-config", a.config)
 		if err == nil || time.Now().After(deadline) {

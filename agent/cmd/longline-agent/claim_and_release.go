@@ -8,7 +8,8 @@ import (
 	"net/http"
 )
 
-// runClaimOrRelease tells the agent an operator's word on what somebody relabelled: claim or release.
+// runClaimOrRelease sends the agent an operator's decision about interfaces that another user has
+// relabelled: claim or release.
 func runClaimOrRelease(ctx context.Context, word string, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")

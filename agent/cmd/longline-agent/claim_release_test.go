@@ -17,7 +17,7 @@ import (
 
 const contractVLL = "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01"
 
-// relabel gives everything that the agent owns another tag, the way somebody at VPP would.
+// relabel gives all interfaces that the agent owns another tag, as another user of VPP might do.
 func (a *agent) relabel(tag string) {
 	a.t.Helper()
 	session, err := vpp.Dialer{Socket: a.sim.APISocket(), Timeout: 5 * time.Second}.Dial(context.Background())
@@ -38,7 +38,7 @@ func (a *agent) relabel(tag string) {
 	}
 }
 
-func TestAnOperatorClaimsOrReleasesWhatSomebodyRelabelled(t *testing.T) {
+func TestAnOperatorClaimsOrReleasesRelabelledInterfaces(t *testing.T) {
 	for word, c := range map[string]struct {
 		said  string
 		stays bool
@@ -95,7 +95,7 @@ func TestAnOperatorClaimsOrReleasesWhatSomebodyRelabelled(t *testing.T) {
 	}
 }
 
-func TestAClaimInJSONAnswersAsTheAgentDoes(t *testing.T) {
+func TestAClaimInJSONPrintsTheAgentsResponse(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -115,8 +115,8 @@ func TestAClaimInJSONAnswersAsTheAgentDoes(t *testing.T) {
 	}
 }
 
-// TestThePortalsDoorTakesNoWordForAnOperator: only this machine can tell whose an interface is.
-func TestThePortalsDoorTakesNoWordForAnOperator(t *testing.T) {
+// TestThePortalCannotClaimOrRelease: only an operator on this machine can know who owns an interface.
+func TestThePortalCannotClaimOrRelease(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()

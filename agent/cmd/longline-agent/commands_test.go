@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// invoke runs the program with a command line and returns what it printed.
+// invoke runs the program with a command line and returns its output.
 func invoke(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var stdout bytes.Buffer
@@ -22,7 +22,7 @@ func invoke(t *testing.T, args ...string) (string, error) {
 	return stdout.String(), err
 }
 
-// document is an intent fixture as a file, with the interfaces of these tests.
+// document writes an intent fixture with the interfaces of these tests to a file and returns its path.
 func document(t *testing.T, name string) string {
 	t.Helper()
 	data, err := os.ReadFile("../../../tests/contract/intents/valid/" + name)
@@ -45,7 +45,7 @@ func wants(t *testing.T, text string, parts ...string) {
 	}
 }
 
-func TestTheCommandPlanPrintsTheOperationsAndDoesNothing(t *testing.T) {
+func TestThePlanCommandPrintsOperationsAndChangesNothing(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -66,7 +66,7 @@ func TestTheCommandPlanPrintsTheOperationsAndDoesNothing(t *testing.T) {
 	wants(t, out, "generation 42: 0 operations")
 }
 
-func TestTheCommandStatePrintsWhatIsHeldAppliedAndOwned(t *testing.T) {
+func TestTheStateCommandPrintsIntentAppliedGenerationAndOwnedObjects(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -83,7 +83,7 @@ func TestTheCommandStatePrintsWhatIsHeldAppliedAndOwned(t *testing.T) {
 		"conflicts: 0", "drift: 0", "quarantined: 0", "watched paths: 1\n  10.255.0.1 to 10.255.0.2  starting since ")
 }
 
-func TestTheStateSaysTheVNIOfATunnel(t *testing.T) {
+func TestTheStateShowsTheVNIOfATunnel(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -98,7 +98,7 @@ func TestTheStateSaysTheVNIOfATunnel(t *testing.T) {
 	}
 }
 
-func TestInJSONTheCommandsAnswerAsTheAgentDoes(t *testing.T) {
+func TestInJSONTheCommandsPrintTheAgentsResponse(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -117,7 +117,7 @@ func TestInJSONTheCommandsAnswerAsTheAgentDoes(t *testing.T) {
 	}
 }
 
-func TestAPlanOfAWrongDocumentNamesItsErrors(t *testing.T) {
+func TestAPlanOfAnInvalidDocumentListsItsErrors(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -131,7 +131,7 @@ func TestAPlanOfAWrongDocumentNamesItsErrors(t *testing.T) {
 	}
 }
 
-func TestWithoutAnAgentTheCommandsSaySo(t *testing.T) {
+func TestTheCommandsFailWithAMessageIfNoAgentRuns(t *testing.T) {
 	a := newAgent(t)
 	for _, args := range [][]string{{"state"}, {"claim", "-vll", "x", "-end", "a"}, {"release", "-vll", "x", "-end", "z"}, {"calibrate"}} {
 		_, err := invoke(t, append(args, "-config", a.config)...)
@@ -141,7 +141,7 @@ func TestWithoutAnAgentTheCommandsSaySo(t *testing.T) {
 	}
 }
 
-func TestTheControlSocketIsPrivateAndTakesNoIntent(t *testing.T) {
+func TestTheControlSocketIsPrivateAndAcceptsNoIntent(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -190,7 +190,7 @@ func TestASecondAgentOnTheSameStateDoesNotStart(t *testing.T) {
 	}
 }
 
-func TestTheVersionNamesTheReleasesOfVPP(t *testing.T) {
+func TestTheVersionListsTheSupportedReleasesOfVPP(t *testing.T) {
 	if out, err := invoke(t, "-version"); err != nil || !strings.Contains(out, "23.10 to 26.06") {
 		t.Errorf("got %q, %v", out, err)
 	}
@@ -229,7 +229,7 @@ func TestAWrongCommandLineIsRefused(t *testing.T) {
 	}
 }
 
-func TestHealthIsLifeAndReadinessIsMore(t *testing.T) {
+func TestHealthSucceedsBeforeTheAgentIsReady(t *testing.T) {
 	a := newAgent(t)
 	if _, err := invoke(t, "health", "-config", a.config); err == nil {
 		t.Error("without an agent it is healthy")
@@ -244,7 +244,7 @@ func TestHealthIsLifeAndReadinessIsMore(t *testing.T) {
 	}
 }
 
-func TestTheCommandLineTracesALineOrSaysWhyNot(t *testing.T) {
+func TestTheTraceCommandPrintsPacketsOrTheReasonForNone(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -263,7 +263,7 @@ func TestTheCommandLineTracesALineOrSaysWhyNot(t *testing.T) {
 	}
 }
 
-func TestTheCommandLineShowsALineByTheBeginningOfItsIDAndWithoutAPortal(t *testing.T) {
+func TestTheLineCommandAcceptsAnIDPrefixAndWorksWithoutAPortal(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()

@@ -18,10 +18,10 @@ import (
 	"longline.dev/agent/internal/config"
 )
 
-// askTimeout covers a converge that is under way: questions wait for it.
+// requestTimeout is long enough for a reconciliation in progress, because requests wait for it.
 const askTimeout = time.Minute
 
-// maxReply bounds what is read of an answer (bytes); a plan for 10,000 VLLs has about 30 MB.
+// maxReply limits the size of a response (bytes). A plan for 10,000 VLLs has about 30 MB.
 const maxReply = 256 << 20
 
 func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
@@ -79,7 +79,7 @@ func runHealth(ctx context.Context, args []string, stdout io.Writer) error {
 	return err
 }
 
-// show prints the answer as it came, or by print.
+// show prints the response: unchanged if asJSON is set, otherwise with print.
 func show[T any](w io.Writer, answer []byte, asJSON bool, print func(io.Writer, *T)) error {
 	if asJSON {
 		_, err := w.Write(answer)
@@ -95,7 +95,7 @@ func show[T any](w io.Writer, answer []byte, asJSON bool, print func(io.Writer, 
 	return err
 }
 
-// ask puts a question to the agent that runs with this configuration.
+// request sends an HTTP request to the agent that runs with this configuration and returns the response.
 func ask(ctx context.Context, configPath, method, path string, body []byte) ([]byte, error) {
 	c, err := config.Load(configPath)
 	if err != nil {
@@ -136,7 +136,7 @@ func whyUnanswered(err error, socket string) error {
 	return err
 }
 
-// refusal is a problem document (RFC 9457) as an error.
+// refusal returns a problem document (RFC 9457) as an error.
 func refusal(status int, answer []byte) error {
 	var problem struct {
 		Title, Detail string

@@ -13,7 +13,7 @@ import (
 	"longline.dev/agent/internal/enroll"
 )
 
-// maxToken is more than any token has (bytes).
+// maxToken is larger than any token (bytes).
 const maxToken = 4096
 
 func runEnroll(ctx context.Context, args []string, stdout io.Writer) error {
@@ -75,7 +75,8 @@ func checkEnroll(portal, tokenFile string, trust enroll.Trust) error {
 	return nil
 }
 
-// readToken reads a file and not an argument: what is on a command line is shown to all users by ps(1).
+// readToken reads the token from a file. A command-line argument would be visible to all users through
+// ps(1).
 func readToken(path string) (string, error) {
 	file := os.Stdin
 	// The terminal belongs to the user who ran sudo or runuser: the agent's user may read it, but not open it again.

@@ -14,8 +14,8 @@ import (
 	"longline.dev/agent/internal/identity/identitytest"
 )
 
-// newcomer is a router without a certificate, and a portal that gives it one. It returns the portal, and the
-// options that all command lines have in common.
+// newcomer starts a portal that issues a certificate to a router without one. It returns the portal, the
+// common command-line options, and the number of requests received.
 func newcomer(t *testing.T) (*httptest.Server, []string, *int) {
 	t.Helper()
 	folder, ca, asked := t.TempDir(), identitytest.New(t), new(int)
@@ -48,7 +48,7 @@ func fingerprint(server *httptest.Server) string {
 	return identitytest.Fingerprint(server.Certificate())
 }
 
-func TestTheCommandEnrollGetsTheRouterItsCertificateOnce(t *testing.T) {
+func TestTheEnrollCommandGetsACertificateOnce(t *testing.T) {
 	portal, line, asked := newcomer(t)
 	line = append(line, "-portal", portal.URL, "-ca-fingerprint", fingerprint(portal))
 	out, err := invoke(t, line...)
@@ -66,7 +66,7 @@ func TestTheCommandEnrollGetsTheRouterItsCertificateOnce(t *testing.T) {
 	}
 }
 
-func TestACommandLineOfEnrollThatCannotBeMeantAsksNobody(t *testing.T) {
+func TestEnrollWithInvalidOptionsSendsNoRequest(t *testing.T) {
 	portal, line, asked := newcomer(t)
 	for name, more := range map[string][]string{
 		"no portal":        {},

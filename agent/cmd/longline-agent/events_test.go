@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// told waits until the portal has been told of these, in this order, whatever else comes between.
+// reported waits until the portal has received events of these kinds in this order. It ignores other events
+// in between.
 func (a *agent) told(kinds ...string) {
 	a.t.Helper()
 	var all []string
@@ -24,7 +25,7 @@ func (a *agent) told(kinds ...string) {
 	})
 }
 
-func TestWhatHappensOnTheRouterIsToldInOrder(t *testing.T) {
+func TestEventsOfTheRouterAreReportedInOrder(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -45,7 +46,7 @@ func TestWhatHappensOnTheRouterIsToldInOrder(t *testing.T) {
 	a.told("vpp.lost", "vpp.connected", "intent.applied")
 }
 
-func TestSamplesOfAnAgentThatWasStoppedComeWithItsOwnBootID(t *testing.T) {
+func TestSamplesOfAStoppedAgentKeepItsBootID(t *testing.T) {
 	a := newAgent(t)
 	a.portal.away.Store(true)
 	stop := a.start()

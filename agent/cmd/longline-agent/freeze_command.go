@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/freeze"
 )
 
-// runFreeze has the agent leave VPP alone for a while.
+// runFreeze has the agent leave VPP unchanged for a given time.
 func runFreeze(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")
@@ -36,7 +36,7 @@ func runFreeze(ctx context.Context, args []string, stdout io.Writer) error {
 	return show(stdout, answer, *asJSON, printFreeze)
 }
 
-// runUnfreeze ends a freeze before its time.
+// runUnfreeze ends a freeze early.
 func runUnfreeze(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")

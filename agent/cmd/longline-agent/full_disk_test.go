@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/durable/durabletest"
 )
 
-// onASmallDisk puts the agent's state where it can be filled.
+// onASmallDisk moves the agent's state to a small file system that the test can fill.
 func (a *agent) onASmallDisk() (folder string) {
 	a.t.Helper()
 	folder = durabletest.SmallDisk(a.t, "512k")
@@ -22,7 +22,7 @@ func (a *agent) onASmallDisk() (folder string) {
 	return folder
 }
 
-// figures are the agent's metrics.
+// figures returns the agent's metrics.
 func (a *agent) figures() string {
 	a.t.Helper()
 	response, err := a.client.Get(a.url + "/metrics")
@@ -37,7 +37,7 @@ func (a *agent) figures() string {
 	return string(text)
 }
 
-// awaitFigure polls until the agent serves and a line is among its metrics.
+// awaitFigure polls the agent until its metrics contain the given line.
 func (a *agent) awaitFigure(line string) {
 	a.t.Helper()
 	there := func() bool { return a.status("/healthz") == http.StatusOK && strings.Contains(a.figures(), line+"\n") }
@@ -48,7 +48,7 @@ func (a *agent) awaitFigure(line string) {
 	}
 }
 
-func TestWithAFullDiskLinesComeBackAfterARestartOfVPPAndOfTheAgent(t *testing.T) {
+func TestWithAFullDiskLinesReturnAfterRestartsOfVPPAndTheAgent(t *testing.T) {
 	a := newAgent(t)
 	disk := a.onASmallDisk()
 	stop := a.start()

@@ -1,4 +1,5 @@
-// Command longline-agent brings the VPP of this machine to what the portal intends, and reports what it sees.
+// Command longline-agent configures the VPP of this machine as the portal intends, and reports VPP's state
+// to the portal.
 package main
 
 import (
@@ -18,11 +19,12 @@ import (
 	"longline.dev/agent/internal/memory"
 )
 
-// version is pyproject.toml's, given to the linker (Makefile).
+// version is set by the linker to the version in pyproject.toml (Makefile).
 var version = "dev"
 
 const (
-	// releases are those whose messages were compared; what a VPP lacks is found out from its message table.
+	// releases are the VPP releases whose API messages were compared with the agent's. The message table of
+	// a running VPP shows which messages it lacks.
 	releases      = "23.10 to 26.06"
 	defaultConfig = "/etc/longline/agent.yaml"
 )
@@ -50,12 +52,12 @@ func main() {
 	}
 }
 
-// usageError is a command line that cannot be meant.
+// usageError reports a command line that is not valid.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
 
-// loggedError is in the log already, in its form.
+// loggedError is an error that is in the log already.
 type loggedError struct{ error }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -121,10 +123,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// asksForHelp is for all commands: there is one help text.
+// asksForHelp reports whether an argument requests help. All commands share one help text.
 func asksForHelp(arg string) bool { return arg == "-help" || arg == "--help" || arg == "-h" }
 
-// quietFlags leaves all printing to its caller: the help text is no list of flags.
+// quietFlags returns a flag set that prints nothing. The caller prints the help text instead.
 func quietFlags() *flag.FlagSet {
 	flags := flag.NewFlagSet("longline-agent", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)

@@ -25,14 +25,14 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// testTimeout is how long a test waits for what has to happen.
+// testTimeout limits how long a test waits for an expected event.
 const testTimeout = 20 * time.Second
 
-// portal collects reports and asks for the routes of two addresses.
+// portal collects reports and requests the routes of two addresses.
 type portal struct {
 	*httptest.Server
 	counters, observed, events chan map[string]any
-	away                       atomic.Bool // answers 503 to everything
+	away                       atomic.Bool // answers 503 to every request
 	maintenance                atomic.Bool
 }
 
@@ -50,7 +50,7 @@ func newPortal(t *testing.T, ca *identitytest.CA) *portal {
 		body := make(map[string]any)
 		switch err := json.NewDecoder(r.Body).Decode(&body); {
 		case errors.Is(err, io.ErrUnexpectedEOF):
-			return // the agent was stopped while it sent
+			return // the agent was stopped while it was sending
 		case err != nil:
 			t.Errorf("report: %v", err)
 		}
@@ -76,7 +76,7 @@ func newPortal(t *testing.T, ca *identitytest.CA) *portal {
 	return p
 }
 
-// agent is the whole program beside a vppsim.
+// agent is the complete program, connected to a vppsim.
 type agent struct {
 	t      *testing.T
 	sim    *vppsim.Sim
@@ -91,7 +91,7 @@ func newAgent(t *testing.T) *agent {
 	return newAgentBeside(t, func(*vppsim.Config) {})
 }
 
-// newAgentBeside changes the VPP first.
+// newAgentBeside lets the test change the configuration of the stand-in first.
 func newAgentBeside(t *testing.T, change func(*vppsim.Config)) *agent {
 	t.Helper()
 	config := vppsim.Config{
@@ -110,7 +110,7 @@ func newAgentBeside(t *testing.T, change func(*vppsim.Config)) *agent {
 	t.Cleanup(sim.Stop)
 	ca := identitytest.New(t)
 	a := &agent{t: t, sim: sim, portal: newPortal(t, ca)}
-	listener, err := net.Listen("tcp", "127.0.0.1:0") // to find a free port
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // finds a free port
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,10 +133,10 @@ func newAgentBeside(t *testing.T, change func(*vppsim.Config)) *agent {
 	return a
 }
 
-// revoked is the list of certificates that count no longer.
+// revoked returns the path of the list of revoked certificates.
 func (a *agent) revoked() string { return filepath.Join(filepath.Dir(a.config), "revoked") }
 
-// start runs the program; the result stops it cleanly.
+// start runs the program. The returned function stops it cleanly.
 func (a *agent) start() (stop func()) {
 	a.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -177,7 +177,7 @@ func (a *agent) awaitReady() {
 	}
 }
 
-// awaitQueue waits until at least two samples wait for the portal.
+// awaitQueue waits until at least two samples are queued for the portal.
 func (a *agent) awaitQueue() {
 	a.t.Helper()
 	for deadline := time.Now().Add(testTimeout); ; time.Sleep(50 * time.Millisecond) {
@@ -267,12 +267,12 @@ func await(t *testing.T, reports chan map[string]any, what string, is func(map[s
 	}
 }
 
-// countsEnds tells of a report of counters whether it begins with ends: ports are counted before there are any.
+// countsEnds reports whether a report of counters contains ends. Ports are counted before any end exists.
 func countsEnds(report map[string]any) bool {
 	return len(report["samples"].([]any)[0].(map[string]any)["ends"].([]any)) > 0
 }
 
-func TestThePortalOrdersAndSeesTheVLLWorkAndCount(t *testing.T) {
+func TestAnOrderedVLLIsCreatedReportedAndCounted(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -305,7 +305,7 @@ func TestThePortalOrdersAndSeesTheVLLWorkAndCount(t *testing.T) {
 	}
 }
 
-func TestPrometheusSeesTheAgentAndItsEnds(t *testing.T) {
+func TestMetricsCoverTheAgentAndItsEnds(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -333,8 +333,8 @@ func TestPrometheusSeesTheAgentAndItsEnds(t *testing.T) {
 	}
 }
 
-func TestTheReportHasTheShapeOfTheContract(t *testing.T) {
-	a := newAgentBeside(t, as("26.06")) // which polices a VLAN
+func TestTheReportHasTheStructureOfTheContract(t *testing.T) {
+	a := newAgentBeside(t, as("26.06")) // this release can police a VLAN
 	a.start()
 	a.awaitReady()
 	a.put("bandwidth.json")
@@ -360,7 +360,7 @@ func TestTheReportHasTheShapeOfTheContract(t *testing.T) {
 	}
 }
 
-// sameShape compares names and kinds, of arrays by their first element.
+// sameShape compares names and types. Of an array it compares the first element.
 func sameShape(t *testing.T, at string, got, want any) {
 	t.Helper()
 	switch want := want.(type) {
@@ -388,7 +388,7 @@ func sameShape(t *testing.T, at string, got, want any) {
 	}
 }
 
-func TestAPlanSaysWhatWouldBeDoneAndDoesNothing(t *testing.T) {
+func TestAPlanListsOperationsAndChangesNothing(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -407,7 +407,7 @@ func TestAPlanSaysWhatWouldBeDoneAndDoesNothing(t *testing.T) {
 	}
 }
 
-func TestAfterARestartOfVPPTheAgentAppliesTheIntentByItself(t *testing.T) {
+func TestAfterARestartOfVPPTheAgentAppliesTheIntentAutomatically(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -431,7 +431,7 @@ func (a *agent) awaitOwned(n int) {
 	}
 }
 
-func TestAfterARestartOfTheAgentItHoldsWhatItHeldAndChangesNothing(t *testing.T) {
+func TestARestartedAgentKeepsItsIntentAndChangesNothing(t *testing.T) {
 	a := newAgent(t)
 	stop := a.start()
 	a.awaitReady()
@@ -448,7 +448,7 @@ func TestAfterARestartOfTheAgentItHoldsWhatItHeldAndChangesNothing(t *testing.T)
 	}
 }
 
-func TestAPortalWhoseCertificateIsRevokedIsRefusedFromTheNextRequestOn(t *testing.T) {
+func TestAPortalWithARevokedCertificateIsRefusedAtItsNextRequest(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -462,7 +462,7 @@ func TestAPortalWhoseCertificateIsRevokedIsRefusedFromTheNextRequestOn(t *testin
 	}
 }
 
-func TestWithoutVPPTheIntentIsHeldAndAppliedLater(t *testing.T) {
+func TestWithoutVPPTheIntentIsStoredAndAppliedLater(t *testing.T) {
 	a := newAgent(t)
 	a.sim.Stop()
 	a.start()

@@ -17,8 +17,8 @@ import (
 	"longline.dev/agent/internal/memory"
 )
 
-// asAgent makes this test binary play the agent whose configuration it names, so that a process of its own can
-// be looked at.
+// asAgent names the environment variable that makes this test binary run as the agent, with the
+// configuration in its value. The test can then measure the agent as a separate process.
 const asAgent = "LONGLINE_AGENT_TEST_CONFIG"
 
 func TestMain(m *testing.M) {
@@ -34,11 +34,12 @@ func TestMain(m *testing.M) {
 
 const mostMemory = 64 << 20 // bytes, with a thousand VLLs
 
-// underRace: the race detector takes several times the memory of the program.
+// underRace is set in a build with the race detector, which takes several times the memory.
 var underRace bool
 
-// TestTheWholeAgentKeepsWithin64MB: engine, reports, HTTP server and all, from the first intent over changes of it.
-func TestTheWholeAgentKeepsWithin64MB(t *testing.T) {
+// TestTheWholeAgentStaysBelow64MB measures engine, reports and HTTP server together, from the first intent
+// through later changes.
+func TestTheWholeAgentStaysBelow64MB(t *testing.T) {
 	if underRace {
 		t.Skip("SKIPPED: under -race the memory is mostly the race detector's")
 	}
@@ -72,7 +73,7 @@ func TestTheWholeAgentKeepsWithin64MB(t *testing.T) {
 		samples := r["samples"].([]any)
 		return len(samples[0].(map[string]any)["ends"].([]any)) == 1000
 	})
-	time.Sleep(3 * time.Second) // some reports more
+	time.Sleep(3 * time.Second) // time for some more reports
 	if peak := peakOf(t, process.Process.Pid); peak > mostMemory {
 		t.Errorf("%.1f MB were resident", float64(peak)/1e6)
 	} else {
@@ -80,7 +81,7 @@ func TestTheWholeAgentKeepsWithin64MB(t *testing.T) {
 	}
 }
 
-// peakOf is VmHWM of proc(5), in bytes.
+// peakOf returns the peak resident memory of a process: VmHWM of proc(5), in bytes.
 func peakOf(t *testing.T, pid int) int64 {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -29,15 +29,16 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// vppTimeout is the longest silence of VPP that is not taken for its death. A full dump on a busy router
+// vppTimeout is the longest time without a response before VPP counts as dead. A full dump on a busy router
 // takes far less.
 const vppTimeout = 5 * time.Second
 
-// finishWithin is how long a converge that is running may take after a signal to stop. systemd kills the agent after the
-// unit's TimeoutStopSec, which has to be longer by what closing takes (server.stopTimeout, vpp.goodbye).
+// finishWithin is how long a running reconciliation may take after a signal to stop. systemd kills the
+// agent after the unit's TimeoutStopSec, which therefore has to exceed finishWithin by the time that
+// closing takes (server.stopTimeout, vpp.goodbye).
 const finishWithin = 75 * time.Second
 
-// listeners are where the agent is asked. metrics is nil without one.
+// listeners are the sockets on which the agent accepts requests. metrics is nil if none is configured.
 type listeners struct{ portal, control, metrics net.Listener }
 
 func (l listeners) close() {
@@ -68,7 +69,8 @@ func listen(ctx context.Context, c *config.Config) (l listeners, err error) {
 	return l, nil
 }
 
-// reportingEngine is an engine whose accepted intents are reported at once, even if they changed nothing in VPP.
+// reportingEngine is an engine that reports each accepted intent immediately, even if the intent changed
+// nothing in VPP.
 type reportingEngine struct {
 	*converge.Engine
 	reporter *report.Reporter
@@ -80,13 +82,14 @@ func (t reportingEngine) Put(ctx context.Context, in *intent.Intent, looked stri
 	return t.Engine.Put(ctx, in, looked)
 }
 
-// RebuildVLAN has the reporter note a rebuild on disk and request it.
+// RebuildVLAN has the reporter record a rebuild on disk and start it.
 func (t reportingEngine) RebuildVLAN(end intent.Key) error { return t.reporter.RebuildVLAN(end) }
 
-// stateFiles are the files in the state folder that are replaced by way of a temporary file. The spools see to their own.
+// stateFiles are the files in the state folder that are replaced through a temporary file. The spools
+// remove their own temporary files.
 var stateFiles = []string{"intent.json", "journal.json", "tagged.log", "freeze.json", "paths.json", "rebuilds.json"}
 
-// removeTemporaries removes what agents, or commands, that were killed while they wrote a file have left.
+// removeTemporaries removes the temporary files of agents and commands that were killed while they wrote.
 func removeTemporaries(c *config.Config, log *slog.Logger) {
 	files := identity.Written(c.TLS)
 	for _, name := range stateFiles {
@@ -101,7 +104,8 @@ func removeTemporaries(c *config.Config, log *slog.Logger) {
 	}
 }
 
-// setAside says in the log what the agent could not read, and returns what it goes on saying.
+// setAside logs the files that the agent could not read. The returned function lists those that are still
+// set aside.
 func setAside(folder string, store *intent.Store, reporter *report.Reporter, log *slog.Logger) func() []durable.SetAsideFile {
 	now, folders := reporter.SetAside()
 	if aside := store.SetAside(); aside != nil {
@@ -114,7 +118,7 @@ func setAside(folder string, store *intent.Store, reporter *report.Reporter, log
 	return func() []durable.SetAsideFile { return durable.StillSetAside(all) }
 }
 
-// counters reads a stats segment for whoever asks, one at a time.
+// counters returns a function that reads a stats segment. Concurrent calls wait for each other.
 func counters(socket string) func(bootMS int64) (statseg.Reading, error) {
 	var mu sync.Mutex
 	segment := statseg.NewReopeningSegment(socket)
@@ -125,7 +129,8 @@ func counters(socket string) func(bootMS int64) (statseg.Reading, error) {
 	}
 }
 
-// serve runs until ctx ends or a listener fails. Then it accepts no new work, finishes what is running in VPP, and closes.
+// serve runs until ctx ends or a listener fails. Then it accepts no new work, finishes the running work in
+// VPP, and closes.
 func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	files, err := identity.Load(c.TLS, c.Router)
 	if err != nil {
@@ -204,7 +209,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx)) // the connection to VPP outlives the work
+	connected, disconnect := context.WithCancel(context.WithoutCancel(ctx)) // the connection to VPP must outlive the work
 	defer disconnect()
 	finished := make(chan struct{})
 	httpServer.Finished = finished
@@ -212,7 +217,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	failures := make(chan error, 3) // one for each listener
 	work := func(do func() error) {
 		workers.Go(func() {
-			defer cancel() // one that ends takes the others with it
+			defer cancel() // the first goroutine that ends stops the others
 			if err := do(); err != nil {
 				failures <- err
 			}
@@ -256,7 +261,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	return errors.Join(all...)
 }
 
-// finishWork has the engine accept nothing new and waits for what is running.
+// finishWork stops the engine from accepting new work and waits for the running work.
 func finishWork(engine *converge.Engine, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), finishWithin)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// wroteToVPP are the agent's figures of messages that change VPP.
+// wroteToVPP returns the metrics that count messages that change VPP.
 func (a *agent) wroteToVPP() (lines []string) {
 	for line := range strings.Lines(a.figures()) {
 		if strings.HasPrefix(line, "longline_vpp_operations_total{") {
@@ -18,7 +18,7 @@ func (a *agent) wroteToVPP() (lines []string) {
 	return lines
 }
 
-func TestAnAgentThatCannotReadItsFilesStartsSaysSoAndChangesNothingUntilThePortalSendsAnIntent(t *testing.T) {
+func TestAnAgentWithUnreadableFilesReportsThemAndChangesNothingUntilItReceivesAnIntent(t *testing.T) {
 	whole, err := os.ReadFile("../../../tests/contract/intents/valid/vxlan4-dot1q.json")
 	if err != nil {
 		t.Fatal(err)

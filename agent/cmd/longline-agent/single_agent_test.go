@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestASecondAgentWaitsUntilTheFirstIsGone: with a state folder of its own no lock on a file keeps it out.
+// TestASecondAgentWaitsUntilTheFirstIsGone: each agent has its own state folder, so no lock on a file keeps
+// the second one out.
 func TestASecondAgentWaitsUntilTheFirstIsGone(t *testing.T) {
 	first := newAgent(t)
 	stop := first.start()

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// TestWithSNMPTheAgentIsASubagentAndAsksForNames: internal/snmp tries it with a real snmpd. Here the master says nothing, which
-// holds up nothing else.
-func TestWithSNMPTheAgentIsASubagentAndAsksForNames(t *testing.T) {
+// TestWithSNMPTheAgentRegistersAsSubagentAndRequestsNames: internal/snmp tests with a real snmpd. The
+// master agent does not respond here, which must not delay anything else.
+func TestWithSNMPTheAgentRegistersAsSubagentAndRequestsNames(t *testing.T) {
 	a := newAgent(t)
 	socket := filepath.Join(t.TempDir(), "master")
 	master, err := net.Listen("unix", socket)

@@ -13,7 +13,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// linesWithKeys is an intent of so many lines on cust0; keys is added to all their VNIs.
+// linesWithKeys returns an intent with the given number of lines on cust0. keys is added to all VNIs.
 func linesWithKeys(lines int, generation int64, keys uint32) *intent.Intent {
 	in := &intent.Intent{Router: "rhino", Generation: generation}
 	for n := range lines {
@@ -27,7 +27,7 @@ func linesWithKeys(lines int, generation int64, keys uint32) *intent.Intent {
 	return in
 }
 
-func TestSIGTERMDuringAConvergeLeavesNoLineCut(t *testing.T) {
+func TestSIGTERMDuringAReconciliationInterruptsNoLine(t *testing.T) {
 	const lines = 1000
 	a := newAgent(t)
 	stop := a.start()
@@ -37,7 +37,7 @@ func TestSIGTERMDuringAConvergeLeavesNoLineCut(t *testing.T) {
 
 	answer := make(chan int, 1)
 	go func() {
-		body := bytes.NewReader(linesWithKeys(lines, 2, 20_000).Document()) // other keys: all tunnels are deleted and made again
+		body := bytes.NewReader(linesWithKeys(lines, 2, 20_000).Document()) // other VNIs: all tunnels are deleted and created again
 		request, err := http.NewRequest(http.MethodPut, a.url+"/v1/intent", body)
 		if err != nil {
 			t.Error(err)
@@ -57,7 +57,7 @@ func TestSIGTERMDuringAConvergeLeavesNoLineCut(t *testing.T) {
 			t.Fatal("the second intent changes nothing")
 		}
 	}
-	done, err := a.sim.Busy() // VPP answers nothing for a while, in the middle of the changes
+	done, err := a.sim.Busy() // VPP does not respond for a while, in the middle of the changes
 	allow(t, err)
 	if deleted := built - len(a.sim.Interfaces()); deleted == 0 {
 		t.Log("the converge went on before VPP was stopped; it is interrupted later than intended")
@@ -78,7 +78,7 @@ func TestSIGTERMDuringAConvergeLeavesNoLineCut(t *testing.T) {
 	}
 }
 
-func TestTheUnitGivesAStopMoreTimeThanTheAgentTakes(t *testing.T) {
+func TestTheUnitsStopTimeoutExceedsTheAgents(t *testing.T) {
 	text, err := os.ReadFile(unit)
 	allow(t, err)
 	found := regexp.MustCompile(`(?m)^TimeoutStopSec=(.+)$`).FindSubmatch(text)

@@ -18,8 +18,9 @@ import (
 	"longline.dev/agent/internal/realvpp"
 )
 
-// bootSystemd is a script that makes a machine of its own for systemd: mounts, processes and control groups. /usr/bin, /etc and
-// /var/lib are those of this machine with what the folder $1 adds to them. $2 is the folder of VPP's sockets.
+// bootSystemd is a script that starts systemd in its own mount, process and control-group namespaces.
+// /usr/bin, /etc and /var/lib are those of this machine, overlaid with the folder $1. $2 is the folder of
+// VPP's sockets.
 const bootSystemd = `set -eu
 mount -t proc proc /proc
 mount -t tmpfs tmpfs /sys/fs/cgroup
@@ -40,10 +41,10 @@ mount --bind "$1/units" /lib/systemd/system
 exec env -i PATH=/usr/bin:/bin container=longline /lib/systemd/systemd --system --unit=multi-user.target --log-target=console --log-level=warning
 `
 
-// groups are the control groups that systemd names its own.
+// groups is the folder of systemd's control groups.
 const groups = "/sys/fs/cgroup/systemd"
 
-// removeGroup removes a control group, and those in it, once their processes have ended.
+// removeGroup removes a control group and its children after their processes have ended.
 func removeGroup(t *testing.T, group string) {
 	for deadline := time.Now().Add(testTimeout); ; time.Sleep(20 * time.Millisecond) {
 		var all []string
@@ -66,14 +67,14 @@ func removeGroup(t *testing.T, group string) {
 	}
 }
 
-// machine is a systemd with the packaged unit of the agent.
+// machine is a systemd with the agent's packaged unit.
 type machine struct {
 	t       *testing.T
 	process *exec.Cmd
 	said    *strings.Builder
 }
 
-// bootOrSkip starts systemd. files are those of the machine, by path.
+// bootOrSkip starts systemd. files maps paths on the machine to their contents.
 func bootOrSkip(t *testing.T, sockets string, files map[string]string) *machine {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -161,9 +162,9 @@ func count(t *testing.T, v *realvpp.VPP, name, direction string) int {
 	return 0
 }
 
-// TestSystemctlAndThePackageStopAndStartTheAgentWithoutALostFrame uses the packaged unit and the package's scripts, under a systemd of
-// its own, next to a real VPP through which frames pass.
-func TestSystemctlAndThePackageStopAndStartTheAgentWithoutALostFrame(t *testing.T) {
+// TestSystemctlAndThePackageRestartTheAgentWithoutALostFrame uses the packaged unit and the package's
+// scripts under a separate systemd, while frames pass through a real VPP.
+func TestSystemctlAndThePackageRestartTheAgentWithoutALostFrame(t *testing.T) {
 	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"ping"}, Group: vppGroup})
 	a := newAgent(t)
 	folder := filepath.Dir(real.APISocket())
@@ -174,7 +175,7 @@ func TestSystemctlAndThePackageStopAndStartTheAgentWithoutALostFrame(t *testing.
 		allow(t, err)
 		files[to] = strings.NewReplacer(change...).Replace(string(content))
 	}
-	// The agent's own folder, /var/lib/longline, has the certificates, as on a router.
+	// The agent's own folder, /var/lib/longline, contains the certificates, as on a router.
 	tls := func(name string) string { return "/var/lib/longline/tls/" + name }
 	text, err := os.ReadFile(a.config)
 	allow(t, err)
@@ -264,7 +265,8 @@ func TestSystemctlAndThePackageStopAndStartTheAgentWithoutALostFrame(t *testing.
 	}
 	_, err = real.CLI("packet-generator disable-stream frames")
 	allow(t, err)
-	// The generator counts up to 256 frames on pg0 that it has not handed over yet. What arrived and was dropped is a drop of pg0.
+	// The generator counts up to 256 frames on pg0 that it has not delivered yet. VPP counts a frame that
+	// arrived and was dropped as a drop of pg0.
 	arrived, left := count(t, real, "pg0.100", "rx"), count(t, real, "pg1", "tx")
 	counters, err := real.CLI("show interface")
 	allow(t, err)

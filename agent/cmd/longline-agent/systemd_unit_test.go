@@ -10,8 +10,9 @@ import (
 
 const unit = "../../../deploy/systemd/longline-agent.service"
 
-// TestTheUnitIsUnderstoodBySystemdAndHardened: systemd only warns about what it does not know, and goes on without it.
-func TestTheUnitIsUnderstoodBySystemdAndHardened(t *testing.T) {
+// TestSystemdAcceptsTheUnitAndRatesItAsHardened: systemd only warns about settings that it does not know,
+// and ignores them.
+func TestSystemdAcceptsTheUnitAndRatesItAsHardened(t *testing.T) {
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
 		t.Skip("systemd-analyze is not installed")
@@ -27,7 +28,8 @@ func TestTheUnitIsUnderstoodBySystemdAndHardened(t *testing.T) {
 	if out, err := exec.Command(analyze, "verify", "--man=no", here).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
-	// 0 is no exposure, 100 the most; what is left is the network and its own state.
+	// The scale goes from 0 (no exposure) to 100. The remaining exposure is network access and the agent's
+	// own state.
 	if out, err := exec.Command(analyze, "security", "--offline=yes", "--threshold=20", "--no-pager", here).CombinedOutput(); err != nil {
 		t.Errorf("security: %v\n%s", err, out)
 	}

@@ -12,7 +12,8 @@ import (
 	"longline.dev/agent/internal/config"
 )
 
-// TestAStartRemovesTheTemporaryFilesOfAKilledAgent, wherever it writes files by way of one, and no file of anybody else.
+// TestAStartRemovesTheTemporaryFilesOfAKilledAgent in every folder where the agent writes through temporary
+// files, and removes no other file.
 func TestAStartRemovesTheTemporaryFilesOfAKilledAgent(t *testing.T) {
 	a := newAgent(t)
 	c, err := config.Load(a.config)
@@ -51,7 +52,7 @@ func temporaryOf(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".99")
 }
 
-// temporaries are the hidden files under a folder.
+// temporaries lists the hidden files under a folder.
 func temporaries(t *testing.T, folder string) (found []string) {
 	t.Helper()
 	allow(t, filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {

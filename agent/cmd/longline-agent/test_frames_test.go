@@ -9,7 +9,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// putTested puts a line that is to be tested, or no longer.
+// putTested sends an intent in which the line is being tested or not.
 func (a *agent) putTested(generation string, tested string) map[string]any {
 	a.t.Helper()
 	data, err := os.ReadFile("../../../tests/contract/intents/valid/vxlan4-dot1q.json")
@@ -26,7 +26,7 @@ func (a *agent) putTested(generation string, tested string) map[string]any {
 
 const askedFrames = `{"schema":1,"vll":"6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01","end":"a","revision":3,"frame":1518,"count":100,"rate_pps":10000}`
 
-func TestALineIsTestedThroughTheAgentsDoor(t *testing.T) {
+func TestALineIsTestedThroughTheAgentsAPI(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -60,7 +60,7 @@ func TestALineIsTestedThroughTheAgentsDoor(t *testing.T) {
 	}
 }
 
-func TestARouterOfAnOlderVPPSaysThatItCannotTest(t *testing.T) {
+func TestARouterWithAnOlderVPPReportsThatItCannotTest(t *testing.T) {
 	a := newAgentBeside(t, func(c *vppsim.Config) {
 		c.Version, c.WithoutMessages = "24.10-vppsim", []string{"pg_create_interface_v3", "pg_delete_interface"}
 	})

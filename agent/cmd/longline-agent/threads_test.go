@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// setting is the value of a key in the agent's unit, "" if the unit does not name it.
+// setting returns the value of a key in the agent's unit, or "" if the unit does not set it.
 func setting(t *testing.T, key string) string {
 	t.Helper()
 	text, err := os.ReadFile(unit)
@@ -27,8 +27,9 @@ func setting(t *testing.T, key string) string {
 	return ""
 }
 
-// TestTheAgentStaysWithinTheUnitsTasksOnAMachineWith256Threads plays the machine by GOMAXPROCS, which Go sets to the number of
-// hardware threads unless the environment has it, and the unit's TasksMax by the limit of processes of a user.
+// TestTheAgentStaysWithinTheUnitsTasksOnAMachineWith256Threads simulates the machine with GOMAXPROCS, which
+// Go otherwise sets to the number of hardware threads. A limit on the processes of the user replaces the
+// unit's TasksMax.
 func TestTheAgentStaysWithinTheUnitsTasksOnAMachineWith256Threads(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: only root can start a program as another user")
@@ -83,7 +84,7 @@ func TestTheAgentStaysWithinTheUnitsTasksOnAMachineWith256Threads(t *testing.T) 
 	}
 }
 
-// tasksOf counts the threads of a process.
+// tasksOf returns the number of threads of a process.
 func tasksOf(t *testing.T, pid int) int {
 	t.Helper()
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))

@@ -14,16 +14,16 @@ import (
 	"longline.dev/agent/internal/realvpp"
 )
 
-// serviceID is the service's own user and group, which no account has. vppGroup is the group that VPP opens its
-// sockets to: "nogroup", since VPP takes only one that exists.
+// serviceID is a user and group without an account, used for the service. vppGroup is the group that may
+// use VPP's sockets: "nogroup", because VPP accepts only an existing group.
 const (
 	serviceID = 64_001
 	vppGroup  = 65_534
 )
 
-// TestTheAgentNeedsNothingButTheGroupOfVPP runs the built program as the systemd unit does: as a user of its own,
-// without capabilities, in one further group.
-func TestTheAgentNeedsNothingButTheGroupOfVPP(t *testing.T) {
+// TestTheAgentNeedsOnlyTheGroupOfVPP runs the built program as the systemd unit does: as a separate user
+// without capabilities, in one supplementary group.
+func TestTheAgentNeedsOnlyTheGroupOfVPP(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("SKIPPED: only root can start a program as another user")
 	}
@@ -45,7 +45,7 @@ func TestTheAgentNeedsNothingButTheGroupOfVPP(t *testing.T) {
 	})
 }
 
-// asService starts the program without and with the group of VPP, and looks at what it can reach.
+// asService starts the program without and with the group of VPP, and checks what it can access.
 func (a *agent) asService(t *testing.T) {
 	program := a.built(t)
 	a.belongsTo(t, serviceID)
@@ -62,7 +62,8 @@ func (a *agent) asService(t *testing.T) {
 	}
 }
 
-// folder is that of the whole test: it has the configuration and the certificates in folders of their own.
+// folder returns the folder of the whole test, which contains the folders of the configuration and of the
+// certificates.
 func (a *agent) folder() string { return filepath.Dir(filepath.Dir(a.config)) }
 
 // built builds the program into the test's folder and returns its path.
@@ -86,7 +87,7 @@ func (a *agent) belongsTo(t *testing.T, id int) {
 	}))
 }
 
-// stranger is the same program in no further group: it runs, and VPP's sockets keep it out.
+// stranger runs the same program without the supplementary group: it starts, but cannot open VPP's sockets.
 func (a *agent) stranger(t *testing.T, program string) {
 	stop := a.service(t, program)
 	defer stop()

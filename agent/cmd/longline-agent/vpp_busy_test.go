@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// countedEnd is what one sample says of the only end.
+// countedEnd is the entry of the only end in one sample.
 type countedEnd struct{ fromMS, toMS, inBytes float64 }
 
-// countedUntil collects samples until one ends after that moment.
+// countedUntil collects samples until one ends after the given time.
 func (a *agent) countedUntil(ms int64) (all []countedEnd) {
 	a.t.Helper()
 	for deadline := time.After(testTimeout); ; {
@@ -16,7 +16,7 @@ func (a *agent) countedUntil(ms int64) (all []countedEnd) {
 		case report := <-a.portal.counters:
 			for _, each := range report["samples"].([]any) {
 				sample := each.(map[string]any)
-				if ends := sample["ends"].([]any); len(ends) > 0 { // ports are counted before there are any
+				if ends := sample["ends"].([]any); len(ends) > 0 { // ports are counted before any end exists
 					counted := ends[0].(map[string]any)["in_bytes"].(float64)
 					all = append(all, countedEnd{sample["from_ms"].(float64), sample["to_ms"].(float64), counted})
 				}
@@ -30,12 +30,12 @@ func (a *agent) countedUntil(ms int64) (all []countedEnd) {
 	}
 }
 
-func TestWhatWorkersCountWhileVPPsMainThreadIsBusyIsReportedWithoutAGap(t *testing.T) {
+func TestCountersHaveNoGapWhileVPPsMainThreadIsBusy(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
 	a.put("vxlan4-dot1q.json")
-	counted := a.countedUntil(time.Now().UnixMilli() + 4000) // until VPP was looked at after the line was made
+	counted := a.countedUntil(time.Now().UnixMilli() + 4000) // until the agent has read VPP after it created the line
 	done, err := a.sim.Busy()
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestWhatWorkersCountWhileVPPsMainThreadIsBusyIsReportedWithoutAGap(t *testi
 	await(t, a.portal.observed, "VPP answers again", func(r map[string]any) bool { return r["vpp"].(map[string]any)["connected"] == true })
 	counted = append(counted, a.countedUntil(time.Now().UnixMilli()+3000)...)
 	for i, c := range counted {
-		if rate := c.inBytes * 8000 / (c.toMS - c.fromMS); rate < 4_000_000 || rate > 16_000_000 { // the stand-in's is 8 Mbit/s, more or less
+		if rate := c.inBytes * 8000 / (c.toMS - c.fromMS); rate < 4_000_000 || rate > 16_000_000 { // the stand-in sends about 8 Mbit/s
 			t.Errorf("sample %d: %.0f bit/s", i, rate)
 		}
 		if i > 0 && c.fromMS != counted[i-1].toMS {
@@ -58,7 +58,7 @@ func TestWhatWorkersCountWhileVPPsMainThreadIsBusyIsReportedWithoutAGap(t *testi
 	}
 }
 
-func TestAVPPThatDiesWhileItDoesNotAnswerIsAGap(t *testing.T) {
+func TestCountersHaveAGapIfVPPDiesWhileItDoesNotRespond(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAVPPThatHangsIsToldToThePortalUntilItWasRestarted(t *testing.T) {
+func TestAHangingVPPIsReportedUntilItIsRestarted(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
@@ -18,7 +18,7 @@ func TestAVPPThatHangsIsToldToThePortalUntilItWasRestarted(t *testing.T) {
 	}
 	await(t, a.portal.observed, "all is well", hangs(false))
 	a.sim.LeaveErrno(syscall.EAGAIN)
-	for range 16 { // clients that die: with so many VPP's poll does not end any more
+	for range 16 { // clients that die: with this many, VPP's poll never ends
 		conn, err := net.Dial("unix", a.sim.APISocket())
 		allow(t, err)
 		conn.Close()

@@ -14,7 +14,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// newerMessages are those that some supported release does not have yet, and since when it is there.
+// newerMessages are the messages that some supported releases lack, with the first release that has them.
 var newerMessages = map[string]string{
 	"want_ping_finished_events": "24.02", "lcp_itf_pair_get_v2": "24.06",
 	"bfd_udp_enable_multihop": "25.02", "bfd_udp_enable_multihop_reply": "25.02",
@@ -25,12 +25,12 @@ var newerMessages = map[string]string{
 	"gre_tunnel_dump_v2": "25.10", "gre_tunnel_details_v2": "25.10",
 }
 
-// TestNoReleaseChangedAMessageThatTheAgentUses compares the bindings with the CRCs in the API definitions of
-// every release, which testdata/vpp_releases.json lists: a message is the same in all that have it.
+// TestNoReleaseChangedAMessageThatTheAgentUses compares the bindings with the CRCs in the API definitions
+// of every release (testdata/vpp_releases.json). A message has to be the same in all releases that have it.
 func TestNoReleaseChangedAMessageThatTheAgentUses(t *testing.T) {
 	var listed struct {
 		Releases []string
-		Since    map[string]string // where a message is not in all releases
+		Since    map[string]string // for messages that not all releases have
 		CRC      map[string]string
 	}
 	data, err := os.ReadFile("testdata/vpp_releases.json")
@@ -61,7 +61,7 @@ func TestNoReleaseChangedAMessageThatTheAgentUses(t *testing.T) {
 
 var supported = []string{"23.10", "24.02", "24.06", "24.10", "25.02", "25.06", "25.10", "26.02", "26.06"}
 
-// as makes the stand-in a VPP of that release.
+// as makes the stand-in behave as the given VPP release.
 func as(release string) func(*vppsim.Config) {
 	return func(c *vppsim.Config) {
 		c.Version = release + "-vppsim"
@@ -73,14 +73,15 @@ func as(release string) func(*vppsim.Config) {
 	}
 }
 
-// pluginMessages make an encapsulation; a VPP that does not load the plugin has none of them.
+// pluginMessages are the messages of each encapsulation's plugin. A VPP that does not load the plugin has
+// none of them.
 var pluginMessages = map[string][]string{
 	"vxlan":  {"vxlan_add_del_tunnel_v3", "vxlan_tunnel_v2_dump"},
 	"geneve": {"geneve_add_del_tunnel2", "geneve_tunnel_dump"},
 	"gre":    {"gre_tunnel_add_del", "gre_tunnel_add_del_v2", "gre_tunnel_dump", "gre_tunnel_dump_v2"},
 }
 
-// oneOfEach is an intent with a VLL of each encapsulation that has a tunnel.
+// oneOfEach returns an intent with one VLL of each encapsulation that uses a tunnel.
 func oneOfEach() []byte {
 	var present []string
 	for i, encapsulation := range []string{"vxlan", "geneve", "gre"} {
@@ -110,7 +111,7 @@ func (a *agent) awaitVPPReport() map[string]any {
 	return await(a.t, a.portal.observed, "VPP", func(r map[string]any) bool { return r["vpp"].(map[string]any)["connected"] == true })
 }
 
-func TestEverySupportedReleaseMakesEveryEncapsulation(t *testing.T) {
+func TestEverySupportedReleaseCreatesEveryEncapsulation(t *testing.T) {
 	for _, release := range supported {
 		t.Run(release, func(t *testing.T) {
 			a := newAgentBeside(t, as(release))
@@ -141,7 +142,7 @@ func TestEverySupportedReleaseMakesEveryEncapsulation(t *testing.T) {
 	}
 }
 
-func TestWhatVPPCannotMakeIsUnsupportedAndTheRestIsMade(t *testing.T) {
+func TestEncapsulationsThatVPPLacksAreUnsupportedAndTheOthersAreCreated(t *testing.T) {
 	for missing, messages := range pluginMessages {
 		t.Run(missing, func(t *testing.T) {
 			a := newAgentBeside(t, func(c *vppsim.Config) { c.WithoutMessages = messages })

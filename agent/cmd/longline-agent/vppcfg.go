@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/vppcfg"
 )
 
-// partlyNamedError: the output is there, and does not name all.
+// partlyNamedError says that the output was printed but does not name all objects.
 type partlyNamedError struct{ unnamed []vppcfg.Unnamed }
 
 func (e *partlyNamedError) Error() string {
@@ -24,7 +24,7 @@ func (e *partlyNamedError) Error() string {
 	return text.String()
 }
 
-// runVppcfg prints what a file of vppcfg has to name, by itself or within the operator's own file.
+// runVppcfg prints the entries that a vppcfg file needs, alone or merged into the operator's own file.
 func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")

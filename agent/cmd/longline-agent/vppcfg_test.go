@@ -10,7 +10,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-func TestTheCommandVppcfgPrintsThePartOrTheWholeFile(t *testing.T) {
+func TestTheVppcfgCommandPrintsTheAgentsPartOrTheWholeFile(t *testing.T) {
 	a := newAgentBeside(t, func(c *vppsim.Config) { c.Interfaces[0].IPMTU = 9000 })
 	a.start()
 	a.awaitReady()
@@ -50,7 +50,7 @@ func TestTheCommandVppcfgPrintsThePartOrTheWholeFile(t *testing.T) {
 	}
 }
 
-func TestTheCommandVppcfgEndsOtherwiseWhereItCannotNameAll(t *testing.T) {
+func TestTheVppcfgCommandHasAnotherExitCodeIfObjectsHaveNoName(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()

@@ -17,7 +17,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// change is the request that changes the interface with this index.
+// change returns the request that changes the interface with this index.
 type change func(interface_types.InterfaceIndex) api.Message
 
 func addSub(vlan uint16) change {
@@ -62,7 +62,7 @@ func edit(ctx context.Context, session *vpp.Session, name string, request change
 	return fmt.Errorf("VPP has no interface %s", name)
 }
 
-// addGRE is there because VPP's command line may refuse IPv6, as internal/plan's tunnelCLI says.
+// addGRE exists because VPP's command line may refuse IPv6 (see tunnelCLI in internal/plan).
 func addGRE(local, remote, instance string) (api.Message, error) {
 	src, err := netip.ParseAddr(local)
 	if err != nil {
@@ -79,7 +79,7 @@ func addGRE(local, remote, instance string) (api.Message, error) {
 	}}, err
 }
 
-// deleteTunnel deletes the tunnel that this interface is.
+// deleteTunnel deletes the tunnel with the given interface name.
 func deleteTunnel(ctx context.Context, session *vpp.Session, name string) error {
 	is, err := show(ctx, session)
 	if err != nil {

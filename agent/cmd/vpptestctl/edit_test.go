@@ -14,7 +14,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-func TestItDeletesTunnelsOfEachKind(t *testing.T) {
+func TestVpptestctlDeletesTunnelsOfEachKind(t *testing.T) {
 	t.Run("vppsim", func(t *testing.T) {
 		sim, err := vppsim.Start(t.Context(), vppsim.Config{})
 		if err != nil {

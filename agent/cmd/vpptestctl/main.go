@@ -1,9 +1,9 @@
-// Command vpptestctl shows what is configured in a VPP and changes it. Of the agent it uses the connection to VPP alone,
-// and nothing that knows a line: tests of faults check the agent with it.
+// Command vpptestctl shows and changes the configuration of a VPP. Tests of faults use it to check the
+// agent. Of the agent's code it uses only the connection to VPP, and nothing that knows about lines.
 //
-// govpp's own connection leaves VPP without goodbye where the message table names sockclnt_delete_reply after
-// sockclnt_delete: it sends the reply's number (socketclient.Client.open). VPP overlooks such a client while errno is
-// EAGAIN, and sixteen of them stop it.
+// govpp's own connection does not deregister from VPP if the message table names sockclnt_delete_reply
+// after sockclnt_delete: it then sends the number of the reply (socketclient.Client.open). VPP overlooks
+// the end of such a client while errno is EAGAIN, and sixteen of them stop VPP.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// timeout is the longest silence of VPP before it counts as not there.
+// timeout is the longest time without a response before VPP counts as absent.
 const timeout = 3 * time.Second
 
 const usage = `vpptestctl SOCKET show                    what is configured, as JSON
@@ -90,7 +90,7 @@ func command(args []string, stdout io.Writer) (func(context.Context, *vpp.Sessio
 	return func(ctx context.Context, session *vpp.Session) error { return edit(ctx, session, args[1], request) }, nil
 }
 
-// changeOf reads a command that changes the interface named behind it.
+// changeOf parses a command that changes the interface named after it.
 func changeOf(args []string) (change, error) {
 	switch what := args[0]; {
 	case what == "add-sub" && len(args) == 3:

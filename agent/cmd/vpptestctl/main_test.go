@@ -11,7 +11,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-func TestItShowsWhatItChanged(t *testing.T) {
+func TestVpptestctlShowsItsChanges(t *testing.T) {
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{Interfaces: []vppsim.Interface{{Name: "host-cust1"}}})
 	if err != nil {
 		t.Fatal(err)
@@ -53,13 +53,13 @@ func TestItShowsWhatItChanged(t *testing.T) {
 	}
 }
 
-func TestVPPNoticesThatItLeft(t *testing.T) {
+func TestVPPNoticesThatVpptestctlDisconnected(t *testing.T) {
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(sim.Stop)
-	sim.LeaveErrno(syscall.EAGAIN) // with it VPP overlooks whoever leaves without goodbye
+	sim.LeaveErrno(syscall.EAGAIN) // with this errno VPP overlooks a client that leaves without deregistering
 	if err := run([]string{sim.APISocket(), "show"}, io.Discard); err != nil {
 		t.Fatal(err)
 	}

@@ -9,11 +9,13 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// walkMs is how often VPP then looks for pieces of packets whose rest never came. By itself it does so 20 times a second for
-// either address family, and waits for the last millisecond before each of them without sleep.
+// walkMs is the interval at which VPP then looks for fragments whose packets never became complete. By
+// default VPP does so 20 times a second for each address family, and busy-waits for the last millisecond
+// before each walk.
 const walkMs = 1000
 
-// walkSlowly changes nothing else: how long VPP waits for the rest, and for how many packets at once.
+// walkSlowly sets that interval. It leaves the reassembly timeout and the maximum number of concurrent
+// reassemblies unchanged.
 func walkSlowly(ctx context.Context, session *vpp.Session) error {
 	for _, isIP6 := range []bool{false, true} {
 		now, err := called(ctx, session, &ip.IPReassemblyGet{IsIP6: isIP6, Type: ip.IP_REASS_TYPE_FULL})
@@ -31,7 +33,7 @@ func walkSlowly(ctx context.Context, session *vpp.Session) error {
 	return nil
 }
 
-// called makes VPP's refusal an error.
+// called sends a request and returns VPP's refusal as an error.
 func called(ctx context.Context, session *vpp.Session, request api.Message) (api.Message, error) {
 	reply, err := session.Call(ctx, request)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-func TestItWalksSlowlyAndLeavesTheRestAsItWas(t *testing.T) {
+func TestWalkSlowlyKeepsTheOtherReassemblySettings(t *testing.T) {
 	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan"}})
 	reassembly := func(isIP6 bool) ip.IPReassemblyGetReply {
 		session, err := vpp.Dialer{Socket: real.APISocket(), Timeout: timeout}.Dial(t.Context())

@@ -17,8 +17,8 @@ import (
 
 const every = ^interface_types.InterfaceIndex(0)
 
-// iface is an interface; Parent is its own index unless it is a sub-interface. Rewrite is VPP's tag
-// rewrite operation: 0 none, 3 pop one, 4 pop two.
+// iface is an interface. Parent is its own index unless it is a sub-interface. Rewrite is VPP's tag rewrite
+// operation: 0 for none, 3 pops one tag, 4 pops two.
 type iface struct {
 	Index   uint32 `json:"index"`
 	Name    string `json:"name"`

@@ -21,7 +21,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Session is what applying needs of a connection to VPP.
+// Session is the part of a connection to VPP that apply needs.
 type Session interface {
 	Has(api.Message) bool
 	Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error)
@@ -29,40 +29,43 @@ type Session interface {
 
 var _ Session = (*vpp.Session)(nil)
 
-// Rereader reads VPP again, starting from the snapshot that was planned from.
+// Rereader reads VPP again. It starts from the snapshot that the plan was made from.
 type Rereader interface {
-	// Epoch is that of VPP's stats segment now, 0 when not known.
+	// Epoch returns the current epoch of VPP's stats segment, 0 if it is unknown.
 	Epoch() int64
-	// ByIndex reads what stands at these indices, and nothing else.
+	// ByIndex reads the interfaces at these indices, and nothing else.
 	ByIndex(context.Context, *observe.NamedByIndex) (*observe.Snapshot, error)
-	// AllInterfaces reads what stands at all indices, the tunnels' keys too if they are asked for, and nothing else.
+	// AllInterfaces reads the interfaces at all indices, and with keys set the keys of the tunnels too.
 	AllInterfaces(ctx context.Context, keys bool) (*observe.Snapshot, error)
-	// Reread reads all keys, and all of what the plan touches.
+	// Reread reads all keys and everything that the plan changes.
 	Reread(context.Context) (*observe.Snapshot, error)
 	// Ports reads these ports and their sub-interfaces, and nothing else.
 	Ports(ctx context.Context, ports []uint32) (*observe.Snapshot, error)
 }
 
-// Result is what came of a plan.
+// Result is the outcome of a plan.
 type Result struct {
-	// Failed are the ends of which an operation was refused or withheld; the first reason counts.
+	// Failed has the ends with an operation that VPP refused or that was not sent, with the first reason of
+	// each.
 	Failed map[intent.Key]*plan.Reason
 	// Writes is the number of messages sent that change VPP.
 	Writes int
-	// Made are the indices of what was created.
+	// Made has the indices of the created objects.
 	Made map[plan.Made]uint32
-	// Untagged are the creations that VPP confirmed but whose tag it did not.
+	// Untagged has the creations that VPP confirmed without confirming the tag.
 	Untagged map[plan.Made]bool
 }
 
-// Run sends the operations, which stand in order of stage. Of an end whose operation fails, later stages
-// are skipped; all other ends proceed. What was made is tagged even then, so that it has an owner.
+// Run sends the operations, which are sorted by stage. If an operation of an end fails, Run skips the later
+// stages of that end; all other ends proceed. Even then it tags everything that was created, so that each
+// object has an owner.
 //
-// A plan may have waited for a disk, and VPP gives indices out again. So all that messages name is read once more, in the
-// message round right before theirs, and nothing is sent about what is not what it was when it was planned for. Right
-// before creates the keys that they go by are read anew: one create of a VLAN that somebody has made meanwhile stops their
-// frames. before and sentInto are what the plan was made from and its own. An error means that the session ended and that
-// an unknown part has been done.
+// A plan may have waited for a disk, and VPP reuses indices. Run therefore reads everything that messages
+// name again, in the round of messages right before theirs. It sends nothing about an object that differs
+// from the plan. Right before creations it reads the keys again, because creating a VLAN that another user
+// has created meanwhile stops that user's frames. before is the snapshot that the plan was made from,
+// sentInto that of the plan itself. An error means that the session ended and an unknown part of the plan
+// was carried out.
 func Run(
 	ctx context.Context, session Session, ops []plan.Op, before *observe.Snapshot, sentInto map[uint32]*plan.Reason, look Rereader,
 ) (*Result, error) {
@@ -81,7 +84,7 @@ func Run(
 			}
 			batch = r.recheck(batch, now)
 		}
-		if stage != plan.Delete && stage != plan.Create { // they move the epoch themselves
+		if stage != plan.Delete && stage != plan.Create { // these stages change the epoch themselves
 			if err := r.readAhead(ctx, batch); err != nil {
 				return r.Result, err
 			}
@@ -102,22 +105,23 @@ type applying struct {
 	sentInto map[uint32]*plan.Reason
 	deleted  bool
 
-	policers, tables map[intent.Key]uint32 // indices of what was made besides interfaces
+	policers, tables map[intent.Key]uint32 // indices of created objects other than interfaces
 }
 
-// longestRound is how many operations are sent after one reading, and how many messages that may take: as many as VPP is
-// given at a time.
+// longestRound is the largest number of operations after one reading, and of messages in that reading: the
+// number of messages that VPP receives at a time.
 const longestRound = 64
 
-// round are operations that are sent together, and what they name as it is right before.
+// round has operations that are sent together, and the current state of everything that they name.
 type round struct {
 	ops   []plan.Op
 	epoch int64
 	now   *observe.Snapshot
 }
 
-// readAhead reads everything once where a batch names much of it. What is then as it should be need not be read by its round,
-// unless the epoch has moved by then; what is not is read again, and judged there.
+// readAhead reads everything once if a batch names much of it. Rounds need not read an object again that
+// was found as planned, unless the epoch has changed by then. Other objects are read and checked again in
+// their round.
 func (r *applying) readAhead(ctx context.Context, batch []plan.Op) error {
 	epoch := r.rereader.Epoch()
 	if len(batch) <= longestRound || epoch == 0 {
@@ -137,7 +141,7 @@ func (r *applying) readAhead(ctx context.Context, batch []plan.Op) error {
 	return nil
 }
 
-// rounds sends a batch, each round after what it names was read.
+// rounds sends a batch in rounds. Before each round it reads everything that the round names.
 func (r *applying) rounds(ctx context.Context, batch []plan.Op) error {
 	for len(batch) > 0 {
 		this, err := r.read(ctx, batch)
@@ -152,8 +156,9 @@ func (r *applying) rounds(ctx context.Context, batch []plan.Op) error {
 	return nil
 }
 
-// read reads all that the first operations of a batch name. Of what was found there in this apply and in the same epoch of
-// VPP's stats segment it is known: interfaces neither come nor go within one.
+// read reads everything that the first operations of a batch name. It skips objects that this apply has
+// already found in the same epoch of VPP's stats segment, because interfaces neither appear nor disappear
+// within an epoch.
 func (r *applying) read(ctx context.Context, batch []plan.Op) (this *round, err error) {
 	this = &round{epoch: r.rereader.Epoch(), now: new(observe.Snapshot)}
 	var named observe.NamedByIndex
@@ -170,13 +175,13 @@ func (r *applying) read(ctx context.Context, batch []plan.Op) (this *round, err 
 	return this, err
 }
 
-// unchanged are the operations of a round of which all that they name is what was planned for.
+// unchanged returns the operations of a round that name only objects as planned.
 func (r *applying) unchanged(this *round) []plan.Op {
 	same := make([]plan.Op, 0, len(this.ops))
 	for _, op := range this.ops {
 		if reason := r.guard.Verify(op, r.Made, this.epoch, this.now); reason != nil {
 			r.fail(op, reason)
-			delete(r.Untagged, op.Action.Target().Made) // what was made is no more
+			delete(r.Untagged, op.Action.Target().Made) // the created interface no longer exists
 			continue
 		}
 		same = append(same, op)
@@ -184,8 +189,8 @@ func (r *applying) unchanged(this *round) []plan.Op {
 	return r.onlyDue(same)
 }
 
-// rereadBeforeCreates reads what the checks of creates go by. Where nothing was deleted these are the ports of
-// sub-interfaces: of tunnels VPP refuses a second one without harm to the first.
+// rereadBeforeCreates reads the objects that the checks of creations need. If nothing was deleted, these
+// are only the ports of sub-interfaces: VPP refuses a second tunnel without harm to the first one.
 func (r *applying) rereadBeforeCreates(ctx context.Context, batch []plan.Op) (*observe.Snapshot, error) {
 	if r.deleted {
 		return r.rereader.Reread(ctx)
@@ -199,7 +204,7 @@ func (r *applying) rereadBeforeCreates(ctx context.Context, batch []plan.Op) (*o
 	return r.rereader.Ports(ctx, ports)
 }
 
-// due are the operations of a stage that are still to be done.
+// due returns the operations of a stage that are still to be sent.
 func (r *applying) due(ops []plan.Op, stage plan.Stage) []plan.Op {
 	byStage := func(op plan.Op, stage plan.Stage) int { return cmp.Compare(op.Stage, stage) }
 	from, _ := slices.BinarySearchFunc(ops, stage, byStage)
@@ -295,7 +300,7 @@ func (r *applying) fail(op plan.Op, reason *plan.Reason) {
 
 func (r *applying) indexOf(ref plan.Ref) index { return index(ref.At(r.Made)) }
 
-// policerOf is the index of a policer that is there, or of the one that was made for the end.
+// policerOf returns the index of an existing policer, or of the one that was created for the end.
 func (r *applying) policerOf(end intent.Key, planned uint32) uint32 {
 	if made, ok := r.policers[end]; ok && planned == observe.NoIndex {
 		return made
@@ -303,7 +308,7 @@ func (r *applying) policerOf(end intent.Key, planned uint32) uint32 {
 	return planned
 }
 
-// tableOf is the index of a classify table that is there, or of the one that was made for the end.
+// tableOf returns the index of an existing classify table, or of the one that was created for the end.
 func (r *applying) tableOf(end intent.Key, planned plan.Table) uint32 {
 	if made, ok := r.tables[end]; ok && planned.Index == observe.NoIndex {
 		return made

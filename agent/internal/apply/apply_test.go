@@ -24,15 +24,15 @@ var (
 	local, remote = netip.MustParseAddr("10.255.0.1"), netip.MustParseAddr("10.255.0.2")
 )
 
-// session answers 0 to everything but what the test refuses, and gives out indices from 10.
+// session answers 0 to every request that the test does not refuse, and assigns indices from 10.
 type session struct {
 	refuse func(api.Message) int32
 	lacks  string
 	err    error
 	sent   []string
 	next   index
-	there  observe.Snapshot // beside what was there before
-	made   func()           // happens once all is made
+	there  observe.Snapshot // in addition to the snapshot before
+	made   func()           // called after everything is created
 }
 
 func (s *session) Has(m api.Message) bool { return m.GetMessageName() != s.lacks }
@@ -80,7 +80,8 @@ func (s *session) Calls(_ context.Context, requests []api.Message) ([]api.Messag
 	return replies, nil
 }
 
-// looks shows the same whenever somebody looks at all, and besides what was made where somebody looks at it.
+// observations returns the same snapshot for every reading, plus the created interfaces that a reading
+// names.
 type looks struct {
 	*observe.Snapshot
 	session *session
@@ -100,7 +101,7 @@ func (l looks) AllInterfaces(ctx context.Context, _ bool) (*observe.Snapshot, er
 func (l looks) Reread(context.Context) (*observe.Snapshot, error)          { return l.Index(), nil }
 func (l looks) Ports(context.Context, []uint32) (*observe.Snapshot, error) { return l.Index(), nil }
 
-// ports is a snapshot of these interfaces, by default of the port that build uses.
+// ports returns a snapshot of these interfaces, by default of the port that build uses.
 func ports(interfaces ...*observe.Interface) *observe.Snapshot {
 	if interfaces == nil {
 		interfaces = []*observe.Interface{{Index: 1, Sup: 1, Name: "cust0"}}
@@ -108,12 +109,12 @@ func ports(interfaces ...*observe.Interface) *observe.Snapshot {
 	return (&observe.Snapshot{Interfaces: interfaces}).Index()
 }
 
-// run sends operations that were planned from what is there.
+// run sends operations that were planned from the existing interfaces.
 func run(t *testing.T, s *session, ops []plan.Op, now *observe.Snapshot) (*Result, error) {
 	return Run(t.Context(), s, ops, now, nil, looks{now, s})
 }
 
-// build is what makes an end: a tunnel, a sub-interface, their tags, the cross-connect.
+// build returns the operations that create an end: tunnel, sub-interface, tags and cross-connect.
 func build(end intent.Key, vni uint32) []plan.Op {
 	access := plan.Ref{Index: observe.NoIndex, Made: plan.Made{End: end, Role: plan.Access}, Name: fmt.Sprintf("cust0.%d", vni)}
 	tunnel := plan.Ref{Index: observe.NoIndex, Made: plan.Made{End: end, Role: plan.Tunnel}, Name: "vxlan_tunnel<new>"}
@@ -135,7 +136,7 @@ func both() []plan.Op {
 	return ops
 }
 
-func TestARefusalStopsThatEndAloneAndWhatItMadeIsStillTagged(t *testing.T) {
+func TestARefusalStopsOnlyThatEndAndItsCreatedObjectsAreStillTagged(t *testing.T) {
 	s := &session{refuse: func(m api.Message) int32 {
 		if tunnel, ok := m.(*vxlan.VxlanAddDelTunnelV3); ok && tunnel.Vni == 1 {
 			return -75
@@ -162,7 +163,7 @@ func TestARefusalStopsThatEndAloneAndWhatItMadeIsStillTagged(t *testing.T) {
 			connects++
 		}
 	}
-	if tags != 3 || connects != 1 { // alice's sub-interface, both of bob's; bob alone is connected
+	if tags != 3 || connects != 1 { // alice's sub-interface, both of bob's; only bob is connected
 		t.Errorf("%d tags, %d cross-connects", tags, connects)
 	}
 	if len(result.Untagged) != 0 || result.Writes != len(s.sent) {
@@ -170,7 +171,7 @@ func TestARefusalStopsThatEndAloneAndWhatItMadeIsStillTagged(t *testing.T) {
 	}
 }
 
-func TestARefusedTagLeavesTheClaim(t *testing.T) {
+func TestARefusedTagKeepsTheClaim(t *testing.T) {
 	s := &session{refuse: func(m api.Message) int32 {
 		if _, ok := m.(*interfaces.SwInterfaceTagAddDel); ok {
 			return -2
@@ -191,7 +192,7 @@ func TestAMessageThatVPPLacksIsUnsupported(t *testing.T) {
 	}
 }
 
-func TestTheEndOfTheSessionIsAnErrorAndNotAFailureOfTheEnds(t *testing.T) {
+func TestALostSessionIsAnErrorAndNotAFailureOfTheEnds(t *testing.T) {
 	gone := errors.New("gone")
 	result, err := run(t, &session{err: gone}, build(alice, 1), ports())
 	if !errors.Is(err, gone) || len(result.Failed) != 0 {
@@ -199,7 +200,7 @@ func TestTheEndOfTheSessionIsAnErrorAndNotAFailureOfTheEnds(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentAboutWhatIsNoLongerWhatWasPlannedFor(t *testing.T) {
+func TestOperationsOnObjectsThatChangedSincePlanningAreNotSent(t *testing.T) {
 	was := observe.Interface{Index: 7, Sup: 1, Name: "cust0.100", Tag: "ours", Sub: observe.SubInterface{ID: 100, Tags: 1, Outer: 100}}
 	tunnel := &observe.Interface{Index: 9, Sup: 9, Name: "vxlan_tunnel0", Tag: "ours"}
 	sub, to := plan.RefTo(&was), plan.RefTo(tunnel)
@@ -245,8 +246,9 @@ func TestNothingIsSentAboutWhatIsNoLongerWhatWasPlannedFor(t *testing.T) {
 	}
 }
 
-// TestWhatReplacesWhatWasJustMadeIsNotTagged: VPP's reply gave the index, and somebody was quicker.
-func TestWhatReplacesWhatWasJustMadeIsNotTagged(t *testing.T) {
+// TestAReplacementOfAJustCreatedInterfaceIsNotTagged: another user replaced the interface after VPP's reply
+// gave its index.
+func TestAReplacementOfAJustCreatedInterfaceIsNotTagged(t *testing.T) {
 	for name, change := range map[string]func(made *observe.Snapshot){
 		"another sub-interface":         func(made *observe.Snapshot) { made.Interfaces[1].Sub.Exact = false },
 		"a tunnel":                      func(made *observe.Snapshot) { made.Interfaces[1].Sup = made.Interfaces[1].Index },
@@ -261,7 +263,7 @@ func TestWhatReplacesWhatWasJustMadeIsNotTagged(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(s.sent) != 3 || result.Failed[alice] == nil { // two are made, the other is tagged
+			if len(s.sent) != 3 || result.Failed[alice] == nil { // two are created, the other one is tagged
 				t.Errorf("sent %v, failed %+v", s.sent, result.Failed[alice])
 			}
 			if len(result.Untagged) != 0 {
@@ -271,7 +273,7 @@ func TestWhatReplacesWhatWasJustMadeIsNotTagged(t *testing.T) {
 	}
 }
 
-func TestAPolicerIsChangedOnlyIfItsIndexIsStillItsOwn(t *testing.T) {
+func TestAPolicerIsChangedOnlyIfItStillHasItsIndex(t *testing.T) {
 	for _, action := range []plan.Action{plan.UpdatePolicer{Name: "ours", Index: 3}, plan.DeletePolicer{Name: "ours", Index: 3}} {
 		for name, is := range map[string]map[string]*observe.Policer{
 			"unchanged": {"ours": {Index: 3}}, "another's": {"theirs": {Index: 3}}, "nobody's": nil,
@@ -291,7 +293,7 @@ func TestAPolicerIsChangedOnlyIfItsIndexIsStillItsOwn(t *testing.T) {
 	}
 }
 
-func TestAClassifyTableIsChangedOnlyIfItsIndexIsStillItsOwn(t *testing.T) {
+func TestAClassifyTableIsChangedOnlyIfItStillHasItsIndex(t *testing.T) {
 	ours := plan.Table{Index: 3, Mark: ownership.TableMark(alice)}
 	for _, action := range []plan.Action{
 		plan.SetSession{Table: ours, Policer: "ours", Index: 2}, plan.DeleteTable{Table: ours},
@@ -316,7 +318,7 @@ func TestAClassifyTableIsChangedOnlyIfItsIndexIsStillItsOwn(t *testing.T) {
 	}
 }
 
-func TestNoSessionLeadsToAPolicerThatVPPWouldTakeForAnotherOne(t *testing.T) {
+func TestNoSessionUsesAPolicerIndexThatVPPTruncates(t *testing.T) {
 	s, ours := &session{}, plan.Table{Index: 3, Mark: ownership.TableMark(alice)}
 	look := tables{
 		policers{looks{ports(), s}, map[string]*observe.Policer{"ours": {Index: 1 << 16}}}, map[uint32]*observe.ClassifyTable{3: {Index: 3, Mark: ours.Mark}},
@@ -328,7 +330,7 @@ func TestNoSessionLeadsToAPolicerThatVPPWouldTakeForAnotherOne(t *testing.T) {
 	}
 }
 
-// tables shows these classify tables besides.
+// tables adds these classify tables to the observation.
 type tables struct {
 	policers
 	are map[uint32]*observe.ClassifyTable
@@ -340,7 +342,7 @@ func (c tables) ByIndex(ctx context.Context, named *observe.NamedByIndex) (*obse
 	return s.Index(), err
 }
 
-// policers shows these policers besides.
+// policers adds these policers to the observation.
 type policers struct {
 	looks
 	are map[string]*observe.Policer
@@ -374,7 +376,7 @@ func TestAVLANWhoseDeletionFailedIsNotCreatedAgain(t *testing.T) {
 	}
 }
 
-func TestWhatStandsThereByNowIsNotCreatedEvenIfThePlanSaysSo(t *testing.T) {
+func TestAnObjectThatExistsMeanwhileIsNotCreated(t *testing.T) {
 	there := &observe.Interface{Index: 7, Sup: 1, Name: "cust0.9", Sub: observe.SubInterface{ID: 9, Tags: 1, Outer: 1, Exact: true}}
 	s := &session{}
 	now := ports(&observe.Interface{Index: 1, Sup: 1, Name: "cust0"}, there)

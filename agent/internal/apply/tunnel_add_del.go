@@ -10,7 +10,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// tunnelAddDel is the call that makes a tunnel in VPP or, without add, deletes it.
+// tunnelAddDel returns the message that creates a tunnel in VPP or, without add, deletes it.
 func tunnelAddDel(t intent.Tunnel, add bool) api.Message {
 	local, remote := vpp.IPAddress(t.Local), vpp.IPAddress(t.Remote)
 	switch t.Encapsulation {

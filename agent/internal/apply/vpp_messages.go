@@ -1,4 +1,5 @@
-// Package apply carries out a plan: stage by stage, each pipelined, with failure per VLL end.
+// Package apply carries out a plan stage by stage. Each stage is pipelined; a failure affects only its end
+// of a VLL.
 package apply
 
 import (
@@ -18,13 +19,15 @@ import (
 
 type index = interface_types.InterfaceIndex
 
-// none is VPP's "choose yourself" and "not used". Go's zero would be node drop, interface 0, instance 0.
+// none means "VPP chooses" or "not used". Go's zero value would mean node drop, interface 0 or instance 0.
 const none = observe.NoIndex
 
-// tableMemory is the heap of a classify table (bytes of address space): VPP's default of 2 MB serves many sessions.
+// tableMemory is the heap of a classify table (bytes of address space). VPP's default of 2 MB is meant for
+// many sessions.
 const tableMemory = 16 << 10
 
-// encode writes an operation as a message, with the indices of what earlier operations made.
+// encode returns an operation as a message, with the indices of the objects that earlier operations
+// created.
 func (r *applying) encode(op plan.Op) api.Message {
 	find := r.indexOf
 	target := find(op.Action.Target())
@@ -56,7 +59,8 @@ func (r *applying) encode(op plan.Op) api.Message {
 	case plan.DeletePolicer:
 		return &policer.PolicerDel{PolicerIndex: a.Index}
 	case plan.SetPolicing:
-		// By name: the replies to the variants by index carry the message number of another message.
+		// Use the variants by name: the replies to the variants by index carry the number of another
+		// message.
 		return &policer.PolicerInput{Name: a.Policer, SwIfIndex: target, Apply: a.On}
 	case plan.AddTable:
 		return &classify.ClassifyAddDelTable{

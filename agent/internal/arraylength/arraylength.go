@@ -1,5 +1,5 @@
-// Package arraylength looks at messages of VPP before they are decoded: govpp makes room for as many elements of an array as
-// a message says that it has, up to 4 GiB, before it looks whether they are there.
+// Package arraylength checks messages of VPP before they are decoded. govpp allocates as many elements of
+// an array as a message claims to have, up to 4 GiB, before it checks that they exist.
 package arraylength
 
 import (
@@ -10,8 +10,8 @@ import (
 	"go.fd.io/govpp/binapi/classify"
 )
 
-// Check is an error for a message whose last member is an array of which less is there than it says. header is the length of
-// what comes before the message's members: 10 bytes for a request, 6 for an answer.
+// Check returns an error if the last member of a message is an array with fewer elements than its length
+// field says. header is the number of bytes before the message's members: 10 for a request, 6 for a reply.
 func Check(data []byte, header int, msg api.Message) error {
 	fixed, element := 0, 1
 	switch msg.(type) {

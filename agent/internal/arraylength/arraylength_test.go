@@ -20,7 +20,7 @@ var messages = []struct {
 	{6, &classify.ClassifyTableIdsReply{Count: 4, Ids: make([]uint32, 4)}},
 }
 
-func TestWhatSaysMoreThanItHasIsAnError(t *testing.T) {
+func TestAnArrayShorterThanItsLengthFieldIsAnError(t *testing.T) {
 	for _, c := range messages {
 		whole, err := codec.EncodeMsg(c.message, 1)
 		if err != nil {
@@ -41,7 +41,7 @@ func TestWhatSaysMoreThanItHasIsAnError(t *testing.T) {
 	}
 }
 
-func TestOtherMessagesAreNotLookedAt(t *testing.T) {
+func TestMessagesWithoutATrailingArrayAreNotChecked(t *testing.T) {
 	if err := Check(nil, 10, &classify.ClassifyTableIds{}); err != nil {
 		t.Error(err)
 	}

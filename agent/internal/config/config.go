@@ -1,5 +1,5 @@
-// Package config reads the agent's YAML file. Its keys are a table: the same one that checks the file
-// prints the reference.
+// Package config reads the agent's YAML file. One table of keys checks the file and generates the
+// reference.
 package config
 
 import (
@@ -19,10 +19,10 @@ import (
 type Config struct {
 	Router        string // this router's name, as in its certificate
 	Listen        string // host:port of the HTTPS listener
-	StateDir      string // what has to survive a restart
-	ControlSocket string // Unix socket of the commands plan and state
-	Drift         string // "auto" or "hold": what becomes of what others changed
-	Adoption      string // "allowed" or "refused": whether lines that others made may be taken over
+	StateDir      string // folder of data that has to survive a restart
+	ControlSocket string // Unix socket for the agent's own commands
+	Drift         string // "auto" or "hold": repair changes by others automatically, or wait for approval
+	Adoption      string // "allowed" or "refused": whether the agent may take over lines that others created
 	TLS           TLS
 	VPP           VPP
 	Report        Report
@@ -30,11 +30,12 @@ type Config struct {
 	SNMP          SNMP
 }
 
-// TLS names PEM files: the CA, and this router's certificate and key. Revoked is a list of fingerprints, empty for
-// none.
+// TLS names PEM files: the CA, and this router's certificate and key. Revoked is a list of fingerprints,
+// empty for none.
 type TLS struct{ CA, Certificate, Key, Revoked string }
 
-// VPP names VPP's sockets, how often all of it is read when nothing happens, and whether it watches paths.
+// VPP names VPP's sockets, the interval of full readings while nothing happens, and whether VPP watches
+// paths.
 type VPP struct {
 	APISocket, StatsSocket, CLISocket string
 	FullObservation                   time.Duration
@@ -43,24 +44,24 @@ type VPP struct {
 	DefaultRoutes                     string // "count" or "ignored": whether a default route leads to other routers
 }
 
-// Report says where reports go; with an empty URL none are sent.
+// Report says where reports go. With an empty URL the agent sends none.
 type Report struct {
 	URL        string
 	Interval   time.Duration
-	StoreLimit int64 // bytes of counter samples kept on disk while the portal is away
+	StoreLimit int64 // bytes of counter samples kept on disk while the portal is unreachable
 }
 
-// Metrics is the optional listener for Prometheus; with an empty Listen there is none.
+// Metrics is the optional listener for Prometheus. With an empty Listen there is none.
 type Metrics struct{ Listen string }
 
-// SNMP is where snmpd takes subagents; with an empty AgentX the agent is none.
+// SNMP is the socket where snmpd accepts subagents. With an empty AgentX the agent does not register.
 type SNMP struct{ AgentX string }
 
-// maxSocketPath is what sockaddr_un holds, less its NUL (bytes).
+// maxSocketPath is the capacity of sockaddr_un without the terminating NUL (bytes).
 const maxSocketPath = 107
 
-// Load reads the file. Unknown keys, missing ones and wrong values are errors that begin with the key's path;
-// all of them are named.
+// Load reads the file. Unknown keys, missing keys and invalid values are errors that begin with the path of
+// the key. Load reports all of them.
 func Load(path string) (*Config, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -75,7 +76,7 @@ func Load(path string) (*Config, error) {
 
 func parse(data []byte, folder string) (*Config, error) {
 	tree := make(map[string]any)
-	if err := yaml.UnmarshalStrict(data, &tree); err != nil { // strict: a key that stands twice
+	if err := yaml.UnmarshalStrict(data, &tree); err != nil { // strict: refuses a key that occurs twice
 		return nil, err
 	}
 	given := make(map[string]any)
@@ -120,8 +121,8 @@ func port(address string) string {
 	return port
 }
 
-// flatten turns nested sections into dotted paths. Sections are known by the table: what is a section there
-// has to be one here.
+// flatten turns nested sections into dotted paths. The table of keys defines the sections; each of them has
+// to be a section in the file too.
 func flatten(prefix string, tree map[string]any, into map[string]any) (wrong []error) {
 	for _, name := range slices.Sorted(maps.Keys(tree)) {
 		path := prefix + name

@@ -28,7 +28,7 @@ func load(t *testing.T, text string) (*Config, string, error) {
 	return c, folder, err
 }
 
-func TestACompleteFileIsReadAndItsPathsAreRelativeToIt(t *testing.T) {
+func TestPathsInTheFileAreRelativeToItsFolder(t *testing.T) {
 	c, folder, err := load(t, complete)
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestLeftOutKeysHaveTheirDefaults(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongIsNamedByItsPath(t *testing.T) {
+func TestErrorsNameThePathOfTheKey(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
 		"unknown key":            {"router: rhino", "router: rhino\nrooter: rhino", "rooter: there is no such key"},
 		"unknown key, nested":    {"interval:", "intervall:", "report.intervall: there is no such key"},
@@ -110,7 +110,7 @@ func TestWhatIsWrongIsNamedByItsPath(t *testing.T) {
 	}
 }
 
-func TestAllErrorsAreToldAtOnce(t *testing.T) {
+func TestAllErrorsAreReportedTogether(t *testing.T) {
 	_, _, err := load(t, "listen: nowhere\nreport: {interval: often, urll: x}\n")
 	for _, path := range []string{"router: ", "listen: ", "tls.ca: ", "report.interval: ", "report.urll: "} {
 		if err == nil || !strings.Contains(err.Error(), path) {

@@ -13,16 +13,17 @@ import (
 	"time"
 )
 
-// key is one key of the file: what it means, and how its value gets into the configuration.
+// key is one key of the file: its meaning, and how its value gets into the configuration.
 type key struct {
 	path     string
 	meaning  string
-	standard string // the value when the key is absent
+	standard string // the value if the key is absent
 	required bool
 	set      func(c *Config, value any, folder string) error
 }
 
-// keys is the schema, in the order of the reference. A key stands behind those that it falls back on.
+// keys is the schema, in the order of the reference. A key comes after those whose values it uses as
+// defaults.
 var keys = []key{
 	{path: "router", required: true, meaning: "name of this router, as in its certificate: spiffe://longline/router/<name>",
 		set: text(func(c *Config) *string { return &c.Router }, isRouterName)},
@@ -79,7 +80,7 @@ func isSection(path string) bool {
 	return false
 }
 
-// Reference writes all keys with their meanings and standard values.
+// Reference writes all keys with their meanings and default values.
 func Reference(w io.Writer) {
 	for _, k := range keys {
 		note := "optional"
@@ -133,7 +134,7 @@ func duration(field func(*Config) *time.Duration, least, most time.Duration) fun
 	}
 }
 
-// sizes are the units of IEC 80000-13; "GB" and the like are left out, because people mean both by them.
+// sizes are the units of IEC 80000-13. "GB" and similar units are left out because they are ambiguous.
 var sizes = map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 
 var sizeForm = regexp.MustCompile(`^([0-9]{1,9})([KMGT]iB)$`)

@@ -12,16 +12,17 @@ import (
 
 const (
 	reserveName = "reserve"
-	// beside is what a file takes on disk besides its content, rounded up (bytes); reserves are multiples of it.
+	// overhead is the disk space that a file takes in addition to its content, rounded up (bytes). Reserves
+	// are multiples of it.
 	beside = 16 << 10
 )
 
-// reserving keeps what Replace takes out of a reserve from being put back before it was used.
+// reserving prevents space that Replace takes out of a reserve from being put back before it is used.
 var reserving sync.Mutex
 
-// Reserve keeps at least that much space (bytes) in a folder for what Replace writes there when the disk is full:
-// a file of that name and size, which Replace shortens. It never gets smaller by itself. Error: that of the disk,
-// which may have no room for it.
+// Reserve keeps at least the given space (bytes) in a folder for use by Replace when the disk is full. The
+// reserve is a file of that size, which Replace shortens. It never shrinks otherwise. Error: that of the
+// disk, which may have no room for the reserve.
 func Reserve(folder string, size int64) error {
 	reserving.Lock()
 	defer reserving.Unlock()
@@ -50,7 +51,7 @@ func reserve(folder string, size int64) error {
 	return nil
 }
 
-// kept is how much there is (bytes).
+// kept returns the size of a reserve (bytes).
 func kept(reserve string) int64 {
 	info, err := os.Stat(reserve)
 	if err != nil {
@@ -59,8 +60,8 @@ func kept(reserve string) int64 {
 	return info.Size()
 }
 
-// withReserve writes again for as long as the disk is full and the folder's reserve has something to give, and puts
-// back what it can.
+// withReserve repeats a write while the disk is full and the folder's reserve has space to release.
+// Afterwards it puts back as much as possible.
 func withReserve(folder string, size int64, write func() error) error {
 	reserving.Lock()
 	defer reserving.Unlock()
@@ -71,13 +72,13 @@ func withReserve(folder string, size int64, write func() error) error {
 		err = write()
 	}
 	if err == nil && before > 0 {
-		_ = reserve(folder, before) // else whoever calls Reserve next
+		_ = reserve(folder, before) // if this fails, the next call of Reserve tries again
 	}
 	return err
 }
 
-// release gives back that much of a reserve, at last its name too, which may be what the disk lacks; false when there is
-// none.
+// release releases the given space of a reserve, and finally the reserve's file itself, because the disk
+// may lack inodes. It returns false if there is no reserve.
 func release(path string, size int64) bool {
 	if left := kept(path) - size; left > 0 {
 		return os.Truncate(path, left) == nil

@@ -10,7 +10,7 @@ import (
 	"longline.dev/agent/internal/durable/durabletest"
 )
 
-func TestAFullDiskTakesWhatTheReserveIsFor(t *testing.T) {
+func TestOnAFullDiskReplaceUsesTheReserve(t *testing.T) {
 	folder := durabletest.SmallDisk(t, "512k")
 	path, before := filepath.Join(folder, "intent.json"), bytes.Repeat([]byte("1"), 50_000)
 	if err := durable.Replace(path, before); err != nil {
@@ -23,7 +23,7 @@ func TestAFullDiskTakesWhatTheReserveIsFor(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(folder, "other"), []byte("more"), 0o600); err == nil {
 		t.Fatal("the disk is not full")
 	}
-	for n := range 10 { // in place of one as large nothing is used up
+	for n := range 10 { // replacing a file by one of the same size uses up no space
 		data := bytes.Repeat([]byte{byte('a' + n)}, 50_000)
 		if err := durable.Replace(path, data); err != nil {
 			t.Fatalf("write %d: %v", n, err)

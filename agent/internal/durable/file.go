@@ -1,4 +1,4 @@
-// Package durable replaces files so that a crash leaves the old content or the new, never a mixture.
+// Package durable replaces files so that a crash leaves the old or the new content, never a mixture.
 package durable
 
 import (
@@ -13,14 +13,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsFull tells of an error of a write whether there was no space, on the disk or in the quota.
+// IsFull reports whether a write failed because the disk or the quota was full.
 func IsFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
-// Replace writes data to path: temporary file in the same folder, fsync, rename, fsync of the folder.
-// When it returns nil the content survives a power cut. On a full disk it takes its space out of the folder's Reserve.
+// Replace writes data to path: temporary file in the same folder, fsync, rename, fsync of the folder. When
+// it returns nil, the content survives a power failure. On a full disk Replace uses the folder's Reserve.
 func Replace(path string, data []byte) error { return replace(path, data, true) }
 
-// ReplaceUnsynced is Replace without waiting for the disk: the content survives the death of the process alone.
+// ReplaceUnsynced is Replace without fsync: the content survives the end of the process, but not a power
+// failure.
 func ReplaceUnsynced(path string, data []byte) error { return replace(path, data, false) }
 
 func replace(path string, data []byte, wait bool) error {
@@ -48,7 +49,7 @@ func replaceOnce(path string, data []byte, wait bool) (err error) {
 	if err != nil {
 		return err
 	}
-	defer unlock() // after the rename: until then RemoveTemporaries must not take it for one that a killed process left
+	defer unlock() // after the rename: until then RemoveTemporaries must not take the file for one of a killed process
 	if _, err = temporary.Write(data); err != nil {
 		return err
 	}
@@ -66,7 +67,8 @@ func replaceOnce(path string, data []byte, wait bool) (err error) {
 	return SyncFolder(folder)
 }
 
-// lockTemporary locks a file until unlock is called, also when the file is closed earlier. The lock ends with the process.
+// lockTemporary locks a file until unlock is called, even if the file is closed earlier. The lock ends with
+// the process.
 func lockTemporary(file *os.File) (unlock func(), err error) {
 	held, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -79,8 +81,9 @@ func lockTemporary(file *os.File) (unlock func(), err error) {
 	return func() { _ = unix.Close(held) }, nil
 }
 
-// RemoveTemporaries removes what processes that were killed during Replace left next to these files, and returns the paths. A
-// temporary file that is being written stays. A folder that does not exist holds none. Error: what cannot be read or removed.
+// RemoveTemporaries removes the temporary files that processes killed during Replace left next to these
+// files. It returns their paths. A temporary file that is still being written stays. A folder that does not
+// exist counts as empty. Error: a file or folder that cannot be read or removed.
 func RemoveTemporaries(files ...string) (removed []string, err error) {
 	var failed []error
 	for _, file := range files {
@@ -104,7 +107,8 @@ func RemoveTemporaries(files ...string) (removed []string, err error) {
 	return removed, errors.Join(failed...)
 }
 
-// isTemporaryOf reports whether it is a name as replaceOnce gives it: a dot, the name of the file, a dot and a number.
+// isTemporaryOf reports whether a name is one that replaceOnce gives: a dot, the name of the file, a dot
+// and a number.
 func isTemporaryOf(file, name string) bool {
 	number, isLike := strings.CutPrefix(name, "."+filepath.Base(file)+".")
 	return isLike && number != "" && strings.Trim(number, "0123456789") == ""
@@ -119,7 +123,7 @@ func isBeingWritten(path string) bool {
 	return errors.Is(unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB), unix.EWOULDBLOCK)
 }
 
-// SyncFolder makes the names in a folder survive a power cut.
+// SyncFolder makes the names in a folder survive a power failure.
 func SyncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {

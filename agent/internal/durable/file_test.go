@@ -40,8 +40,8 @@ func TestAFailedReplaceKeepsTheOldContentAndLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// TestWhatAKilledProcessLeftIsRemovedAndNothingElse: it holds no lock any more.
-func TestWhatAKilledProcessLeftIsRemovedAndNothingElse(t *testing.T) {
+// TestOnlyTemporaryFilesOfKilledProcessesAreRemoved: a killed process no longer locks its file.
+func TestOnlyTemporaryFilesOfKilledProcessesAreRemoved(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "intent.json")
 	touch := func(name string) {

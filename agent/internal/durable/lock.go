@@ -10,8 +10,8 @@ import (
 // ErrLocked says that another process works in the folder.
 var ErrLocked = errors.New("another process works in this folder")
 
-// Lock makes a folder the caller's until the result is closed or the process ends, however it ends. The lock is on the
-// folder itself: whoever may read it can lock it, and it holds in every container that shares it.
+// Lock locks a folder until the result is closed or the process ends in any way. The lock is on the folder
+// itself: any process that may read the folder can lock it, in every container that shares it.
 func Lock(folder string) (*os.File, error) {
 	for {
 		file, err := os.Open(folder)
@@ -28,7 +28,7 @@ func Lock(folder string) (*os.File, error) {
 		if isStill(file, folder) {
 			return file, nil
 		}
-		file.Close() // somebody put another folder there meanwhile
+		file.Close() // another user has replaced the folder meanwhile
 	}
 }
 

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAFolderBelongsToOneAtATime(t *testing.T) {
+func TestOnlyOneProcessLocksAFolderAtATime(t *testing.T) {
 	folder := t.TempDir()
 	first, err := Lock(folder)
 	if err != nil {

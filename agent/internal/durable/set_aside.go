@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// asideSuffix is what follows the name of a file that was set aside, with a number from the second one on.
+// asideSuffix is appended to the name of a file that was set aside, followed by a number from the second
+// file on.
 const asideSuffix = ".set-aside"
 
-// SetAsideFile is a file that could not be used and was renamed to Path, where somebody may look at it.
+// SetAsideFile is an unusable file that was renamed to Path, where an operator can read it.
 type SetAsideFile struct{ Path, Why string }
 
-// SetAside renames a file, so that it is kept and its name is free. Where not even that can be done, Path is what it was.
+// SetAside renames a file to keep it and to free its name. If the rename fails, Path is the old name.
 func SetAside(path string, why error) SetAsideFile {
 	to := path + asideSuffix
 	for n := 2; exists(to); n++ {
@@ -28,11 +29,12 @@ func SetAside(path string, why error) SetAsideFile {
 	return SetAsideFile{to, why.Error()}
 }
 
-// AllSetAside are all that stands aside: these, and those that earlier starts have left in the folders.
+// AllSetAside returns all files that are set aside: the given ones, and those that earlier starts left in
+// the folders.
 func AllSetAside(now []SetAsideFile, folders ...string) []SetAsideFile {
 	all := slices.Clone(now)
 	for _, folder := range folders {
-		entries, _ := os.ReadDir(folder) // a folder that cannot be read shows nothing
+		entries, _ := os.ReadDir(folder) // a folder that cannot be read counts as empty
 		for _, entry := range entries {
 			path := filepath.Join(folder, entry.Name())
 			if strings.Contains(entry.Name(), asideSuffix) && !slices.ContainsFunc(all, func(a SetAsideFile) bool { return a.Path == path }) {
@@ -43,7 +45,7 @@ func AllSetAside(now []SetAsideFile, folders ...string) []SetAsideFile {
 	return all
 }
 
-// StillSetAside leaves out what somebody has removed since.
+// StillSetAside omits the files that an operator has removed since.
 func StillSetAside(all []SetAsideFile) []SetAsideFile {
 	return slices.DeleteFunc(slices.Clone(all), func(a SetAsideFile) bool { return !exists(a.Path) })
 }

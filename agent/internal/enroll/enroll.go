@@ -1,5 +1,5 @@
-// Package enroll gets a router its certificate: a key made here, a request, and the portal's answer to a
-// one-time token.
+// Package enroll obtains a router's certificate. The router makes a key and a certificate request, and
+// sends them to the portal with a one-time token.
 package enroll
 
 import (
@@ -14,19 +14,20 @@ import (
 	"longline.dev/agent/internal/identity"
 )
 
-// Options say for whom, where and with what.
+// Options names the router, its files, the portal and the token.
 type Options struct {
 	Router string
-	Files  config.TLS // where key, certificate and CA go
-	Portal string     // https URL of the portal's web door
+	Files  config.TLS // where key, certificate and CA are stored
+	Portal string     // https URL of the portal's web address
 	Trust  Trust
 	Token  string
 	Now    time.Time
 }
 
-// Enroll makes a key, has the portal certify it and stores all of it, 0600, all or nothing. The key is kept
-// until it has its certificate, and the portal answers the same token and key with the same certificate: cut off
-// at any moment, Enroll with the same token ends what it began. It returns the new certificate.
+// Enroll makes a key, has the portal certify it and stores key, certificate and CA with mode 0600: all or
+// none. It keeps the key until the certificate arrives, and the portal answers the same token and key with
+// the same certificate. After an interruption at any point, calling Enroll with the same token therefore
+// completes the enrolment. It returns the new certificate.
 func Enroll(ctx context.Context, o Options) (*x509.Certificate, error) {
 	if err := identity.Finish(o.Files); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func Enroll(ctx context.Context, o Options) (*x509.Certificate, error) {
 	return certificate, nil
 }
 
-// Current is the router's certificate if it is there, complete and valid now, else nil.
+// Current returns the router's certificate if it exists, is complete and is valid now, otherwise nil.
 func Current(files config.TLS, router string, now time.Time) *x509.Certificate {
 	loaded, err := identity.Load(files, router)
 	if err != nil {

@@ -20,12 +20,13 @@ import (
 
 const token = "lle_once"
 
-// portal answers as POST /api/v1/enroll does: a token works once, and again for the same request's key.
+// portal answers as POST /api/v1/enroll does: a token works once, and again for a request with the same
+// key.
 type portal struct {
 	*httptest.Server
 	ca, door *identitytest.CA
-	role     string    // what the certificate says
-	until    time.Time // until when it is valid
+	role     string    // role in the certificate
+	until    time.Time // end of the certificate's validity
 	answer   http.HandlerFunc
 	requests []map[string]string
 }
@@ -74,7 +75,7 @@ func (p *portal) options(t *testing.T) enroll.Options {
 	}
 }
 
-// left is what stands in the folder of the certificate, by name.
+// left lists the files in the folder of the certificate, by name.
 func left(t *testing.T, o enroll.Options) string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Dir(o.Files.Key))
@@ -92,7 +93,7 @@ func left(t *testing.T, o enroll.Options) string {
 	return strings.Join(names, " ")
 }
 
-func TestEnrollingStoresAKeyThatNeverLeftWithItsCertificateAndTheCA(t *testing.T) {
+func TestEnrollingStoresTheLocalKeyWithItsCertificateAndTheCA(t *testing.T) {
 	p := newPortal(t)
 	o := p.options(t)
 	certificate, err := enroll.Enroll(t.Context(), o)
@@ -114,10 +115,10 @@ func TestEnrollingStoresAKeyThatNeverLeftWithItsCertificateAndTheCA(t *testing.T
 	}
 }
 
-func TestALostAnswerIsAskedForAgainWithTheSameKey(t *testing.T) {
+func TestALostResponseIsRequestedAgainWithTheSameKey(t *testing.T) {
 	p := newPortal(t)
 	o := p.options(t)
-	p.answer = func(w http.ResponseWriter, _ *http.Request) { // the connection dies after the token was used
+	p.answer = func(w http.ResponseWriter, _ *http.Request) { // the connection breaks after the token was used
 		panic(http.ErrAbortHandler)
 	}
 	if _, err := enroll.Enroll(t.Context(), o); err == nil {
@@ -139,7 +140,7 @@ func TestALostAnswerIsAskedForAgainWithTheSameKey(t *testing.T) {
 	}
 }
 
-func TestWhatThePortalRefusesIsSaidInItsWordsAndStoresNothing(t *testing.T) {
+func TestARefusalByThePortalIsQuotedAndStoresNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		status int
 		body   string
@@ -213,7 +214,7 @@ func TestACertificateThatIsNotForThisKeyAndRouterIsNotStored(t *testing.T) {
 	}
 }
 
-func TestNoTokenIsSentToAPortalThatIsNotTrusted(t *testing.T) {
+func TestNoTokenIsSentToAnUntrustedPortal(t *testing.T) {
 	stranger := identitytest.New(t)
 	other := filepath.Join(t.TempDir(), "other.pem")
 	if err := os.WriteFile(other, stranger.PEM(), 0o600); err != nil {
@@ -250,13 +251,13 @@ func TestAFingerprintIsTrustedForTheNameOfThePortalOnly(t *testing.T) {
 	if _, err := enroll.Enroll(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	o.Portal = strings.Replace(o.Portal, "127.0.0.1", "localhost", 1) // which the certificate does not name
+	o.Portal = strings.Replace(o.Portal, "127.0.0.1", "localhost", 1) // a name that the certificate does not contain
 	if _, err := enroll.Enroll(t.Context(), o); err == nil || !strings.Contains(err.Error(), "localhost") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestACAsFingerprintWillDoWhereThePortalShowsIt(t *testing.T) {
+func TestTheFingerprintOfACASentByThePortalIsAccepted(t *testing.T) {
 	p := newPortal(t)
 	ca := p.door.Certificate()
 	p.TLS.Certificates[0].Certificate = append(p.TLS.Certificates[0].Certificate, ca.Raw)

@@ -16,7 +16,8 @@ import (
 	"longline.dev/agent/internal/identity"
 )
 
-// pendingKey is the key that waits for its certificate: of an earlier try that did not end, or a new one.
+// pendingKey returns the key that waits for its certificate: the one of an earlier, interrupted enrolment,
+// or a new one.
 func pendingKey(files config.TLS) (*ecdsa.PrivateKey, error) {
 	path := identity.PendingKey(files)
 	kept, err := os.ReadFile(path)
@@ -34,7 +35,7 @@ func pendingKey(files config.TLS) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	// durable.Replace makes files of mode 0600.
+	// durable.Replace creates files with mode 0600.
 	return key, durable.Replace(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
 }
 

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// timeout is for the whole exchange.
+	// timeout limits the whole exchange.
 	timeout = 30 * time.Second
-	// maxAnswer is far more than two certificates have (bytes).
+	// maxAnswer exceeds the size of two certificates by far (bytes).
 	maxAnswer = 1 << 20
 )
 
-// answer is the portal's to POST /api/v1/enroll (docs/openapi.yaml).
+// answer is the portal's response to POST /api/v1/enroll (docs/openapi.yaml).
 type answer struct {
 	Router         string `json:"router"`
 	CertificatePEM string `json:"certificate_pem"`
@@ -46,7 +46,7 @@ func ask(ctx context.Context, o Options, request []byte) (*answer, error) {
 		Transport: &http.Transport{
 			Proxy: http.ProxyFromEnvironment, TLSClientConfig: trust, DisableKeepAlives: true,
 		},
-		// The token is for the portal that was named, and for nobody that it points to.
+		// The token is for the named portal only: do not follow redirects.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	response, err := client.Do(post)
@@ -68,7 +68,7 @@ func ask(ctx context.Context, o Options, request []byte) (*answer, error) {
 	return a, nil
 }
 
-// refusal is a problem document (RFC 9457) as an error.
+// refusal returns a problem document (RFC 9457) as an error.
 func refusal(address string, status int, text []byte) error {
 	var problem struct {
 		Type, Title, Detail string

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Trust is how the portal's web door is known before anything else is: by a file of CAs, by the SHA-256
-// fingerprint of a certificate, or, with neither, by the CAs that this machine trusts.
+// Trust says how to verify the portal before enrolment: with a file of CAs, with the SHA-256 fingerprint of
+// a certificate, or, if neither is set, with the CAs that this machine trusts.
 type Trust struct {
 	CAFile      string
 	Fingerprint string // hex, with or without colons
@@ -21,7 +21,8 @@ type Trust struct {
 
 var errFingerprint = errors.New("no certificate that it shows has the fingerprint given")
 
-// config is for connections to host, which the portal's certificate has to name in each case.
+// config returns the TLS configuration for connections to host. The portal's certificate has to name host
+// in each case.
 func (t Trust) config(host string) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	switch {
@@ -39,13 +40,13 @@ func (t Trust) config(host string) (*tls.Config, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.InsecureSkipVerify = true // VerifyConnection does it, with the root that has the fingerprint
+		c.InsecureSkipVerify = true // VerifyConnection verifies instead, with the root that has the fingerprint
 		c.VerifyConnection = func(state tls.ConnectionState) error { return verifyBy(wanted, host, state) }
 	}
 	return c, nil
 }
 
-// ParseFingerprint reads a SHA-256 fingerprint as openssl x509 -fingerprint and sha256sum write it.
+// ParseFingerprint parses a SHA-256 fingerprint in the notation of openssl x509 -fingerprint or sha256sum.
 func ParseFingerprint(text string) ([]byte, error) {
 	sum, err := hex.DecodeString(strings.ReplaceAll(text, ":", ""))
 	if err != nil || len(sum) != sha256.Size {
@@ -73,7 +74,7 @@ func verifyBy(wanted []byte, host string, state tls.ConnectionState) error {
 	return err
 }
 
-// explain says what to do about a portal that is not trusted.
+// explain adds to an error what the operator can do about a portal that is not trusted.
 func (t Trust) explain(err error) error {
 	var unknown x509.UnknownAuthorityError
 	var verification *tls.CertificateVerificationError

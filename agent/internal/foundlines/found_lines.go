@@ -1,5 +1,5 @@
-// Package foundlines finds the point-to-point circuits that others have configured in a VPP. All that it needs is in a
-// snapshot: VPP is asked nothing.
+// Package foundlines finds the point-to-point circuits that others have configured in a VPP. It reads only
+// a snapshot and sends nothing to VPP.
 package foundlines
 
 import (
@@ -10,26 +10,29 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// Side is one side of a circuit: a tunnel, or an attachment circuit (RFC 4664), which is a whole port or a sub-interface.
+// Side is one side of a circuit: a tunnel, or an attachment circuit (RFC 4664), which is a whole port or a
+// sub-interface.
 type Side struct {
 	*observe.Interface
-	Port   *observe.Interface // that it is or stands on; nil for a tunnel, and where the port is not known
+	Port   *observe.Interface // the port itself, or the parent of the sub-interface; nil for a tunnel and for an unknown port
 	Tunnel *observe.Tunnel    // nil for an attachment circuit
 }
 
-// Circuit is two interfaces of which at least one is cross-connected to the other, and none is the agent's.
+// Circuit is two interfaces that do not belong to the agent, at least one of which is cross-connected to
+// the other.
 type Circuit struct {
 	Near Side
-	// Far.Interface is nil where Near is a tunnel that is cross-connected to nothing.
+	// Far.Interface is nil if Near is a tunnel that is cross-connected to nothing.
 	Far Side
-	// Out: what comes in at Near is sent to Far. In: what comes in at Far is sent to Near.
+	// Out: Near's frames are sent to Far. In: Far's frames are sent to Near.
 	Out, In bool
 }
 
-// Circuits are those of which the plan takes neither side for the agent's, nor for what was before somebody relabelled it;
-// and the tunnels of others that carry nothing.
-// Attachment circuits come before tunnels within a circuit, else what has the lower index; sorted by Near's, then Far's.
-// What is bridged is no circuit, and a tunnel in a bridge carries something.
+// Circuits returns the circuits of others, sorted by the index of Near, then of Far. It includes the
+// tunnels of others that carry nothing. It omits circuits in which the plan considers one side as the
+// agent's, now or before another user relabelled it. Bridged interfaces form no circuit, and a tunnel in a
+// bridge does carry traffic. Within a circuit, attachment circuits come before tunnels; otherwise the lower
+// index comes first.
 func Circuits(s *observe.Snapshot, todo *plan.Plan) []Circuit {
 	ours := make(map[uint32]bool, len(todo.Owned))
 	for _, held := range [][]*plan.Holding{todo.Owned, todo.Relabelled} {

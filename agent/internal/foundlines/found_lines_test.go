@@ -29,7 +29,7 @@ func network() *observe.Snapshot {
 	return s.Index()
 }
 
-// said is "near>far" for what goes out, "near<far" for what comes in, "near=far" for both.
+// described returns the circuits as text: "near>far" for Out, "near<far" for In, "near=far" for both.
 func said(circuits []Circuit) (texts []string) {
 	for _, c := range circuits {
 		far, way := "", map[[2]bool]string{{true, false}: ">", {false, true}: "<", {true, true}: "="}[[2]bool{c.Out, c.In}]
@@ -41,7 +41,7 @@ func said(circuits []Circuit) (texts []string) {
 	return texts
 }
 
-func TestWhatOthersCrossConnectedIsFound(t *testing.T) {
+func TestCrossConnectsOfOthersAreFound(t *testing.T) {
 	for name, c := range map[string]struct {
 		connects map[uint32]uint32
 		bridged  []uint32
@@ -78,7 +78,7 @@ func TestWhatOthersCrossConnectedIsFound(t *testing.T) {
 	}
 }
 
-func TestEachSideSaysWhatItIs(t *testing.T) {
+func TestEachSideHasItsPortOrTunnel(t *testing.T) {
 	s := network()
 	s.Connects = map[uint32]uint32{11: 31}
 	c := Circuits(s, &plan.Plan{})[0]
@@ -87,7 +87,7 @@ func TestEachSideSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestWhatWasRelabelledIsNotFound(t *testing.T) {
+func TestRelabelledInterfacesAreNotFound(t *testing.T) {
 	s := network()
 	s.Connects = map[uint32]uint32{11: 31, 31: 11, 12: 32, 32: 12}
 	todo := &plan.Plan{Relabelled: []*plan.Holding{{Interface: s.ByIndex(11)}}}

@@ -1,4 +1,5 @@
-// Package freeze remembers that VPP is left alone for a while, on somebody's word and over restarts of the agent.
+// Package freeze stores that VPP is to be left unchanged for a while. A freeze is requested by a person and
+// survives restarts of the agent.
 package freeze
 
 import (
@@ -15,29 +16,32 @@ import (
 	"longline.dev/agent/internal/durable"
 )
 
-// Who froze the router.
+// Those who can freeze a router.
 const (
 	ByPortal = "portal"
 	ByRouter = "router"
 )
 
-// Longest is how long a freeze may last; somebody who needs more begins another.
+// Longest is the maximum duration of a freeze. An operator who needs more time begins another one.
 const Longest = 30 * 24 * time.Hour
 
-// Freeze is one from its beginning until somebody has looked at what it left.
+// Freeze describes a freeze, from its beginning until an operator has acknowledged the differences that it
+// left.
 type Freeze struct {
 	ID      string `json:"id"`
 	By      string `json:"by"`
 	Reason  string `json:"reason"`
 	SinceMS int64  `json:"since_ms"`
 	UntilMS int64  `json:"until_ms"`
-	Ended   bool   `json:"ended"` // before its time
+	Ended   bool   `json:"ended"` // ended early
 }
 
-// Over is true once it has ended: nothing is repaired still, until somebody has looked.
+// Over reports whether the freeze has ended. Until an operator has acknowledged the differences, nothing is
+// repaired.
 func (f *Freeze) Over(now time.Time) bool { return f.Ended || now.UnixMilli() >= f.UntilMS }
 
-// Shown is a freeze in reports and answers: that it is over, and not whether that was before its time.
+// Shown is a freeze in reports and responses. It says that a freeze is over, but not whether it ended
+// early.
 type Shown struct {
 	ID      string `json:"id"`
 	By      string `json:"by"`
@@ -47,7 +51,7 @@ type Shown struct {
 	Over    bool   `json:"over"`
 }
 
-// Shown is nil for none.
+// Shown returns the freeze for reports and responses, nil for none.
 func (f *Freeze) Shown(now time.Time) *Shown {
 	if f == nil {
 		return nil
@@ -58,14 +62,14 @@ func (f *Freeze) Shown(now time.Time) *Shown {
 // ErrNone says that there is no freeze to end.
 var ErrNone = errors.New("this router is not frozen")
 
-// OtherError says that a freeze of somebody else's stands already.
+// OtherError says that another person's freeze is already in force.
 type OtherError struct{ Freeze }
 
 func (e *OtherError) Error() string {
 	return fmt.Sprintf("it is frozen already, by the %s (%s), until %s", e.By, e.Reason, time.UnixMilli(e.UntilMS).UTC().Format(time.RFC3339))
 }
 
-// File holds the freeze of a router; safe for use by several goroutines.
+// File stores the freeze of a router. It is safe for concurrent use.
 type File struct {
 	path string
 	now  func() time.Time
@@ -74,11 +78,11 @@ type File struct {
 	held *Freeze
 }
 
-// NoFile remembers as long as the agent runs.
+// NoFile returns a File that stores the freeze in memory only.
 func NoFile(now func() time.Time) *File { return &File{now: now} }
 
-// Open reads the file in the folder. Error: what stands there cannot be read: the agent must not take that for
-// no freeze.
+// Open reads the file in the folder. Error: the file cannot be read. The agent must not treat that as no
+// freeze.
 func Open(folder string, now func() time.Time) (*File, error) {
 	f := &File{path: filepath.Join(folder, "freeze.json"), now: now}
 	data, err := os.ReadFile(f.path)
@@ -94,7 +98,8 @@ func Open(folder string, now func() time.Time) (*File, error) {
 	return f, nil
 }
 
-// Held is a copy; nil where the router is not frozen and nobody has to look.
+// Held returns a copy of the freeze. It is nil if the router is not frozen and no acknowledgement is
+// pending.
 func (f *File) Held() *Freeze {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,9 +110,9 @@ func (f *File) Held() *Freeze {
 	return &held
 }
 
-// Begin freezes the router from now on until then, or tells the same freeze another end. The portal's takes the place of
-// its own last one, whose end the agent may not have heard of. Error: *OtherError, or that it is not on disk, and then it
-// is not frozen.
+// Begin freezes the router from now on until the given time, or changes the end of the same freeze. A
+// freeze by the portal replaces the portal's previous one, because the agent may not have received the end
+// of the previous one. Error: *OtherError, or that of the disk; then the router is not frozen.
 func (f *File) Begin(id, by, reason string, until time.Time) (*Freeze, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,7 +122,7 @@ func (f *File) Begin(id, by, reason string, until time.Time) (*Freeze, error) {
 	}
 	begun := &Freeze{ID: id, By: by, Reason: reason, SinceMS: f.now().UnixMilli(), UntilMS: until.UnixMilli()}
 	if f.held != nil {
-		begun.SinceMS = f.held.SinceMS // what happened before the end of the last one has to be looked at too
+		begun.SinceMS = f.held.SinceMS // the differences from before the end of the last one have to be acknowledged too
 	}
 	if f.held != nil && *begun == *f.held {
 		return begun, nil
@@ -125,12 +130,12 @@ func (f *File) Begin(id, by, reason string, until time.Time) (*Freeze, error) {
 	return begun, f.replace(begun)
 }
 
-// BeginHere is Begin on an operator's word on the router.
+// BeginHere is Begin for an operator on the router.
 func (f *File) BeginHere(reason string, until time.Time) (*Freeze, error) {
 	return f.Begin(uuid.NewString(), ByRouter, reason, until)
 }
 
-// End ends the freeze before its time; what is over stays so. Error: ErrNone, or that it is not on disk.
+// End ends the freeze early. A freeze that is over stays unchanged. Error: ErrNone, or that of the disk.
 func (f *File) End() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,7 +150,8 @@ func (f *File) End() error {
 	return f.replace(&ended)
 }
 
-// Forget forgets a freeze that is over: somebody has looked, or there is nothing to look at.
+// Forget deletes a freeze that is over, after an operator has acknowledged the differences or if there are
+// none.
 func (f *File) Forget() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestAFreezeOutlivesTheAgent(t *testing.T) {
+func TestAFreezeSurvivesARestartOfTheAgent(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
 	clock := func() time.Time { return now }
 	open := func() *File {
@@ -47,8 +47,8 @@ func TestAFreezeOutlivesTheAgent(t *testing.T) {
 	}
 }
 
-// The agent may not have heard that the portal ended one before it began another.
-func TestThePortalsNextFreezeTakesThePlaceOfItsLastAndOfNoOperators(t *testing.T) {
+// The agent may not have received the end of the portal's previous freeze.
+func TestAFreezeByThePortalReplacesItsPreviousOneButNotAnOperators(t *testing.T) {
 	now := time.Now()
 	f := NoFile(func() time.Time { return now })
 	first, err := f.Begin("1", ByPortal, "line cards", now.Add(2*time.Hour))
@@ -72,7 +72,7 @@ func TestThePortalsNextFreezeTakesThePlaceOfItsLastAndOfNoOperators(t *testing.T
 	}
 }
 
-func TestAFileThatCannotBeReadIsNotTakenForNoFreeze(t *testing.T) {
+func TestAnUnreadableFileIsAnErrorAndNotNoFreeze(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "freeze.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

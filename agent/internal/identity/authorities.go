@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// authorities are the CAs in a file. It is read anew for each handshake, so that a new CA counts without a restart;
-// what cannot be read replaces nothing, and is told once.
+// authorities are the CAs in a file. The file is read again for each handshake, so that a new CA applies
+// without a restart. A file that cannot be read changes nothing and is logged once.
 type authorities struct {
 	path string
 
@@ -28,7 +28,7 @@ func loadAuthorities(path string) (*authorities, error) {
 	return a, err
 }
 
-// read returns true when the file has changed. Error: what is wrong with it; then all stays as it was.
+// read returns true if the file has changed. Error: the file is not valid; then the CAs stay as they were.
 func (a *authorities) read() (changed bool, err error) {
 	text, err := os.ReadFile(a.path)
 	if err != nil {
@@ -45,7 +45,7 @@ func (a *authorities) read() (changed bool, err error) {
 	return true, nil
 }
 
-// now are those that count at this moment.
+// now returns the current CAs.
 func (a *authorities) now(log *slog.Logger) *x509.CertPool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -63,7 +63,7 @@ func (a *authorities) now(log *slog.Logger) *x509.CertPool {
 	return a.pool
 }
 
-// parseAuthorities takes all of a file or nothing: one that is being written ends amid a certificate.
+// parseAuthorities parses a whole file or nothing: a file that is being written ends inside a certificate.
 func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	pool, found := x509.NewCertPool(), 0
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {

@@ -15,7 +15,7 @@ import (
 	"longline.dev/agent/internal/identity/identitytest"
 )
 
-// aRouter is an agent of the CA before, whose file the caller replaces.
+// aRouter returns an agent with the CA. The caller may replace the CA's file.
 func aRouter(t *testing.T, ca *identitytest.CA) (paths config.TLS, files *identity.Files, said *bytes.Buffer) {
 	t.Helper()
 	paths = ca.Issue("rhino", identity.Router("rhino"))
@@ -43,7 +43,8 @@ func replace(t *testing.T, path string, by ...string) {
 	}
 }
 
-// calls asks the agent's own listener with that certificate, on a connection that may be resumed.
+// calls sends a request to the agent's own listener with the given certificate. The connection may be
+// resumed from cache.
 func calls(t *testing.T, url string, with tls.Certificate, cache tls.ClientSessionCache) error {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
@@ -57,7 +58,7 @@ func calls(t *testing.T, url string, with tls.Certificate, cache tls.ClientSessi
 	return err
 }
 
-func TestANewCACountsWithoutARestart(t *testing.T) {
+func TestANewCAAppliesWithoutARestart(t *testing.T) {
 	before, after := identitytest.New(t), identitytest.New(t)
 	paths, files, said := aRouter(t, before)
 	old := tls.NewLRUClientSessionCache(1)
@@ -91,7 +92,7 @@ func TestANewCACountsWithoutARestart(t *testing.T) {
 	}
 }
 
-func TestACAThatCannotBeReadReplacesNothingAndIsToldOnce(t *testing.T) {
+func TestAnUnreadableCAChangesNothingAndIsLoggedOnce(t *testing.T) {
 	for name, broken := range map[string]func(string) error{
 		"empty":   func(path string) error { return os.WriteFile(path, nil, 0o600) },
 		"cut off": func(path string) error { return os.WriteFile(path, []byte("-----BEGIN CERTIFICATE-----\nMII"), 0o600) },

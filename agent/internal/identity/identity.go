@@ -1,4 +1,4 @@
-// Package identity is who may talk to whom: roles are URI names in certificates under one CA.
+// Package identity defines who may connect to whom: roles are URI names in certificates under one CA.
 package identity
 
 import (
@@ -14,11 +14,11 @@ import (
 // Portal is the portal's role.
 const Portal = "spiffe://longline/portal"
 
-// Router is the role of a router.
+// Router returns the role of a router.
 func Router(name string) string { return "spiffe://longline/router/" + name }
 
-// RoleOf is the one URI name of a certificate, "" when there is none or more than one (SPIFFE X.509-SVID
-// section 2 asks for exactly one).
+// RoleOf returns the only URI name of a certificate, or "" if there is none or more than one (SPIFFE
+// X.509-SVID section 2 requires exactly one).
 func RoleOf(certificate *x509.Certificate) string {
 	if len(certificate.URIs) != 1 {
 		return ""
@@ -26,18 +26,18 @@ func RoleOf(certificate *x509.Certificate) string {
 	return certificate.URIs[0].String()
 }
 
-// Files are a router's own certificate and the CA. Both are read anew for each handshake, so that renewed ones
-// are used without a restart.
+// Files are a router's own certificate and the CA. Both are read again for each handshake, so that renewed
+// files apply without a restart.
 type Files struct {
-	// Log hears of a CA that has changed, and of one that cannot be read; set it before the first connection.
+	// Log receives a message when a CA has changed or cannot be read. Set it before the first connection.
 	Log *slog.Logger
 
 	paths       config.TLS
 	authorities *authorities
 }
 
-// Load reads the files and checks that the certificate is the router's. An Install that was cut off is
-// finished first.
+// Load reads the files and checks that the certificate is the router's. It first completes an Install that
+// was interrupted.
 func Load(paths config.TLS, router string) (*Files, error) {
 	if err := Finish(paths); err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func Load(paths config.TLS, router string) (*Files, error) {
 	return f, nil
 }
 
-// Certificate is the router's own, as it is on disk now.
+// Certificate returns the router's own certificate as it is on disk now.
 func (f *Files) Certificate() (*x509.Certificate, error) {
 	own, err := f.own()
 	if err != nil {
@@ -77,8 +77,8 @@ func (f *Files) own() (*tls.Certificate, error) {
 	return &pair, nil
 }
 
-// Server is the TLS configuration of the listener: TLS 1.3, a client certificate from the CA. Roles are
-// checked per request, so that a wrong one gets an answer.
+// Server returns the TLS configuration of the listener: TLS 1.3, with a client certificate from the CA. The
+// role is checked for each request, so that a client with a wrong role gets a response.
 func (f *Files) Server() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS13, GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		return &tls.Config{
@@ -90,13 +90,14 @@ func (f *Files) Server() *tls.Config {
 	}}
 }
 
-// Client is the TLS configuration for connections to the portal. The portal is known by its role and not
-// by its host name, so the usual verification is replaced: the chain to the CA, then the role.
+// Client returns the TLS configuration for connections to the portal. The portal is identified by its role
+// and not by its host name. The usual verification is therefore replaced by two checks: the chain to the
+// CA, then the role.
 func (f *Files) Client() *tls.Config {
 	return &tls.Config{
 		MinVersion:           tls.VersionTLS13,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return f.own() },
-		InsecureSkipVerify:   true, // VerifyConnection does it
+		InsecureSkipVerify:   true, // VerifyConnection verifies instead
 		VerifyConnection:     f.verifyPortal,
 	}
 }

@@ -58,7 +58,7 @@ func TestTheAgentReportsOnlyToThePortal(t *testing.T) {
 	}
 }
 
-// reach asks a server with that certificate as the agent would.
+// reach sends a request to a server with that certificate, as the agent does.
 func reach(t *testing.T, ca *identitytest.CA, files *identity.Files, with tls.Certificate) error {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

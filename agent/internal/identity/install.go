@@ -11,13 +11,13 @@ import (
 	"longline.dev/agent/internal/durable"
 )
 
-// pending is where a file waits until all that belong together are written.
+// pending returns the path where a file waits until all files of a set are written.
 func pending(path string) string { return path + ".new" }
 
-// PendingKey is where the private key of a certificate that is being asked for is kept.
+// PendingKey returns the path of the private key while its certificate is being requested.
 func PendingKey(paths config.TLS) string { return pending(paths.Key) }
 
-// Written are all files that an enrolment or a renewal writes.
+// Written returns all files that an enrolment or a renewal writes.
 func Written(paths config.TLS) []string {
 	var files []string
 	for _, path := range []string{paths.Key, paths.Certificate, paths.CA} {
@@ -26,9 +26,9 @@ func Written(paths config.TLS) []string {
 	return files
 }
 
-// Install puts a certificate, its CA and the pending key in the place of what is there: all three or none,
-// also over a crash. The pending certificate is written last and renamed last: while it is there, the
-// others are complete, and Finish does the rest.
+// Install replaces certificate, CA and key by the given ones and the pending key: all three or none, even
+// if the process crashes. The pending certificate is written last and renamed last. While it exists, the
+// other pending files are complete, and Finish does the rest.
 func Install(paths config.TLS, certificate, ca []byte) error {
 	if err := durable.Replace(pending(paths.CA), ca); err != nil {
 		return err
@@ -39,7 +39,7 @@ func Install(paths config.TLS, certificate, ca []byte) error {
 	return Finish(paths)
 }
 
-// Finish ends an Install that was cut off; without one it does nothing.
+// Finish completes an Install that was interrupted; otherwise it does nothing.
 func Finish(paths config.TLS) error {
 	if _, err := os.Stat(pending(paths.Certificate)); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -47,7 +47,7 @@ func Finish(paths config.TLS) error {
 	for _, path := range []string{paths.CA, paths.Key, paths.Certificate} {
 		err := os.Rename(pending(path), path)
 		if errors.Is(err, fs.ErrNotExist) && path != paths.Certificate {
-			continue // renamed before the cut
+			continue // renamed before the interruption
 		}
 		if err != nil {
 			return fmt.Errorf("identity: finish storing a new certificate: %w", err)

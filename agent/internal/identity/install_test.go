@@ -17,8 +17,8 @@ func move(t *testing.T, from, to string) {
 	}
 }
 
-// TestAnInstallThatWasCutOffIsFinished has every state that a crash can leave.
-func TestAnInstallThatWasCutOffIsFinished(t *testing.T) {
+// TestAnInterruptedInstallIsCompleted covers every state that a crash can leave.
+func TestAnInterruptedInstallIsCompleted(t *testing.T) {
 	for name, renamed := range map[string]int{"nothing renamed": 0, "the CA renamed": 1, "CA and key renamed": 2} {
 		t.Run(name, func(t *testing.T) {
 			older, newer := identitytest.New(t), identitytest.New(t)
@@ -43,7 +43,7 @@ func TestAnInstallThatWasCutOffIsFinished(t *testing.T) {
 	}
 }
 
-func TestAnInstallThatWasNotCompletelyWrittenChangesNothing(t *testing.T) {
+func TestAnIncompletelyWrittenInstallChangesNothing(t *testing.T) {
 	files := identitytest.New(t).Issue("rhino", identity.Router("rhino"))
 	for _, path := range []string{files.CA, files.Key} {
 		if err := os.WriteFile(path+".new", []byte("half"), 0o600); err != nil {

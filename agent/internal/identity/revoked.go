@@ -12,11 +12,12 @@ import (
 	"strings"
 )
 
-// ErrRevoked says that a certificate stands in the list of those that count no longer.
+// ErrRevoked says that a certificate is in the list of revoked certificates.
 var ErrRevoked = errors.New("identity: the certificate has been revoked")
 
-// Valid is an error for a certificate that tls.revoked lists, and for every one while that list cannot be read:
-// a key that was stolen must not come back with a file that was lost. The list is read anew each time.
+// Valid returns an error for a certificate that tls.revoked lists. While that list cannot be read, Valid
+// refuses every certificate: losing the file must not make a stolen key valid again. The list is read again
+// each time.
 func (f *Files) Valid(certificate *x509.Certificate) error {
 	if f.paths.Revoked == "" {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/identity/identitytest"
 )
 
-func TestAListedCertificateIsRevokedFromTheNextQuestionOn(t *testing.T) {
+func TestAListedCertificateIsRefusedAtItsNextRequest(t *testing.T) {
 	ca := identitytest.New(t)
 	portal, err := x509.ParseCertificate(ca.Pair("portal", identity.Portal).Certificate[0])
 	if err != nil {
@@ -71,7 +71,7 @@ func TestAListedCertificateIsRevokedFromTheNextQuestionOn(t *testing.T) {
 	}
 }
 
-func TestTheAgentReportsToNoRevokedPortal(t *testing.T) {
+func TestTheAgentSendsNoReportsToARevokedPortal(t *testing.T) {
 	ca := identitytest.New(t)
 	pair := ca.Pair("portal", identity.Portal)
 	portal, err := x509.ParseCertificate(pair.Certificate[0])

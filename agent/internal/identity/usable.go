@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Usable is the certificate of a PEM text, if it is that router's, for this key, and valid now under one of the CAs.
+// Usable returns the certificate in a PEM text if it is valid now under one of the CAs and belongs to that
+// router and key.
 func Usable(certificate, authorities []byte, key crypto.PublicKey, router string, now time.Time) (*x509.Certificate, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {

@@ -2,13 +2,13 @@ package intent
 
 const (
 	leastRate  = 1000               // bit/s: VPP's policers count in kbit/s
-	mostRate   = (1<<32 - 1) * 1000 // bit/s: and have 32 bits for that
+	mostRate   = (1<<32 - 1) * 1000 // bit/s: and store the rate in 32 bits
 	mostBurst  = 1<<31 - 1          // bytes
-	leastBurst = minFrame           // bytes; a bucket that holds no frame lets none through
+	leastBurst = minFrame           // bytes; a bucket smaller than a frame would let none through
 )
 
-// decodeBandwidth reads the profile of an end with frames of that size (bytes, 0 when not known). It may be
-// null or absent: nothing is policed.
+// decodeBandwidth reads the profile of an end with frames of the given size (bytes, 0 if unknown). It may
+// be null or absent: then nothing is policed.
 func decodeBandwidth(end *fields, frame int64) Bandwidth {
 	end.asked = append(end.asked, "bandwidth")
 	if value, there := end.object.get("bandwidth"); !there || value == nil {
@@ -31,7 +31,8 @@ func decodeBandwidth(end *fields, frame int64) Bandwidth {
 	return b
 }
 
-// decodeBurst reads a bucket's size, which is 0 without a rate to fill it and else holds at least a frame.
+// decodeBurst reads a bucket's size. It is 0 without a rate to fill the bucket; otherwise the bucket holds
+// at least one frame.
 func decodeBurst(f *fields, name string, filled bool, frame int64) int64 {
 	if !filled {
 		f.integer(name, 0, 0)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// BenchmarkDecodeOfAThousandEnds times what is done for each change of one VLL.
+// BenchmarkDecodeOfAThousandEnds measures the decoding for each change of one VLL.
 func BenchmarkDecodeOfAThousandEnds(b *testing.B) {
 	one := decodedIn(b, "vxlan4-dot1q.json").Present[0]
 	in := &Intent{Router: "rhino", Generation: 1}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// checkConsistency checks the rules between entries. An entry whose own fields are wrong takes part only as far
-// as its key is known, so that one mistake is not reported twice.
+// checkConsistency checks the rules between entries. Of an entry with invalid fields it uses only the key,
+// if that is valid, so that one mistake is not reported twice.
 func checkConsistency(present []placed[End], removed []placed[Tombstone]) []Error {
 	var errors []Error
 	fail := func(pointer, code, format string, args ...any) {
@@ -59,8 +59,8 @@ func checkConsistency(present []placed[End], removed []placed[Tombstone]) []Erro
 
 type failure = func(pointer, code, format string, args ...any)
 
-// checkAccessOverlaps refuses two accesses of one port that share frames: VPP refuses the second of two equal sub-interfaces,
-// and gives shared frames to the more specific one.
+// checkAccessOverlaps refuses two accesses of one port that share frames: VPP refuses the second of two
+// equal sub-interfaces, and gives shared frames to the more specific one.
 func checkAccessOverlaps(present []placed[End], fail failure) {
 	taken := make(map[string]*portAccesses)
 	for i := range present {
@@ -92,14 +92,15 @@ func checkAccessOverlaps(present []placed[End], fail failure) {
 	}
 }
 
-// portAccesses are the accesses of one port, prepared so that each further one is compared with few of them.
+// portAccesses are the accesses of one port, indexed so that each further one is compared with only a few
+// of them.
 type portAccesses struct {
 	whole, first *placed[End] // first: any VLAN of the port
 	byVLAN       map[vlans]*placed[End]
 }
 
-// vlans is an access's place in VPP's tables of VLANs. Of an access with two tags there is an entry with its inner VLAN and one
-// with the inner VLAN 0, so that a less specific access finds it.
+// vlans is an access's key in VPP's tables of VLANs. An access with two tags has an entry with its inner
+// VLAN and one with the inner VLAN 0, so that a less specific access finds it.
 type vlans struct {
 	dot1ad       bool
 	tags         uint8
@@ -141,7 +142,8 @@ func (p *portAccesses) add(end *placed[End]) {
 	p.byVLAN[own], p.byVLAN[underOuter] = end, end
 }
 
-// Identity is a tunnel as VPP tells tunnels apart (vxlan.h, geneve.h, gre.h): not every field counts.
+// Identity has the fields by which VPP distinguishes tunnels (vxlan.h, geneve.h, gre.h): not every field
+// counts.
 type Identity struct {
 	Encapsulation Encapsulation
 	Local, Remote netip.Addr
@@ -150,8 +152,8 @@ type Identity struct {
 	Table         uint32
 }
 
-// Identity leaves out what VPP's lookup key leaves out: VXLAN over IPv6 and GENEVE omit the local address, GENEVE the
-// table too.
+// Identity returns the tunnel without the fields that VPP's lookup key omits: VXLAN over IPv6 and GENEVE
+// omit the local address, and GENEVE also the table.
 func (t Tunnel) Identity() Identity {
 	id := Identity(t)
 	if t.Encapsulation == GENEVE || t.Encapsulation == VXLAN && t.Remote.Is6() {

@@ -8,42 +8,42 @@ import (
 	"strings"
 )
 
-// MalformedError says that a body is no JSON object at all (code malformed_json).
+// MalformedError says that a body is not a JSON object (code malformed_json).
 type MalformedError struct{ Detail string }
 
 func (e *MalformedError) Error() string { return "intent: malformed JSON: " + e.Detail }
 
-// InvalidError carries every rule that a document breaks, in document order, field rules before rules
-// that compare entries.
+// InvalidError has every rule that a document breaks, in document order, field rules before rules that
+// compare entries.
 type InvalidError struct{ Errors []Error }
 
 func (e *InvalidError) Error() string { return fmt.Sprintf("intent: %d errors", len(e.Errors)) }
 
 const (
-	minFrame = 82 // svc_mtu 68 (the least an IPv4 link may have, RFC 791) + 14
-	maxName  = 63 // VPP's string[64] less its terminator
+	minFrame = 82 // svc_mtu 68 (the minimum of an IPv4 link, RFC 791) + 14
+	maxName  = 63 // VPP's string[64] without its terminator
 	maxLabel = 64 // ifAlias (RFC 2863)
 
-	// OwnTagPrefix begins the tag of everything that is the agent's.
+	// OwnTagPrefix is the prefix of the agent's tags.
 	OwnTagPrefix = "longline:"
 
-	maxTable = math.MaxUint32 - 1 // VPP takes the number above for none
+	maxTable = math.MaxUint32 - 1 // VPP uses the next number for "none"
 
 	minWatchInterval, maxWatchInterval     = 50, 10_000 // ms
 	minWatchMultiplier, maxWatchMultiplier = 2, 50
 )
 
-// placed remembers where in the document an entry stood, and whether its own fields were all right.
+// placed is an entry with its position in the document, and whether its own fields are all valid.
 type placed[T any] struct {
 	entry   T
 	pointer string
 	text    []byte // of a new entry
-	known   *entry // one that stood in an earlier document too
+	known   *entry // an entry that was in an earlier document too
 	keyed   bool   // vll and end are known
 	valid   bool
 }
 
-// Decode reads the intent for the named router. The error is a *MalformedError or an *InvalidError.
+// Decode decodes the intent for the named router. The error is a *MalformedError or an *InvalidError.
 func Decode(data []byte, router string) (*Intent, error) {
 	in, _, err := decode(document{text: data}, router)
 	return in, err
@@ -86,7 +86,7 @@ func decode(d document, router string) (*Intent, []placed[End], error) {
 	return in, present, nil
 }
 
-// decodeWatch reads how paths are watched. It may be absent: they are not.
+// decodeWatch reads the settings of the path watch. It may be absent: then no path is watched.
 func decodeWatch(root *fields) (watch Watch) {
 	root.asked = append(root.asked, "watch")
 	if _, there := root.object.get("watch"); !there {
@@ -120,7 +120,8 @@ func decodeTombstone(f *fields) placed[Tombstone] {
 	}
 }
 
-// decodeTagOfOthers reads the tag that is left on what is let go of. It may be absent or null: none is.
+// decodeTagOfOthers reads the tag that a released interface gets. It may be absent or null: then it gets
+// none.
 func decodeTagOfOthers(f *fields, name string, release bool) string {
 	f.asked = append(f.asked, name)
 	value, _ := f.object.get(name)
@@ -171,7 +172,7 @@ func decodeEnd(f *fields) placed[End] {
 	return p
 }
 
-// decodeLabel reads what people call the line. It may be absent: it is not told.
+// decodeLabel reads the line's name for people. It may be absent: then it is empty.
 func decodeLabel(f *fields) string {
 	f.asked = append(f.asked, "label")
 	value, there := f.object.get("label")
@@ -200,7 +201,7 @@ func decodeTesting(f *fields, encapsulation Encapsulation) bool {
 	return testing
 }
 
-// decodeAccessOfEnd reads the customer's side; null is that of a probe, which has none.
+// decodeAccessOfEnd reads the customer's side. It is null for a probe, which has none.
 func decodeAccessOfEnd(f *fields) Access {
 	if value, there := f.object.get("access"); there && value == nil {
 		f.asked = append(f.asked, "access")
@@ -214,7 +215,8 @@ func decodeAccessOfEnd(f *fields) Access {
 	return decodeAccess(child)
 }
 
-// checkProbe: a tunnel without an access is for test frames alone, and there is nobody to police.
+// checkProbe checks a tunnel without an access: it is only for test frames, and there is no customer
+// traffic to police.
 func checkProbe(f *fields, end *End) {
 	if value, there := f.object.get("access"); !there || value != nil {
 		return
@@ -227,7 +229,8 @@ func checkProbe(f *fields, end *End) {
 	}
 }
 
-// checkAdopted: what is adopted carries a customer's frames as it is, and stays so.
+// checkAdopted checks an adopted end: it keeps carrying a customer's frames unchanged, so it can be neither
+// tested nor policed.
 func checkAdopted(f *fields, end *End) {
 	if !end.Adopt {
 		return
@@ -240,8 +243,8 @@ func checkAdopted(f *fields, end *End) {
 	}
 }
 
-// checkUNILinkDown: a port that carries anything else than this line is never taken down, nor one of a line that is not to
-// carry its customer's frames anyhow.
+// checkUNILinkDown refuses to keep a port down if it carries more than this line, or if the line is not to
+// carry its customer's frames anyway.
 func checkUNILinkDown(f *fields, end *End) {
 	switch {
 	case !end.UNILinkDown:
@@ -312,8 +315,8 @@ func decodeTransport(f *fields) Tunnel {
 	return tunnel
 }
 
-// decodeGREKey reads the key of a GRE tunnel (RFC 2890). It may be absent or null: then the tunnel has none, which VPP
-// writes as 0.
+// decodeGREKey reads the key of a GRE tunnel (RFC 2890). It may be absent or null: then the tunnel has no
+// key, which VPP represents as 0.
 func decodeGREKey(f *fields, encapsulation Encapsulation) uint32 {
 	f.asked = append(f.asked, "gre_key")
 	if value, _ := f.object.get("gre_key"); value == nil {
@@ -341,7 +344,7 @@ func decodeTable(f *fields, tunneled bool, encapsulation string) uint32 {
 	return uint32(table)
 }
 
-// decodeFamily returns 4, 6, or 0 when it is not known.
+// decodeFamily returns 4, 6, or 0 if it is unknown.
 func decodeFamily(f *fields, wanted bool, encapsulation string) int64 {
 	value, ok := f.needed("family", wanted, encapsulation)
 	if !ok {

@@ -70,7 +70,7 @@ func TestEveryInvalidDocumentOfTheContractIsRefusedWithExactlyItsErrors(t *testi
 	}
 }
 
-func TestWhatIsNoJSONObjectIsMalformed(t *testing.T) {
+func TestABodyThatIsNotAJSONObjectIsMalformed(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(fixtures, "malformed.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -93,7 +93,7 @@ func TestWhatIsNoJSONObjectIsMalformed(t *testing.T) {
 	}
 }
 
-func TestNestingOf32IsReadAndOf33IsNot(t *testing.T) {
+func TestNestingOf32IsAcceptedAndOf33IsRefused(t *testing.T) {
 	nested := func(depth int) string {
 		body := `{"extra":`
 		for range depth - 1 {
@@ -114,7 +114,7 @@ func TestNestingOf32IsReadAndOf33IsNot(t *testing.T) {
 	}
 }
 
-func FuzzDecodeNeverPanicsAndNeverAcceptsWhatItCannotName(f *testing.F) {
+func FuzzDecodeReturnsAnIntentOrReasons(f *testing.F) {
 	for _, folder := range []string{"valid", "invalid"} {
 		paths, _ := filepath.Glob(filepath.Join(fixtures, folder, "*.json"))
 		for _, path := range paths {
@@ -137,7 +137,7 @@ func FuzzDecodeNeverPanicsAndNeverAcceptsWhatItCannotName(f *testing.F) {
 	})
 }
 
-func TestEscapesAreRead(t *testing.T) {
+func TestEscapesInStringsAreDecoded(t *testing.T) {
 	o, err := parse(document{text: []byte(`{"a\u0062c": "\"\\\u00fc", "n": [1, -2.5e3, true, false, null, {}]}`)})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestEscapesAreRead(t *testing.T) {
 	}
 }
 
-func FuzzTheTreeIsThatOfTheStandardLibrary(f *testing.F) {
+func FuzzTheTreeEqualsThatOfTheStandardLibrary(f *testing.F) {
 	for _, text := range []string{`{"a": [1, {"b": null}], "c": "\u0000", "d": {}}`, `{"a":1,"a":2}`, `{} {}`, `{"a":1e400}`} {
 		f.Add([]byte(text))
 	}

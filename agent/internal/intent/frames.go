@@ -1,19 +1,22 @@
 package intent
 
-// Frames are the frames of a port that one sub-interface takes. VPP classifies a frame by the type of its outer tag, its two
-// outer VLANs and its number of tags, and gives it to the most specific sub-interface that matches
-// (eth_identify_subint in vnet/ethernet/ethernet.h, ethernet_sw_interface_get_config in vnet/ethernet/node.c). VPP has one
-// table of VLANs for 802.1ad (0x88a8) and one for all other tags (0x8100, 0x9100, 0x9200); an inner tag counts as a tag only
-// with 0x8100. On a port VPP reads two tags, so a third one is no difference to an exact match of two; behind a bond it is.
+// Frames are the frames of a port that one sub-interface takes. VPP classifies a frame by the type of its
+// outer tag, its two outer VLANs and its number of tags. It gives the frame to the most specific
+// sub-interface that matches (eth_identify_subint in vnet/ethernet/ethernet.h,
+// ethernet_sw_interface_get_config in vnet/ethernet/node.c). VPP has one table of VLANs for 802.1ad
+// (0x88a8) and one for all other tags (0x8100, 0x9100, 0x9200). An inner tag counts as a tag only with
+// 0x8100. On a port VPP reads two tags, so an exact match of two tags accepts a third one; on a bond it
+// does not.
 type Frames struct {
 	Dot1ad, AnyTPID bool
 	Outer           uint16
 	AnyOuter        bool
 	Inner           uint16
 	AnyInner        bool
-	// Least and Most bound the number of tags; ManyTags stands for three and more.
+	// Least and Most limit the number of tags; ManyTags means three and more.
 	Least, Most uint8
-	// Rank orders sub-interfaces that match the same frame: VPP gives the frame to the lowest.
+	// Rank orders sub-interfaces that match the same frame: VPP gives the frame to the one with the lowest
+	// rank.
 	Rank Rank
 }
 
@@ -27,12 +30,12 @@ const (
 	ByAddress Rank = iota // p2p_ethernet: by the sender's MAC address, before any tag is read
 	TwoVLANs              // outer and inner VLAN
 	InnerAny              // outer VLAN, any inner VLAN
-	OneVLAN               // outer VLAN; unless it is an exact match also with further tags
+	OneVLAN               // outer VLAN; without exact match also with further tags
 	AllTagged             // "default": each tagged frame that no other sub-interface takes
 	NoVLAN                // "untagged"
 )
 
-// Frames are what the access takes of its port. Of a whole port that is everything.
+// Frames returns the frames of its port that the access takes: all frames for a whole port.
 func (a Access) Frames() Frames {
 	f := Frames{Dot1ad: a.Tagging == Dot1ad, Outer: a.Outer, Inner: a.Inner, Least: uint8(a.Tagging.Tags()), Most: ManyTags}
 	switch f.Rank = TwoVLANs; f.Least {

@@ -8,9 +8,9 @@ import (
 	"strconv"
 )
 
-// Document renders the intent as the contract's JSON, canonically: names sorted, no white space, entries
-// sorted by (vll, end), so that equal content is equal text whoever wrote it. It is written for each change of
-// one VLL, so by hand: encoding/json takes several times as long.
+// Document returns the intent as the contract's JSON in canonical form: names sorted, no white space,
+// entries sorted by (vll, end). Equal content therefore gives equal text. The text is written for each
+// change of one VLL. It is written without encoding/json, which takes several times as long.
 func (in *Intent) Document() []byte {
 	const perEnd = 400 // bytes, about
 	text := make(text, 0, (1+len(in.Present))*perEnd)
@@ -36,7 +36,7 @@ func (in *Intent) Document() []byte {
 	return text.raw(`}`)
 }
 
-// SHA256 is the hash of the canonical document, in hex.
+// SHA256 returns the hash of the canonical document, in hex.
 func (in *Intent) SHA256() string { return hashOf(in.Document()) }
 
 func hashOf(document []byte) string {

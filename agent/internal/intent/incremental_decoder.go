@@ -2,31 +2,31 @@ package intent
 
 import "sync"
 
-// Decoder reads the intents of one router, one after the other. The portal sends the whole router for each
-// change of one VLL; what stood in the last document letter for letter is not read again. Each document is
-// still checked whole: its grammar, and every rule that compares entries.
+// Decoder decodes successive intents of one router. The portal sends the whole router for each change of
+// one VLL. An entry that was in the last document with identical text is not decoded again. Each document
+// is still checked completely: its grammar, and every rule that compares entries.
 type Decoder struct {
 	router string
 
 	mu    sync.Mutex
-	known map[string]*entry // of the last valid document, by text; never changed once it is here
+	known map[string]*entry // entries of the last valid document, by text; never changed after it is set
 }
 
-// entry is one object of present that was found valid.
+// entry is a valid object of the array present.
 type entry struct {
 	text string
 	end  End
 }
 
-// NewDecoder makes a decoder for the named router that knows nothing yet.
+// NewDecoder returns a decoder for the named router without known entries.
 func NewDecoder(router string) *Decoder { return &Decoder{router: router} }
 
-// Decode does what the function Decode does. It is safe for concurrent use.
+// Decode does the same as the function Decode. It is safe for concurrent use.
 func (d *Decoder) Decode(data []byte) (*Intent, error) {
 	shorter := cutKnown(data, d.last())
 	in, present, err := decode(shorter, d.router)
 	if err != nil && len(shorter.cut) > 0 {
-		in, present, err = decode(document{text: data}, d.router) // pointers and offsets are those of the whole
+		in, present, err = decode(document{text: data}, d.router) // decode the whole document, so that pointers and offsets refer to it
 	}
 	if err == nil {
 		d.remember(present)
@@ -60,12 +60,12 @@ type document struct {
 	cut  map[int]*entry
 }
 
-// placeholder is an object too, so a text in which it stands for one is JSON exactly if the whole is. None of
-// the contract's objects may be empty, so it is nowhere taken for one that the portal sent.
+// placeholder is an object too, so the text with placeholders is valid JSON exactly if the original is. No
+// object of the contract may be empty, so the placeholder cannot be mistaken for an object of the portal.
 const placeholder = "{}"
 
-// cutKnown replaces the known entries. Such an entry is two levels deep: in an array of the document. The text
-// may be anything at all.
+// cutKnown replaces the known entries by placeholders. A known entry is two levels deep: in an array of the
+// document. The text may be any bytes.
 func cutKnown(data []byte, known map[string]*entry) document {
 	const within = 2
 	if len(known) == 0 {
@@ -99,12 +99,12 @@ func cutKnown(data []byte, known map[string]*entry) document {
 	return d
 }
 
-// closing is where the string that begins at start ends, len(data) if it does not.
+// closing returns the offset where the string that begins at start ends, len(data) if it does not end.
 func closing(data []byte, start int) int {
 	for i := start + 1; i < len(data); i++ {
 		switch data[i] {
 		case '\\':
-			i++ // whatever is escaped
+			i++ // skips the escaped character
 		case '"':
 			return i
 		}

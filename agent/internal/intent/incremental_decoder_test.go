@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-// both documents through one decoder: the second answer has to be that of a decoder that knows nothing.
+// agree decodes both documents with one decoder: the second result has to be that of a new decoder.
 func agree(t *testing.T, first, second []byte) {
 	t.Helper()
 	d := NewDecoder("rhino")
 	_, _ = d.Decode(first)
-	for range 2 { // the second time by what was learnt from itself
+	for range 2 { // the second time with the entries of the document itself known
 		got, gotErr := d.Decode(second)
 		want, wantErr := Decode(second, "rhino")
 		if !reflect.DeepEqual(got, want) || !reflect.DeepEqual(gotErr, wantErr) {
@@ -21,7 +21,7 @@ func agree(t *testing.T, first, second []byte) {
 	}
 }
 
-func TestWhatIsKnownFromAnEarlierDocumentIsReadAsIfItWereNew(t *testing.T) {
+func TestKnownEntriesAreDecodedLikeNewOnes(t *testing.T) {
 	valid := documents(t, "valid")
 	for _, first := range valid {
 		for _, second := range valid {
@@ -29,7 +29,7 @@ func TestWhatIsKnownFromAnEarlierDocumentIsReadAsIfItWereNew(t *testing.T) {
 		}
 	}
 	first := valid["vxlan4-dot1q.json"]
-	for at := range first { // cut off, and with something else at each place
+	for at := range first { // truncated, and with another character at each offset
 		agree(t, first, first[:at])
 		for _, other := range []byte("{}\"\\") {
 			agree(t, first, slices.Concat(first[:at], []byte{other}, first[at+1:]))
@@ -37,7 +37,7 @@ func TestWhatIsKnownFromAnEarlierDocumentIsReadAsIfItWereNew(t *testing.T) {
 	}
 }
 
-func TestKnownEntriesAreNotReadAgain(t *testing.T) {
+func TestKnownEntriesAreNotDecodedAgain(t *testing.T) {
 	data := documents(t, "valid")["vxlan4-dot1q.json"]
 	d := NewDecoder("rhino")
 	if _, err := d.Decode(data); err != nil {
@@ -49,7 +49,7 @@ func TestKnownEntriesAreNotReadAgain(t *testing.T) {
 	}
 }
 
-func TestAKnownEntryCountsWhereItStandsAlone(t *testing.T) {
+func TestAKnownEntryCountsOnlyAsAnElementOfPresent(t *testing.T) {
 	data := documents(t, "valid")["vxlan4-dot1q.json"]
 	d := NewDecoder("rhino")
 	in, err := d.Decode(data)
@@ -82,7 +82,7 @@ func TestAKnownEntryCountsWhereItStandsAlone(t *testing.T) {
 	}
 }
 
-func FuzzADecoderThatKnowsAnEarlierDocumentAgreesWithOneThatDoesNot(f *testing.F) {
+func FuzzAnIncrementalDecoderAgreesWithANewOne(f *testing.F) {
 	all := documents(f, "valid")
 	for _, first := range all {
 		for _, second := range all {

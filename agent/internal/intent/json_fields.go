@@ -10,11 +10,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// fields reads the members of one object, collects what is wrong with them, and remembers which names
-// were asked for so that the others can be refused.
+// fields reads the members of one object and collects their errors. It records the names that were read, so
+// that unknown members can be refused.
 type fields struct {
 	object  object
-	known   *entry // what is known of the object already; then it is empty
+	known   *entry // the known entry for this object, if any; then there are no members to read
 	pointer string
 	asked   []string
 	errors  *[]Error
@@ -31,7 +31,7 @@ var escaper = strings.NewReplacer("~", "~0", "/", "~1")
 // escape writes a name as an RFC 6901 reference token.
 func escape(name string) string { return escaper.Replace(name) }
 
-// get returns a member; absent ones are an error. null is returned as nil.
+// get returns a member; an absent member is an error. null is returned as nil.
 func (f *fields) get(name string) (any, bool) {
 	if f.asked == nil {
 		f.asked = make([]string, 0, len(f.object.members))
@@ -44,7 +44,7 @@ func (f *fields) get(name string) (any, bool) {
 	return value, ok
 }
 
-// refuseUnknown reports every member that was not asked for, in order of name.
+// refuseUnknown reports every member that was not read, in order of name.
 func (f *fields) refuseUnknown() {
 	var unknown []string
 	for _, m := range f.object.members {
@@ -96,7 +96,7 @@ func (f *fields) boolean(name string) (bool, bool) {
 	return b, ok
 }
 
-// optionalBoolean reads a member that may be absent, which is false.
+// optionalBoolean reads a member that may be absent, which means false.
 func (f *fields) optionalBoolean(name string) bool {
 	f.asked = append(f.asked, name)
 	if _, there := f.object.get(name); !there {
@@ -147,8 +147,8 @@ func (f *fields) id(name string) (string, bool) {
 	return s, true
 }
 
-// needed reads a member that must be null unless wanted, and must not be null if wanted. ok is true when
-// a wanted value is there.
+// needed reads a member that must be null unless wanted, and must not be null if wanted. ok is true if
+// there is a wanted value.
 func (f *fields) needed(name string, wanted bool, why string) (value any, ok bool) {
 	value, there := f.get(name)
 	switch {
@@ -177,7 +177,7 @@ func (f *fields) child(name string) (*fields, bool) {
 	return &fields{object: members, pointer: f.at(name), errors: f.errors}, true
 }
 
-// length is that of an array, 0 of anything else.
+// length returns the length of an array, 0 for anything else.
 func (f *fields) length(name string) int {
 	value, _ := f.object.get(name)
 	array, _ := value.([]any)

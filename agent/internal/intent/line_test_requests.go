@@ -6,17 +6,18 @@ type TestFrames struct {
 	Revision int32
 	Frame    int // bytes of each, without FCS
 	Count    int
-	Rate     int // frames in a second
+	Rate     int // frames per second
 }
 
 const (
-	minTestFrame = 64 // the least that Ethernet carries, with its FCS
+	minTestFrame = 64 // the minimum of Ethernet, with FCS
 	maxTestFrame = 65535
 	maxTestCount = 1000
 	maxTestRate  = 1_000_000
 )
 
-// DecodeTestFrames reads such a request. The error is a *MalformedError or an *InvalidError.
+// DecodeTestFrames decodes a request to send test frames. The error is a *MalformedError or an
+// *InvalidError.
 func DecodeTestFrames(data []byte) (*TestFrames, error) {
 	asked := &TestFrames{}
 	err := decodeRequest(data, func(f *fields) {
@@ -35,13 +36,14 @@ func DecodeTestFrames(data []byte) (*TestFrames, error) {
 	return asked, nil
 }
 
-// RoundTrip is a request to measure how long packets take from the one end of an end's tunnel to the other and back.
+// RoundTrip is a request to measure the round-trip time between both ends of an end's tunnel.
 type RoundTrip struct {
 	Key
 	Revision int32
 }
 
-// DecodeRoundTrip reads such a request. The error is a *MalformedError or an *InvalidError.
+// DecodeRoundTrip decodes a request to measure round-trip times. The error is a *MalformedError or an
+// *InvalidError.
 func DecodeRoundTrip(data []byte) (*RoundTrip, error) {
 	asked := &RoundTrip{}
 	err := decodeRequest(data, func(f *fields) { asked.Key, asked.Revision, _ = decodeKey(f) })
@@ -51,7 +53,8 @@ func DecodeRoundTrip(data []byte) (*RoundTrip, error) {
 	return asked, nil
 }
 
-// decodeRequest reads a small request about one end: an object of schema 1 with what read takes out of it, and no more.
+// decodeRequest decodes a small request about one end: an object of schema 1 with exactly the members that
+// read reads.
 func decodeRequest(data []byte, read func(*fields)) error {
 	tree, err := parse(document{text: data})
 	if err != nil {

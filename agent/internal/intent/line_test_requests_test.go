@@ -8,7 +8,7 @@ import (
 
 const askedFrames = `{"schema":1,"vll":"6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01","end":"a","revision":3,"frame":1518,"count":100,"rate_pps":10000}`
 
-func TestARequestForTestFramesIsReadStrictly(t *testing.T) {
+func TestARequestForTestFramesIsDecodedStrictly(t *testing.T) {
 	asked, err := DecodeTestFrames([]byte(askedFrames))
 	want := TestFrames{Key{"6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", "a"}, 3, 1518, 100, 10000}
 	if err != nil || *asked != want {
@@ -62,7 +62,7 @@ func TestTheBoundsOfTestFramesAreAccepted(t *testing.T) {
 	}
 }
 
-func FuzzARequestForTestFramesIsReadOrRefused(f *testing.F) {
+func FuzzARequestForTestFramesIsDecodedOrRefused(f *testing.F) {
 	for _, text := range []string{askedFrames, "{}", "[]", `{"schema":1}`, strings.Replace(askedFrames, "1518", "1e3", 1)} {
 		f.Add([]byte(text))
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAProbeIsWrittenAsItWasRead(t *testing.T) {
+func TestAProbeSurvivesARoundTrip(t *testing.T) {
 	in, err := Decode(documents(t, "valid")["probe.json"], "rhino")
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +24,7 @@ func TestAProbeIsWrittenAsItWasRead(t *testing.T) {
 	}
 }
 
-func TestALineWithAPortIsNoProbe(t *testing.T) {
+func TestALineWithAPortIsNotAProbe(t *testing.T) {
 	for name, data := range documents(t, "valid") {
 		in, err := Decode(data, "rhino")
 		if err != nil {

@@ -11,26 +11,26 @@ import (
 	"longline.dev/agent/internal/durable"
 )
 
-// OldGenerationError refuses a document that is older than the one held.
+// OldGenerationError refuses a document that is older than the stored one.
 type OldGenerationError struct{ Held, Generation int64 }
 
 func (e *OldGenerationError) Error() string {
 	return fmt.Sprintf("intent: generation %d is older than %d, which is held", e.Generation, e.Held)
 }
 
-// GenerationReusedError refuses a document with the held generation and other content.
+// GenerationReusedError refuses a document with the stored generation and other content.
 type GenerationReusedError struct{ Generation int64 }
 
 func (e *GenerationReusedError) Error() string {
 	return fmt.Sprintf("intent: generation %d is held with other content", e.Generation)
 }
 
-// Store holds the last accepted intent, in memory and on disk.
+// Store stores the last accepted intent, in memory and on disk.
 type Store struct {
 	path      string
 	setAside  *durable.SetAsideFile
-	least     int64      // of what is set aside: nothing older is accepted where nothing is held
-	accepting sync.Mutex // held while the disk is written
+	least     int64      // generation of the intents that are set aside: while none is stored, nothing older is accepted
+	accepting sync.Mutex // locked while the disk is written
 
 	mu   sync.Mutex
 	held *Intent
@@ -38,11 +38,12 @@ type Store struct {
 	size int // of its document, bytes
 }
 
-// leastReserve is kept where no intent is held (bytes).
+// leastReserve is the space that is reserved while no intent is stored (bytes).
 const leastReserve = 64 << 10
 
-// Reserve keeps space on disk for three documents like the one held: the next one, and the journal of carrying one out,
-// which is shorter, with the one before it. What else is kept in the folder has to ask for it first. Error: that of the disk.
+// Reserve reserves disk space for three documents of the current size: the next intent, and two journals,
+// which are shorter: the one in use and the previous one. Components that store other data in the
+// folder call Reserve first. Error: that of the disk.
 func (s *Store) Reserve() error {
 	s.mu.Lock()
 	size := s.size
@@ -50,8 +51,8 @@ func (s *Store) Reserve() error {
 	return durable.Reserve(filepath.Dir(s.path), leastReserve+3*int64(size))
 }
 
-// OpenStore reads what is held in the folder. What cannot be read is set aside, and then nothing is held: what it said is
-// not known, and the portal sends it again. A generation that can be read of it still counts.
+// OpenStore reads the stored intent in the folder. An intent that cannot be read is set aside. Then none is
+// stored until the portal sends it again. If its generation can be read, it still counts.
 func OpenStore(folder, router string) *Store {
 	s := &Store{path: filepath.Join(folder, "intent.json")}
 	data, err := os.ReadFile(s.path)
@@ -70,7 +71,7 @@ func OpenStore(folder, router string) *Store {
 	return s
 }
 
-// inWords names the first of a document's errors.
+// inWords returns an error that names the first error of a document.
 func inWords(err error) error {
 	var invalid *InvalidError
 	if !errors.As(err, &invalid) || len(invalid.Errors) == 0 {
@@ -80,8 +81,8 @@ func inWords(err error) error {
 	return fmt.Errorf("%w, the first at %s: %s (%s)", err, first.Pointer, first.Detail, first.Code)
 }
 
-// generationSetAside is the highest generation of the intents that are set aside in the folder, 0 where none can be
-// read.
+// generationSetAside returns the highest generation of the intents that are set aside in the folder, 0 if
+// none can be read.
 func generationSetAside(folder string) (highest int64) {
 	for _, aside := range durable.AllSetAside(nil, folder) {
 		var document struct{ Generation int64 }
@@ -92,18 +93,20 @@ func generationSetAside(folder string) (highest int64) {
 	return highest
 }
 
-// SetAside is what was set aside when the store was opened, nil for nothing.
+// SetAside returns the file that was set aside when the store was opened, nil for none.
 func (s *Store) SetAside() *durable.SetAsideFile { return s.setAside }
 
-// Held is the last accepted intent and its hash, nil and "" when there is none. It must not be changed.
+// Held returns the last accepted intent and its hash, nil and "" if there is none. The intent must not be
+// changed.
 func (s *Store) Held() (*Intent, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.held, s.hash
 }
 
-// Accept makes in the held intent once it is safe on disk; until then Held is the one before. The same document again is no change. Errors:
-// *OldGenerationError, *GenerationReusedError, or that of the disk; then the held intent stays.
+// Accept stores an intent. Held returns it as soon as it is safely on disk, and the previous one until
+// then. The same document again changes nothing. Errors: *OldGenerationError, *GenerationReusedError, or
+// that of the disk; then the stored intent stays.
 func (s *Store) Accept(in *Intent) error {
 	s.accepting.Lock()
 	defer s.accepting.Unlock()
@@ -129,6 +132,6 @@ func (s *Store) Accept(in *Intent) error {
 	s.mu.Lock()
 	s.held, s.hash, s.size = in, hash, len(document)
 	s.mu.Unlock()
-	_ = s.Reserve() // else whoever asks for it next
+	_ = s.Reserve() // if this fails, the next caller of Reserve tries again
 	return nil
 }

@@ -35,7 +35,7 @@ func TestTheCanonicalDocumentDecodesToItself(t *testing.T) {
 	}
 }
 
-func TestTheCanonicalDocumentIsWhatTheStandardLibraryMakesOfIt(t *testing.T) {
+func TestTheCanonicalDocumentEqualsThatOfTheStandardLibrary(t *testing.T) {
 	for name := range documents(t, "valid") {
 		in := decodedIn(t, name)
 		for i := range in.Present {
@@ -81,7 +81,7 @@ func documentOf(t *testing.T, in *Intent, i int) []byte {
 	return entry
 }
 
-func TestTheHeldIntentSurvivesARestart(t *testing.T) {
+func TestTheStoredIntentSurvivesARestart(t *testing.T) {
 	folder := t.TempDir()
 	in := decodedIn(t, "vxlan4-dot1q.json")
 	if err := opened(t, folder).Accept(in); err != nil {
@@ -93,7 +93,7 @@ func TestTheHeldIntentSurvivesARestart(t *testing.T) {
 	}
 }
 
-func TestGenerationsOnlyGrow(t *testing.T) {
+func TestANewIntentNeedsAHigherGeneration(t *testing.T) {
 	store := opened(t, t.TempDir())
 	held := decodedIn(t, "vxlan4-dot1q.json")
 	if err := store.Accept(held); err != nil {
@@ -119,7 +119,7 @@ func TestGenerationsOnlyGrow(t *testing.T) {
 	}
 }
 
-func TestAnIntentThatCannotBeWrittenIsNotHeld(t *testing.T) {
+func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
 	folder := t.TempDir()
 	store := opened(t, folder)
 	if err := os.RemoveAll(folder); err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// testedIn is a document of the contract in which the first end says this of testing; "" for nothing.
+// testedIn decodes a document of the contract whose first end has this value of testing; "" for none.
 func testedIn(t *testing.T, testing string) (*Intent, error) {
 	t.Helper()
 	data := documents(t, "valid")["vxlan4-dot1q.json"]
@@ -15,7 +15,7 @@ func testedIn(t *testing.T, testing string) (*Intent, error) {
 	return Decode(data, "rhino")
 }
 
-func TestWhatIsNotSaidToBeTestedIsNot(t *testing.T) {
+func TestAnEndWithoutTestingIsNotTested(t *testing.T) {
 	absent, err := testedIn(t, "")
 	if err != nil {
 		t.Fatal(err)
@@ -43,13 +43,13 @@ func TestWhatIsNotSaidToBeTestedIsNot(t *testing.T) {
 	}
 }
 
-func TestANullIsNotAWordAboutTesting(t *testing.T) {
+func TestANullForTestingIsRefused(t *testing.T) {
 	if _, err := testedIn(t, "null"); err == nil {
 		t.Error("accepted")
 	}
 }
 
-func TestAKnownEndThatIsTestedNowIsReadAnew(t *testing.T) {
+func TestAKnownEndWhoseTestingChangedIsDecodedAgain(t *testing.T) {
 	decoder := NewDecoder("rhino")
 	data := documents(t, "valid")["vxlan4-dot1q.json"]
 	for _, tested := range []bool{false, true, false} {

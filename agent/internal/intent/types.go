@@ -1,5 +1,5 @@
-// Package intent is what the portal wants of this router: one document per generation, decoded
-// strictly, kept on disk, compared by hash. The wire contract is docs/reference/agent-api.md.
+// Package intent contains the intent of the portal for this router: one document for each generation,
+// decoded strictly, stored on disk, compared by hash. The contract is docs/reference/agent-api.md.
 package intent
 
 import (
@@ -19,7 +19,7 @@ const (
 	Dot1ad   Tagging = "dot1ad"   // 0x88a8 over 0x8100
 )
 
-// Tags is how many tags select the VLL; that many are popped on entry and pushed on exit.
+// Tags is the number of tags that select the VLL. These tags are popped on entry and pushed on exit.
 func (t Tagging) Tags() int {
 	switch t {
 	case Dot1q:
@@ -30,7 +30,7 @@ func (t Tagging) Tags() int {
 	return 0
 }
 
-// Encapsulation is how frames travel to the other end.
+// Encapsulation is the method of transport to the other end.
 type Encapsulation string
 
 const (
@@ -48,10 +48,10 @@ type Key struct {
 
 func (k Key) String() string { return k.VLL + ":" + k.End }
 
-// EndsOf are the keys of both ends of a VLL.
+// EndsOf returns the keys of both ends of a VLL.
 func EndsOf(vll string) [2]Key { return [2]Key{{vll, "a"}, {vll, "z"}} }
 
-// Other is the opposite end of the same VLL.
+// Other returns the opposite end of the same VLL.
 func (k Key) Other() Key {
 	if k.End == "a" {
 		return Key{k.VLL, "z"}
@@ -64,25 +64,26 @@ func (k Key) Compare(o Key) int {
 	return cmp.Or(cmp.Compare(k.VLL, o.VLL), cmp.Compare(k.End, o.End))
 }
 
-// Intent is the whole router, one generation.
+// Intent is the intent for the whole router, in one generation.
 type Intent struct {
 	Router     string
 	Generation int64
 	Present    []End       // sorted by key
 	Removed    []Tombstone // sorted by key
 	Watch      Watch       // zero: no path is watched
-	// PortMTUs is this router's own choice, and in no document: what is made for a line gets the L3 MTU of its port.
+	// PortMTUs is a local setting of this router that no document contains: interfaces that are created for
+	// a line get the L3 MTU of its port.
 	PortMTUs bool
 }
 
-// Watch is how the paths between tunnel endpoints are watched, by BFD (RFC 5880): a packet is sent each Interval, and a
-// path is down when Multiplier of them are missing.
+// Watch has the settings for watching the paths between tunnel endpoints with BFD (RFC 5880). Each side
+// sends a packet every Interval. A path is down when Multiplier packets in a row are missing.
 type Watch struct {
 	IntervalMS int
 	Multiplier int
 }
 
-// Path is the way from a tunnel endpoint of this router to one of another.
+// Path leads from a tunnel endpoint of this router to one of another router.
 type Path struct {
 	Local  netip.Addr `json:"local"`
 	Remote netip.Addr `json:"remote"`
@@ -95,11 +96,11 @@ func (p Path) Compare(o Path) int {
 	return cmp.Or(p.Local.Compare(o.Local), p.Remote.Compare(o.Remote))
 }
 
-// Path is the way that the tunnel takes; ok is false for a local cross-connect, which takes none.
+// Path returns the path of the tunnel; ok is false for a local cross-connect, which has none.
 func (t Tunnel) Path() (path Path, ok bool) { return Path{t.Local, t.Remote}, t.Local.IsValid() }
 
-// Paths are those that tunnels of present ends take, each once, sorted: however many lines two routers have between
-// them, they share the path.
+// Paths returns the paths of the tunnels of present ends, sorted and without duplicates. All lines between
+// the same two addresses share one path.
 func (in *Intent) Paths() []Path {
 	taken := make(map[Path]bool)
 	for i := range in.Present {
@@ -118,26 +119,29 @@ type End struct {
 	Frame    int    // largest carried frame, bytes, without FCS and without popped tags
 	Access   Access // zero for a probe
 	Tunnel   Tunnel
-	// Bandwidth is what the access side is policed to, zero for nothing.
+	// Bandwidth is the profile that the access side is policed to, zero for none.
 	Bandwidth Bandwidth
-	// Testing keeps tunnel and access apart, so that test frames may go through the tunnel and the customer's may not.
+	// Testing disconnects tunnel and access from each other, so that the tunnel carries test frames and
+	// none of the customer's.
 	Testing bool
-	// Adopt takes what others made for this end, as it is: nothing but tags is changed.
+	// Adopt takes over existing foreign interfaces for this end unchanged, except for their tags.
 	Adopt bool
 	// UNILinkDown keeps the whole port down although the end is up: link loss forwarding from the far end.
 	UNILinkDown bool
-	// Label is what people call the line, for SNMP's ifAlias; "" where it is not told. Nothing in VPP depends on it.
+	// Label is the line's name for people, for SNMP's ifAlias; "" if the portal does not send it. Nothing
+	// in VPP depends on it.
 	Label string
 }
 
-// AccessUp is the admin state that the access is to have.
+// AccessUp is the intended admin state of the access.
 func (e End) AccessUp() bool { return e.AdminUp && !e.UNILinkDown }
 
-// IsProbe reports whether the end is a tunnel alone, for test frames: it has no access, and nobody is ever joined to it.
+// IsProbe reports whether the end is only a tunnel for test frames: it has no access, and is never
+// connected to one.
 func (e End) IsProbe() bool { return e.Access == Access{} }
 
-// Bandwidth is a bandwidth profile (MEF 10.3): rates in bit/s, bursts in bytes. The excess part is zero when
-// nothing beyond the committed rate is let through.
+// Bandwidth is a bandwidth profile (MEF 10.3): rates in bit/s, bursts in bytes. The excess part is zero if
+// nothing beyond the committed rate is forwarded.
 type Bandwidth struct {
 	CIR, CBS int64
 	EIR, EBS int64
@@ -152,9 +156,9 @@ type Access struct {
 	Exact     bool   // VPP's exact-match
 }
 
-// Tunnel is the backbone's side; the addresses are invalid for L2XC, VNI is 0 for L2XC and GRE. GREKey is the key of
-// RFC 2890, 0 for a tunnel without one and for all that is not GRE. Table is the FIB table, of either family, in which its
-// addresses are.
+// Tunnel is the backbone's side. The addresses are invalid for L2XC; VNI is 0 for L2XC and GRE. GREKey is
+// the key of RFC 2890, 0 for a tunnel without one and for other encapsulations. Table is the FIB table of
+// its addresses, in either family.
 type Tunnel struct {
 	Encapsulation Encapsulation
 	Local, Remote netip.Addr
@@ -163,13 +167,14 @@ type Tunnel struct {
 	Table         uint32
 }
 
-// Tombstone is one end of a VLL that is to be gone.
+// Tombstone is one end of a VLL that is to be removed.
 type Tombstone struct {
 	Key
 	Revision int32
-	// Release lets go of what the end has, instead of deleting it: it forwards on, and is somebody else's.
+	// Release returns the end's interfaces to their previous owner instead of deleting them. They keep
+	// forwarding.
 	Release bool
-	// AccessTag and TunnelTag are left on what is let go of, "" for none.
+	// AccessTag and TunnelTag are the tags that released interfaces get, "" for none.
 	AccessTag, TunnelTag string
 }
 

@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-func TestAHeldIntentThatCannotBeReadIsSetAsideAndNothingIsHeldUntilThePortalSendsOne(t *testing.T) {
+func TestAnUnreadableIntentIsSetAsideUntilThePortalSendsOne(t *testing.T) {
 	whole := decodedIn(t, "vxlan4-dot1q.json").Document()
 	for name, c := range map[string]struct {
 		content []byte
-		least   int64 // generation that is taken
+		least   int64 // oldest generation that is accepted
 	}{
 		"empty":                          {nil, 1},
 		"torn":                           {whole[:len(whole)/2], 1},
@@ -26,7 +26,7 @@ func TestAHeldIntentThatCannotBeReadIsSetAsideAndNothingIsHeldUntilThePortalSend
 			if err := os.WriteFile(filepath.Join(folder, "intent.json"), c.content, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for start := range 3 { // it stays so over restarts
+			for start := range 3 { // it stays so after restarts
 				store := opened(t, folder)
 				if held, _ := store.Held(); held != nil {
 					t.Fatalf("start %d: held %+v", start, held)
@@ -56,7 +56,7 @@ func TestAHeldIntentThatCannotBeReadIsSetAsideAndNothingIsHeldUntilThePortalSend
 	}
 }
 
-func TestWhatIsSetAsideSaysWhy(t *testing.T) {
+func TestAFileThatIsSetAsideHasAReason(t *testing.T) {
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "intent.json"), []byte(`{"schema":1`), 0o600); err != nil {
 		t.Fatal(err)

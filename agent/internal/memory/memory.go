@@ -1,4 +1,4 @@
-// Package memory tells Go's collector how much the agent may take.
+// Package memory limits the memory that the agent uses, through Go's garbage collector.
 package memory
 
 import (
@@ -8,12 +8,14 @@ import (
 )
 
 const (
-	// GCPercent is for debug.SetGCPercent. It spares the collector: a pass over a thousand VLLs allocates a few MB that are garbage at its
-	// end, and with Go's default of 100 the collector runs several times within it.
+	// GCPercent is the argument of debug.SetGCPercent. It reduces the number of collections: a
+	// reconciliation of a thousand VLLs allocates a few MB that are garbage at its end, and with Go's
+	// default of 100 several collections would run during it.
 	GCPercent = 400
-	// From base and perEnd on (bytes) the collector works harder all the same. With a thousand ends that is 47 MiB, which
-	// with the program itself stays below 64 MB; with 15,000 it is 197 MiB, and the unit in deploy/systemd has room for
-	// it. What is alive takes 4 KiB an end, and twice that while all of them are made or reported.
+	// From base and perEnd on (bytes) the collector runs more often regardless. The limit is 47 MiB for a
+	// thousand ends, which together with the program itself stays below 64 MB. It is 197 MiB for 15,000
+	// ends, within the limit of the unit in deploy/systemd. Live data takes 4 KiB for each end, and twice
+	// that while all ends are being created or reported.
 	base, perEnd = 36 << 20, 11 << 10
 )
 
@@ -26,5 +28,5 @@ func Bound(in *intent.Intent) {
 	debug.SetMemoryLimit(limit(ends))
 }
 
-// limit is in bytes. The program itself, some 10 MB of file, is not in it.
+// limit returns the limit in bytes. It does not include the program itself, about 10 MB of file.
 func limit(ends int) int64 { return base + int64(ends)*perEnd }

@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// mostEnds is what docs/routers/agent.md says that fits a VPP with a stats segment of 256 MB and one thread.
+// mostEnds is the number of ends that fit a VPP with a stats segment of 256 MB and one thread, according to
+// docs/routers/agent.md.
 const mostEnds = 15_000
 
-// megabytes is a setting of a file in deploy/, in MiB.
+// megabytes returns a setting of a file in deploy/, in MiB.
 func megabytes(t *testing.T, path, setting string) int64 {
 	t.Helper()
 	text, err := os.ReadFile("../../../" + path)
@@ -28,9 +29,10 @@ func megabytes(t *testing.T, path, setting string) int64 {
 	return n << 20
 }
 
-// TestTheLimitsOfUnitAndContainerHaveRoomForAFullRouter: beyond MemoryHigh the kernel throttles, beyond the others it kills.
+// TestTheLimitsOfUnitAndContainerHaveRoomForAFullRouter: above MemoryHigh the kernel throttles the agent,
+// above the other limits it kills it.
 func TestTheLimitsOfUnitAndContainerHaveRoomForAFullRouter(t *testing.T) {
-	const program, tooLate = 16 << 20, 32 << 20 // the program's own pages; what is allocated while the collector runs
+	const program, tooLate = 16 << 20, 32 << 20 // the program's own pages; allocations while the collector runs
 	needed := limit(mostEnds) + program + tooLate
 	for _, c := range []struct{ path, setting string }{
 		{"deploy/systemd/longline-agent.service", "MemoryHigh"},
@@ -43,7 +45,7 @@ func TestTheLimitsOfUnitAndContainerHaveRoomForAFullRouter(t *testing.T) {
 	}
 }
 
-func TestAThousandEndsStayBelowWhatIsPromised(t *testing.T) {
+func TestAThousandEndsStayBelowTheDocumentedLimit(t *testing.T) {
 	if own := limit(1000); own > 48<<20 {
 		t.Errorf("%d bytes", own)
 	}

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Resident is what of a process is in memory now, in bytes.
+// Resident is the resident memory of a process, in bytes.
 type Resident struct {
 	Own    int64 // RssAnon and RssFile of proc(5): heap, stacks and the program itself
-	Shared int64 // RssShmem: of the agent, VPP's stats segment, which is VPP's memory
+	Shared int64 // RssShmem: for the agent, VPP's stats segment, which is VPP's memory
 }
 
 // Of reads /proc/PID/status.

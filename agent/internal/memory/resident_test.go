@@ -18,7 +18,7 @@ func resident(t *testing.T) Resident {
 	return now
 }
 
-func TestWhatIsMappedFromAnotherProcessIsNotItsOwn(t *testing.T) {
+func TestMemoryMappedFromAnotherProcessIsShared(t *testing.T) {
 	file, err := os.Create(filepath.Join("/dev/shm", filepath.Base(t.TempDir())+"-longline-test"))
 	if err != nil {
 		t.Skip("no shared memory here: ", err)
@@ -47,7 +47,7 @@ func TestWhatIsMappedFromAnotherProcessIsNotItsOwn(t *testing.T) {
 	}
 }
 
-func TestWhatIsAllocatedIsItsOwn(t *testing.T) {
+func TestAllocatedMemoryIsOwn(t *testing.T) {
 	before := resident(t)
 	held := make([]byte, size)
 	for at := 0; at < len(held); at += 4096 {
@@ -61,7 +61,7 @@ func TestWhatIsAllocatedIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestAProcessThatIsGoneIsAnError(t *testing.T) {
+func TestAnEndedProcessIsAnError(t *testing.T) {
 	if _, err := Of(1 << 30); err == nil {
 		t.Error("no error")
 	}

@@ -1,4 +1,4 @@
-// Package metrics shows the agent and its VLL ends to Prometheus.
+// Package metrics exports the metrics of the agent and its VLL ends to Prometheus.
 package metrics
 
 import (
@@ -12,10 +12,10 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// Engine is where the agent's own figures come from.
+// Engine provides the agent's own metrics.
 type Engine interface{ Status() converge.Status }
 
-// Reporter is where the figures of the ends and of the reports come from. Its maps are by kind of report.
+// Reporter provides the metrics of the ends and of the reports. Its maps are by kind of report.
 type Reporter interface {
 	Totals() []report.EndCount
 	Ends() []report.EndState
@@ -80,7 +80,7 @@ var (
 	}
 )
 
-// Metrics gathers everything on demand; nothing is kept between scrapes.
+// Metrics gathers all values at each scrape; it stores nothing between scrapes.
 type Metrics struct {
 	*prometheus.Registry
 	engine      Engine
@@ -89,11 +89,12 @@ type Metrics struct {
 	connections atomic.Uint64
 	overlooked  atomic.Uint64
 
-	// Segment says how full VPP's stats segment is; nil: it is not shown. Set it before the first scrape.
+	// Segment returns the memory use of VPP's stats segment. With nil it is not exported. Set it before the
+	// first scrape.
 	Segment func() (statseg.Memory, error)
 }
 
-// New makes a gatherer of the agent's figures.
+// New returns a gatherer of the agent's metrics.
 func New(engine Engine, reporter Reporter, version string) *Metrics {
 	m := &Metrics{Registry: prometheus.NewRegistry(), engine: engine, reporter: reporter, version: version}
 	m.MustRegister(collector{m})
@@ -103,10 +104,11 @@ func New(engine Engine, reporter Reporter, version string) *Metrics {
 // Connected counts a connection to VPP.
 func (m *Metrics) Connected() { m.connections.Add(1) }
 
-// Noticed counts API clients that VPP had overlooked to be gone.
+// Noticed counts dead API clients that VPP had overlooked.
 func (m *Metrics) Noticed(clients []string) { m.overlooked.Add(uint64(len(clients))) }
 
-// collector keeps Collect and Describe off Metrics, which has those of its registry.
+// collector keeps Collect and Describe out of the method set of Metrics, which has the methods of its
+// registry.
 type collector struct{ m *Metrics }
 
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
@@ -122,7 +124,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	e.count(connections, float64(c.m.connections.Load()))
 	e.count(overlooked, float64(c.m.overlooked.Load()))
 	e.reports(c.m.reporter)
-	if status.VPP != nil { // one that does not answer does not hand it out either
+	if status.VPP != nil { // a VPP that does not respond does not provide its stats segment either
 		e.segment(c.m.Segment)
 	}
 	for _, end := range c.m.reporter.Totals() {

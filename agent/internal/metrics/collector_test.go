@@ -87,7 +87,7 @@ func gather(t *testing.T) map[string]*dto.MetricFamily {
 	return byName
 }
 
-// labelled finds the one metric of a family that has all these label values.
+// labelled returns the only metric of a family that has all these label values.
 func labelled(t *testing.T, f *dto.MetricFamily, values ...string) *dto.Metric {
 	t.Helper()
 	for _, m := range f.GetMetric() {
@@ -103,13 +103,13 @@ func labelled(t *testing.T, f *dto.MetricFamily, values ...string) *dto.Metric {
 	return nil
 }
 
-func TestAPortThatIsKeptDownHasNoLinkOfItsOwn(t *testing.T) {
+func TestAPortThatIsKeptDownHasNoLinkMetric(t *testing.T) {
 	if ends := gather(t)["longline_end_link_up"].GetMetric(); len(ends) != 2 {
 		t.Errorf("links are told of %v", ends)
 	}
 }
 
-func TestTheFiguresAreThoseOfTheAgent(t *testing.T) {
+func TestTheMetricsHaveTheAgentsValues(t *testing.T) {
 	got := gather(t)
 	for name, c := range map[string]struct {
 		labels []string
@@ -161,7 +161,7 @@ func TestTheFiguresAreThoseOfTheAgent(t *testing.T) {
 	}
 }
 
-// TestNamesFollowTheRulesOfPrometheus: those that promtool check metrics applies (promlint), and base units.
+// TestNamesFollowTheRulesOfPrometheus: the rules of promtool check metrics (promlint), and base units.
 func TestNamesFollowTheRulesOfPrometheus(t *testing.T) {
 	form := regexp.MustCompile(`^longline_[a-z][a-z0-9]*(_[a-z0-9]+)*$`)
 	foreign := []string{"milliseconds", "ms", "minutes", "kilobytes", "mb", "bits", "percent", "octets"}

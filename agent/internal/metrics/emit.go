@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// emitter hands out the metrics of one scrape.
+// emitter emits the metrics of one scrape.
 type emitter struct{ ch chan<- prometheus.Metric }
 
 func (e emitter) gauge(d *prometheus.Desc, value float64, labels ...string) {
@@ -65,7 +65,7 @@ func (e emitter) agent(version string, s converge.Status) {
 		e.gauge(paths, float64(stand[state]), string(state))
 	}
 	e.count(repairs, float64(s.Statistics.Repairs))
-	// The labels are older than the names of the looks, and part of the contract.
+	// The label values are older than the names of the observations, and part of the contract.
 	e.count(looks, float64(s.Statistics.FullObservations), "full")
 	e.count(looks, float64(s.Statistics.QuickObservations), "glance")
 	e.count(looks, float64(s.Statistics.PartialObservations), "peek")
@@ -93,7 +93,7 @@ func (e emitter) reports(r Reporter) {
 	}
 }
 
-// segment shows nothing while VPP is away, or does not say.
+// segment emits nothing while VPP is away or does not provide the values.
 func (e emitter) segment(look func() (statseg.Memory, error)) {
 	if look == nil {
 		return

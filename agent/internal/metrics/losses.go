@@ -6,7 +6,7 @@ import (
 	"longline.dev/agent/internal/report"
 )
 
-// known shows a counter that VPP has.
+// known emits a counter if VPP has it.
 func (e emitter) known(d *prometheus.Desc, count *uint64, labels ...string) {
 	if count != nil {
 		e.count(d, float64(*count), labels...)

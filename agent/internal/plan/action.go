@@ -12,19 +12,20 @@ const (
 	PopTwo = 4
 )
 
-// Action is what an operation does. Message is VPP's message name, CLI the equivalent line of its CLI.
+// Action is the change that an operation makes. Message is VPP's message name, CLI the equivalent CLI
+// command.
 type Action interface {
 	Message() string
 	CLI() string
-	// Target is the interface it is about; for a creation, the one that comes out of it.
+	// Target is the interface that the action changes or creates.
 	Target() Ref
-	// Names are the interfaces that must be what was planned for: those that the message names by index, and the one
-	// behind the key by which it deletes.
+	// Names are the interfaces that must still be as planned: those that the message names by index, and
+	// the one whose key a deletion uses.
 	Names() []Ref
 }
 
 type (
-	// CreateSub makes a sub-interface on a port.
+	// CreateSub creates a sub-interface on a port.
 	CreateSub struct {
 		Port   Ref
 		ID     uint32
@@ -33,7 +34,7 @@ type (
 	}
 	// DeleteSub deletes a sub-interface.
 	DeleteSub struct{ Sub Ref }
-	// CreateTunnel makes a tunnel.
+	// CreateTunnel creates a tunnel.
 	CreateTunnel struct {
 		Tunnel    intent.Tunnel
 		Interface Ref
@@ -43,7 +44,7 @@ type (
 		Tunnel    intent.Tunnel
 		Interface Ref
 	}
-	// SetTag marks an interface, or with an empty text lets go of it.
+	// SetTag tags an interface. With an empty text it clears the tag, which releases the interface.
 	SetTag struct {
 		Interface Ref
 		Tag       string
@@ -53,14 +54,14 @@ type (
 		Interface Ref
 		MTU       uint32
 	}
-	// SetRewrite pops tags on entry and pushes them on exit; Pop is 0 for neither.
+	// SetRewrite pops tags on entry and pushes them on exit. Pop is 0 for neither.
 	SetRewrite struct {
 		Interface Ref
 		Pop       uint32
 	}
 	// SetConnect sends everything received on From to To.
 	SetConnect struct{ From, To Ref }
-	// ClearConnect takes From out of its cross-connect with To.
+	// ClearConnect removes the cross-connect from From to To.
 	ClearConnect struct{ From, To Ref }
 	// SetAdmin sets the admin state.
 	SetAdmin struct {
@@ -134,8 +135,10 @@ func (a DeleteSub) CLI() string { return "delete sub-interface " + a.Sub.Name }
 func (a CreateTunnel) CLI() string { return tunnelCLI(a.Tunnel, "") }
 func (a DeleteTunnel) CLI() string { return tunnelCLI(a.Tunnel, " del") }
 
-// tunnelCLI: up to 26.06 create_gre_tunnel_command_fn does not tell unformat_ip46_address which family it may read, and the
-// compiler decides what is read in its place, so that VPP's CLI may refuse IPv6. Then the line is a comment, which VPP ignores.
+// tunnelCLI returns the CLI command that creates or deletes a tunnel. Up to 26.06,
+// create_gre_tunnel_command_fn does not pass the expected address family to unformat_ip46_address. VPP's
+// CLI may then refuse IPv6, depending on the compiler. For such a tunnel tunnelCLI returns a comment, which
+// VPP ignores.
 func tunnelCLI(t intent.Tunnel, del string) string {
 	table := func(word string) string {
 		if t.Table == 0 {

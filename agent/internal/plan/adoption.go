@@ -10,12 +10,14 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// An end that is adopted is made of interfaces that others made. They become its own only if all that they are is what
-// the end wants, so that nothing but their tags has to change and no frame is lost; else the end is in conflict, with
-// each difference. Once the portal no longer says that it is adopted, it is an end like any other (docs/adr/0043).
+// An adopted end uses interfaces that others created. It takes them over only if they match the end in
+// everything but their tags, so that no frame is lost. Otherwise the end is in conflict, with each
+// difference as a reason. When the portal no longer marks the end as adopted, it is treated like any other
+// end (docs/adr/0043).
 
-// adopt takes for holdings what the adopted ends are made of. Those of which something is otherwise than wanted are
-// returned, each with its reason; both ends of a local cross-connect stand and fall together.
+// adopt adds the interfaces of adopted ends to the holdings. It returns the ends whose interfaces differ
+// from the intent, each with its reason. If one end of a local cross-connect cannot be adopted, neither is
+// the other.
 func (d *differ) adopt(in *intent.Intent) map[intent.Key]*Reason {
 	refused := make(map[intent.Key]*Reason)
 	for _, end := range in.Present {
@@ -37,8 +39,8 @@ func (d *differ) adopt(in *intent.Intent) map[intent.Key]*Reason {
 	return refused
 }
 
-// madeOf are the interfaces that serve an end, or would; nil for what is not there. Of a local cross-connect the far one
-// is the other end's access.
+// madeOf are the interfaces that serve an end, or would serve it; nil for a missing one. For a local
+// cross-connect the far interface is the other end's access.
 type madeOf struct{ access, tunnel *observe.Interface }
 
 func (m madeOf) name(end intent.End) string {
@@ -48,7 +50,7 @@ func (m madeOf) name(end intent.End) string {
 	return end.Access.Interface
 }
 
-// made finds what an end is to be made of, and in what it is otherwise than the end wants.
+// made finds the interfaces that an end would use, and their differences from the end's intent.
 func (d *differ) made(end intent.End) (found madeOf, differences []string) {
 	differ := func(format string, args ...any) { differences = append(differences, fmt.Sprintf(format, args...)) }
 	for h := range d.holdingsOf(end.Key) {
@@ -85,7 +87,7 @@ func (d *differ) made(end intent.End) (found madeOf, differences []string) {
 	if d.Policed[a.Index] && !d.policedByUs(a.Index) {
 		differ("%s has a policer that the agent did not apply", a.Name)
 	}
-	if linux, paired := d.LCP[a.Index]; paired { // a cross-connect keeps frames from the pair, and the pair goes with its interface
+	if linux, paired := d.LCP[a.Index]; paired { // a cross-connect withholds frames from the pair, and the pair is deleted with its interface
 		differ("%s is paired with the Linux interface %s", a.Name, linux)
 	}
 	if want := rewriteOf(end.Access.Tagging); a.Rewrite != want {
@@ -121,7 +123,7 @@ func (d *differ) checkConnect(from, to *observe.Interface, differ func(string, .
 	}
 }
 
-// accessAt is the interface that gets the end's frames now, whoever's it is; nil for none.
+// accessAt returns the interface that receives the end's frames now, whoever owns it; nil for none.
 func (d *differ) accessAt(end intent.End) *observe.Interface {
 	port := d.ByName(end.Access.Interface)
 	if port == nil || end.Access.Tagging == intent.Untagged {
@@ -130,7 +132,7 @@ func (d *differ) accessAt(end intent.End) *observe.Interface {
 	return d.subs.at(port.Index, end.Access)
 }
 
-// candidate is the interface where it is the end's or nobody's.
+// candidate returns the interface if it belongs to the end or to no end.
 func (d *differ) candidate(end intent.Key, i *observe.Interface) *observe.Interface {
 	if i == nil {
 		return nil
@@ -146,8 +148,8 @@ func (d *differ) candidate(end intent.Key, i *observe.Interface) *observe.Interf
 	return i
 }
 
-// SubInterfacesToAdopt are those that ends are to be made of and that bear no tag of theirs yet, so that somebody else may
-// police them.
+// SubInterfacesToAdopt returns the sub-interfaces that ends would use and that do not have the ends' tags
+// yet. Others may police them.
 func SubInterfacesToAdopt(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interface {
 	var subs []*observe.Interface
 	for _, in := range ins {
@@ -167,7 +169,7 @@ func SubInterfacesToAdopt(s *observe.Snapshot, ins ...*intent.Intent) []*observe
 	return subs
 }
 
-// portClaim is what an end claims of a port, which may bear somebody else's tag; nil for all else.
+// portClaim returns the end's claim to a port, which may have another user's tag; nil for other interfaces.
 func (d *differ) portClaim(end intent.End, i *observe.Interface) *ownership.Claim {
 	if i.IsSub() || d.TunnelAt(i.Index) != nil {
 		return nil
@@ -175,7 +177,7 @@ func (d *differ) portClaim(end intent.End, i *observe.Interface) *ownership.Clai
 	return &ownership.Claim{VLL: end.VLL, End: end.Key.End, Revision: end.Revision, Port: i.Name, WasUp: i.AdminUp}
 }
 
-// tagged are the holdings but for those that are only about to be adopted.
+// tagged returns the holdings except those that this plan adopts.
 func (d *differ) tagged() []*Holding {
 	return slices.DeleteFunc(slices.Clone(d.holdings), func(h *Holding) bool { return h.Adopted })
 }

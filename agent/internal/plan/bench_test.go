@@ -8,7 +8,8 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// BenchmarkDiffOfAThousandEnds times what is done at each look, and when VPP has started anew.
+// BenchmarkDiffOfAThousandEnds measures the comparison after each reading of VPP, and after a restart of
+// VPP.
 func BenchmarkDiffOfAThousandEnds(b *testing.B) {
 	m := newModel(b)
 	in := want()
@@ -29,8 +30,8 @@ func BenchmarkDiffOfAThousandEnds(b *testing.B) {
 	}
 }
 
-// BenchmarkDiffForOneOfAThousandEnds times what is done twice for each change of one VLL that is small enough to be planned
-// for alone.
+// BenchmarkDiffForOneOfAThousandEnds measures the planning for one VLL. It runs twice for each change that
+// is small enough to be planned alone.
 func BenchmarkDiffForOneOfAThousandEnds(b *testing.B) {
 	m := newModel(b)
 	in := want()
@@ -44,7 +45,8 @@ func BenchmarkDiffForOneOfAThousandEnds(b *testing.B) {
 	}
 }
 
-// BenchmarkTaggedOfAThousandEnds times what is done once for each change of one VLL: nothing new is found.
+// BenchmarkTaggedOfAThousandEnds measures the search for changed tags, which runs once for each change of
+// one VLL. It finds no change.
 func BenchmarkTaggedOfAThousandEnds(b *testing.B) {
 	m := newModel(b)
 	in := want()

@@ -6,9 +6,10 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// VPP's bond that is set down takes no link from the other side: only its members have a link
-// (bond_interface_admin_up_down in vnet/bonding/device.c). So for the far end's link the members are set down too, the one
-// thing that the agent does to ports of a bond (docs/adr/0059). The journal has a claim for each, until VPP shows it up again.
+// Setting a bond of VPP down does not take down the link at the other side: only its members have a link
+// (bond_interface_admin_up_down in vnet/bonding/device.c). When the far end has lost its link, the agent
+// therefore sets the members down too. It changes nothing else on the members of a bond (docs/adr/0059).
+// The journal has a claim for each member until VPP shows the member as up again.
 
 // shutMembers sets the members of the end's bond down while the far end has no link.
 func (b *operationBuilder) shutMembers(end intent.End) {
@@ -22,7 +23,8 @@ func (b *operationBuilder) shutMembers(end intent.End) {
 	}
 }
 
-// raiseMembers sets members up again that are down for the far end's link and are no longer to be so.
+// raiseMembers sets members up again that are down because of the far end's link and need not be down any
+// longer.
 func (b *operationBuilder) raiseMembers() {
 	for _, claim := range b.members {
 		if member := b.ByName(claim.Member); member != nil && !member.AdminUp && !b.keepsMemberDown(claim) {
@@ -32,7 +34,7 @@ func (b *operationBuilder) raiseMembers() {
 	}
 }
 
-// membersOf are the members of the bond that the end has whole, none for other ports.
+// membersOf returns the members if the end's access is a whole bond, and none for other ports.
 func (d *differ) membersOf(end intent.End) (members []*observe.Interface) {
 	port := d.ByName(end.Access.Interface)
 	if port == nil || end.Access.Tagging != intent.Untagged {
@@ -46,7 +48,8 @@ func (d *differ) membersOf(end intent.End) (members []*observe.Interface) {
 	return members
 }
 
-// keepsMemberDown reports whether the intent still wants the claimed member down, and nobody else uses its bond.
+// keepsMemberDown reports whether the intent still requires the claimed member to be down and no other user
+// uses its bond.
 func (d *differ) keepsMemberDown(claim ownership.Claim) bool {
 	at, present := d.present[claim.Key()]
 	if !present || !d.in.Present[at].UNILinkDown || !d.wantsDown(claim.Key()) {
@@ -60,7 +63,8 @@ func (d *differ) keepsMemberDown(claim ownership.Claim) bool {
 	return false
 }
 
-// memberClaims are claims to the members that are down for the far end's link, or are about to be set down.
+// memberClaims returns claims to the members that are down because of the far end's link, or that this plan
+// sets down.
 func (d *differ) memberClaims(in *intent.Intent) []ownership.Claim {
 	var claims []ownership.Claim
 	claimed := make(map[string]bool)
@@ -69,7 +73,7 @@ func (d *differ) memberClaims(in *intent.Intent) []ownership.Claim {
 			continue
 		}
 		for _, member := range d.membersOf(end) {
-			if member.AdminUp || d.isClaimedMember(member.Name) { // one that somebody shut stays theirs
+			if member.AdminUp || d.isClaimedMember(member.Name) { // a member that another user has shut stays unclaimed
 				claimed[member.Name] = true
 				claims = append(claims, ownership.Claim{
 					VLL: end.VLL, End: end.End, Revision: end.Revision, Member: member.Name, WasUp: true, LinkLoss: true,

@@ -10,17 +10,22 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Before 26.06 VPP polices an L2 interface whose frames do not pass the policer node by a classify table that is bound to it: each
-// of its sessions leads to a policer, and every frame hits one. Such are sub-interfaces, bonds and ports of the device API. A table has no name, but bears a mark (ownership.TableMark). What is bound stays so, by
-// index, when the interface leaves L2 or goes, and works no longer; where something is bound already VPP says that all is well
-// and does nothing (vnet/classify/policer_classify.c). So a table is bound only where none is, and taken off before its
-// interface leaves L2 or goes, and before it goes itself.
+// Before 26.06 the frames of sub-interfaces, bonds and ports of the device API bypass VPP's policer node.
+// The agent polices them with a classify table that is bound to the interface: each session of the table
+// leads to a policer, and every frame matches a session.
+//
+// A table has no name, but it has a mark (ownership.TableMark). VPP keeps a binding by interface index when
+// the interface leaves L2 or is deleted, but the binding no longer works. If a table is bound already, VPP
+// reports success and does nothing (vnet/classify/policer_classify.c). The agent therefore binds a table
+// only where none is bound. It removes the binding before the interface leaves L2, before the interface is
+// deleted, and before the table is deleted.
 
-// Table is a classify table that is there (Index) or that the plan makes for an access (then Index is observe.NoIndex).
+// Table is an existing classify table (Index), or one that the plan creates for an access (then Index is
+// observe.NoIndex).
 type Table struct {
 	Index uint32
 	Mark  uint32
-	For   string // the name of the access that it is made for, "" for one that is there
+	For   string // the name of the access that the plan creates it for, "" for an existing table
 }
 
 func (t Table) String() string {
@@ -33,13 +38,13 @@ func (t Table) String() string {
 func tableAt(t *observe.ClassifyTable) Table { return Table{Index: t.Index, Mark: t.Mark} }
 
 type (
-	// AddTable makes a classify table, for an access.
+	// AddTable creates a classify table for an access.
 	AddTable struct {
 		Mark   uint32
 		Access Ref
 	}
-	// SetSession leads the frames for one, or those for many, to a policer. Index is the policer's, observe.NoIndex when the
-	// plan makes it.
+	// SetSession leads unicast frames to a policer or, with Many, multicast and broadcast frames. Index is the
+	// policer's, or observe.NoIndex if the plan creates it.
 	SetSession struct {
 		Table   Table
 		Many    bool
@@ -47,7 +52,7 @@ type (
 		Index   uint32
 		Access  Ref
 	}
-	// SetClassifier binds a table to an interface, or takes it off.
+	// SetClassifier binds a table to an interface, or removes the binding.
 	SetClassifier struct {
 		Table     Table
 		Interface Ref
@@ -72,7 +77,7 @@ func (a SetSession) Names() []Ref    { return nil }
 func (a SetClassifier) Names() []Ref { return []Ref{a.Interface} }
 func (a DeleteTable) Names() []Ref   { return nil }
 
-// tableRef names a table, which is no interface.
+// tableRef returns a reference with the table's name, because a table is not an interface.
 func tableRef(t Table) Ref {
 	return Ref{Index: observe.NoIndex, Name: "classify table " + t.String()}
 }
@@ -95,7 +100,7 @@ func (a SetClassifier) CLI() string {
 
 func (a DeleteTable) CLI() string { return fmt.Sprintf("classify table del table %s", a.Table) }
 
-// Match is the key of the session.
+// Match returns the key of the session.
 func (a SetSession) Match() []byte {
 	match := make([]byte, len(observe.GroupBit))
 	if a.Many {
@@ -104,13 +109,13 @@ func (a SetSession) Match() []byte {
 	return match
 }
 
-// mostHit is the highest index of a policer to which a session can lead: VPP keeps 16 bits of it.
+// mostHit is the highest index of a policer that a session can lead to: VPP stores 16 bits of it.
 const mostHit = 1<<16 - 1
 
-// Leads reports whether a session can lead to the policer of this index.
+// Leads reports whether a session can lead to the policer with this index.
 func Leads(policer uint32) bool { return policer <= mostHit }
 
-// findTables prepares the look-ups of classify tables.
+// findTables indexes the classify tables by mark and by interface.
 func (o *ownerView) findTables() {
 	o.tablesByMark, o.boundTo = make(map[uint32][]*observe.ClassifyTable, len(o.Tables)), make(map[uint32][]uint32, len(o.Bound))
 	for _, index := range slices.Sorted(maps.Keys(o.Tables)) {
@@ -131,7 +136,8 @@ func (d *differ) byClassifier(end intent.End) bool {
 	return end.Access.Tagging != intent.Untagged || port != nil && !d.NodePolices(port)
 }
 
-// classifierConflict: VPP binds one table to an interface, and says nothing when it is given another one.
+// classifierConflict returns a conflict if another table is bound to the access. VPP binds only one table
+// to an interface, and reports no error for a second one.
 func (d *differ) classifierConflict(end intent.End, access *observe.Interface) *Reason {
 	if access == nil || !d.byClassifier(end) || end.Bandwidth == (intent.Bandwidth{}) {
 		return nil
@@ -143,7 +149,8 @@ func (d *differ) classifierConflict(end intent.End, access *observe.Interface) *
 	return nil
 }
 
-// setClassifier brings the table that leads to the end's policer to its wanted state; policer is nil when the plan makes it.
+// setClassifier brings the table that leads to the end's policer to its intended state. policer is nil if
+// the plan creates it.
 func (b *operationBuilder) setClassifier(end intent.End, access Ref, policer *observe.Policer) {
 	table, to := Table{observe.NoIndex, ownership.TableMark(end.Key), access.Name}, observe.NoIndex
 	hits := [2]uint32{observe.NoIndex, observe.NoIndex}
@@ -164,14 +171,14 @@ func (b *operationBuilder) setClassifier(end intent.End, access Ref, policer *ob
 		}
 	}
 	b.removeTables(end.Key, table.Index, "another one leads to the policer")
-	if end.Testing { // nothing of the customer's passes, and an access outside L2 polices nothing
+	if end.Testing { // the tested end carries no customer frames, and outside L2 nothing is policed
 		if i := b.ByIndex(access.Index); i != nil {
 			b.takeTableOff(end.Key, i, "the access is apart from its tunnel while that is tested")
 		}
 		return
 	}
 	bound, isBound := b.Bound[access.Index]
-	// Where VPP does not say whether the table works, it worked when it was bound.
+	// VPP may not report whether the table works. Then assume that it has worked since it was bound.
 	works := b.Classified[access.Index] || b.ClassifiedUnknown[access.Index]
 	on := isBound && bound == table.Index && works && !b.leftL2(access.Index)
 	if isBound && !on {
@@ -190,7 +197,8 @@ func policerAt(index uint32) string {
 	return fmt.Sprintf("the policer at %d", index)
 }
 
-// tableFor is the end's table: the one that is bound to its access, else one that nothing else of the agent's needs.
+// tableFor returns the end's table: the one that is bound to its access, otherwise one that no other
+// interface of the agent uses.
 func (b *operationBuilder) tableFor(end intent.Key, access uint32) *observe.ClassifyTable {
 	if table, bound := b.Bound[access]; bound {
 		if t := b.Tables[table]; t != nil && t.Mark == ownership.TableMark(end) {
@@ -203,7 +211,7 @@ func (b *operationBuilder) tableFor(end intent.Key, access uint32) *observe.Clas
 	return nil
 }
 
-// tablesOf are the tables with the end's mark, but for those that serve another end, sorted by index.
+// tablesOf returns the tables with the end's mark, sorted by index, except those that serve another end.
 func (d *differ) tablesOf(end intent.Key) (tables []*observe.ClassifyTable) {
 	for _, t := range d.tablesByMark[ownership.TableMark(end)] {
 		if !slices.ContainsFunc(d.boundTo[t.Index], func(i uint32) bool {
@@ -216,7 +224,7 @@ func (d *differ) tablesOf(end intent.Key) (tables []*observe.ClassifyTable) {
 	return tables
 }
 
-// takeTableOff takes a table of the agent's off an interface.
+// takeTableOff removes the binding of a table of the agent from an interface.
 func (b *operationBuilder) takeTableOff(end intent.Key, i *observe.Interface, why string) {
 	t := b.Tables[b.boundAt(i.Index)]
 	if t == nil || b.unbound[i.Index] {
@@ -227,7 +235,7 @@ func (b *operationBuilder) takeTableOff(end intent.Key, i *observe.Interface, wh
 		Drift{Field: "policed", Desired: "false", Actual: "true"}, "%s", why)
 }
 
-// boundAt is the table bound to an interface, observe.NoIndex for none.
+// boundAt returns the index of the table bound to an interface, observe.NoIndex for none.
 func (d *differ) boundAt(index uint32) uint32 {
 	if table, bound := d.Bound[index]; bound {
 		return table
@@ -235,8 +243,8 @@ func (d *differ) boundAt(index uint32) uint32 {
 	return observe.NoIndex
 }
 
-// removeTables takes the end's tables but this one off, and deletes them. One that is bound to an index without an interface
-// stays: VPP could never take it off again.
+// removeTables unbinds and deletes the end's tables except one. A table that is bound to an index without
+// an interface stays, because VPP could never unbind it afterwards.
 func (b *operationBuilder) removeTables(end intent.Key, but uint32, why string) {
 	if len(b.Tables) == 0 {
 		return

@@ -11,7 +11,7 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-func TestAVLANIsPolicedByATableThatAllItsFramesHit(t *testing.T) {
+func TestAVLANIsPolicedByATableThatMatchesAllItsFrames(t *testing.T) {
 	m := newModel(t)
 	m.s.Policing = observe.ClassifierPolicing
 	e := end(1, withProfile)
@@ -56,8 +56,8 @@ func TestAWholePortIsPolicedWithoutATable(t *testing.T) {
 	}
 }
 
-// TestATableThatACrashLeftIsTakenInstead: it has its mark from the message that made it.
-func TestATableThatACrashLeftIsTakenInstead(t *testing.T) {
+// TestATableLeftByACrashIsReused: the message that creates a table also sets its mark.
+func TestATableLeftByACrashIsReused(t *testing.T) {
 	m := newModel(t)
 	m.s.Policing = observe.ClassifierPolicing
 	e := end(1, withProfile)
@@ -72,7 +72,7 @@ func TestATableThatACrashLeftIsTakenInstead(t *testing.T) {
 	}
 }
 
-// TestATableOfAnotherEndWithTheSameMarkStays: a mark has 30 bits.
+// TestATableOfAnotherEndWithTheSameMarkStays: a mark has 30 bits, so two ends may share one.
 func TestATableOfAnotherEndWithTheSameMarkStays(t *testing.T) {
 	m := newModel(t)
 	m.s.Policing = observe.ClassifierPolicing
@@ -90,8 +90,9 @@ func TestATableOfAnotherEndWithTheSameMarkStays(t *testing.T) {
 	}
 }
 
-// TestAVLANOfAPortThatSeveralWorkersReceiveIsNotSaidToBePoliced: the classifier lets them overdraw the bucket.
-func TestAVLANOfAPortThatSeveralWorkersReceiveIsNotSaidToBePoliced(t *testing.T) {
+// TestAVLANReceivedByMultipleWorkersIsNotReportedAsPoliced: with the classifier, multiple workers may
+// overdraw the bucket.
+func TestAVLANReceivedByMultipleWorkersIsNotReportedAsPoliced(t *testing.T) {
 	m := newModel(t)
 	m.s.Policing, m.s.Workers = observe.ClassifierPolicing, 2
 	vlan, whole := end(1, withProfile), end(2, withProfile, wholePort("cust1"))

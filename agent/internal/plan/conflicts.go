@@ -10,8 +10,9 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// findConflicts finds the ends, beyond those already blocked, that cannot be made or removed: mostly because of what
-// belongs to somebody else (conflict), some because of what is not there yet (pending).
+// findConflicts finds the ends that cannot be created or removed, in addition to those already blocked.
+// Most of them conflict with objects of others (conflict); some need objects that do not exist yet
+// (pending).
 func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
 	found := make(map[intent.Key]*Reason)
 	block := func(key intent.Key, reason *Reason) {
@@ -20,7 +21,7 @@ func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
 		}
 	}
 	d.relabelledConflicts(block)
-	// Also of ends that are not planned for: what came in their way since is no less true.
+	// Include ends that are not planned for: a conflict that appeared since then has to be reported too.
 	for _, end := range in.Present {
 		if d.blocked[end.Key] != nil {
 			continue
@@ -30,7 +31,7 @@ func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
 		block(end.Key, d.tunnelConflict(end, tunnel))
 		block(end.Key, d.incomingXconnectConflict(end, access, tunnel))
 	}
-	// The two ends of a local cross-connect stand and fall together.
+	// If one end of a local cross-connect is blocked, the other end is blocked too.
 	for _, end := range in.Present {
 		if end.Tunnel.Encapsulation != intent.L2XC {
 			continue
@@ -53,7 +54,8 @@ func (d *differ) findConflicts(in *intent.Intent) map[intent.Key]*Reason {
 	return found
 }
 
-// accessConflict: serving is the interface that serves as access already, nil for none.
+// accessConflict returns why the end's access cannot be created or used. serving is the interface that
+// already serves as access, nil for none.
 func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Reason {
 	if end.IsProbe() {
 		return nil
@@ -95,8 +97,9 @@ func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Rea
 	return d.portDownConflict(end, port, serving)
 }
 
-// portDownConflict: a sub-interface comes up only under a port that is up. A port that is down is set up for it, but
-// not one that somebody marked or gave an address: they may have had their reasons to shut it (docs/adr/0012).
+// portDownConflict returns a conflict if the port of a sub-interface is down and must not be set up. A
+// sub-interface comes up only under a port that is up. The agent sets a port up for it, but not a port that
+// another user has tagged or given an address: it may be down on purpose (docs/adr/0012).
 func (d *differ) portDownConflict(end intent.End, port, serving *observe.Interface) *Reason {
 	if port.AdminUp || !end.AdminUp || serving != nil && serving.AdminUp || d.shutByUs(port) {
 		return nil
@@ -113,17 +116,19 @@ func (d *differ) portDownConflict(end intent.End, port, serving *observe.Interfa
 	return nil
 }
 
-// shutByUs reports whether a port that is let go is down because its VLL was to be down, or the far end had lost its link.
+// shutByUs reports whether a port that is being released is down because its VLL was to be down, or because
+// the far end had lost its link.
 func (d *differ) shutByUs(port *observe.Interface) bool {
 	h := d.leaving[port.Index]
 	return h != nil && h.isPort() && !port.AdminUp && (d.wasUp(h.End, port) || d.isDownForLinkLoss(port))
 }
 
-// wasUp reports whether a port was up when the end took it; as far as the journal knows, and else whether it is now.
+// wasUp reports whether a port was up when the end took it, according to the journal. Without an entry it
+// reports whether the port is up now.
 func (d *differ) wasUp(end intent.Key, port *observe.Interface) bool {
 	holder := end
 	if h := d.byIndex[port.Index]; h != nil {
-		holder = h.End // whoever takes over leaves the port as the one before found it
+		holder = h.End // the next holder leaves the port in the state that the previous holder found
 	}
 	for _, claim := range d.ports[port.Name] {
 		if claim.Key() == holder {
@@ -131,13 +136,13 @@ func (d *differ) wasUp(end intent.Key, port *observe.Interface) bool {
 		}
 	}
 	if at, present := d.present[holder]; present && d.in.Present[at].UNILinkDown {
-		return true // who takes it down for the far end's link has had it up
+		return true // the agent took it down because of the far end's link, so it was up before
 	}
 	return port.AdminUp
 }
 
-// connectIsOurs reports whether the agent made the cross-connect of a port: it leads to something of the
-// port's holder, or to the other access of the holder's VLL.
+// connectIsOurs reports whether the agent created the cross-connect of a port. This is the case if it leads
+// to an interface of the port's holder, or to the other access of the holder's VLL.
 func (d *differ) connectIsOurs(port *observe.Interface, to uint32, holder *Holding) bool {
 	if target := d.byIndex[to]; target != nil {
 		return holder == nil || target.End.VLL == holder.End.VLL
@@ -152,10 +157,12 @@ func (d *differ) describe(index uint32) string {
 	return fmt.Sprintf("sw_if_index %d, which is no more", index)
 }
 
-// subInterfaceConflict: VPP gives each frame to the most specific sub-interface that matches it. So what is made for the end
-// takes no frame that an existing sub-interface takes, and no existing sub-interface takes a frame of the end. "default" takes
-// the frames of all VLANs that have no sub-interface: its maker uses them (docs/adr/0058). serving is the end's own
-// sub-interface, nil when it has to be made; once it exists, only a more specific one takes frames from it.
+// subInterfaceConflict returns a conflict if the end's sub-interface and an existing one would take frames
+// from each other. VPP gives each frame to the most specific sub-interface that matches it. A new
+// sub-interface must not take frames of an existing one, and an existing one must not take frames of the
+// end. "default" takes the frames of all VLANs without a sub-interface; its creator uses them
+// (docs/adr/0058). serving is the end's own sub-interface, nil if it has to be created. Once it exists,
+// only a more specific sub-interface takes frames from it.
 func (d *differ) subInterfaceConflict(end intent.End, port, serving *observe.Interface) *Reason {
 	frames := end.Access.Frames()
 	for there := range d.subs.overlapping(port.Index, end.Access) {
@@ -175,7 +182,7 @@ func (d *differ) subInterfaceConflict(end intent.End, port, serving *observe.Int
 	return nil
 }
 
-// taken says which frames a sub-interface takes.
+// taken describes the frames that a sub-interface takes.
 func taken(sub observe.SubInterface) string {
 	kind := "dot1q"
 	if sub.Dot1ad {
@@ -210,7 +217,8 @@ func vlan(a intent.Access) string {
 	return fmt.Sprintf("%d.%d", a.Outer, a.Inner)
 }
 
-// wholePortConflict: a port with any configuration of its own is never taken.
+// wholePortConflict returns a conflict if the port has any configuration of others. The agent never takes
+// such a port.
 func (d *differ) wholePortConflict(end intent.End, port *observe.Interface) *Reason {
 	inUse := func(object *observe.Interface, format string, args ...any) *Reason {
 		return conflict("port_in_use", Describe(object), "%s %s", port.Name, fmt.Sprintf(format, args...))
@@ -235,8 +243,9 @@ func (d *differ) wholePortConflict(end intent.End, port *observe.Interface) *Rea
 	return nil
 }
 
-// PortsToTake are the ports that ends want whole and that bear no tag of theirs yet, so that somebody else may
-// use them, and those that are about to be taken down for the far end's link; sorted by index.
+// PortsToTake returns ports that others may use, sorted by index. These are the ports that ends want as a
+// whole and that do not have the ends' tags yet, and the ports that are about to be taken down because of
+// the far end's link.
 func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interface {
 	var ports []*observe.Interface
 	for _, in := range ins {
@@ -257,7 +266,8 @@ func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interfac
 	return slices.Compact(ports)
 }
 
-// tunnelConflict: serving is the interface that serves as tunnel already, nil for none.
+// tunnelConflict returns why the end's tunnel cannot be created or used. serving is the interface that
+// already serves as tunnel, nil for none.
 func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Reason {
 	t := end.Tunnel
 	if !d.Supported[observe.Capability(t.Encapsulation)] {
@@ -278,7 +288,7 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 	if reason := d.localAddressConflict(t); reason != nil {
 		return reason
 	}
-	if serving != nil && len(d.duplicateTunnels) == 0 { // it has the key, alone
+	if serving != nil && len(d.duplicateTunnels) == 0 { // it is the only tunnel with the key
 		return nil
 	}
 	for there := range d.tunnelsWithKey(t.Identity()) {
@@ -296,7 +306,8 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 	return nil
 }
 
-// localAddressConflict: a tunnel begins at an address that an interface which is up has in the tunnel's table.
+// localAddressConflict returns a conflict unless an interface in the tunnel's table is up and has the
+// tunnel's local address.
 func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
 	missing := func(drift Drift, format string, args ...any) *Reason {
 		reason := pending("local_address_missing", drift.Object, format, args...)
@@ -349,9 +360,10 @@ func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
 	return missing(absent, "no interface of this router has the address %s", t.Local)
 }
 
-// leavingConflict: what would be made in the place of an interface into which somebody else sends gets its index as a
-// rule, and with it their frames. So its key stays. Once the VLL is removed, all that is the agent's goes all the same
-// (Plan.SentInto), and a port that is let go keeps its index.
+// leavingConflict returns why an interface cannot be replaced: another user sends frames into it. A
+// replacement usually gets the same index, and with it these frames, so the interface keeps its key. When
+// the VLL is removed, all its interfaces are deleted regardless (Plan.SentInto). A released port keeps its
+// index.
 func (d *differ) leavingConflict(h *Holding) *Reason {
 	for from := range d.sendersInto(h.Interface.Index) {
 		switch sender := d.byIndex[from]; {
@@ -366,7 +378,7 @@ func (d *differ) leavingConflict(h *Holding) *Reason {
 	return nil
 }
 
-// sentInto finds Plan.SentInto. A cross-connect outlives what it leads to.
+// sentInto returns Plan.SentInto. A cross-connect outlives the interface that it leads to.
 func (b *operationBuilder) sentInto() map[uint32]*Reason {
 	found := make(map[uint32]*Reason)
 	for _, c := range b.connects {
@@ -375,7 +387,7 @@ func (b *operationBuilder) sentInto() map[uint32]*Reason {
 		if found[to] != nil || i != nil && (h == nil || h.isPort()) {
 			continue
 		}
-		if h := b.byIndex[from]; h == nil || !b.mayChange(h.End) { // the others are sent where they should
+		if h := b.byIndex[from]; h == nil || !b.mayChange(h.End) { // the agent's own cross-connects are changed to the right target
 			found[to] = conflict("foreign_xconnect", b.describe(from), "%s sends into sw_if_index %d, which this end's new interface got",
 				b.describe(from), to)
 		}
@@ -383,9 +395,10 @@ func (b *operationBuilder) sentInto() map[uint32]*Reason {
 	return found
 }
 
-// incomingXconnectConflict: what somebody else's interface sends into an access or a tunnel reaches the customer or
-// leaves with the customer's frames. VPP keeps a cross-connect by interface index, also when there is no interface of
-// that index any more, so even what has just been made can have one.
+// incomingXconnectConflict returns a conflict if another user's interface sends frames into the end's
+// access or tunnel. These frames would reach the customer, or leave together with the customer's frames.
+// VPP keeps a cross-connect by interface index even after that interface is deleted. Even a new interface
+// can therefore have one.
 func (d *differ) incomingXconnectConflict(end intent.End, access, tunnel *observe.Interface) *Reason {
 	for _, side := range d.sides(end, access, tunnel) {
 		if side == nil {
@@ -401,7 +414,7 @@ func (d *differ) incomingXconnectConflict(end intent.End, access, tunnel *observ
 	return nil
 }
 
-// serves reports whether the interface is one of the VLL's, also a port whose claim is lost.
+// serves reports whether the interface belongs to the VLL. This includes a port whose claim is lost.
 func (d *differ) serves(end intent.End, index uint32) bool {
 	is := func(i *observe.Interface) bool { return i != nil && i.Index == index }
 	for _, e := range []intent.End{end, d.otherEnd(end)} {
@@ -413,7 +426,8 @@ func (d *differ) serves(end intent.End, index uint32) bool {
 	return false
 }
 
-// sides are the interfaces that are there and serve as the end's access and tunnel, or will; nil for none.
+// sides returns the existing interfaces that serve, or will serve, as the end's access and tunnel; nil for
+// none.
 func (d *differ) sides(end intent.End, access, tunnel *observe.Interface) [2]*observe.Interface {
 	if access == nil && end.Access.Tagging == intent.Untagged {
 		access = d.ByName(end.Access.Interface)
@@ -421,7 +435,7 @@ func (d *differ) sides(end intent.End, access, tunnel *observe.Interface) [2]*ob
 	return [2]*observe.Interface{access, tunnel}
 }
 
-// otherEnd is the one that a local cross-connect leads to; zero when there is none on this router.
+// otherEnd returns the other end of a local cross-connect; zero if it is not on this router.
 func (d *differ) otherEnd(end intent.End) intent.End {
 	if at, there := d.present[end.Other()]; there {
 		return d.in.Present[at]
@@ -429,7 +443,7 @@ func (d *differ) otherEnd(end intent.End) intent.End {
 	return intent.End{}
 }
 
-// mayChange reports whether the plan may change what the end holds.
+// mayChange reports whether the plan may change the end's interfaces.
 func (d *differ) mayChange(key intent.Key) bool {
 	_, present := d.present[key]
 	return (present || d.removed[key]) && d.blocked[key] == nil

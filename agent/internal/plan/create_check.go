@@ -5,7 +5,7 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// CreateCheck looks at a newer snapshot for reasons not to create something after all.
+// CreateCheck checks a newer snapshot for reasons not to create an object.
 type CreateCheck struct {
 	now     *observe.Snapshot
 	subs    *subInterfaces
@@ -15,7 +15,7 @@ type CreateCheck struct {
 
 type subID struct{ port, id uint32 }
 
-// NewCreateCheck prepares the look-ups, so that a plan is checked in one pass however long it is.
+// NewCreateCheck indexes a snapshot, so that the time for checking a plan grows linearly with its length.
 func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 	interfaces, tunnels := len(now.Interfaces), len(now.Tunnels)
 	c := &CreateCheck{
@@ -37,9 +37,9 @@ func NewCreateCheck(now *observe.Snapshot) *CreateCheck {
 	return c
 }
 
-// Verify returns why the operation must not be sent after all, or nil. A create must still find its key free. VPP refuses a
-// second sub-interface with the same VLANs and stops the traffic of the first one; a more specific sub-interface takes the
-// frames of a less specific one.
+// Verify returns why the operation must no longer be sent, or nil. The key of a creation must still be
+// free. VPP refuses a second sub-interface with the same VLANs and stops the traffic of the first one; a
+// more specific sub-interface takes the frames of a less specific one.
 func (c *CreateCheck) Verify(op Op) *Reason {
 	switch a := op.Action.(type) {
 	case CreateSub:

@@ -9,29 +9,29 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Plan is what to do, and what cannot be done.
+// Plan has the operations to send and the ends that cannot be carried out.
 type Plan struct {
 	Ops []Op // in order
 	// Blocked are the ends for which nothing is done, each with its reason.
 	Blocked map[intent.Key]*Reason
 	// Policed are the ends whose bandwidth profile VPP enforces now.
 	Policed map[intent.Key]bool
-	// Owned is everything of the agent's in VPP; Quarantined the part that the intent does not name.
+	// Owned are all interfaces of the agent in VPP; Quarantined are those that the intent does not name.
 	Owned, Quarantined []*Holding
-	// Relabelled is what the agent made and tagged and what bears its tag no longer.
+	// Relabelled are the interfaces that the agent created and tagged, and that no longer have its tag.
 	Relabelled []*Holding
-	// SentInto are indices of interfaces that are gone, or go with this plan, and into which somebody sends all the
-	// same: a new interface that gets such an index must not be put to use.
+	// SentInto are the indices of interfaces that are deleted, now or by this plan, while another user
+	// still sends frames into them. A new interface with such an index must not be used.
 	SentInto map[uint32]*Reason
-	// StandingClaims are the claims that ownership rests on now, CreationClaims those of what the plan is about to
-	// make. Both have to be on disk before the plan is carried out.
+	// StandingClaims are the claims that ownership currently relies on. CreationClaims are those to the
+	// objects that the plan creates. Both have to be on disk before the plan is carried out.
 	StandingClaims, CreationClaims []ownership.Claim
 
-	released map[intent.Key]intent.Tombstone // ends that are let go of
+	released map[intent.Key]intent.Tombstone // ends that are released
 }
 
-// KeptDown are the ends whose port the agent has shut for the far end's link and not set up again, and the port's name; where
-// the end is still to be kept down, the port may be up yet.
+// KeptDown returns the ends whose port the agent has shut because of the far end's link and has not set up
+// again, with the port's name. If such an end is still to be kept down, its port may be up at the moment.
 func (p *Plan) KeptDown() map[intent.Key]string {
 	kept := make(map[intent.Key]string)
 	for _, claim := range p.StandingClaims {
@@ -42,7 +42,8 @@ func (p *Plan) KeptDown() map[intent.Key]string {
 	return kept
 }
 
-// MembersKeptDown are the names of the members of bonds that the agent has shut for the far end's link and not set up again.
+// MembersKeptDown returns the names of the members of bonds that the agent has shut because of the far
+// end's link and has not set up again.
 func (p *Plan) MembersKeptDown() (names []string) {
 	for _, claim := range p.StandingClaims {
 		if claim.Member != "" {
@@ -52,32 +53,34 @@ func (p *Plan) MembersKeptDown() (names []string) {
 	return names
 }
 
-// Diff plans how to get from what is observed to what is intended. Guarantees:
+// Diff plans the changes from the observed to the intended state. Guarantees:
 //
-//   - What the agent does not own is in no operation, but for the admin-up of a port that carries a
-//     sub-interface which has to come up. A port is never taken down, but as the access of a whole-port
-//     VLL that is to be down, or as the member of such a bond; when that goes, the port comes up again if it was. And a classify table of the agent's is
-//     taken off whatever got the index of the access that it was bound to.
-//   - An end that cannot be made as wanted is left wholly as it is, with a reason. But a port that the agent shut
-//     because of the far end's link is set up as soon as somebody else uses it, or the intent does not want it down.
-//   - What is owned and not named by the intent is left forwarding, and so is what is let go of.
-//   - Of an end that is adopted only tags are changed.
-//   - Only a changed key recreates (and DiffRebuild); everything else changes in place.
+//   - No operation changes an interface that the agent does not own, with these exceptions. A port is set up
+//     if it carries a sub-interface that has to come up. A port is taken down only as the access of a
+//     whole-port VLL that is to be down, or as the member of such a bond; when the VLL is removed, the port
+//     comes up again if it was up before. A classify table of the agent is unbound from any interface that
+//     has got the index of the access that the table was bound to.
+//   - An end that cannot be created as intended stays completely unchanged, with a reason. However, a port
+//     that the agent shut because of the far end's link is set up as soon as another user uses it, or the
+//     intent no longer requires it to be down.
+//   - Interfaces that are owned but not named by the intent keep forwarding. So do released interfaces.
+//   - For an adopted end only tags are changed.
+//   - Only a changed key re-creates an object (and DiffRebuild); everything else changes in place.
 //
-// withheld are ends that are not to be touched now, each with its reason; they count as blocked.
+// withheld are ends that must not be changed now, each with its reason. They count as blocked.
 func Diff(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
 	return diff(in, s, journal, withheld, nil, nil)
 }
 
-// DiffRebuild is Diff that also rebuilds these sub-interfaces, by index, as far as they serve ends: VPP may have lost a
-// sub-interface from its table of VLANs, and nothing that can be read of it shows that.
+// DiffRebuild is Diff that also rebuilds the sub-interfaces with these indices if they serve ends. VPP may
+// have lost a sub-interface from its table of VLANs, which no reading of VPP shows.
 func DiffRebuild(
 	in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason, rebuilt map[uint32]bool,
 ) *Plan {
 	return diff(in, s, journal, withheld, nil, rebuilt)
 }
 
-// Replan plans once p is carried out: for the ends that p did something for.
+// Replan plans again after p was carried out, for the ends that p changed.
 func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason) *Plan {
 	touched := make(map[string]bool)
 	for _, op := range p.Ops {
@@ -86,8 +89,9 @@ func (p *Plan) Replan(in *intent.Intent, s *observe.Snapshot, journal ownership.
 	return p.ReplanFor(touched, in, s, journal, withheld)
 }
 
-// ReplanFor plans for these VLLs once p is carried out. The others are taken to be as p left them, but for what has
-// come in their way since; that is known only if p left nobody out, else it is Diff.
+// ReplanFor plans for these VLLs after p was carried out. It assumes that p left the other VLLs as
+// intended, except for conflicts that have appeared since. If p left out an end, this assumption does not
+// hold, and ReplanFor is Diff.
 func (p *Plan) ReplanFor(
 	vlls map[string]bool, in *intent.Intent, s *observe.Snapshot, journal ownership.Journal, withheld map[intent.Key]*Reason,
 ) *Plan {
@@ -120,7 +124,8 @@ func diff(
 			d.released[r.Key] = r
 		}
 	}
-	// What somebody relabelled is let go of with the rest; but not where the end's policer may still work on it.
+	// A relabelled interface of a released end is released with the other interfaces, unless the end's
+	// policer may still work on it.
 	d.relabelled = slices.DeleteFunc(d.relabelled, func(h *Holding) bool {
 		return d.released[h.End].Release && d.Policers[ownership.PolicerName(h.End)] == nil
 	})
@@ -131,8 +136,8 @@ func diff(
 	d.blocked = blocked
 	maps.Copy(blocked, d.adopt(in))
 	for {
-		// A blocked end keeps what it holds, which may be in the way of another one: look again until
-		// nothing more is blocked.
+		// A blocked end keeps its interfaces, which may conflict with another end: repeat until no further
+		// end is blocked.
 		d.blocked = blocked
 		d.findLeaving()
 		found := d.findConflicts(in)
@@ -159,17 +164,18 @@ func diff(
 type differ struct {
 	*ownerView
 	in      *intent.Intent
-	vlls    map[string]bool    // those that are planned for, nil for all
-	rebuilt map[uint32]bool    // sub-interfaces that are rebuilt whatever they look like, by index
-	present map[intent.Key]int // place in in.Present
+	vlls    map[string]bool    // the VLLs that are planned for, nil for all
+	rebuilt map[uint32]bool    // indices of sub-interfaces that are rebuilt regardless of their state
+	present map[intent.Key]int // index in in.Present
 	removed map[intent.Key]bool
-	// released are the removed ends that are let go of.
+	// released are the removed ends whose interfaces are released instead of deleted.
 	released map[intent.Key]intent.Tombstone
 	blocked  map[intent.Key]*Reason
-	leaving  map[uint32]*Holding // by interface index: what goes, or for a port, is let go
+	leaving  map[uint32]*Holding // by interface index: interfaces to delete, and ports to release
 }
 
-// isCarriedOut reports whether what the intent says of the end is carried out: it says something, and nothing is in the way.
+// isCarriedOut reports whether the intent's instructions for the end are carried out: there are some, and
+// the end is not blocked.
 func (d *differ) isCarriedOut(end intent.Key) bool {
 	_, present := d.present[end]
 	return d.blocked[end] == nil && (present || d.removed[end])
@@ -180,8 +186,8 @@ func (d *differ) planned(end intent.Key) bool {
 	return (d.vlls == nil || d.vlls[end.VLL]) && d.blocked[end] == nil
 }
 
-// findLeaving finds what goes: everything of removed ends, and of present ends what has another key than wanted or is to
-// be rebuilt.
+// findLeaving finds the interfaces to delete: all interfaces of removed ends, and those of present ends
+// that have another key than intended or are to be rebuilt.
 func (d *differ) findLeaving() {
 	d.leaving = make(map[uint32]*Holding)
 	leave := func(h *Holding) {
@@ -208,7 +214,7 @@ func (d *differ) findLeaving() {
 	}
 }
 
-// plannedEnds are the places in in.Present of the ends that are planned for, in order.
+// plannedEnds returns the indices in in.Present of the ends that are planned for, in order.
 func (d *differ) plannedEnds() (places []int) {
 	if d.vlls == nil {
 		places = make([]int, 0, len(d.in.Present))
@@ -230,7 +236,7 @@ func (d *differ) plannedEnds() (places []int) {
 	return places
 }
 
-// fits reports whether the holding has the key that the end wants, and may stay.
+// fits reports whether the holding has the key that the end requires, and may stay.
 func (d *differ) fits(h *Holding, end intent.End) bool {
 	if h.Tunnel != nil {
 		return h.Tunnel.Default && h.Tunnel.Tunnel == end.Tunnel
@@ -245,7 +251,8 @@ func (d *differ) fits(h *Holding, end intent.End) bool {
 	}
 }
 
-// serving are the interfaces that serve as the end's access and tunnel already; nil for what has to be made or taken.
+// serving returns the interfaces that already serve as the end's access and tunnel; nil for one that has to
+// be created or taken.
 func (d *differ) serving(end intent.End) (access, tunnel *observe.Interface) {
 	for h := range d.holdingsOf(end.Key) {
 		switch {

@@ -13,7 +13,7 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-func TestAnEmptyRouterGetsTheWholeVLLInOrder(t *testing.T) {
+func TestAnEmptyRouterGetsAllOperationsOfAVLLInOrder(t *testing.T) {
 	m := newModel(t)
 	e := end(1)
 	tag := tagOf(e)
@@ -32,7 +32,7 @@ func TestAnEmptyRouterGetsTheWholeVLLInOrder(t *testing.T) {
 	}
 }
 
-func TestAChangeThatKeepsTheKeysIsMadeInPlace(t *testing.T) {
+func TestAChangeWithTheSameKeysIsAppliedInPlace(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, after func(*intent.End)
 		wanted        []string
@@ -63,7 +63,7 @@ func gre(e *intent.End) {
 
 func greKey(e *intent.End) { e.Tunnel.GREKey = 100 }
 
-func TestAChangedKeyRecreatesOnlyWhatItIsTheKeyOf(t *testing.T) {
+func TestAChangedKeyRecreatesOnlyItsOwnObject(t *testing.T) {
 	for name, c := range map[string]struct {
 		change  func(*intent.End)
 		deletes string
@@ -95,7 +95,7 @@ func TestAChangedKeyRecreatesOnlyWhatItIsTheKeyOf(t *testing.T) {
 	}
 }
 
-func TestTwoEndsMaySwapTheirVLANs(t *testing.T) {
+func TestTwoEndsCanSwapTheirVLANs(t *testing.T) {
 	m := newModel(t)
 	m.carryOut(m.diff(want(end(1), end(2))).Ops)
 	swapped := want(
@@ -107,7 +107,7 @@ func TestTwoEndsMaySwapTheirVLANs(t *testing.T) {
 	}
 }
 
-func TestWhatIsInTheWayIsNamedAndNothingIsDone(t *testing.T) {
+func TestConflictsAreNamedAndNothingIsChanged(t *testing.T) {
 	vlan101 := intent.Access{Tagging: intent.Dot1q, Outer: 101, Exact: true}
 	for name, c := range map[string]struct {
 		disturb      func(*model)
@@ -180,7 +180,7 @@ func TestWhatIsInTheWayIsNamedAndNothingIsDone(t *testing.T) {
 	}
 }
 
-func TestSomebodysTunnelInAnotherTableIsNotInTheWay(t *testing.T) {
+func TestAForeignTunnelInAnotherTableIsNoConflict(t *testing.T) {
 	m := newModel(t)
 	m.tunnel(end(1).Tunnel, "")
 	m.s.Tunnels[0].Default = false
@@ -189,7 +189,7 @@ func TestSomebodysTunnelInAnotherTableIsNotInTheWay(t *testing.T) {
 	}
 }
 
-func TestAnEndThatCannotMoveKeepsItsPlaceAndThatPlaceIsTaken(t *testing.T) {
+func TestAnEndThatCannotMoveKeepsItsKeyWhichBlocksOthers(t *testing.T) {
 	m := newModel(t)
 	m.carryOut(m.diff(want(end(1))).Ops)
 	m.sub("cust0", 7, intent.Access{Tagging: intent.Dot1q, Outer: 200, Exact: true}, "")
@@ -206,7 +206,7 @@ func TestAnEndThatCannotMoveKeepsItsPlaceAndThatPlaceIsTaken(t *testing.T) {
 	}
 }
 
-func TestWhatTheIntentDoesNotNameIsQuarantinedAndUntouched(t *testing.T) {
+func TestOwnedInterfacesThatTheIntentDoesNotNameAreQuarantinedUnchanged(t *testing.T) {
 	m := newModel(t)
 	m.carryOut(m.diff(want(end(1), end(2))).Ops)
 	p := m.diff(want(end(1)))
@@ -219,7 +219,7 @@ func TestWhatTheIntentDoesNotNameIsQuarantinedAndUntouched(t *testing.T) {
 	}
 }
 
-func TestRemovalLeavesNothingAndLetsGoOfThePort(t *testing.T) {
+func TestARemovalDeletesEverythingAndReleasesThePort(t *testing.T) {
 	for name, e := range map[string]intent.End{"VLAN": end(1), "whole port": end(1, wholePort("cust1"))} {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t)
@@ -231,7 +231,7 @@ func TestRemovalLeavesNothingAndLetsGoOfThePort(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodySendsIntoIsRemovedAndTheirHalfStays(t *testing.T) {
+func TestAnInterfaceWithAForeignSenderIsRemovedAndTheForeignCrossConnectStays(t *testing.T) {
 	for name, e := range map[string]intent.End{"VLAN": end(1), "whole port": end(1, wholePort("cust1"))} {
 		for _, side := range []Role{Access, Tunnel} {
 			t.Run(fmt.Sprintf("%s, into the %s", name, side), func(t *testing.T) {
@@ -258,7 +258,7 @@ func TestWhatSomebodySendsIntoIsRemovedAndTheirHalfStays(t *testing.T) {
 	}
 }
 
-func TestWhatSomebodySendsIntoKeepsItsKeyWhileItsLineLives(t *testing.T) {
+func TestAnInterfaceWithAForeignSenderKeepsItsKeyWhileItsLineExists(t *testing.T) {
 	m := newModel(t)
 	m.carryOut(m.diff(want(end(1))).Ops)
 	m.s.Connects[m.port("cust2").Index] = m.s.Tunnels[0].Index
@@ -268,7 +268,7 @@ func TestWhatSomebodySendsIntoKeepsItsKeyWhileItsLineLives(t *testing.T) {
 	}
 }
 
-func TestAnIndexIntoWhichSomebodySendsIsNamedToWhoeverMakesInterfaces(t *testing.T) {
+func TestDeletedIndicesWithAForeignSenderAreReported(t *testing.T) {
 	m := newModel(t)
 	m.carryOut(m.diff(want(end(1))).Ops)
 	gone, theirs := m.s.Tunnels[0].Index, m.port("cust2")
@@ -286,7 +286,7 @@ func TestAnIndexIntoWhichSomebodySendsIsNamedToWhoeverMakesInterfaces(t *testing
 	}
 }
 
-func TestAPortThatIsDownComesUpOnceAndOnlyForASubInterfaceThatHasTo(t *testing.T) {
+func TestAPortThatIsDownIsSetUpOnceForASubInterfaceThatNeedsIt(t *testing.T) {
 	m := newModel(t)
 	m.port("cust0").AdminUp = false
 	down := func(e *intent.End) { e.AdminUp = false }
@@ -298,13 +298,13 @@ func TestAPortThatIsDownComesUpOnceAndOnlyForASubInterfaceThatHasTo(t *testing.T
 		t.Errorf("raised %d times", got)
 	}
 	m.carryOut(p.Ops)
-	m.port("cust0").AdminUp = false // the operator takes it down: that is not ours to undo
+	m.port("cust0").AdminUp = false // an operator takes the port down; the agent must not undo that
 	if left := m.diff(want(end(1), end(2))).Ops; len(left) != 0 {
 		t.Errorf("undoes the operator's work: %v", lines(left))
 	}
 }
 
-func TestAPortThatSomebodyMarkedOrGaveAnAddressIsNotSetUp(t *testing.T) {
+func TestAPortWithAForeignTagOrAnAddressIsNotSetUp(t *testing.T) {
 	for name, mark := range map[string]func(*observe.Interface){
 		"a tag":      func(i *observe.Interface) { i.Tag = "shut by the NOC, ticket 7" },
 		"an address": func(i *observe.Interface) { i.Addresses = []netip.Prefix{netip.MustParsePrefix("10.9.0.1/24")} },
@@ -332,7 +332,7 @@ func TestAPortThatSomebodyMarkedOrGaveAnAddressIsNotSetUp(t *testing.T) {
 	}
 }
 
-func TestAPortThatItsLineShutComesUpAgainIfTheLineFoundItUp(t *testing.T) {
+func TestAPortShutByItsLineComesUpAgainIfItWasUpBefore(t *testing.T) {
 	down := func(e *intent.End) { e.AdminUp = false }
 	line, next := end(1, wholePort("cust1"), down), end(2, wholePort("cust1"), down)
 	vlan := end(3, func(e *intent.End) { e.Access.Interface = "cust1" })
@@ -375,7 +375,7 @@ func TestAPortThatItsLineShutComesUpAgainIfTheLineFoundItUp(t *testing.T) {
 					t.Errorf("the port is up: %v, want %v", port.AdminUp, c.up)
 				}
 				if len(c.present) > 0 && c.present[0].Key == next.Key {
-					bring(m.without(next)) // what the first line found counts
+					bring(m.without(next)) // the state that the first line found is restored
 					if !port.AdminUp {
 						t.Error("the port stays down")
 					}
@@ -394,7 +394,7 @@ func raises(ops []Op, port string) (n int) {
 	return n
 }
 
-func TestAnOrphanOfACrashIsAdoptedByItsClaimInThatRunOfVPPOnly(t *testing.T) {
+func TestAnOrphanOfACrashIsRecognizedByItsClaimOnlyInThatRunOfVPP(t *testing.T) {
 	for name, c := range map[string]struct {
 		boot    ownership.Boot
 		blocked bool
@@ -465,7 +465,7 @@ func TestAPortWithADescriptionMayBecomeTheOtherEndOfItsLine(t *testing.T) {
 	}
 }
 
-func TestBothEndsOfALocalCrossConnectStandAndFallTogether(t *testing.T) {
+func TestAConflictBlocksBothEndsOfALocalCrossConnect(t *testing.T) {
 	local := func(e *intent.End) { e.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC} }
 	a, z := end(1, local), end(1, local, func(e *intent.End) { e.End, e.Access.Interface = "z", "cust9" })
 	p := newModel(t).diff(want(a, z))
@@ -490,7 +490,7 @@ func TestRewritesAreSetAgainAfterTheAccessHasLeftL2(t *testing.T) {
 	}
 }
 
-func TestWhatVPPNamesTwiceIsThereOnce(t *testing.T) {
+func TestAnInterfaceInADumpTwiceIsCountedOnce(t *testing.T) {
 	m := newModel(t)
 	m.carryOut(m.diff(want(end(1))).Ops)
 	m.s.Interfaces = append(m.s.Interfaces, m.s.Interfaces...)
@@ -501,8 +501,8 @@ func TestWhatVPPNamesTwiceIsThereOnce(t *testing.T) {
 	}
 }
 
-// TestAPlanForAFewLinesBlocksTheSameOthers that a plan for all does.
-func TestAPlanForAFewLinesBlocksTheSameOthers(t *testing.T) {
+// TestAPlanForAFewLinesBlocksTheSameEndsAsAPlanForAll compares both plans.
+func TestAPlanForAFewLinesBlocksTheSameEndsAsAPlanForAll(t *testing.T) {
 	whole := func(e *intent.End) {
 		e.Access = intent.Access{Interface: "cust1", Tagging: intent.Untagged, Exact: true}
 	}
@@ -543,8 +543,8 @@ func TestAPlanForAFewLinesBlocksTheSameOthers(t *testing.T) {
 	}
 }
 
-// What nothing shows to be wrong is made anew when that is asked for, and nothing but that.
-func TestASubInterfaceIsMadeAnewWithAllThatBelongsToIt(t *testing.T) {
+// A sub-interface that looks correct is re-created on request, and nothing else is.
+func TestASubInterfaceIsRebuiltWithAllItsSettings(t *testing.T) {
 	m := newModel(t)
 	in := want(end(1, withProfile), end(2), end(3, wholePort("cust1")))
 	m.settle(t, in)
@@ -574,8 +574,8 @@ func TestASubInterfaceIsMadeAnewWithAllThatBelongsToIt(t *testing.T) {
 	}
 }
 
-// TestAPortThatIsKeptDownIsUpOnceTheIntentDoesNotWantItDown: whatever else is the matter with its end.
-func TestAPortThatIsKeptDownIsUpOnceTheIntentDoesNotWantItDown(t *testing.T) {
+// TestAPortThatWasKeptDownIsUpWhenTheIntentNoLongerRequiresItDown, regardless of other problems of its end.
+func TestAPortThatWasKeptDownIsUpWhenTheIntentNoLongerRequiresItDown(t *testing.T) {
 	letUp := func(_ *model, e intent.End) *intent.Intent {
 		e.UNILinkDown = false
 		return want(e)
@@ -619,8 +619,9 @@ func TestAPortThatIsKeptDownIsUpOnceTheIntentDoesNotWantItDown(t *testing.T) {
 	}
 }
 
-// TestAPortThatVPPDidNotSetUpAgainIsKnownToBeKeptDown: whatever becomes of its line next, it is set up then.
-func TestAPortThatVPPDidNotSetUpAgainIsKnownToBeKeptDown(t *testing.T) {
+// TestAPortThatVPPDidNotSetUpAgainCountsAsKeptDown: the next plan sets it up, regardless of changes to its
+// line.
+func TestAPortThatVPPDidNotSetUpAgainCountsAsKeptDown(t *testing.T) {
 	m := newModel(t)
 	e := end(1, wholePort("cust0"))
 	journal := m.keepDown(&e)
@@ -641,7 +642,8 @@ func TestAPortThatVPPDidNotSetUpAgainIsKnownToBeKeptDown(t *testing.T) {
 	}
 }
 
-// keepDown builds an end and takes its port down for the far end's link, and returns what the journal has then.
+// keepDown builds an end, takes its port down because of the far end's link, and returns the resulting
+// journal.
 func (m *model) keepDown(e *intent.End) ownership.Journal {
 	journal := ownership.Journal{Boot: m.s.Boot}
 	for _, e.UNILinkDown = range []bool{false, true} {

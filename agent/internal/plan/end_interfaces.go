@@ -17,9 +17,9 @@ type Holding struct {
 	Revision  int32
 	Interface *observe.Interface
 	Tunnel    *observe.Tunnel // nil for ports and sub-interfaces
-	// Claim is what ownership rests on when no tag says so, else nil.
+	// Claim proves the ownership of an interface without the agent's tag, otherwise nil.
 	Claim *ownership.Claim
-	// Adopted: it is the end's by this plan alone, and bears no tag of the agent yet.
+	// Adopted: only this plan assigns the interface to the end, and it does not have the agent's tag yet.
 	Adopted bool
 
 	next *Holding // of the same end
@@ -38,7 +38,8 @@ func (h *Holding) Kind() string {
 
 func (h *Holding) isPort() bool { return h.Kind() == "port" }
 
-// connect is a cross-connect: where it leads, then where it comes from. So those that lead to the same stand together.
+// connect is one direction of a cross-connect: its target, then its source. Sorting therefore groups those
+// with the same target.
 type connect uint64
 
 func connectOf(from, to uint32) connect { return connect(to)<<32 | connect(from) }
@@ -46,20 +47,21 @@ func connectOf(from, to uint32) connect { return connect(to)<<32 | connect(from)
 func (c connect) from() uint32 { return uint32(c) }
 func (c connect) to() uint32   { return uint32(c >> 32) }
 
-// ownerView is VPP seen with the eyes of an owner: who holds what, and what stands at which key.
+// ownerView is the state of VPP by owner: the interfaces of each end, and the object that has each key.
 type ownerView struct {
 	*observe.Snapshot
 	holdings []*Holding // sorted by interface index
-	// relabelled is what was tagged and is so no longer, sorted by interface index; it is in no other list.
+	// relabelled are the interfaces that no longer have the agent's tag, sorted by interface index. They
+	// are in no other list.
 	relabelled       []*Holding
 	byIndex          map[uint32]*Holding     // by interface index
 	byEnd            map[intent.Key]*Holding // the first of each end; sorted by interface index
 	subs             *subInterfaces
-	tunnels          map[intent.Identity]*observe.Tunnel // the first of each
+	tunnels          map[intent.Identity]*observe.Tunnel // the first tunnel with each key
 	duplicateTunnels []*observe.Tunnel                   // all others
 	connects         []connect                           // sorted
-	ports            map[string][]ownership.Claim        // what the journal knows of ports, by name
-	members          []ownership.Claim                   // to members of bonds
+	ports            map[string][]ownership.Claim        // the journal's claims to ports, by name
+	members          []ownership.Claim                   // claims to members of bonds
 	tablesByMark     map[uint32][]*observe.ClassifyTable // sorted by index
 	boundTo          map[uint32][]uint32                 // interface indices by the classify table that is bound to them, sorted
 }
@@ -87,7 +89,7 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 	slices.Sort(o.connects)
 	o.findTables()
 	claims := claimsByObject(journal)
-	held := make([]Holding, 0, n) // never grows, so that all stay where they are
+	held := make([]Holding, 0, n) // never grows, so that pointers to its elements stay valid
 	for _, i := range s.Interfaces {
 		if i.IsSub() {
 			o.subs.add(i)
@@ -113,7 +115,7 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 	return o
 }
 
-// hold takes an interface for the end's from now on.
+// hold assigns an interface to its end.
 func (o *ownerView) hold(h *Holding) {
 	o.byIndex[h.Interface.Index] = h
 	at, _ := slices.BinarySearchFunc(o.holdings, h.Interface.Index, func(there *Holding, index uint32) int {
@@ -123,7 +125,7 @@ func (o *ownerView) hold(h *Holding) {
 	o.link(h)
 }
 
-// link puts the holding among the others of its end.
+// link adds the holding to the list of its end.
 func (o *ownerView) link(h *Holding) {
 	at := o.byEnd[h.End]
 	if at == nil || h.Interface.Index < at.Interface.Index {
@@ -136,7 +138,7 @@ func (o *ownerView) link(h *Holding) {
 	h.next, at.next = at.next, h
 }
 
-// holdingsOf are the holdings of an end, sorted by interface index.
+// holdingsOf returns the holdings of an end, sorted by interface index.
 func (o *ownerView) holdingsOf(end intent.Key) iter.Seq[*Holding] {
 	return func(yield func(*Holding) bool) {
 		for h := o.byEnd[end]; h != nil && yield(h); h = h.next {
@@ -144,7 +146,7 @@ func (o *ownerView) holdingsOf(end intent.Key) iter.Seq[*Holding] {
 	}
 }
 
-// sendersInto are the interfaces whose cross-connect leads to this one, sorted.
+// sendersInto returns the interfaces whose cross-connect leads to this one, sorted.
 func (o *ownerView) sendersInto(to uint32) iter.Seq[uint32] {
 	return func(yield func(uint32) bool) {
 		at, _ := slices.BinarySearch(o.connects, connectOf(0, to))
@@ -153,7 +155,7 @@ func (o *ownerView) sendersInto(to uint32) iter.Seq[uint32] {
 	}
 }
 
-// tunnelsWithKey are the tunnels that VPP takes for the same, sorted by interface index.
+// tunnelsWithKey returns the tunnels that have the same key in VPP, sorted by interface index.
 func (o *ownerView) tunnelsWithKey(identity intent.Identity) iter.Seq[*observe.Tunnel] {
 	return func(yield func(*observe.Tunnel) bool) {
 		first := o.tunnels[identity]
@@ -168,8 +170,8 @@ func (o *ownerView) tunnelsWithKey(identity intent.Identity) iter.Seq[*observe.T
 	}
 }
 
-// takeClaimedPorts gives ports that no tag of the agent marks to the ends that claim them, as far as VPP
-// bears them out: the port is cross-connected to something of the same VLL.
+// takeClaimedPorts assigns ports without a tag of the agent to the ends that claim them. It does so only if
+// VPP confirms the claim: the port is cross-connected to an interface of the same VLL.
 func (o *ownerView) takeClaimedPorts(c claims) {
 	claimed := func(i *observe.Interface, vll string) bool {
 		return slices.ContainsFunc(c.ports[i.Name], func(claim ownership.Claim) bool { return claim.VLL == vll }) ||
@@ -194,7 +196,7 @@ func (o *ownerView) takeClaimedPorts(c claims) {
 	maps.Copy(o.byIndex, taken)
 }
 
-// leadsTo is where an interface sends, observe.NoIndex when it is not cross-connected.
+// leadsTo returns the target of an interface's cross-connect, observe.NoIndex if it has none.
 func (o *ownerView) leadsTo(index uint32) uint32 {
 	if to, connected := o.Connects[index]; connected {
 		return to
@@ -229,8 +231,8 @@ func claimsByObject(journal ownership.Journal) claims {
 	return c
 }
 
-// holdingOf finds the owner of an interface by its tag; without a tag by a claim to exactly this object
-// in this run of VPP, which is what a crash between creation and tag leaves behind.
+// holdingOf finds the owner of an interface by its tag. Without a tag it uses a claim to exactly this
+// object in this run of VPP: a crash between creation and tagging leaves such an object behind.
 func (o *ownerView) holdingOf(i *observe.Interface, c claims) (h Holding, ours bool) {
 	tunnel := o.TunnelAt(i.Index)
 	if tag, ours := ownership.ParseTag(i.Tag); ours {

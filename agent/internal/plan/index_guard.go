@@ -5,30 +5,31 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// IndexGuard knows what stands at the indices that a plan names, and finds out whether it still does: somebody may
-// delete what the plan is about, and VPP gives the index to what they make next.
+// IndexGuard knows the interfaces at the indices that a plan names, and checks that they are still there.
+// Another user may delete such an interface, and VPP then gives its index to the next new interface.
 type IndexGuard struct {
 	planned *observe.Snapshot
 	known   map[uint32]*expected
 }
 
-// expected is an interface as it was seen when it was planned for, or as it was made, with the tag that it has got
-// since. It has no name as long as VPP has not told it.
+// expected is an interface as it was when it was planned for or created, with the tag that it has got
+// since. Its name is empty until VPP reports it.
 type expected struct {
 	observe.Interface
-	tunnel *observe.Tunnel // what tells an untagged tunnel from others
-	epoch  int64           // of VPP's stats segment before it was last read, 0 when not known
+	tunnel *observe.Tunnel // distinguishes an untagged tunnel from others
+	epoch  int64           // epoch of VPP's stats segment before the last reading of the interface, 0 if unknown
 }
 
-// knownByKeyAlone: it is a tunnel that bears no tag, so that only its key tells it from another one.
+// knownByKeyAlone reports whether it is a tunnel without a tag, which only its key distinguishes from
+// others.
 func (s *expected) knownByKeyAlone() bool { return s.Tag == "" && s.tunnel != nil }
 
-// NewIndexGuard begins with what a plan was made from.
+// NewIndexGuard starts with the snapshot that a plan was made from.
 func NewIndexGuard(planned *observe.Snapshot) *IndexGuard {
 	return &IndexGuard{planned, make(map[uint32]*expected)}
 }
 
-// NoteMade notes what came out of a creation.
+// NoteMade records a created interface.
 func (g *IndexGuard) NoteMade(index uint32, by Action) {
 	made := &expected{Interface: observe.Interface{Index: index, Sup: index}}
 	switch a := by.(type) {
@@ -44,7 +45,7 @@ func (g *IndexGuard) NoteMade(index uint32, by Action) {
 	g.known[index] = made
 }
 
-// NoteTag notes the tag that an interface has got.
+// NoteTag records the new tag of an interface.
 func (g *IndexGuard) NoteTag(index uint32, tag string) { g.expectedAt(index).Tag = tag }
 
 func (g *IndexGuard) expectedAt(index uint32) *expected {
@@ -55,15 +56,15 @@ func (g *IndexGuard) expectedAt(index uint32) *expected {
 	if i := g.planned.ByIndex(index); i != nil {
 		is.Interface = *i
 	}
-	if is.Tag == "" { // a tag tells it from others
+	if is.Tag == "" { // the tag distinguishes it from others
 		is.tunnel = g.planned.TunnelAt(index)
 	}
 	g.known[index] = is
 	return is
 }
 
-// AddUnread adds to named what an operation's message names, but for what is known to stand in this epoch of VPP's
-// stats segment; made are the indices of what was made.
+// AddUnread adds to named the objects that an operation's message names, except those known to be unchanged
+// in this epoch of VPP's stats segment. made are the indices of created objects.
 func (g *IndexGuard) AddUnread(op Op, made map[Made]uint32, epoch int64, named *observe.NamedByIndex) {
 	for _, ref := range op.Action.Names() {
 		index := ref.At(made)
@@ -82,8 +83,9 @@ func (g *IndexGuard) AddUnread(op Op, made map[Made]uint32, epoch int64, named *
 	}
 }
 
-// NamesMost reports whether these operations name at least a third of all interfaces, of those that are not known to stand in
-// this epoch: so many are read in less time with all others than one by one. keys: some of them are told by a tunnel's key.
+// NamesMost reports whether these operations name at least a third of all interfaces, not counting those
+// known to be unchanged in this epoch. Reading all interfaces is then faster than reading them one by one.
+// keys reports whether some of them are distinguished only by a tunnel's key.
 func (g *IndexGuard) NamesMost(ops []Op, made map[Made]uint32, epoch int64) (most, keys bool) {
 	named := make(map[uint32]bool)
 	for _, op := range ops {
@@ -99,14 +101,16 @@ func (g *IndexGuard) NamesMost(ops []Op, made map[Made]uint32, epoch int64) (mos
 	return 3*len(named) >= len(g.planned.Interfaces)+len(made), keys
 }
 
-// isCurrent reports whether it need not be read: no interface comes or goes within an epoch of VPP's stats segment. A
-// tag may, so that all but the port that gets a sub-interface has to have been read since the plan waited for the disk.
+// isCurrent reports whether the interface need not be read again. No interface appears or disappears within
+// an epoch of VPP's stats segment, but a tag may change. Therefore each interface has to have been read
+// since the plan waited for the disk, except the port that gets a sub-interface.
 func (g *IndexGuard) isCurrent(op Op, index uint32, epoch int64) bool {
 	_, creates := op.Action.(CreateSub)
 	return epoch != 0 && (g.expectedAt(index).epoch == epoch || creates && g.planned.Epoch == epoch)
 }
 
-// Verify returns why the operation must not be sent, nil if all that its message names is what was planned for.
+// Verify returns why the operation must not be sent, or nil if everything that its message names is as
+// planned.
 func (g *IndexGuard) Verify(op Op, made map[Made]uint32, epoch int64, now *observe.Snapshot) *Reason {
 	for _, ref := range op.Action.Names() {
 		if index := ref.At(made); index != observe.NoIndex && g.isCurrent(op, index, epoch) {
@@ -152,7 +156,7 @@ func (g *IndexGuard) verifyInterface(ref Ref, index uint32, epoch int64, now *ob
 	return nil
 }
 
-// policerOf is the policer that a message names by index.
+// policerOf returns the policer that a message names by index.
 func policerOf(action Action) (name string, index uint32, names bool) {
 	switch a := action.(type) {
 	case UpdatePolicer:
@@ -165,7 +169,8 @@ func policerOf(action Action) (name string, index uint32, names bool) {
 	return "", observe.NoIndex, false
 }
 
-// tableOf is the classify table that a message names by index; what the plan makes has none yet.
+// tableOf returns the classify table that a message names by index. A table that the plan creates has no
+// index yet.
 func tableOf(action Action) Table {
 	switch a := action.(type) {
 	case SetSession:

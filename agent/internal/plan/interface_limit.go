@@ -6,8 +6,8 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// BeyondInterfaceLimit gives a reason to each end, in the intent's order, whose new interfaces VPP has no room for.
-// An end that makes as many as it deletes needs none.
+// BeyondInterfaceLimit returns a reason for each end whose new interfaces exceed VPP's free capacity, in
+// the intent's order. An end that creates as many interfaces as it deletes needs no capacity.
 func (p *Plan) BeyondInterfaceLimit(in *intent.Intent, free int) map[intent.Key]*Reason {
 	if free == math.MaxInt {
 		return nil
@@ -27,7 +27,7 @@ func (p *Plan) BeyondInterfaceLimit(in *intent.Intent, free int) map[intent.Key]
 	return beyond
 }
 
-// growth is how many interfaces more each end will have.
+// growth returns the number of additional interfaces of each end.
 func (p *Plan) growth() map[intent.Key]int {
 	grows := make(map[intent.Key]int)
 	for _, op := range p.Ops {

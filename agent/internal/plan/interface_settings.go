@@ -17,8 +17,8 @@ func rewriteOf(t intent.Tagging) uint32 {
 	return 0
 }
 
-// tag marks an interface with the end and its revision. Somebody's own tag on a port stays: then the
-// journal knows that the port is in use.
+// tag tags an interface with the end and its revision. Another user's tag on a port stays: the journal then
+// records that the port is in use.
 func (b *operationBuilder) tag(end intent.End, ref Ref) {
 	actual := ""
 	if h := b.byIndex[ref.Index]; h != nil && h.Claim == nil {
@@ -34,13 +34,13 @@ func (b *operationBuilder) tag(end intent.End, ref Ref) {
 		"the tag names end and revision")
 }
 
-// rewrite sets what is popped, 0 for nothing. VPP keeps a rewrite by interface index, and one that was set
-// on an interface in L3 mode outlives it: the next interface of that index has it as soon as it is
-// cross-connected (set_int_l2_mode in vnet/l2/l2_input.c only adds feature bits). So tunnels and whole
-// ports are looked at too.
+// rewrite sets the number of popped tags, 0 for none. VPP keeps a rewrite by interface index. A rewrite
+// that was set on an interface in L3 mode outlives the interface: the next interface with that index uses
+// it as soon as it is cross-connected (set_int_l2_mode in vnet/l2/l2_input.c only adds feature bits).
+// Therefore rewrite also checks tunnels and whole ports.
 func (b *operationBuilder) rewrite(end intent.End, ref Ref, pop uint32) {
 	actual := uint32(0)
-	if i := b.ByIndex(ref.Index); i != nil && !b.detached[i.Index] { // leaving L2 forgets the rewrite
+	if i := b.ByIndex(ref.Index); i != nil && !b.detached[i.Index] { // leaving L2 clears the rewrite
 		actual = i.Rewrite
 	}
 	if actual == pop {
@@ -53,10 +53,11 @@ func (b *operationBuilder) rewrite(end intent.End, ref Ref, pop uint32) {
 	b.add(end.Key, Set, 0, SetRewrite{ref, pop}, Drift{Field: "rewrite", Desired: fmt.Sprint(pop), Actual: fmt.Sprint(actual)}, "%s", why)
 }
 
-// greMTU is what VPP gives a new GRE tunnel (bytes).
+// greMTU is the MTU that VPP gives a new GRE tunnel (bytes).
 const greMTU = 9000
 
-// mtu lets every promised frame through a GRE TEB tunnel, which drops longer ones.
+// mtu sets the MTU of a GRE TEB tunnel large enough for every promised frame, because the tunnel drops
+// longer ones.
 func (b *operationBuilder) mtu(end intent.End, ref Ref) {
 	actual := b.l3MTU(ref)
 	if actual < uint32(end.Frame) {
@@ -66,7 +67,7 @@ func (b *operationBuilder) mtu(end intent.End, ref Ref) {
 	}
 }
 
-// l3MTU is 0 for what has none, and for what is yet to be made.
+// l3MTU returns 0 for an interface without an L3 MTU, and for one that does not exist yet.
 func (b *operationBuilder) l3MTU(ref Ref) uint32 {
 	if i := b.ByIndex(ref.Index); i != nil {
 		return i.L3MTU
@@ -88,7 +89,7 @@ func (b *operationBuilder) connect(end intent.End, from, to Ref) {
 		"frames from %s go to %s", from.Name, to.Name)
 }
 
-// raiseTunnel sets a tunnel up. New VXLAN and GENEVE tunnels are up already, GRE ones are not.
+// raiseTunnel sets a tunnel up. New VXLAN and GENEVE tunnels are already up; GRE tunnels are not.
 func (b *operationBuilder) raiseTunnel(end intent.End, ref Ref) {
 	up := end.Tunnel.Encapsulation != intent.GRE
 	if i := b.ByIndex(ref.Index); i != nil {
@@ -99,8 +100,9 @@ func (b *operationBuilder) raiseTunnel(end intent.End, ref Ref) {
 	}
 }
 
-// admin brings the access to its wanted state. A sub-interface cannot come up under a port that is
-// down, so the port comes first: the one thing that the agent does to a port it has not been given whole.
+// admin brings the access to its intended admin state. A sub-interface cannot come up under a port that is
+// down, so the port is set up first. This is the only change that the agent makes to a port that does not
+// belong to the line as a whole.
 func (b *operationBuilder) admin(end intent.End, ref Ref) {
 	b.shutMembers(end)
 	up := false

@@ -5,7 +5,7 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// creationClaims are claims to what the operations are about to make.
+// creationClaims returns claims to the objects that the operations create.
 func (d *differ) creationClaims(ops []Op) []ownership.Claim {
 	var claims []ownership.Claim
 	claim := func(end intent.Key, sub *ownership.SubInterface, tunnel *ownership.Tunnel) {
@@ -27,12 +27,13 @@ func (d *differ) creationClaims(ops []Op) []ownership.Claim {
 	return claims
 }
 
-// standingClaims are claims to what has no tag of the agent: its orphans, as long as they are there; and to ports that
-// VLLs have whole, are to have, or are still cross-connected to: they may bear somebody else's tag, and how they were
-// found stands nowhere else.
+// standingClaims returns claims to interfaces without the agent's tag. These are the agent's orphans, as
+// long as they exist, and ports that VLLs use as a whole, are to use, or are still cross-connected to. Such
+// a port may have another user's tag, and only the journal has its original state.
 func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 	var claims []ownership.Claim
-	// By VLL: a port that its other end takes over is claimed by that one alone, or it would be taken from it again.
+	// By VLL: if the other end takes over a port, only that end claims it. Otherwise the port would be
+	// taken away again.
 	type use struct{ vll, port string }
 	wanted := make(map[use]bool)
 	for _, end := range in.Present {
@@ -43,7 +44,7 @@ func (d *differ) standingClaims(in *intent.Intent) []ownership.Claim {
 		wanted[use{end.VLL, port.Name}] = true
 		claims = append(claims, ownership.Claim{
 			VLL: end.VLL, End: end.End, Revision: end.Revision, Port: port.Name, WasUp: d.wasUp(end.Key, port),
-			LinkLoss: end.UNILinkDown || end.AdminUp && d.isDownForLinkLoss(port), // until VPP shows it up
+			LinkLoss: end.UNILinkDown || end.AdminUp && d.isDownForLinkLoss(port), // until VPP shows it as up
 		})
 	}
 	for _, h := range d.holdings {

@@ -12,7 +12,8 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// model is a VPP made of a snapshot: it carries out operations as VPP would, and refuses what VPP refuses.
+// model simulates a VPP on a snapshot: it carries out operations as VPP would, and refuses what VPP
+// refuses.
 type model struct {
 	t       testing.TB
 	s       *observe.Snapshot
@@ -58,7 +59,7 @@ func (m *model) add(i observe.Interface) *observe.Interface {
 
 func (m *model) port(name string) *observe.Interface { return m.s.ByName(name) }
 
-// sub adds a sub-interface that somebody made.
+// sub adds a foreign sub-interface.
 func (m *model) sub(port string, id uint32, a intent.Access, tag string) *observe.Interface {
 	return m.add(observe.Interface{
 		Name: fmt.Sprintf("%s.%d", port, id), Tag: tag, Sup: m.port(port).Index,
@@ -66,7 +67,7 @@ func (m *model) sub(port string, id uint32, a intent.Access, tag string) *observ
 	})
 }
 
-// tunnel adds a tunnel that somebody made.
+// tunnel adds a foreign tunnel.
 func (m *model) tunnel(t intent.Tunnel, tag string) *observe.Interface {
 	i := m.add(observe.Interface{Name: fmt.Sprintf("%s_tunnel%d", t.Encapsulation, m.next), Tag: tag, AdminUp: t.Encapsulation != intent.GRE, L3MTU: 9000, LinkMTU: 8998})
 	m.s.Tunnels = append(m.s.Tunnels, &observe.Tunnel{Tunnel: t, Index: i.Index, Default: true})
@@ -176,7 +177,7 @@ func (m *model) carryOut(ops []Op) {
 	}
 }
 
-// classify carries out what is done with classify tables; tables are those that this plan made.
+// classify carries out operations on classify tables; tables are those that this plan created.
 func (m *model) classify(op Op, find func(Ref) *observe.Interface, tables map[intent.Key]uint32) {
 	m.t.Helper()
 	table := tableOf(op.Action)
@@ -224,8 +225,8 @@ func (m *model) classify(op Op, find func(Ref) *observe.Interface, tables map[in
 	}
 }
 
-// mustBeFree fails where VPP refuses and, worse, stops the traffic of the sub-interface that exists, and where the new
-// sub-interface takes frames from it.
+// mustBeFree fails if VPP would refuse the sub-interface, which would also stop the traffic of the existing
+// one. It also fails if the new sub-interface would take frames from an existing one.
 func (m *model) mustBeFree(a CreateSub) {
 	m.t.Helper()
 	port := m.port(a.Port.Name)
@@ -254,12 +255,12 @@ func (m *model) remove(i *observe.Interface) {
 	m.s.Index()
 }
 
-// isForeign is true for what no test gives to a line.
+// isForeign returns true for interfaces that no test assigns to a line.
 func (m *model) isForeign(i *observe.Interface) bool {
 	return i.Tag == "somebody's" || i.Name == "cust2" || i.Name == "cust3"
 }
 
-// picture is the whole state as text, to be compared.
+// picture returns the whole state as text, for comparisons.
 func (m *model) picture(keep func(*observe.Interface) bool) map[string]string {
 	picture := make(map[string]string)
 	for _, i := range m.s.Interfaces {
@@ -278,7 +279,7 @@ func (m *model) diff(in *intent.Intent) *Plan {
 
 func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
-// end is VLL n's a end: VLAN 100+n of cust0 over VXLAN.
+// end returns VLL n's a end: VLAN 100+n of cust0 over VXLAN.
 func end(n int, changes ...func(*intent.End)) intent.End {
 	e := intent.End{
 		Key: intent.Key{VLL: id(n), End: "a"}, Revision: 1, AdminUp: true, Frame: 1514,

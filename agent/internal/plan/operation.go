@@ -1,4 +1,5 @@
-// Package plan compares what is wanted with what is there and says what to do, in order. It does no I/O.
+// Package plan compares the intent with the observed state and plans the operations, in order. It does no
+// I/O.
 package plan
 
 import (
@@ -13,13 +14,13 @@ import (
 type Stage int
 
 const (
-	Detach  Stage = iota // undo cross-connects of what is about to be deleted
-	Delete               // delete, and let go of ports
-	Create               // make what is missing
-	Tag                  // mark it as the agent's
+	Detach  Stage = iota // remove cross-connects of interfaces that are about to be deleted
+	Delete               // delete interfaces, release ports
+	Create               // create missing objects
+	Tag                  // mark them as the agent's
 	Set                  // MTU, tag rewrite
-	Connect              // cross-connect both ways
-	Police               // hold to the bandwidth profile
+	Connect              // cross-connect in both directions
+	Police               // enforce the bandwidth profile
 	Up                   // admin state
 )
 
@@ -30,7 +31,7 @@ func (s Stage) String() string {
 // Stages are all stages in order.
 var Stages = []Stage{Detach, Delete, Create, Tag, Set, Connect, Police, Up}
 
-// Role is what an interface is to its end.
+// Role is the function of an interface for its end.
 type Role string
 
 const (
@@ -44,14 +45,14 @@ type Made struct {
 	Role Role
 }
 
-// Ref is an interface that is there (Index) or will be (Made; then Index is observe.NoIndex).
+// Ref is an existing interface (Index), or one that the plan creates (Made; then Index is observe.NoIndex).
 type Ref struct {
 	Index uint32
 	Made  Made
-	Name  string // for what will be there, the name it is expected to get
+	Name  string // for an interface that the plan creates, its expected name
 }
 
-// At is the index of the interface, observe.NoIndex if it was not made.
+// At returns the index of the interface, observe.NoIndex if it was not created.
 func (r Ref) At(made map[Made]uint32) uint32 {
 	if r.Index != observe.NoIndex {
 		return r.Index
@@ -62,7 +63,7 @@ func (r Ref) At(made map[Made]uint32) uint32 {
 	return observe.NoIndex
 }
 
-// RefTo refers to an interface that is there.
+// RefTo returns a reference to an existing interface.
 func RefTo(i *observe.Interface) Ref { return Ref{Index: i.Index, Name: i.Name} }
 
 // Op is one message to VPP.
@@ -73,18 +74,20 @@ type Op struct {
 	Why    string
 	// Drift is the difference that the operation repairs.
 	Drift Drift
-	// Follows: what it changes follows something that an operator may choose, such as a port's MTU. It repairs nobody's change.
+	// Follows: the operation adapts to a setting that an operator may choose, such as a port's MTU. It
+	// repairs no foreign change.
 	Follows bool
 
 	rank int // order within a stage and an end
 }
 
-// Drift is one field of one object that is not as it should be.
+// Drift is one field of one object with another value than intended.
 type Drift struct {
 	Object, Field, Desired, Actual string
 }
 
-// order makes plans reproducible. Operations are large, so their places are sorted, and each is moved once.
+// order makes plans reproducible. Operations are large, so their indices are sorted, and each operation is
+// moved once.
 func order(ops []Op) []Op {
 	places := make([]int, len(ops))
 	for n := range places {

@@ -9,7 +9,7 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// buildOperations writes down what the unblocked ends need.
+// buildOperations plans the operations for the ends that are not blocked.
 func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 	b := &operationBuilder{
 		differ: d, detached: make(map[uint32]bool), raised: make(map[uint32]bool), ids: make(map[uint32]map[uint32]bool),
@@ -49,24 +49,25 @@ func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 type operationBuilder struct {
 	*differ
 	ops      []Op
-	detached map[uint32]bool            // taken out of their cross-connect by this plan
+	detached map[uint32]bool            // their cross-connects are removed by this plan
 	raised   map[uint32]bool            // ports set up by this plan
-	ids      map[uint32]map[uint32]bool // sub-interface ids in use, by port
+	ids      map[uint32]map[uint32]bool // sub-interface IDs in use, by port
 	refs     []Ref                      // access of each end, in the intent's order
 
-	unpoliced map[uint32]bool     // interfaces whose policer node this plan takes off
-	unbound   map[uint32]bool     // interfaces whose classify table this plan takes off
+	unpoliced map[uint32]bool     // interfaces whose policer node this plan turns off
+	unbound   map[uint32]bool     // interfaces whose classify table this plan unbinds
 	policed   map[intent.Key]bool // ends whose profile is enforced
 }
 
-// add returns the operation that it has added, for as long as no other is added.
+// add adds an operation and returns it. The pointer is valid until the next call of add.
 func (b *operationBuilder) add(end intent.Key, stage Stage, rank int, action Action, drift Drift, why string, args ...any) *Op {
 	drift.Object = action.Target().Name
 	b.ops = append(b.ops, Op{Stage: stage, End: end, Action: action, Drift: drift, Why: fmt.Sprintf(why, args...), rank: rank})
 	return &b.ops[len(b.ops)-1]
 }
 
-// release undoes the cross-connects from and to what goes, then deletes it. A port is only let go.
+// release removes the cross-connects from and to an interface and deletes it. A port is not deleted but
+// released.
 func (b *operationBuilder) release(h *Holding) {
 	i := h.Interface
 	why := "the VLL is removed"
@@ -80,7 +81,7 @@ func (b *operationBuilder) release(h *Holding) {
 		b.takePolicerOff(h.End, i, why)
 	}
 	for from := range b.sendersInto(i.Index) {
-		if sender := b.byIndex[from]; sender != nil { // what others send is theirs
+		if sender := b.byIndex[from]; sender != nil { // cross-connects from foreign interfaces stay
 			b.detach(sender, why)
 		}
 	}
@@ -102,7 +103,7 @@ func (b *operationBuilder) release(h *Holding) {
 	}
 }
 
-// letGo gives what a released end has to whoever had it, or to nobody: it forwards on.
+// letGo returns the interfaces of a released end to their previous owner, or to none. They keep forwarding.
 func (b *operationBuilder) letGo(tombstone intent.Tombstone) {
 	if !tombstone.Release {
 		return
@@ -119,8 +120,8 @@ func (b *operationBuilder) letGo(tombstone intent.Tombstone) {
 	}
 }
 
-// endLinkLoss sets a port up again that is down for the far end's link, before anything else becomes of its end: also of
-// one that is blocked or not named any more, for which nothing else is done.
+// endLinkLoss sets a port up that is down because of the far end's link. It does so before other changes to
+// the end, and also for ends that are blocked or no longer named, which are otherwise left unchanged.
 func (b *operationBuilder) endLinkLoss(h *Holding) {
 	if i := h.Interface; h.isPort() && b.isDownForLinkLoss(i) {
 		b.add(h.End, Detach, 0, SetAdmin{RefTo(i), true}, Drift{Field: "admin_up", Desired: "true", Actual: "false"},
@@ -128,19 +129,22 @@ func (b *operationBuilder) endLinkLoss(h *Holding) {
 	}
 }
 
-// isDownForLinkLoss reports whether the port is down because the agent shut it for the far end's link, as the journal has it.
+// isDownForLinkLoss reports whether the port is down because the agent shut it for the far end's link,
+// according to the journal.
 func (d *differ) isDownForLinkLoss(port *observe.Interface) bool {
 	return !port.AdminUp && slices.ContainsFunc(d.ports[port.Name], func(claim ownership.Claim) bool { return claim.LinkLoss })
 }
 
-// wantsDown reports whether the intent wants the end's access down, and nobody else uses its port, who would need it up.
+// wantsDown reports whether the intent requires the end's access to be down and no other user of the port
+// needs it up.
 func (d *differ) wantsDown(end intent.Key) bool {
 	at, present := d.present[end]
 	reason := d.blocked[end]
 	return present && !d.in.Present[at].AccessUp() && (reason == nil || reason.Code != "port_in_use")
 }
 
-// giveBack sets a port up again that its VLL shut, or the far end's link, unless another VLL has it whole now and decides.
+// giveBack sets a port up that was shut for its VLL or for the far end's link, unless another VLL now uses
+// the whole port and decides.
 func (b *operationBuilder) giveBack(h *Holding) {
 	i := h.Interface
 	taken := func(end intent.End) bool {
@@ -157,7 +161,7 @@ func (b *operationBuilder) detach(h *Holding, why string) {
 	b.leaveL2(h.End, h.Interface, Ref{Index: to, Name: b.nameOf(to)}, why)
 }
 
-// leaveL2 takes an interface out of its cross-connect with to, once.
+// leaveL2 removes an interface's cross-connect with to, once.
 func (b *operationBuilder) leaveL2(end intent.Key, i *observe.Interface, to Ref, why string) {
 	if b.detached[i.Index] {
 		return
@@ -167,8 +171,9 @@ func (b *operationBuilder) leaveL2(end intent.Key, i *observe.Interface, to Ref,
 	b.add(end, Detach, 0, ClearConnect{RefTo(i), to}, drift, "%s", why)
 }
 
-// isolate takes the end's access and tunnel out of L2: while it is tested, no frame of a customer's enters the tunnel,
-// and no test frame leaves for a customer. A port that somebody else connected or bridged has been found in conflict.
+// isolate takes the end's access and tunnel out of L2. During a test, no frame of a customer may enter the
+// tunnel, and no test frame may reach a customer. If another user connected or bridged the port, the end
+// was found to be in conflict before.
 func (b *operationBuilder) isolate(end intent.Key, refs ...Ref) {
 	const why = "the tunnel is tested before the customer is joined to it"
 	for _, ref := range refs {
@@ -187,8 +192,8 @@ func (d *differ) nameOf(index uint32) string {
 	return fmt.Sprintf("sw_if_index %d", index)
 }
 
-// access finds or creates the end's access, so that the ends of a local cross-connect can name each
-// other's.
+// access finds or creates the end's access. The ends of a local cross-connect can then refer to each
+// other's access.
 func (b *operationBuilder) access(end intent.End) Ref {
 	if there, _ := b.serving(end); there != nil {
 		return RefTo(there)
@@ -204,8 +209,8 @@ func (b *operationBuilder) access(end intent.End) Ref {
 	return sub
 }
 
-// freeID chooses a sub-interface id that nobody uses: the VLAN for a single tag, so that the name reads
-// well, else the lowest.
+// freeID returns an unused sub-interface ID: the VLAN for a single tag, which makes a readable name,
+// otherwise the lowest free one.
 func (b *operationBuilder) freeID(port uint32, a intent.Access) uint32 {
 	used := b.ids[port]
 	if used == nil {
@@ -228,10 +233,10 @@ func (b *operationBuilder) freeID(port uint32, a intent.Access) uint32 {
 	return id
 }
 
-// firstFreeID is above every VLAN, so that ids chosen for want of one do not take a VLAN's.
+// firstFreeID is above every VLAN, so that other IDs do not use up an ID that a VLAN needs.
 const firstFreeID = 4096
 
-// build makes the rest of an end and brings everything to its wanted state.
+// build creates the rest of an end and brings everything to its intended state.
 func (b *operationBuilder) build(end intent.End, access Ref) {
 	if end.IsProbe() {
 		tunnel := b.tunnelRef(end)
@@ -268,7 +273,7 @@ func (b *operationBuilder) build(end intent.End, access Ref) {
 	b.admin(end, access)
 }
 
-// newTunnel is what a tunnel is called before VPP names it.
+// newTunnel is the name of a tunnel before VPP names it.
 var newTunnel = map[intent.Encapsulation]string{intent.VXLAN: "vxlan_tunnel<new>", intent.GENEVE: "geneve_tunnel<new>", intent.GRE: "gre<new>"}
 
 func (b *operationBuilder) tunnelRef(end intent.End) Ref {

@@ -8,28 +8,28 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// VPP applies a policer a second time when asked a second time, and then polices twice; and it keeps what
-// it applies by interface index. So a policer is applied only where none works, and taken off before its
-// interface leaves L2 or goes.
+// If VPP is told twice to apply a policer, it polices twice. It also keeps an applied policer by interface
+// index. The agent therefore applies a policer only where none works, and removes it before its interface
+// leaves L2 or is deleted.
 
 type (
-	// AddPolicer makes a policer.
+	// AddPolicer creates a policer.
 	AddPolicer struct {
 		Name      string
 		Bandwidth intent.Bandwidth
 	}
-	// UpdatePolicer changes one in place; its counters start again from zero.
+	// UpdatePolicer changes a policer in place; its counters restart from zero.
 	UpdatePolicer struct {
 		Name      string
 		Index     uint32
 		Bandwidth intent.Bandwidth
 	}
-	// DeletePolicer deletes one that works nowhere.
+	// DeletePolicer deletes a policer that is not applied anywhere.
 	DeletePolicer struct {
 		Name  string
 		Index uint32
 	}
-	// SetPolicing lets a policer work on what comes in from an interface, or no longer.
+	// SetPolicing applies a policer to the frames received on an interface, or stops applying it.
 	SetPolicing struct {
 		Policer   string
 		Interface Ref
@@ -52,7 +52,7 @@ func (a UpdatePolicer) Names() []Ref { return nil }
 func (a DeletePolicer) Names() []Ref { return nil }
 func (a SetPolicing) Names() []Ref   { return []Ref{a.Interface} }
 
-// policerRef names a policer, which is no interface.
+// policerRef returns a reference with the policer's name, because a policer is not an interface.
 func policerRef(name string) Ref { return Ref{Index: observe.NoIndex, Name: name} }
 
 func (a AddPolicer) CLI() string {
@@ -90,7 +90,8 @@ func (d *differ) policeable(end intent.End) bool {
 	return d.Policing != observe.NoPolicing && end.Access.Tagging == intent.Untagged && port != nil && d.NodePolices(port)
 }
 
-// setPolicer brings the end's policer to its wanted state, and notes whether the profile is enforced already.
+// setPolicer brings the end's policer to its intended state, and records whether the profile is enforced
+// already.
 func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 	if len(b.Policers) == 0 && len(b.Tables) == 0 && end.Bandwidth == (intent.Bandwidth{}) {
 		return
@@ -128,9 +129,9 @@ func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 	}
 }
 
-// setPolicing lets the end's policer work on its access.
+// setPolicing applies the end's policer to its access.
 func (b *operationBuilder) setPolicing(end intent.End, access Ref) {
-	if end.Testing { // nothing of the customer's passes, and an access outside L2 polices nothing
+	if end.Testing { // the tested end carries no customer frames, and outside L2 nothing is policed
 		if i := b.ByIndex(access.Index); i != nil {
 			b.takePolicerOff(end.Key, i, "the access is apart from its tunnel while that is tested")
 		}
@@ -148,8 +149,9 @@ func (b *operationBuilder) setPolicing(end intent.End, access Ref) {
 	}
 }
 
-// policedByUs: VPP does not say which policer works on an interface, but where the holder has none it is not the agent's. Where
-// VPP does not say whether one works, the holder's was applied when it was made.
+// policedByUs reports whether the agent's policer works on an interface. VPP does not report which policer
+// works there, but if the holder has no policer, it is not the agent's. VPP may not report whether one
+// works at all; then the holder's policer is assumed to be applied since its creation.
 func (d *differ) policedByUs(index uint32) bool {
 	h := d.byIndex[index]
 	return (d.Policed[index] || d.PolicedUnknown[index]) && h != nil && d.Policers[ownership.PolicerName(h.End)] != nil
@@ -160,13 +162,13 @@ func (b *operationBuilder) leftL2(index uint32) bool {
 	return !connected || b.detached[index]
 }
 
-// takePolicerOff stops policing what comes in from an interface that the end holds.
+// takePolicerOff stops policing the frames received on an interface of the end.
 func (b *operationBuilder) takePolicerOff(end intent.Key, i *observe.Interface, why string) {
 	b.takeTableOff(end, i, why)
 	b.takeNodeOff(end, i, why)
 }
 
-// takeNodeOff takes the end's policer off the policer node of an interface.
+// takeNodeOff stops the end's policer in the policer node of an interface.
 func (b *operationBuilder) takeNodeOff(end intent.Key, i *observe.Interface, why string) {
 	name := ownership.PolicerName(end)
 	if !b.policedByUs(i.Index) || b.unpoliced[i.Index] {
@@ -176,7 +178,7 @@ func (b *operationBuilder) takeNodeOff(end intent.Key, i *observe.Interface, why
 	b.add(end, Detach, -1, SetPolicing{name, RefTo(i), false}, Drift{Field: "policed", Desired: "false", Actual: "true"}, "%s", why)
 }
 
-// removePolicer takes off and deletes the end's policer, and its classify table.
+// removePolicer stops and deletes the end's policer, and its classify table.
 func (b *operationBuilder) removePolicer(end intent.Key, why string) {
 	b.removeTables(end, observe.NoIndex, why)
 	name := ownership.PolicerName(end)

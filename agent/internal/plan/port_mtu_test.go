@@ -7,12 +7,12 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// A port's L3 MTU here, and 8998 bytes of a GRE tunnel's link.
-func TestBesideVppcfgBothSidesOfACrossConnectHaveTheMTUOfThePort(t *testing.T) {
+// The L3 MTU of a port in these tests, and the link MTU of a GRE tunnel (8998 bytes).
+func TestWithVppcfgBothSidesOfACrossConnectHaveTheMTUOfThePort(t *testing.T) {
 	for name, c := range map[string]struct {
 		portMTU    uint32
 		ends       []intent.End
-		sub, other uint32 // of the sub-interface, and of what it is connected to
+		sub, other uint32 // of the sub-interface, and of the interface it is connected to
 	}{
 		"a tunnel has that of its port":        {1500, []intent.End{end(1)}, 1500, 1500},
 		"a large one too":                      {9216, []intent.End{end(1)}, 9216, 9216},
@@ -28,7 +28,7 @@ func TestBesideVppcfgBothSidesOfACrossConnectHaveTheMTUOfThePort(t *testing.T) {
 			m.port("cust0").L3MTU = c.portMTU
 			in := want(c.ends...)
 			in.PortMTUs = true
-			for range 2 { // the link's MTU of a tunnel is known once it stands
+			for range 2 { // the link MTU of a tunnel is known once the tunnel exists
 				m.carryOut(m.diff(in).Ops)
 			}
 			if left := m.diff(in).Ops; len(left) != 0 {
@@ -63,10 +63,10 @@ func TestAPortThatIsTakenWholeKeepsItsMTU(t *testing.T) {
 	}
 }
 
-func TestAnAdoptedLineGetsItsMTUsOnceItIsOneLikeAnyOther(t *testing.T) {
+func TestAnAdoptedLineGetsItsMTUsWhenAdoptionIsComplete(t *testing.T) {
 	m := newModel(t)
 	m.carryOut(m.diff(want(end(1))).Ops)
-	for _, i := range m.s.Interfaces { // somebody else's
+	for _, i := range m.s.Interfaces { // foreign
 		i.Tag = ""
 	}
 	in := want(end(1, func(e *intent.End) { e.Adopt = true }))

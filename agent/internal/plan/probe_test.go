@@ -12,7 +12,7 @@ import (
 
 func probe(e *intent.End) { e.Access, e.Testing = intent.Access{}, true }
 
-func TestAProbeIsATunnelAndNothingElse(t *testing.T) {
+func TestAProbeIsOnlyATunnel(t *testing.T) {
 	m := newModel(t)
 	before := m.picture(everything)
 	e := end(1, probe)
@@ -28,7 +28,7 @@ func TestAProbeIsATunnelAndNothingElse(t *testing.T) {
 	mustEqual(t, m.picture(everything), before)
 }
 
-func TestAProbeStandsBesideLinesInEveryEncapsulation(t *testing.T) {
+func TestAProbeExistsNextToLinesInEveryEncapsulation(t *testing.T) {
 	for name, change := range map[string]func(*intent.End){"VXLAN": func(*intent.End) {}, "GRE": gre} {
 		for _, policing := range []observe.Policing{observe.NoPolicing, observe.SubInterfacePolicing, observe.ClassifierPolicing} {
 			t.Run(name+" with policing "+string(policing), func(t *testing.T) {
@@ -52,7 +52,7 @@ func TestAProbeStandsBesideLinesInEveryEncapsulation(t *testing.T) {
 	}
 }
 
-func TestAProbeThatIsJoinedToSomethingIsTakenApart(t *testing.T) {
+func TestACrossConnectOfAProbeIsRemoved(t *testing.T) {
 	m := newModel(t)
 	in := want(end(1, probe))
 	m.settle(t, in)
@@ -63,7 +63,7 @@ func TestAProbeThatIsJoinedToSomethingIsTakenApart(t *testing.T) {
 	m.settle(t, in)
 }
 
-func TestSomebodyElsesTunnelWithTheKeyOfAProbeStays(t *testing.T) {
+func TestAForeignTunnelWithTheKeyOfAProbeStays(t *testing.T) {
 	m := newModel(t)
 	e := end(1, probe)
 	m.tunnel(e.Tunnel, "somebody's")

@@ -14,12 +14,12 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// TestAnySequenceOfIntentsBesideAnyForeignConfiguration hands random intents to a model VPP that others have
-// configured too, with few VLANs, VNIs and ports, so that almost everything collides. After each: what can
-// be done is done and needs nothing more, and what others made is as before. The model itself fails the
-// test for a duplicate VLAN, a deletion of something connected, or a sub-interface raised under a port that
-// is down.
-func TestAnySequenceOfIntentsBesideAnyForeignConfiguration(t *testing.T) {
+// TestAnySequenceOfIntentsNextToAnyForeignConfiguration applies random intents to a model VPP with random
+// foreign configuration. There are few VLANs, VNIs and ports, so that almost everything collides. After
+// each intent, everything possible is carried out, a second plan is empty, and the foreign configuration is
+// unchanged. The model itself fails the test for a duplicate VLAN, a deletion of a connected interface, or
+// a sub-interface raised under a port that is down.
+func TestAnySequenceOfIntentsNextToAnyForeignConfiguration(t *testing.T) {
 	for seed := range uint64(400) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
@@ -27,7 +27,7 @@ func TestAnySequenceOfIntentsBesideAnyForeignConfiguration(t *testing.T) {
 			foreign := litter(m, random)
 			journal := ownership.Journal{Boot: m.s.Boot}
 			var held *intent.Intent
-			var clean *Plan // of what is held, when nobody was left out
+			var clean *Plan // the plan of the stored intent, if it left out no end
 			for range 8 {
 				in := randomIntent(random)
 				if clean != nil && random.IntN(4) > 0 {
@@ -62,7 +62,7 @@ func TestAnySequenceOfIntentsBesideAnyForeignConfiguration(t *testing.T) {
 	}
 }
 
-// said is what a document says of a VLL.
+// entriesOf returns the entries of a document for a VLL.
 func said(in *intent.Intent, vll string) (ends []intent.End, removed []intent.Tombstone) {
 	for _, e := range in.Present {
 		if e.VLL == vll {
@@ -77,7 +77,7 @@ func said(in *intent.Intent, vll string) (ends []intent.End, removed []intent.To
 	return ends, removed
 }
 
-// differing are the VLLs of which the documents say something else.
+// differing returns the VLLs whose entries differ between the documents.
 func differing(a, b *intent.Intent) map[string]bool {
 	differ := make(map[string]bool)
 	for n := range 6 {
@@ -90,7 +90,8 @@ func differing(a, b *intent.Intent) map[string]bool {
 	return differ
 }
 
-// butFor is the document a, but for one VLL, of which it says what b does; where that breaks a rule it is b.
+// butFor returns document a with the entries of one VLL replaced by those of b. If that breaks a rule, it
+// returns b.
 func butFor(a, b *intent.Intent, vll string) *intent.Intent {
 	mixed := want()
 	for n := range 6 {
@@ -108,7 +109,7 @@ func butFor(a, b *intent.Intent, vll string) *intent.Intent {
 	return valid
 }
 
-// mustBeWhole: an end that is not blocked has its two sides, and a removed one nothing.
+// mustBeWhole checks that an end that is not blocked has both sides, and that a removed end has none.
 func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Plan) {
 	t.Helper()
 	holds := make(map[intent.Key]int)
@@ -129,7 +130,7 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 			sides = 1
 		}
 		if e.Testing && e.Access.Tagging == intent.Untagged && s.ByName(e.Access.Interface).Tag == "rack 3" {
-			sides = 1 // only its cross-connect would tell that the port is the line's
+			sides = 1 // only its cross-connect would show that the port belongs to the line
 		}
 		if e.Testing && left.Blocked[e.Key] == nil {
 			mustBeApart(t, e, s, left)
@@ -157,8 +158,8 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 	}
 }
 
-// mustBeApart: nothing leads into or out of what a tested end holds, and nothing polices it. Only an end of the VLL of
-// which the document says nothing is left as it was, and sends on into the access.
+// mustBeApart checks that no cross-connect leads into or out of a tested end, and that nothing polices it.
+// An end of the same VLL that the document does not name stays unchanged, and may send into the access.
 func mustBeApart(t *testing.T, e intent.End, s *observe.Snapshot, left *Plan) {
 	t.Helper()
 	held := []*observe.Interface{s.ByName(e.Access.Interface)}
@@ -183,14 +184,15 @@ func mustBeApart(t *testing.T, e intent.End, s *observe.Snapshot, left *Plan) {
 	}
 }
 
-// litter is what others configured; the result tells it from the agent's work and from bare ports.
+// litter adds foreign configuration. The returned function distinguishes it from the agent's objects and
+// from unused ports.
 func litter(m *model, random *rand.Rand) func(*observe.Interface) bool {
 	m.port("cust2").Addresses = []netip.Prefix{netip.MustParsePrefix("10.9.0.1/24")}
 	m.s.Bridged[m.port("cust3").Index] = 1
 	m.s.Policing = []observe.Policing{
 		observe.NoPolicing, observe.PortPolicing, observe.SubInterfacePolicing, observe.ClassifierPolicing,
 	}[random.IntN(4)]
-	for n := range 2 { // frames of the last two pass the policer node by
+	for n := range 2 { // frames of the last two bypass the policer node
 		m.port(fmt.Sprint("cust", n)).Device = []string{"dpdk", "memif", observe.BondDevice, "iavf"}[random.IntN(4)]
 	}
 	m.s.Policed[m.port("cust2").Index] = true
@@ -214,7 +216,7 @@ func litter(m *model, random *rand.Rand) func(*observe.Interface) bool {
 		wide := m.sub("cust0", 700, intent.Access{Tagging: intent.QinQ, Outer: 100}, "somebody's")
 		wide.Sub.Selection = []observe.Selection{observe.AnyInner, observe.DefaultSub, observe.UntaggedSub}[random.IntN(3)]
 	}
-	if random.IntN(2) == 0 { // into a port, or into what will be made next
+	if random.IntN(2) == 0 { // into a port, or into the next created interface
 		half := m.sub("cust3", 999, intent.Access{Tagging: intent.Dot1q, Outer: 999, Exact: true}, "somebody's")
 		m.s.Connects[half.Index] = []uint32{m.port("cust0").Index, m.port("cust1").Index, m.next + random.Uint32N(4)}[random.IntN(3)]
 	}
@@ -276,7 +278,7 @@ func randomTunnel(random *rand.Rand) intent.Tunnel {
 	return t
 }
 
-// randomIntent is a valid one; ends that break a rule are left out again.
+// randomIntent returns a valid random intent; it omits ends that would break a rule.
 func randomIntent(random *rand.Rand) *intent.Intent {
 	in := want()
 	for n := range 6 {

@@ -6,15 +6,16 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// Reason says why an end is not as wanted. Status and Code are those of docs/reference/agent-api.md.
+// Reason says why an end is not as intended. Status and Code are those of docs/reference/agent-api.md.
 type Reason struct {
 	Status     string
 	Code       string
 	Message    string
-	Object     string // "" when there is none
-	Retval     int32  // 0 when VPP was not asked
+	Object     string // "" if there is none
+	Retval     int32  // 0 if no request was sent to VPP
 	VPPMessage string
-	// Drift is what an operator has to put right of something that is theirs, nil for nothing that has a name.
+	// Drift is the setting of a foreign object that an operator has to correct, nil if there is no such
+	// setting.
 	Drift *Drift
 }
 
@@ -26,7 +27,7 @@ func conflict(code, object, format string, args ...any) *Reason {
 	return &Reason{Status: "conflict", Code: code, Object: object, Message: fmt.Sprintf(format, args...)}
 }
 
-// Describe names an interface the way reasons do.
+// Describe returns the description of an interface for reasons.
 func Describe(i *observe.Interface) string {
 	return fmt.Sprintf("%s (sw_if_index %d)", i.Name, i.Index)
 }

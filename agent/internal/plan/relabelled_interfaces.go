@@ -10,16 +10,18 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// Anybody can clear or replace a tag. What was tagged in this run of VPP is still there then, under its index and name
-// and with its key, and belongs to its end as long as nobody says otherwise. But an interface that somebody deleted and
-// made anew by hand can look the same. So nothing is done to it, and its end is in conflict with it until an operator
-// says whose it is (docs/adr/0022).
+// Any user of VPP can clear or replace a tag. An interface that was tagged in this run of VPP then still
+// exists under its index and name and with its key. It belongs to its end until an operator decides
+// otherwise. However, an interface that another user deleted and created again can look the same. Therefore
+// the agent does not change it, and its end is in conflict with it until an operator decides who owns it
+// (docs/adr/0022).
 
-// fingerprintOf is a number made of an interface's name and all that its creation fixed. Together with the index it
-// tells an interface from what comes after it, but for one that is made just like it.
+// fingerprintOf returns a hash of an interface's name and of everything that its creation fixed. Together
+// with the index it distinguishes an interface from later ones with the same index, except from one created
+// identically.
 func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(i.Name)) // a hash takes everything
+	_, _ = sum.Write([]byte(i.Name)) // a hash accepts any input
 	var key [64]byte
 	bytes := key[:0]
 	flag := func(set bool) {
@@ -34,10 +36,10 @@ func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 		local, remote := tunnel.Local.As16(), tunnel.Remote.As16()
 		bytes = append(append(bytes, local[:]...), remote[:]...)
 		number(tunnel.VNI)
-		if tunnel.GREKey != 0 { // what was noted before there were keys stays true
+		if tunnel.GREKey != 0 { // fingerprints recorded before there were keys stay valid
 			number(tunnel.GREKey)
 		}
-		if tunnel.Table != 0 { // nor what was before there were tables
+		if tunnel.Table != 0 { // and those recorded before there were tables
 			number(tunnel.Table)
 		}
 		flag(tunnel.Default)
@@ -54,7 +56,7 @@ func fingerprintOf(i *observe.Interface, tunnel *observe.Tunnel) uint64 {
 	return sum.Sum64()
 }
 
-// relabelledOf finds the end for which an interface without a tag of the agent was made.
+// relabelledOf finds the end for which an interface without a tag of the agent was created.
 func (o *ownerView) relabelledOf(i *observe.Interface, tagged ownership.Tagged) *Holding {
 	mark, known := tagged[i.Index]
 	tunnel := o.TunnelAt(i.Index)
@@ -64,8 +66,9 @@ func (o *ownerView) relabelledOf(i *observe.Interface, tagged ownership.Tagged) 
 	return &Holding{End: mark.Key, Revision: mark.Revision, Interface: i, Tunnel: tunnel}
 }
 
-// TagChanges compares what bears the agent's tag with what is known to have borne it: marks that are new or other, and
-// indices of interfaces that are no more or that the agent has let go of. Ports are not made by the agent, and are known by their claims.
+// TagChanges compares the interfaces that have the agent's tag with those recorded to have had it. It
+// returns new or changed tags, and the indices of interfaces that no longer exist or that the agent has
+// released. It omits ports: the agent does not create them, and claims record them.
 func (p *Plan) TagChanges(s *observe.Snapshot, known ownership.Tagged) (marked ownership.Tagged, gone []uint32) {
 	marked = make(ownership.Tagged)
 	stays := make(map[uint32]bool, len(p.Owned)+len(p.Relabelled))
@@ -90,8 +93,8 @@ func (p *Plan) TagChanges(s *observe.Snapshot, known ownership.Tagged) (marked o
 	return marked, gone
 }
 
-// relabelledConflicts: while something of an end is relabelled, all of its VLL on this router stays as it is. Also of
-// ends that are not planned for: that is no less true.
+// relabelledConflicts blocks all ends of a VLL on this router while one of its interfaces is relabelled.
+// This includes ends that are not planned for.
 func (d *differ) relabelledConflicts(block func(intent.Key, *Reason)) {
 	found := make(map[intent.Key][]*Holding)
 	var ends []intent.Key
@@ -136,7 +139,7 @@ func tagNow(i *observe.Interface) string {
 	return fmt.Sprintf("the tag %q now", i.Tag)
 }
 
-// notOurs says why an interface that is in the way is not touched.
+// notOurs explains why a conflicting interface is not changed.
 func (d *differ) notOurs(i *observe.Interface) string {
 	for _, h := range d.relabelled {
 		if h.Interface == i {
@@ -149,7 +152,7 @@ func (d *differ) notOurs(i *observe.Interface) string {
 	return "which the agent did not make"
 }
 
-// Reclaim puts the tag back that the holding bore.
+// Reclaim returns the operation that restores the holding's tag.
 func (h *Holding) Reclaim() Op {
 	tag, i := ownership.Tag{Key: h.End, Revision: h.Revision}.String(), h.Interface
 	return Op{
@@ -158,7 +161,8 @@ func (h *Holding) Reclaim() Op {
 	}
 }
 
-// TakePolicerOff takes the end's policer off what is let go of; it would be deleted under it with the end. policed: one
+// TakePolicerOff returns the operation that stops the end's policer on an interface that is released.
+// Otherwise the policer would be deleted with the end while still applied there. policed says that one
 // works there.
 func (h *Holding) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, needed bool) {
 	name, i := ownership.PolicerName(h.End), h.Interface
@@ -174,7 +178,7 @@ func (h *Holding) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, need
 	}, true
 }
 
-// takeTableOff is TakePolicerOff where a classify table is bound.
+// takeTableOff is TakePolicerOff for an interface with a classify table.
 func (h *Holding) takeTableOff(s *observe.Snapshot) (op Op, needed bool) {
 	table, bound := s.Bound[h.Interface.Index]
 	t := s.Tables[table]

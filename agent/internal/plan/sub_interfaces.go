@@ -8,7 +8,8 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// vlanMatch is a place in VPP's tables of VLANs. VPP has one sub-interface at a place; exact match is not part of it.
+// vlanMatch is a key in VPP's tables of VLANs. VPP has one sub-interface for each key; exact match is not
+// part of it.
 type vlanMatch struct {
 	port         uint32
 	tags         uint8
@@ -25,14 +26,15 @@ func vlanMatchFor(port uint32, a intent.Access) vlanMatch {
 	return vlanMatch{port: port, tags: uint8(a.Tagging.Tags()), dot1ad: a.Tagging == intent.Dot1ad, outer: a.Outer, inner: a.Inner}
 }
 
-// subInterfaces finds the sub-interfaces of ports by the frames that they take, and compares an access with few of them
-// however many there are.
+// subInterfaces finds the sub-interfaces of ports by the frames that they take. An access is compared with
+// only a few of them, regardless of their total number.
 type subInterfaces struct {
-	// byPlace has those with given VLANs, and those with any inner VLAN.
+	// byPlace has the sub-interfaces with given VLANs, and those with any inner VLAN.
 	byPlace map[vlanMatch]*observe.Interface
-	// underOuter has those with two given VLANs once more, by port and outer VLAN.
+	// underOuter has the sub-interfaces with two given VLANs by port and outer VLAN.
 	underOuter map[vlanMatch][]*observe.Interface
-	// others have no place by VLANs: "default", "untagged", by MAC address, any outer VLAN. By port.
+	// others are the sub-interfaces that are not selected by VLANs, by port: "default", "untagged", by MAC
+	// address, any outer VLAN.
 	others map[uint32][]*observe.Interface
 }
 
@@ -60,13 +62,13 @@ func (s *subInterfaces) add(i *observe.Interface) {
 	}
 }
 
-// at is the sub-interface with exactly the VLANs of the access, nil for none.
+// at returns the sub-interface with exactly the VLANs of the access, nil for none.
 func (s *subInterfaces) at(port uint32, a intent.Access) *observe.Interface {
 	return s.byPlace[vlanMatchFor(port, a)]
 }
 
-// overlapping are the sub-interfaces of a port that take some frame of the access: those with the same VLANs first, then those
-// that are less specific, then those that are more specific.
+// overlapping returns the sub-interfaces of a port that take some frame of the access: those with the same
+// VLANs first, then the less specific ones, then the more specific ones.
 func (s *subInterfaces) overlapping(port uint32, a intent.Access) iter.Seq[*observe.Interface] {
 	return func(yield func(*observe.Interface) bool) {
 		frames := a.Frames()

@@ -21,12 +21,14 @@ func subOf(a intent.Access) observe.SubInterface {
 	}
 }
 
-// sharing is what somebody has on the port, what is ordered, and whether VPP would give one of them frames of the other.
+// sharing has the foreign sub-interface on the port, the ordered access, and whether VPP would give one of
+// them frames of the other.
 var sharing = map[string]struct {
 	theirs observe.SubInterface
 	ours   intent.Access
 	shared bool
-	// takesOurs: theirs is more specific, so it takes frames of ours whichever was made first.
+	// takesOurs: the foreign one is more specific, so it takes frames of the agent's, regardless of which
+	// was created first.
 	takesOurs bool
 }{
 	"one VLAN with further tags, ours has two VLANs": {subOf(dot1q(100, false)), twoTags(intent.QinQ, 100, 110, true), true, false},
@@ -61,7 +63,7 @@ func (m *model) foreign(sub observe.SubInterface) *observe.Interface {
 	return i
 }
 
-func TestASubInterfaceThatSharesFramesWithSomebodysIsNotMade(t *testing.T) {
+func TestASubInterfaceThatSharesFramesWithAForeignOneIsNotCreated(t *testing.T) {
 	for name, c := range sharing {
 		t.Run(name, func(t *testing.T) {
 			m := newModel(t)
@@ -83,7 +85,7 @@ func TestASubInterfaceThatSharesFramesWithSomebodysIsNotMade(t *testing.T) {
 	}
 }
 
-func TestALineThatLosesFramesToAMoreSpecificSubInterfaceSaysSo(t *testing.T) {
+func TestALineThatLosesFramesToAMoreSpecificSubInterfaceReportsIt(t *testing.T) {
 	for name, c := range sharing {
 		if c.shared && subOf(c.ours) == (observe.SubInterface{
 			ID: 9, Tags: c.theirs.Tags, Dot1ad: c.theirs.Dot1ad, Exact: subOf(c.ours).Exact, Outer: c.theirs.Outer, Inner: c.theirs.Inner,

@@ -15,7 +15,7 @@ func tested(e *intent.End) { e.Testing = true }
 
 func withProfile(e *intent.End) { e.Bandwidth = intent.Bandwidth{CIR: 1e6, CBS: 64000} }
 
-// settle carries the plan out and demands that a second one is empty.
+// settle carries the plan out and checks that a second one is empty.
 func (m *model) settle(t *testing.T, in *intent.Intent) *Plan {
 	t.Helper()
 	m.carryOut(m.diff(in).Ops)
@@ -26,7 +26,7 @@ func (m *model) settle(t *testing.T, in *intent.Intent) *Plan {
 	return left
 }
 
-func TestANewLineThatIsTestedIsBuiltAndNotConnected(t *testing.T) {
+func TestANewLineUnderTestIsBuiltButNotConnected(t *testing.T) {
 	m := newModel(t)
 	e := end(1, tested)
 	wanted := []string{
@@ -53,7 +53,7 @@ func TestANewLineThatIsTestedIsBuiltAndNotConnected(t *testing.T) {
 	}
 }
 
-func TestALineInServiceIsTakenApartToBeTestedAndJoinedAgain(t *testing.T) {
+func TestALineInServiceIsDisconnectedForATestAndReconnected(t *testing.T) {
 	for name, change := range map[string]func(*intent.End){
 		"a VLAN":       func(*intent.End) {},
 		"two VLANs":    func(e *intent.End) { e.Access.Tagging, e.Access.Inner = intent.QinQ, 7 },
@@ -87,7 +87,7 @@ func TestALineInServiceIsTakenApartToBeTestedAndJoinedAgain(t *testing.T) {
 	}
 }
 
-func TestATestedLineThatIsRemovedLeavesNothing(t *testing.T) {
+func TestARemovedLineUnderTestLeavesNothing(t *testing.T) {
 	m := newModel(t)
 	before := m.picture(everything)
 	e := end(1, withProfile, tested)
@@ -99,7 +99,7 @@ func TestATestedLineThatIsRemovedLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestWhatOthersConnectedStaysWhileALineIsTested(t *testing.T) {
+func TestForeignCrossConnectsStayWhileALineIsTested(t *testing.T) {
 	for name, disturb := range map[string]func(m *model, foreign *observe.Interface){
 		"it sends into the tunnel": func(m *model, foreign *observe.Interface) {
 			m.s.Connects[foreign.Index] = m.s.Tunnels[0].Index
@@ -127,7 +127,7 @@ func TestWhatOthersConnectedStaysWhileALineIsTested(t *testing.T) {
 	}
 }
 
-func TestWhoeverJoinsATestedTunnelToSomethingIsUndone(t *testing.T) {
+func TestACrossConnectOfATestedTunnelIsRemoved(t *testing.T) {
 	for name, join := range map[string]func(m *model, tunnel uint32){
 		"to its access":   func(m *model, tunnel uint32) { m.s.Connects[tunnel] = m.port("cust0.101").Index },
 		"to a port":       func(m *model, tunnel uint32) { m.s.Connects[tunnel] = m.port("cust3").Index },
@@ -150,8 +150,9 @@ func TestWhoeverJoinsATestedTunnelToSomethingIsUndone(t *testing.T) {
 	}
 }
 
-// TestAPortWithSomebodysTagIsLetGoForATest: its cross-connect, by which it is known to be the line's, is undone.
-func TestAPortWithSomebodysTagIsLetGoForATest(t *testing.T) {
+// TestAForeignTaggedPortIsReleasedForATest: its cross-connect, which identifies it as the line's, is
+// removed.
+func TestAForeignTaggedPortIsReleasedForATest(t *testing.T) {
 	m := newModel(t)
 	m.port("cust1").Tag = "rack 3"
 	journal := ownership.Journal{Boot: m.s.Boot}

@@ -1,5 +1,6 @@
-// Package renewal keeps a router's certificate and its CAs up to date: the portal is asked every hour, over the connection that
-// the certificate opens, and decides what is due. The key stays.
+// Package renewal keeps a router's certificate and its CAs up to date. Every hour the agent asks the portal
+// for new ones, over a connection that uses the current certificate. The portal decides whether a new one
+// is due. The key stays the same.
 package renewal
 
 import (
@@ -23,15 +24,16 @@ import (
 )
 
 const (
-	// Every is how often the portal is asked, give or take a quarter: a thousand agents do not ask at once.
+	// Every is the mean interval between requests. It varies by a quarter, so that a thousand agents do not
+	// send requests at once.
 	Every = time.Hour
-	// first is the pause before an agent that has just started asks.
+	// first is the pause before the first request of an agent that has just started.
 	first = 5 * time.Second
-	// soon is how long before its end a certificate that was not renewed is complained of.
+	// soon is how long before its expiry a certificate that was not renewed is logged as a warning.
 	soon = 21 * 24 * time.Hour
 )
 
-// Portal is asked; after Reconnect over a new connection.
+// Portal accepts the requests. After Reconnect it uses a new connection.
 type Portal interface {
 	report.Poster
 	Reconnect()
@@ -39,7 +41,7 @@ type Portal interface {
 
 var errOther = errors.New("it is another one")
 
-// Renewer asks for a router.
+// Renewer renews the certificate of one router.
 type Renewer struct {
 	Router string
 	Files  config.TLS
@@ -55,11 +57,11 @@ type request struct {
 }
 
 type answer struct {
-	CertificatePEM *string `json:"certificate_pem"` // nil: what it has is good
+	CertificatePEM *string `json:"certificate_pem"` // nil if the current one is still good
 	CAPEM          *string `json:"ca_pem"`          // nil likewise
 }
 
-// Run asks until ctx ends.
+// Run requests renewals until ctx ends.
 func (r *Renewer) Run(ctx context.Context) {
 	wait := first
 	for {
@@ -75,7 +77,7 @@ func (r *Renewer) Run(ctx context.Context) {
 	}
 }
 
-// complain is louder the sooner the certificate ends.
+// complain logs a failed renewal, at a higher level the sooner the certificate expires.
 func (r *Renewer) complain(err error) {
 	level, ends := slog.LevelWarn, ""
 	if own, loadErr := tls.LoadX509KeyPair(r.Files.Certificate, r.Files.Key); loadErr == nil {
@@ -87,7 +89,8 @@ func (r *Renewer) complain(err error) {
 	r.Log.Log(context.Background(), level, "the certificate and the CAs are not known to be good; the portal is asked again in an hour", "ends", ends, "error", err)
 }
 
-// Once asks, and where something came, once more: so the portal sees at once that it is used.
+// Once sends a request. If it stored something new, it sends another one, so that the portal sees
+// immediately that the new certificate is in use.
 func (r *Renewer) Once(ctx context.Context) error {
 	for range 2 {
 		r.Portal.Reconnect()
@@ -98,8 +101,9 @@ func (r *Renewer) Once(ctx context.Context) error {
 	return nil
 }
 
-// ask stores what comes. A key that waits for its certificate (identity.PendingKey) is left to the enrolment
-// that made it. What a connection uses it reads anew for each handshake.
+// renew requests and stores a new certificate and new CAs. It leaves a key that waits for its certificate
+// (identity.PendingKey) to the enrolment that made the key. Each handshake of a connection reads the files
+// again.
 func (r *Renewer) ask(ctx context.Context) (came bool, err error) {
 	own, err := tls.LoadX509KeyPair(r.Files.Certificate, r.Files.Key)
 	if err != nil {
@@ -134,11 +138,12 @@ func (r *Renewer) ask(ctx context.Context) (came bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("the portal's answer is not usable, nothing was stored: %w", err)
 	}
-	// An enrolment that ended meanwhile has brought another key, and its certificate.
+	// An enrolment that completed meanwhile has installed another key with its certificate.
 	if now, err := tls.LoadX509KeyPair(r.Files.Certificate, r.Files.Key); err != nil || !now.Leaf.Equal(own.Leaf) {
 		return false, fmt.Errorf("the certificate was replaced meanwhile, nothing was stored: %w", cmp.Or(err, errOther))
 	}
-	// The CAs first: they are those of both certificates. Cut off in between, the rest is done in an hour.
+	// Store the CAs first: they verify both the old and the new certificate. After an interruption, the
+	// next hourly request completes the rest.
 	if told.CAPEM != nil {
 		if err := durable.Replace(r.Files.CA, trusted); err != nil {
 			return false, err

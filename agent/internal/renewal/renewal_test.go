@@ -85,7 +85,7 @@ func TestACertificateThatIsDueIsReplacedAndTheKeyStays(t *testing.T) {
 	}
 }
 
-func TestOtherCAsAreStoredAndTheCertificateStays(t *testing.T) {
+func TestNewCAsAreStoredAndTheCertificateStays(t *testing.T) {
 	r, p, ca, files := renewer(t)
 	before, both := read(t, files.Certificate), string(ca.PEM())+string(identitytest.New(t).PEM())
 	digest := sha256.Sum256([]byte(both))
@@ -106,7 +106,7 @@ func TestOtherCAsAreStoredAndTheCertificateStays(t *testing.T) {
 	}
 }
 
-func TestAnEnrolmentThatEndedMeanwhileStays(t *testing.T) {
+func TestACertificateEnrolledMeanwhileStays(t *testing.T) {
 	r, p, ca, files := renewer(t)
 	p.answer = func(asked *request) (*answer, error) {
 		other := ca.Issue("other", identity.Router("rhino"))
@@ -126,7 +126,7 @@ func TestAnEnrolmentThatEndedMeanwhileStays(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeUsedIsNotStored(t *testing.T) {
+func TestAnUnusableCertificateIsNotStored(t *testing.T) {
 	r, p, ca, files := renewer(t)
 	before := read(t, files.Certificate) + read(t, files.CA)
 	another := identitytest.New(t)

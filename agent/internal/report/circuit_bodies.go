@@ -7,15 +7,15 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// circuitBody is a circuit of others. Far is null where Near is a tunnel that is cross-connected to nothing.
+// circuitBody is a foreign circuit. Far is null if Near is a tunnel that is cross-connected to nothing.
 type circuitBody struct {
 	Near sideBody  `json:"near"`
 	Far  *sideBody `json:"far"`
-	Out  bool      `json:"out"` // what comes in at Near is sent to Far
-	In   bool      `json:"in"`  // and the other way
+	Out  bool      `json:"out"` // Near's frames are sent to Far
+	In   bool      `json:"in"`  // Far's frames are sent to Near
 }
 
-// sideBody is an attachment circuit or a tunnel: one of both is null.
+// sideBody is an attachment circuit or a tunnel; the other member is null.
 type sideBody struct {
 	Interface  string          `json:"interface"`
 	Tag        *string         `json:"tag"`
@@ -25,7 +25,8 @@ type sideBody struct {
 	Tunnel     *tunnelBody     `json:"tunnel"`
 }
 
-// attachmentBody has zero tags for a whole port. Wide: by other than exact numbers of tags, such as "any".
+// attachmentBody has zero tags for a whole port. Wide: the frames are selected by other criteria than exact
+// numbers of tags, such as "any".
 type attachmentBody struct {
 	Port    string `json:"port"`
 	LinkUp  bool   `json:"link_up"`
@@ -38,7 +39,8 @@ type attachmentBody struct {
 	Policed bool   `json:"policed"`
 }
 
-// tunnelBody: what does not go with the encapsulation is null. Standard: the agent could have made it so (UDP port, mode).
+// tunnelBody is a tunnel; members that its encapsulation does not have are null. Standard: the agent could
+// have created it with the same settings (UDP port, mode).
 type tunnelBody struct {
 	Encapsulation string  `json:"encapsulation"`
 	Local         string  `json:"local"`

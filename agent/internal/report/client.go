@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// postTimeout is the time that a request has, and in addition a second for each slowestRate bytes of its body.
+	// postTimeout is the minimum time limit of a request. It grows by a second for every slowestRate bytes
+	// of the body.
 	postTimeout = 10 * time.Second
 	slowestRate = 256 << 10
 	maxAnswer   = 1 << 20 // bytes
 )
 
-// statusError is an answer after which the report may be sent again.
+// statusError is a response after which the report may be sent again.
 type statusError struct{ Status int }
 
 func (e *statusError) Error() string { return fmt.Sprintf("report: status %d", e.Status) }
 
-// RefusedError says that the portal will never take this report (413, 422), and why in its words.
+// RefusedError says that the portal permanently refuses this report (413, 422), with the portal's reason.
 type RefusedError struct {
 	Status int
 	Detail string
@@ -36,17 +37,18 @@ func (e *RefusedError) Error() string {
 	return strings.TrimSuffix(fmt.Sprintf("refused with status %d: %s", e.Status, e.Detail), ": ")
 }
 
-// ErrNotStored says that the report names what the portal has not stored, or has to look into (412).
+// ErrNotStored says that the portal does not have a list that the report only names, or needs its content
+// (412).
 var ErrNotStored = errors.New("report: the portal wants it whole")
 
-// Client posts to the portal's door for agents.
+// Client posts reports to the portal's API for agents.
 type Client struct {
 	url    string
 	config *tls.Config
 	http   atomic.Pointer[http.Client]
 }
 
-// NewClient posts under the portal's base URL.
+// NewClient returns a client that posts under the portal's base URL.
 func NewClient(url string, config *tls.Config) *Client {
 	c := &Client{url: strings.TrimSuffix(url, "/"), config: config}
 	c.http.Store(c.connections())
@@ -58,12 +60,12 @@ func (c *Client) connections() *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// Reconnect has all requests from now on use new connections, with the certificate and the CAs of now. One that is
-// under way ends on its own, which serves no other.
+// Reconnect makes later requests use new connections, with the current certificate and CAs. The connection
+// of a running request is closed after that request.
 func (c *Client) Reconnect() { c.http.Swap(c.connections()).CloseIdleConnections() }
 
-// Post sends a report and reads the answer into answer. Errors: *RefusedError, or anything after which the
-// report may be sent again.
+// Post sends a report and decodes the response into answer. Errors: *RefusedError, or any other error after
+// which the report may be sent again.
 func (c *Client) Post(ctx context.Context, kind string, report, answer any) error {
 	body, err := json.Marshal(report)
 	if err != nil {
@@ -89,7 +91,7 @@ func (c *Client) Post(ctx context.Context, kind string, report, answer any) erro
 		return nil
 	case http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
 		var why struct{ Detail string }
-		_ = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&why) // whoever refuses need not say why
+		_ = json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&why) // a refusal may have no body
 		return &RefusedError{response.StatusCode, why.Detail}
 	case http.StatusPreconditionFailed:
 		return ErrNotStored

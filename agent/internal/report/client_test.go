@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestAfterReconnectNoRequestUsesAConnectionThatWasBusyThen(t *testing.T) {
+func TestAfterReconnectNoRequestReusesABusyConnection(t *testing.T) {
 	busy, goOn := make(chan string), make(chan struct{})
 	handshakes, mayShake := make(chan struct{}, 2), make(chan struct{}, 2)
 	portal := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -44,7 +44,7 @@ func TestAfterReconnectNoRequestUsesAConnectionThatWasBusyThen(t *testing.T) {
 	<-handshakes
 	client.Reconnect()
 	asked := post("certificate")
-	<-handshakes // It has begun a connection of its own when the old one falls idle.
+	<-handshakes // The request starts a new connection after the old one became idle.
 	close(goOn)
 	<-reported
 	mayShake <- struct{}{}

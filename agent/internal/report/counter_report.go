@@ -7,12 +7,12 @@ import (
 	"longline.dev/agent/internal/spool"
 )
 
-// reportBytes bounds the samples of one report, as they are encoded. The portal takes 32 MiB, and a report of this size passes
-// 4 Mbit/s within the time that a request has. A larger sample goes alone.
+// reportBytes limits the encoded size of the samples in one report. The portal accepts 32 MiB, and a report
+// of this size passes a link of 4 Mbit/s within a request's time limit. A larger sample is sent alone.
 const reportBytes = 4 << 20
 
-// composeCounters makes a report of those samples at the head that come from one run of the agent and one
-// kind of VPP, up to reportBytes.
+// composeCounters returns a report of the first samples, as many as belong to one run of the agent and one
+// kind of VPP and fit in reportBytes.
 func composeCounters(now func() time.Time, dropped func() int64) func([]spool.Record) (any, int, error) {
 	return func(records []spool.Record) (any, int, error) {
 		first, err := unmarshal(records[0].Data)
@@ -30,7 +30,7 @@ func composeCounters(now func() time.Time, dropped func() int64) func([]spool.Re
 		for _, record := range records[1:] {
 			next, err := unmarshal(record.Data)
 			if err != nil || next.BootID != first.BootID || next.Simulated != first.Simulated {
-				break // it goes with the next report
+				break // it is sent with the next report
 			}
 			sample := sampleOf(next.Sample)
 			if size += encodedBytes(sample); size > reportBytes {
@@ -45,7 +45,7 @@ func composeCounters(now func() time.Time, dropped func() int64) func([]spool.Re
 func encodedBytes(sample sampleBody) int {
 	data, err := json.Marshal(sample)
 	if err != nil {
-		return reportBytes + 1 // nothing else goes with it
+		return reportBytes + 1 // no other sample is sent with it
 	}
 	return len(data)
 }

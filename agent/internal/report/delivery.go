@@ -14,38 +14,40 @@ import (
 	"longline.dev/agent/internal/spool"
 )
 
-// The pauses while the portal does not take what it is sent: doubling, each shortened by up to half at
-// random, so that a thousand agents do not come back at the same moment.
+// The pauses while the portal does not accept reports. They double, and each is shortened by up to half at
+// random, so that a thousand agents do not retry simultaneously.
 const (
 	firstPause   = time.Second
 	longestPause = time.Minute
 )
 
-// Poster sends one report and reads the answer. Errors: *RefusedError, or anything after which the report
-// may be sent again.
+// Poster sends one report and decodes the response. Errors: *RefusedError, or any other error after which
+// the report may be sent again.
 type Poster interface {
 	Post(ctx context.Context, kind string, report, answer any) error
 }
 
-// deliverer empties a spool into the portal, in order. What was sent and not yet noted as taken on disk when the
-// agent is killed is sent again: the portal knows duplicates by boot id and number.
+// deliverer sends the records of a spool to the portal, in order. If the agent is killed before it has
+// recorded a delivery on disk, it sends these records again; the portal detects duplicates by boot ID and
+// number.
 type deliverer struct {
 	kind  string
 	spool *spool.Spool
 	to    Poster
 	log   *slog.Logger
 	now   func() time.Time
-	// compose makes one report of the first of these records, and says of how many.
+	// compose returns one report of the first records, and the number of records in it.
 	compose func([]spool.Record) (report any, n int, err error)
-	// most is how many records go into the next report: fewer after a report that was too large or too slow; 0 for batch.
+	// most is the maximum number of records in the next report: fewer after a report that was too large or
+	// too slow; 0 for batch.
 	most int
-	// unnoted is true while the disk takes no note of what is taken.
+	// unnoted is true while deliveries cannot be recorded on disk.
 	unnoted bool
-	// taken is when the portal last took a report (ms since the Unix epoch), 0 for never.
+	// taken is the time when the portal last accepted a report (ms since the Unix epoch), 0 for never.
 	taken atomic.Int64
 }
 
-// run forwards until ctx ends.
+// run delivers records until ctx ends.
 func (d *deliverer) run(ctx context.Context) {
 	wait := firstPause
 	for ctx.Err() == nil {
@@ -66,8 +68,8 @@ func (d *deliverer) run(ctx context.Context) {
 	}
 }
 
-// deliverOne sends one report; false when there is nothing to send. A report that the portal refuses, or does not take in time,
-// is halved: only a record that is refused alone is dropped.
+// deliverOne sends one report. It returns false if there is nothing to send. A report that the portal
+// refuses, or does not accept in time, is halved; only a record that is refused alone is dropped.
 func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
 	records, err := d.spool.Oldest(cmp.Or(d.most, batch))
 	if err != nil || len(records) == 0 {
@@ -79,7 +81,7 @@ func (d *deliverer) deliverOne(ctx context.Context) (bool, error) {
 		d.take(records[:1], true)
 		return true, nil
 	}
-	var answer struct{} // how many were new is the portal's business
+	var answer struct{} // the number of new records matters only to the portal
 	err = d.to.Post(ctx, d.kind, report, &answer)
 	var refused *RefusedError
 	switch {
@@ -110,7 +112,8 @@ func isTimeout(err error) bool {
 		errors.As(err, &status) && slices.Contains([]int{http.StatusRequestTimeout, http.StatusGatewayTimeout}, status.Status)
 }
 
-// take gives up records for good in this run of the agent; where the disk takes no note of it, a restart sends some again.
+// take removes records for the rest of this run of the agent. If the disk cannot record that, a restart
+// sends some of them again.
 func (d *deliverer) take(records []spool.Record, refused bool) {
 	err := d.spool.Take(records, refused)
 	switch {

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Dropped counts samples and events that the portal will never get.
+// Dropped counts samples and events that the portal will never receive.
 func (r *Reporter) Dropped() map[string]int64 {
 	return r.ofEach(func(d *deliverer) int64 { return d.spool.Dropped() })
 }
 
-// Waiting counts samples and events that the portal has not taken yet.
+// Waiting counts samples and events that the portal has not accepted yet.
 func (r *Reporter) Waiting() map[string]int64 {
 	return r.ofEach(func(d *deliverer) int64 { return d.spool.Waiting() })
 }
@@ -22,7 +22,8 @@ func (r *Reporter) ofEach(figure func(*deliverer) int64) map[string]int64 {
 	return map[string]int64{r.counters.kind: figure(r.counters), r.events.kind: figure(r.events)}
 }
 
-// Taken is when the portal last took a report of each kind; kinds of which it took none are not in it.
+// Taken returns the time when the portal last accepted a report of each kind. It has no entry for a kind
+// without an accepted report.
 func (r *Reporter) Taken() map[string]time.Time {
 	if r.client == nil {
 		return nil

@@ -25,7 +25,7 @@ var (
 	quiet  = slog.New(slog.NewTextHandler(io.Discard, nil))
 )
 
-// stubPortal takes counters, or answers what answer says.
+// stubPortal accepts counters, or returns the result of answer.
 type stubPortal struct {
 	mu      sync.Mutex
 	answer  func() error
@@ -46,28 +46,28 @@ func (p *stubPortal) Post(_ context.Context, _ string, report, _ any) error {
 	return nil
 }
 
-// comeBack makes it take everything from now on.
+// comeBack makes it accept all reports from now on.
 func (p *stubPortal) comeBack() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.answer = nil
 }
 
-// taken are the reports that it took.
+// taken returns the accepted reports.
 func (p *stubPortal) taken() []countersBody {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.reports)
 }
 
-// askedAt is when it was asked, whatever it answered.
+// requestTimes returns the times of all requests.
 func (p *stubPortal) askedAt() []time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.asked)
 }
 
-// got are the sequence numbers taken of a run of the agent, in order of arrival.
+// got returns the sequence numbers accepted from one run of the agent, in order of arrival.
 func (p *stubPortal) got(boot uuid.UUID) []int64 {
 	var seq []int64
 	for _, report := range p.taken() {
@@ -118,7 +118,7 @@ func forwarding(s *spool.Spool, to Poster) *deliverer {
 	return &deliverer{kind: "counters", spool: s, to: to, log: quiet, now: time.Now, compose: composeCounters(time.Now, s.Dropped)}
 }
 
-func TestADayWithoutPortalIsReplayedInOrderAndWhole(t *testing.T) {
+func TestADayWithoutPortalIsDeliveredCompletelyAndInOrder(t *testing.T) {
 	const day = 24 * 360 // samples at 10 s
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestADayWithoutPortalIsReplayedInOrderAndWhole(t *testing.T) {
 	})
 }
 
-func TestADayOfAThousandEndsFitsIntoTheStandardLimit(t *testing.T) {
+func TestADayOfAThousandEndsFitsTheDefaultLimit(t *testing.T) {
 	s := storedSample{BootID: bootID, Sample: Sample{Seq: 8640, FromMS: start.UnixMilli(), ToMS: start.UnixMilli() + 10_000}}
 	for range 1000 {
 		line := statseg.Count{Bytes: 12_500_000_000, Packets: 8_333_333} // 10 Gbit/s over 10 s
@@ -170,12 +170,12 @@ func TestADayOfAThousandEndsFitsIntoTheStandardLimit(t *testing.T) {
 	}
 }
 
-func TestTheAgentKilledBetweenSendingAndNotingSendsAgainAndLosesNothing(t *testing.T) {
+func TestAnAgentKilledBeforeRecordingADeliverySendsAgainAndLosesNothing(t *testing.T) {
 	folder := t.TempDir()
 	portal := &stubPortal{}
 	s := openSpool(t, folder, 1<<20)
 	keep(t, s, bootID, false, upTo(25)...)
-	for run := range 4 { // each run is killed after the portal took its second batch, before that is noted
+	for run := range 4 { // each run is killed after the portal accepted its second batch, before that is recorded
 		f := forwarding(openSpool(t, folder, 1<<20), portal)
 		if _, err := f.deliverOne(t.Context()); err != nil {
 			t.Fatal(err)
@@ -228,7 +228,7 @@ func TestSamplesOfEarlierRunsKeepTheirBootIDAndComeFirst(t *testing.T) {
 	}
 }
 
-func TestWhatDidNotFitIsReportedAsDropped(t *testing.T) {
+func TestSamplesBeyondTheLimitAreReportedAsDropped(t *testing.T) {
 	s := openSpool(t, t.TempDir(), 4<<10)
 	keep(t, s, bootID, false, upTo(200)...)
 	portal := &stubPortal{}
@@ -241,7 +241,7 @@ func TestWhatDidNotFitIsReportedAsDropped(t *testing.T) {
 	}
 }
 
-// deliver sends until nothing waits or the portal does not answer.
+// deliver sends reports until none is left or the portal does not respond.
 func deliver(t *testing.T, f *deliverer, attempts int) {
 	t.Helper()
 	for range attempts {
@@ -251,7 +251,7 @@ func deliver(t *testing.T, f *deliverer, attempts int) {
 	}
 }
 
-// refusing answers by the sequence numbers of a report.
+// refusing returns a portal whose response depends on the sequence numbers of a report.
 func refusing(answer func(seq []int64) error) *choosyPortal { return &choosyPortal{answer: answer} }
 
 type choosyPortal struct {
@@ -268,7 +268,7 @@ func (p *choosyPortal) Post(ctx context.Context, kind string, report, told any) 
 	return p.stubPortal.Post(ctx, kind, report, told)
 }
 
-func TestOnlyASampleThatIsRefusedAloneIsDropped(t *testing.T) {
+func TestOnlyASampleRefusedAloneIsDropped(t *testing.T) {
 	timeout := fmt.Errorf("report: %w", context.DeadlineExceeded)
 	for name, c := range map[string]struct {
 		answer func(seq []int64) error
@@ -323,8 +323,9 @@ func TestASampleThatIsTooSlowAloneIsKept(t *testing.T) {
 	}
 }
 
-// TestALargeRoutersOutageFitsIntoWhatThePortalTakes: ten samples of this many policed ends are 48 MB, and the portal takes 32 MiB.
-func TestALargeRoutersOutageFitsIntoWhatThePortalTakes(t *testing.T) {
+// TestTheBacklogOfALargeRouterFitsThePortalsLimit: ten samples of this many policed ends are 48 MB, and the
+// portal accepts 32 MiB.
+func TestTheBacklogOfALargeRouterFitsThePortalsLimit(t *testing.T) {
 	const portalTakes, policedEnds = 32 << 20, 10_400
 	many := statseg.Count{Bytes: 1 << 50, Packets: 1 << 40}
 	sample := Sample{FromMS: start.UnixMilli(), ToMS: start.UnixMilli() + 10_000}
@@ -358,7 +359,7 @@ func TestALargeRoutersOutageFitsIntoWhatThePortalTakes(t *testing.T) {
 	}
 }
 
-func TestPausesGrowAndDiffer(t *testing.T) {
+func TestPausesGrowAndAreRandom(t *testing.T) {
 	folder := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		s := openSpool(t, folder, 1<<20)

@@ -5,7 +5,7 @@ import (
 	"longline.dev/agent/internal/pathwatch"
 )
 
-// EndState is how an end stood when VPP was last looked at.
+// EndState is the state of an end at the last reading of VPP.
 type EndState struct {
 	Key            intent.Key
 	InSync, LinkUp bool
@@ -13,14 +13,14 @@ type EndState struct {
 	PathUp         *bool // nil: its path is not watched
 }
 
-// Ends is empty while VPP cannot be looked at.
+// Ends returns the states of all ends; none while VPP cannot be read.
 func (r *Reporter) Ends() []EndState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.ends
 }
 
-// noteEnds replaces what Ends hands out.
+// noteEnds replaces the states that Ends returns.
 func (r *Reporter) noteEnds(bodies []endBody) {
 	ends := make([]EndState, 0, len(bodies))
 	for _, b := range bodies {

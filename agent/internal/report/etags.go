@@ -8,19 +8,20 @@ import (
 	"fmt"
 )
 
-// etags are the names that the portal gave what was told last, on both sides: what is the same again goes by its name.
+// etags are the names that the portal assigned to the lists it received last. Both sides store these lists;
+// an unchanged list is sent as its name only.
 type etags struct {
 	watch                  string
 	routes, ends, circuits namedList
 }
 
-// namedList is a list as it was stored, by its content's SHA-256, and its name; "" for none.
+// namedList is a stored list: the SHA-256 of its content, and its name; "" for none.
 type namedList struct {
 	content [sha256.Size]byte
 	etag    string
 }
 
-// observedWire is an observed report with its long lists told or named.
+// observedWire is an observed report in which each long list is complete or replaced by its name.
 type observedWire struct {
 	observedBody
 	Routes    json.RawMessage `json:"routes"`
@@ -30,13 +31,13 @@ type observedWire struct {
 }
 
 type observedAnswer struct {
-	// WatchRoutes is null where it is what WatchETag named.
+	// WatchRoutes is null if the list is unchanged since WatchETag.
 	WatchRoutes []string `json:"watch_routes"`
-	// Maintenance is nil from portals of before routers were calibrated.
+	// Maintenance is nil from portals that do not support calibration.
 	Maintenance *bool `json:"maintenance"`
-	// Freeze is nil from portals of before routers were frozen, and JSON's null where the portal wants none.
+	// Freeze is nil from portals that do not support freezes, and JSON's null if the portal requests none.
 	Freeze json.RawMessage `json:"freeze"`
-	// UnderlayTable is 0 from portals of before routers had one.
+	// UnderlayTable is 0 from portals that do not support underlay tables.
 	UnderlayTable uint32 `json:"underlay_table"`
 	ETags         struct {
 		WatchRoutes string `json:"watch_routes"`
@@ -46,8 +47,8 @@ type observedAnswer struct {
 	} `json:"etags"`
 }
 
-// tell posts a report. Where the portal has not stored what is only named, or has to look into it, all is told again.
-// Errors are those of the Poster.
+// post sends a report. If the portal has not stored a list that is only named, or needs its content, post
+// sends the complete report. Errors are those of the Poster.
 func (e *etags) tell(ctx context.Context, to Poster, report observedBody) (*observedAnswer, error) {
 	routes, routesErr := json.Marshal(report.Routes)
 	ends, endsErr := json.Marshal(report.Ends)
@@ -78,11 +79,11 @@ func (e *etags) tell(ctx context.Context, to Poster, report observedBody) (*obse
 
 func namedAs(etag string, list []byte) namedList { return namedList{sha256.Sum256(list), etag} }
 
-// orWhole is the list's name where the portal has given it one, or the list.
+// orWhole returns the list's name if the portal has assigned one, otherwise the list.
 func (n namedList) orWhole(list []byte) json.RawMessage {
 	if n.etag == "" || n.content != sha256.Sum256(list) {
 		return list
 	}
-	name, _ := json.Marshal(map[string]string{"etag": n.etag}) // a text is always valid JSON
+	name, _ := json.Marshal(map[string]string{"etag": n.etag}) // a string is always valid JSON
 	return name
 }

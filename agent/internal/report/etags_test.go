@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// nameGiver answers as the portal does: it knows lists by the names that it gave them.
+// nameGiver responds as the portal does: it recognizes lists by the names that it assigned to them.
 type nameGiver struct {
-	older bool // a portal that gives none
+	older bool // a portal that assigns none
 	asked []map[string]any
-	lists map[string]string // by part: the name of what is stored
+	lists map[string]string // by part: the name of the stored list
 }
 
 func (p *nameGiver) Post(_ context.Context, _ string, report, answer any) error {
@@ -50,7 +50,7 @@ func (p *nameGiver) Post(_ context.Context, _ string, report, answer any) error 
 	return json.Unmarshal(text, answer)
 }
 
-// isNamed says of which lists the last report only told the names.
+// isNamed reports whether the last report had only the name of a list.
 func (p *nameGiver) isNamed(part string) bool {
 	_, named := p.asked[len(p.asked)-1][part].(map[string]any)
 	return named
@@ -69,7 +69,7 @@ func mustTell(t *testing.T, e *etags, to Poster, report observedBody) *observedA
 	return answer
 }
 
-func TestAListThatIsTheSameAgainGoesByItsName(t *testing.T) {
+func TestAnUnchangedListIsSentAsItsName(t *testing.T) {
 	var stored etags
 	portal := &nameGiver{}
 	if answer := mustTell(t, &stored, portal, reportOf(true)); len(answer.WatchRoutes) != 1 || portal.isNamed("ends") || portal.isNamed("routes") {
@@ -88,7 +88,7 @@ func TestAListThatIsTheSameAgainGoesByItsName(t *testing.T) {
 	}
 }
 
-func TestWhatThePortalHasNotStoredIsToldWholeAtOnce(t *testing.T) {
+func TestAListThatThePortalHasNotStoredIsSentCompletely(t *testing.T) {
 	var stored etags
 	portal := &nameGiver{}
 	mustTell(t, &stored, portal, reportOf(true))
@@ -99,7 +99,7 @@ func TestWhatThePortalHasNotStoredIsToldWholeAtOnce(t *testing.T) {
 	}
 }
 
-func TestAPortalThatGivesNoNamesIsToldEverythingAsEver(t *testing.T) {
+func TestAPortalWithoutETagsReceivesCompleteLists(t *testing.T) {
 	var stored etags
 	portal := &nameGiver{older: true}
 	for range 3 {

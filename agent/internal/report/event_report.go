@@ -11,13 +11,13 @@ import (
 	"longline.dev/agent/internal/spool"
 )
 
-// storedEvent is an event with the run of the agent that saw it.
+// storedEvent is an event with the run of the agent that observed it.
 type storedEvent struct {
 	BootID string    `json:"boot_id"`
 	Event  eventBody `json:"event"`
 }
 
-// eventRecorder compares views and stores what happened between them.
+// eventRecorder compares views and stores the events between them.
 type eventRecorder struct {
 	bootID uuid.UUID
 	spool  *spool.Spool
@@ -25,8 +25,8 @@ type eventRecorder struct {
 	last   routerView
 }
 
-// record stores what happened since the last view. After an error the events are lost, and the spool counts
-// them; the gap in seq shows it.
+// record stores the events since the last view. After an error the events are lost, and the spool counts
+// them; the gap in seq shows the loss.
 func (r *eventRecorder) record(v routerView, at time.Time) error {
 	var failed []error
 	for _, event := range eventsBetween(r.last, v) {
@@ -42,7 +42,7 @@ func (r *eventRecorder) record(v routerView, at time.Time) error {
 	return errors.Join(failed...)
 }
 
-// composeEvents makes a report of those events at the head that come from one run of the agent.
+// composeEvents returns a report of the first events, as many as belong to one run of the agent.
 func composeEvents(now func() time.Time) func([]spool.Record) (any, int, error) {
 	return func(records []spool.Record) (any, int, error) {
 		report := eventsBody{Schema: 1, SentMS: now().UnixMilli()}
@@ -56,7 +56,7 @@ func composeEvents(now func() time.Time) func([]spool.Record) (any, int, error) 
 				report.BootID = s.BootID
 			}
 			if err != nil || s.BootID != report.BootID {
-				break // its turn comes with the next report
+				break // it is sent with the next report
 			}
 			report.Events = append(report.Events, s.Event)
 		}

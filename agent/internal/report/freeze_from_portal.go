@@ -8,7 +8,7 @@ import (
 	"longline.dev/agent/internal/freeze"
 )
 
-// wantedFreeze is what the portal's answer asks for.
+// wantedFreeze is the freeze that the portal's response requests.
 type wantedFreeze struct {
 	ID      string `json:"id"`
 	Reason  string `json:"reason"`
@@ -23,7 +23,8 @@ func freezeOf(status converge.Status, now time.Time) *freeze.Shown {
 	return shown
 }
 
-// hearFreeze tells the engine what the portal wants. A portal that says nothing of it does not know freezes.
+// applyFreeze passes the portal's requested freeze to the engine. A portal that does not mention freezes
+// does not support them.
 func (r *Reporter) hearFreeze(told json.RawMessage) {
 	if told == nil {
 		return

@@ -10,7 +10,7 @@ import (
 	"longline.dev/agent/internal/durable/durabletest"
 )
 
-// await polls until something has come about.
+// await polls until a condition is true.
 func await(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
@@ -20,7 +20,7 @@ func await(t *testing.T, what string, is func() bool) {
 	}
 }
 
-func TestOnAFullDiskEverySampleIsSentOnceAndFreshOnesGoOn(t *testing.T) {
+func TestOnAFullDiskEverySampleIsSentOnceAndSamplingContinues(t *testing.T) {
 	folder := durabletest.SmallDisk(t, "256k")
 	earlier := openSpool(t, folder, 1<<20)
 	keep(t, earlier, bootID, false, upTo(200)...)
@@ -45,8 +45,8 @@ func TestOnAFullDiskEverySampleIsSentOnceAndFreshOnesGoOn(t *testing.T) {
 		return func() bool { return ctx.Err() != nil || slices.Equal(portal.got(bootID), upTo(n)) }
 	}
 	await(t, "all samples are sent", got(200))
-	time.Sleep(200 * time.Millisecond)            // time for a flood
-	keep(t, s, bootID, false, upTo(202)[200:]...) // although nothing is free
+	time.Sleep(200 * time.Millisecond)            // time for many requests, if there were any
+	keep(t, s, bootID, false, upTo(202)[200:]...) // although the disk is full
 	await(t, "fresh samples on a full disk", got(202))
 	free()
 	keep(t, s, bootID, false, upTo(205)[202:]...)

@@ -7,8 +7,8 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// Load is what an interface received and sent over the last interval (bit/s, with Ethernet headers, without what the
-// wire adds).
+// Load is the traffic that an interface received and sent over the last interval (bit/s, with Ethernet
+// headers, without preamble and inter-frame gap).
 type Load struct{ RxBPS, TxBPS uint64 }
 
 // Loads compares the last two readings of all interfaces.
@@ -24,8 +24,8 @@ func (l *Loads) take(at time.Time, reading statseg.Reading) {
 	l.before, l.last = l.last, moment{at, reading}
 }
 
-// Of is the load of the interface that has this index and name in that run of VPP. false without a trustworthy
-// difference: VPP restarted, another interface had the index, or a counter went back.
+// Of returns the load of the interface that has this index and name in that run of VPP. It returns false
+// without a reliable difference: VPP restarted, another interface had the index, or a counter decreased.
 func (l Loads) Of(bootMS int64, index uint32, name string) (Load, bool) {
 	before, beforeOK := l.before.counts(bootMS, index, name)
 	now, nowOK := l.last.counts(bootMS, index, name)

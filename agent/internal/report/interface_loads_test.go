@@ -6,7 +6,7 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-func TestALoadIsTheDifferenceOverTheTimeBetween(t *testing.T) {
+func TestALoadIsTheDifferenceDividedByTheTime(t *testing.T) {
 	var m Sampler
 	m.Take(after(0), reading(1, 5_000, 1_000), View{})
 	if _, known := loadOf(&m); known {
@@ -22,7 +22,7 @@ func TestALoadIsTheDifferenceOverTheTimeBetween(t *testing.T) {
 	}
 }
 
-func TestALoadThatCannotBeComparedIsNone(t *testing.T) {
+func TestThereIsNoLoadWithoutComparableReadings(t *testing.T) {
 	for why, second := range map[string]statseg.Reading{
 		"VPP restarted":         with(reading(2, 9000, 9000), func(r *statseg.Reading) { r.BootMS = 2000 }),
 		"another one's index":   with(reading(2, 9000, 9000), func(r *statseg.Reading) { r.Names = []string{"local0", "other"} }),
@@ -42,7 +42,7 @@ func TestALoadThatCannotBeComparedIsNone(t *testing.T) {
 	}
 }
 
-func TestASamplerThatForgetsKnowsNoLoad(t *testing.T) {
+func TestForgetClearsTheLoads(t *testing.T) {
 	var m Sampler
 	m.Take(after(0), reading(1, 5_000, 1_000), View{})
 	m.Take(after(10), reading(2, 9_000, 9_000), View{})

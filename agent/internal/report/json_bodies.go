@@ -6,7 +6,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// The structures of docs/reference/agent-reports.md; what may be null is a pointer.
+// The structures of docs/reference/agent-reports.md. Members that may be null are pointers.
 
 type countersBody struct {
 	Schema    int          `json:"schema"`
@@ -22,7 +22,7 @@ type sampleBody struct {
 	FromMS int64           `json:"from_ms"`
 	ToMS   int64           `json:"to_ms"`
 	Ends   []endCountsBody `json:"ends"`
-	// Interfaces are those that the agent did not make; of sub-interfaces those with addresses.
+	// Interfaces are those that the agent did not create: ports, and sub-interfaces with addresses.
 	Interfaces []portCountsBody  `json:"interfaces"`
 	Router     *routerCountsBody `json:"router"`
 }
@@ -38,7 +38,7 @@ type portCountsBody struct {
 	TxErrors   uint64 `json:"tx_errors"`
 }
 
-// routerCountsBody has null for what VPP does not count.
+// routerCountsBody has null for values that VPP does not count.
 type routerCountsBody struct {
 	NoSuchTunnel     *uint64 `json:"no_such_tunnel"`
 	FragmentsSent    *uint64 `json:"fragments_sent"`
@@ -68,9 +68,9 @@ type endCountsBody struct {
 	InPackets  uint64 `json:"in_packets"`
 	OutBytes   uint64 `json:"out_bytes"`
 	OutPackets uint64 `json:"out_packets"`
-	// Policer is null without a trustworthy difference of the end's policer.
+	// Policer is null without a reliable difference of the end's policer.
 	Policer *policerBody `json:"policer"`
-	// Null without a trustworthy difference.
+	// Null without a reliable difference.
 	InDrops  *uint64 `json:"in_drops"`
 	OutDrops *uint64 `json:"out_drops"`
 }
@@ -136,27 +136,27 @@ type observedBody struct {
 	Policing       string   `json:"policing"`
 	LineTests      bool     `json:"line_tests"`
 	GREKeys        bool     `json:"gre_keys"`
-	// UnderlayTables: this agent makes tunnels in the table that the portal says.
+	// UnderlayTables: this agent creates tunnels in the table that the portal names.
 	UnderlayTables bool   `json:"underlay_tables"`
 	Probes         bool   `json:"probes"`
 	Adoption       string `json:"adoption"` // "refused" or "allowed"
-	Labels         bool   `json:"labels"`   // this agent wants to know what lines are called, for SNMP
+	Labels         bool   `json:"labels"`   // this agent requests the names of lines, for SNMP
 	PathWatch      bool   `json:"path_watch"`
-	// Watching is how the held intent has paths watched, null for not at all.
+	// Watching is the path watch of the stored intent, null for none.
 	Watching   *watchBody      `json:"watching"`
 	Generation generationBody  `json:"generation"`
 	Interfaces []interfaceBody `json:"interfaces"`
 	Routes     []routeBody     `json:"routes"`
 	Ends       []endBody       `json:"ends"`
 	Paths      []pathBody      `json:"paths"`
-	// Circuits are others': cross-connects and tunnels of which nothing is the agent's.
+	// Circuits are foreign cross-connects and tunnels.
 	Circuits []circuitBody `json:"circuits"`
-	// SetAside are files of the agent that it could not use, and why.
+	// SetAside are files that the agent could not use, with the reasons.
 	SetAside []setAsideBody `json:"set_aside"`
-	Freezes  bool           `json:"freezes"` // this agent can be told to leave VPP alone
-	// LinkLossForwarding: this agent can be told to keep a port down because of the far end's link.
+	Freezes  bool           `json:"freezes"` // this agent supports freezes
+	// LinkLossForwarding: this agent can keep a port down because of the far end's link.
 	LinkLossForwarding bool `json:"link_loss_forwarding"`
-	// Freeze is null where VPP is not left alone.
+	// Freeze is null if the router is not frozen.
 	Freeze *freeze.Shown `json:"freeze"`
 }
 
@@ -179,15 +179,15 @@ type vppBody struct {
 	BootMS    *int64  `json:"boot_ms"`
 	Simulated *bool   `json:"simulated"`
 	Workers   *int    `json:"workers"`
-	// Plugins are those that VPP has loaded; null when it does not tell.
+	// Plugins are those that VPP has loaded; null if it does not list them.
 	Plugins []string `json:"plugins"`
-	// Absent is true when no VPP runs, as far as its socket tells.
+	// Absent is true if no VPP runs, according to its socket.
 	Absent bool `json:"absent"`
-	// Hangs is true when VPP takes connections and answers nothing.
+	// Hangs is true if VPP accepts connections and answers nothing.
 	Hangs bool `json:"hangs"`
 }
 
-// awayOf is what is known of a VPP that cannot be looked at.
+// awayOf returns the known facts about a VPP that cannot be read.
 func awayOf(status converge.Status) vppBody {
 	return vppBody{Absent: status.Absent, Hangs: status.Hangs()}
 }
@@ -227,15 +227,15 @@ type interfaceBody struct {
 	LinkUp    bool     `json:"link_up"`
 	IPMTU     *uint32  `json:"ip_mtu"`
 	Addresses []string `json:"addresses"`
-	// Tables are those of its IPv4 and its IPv6 addresses.
+	// Tables are the tables of its IPv4 and its IPv6 addresses.
 	Tables  [2]uint32 `json:"tables"`
 	Tag     *string   `json:"tag"`
 	LinuxCP *string   `json:"linux_cp"`
 	// Parent is the port of a sub-interface, null for all others.
 	Parent *string `json:"parent,omitempty"`
-	// Frames are those that a sub-interface takes of its port, null for all others.
+	// Frames are the frames of its port that a sub-interface takes, null for all others.
 	Frames *framesBody `json:"frames,omitempty"`
-	// Load is null without a trustworthy difference.
+	// Load is null without a reliable difference.
 	Load *loadBody `json:"load"`
 }
 
@@ -262,7 +262,7 @@ func framesOf(f intent.Frames) *framesBody {
 	return body
 }
 
-// loadBody is in bit/s; the speed is null where VPP does not know it.
+// loadBody is in bit/s. The speed is null if VPP does not know it.
 type loadBody struct {
 	RxBPS    uint64  `json:"rx_bps"`
 	TxBPS    uint64  `json:"tx_bps"`
@@ -279,7 +279,7 @@ type watchBody struct {
 	Multiplier int `json:"multiplier"`
 }
 
-// pathBody is a watched path; the detail is VPP's word for why it is not.
+// pathBody is a watched path. The detail is VPP's reason why it is not up.
 type pathBody struct {
 	Local   string  `json:"local"`
 	Remote  string  `json:"remote"`
@@ -303,12 +303,12 @@ type endBody struct {
 	Reachable *bool  `json:"reachable"`
 	InSync    bool   `json:"in_sync"`
 	Policed   bool   `json:"policed"`
-	// Path is that of the tunnel; null where it is not watched.
+	// Path is that of the tunnel; null if it is not watched.
 	Path  *endPathBody `json:"path"`
 	Drift []driftBody  `json:"drift"`
-	// Contested is what others change again after each repair.
+	// Contested are settings that others change again after each repair.
 	Contested []contestedBody `json:"contested"`
-	// VLANLoss is null while nothing suggests that VPP drops the end's frames as of an unknown VLAN.
+	// VLANLoss is null while nothing suggests that VPP drops the end's frames as frames of an unknown VLAN.
 	VLANLoss *vlanLossBody `json:"vlan_loss,omitempty"`
 }
 

@@ -10,8 +10,9 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// TestAPortThatIsKeptDownIsReportedSoAndNoLossOfALink: what it had told before, and what it tells after, is compared with nothing.
-func TestAPortThatIsKeptDownIsReportedSoAndNoLossOfALink(t *testing.T) {
+// TestAPortThatIsKeptDownReportsNoLinkLossOfItsOwn: its link state is not compared with that before or after,
+// so no event reports a loss.
+func TestAPortThatIsKeptDownReportsNoLinkLossOfItsOwn(t *testing.T) {
 	key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
 	var claims []ownership.Claim
 	look := func(wanted, adminUp, linkUp bool) (endBody, routerView) {
@@ -32,7 +33,7 @@ func TestAPortThatIsKeptDownIsReportedSoAndNoLossOfALink(t *testing.T) {
 	if !kept.HeldDown || kept.LinkUp || back.HeldDown {
 		t.Errorf("kept down it is %+v, and after that %+v", kept, back)
 	}
-	// Not taken down yet, its link is its own.
+	// Until the agent has taken the port down, the port's own link state is reported.
 	if notYet, _ := look(true, true, true); notYet.HeldDown || !notYet.LinkUp {
 		t.Errorf("not taken down yet it is %+v", notYet)
 	}
@@ -42,7 +43,7 @@ func TestAPortThatIsKeptDownIsReportedSoAndNoLossOfALink(t *testing.T) {
 	if _, lost := look(false, true, false); len(eventsBetween(before, lost)) != 1 {
 		t.Error("a loss of its own is not told")
 	}
-	// The intent does not want it down any more, and it is not up yet: something is in the way.
+	// The intent no longer requires the port to be down, but a conflict has prevented it from coming up.
 	claims = []ownership.Claim{{VLL: key.VLL, End: key.End, Port: "cust1", LinkLoss: true}}
 	still, after := look(false, false, false)
 	if events := eventsBetween(during, after); !still.HeldDown || len(events) != 0 {

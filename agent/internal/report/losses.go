@@ -2,31 +2,33 @@ package report
 
 import "longline.dev/agent/internal/statseg"
 
-// Port is an interface that the agent did not make, of the backbone or a customer's: a port, or a sub-interface with addresses.
+// Port is an interface that the agent did not create, towards the backbone or a customer: a port, or a
+// sub-interface with addresses.
 type Port struct {
 	Index uint32
 	Name  string
 }
 
-// PortCount is what a port carried and lost: frames.
+// PortCount is the number of frames that a port transferred and lost.
 type PortCount struct {
 	Name                                          string
 	Rx, Tx                                        uint64
 	Drops, RxMiss, RxErrors, RxNoBuffer, TxErrors uint64
 }
 
-// Lost are the frames that never were VPP's, or never left it for want of a link. Drops are not among them: VPP drops on
-// purpose too, such as what a policer refuses or what no tunnel is for.
+// Lost returns the number of frames that never reached VPP, or could not leave it because the link was
+// down. It does not include drops: VPP also drops on purpose, for example frames that a policer refuses or
+// that no tunnel matches.
 func (c PortCount) Lost() uint64 { return c.RxMiss + c.RxErrors + c.RxNoBuffer + c.TxErrors }
 
-// RouterCount is what the router as a whole did with packets; nil where its VPP does not count it.
+// RouterCount has the packet counters of the whole router; nil if its VPP does not count them.
 type RouterCount struct {
 	statseg.RouterErrors
 	statseg.Buffers // at the end of the interval
 }
 
-// portCounts are those of the ports that have the same name at the same index in both readings of one run of VPP, and
-// of which nothing went back.
+// portCounts returns the differences between the last two readings of one run of VPP. It omits ports whose
+// name at an index changed and those with a counter that decreased.
 func (l Loads) portCounts(bootMS int64, ports []Port) (counts []PortCount) {
 	for _, port := range ports {
 		before, beforeOK := l.before.portCount(bootMS, port)
@@ -58,7 +60,8 @@ func (l Loads) portCounts(bootMS int64, ports []Port) (counts []PortCount) {
 	return counts
 }
 
-// portCount is what a port has counted since VPP started. Without all counters of losses nothing is known.
+// portCount returns the counters of a port since VPP started. It returns false unless all counters of
+// losses are known.
 func (m *moment) portCount(bootMS int64, port Port) (PortCount, bool) {
 	carried, known := m.counts(bootMS, port.Index, port.Name)
 	l, i := m.reading.Losses, int(port.Index)
@@ -71,7 +74,7 @@ func (m *moment) portCount(bootMS int64, port Port) (PortCount, bool) {
 	}, true
 }
 
-// routerCount is nil without two readings of the same run of VPP.
+// routerCount returns nil without two readings of the same run of VPP.
 func (l Loads) routerCount(bootMS int64) *RouterCount {
 	before, now := l.before.reading, l.last.reading
 	if before.BootMS != bootMS || now.BootMS != bootMS {
@@ -89,7 +92,7 @@ func (l Loads) routerCount(bootMS int64) *RouterCount {
 	}
 }
 
-// grown is by how much a counter grew; nil where it is not known, or went back.
+// grown returns the increase of a counter; nil if it is unknown or decreased.
 func grown(before, now *uint64) *uint64 {
 	if before == nil || now == nil || *now < *before {
 		return nil

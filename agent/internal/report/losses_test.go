@@ -10,7 +10,8 @@ import (
 
 var port = Port{Index: 2, Name: "bb0"}
 
-// losing is a reading with a port behind alice's access and a tunnel behind that, of which all have dropped so many.
+// losing returns a reading in which the port of alice's access, the access and its tunnel have each dropped
+// the given number of frames.
 func losing(beat float64, drops uint64, change ...func(*statseg.Reading)) statseg.Reading {
 	r := reading(beat, 5000*uint64(beat), 1000*uint64(beat))
 	r.Names = append(r.Names, "bb0", "vxlan_tunnel0")
@@ -42,7 +43,7 @@ func viewed(access Access) View {
 
 func known(n uint64) *uint64 { return &n }
 
-func TestWhatIsLostIsADifferenceToo(t *testing.T) {
+func TestLossesAreDifferencesToo(t *testing.T) {
 	var m Sampler
 	m.Take(after(0), losing(1, 100), viewed(tunnelled()))
 	s := m.Take(after(10), losing(2, 107), viewed(tunnelled()))
@@ -65,7 +66,7 @@ func TestWhatIsLostIsADifferenceToo(t *testing.T) {
 	}
 }
 
-func TestARouterWithoutLinesTellsWhatItsPortsLose(t *testing.T) {
+func TestARouterWithoutLinesReportsTheLossesOfItsPorts(t *testing.T) {
 	var m Sampler
 	view := View{BootMS: 1000, Ports: []Port{port}}
 	m.Take(after(0), losing(1, 100), view)
@@ -74,7 +75,7 @@ func TestARouterWithoutLinesTellsWhatItsPortsLose(t *testing.T) {
 	}
 }
 
-func TestALossThatCannotBeComparedIsAGapAndWhatWasCarriedIsNot(t *testing.T) {
+func TestALossThatCannotBeComparedIsAGapButTrafficIsNot(t *testing.T) {
 	remade, another := tunnelled(), tunnelled()
 	remade.Tunnel.Made = 9
 	another.Tunnel.Name = "vxlan_tunnel1"
@@ -119,7 +120,7 @@ func TestAfterARestartOfVPPNothingIsCompared(t *testing.T) {
 	}
 }
 
-func TestTotalsAreWhatVPPCountsSinceItStarted(t *testing.T) {
+func TestTotalsAreVPPsCountersSinceItsStart(t *testing.T) {
 	var m Sampler
 	if ports, router := m.LossTotals(); ports != nil || router != nil {
 		t.Errorf("before the first reading: %+v, %+v", ports, router)
@@ -138,8 +139,9 @@ func TestTotalsAreWhatVPPCountsSinceItStarted(t *testing.T) {
 	}
 }
 
-// TestTestFramesAreNoFramesOfTheCustomer: VPP drops them at the far end's tunnel, as it drops frames that are the customer's.
-func TestTestFramesAreNoFramesOfTheCustomer(t *testing.T) {
+// TestTestFramesAreNotCountedAsCustomerFrames: VPP drops test frames at the far end's tunnel, where it may
+// also drop the customer's frames.
+func TestTestFramesAreNotCountedAsCustomerFrames(t *testing.T) {
 	tested := viewed(tunnelled())
 	tested.Tested = map[intent.Key]bool{alice.Key: true}
 	var m Sampler

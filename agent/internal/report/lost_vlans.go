@@ -12,9 +12,11 @@ import (
 )
 
 const (
-	// quietFor is how long a port has to drop frames while none arrives with the VLAN, until VPP's tracer is used.
+	// quietFor is how long a port has to drop frames while none arrives with the VLAN, before the agent
+	// uses VPP's tracer.
 	quietFor = 30 * time.Second
-	// firstSearchPause and longestSearchPause are the pauses between two searches for the same end: doubling.
+	// firstSearchPause and longestSearchPause are the first and the longest pause between two searches for
+	// the same end. The pause doubles each time.
 	firstSearchPause   = time.Minute
 	longestSearchPause = 10 * time.Minute
 	// rebuildEvery is the least time between two rebuilds of an end that restored its frames.
@@ -23,69 +25,73 @@ const (
 	restoredWithin = 2 * time.Minute
 )
 
-// lostVLANs finds the ends whose VLAN VPP no longer knows although their sub-interface exists. VPP refuses a second
-// sub-interface with the same tags, and removes the first one from the port's table of VLANs with it (measured on 25.10):
-// its frames are dropped as of an unknown VLAN from then on, and no message shows that.
+// lostVLANs finds the ends whose VLAN VPP no longer knows although their sub-interface exists. VPP refuses
+// a second sub-interface with the same tags, but also removes the first one from the port's table of VLANs
+// (measured on 25.10). From then on VPP drops its frames as frames of an unknown VLAN, and no message shows
+// that.
 //
-// Counters raise only a suspicion: a port also drops the frames of VLANs that nobody configured. The proof is a frame with the
-// end's tags that VPP drops at the end's port as of an unknown VLAN (packettrace.UnknownVLANs). A proven end is rebuilt once; if
-// frames do not arrive afterwards, only an operator can have it rebuilt again.
+// Counters raise only a suspicion, because a port also drops the frames of VLANs that are not configured.
+// The evidence is a frame with the end's tags that VPP drops at the end's port as a frame of an unknown
+// VLAN (packettrace.UnknownVLANs). The agent then rebuilds the end once. If frames do not arrive
+// afterwards, only an operator can start another rebuild.
 type lostVLANs struct {
 	ends     map[intent.Key]*vlanFrames
 	unknown  uint64 // packets of unknown VLANs of all ports, as last read
 	rebuilds *rebuilds
-	// rebuilt is when the last rebuild that restored frames was.
+	// rebuilt is the time of the last rebuild that restored frames.
 	rebuilt map[intent.Key]time.Time
 }
 
-// vlanFrames are the frames of one end's sub-interface, and those that its port dropped.
+// vlanFrames counts the frames of one end's sub-interface, and those that its port dropped.
 type vlanFrames struct {
 	access Access // without policer and tunnel
 	last   vlanReading
-	// quiet is the reading since which the port has dropped frames in each interval, and no frame has arrived.
+	// quiet is the reading since which the port has dropped frames in each interval and no frame has
+	// arrived.
 	quiet vlanReading
-	// pause is the pause before the next search, which is not before next.
+	// pause is the pause before the next search. next is the earliest time of that search.
 	pause time.Duration
 	next  time.Time
-	// loss is what is known of a loss; nil for nothing.
+	// loss describes a loss; nil for none.
 	loss *VLANLoss
 }
 
-// VLANLossState says what is known of frames that VPP drops although they have an end's VLAN.
+// VLANLossState is the state of a suspected or confirmed loss of frames with an end's VLAN.
 type VLANLossState string
 
 const (
-	// VLANNotExamined: frames stopped and the port drops frames, and VPP's tracer could not be used.
+	// VLANNotExamined: frames stopped and the port drops frames, but VPP's tracer could not be used.
 	VLANNotExamined VLANLossState = "not_examined"
-	// VLANDropped: VPP drops frames of the end, and the sub-interface is not rebuilt yet.
+	// VLANDropped: VPP drops frames of the end, and the sub-interface has not been rebuilt yet.
 	VLANDropped VLANLossState = "dropped"
-	// VLANRebuilt: the sub-interface is rebuilt, and no frame has arrived yet.
+	// VLANRebuilt: the sub-interface has been rebuilt, and no frame has arrived yet.
 	VLANRebuilt VLANLossState = "rebuilt"
-	// VLANNotRestored: no frame arrived after the rebuild. Only an operator can have it rebuilt again.
+	// VLANNotRestored: no frame arrived after the rebuild. Only an operator can start another rebuild.
 	VLANNotRestored VLANLossState = "not_restored"
 )
 
-// VLANLoss is a loss of an end's frames as it is reported.
+// VLANLoss is a reported loss of an end's frames.
 type VLANLoss struct {
 	State  VLANLossState
 	Since  time.Time // when frames last arrived
 	Detail string
 }
 
-// vlanReading is a reading of the counters of an end. dropped are the frames that the port dropped by itself: VPP counts what it
-// drops of a sub-interface, such as what a policer refuses, on the sub-interface and on its port.
+// vlanReading is a reading of the counters of an end. dropped are the frames that the port itself dropped,
+// without those of its sub-interfaces: VPP counts a drop on a sub-interface, for example by a policer, on
+// the sub-interface and on its port.
 type vlanReading struct {
 	at          time.Time
 	in, dropped uint64
 }
 
-// vlanNews are what a reading or a search showed.
+// vlanEvents are the findings of a reading or a search.
 type vlanNews struct {
 	// rebuilt, restored and notRestored are texts for events.
 	rebuilt, restored, notRestored map[intent.Key]string
 }
 
-// take adds a reading and returns the ends that are to be searched for.
+// take adds a reading and returns the ends to search for.
 func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (suspects []Access, news vlanNews) {
 	unknown := reading.Errors.UnknownVLAN
 	if unknown == nil {
@@ -140,15 +146,16 @@ func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (susp
 	return suspects, news
 }
 
-// isSuspect reports whether the end is to be searched for now: frames arrived once and have stopped for long enough.
+// isSuspect reports whether to search for the end now: frames arrived before and have stopped for long
+// enough.
 func (l *lostVLANs) isSuspect(at time.Time, frames *vlanFrames) bool {
 	r := l.rebuilds.of(frames.access.Key)
 	return frames.last.in > 0 && at.Sub(frames.quiet.at) >= quietFor && !at.Before(frames.next) && (r == nil || r.Recovered) &&
 		at.Sub(l.rebuilt[frames.access.Key]) >= rebuildEvery
 }
 
-// judge takes in what a search for these ends found, and returns the ends that are to be rebuilt. why is nil, or why the tracer
-// could not be used.
+// judge evaluates a search for these ends and returns the ends to rebuild. why is nil, or the reason why
+// the tracer could not be used.
 func (l *lostVLANs) judge(at time.Time, searched []Access, dropped map[packettrace.VLAN]int, why error) (lost []Access) {
 	for _, access := range searched {
 		frames := l.ends[access.Key]
@@ -178,7 +185,7 @@ func (l *lostVLANs) judge(at time.Time, searched []Access, dropped map[packettra
 	return lost
 }
 
-// begin notes on disk that an end is being rebuilt, before it is. requested: an operator wants it.
+// begin records on disk that a rebuild of an end is starting. requested: an operator requested it.
 func (l *lostVLANs) begin(at time.Time, access Access, requested bool) error {
 	frames := l.ends[access.Key]
 	rebuild := rebuild{VLL: access.Key.VLL, End: access.Key.End, Interface: access.Name, BeganMS: at.UnixMilli(), Requested: requested, made: access.Made}
@@ -188,7 +195,7 @@ func (l *lostVLANs) begin(at time.Time, access Access, requested bool) error {
 	return l.rebuilds.begin(rebuild)
 }
 
-// noteRebuilt finds out that the sub-interface of an end was made again since its rebuild began.
+// noteRebuilt detects that the sub-interface of an end was created again since its rebuild began.
 func (l *lostVLANs) noteRebuilt(at time.Time, frames *vlanFrames, news *vlanNews) {
 	r := l.rebuilds.of(frames.access.Key)
 	if r == nil || r.RebuiltMS != 0 || r.made == frames.access.Made {
@@ -204,7 +211,7 @@ func (l *lostVLANs) noteRebuilt(at time.Time, frames *vlanFrames, news *vlanNews
 	frames.loss = &VLANLoss{VLANRebuilt, frames.quiet.at, why}
 }
 
-// noteRestored ends the rebuild of an end whose frames arrive soon enough after it.
+// noteRestored completes the rebuild of an end whose frames arrive soon enough after it.
 func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, news *vlanNews) {
 	key := frames.access.Key
 	r := l.rebuilds.of(key)
@@ -227,7 +234,8 @@ func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, news *vlanNew
 	l.rebuilt[key] = at
 }
 
-// noteNotRestored gives up a rebuild that did not happen in time, or after which no frame arrived in time.
+// noteNotRestored gives up a rebuild that was not carried out in time, or after which no frame arrived in
+// time.
 func (l *lostVLANs) noteNotRestored(at time.Time, frames *vlanFrames, news *vlanNews) {
 	key := frames.access.Key
 	r := l.rebuilds.of(key)
@@ -248,7 +256,7 @@ func (l *lostVLANs) noteNotRestored(at time.Time, frames *vlanFrames, news *vlan
 	}
 }
 
-// losses are what is known of losses, by end.
+// losses returns the known losses by end.
 func (l *lostVLANs) losses() map[intent.Key]VLANLoss {
 	losses := make(map[intent.Key]VLANLoss)
 	for key, frames := range l.ends {
@@ -259,7 +267,7 @@ func (l *lostVLANs) losses() map[intent.Key]VLANLoss {
 	return losses
 }
 
-// access is the sub-interface of an end as last read.
+// access returns the sub-interface of an end as last read.
 func (l *lostVLANs) access(key intent.Key) (Access, bool) {
 	frames := l.ends[key]
 	if frames == nil {
@@ -268,7 +276,8 @@ func (l *lostVLANs) access(key intent.Key) (Access, bool) {
 	return frames.access, true
 }
 
-// forgetFrames is for when counters are not known, or not those of before.
+// forgetFrames discards the counters when no current ones are available, or when they are not comparable
+// with the previous ones.
 func (l *lostVLANs) forgetFrames() { l.ends, l.unknown = nil, 0 }
 
 // isSame reports whether it is the same sub-interface as before.
@@ -277,7 +286,7 @@ func (a Access) isSame(other Access) bool {
 	return a == other
 }
 
-// portDrops reads what ports dropped by themselves.
+// portDrops determines the frames that ports themselves dropped.
 type portDrops struct {
 	reading statseg.Reading
 	view    View
@@ -293,7 +302,7 @@ func newPortDrops(reading statseg.Reading, view View) *portDrops {
 	return &portDrops{reading, view, make(map[Port]ownDrops)}
 }
 
-// read is not known of whole ports, nor without trustworthy counters.
+// read returns false for whole ports, and without reliable counters.
 func (p *portDrops) read(access Access, at time.Time) (vlanReading, bool) {
 	r := p.reading
 	if access.Port == (Port{}) || access.BootMS != r.BootMS || int(access.Index) >= min(len(r.Rx), len(r.Names)) || r.Names[access.Index] != access.Name {
@@ -307,7 +316,7 @@ func (p *portDrops) read(access Access, at time.Time) (vlanReading, bool) {
 	return vlanReading{at, r.Rx[access.Index].Packets, own.count}, own.known
 }
 
-// ownOf is a port's drops without those of its sub-interfaces.
+// ownOf returns a port's drops without those of its sub-interfaces.
 func (p *portDrops) ownOf(port Port) (uint64, bool) {
 	total, known := p.dropsOf(port)
 	for _, sub := range p.view.Subs[port.Index] {
@@ -345,7 +354,7 @@ func put(texts *map[intent.Key]string, key intent.Key, text string) {
 	(*texts)[key] = text
 }
 
-// vlansOf are the VLANs of these ends, each once.
+// vlansOf returns the VLANs of these ends without duplicates.
 func vlansOf(accesses []Access) []packettrace.VLAN {
 	var vlans []packettrace.VLAN
 	for _, access := range accesses {

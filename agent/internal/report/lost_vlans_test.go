@@ -25,7 +25,8 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// wire is what arrives at a router: frames with alice's VLAN and with others on her port, and frames of others elsewhere.
+// wire is the traffic that arrives at a router: frames with alice's VLAN and with others on her port, and
+// frames of others on other ports.
 type wire struct {
 	t      *testing.T
 	watch  lostVLANs
@@ -35,13 +36,14 @@ type wire struct {
 
 	in, drops, neighbour uint64
 	unknown              *uint64
-	// lost is while VPP drops her frames. hopeless: a rebuild does not change that.
+	// lost is true while VPP drops her frames. hopeless: a rebuild does not change that.
 	lost, hopeless bool
-	// policed are the frames a second that the policer of another line on her port refuses.
+	// policed is the number of frames per second that the policer of another line on her port refuses.
 	policed uint64
-	// away is for how many readings her sub-interface does not exist while it is rebuilt.
+	// away is the number of readings during which her sub-interface does not exist because it is being
+	// rebuilt.
 	away int
-	// busy is why the tracer cannot be used, nil for no reason.
+	// busy is the reason why the tracer cannot be used, nil for none.
 	busy error
 
 	searches, rebuilds             int
@@ -56,7 +58,7 @@ func newWire(t *testing.T) *wire {
 	return w
 }
 
-// restartAgent keeps what is on disk.
+// restartAgent keeps the files on disk.
 func (w *wire) restartAgent() {
 	w.t.Helper()
 	kept, aside := openRebuilds(w.folder, quiet)
@@ -67,7 +69,7 @@ func (w *wire) restartAgent() {
 	w.access.Made = 0
 }
 
-// pass lets time pass with a reading every ten seconds: hers and others are frames a second.
+// pass simulates a period with a reading every ten seconds. hers and others are frames per second.
 func (w *wire) pass(long time.Duration, hers, others uint64) {
 	w.t.Helper()
 	for end := w.at.Add(long); w.at.Before(end); {
@@ -137,7 +139,7 @@ func (w *wire) rebuild(access Access, requested bool) {
 
 func (w *wire) state() VLANLossState { return w.watch.losses()[alice.Key].State }
 
-func TestASubInterfaceIsRebuiltOnlyWhenVPPIsSeenToDropItsFrames(t *testing.T) {
+func TestASubInterfaceIsRebuiltOnlyIfATraceShowsThatVPPDropsItsFrames(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens            func(w *wire)
 		rebuilds, restored int
@@ -273,8 +275,8 @@ func TestASubInterfaceIsRebuiltOnlyWhenVPPIsSeenToDropItsFrames(t *testing.T) {
 	}
 }
 
-// TestAQuietLineIsSearchedForMoreAndMoreRarely: the tracer belongs to the operator.
-func TestAQuietLineIsSearchedForMoreAndMoreRarely(t *testing.T) {
+// TestSearchesForAQuietLineBecomeLessFrequent: the tracer has to remain available to operators.
+func TestSearchesForAQuietLineBecomeLessFrequent(t *testing.T) {
 	w := newWire(t)
 	w.pass(time.Minute, 5, 3)
 	w.pass(time.Hour, 0, 3)
@@ -295,7 +297,7 @@ func TestTheEventOfARebuildNamesItsEvidence(t *testing.T) {
 	}
 }
 
-func TestARebuildOfAnEndThatIsNotWantedIsForgotten(t *testing.T) {
+func TestTheRebuildRecordOfARemovedEndIsDeleted(t *testing.T) {
 	w := newWire(t)
 	w.pass(time.Minute, 5, 0)
 	w.lost, w.hopeless = true, true
@@ -311,7 +313,7 @@ func TestARebuildOfAnEndThatIsNotWantedIsForgotten(t *testing.T) {
 	}
 }
 
-// TestWithoutTheDiskNothingIsRebuilt: the next start would not know of it and rebuild again.
+// TestWithoutTheDiskNothingIsRebuilt: the next start would not know of the rebuild and would repeat it.
 func TestWithoutTheDiskNothingIsRebuilt(t *testing.T) {
 	w := newWire(t)
 	w.watch.rebuilds.path = filepath.Join(w.folder, "missing", "rebuilds.json")
@@ -320,8 +322,8 @@ func TestWithoutTheDiskNothingIsRebuilt(t *testing.T) {
 	}
 }
 
-// TestAStartClearsWhatTheSearchOfAKilledAgentLeft: in the tracer of the VPP that it used, and in no other.
-func TestAStartClearsWhatTheSearchOfAKilledAgentLeft(t *testing.T) {
+// TestAStartClearsTheTracerThatAKilledAgentUsed: only in the run of VPP in which the agent used it.
+func TestAStartClearsTheTracerThatAKilledAgentUsed(t *testing.T) {
 	for name, c := range map[string]struct {
 		boot    int64
 		cleared int
@@ -346,9 +348,10 @@ func TestAStartClearsWhatTheSearchOfAKilledAgentLeft(t *testing.T) {
 	}
 }
 
-// TestTheAgentRepairsWhatARefusedDuplicateStopped puts all of it together: frames, counters, the tracer, the engine and the events.
-func TestTheAgentRepairsWhatARefusedDuplicateStopped(t *testing.T) {
-	var later atomic.Int64 // nanoseconds; the stand-in asks on its own too
+// TestTheAgentRepairsALineThatARefusedDuplicateStopped combines frames, counters, the tracer, the engine
+// and the events.
+func TestTheAgentRepairsALineThatARefusedDuplicateStopped(t *testing.T) {
+	var later atomic.Int64 // nanoseconds; the stand-in reads the time too
 	clock := func() time.Time { return start.Add(time.Duration(later.Load())) }
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{
 		Clock: clock, Traffic: vppsim.Traffic{RateBps: 8_000_000},

@@ -18,9 +18,10 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// TestARealVPPRebuildsNoQuietLineAndOneThatItLost: alice's line is quiet while her neighbour on the same port is policed and frames of
-// unknown VLANs arrive at both ports. Then a refused duplicate stops her line.
-func TestARealVPPRebuildsNoQuietLineAndOneThatItLost(t *testing.T) {
+// TestOnARealVPPOnlyALostLineIsRebuiltAndNotAQuietOne: alice's line is quiet while the policer of her
+// neighbour on the same port drops frames, and frames of unknown VLANs arrive at both ports. Then a refused
+// duplicate stops her line.
+func TestOnARealVPPOnlyALostLineIsRebuiltAndNotAQuietOne(t *testing.T) {
 	v := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan"}})
 	say := func(format string, args ...any) {
 		t.Helper()
@@ -81,7 +82,7 @@ func TestARealVPPRebuildsNoQuietLineAndOneThatItLost(t *testing.T) {
 		t.Helper()
 		for range readings {
 			at = at.Add(10 * time.Second)
-			time.Sleep(1200 * time.Millisecond) // so that VPP publishes its counters
+			time.Sleep(1200 * time.Millisecond) // time for VPP to publish its counters
 			r.look(t.Context(), onTick)
 			r.searching.Wait()
 			engine.CheckDrift(t.Context())

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// answering answers each observed report with the next of these texts.
+// answering responds to each observed report with the next of these texts.
 type answering struct {
 	texts []string
 	asked chan struct{}
@@ -20,7 +20,7 @@ func (p *answering) Post(_ context.Context, _ string, _, answer any) error {
 	return json.Unmarshal([]byte(text), answer)
 }
 
-func TestMaintenanceIsWhatThePortalSaidLately(t *testing.T) {
+func TestMaintenanceIsThatOfThePortalsRecentResponse(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
 	for name, c := range map[string]struct {
 		answer string

@@ -16,7 +16,7 @@ import (
 // encapsulations in the order of the contract.
 var encapsulations = []observe.Capability{observe.CanL2XC, observe.CanVXLAN, observe.CanGENEVE, observe.CanGRE}
 
-// fill writes what VPP showed: its observed state, which addresses have a route, and what its interfaces carry.
+// fill adds the observed state of VPP, the routes to the watched addresses, and the load of the interfaces.
 func (b *observedBody) fill(
 	p *converge.ObservedState, neverWatch bool, paths []pathwatch.Watched, watched []observe.Destination,
 	reachable map[observe.Destination]bool, loads Loads, losses map[intent.Key]VLANLoss,
@@ -29,7 +29,7 @@ func (b *observedBody) fill(
 		}
 	}
 	b.Policing, b.LineTests, b.GREKeys = string(s.Policing.Reach()), s.Supported[observe.CanTest], s.Supported[observe.CanGREKeys]
-	b.Probes, b.UnderlayTables = b.LineTests, true // of this agent's
+	b.Probes, b.UnderlayTables = b.LineTests, true // supported by this agent
 	b.PathWatch, b.Watching = s.Supported[observe.CanWatch] && !neverWatch, watchingOf(p.Intent)
 	stands := make(map[intent.Path]*endPathBody, len(paths))
 	for _, path := range paths {
@@ -79,7 +79,7 @@ func (b *observedBody) fill(
 			end.HeldDown = isHeldDown(e, port, kept)
 		}
 		if e.Tunnel.Encapsulation != intent.L2XC {
-			near := s.ByAddress(e.Tunnel.Table, e.Tunnel.Local) // without it nothing comes back
+			near := s.ByAddress(e.Tunnel.Table, e.Tunnel.Local) // without a local address no frames return
 			up := near != nil && near.AdminUp && reachable[observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote}]
 			end.Reachable = &up
 			path, _ := e.Tunnel.Path()
@@ -89,8 +89,9 @@ func (b *observedBody) fill(
 	}
 }
 
-// isHeldDown: the port has no link because the agent keeps it down for the far end's, so it tells nothing of its own. That is
-// so until the port is up (plan.KeptDown), or the portal would take it for a loss and shut the other end.
+// isHeldDown reports whether the agent keeps the port down because the far end has no link. Such a port has
+// no link state of its own. The result is true until the port is up (plan.KeptDown). Otherwise the portal
+// would treat the missing link as a loss and shut the other end.
 func isHeldDown(e intent.End, port *observe.Interface, kept map[intent.Key]string) bool {
 	return !port.AdminUp && (e.UNILinkDown || kept[e.Key] == port.Name)
 }
@@ -112,8 +113,8 @@ func pathOf(w pathwatch.Watched) pathBody {
 	return body
 }
 
-// interfaceOf returns an interface as it is reported; port is the interface itself unless it is a sub-interface, and nil when
-// the port is not known.
+// interfaceOf returns an interface as it is reported. port is the interface itself unless it is a
+// sub-interface, and nil if the port is unknown.
 func interfaceOf(i, port *observe.Interface) interfaceBody {
 	body := interfaceBody{
 		Name: i.Name, SwIfIndex: i.Index, AdminUp: i.AdminUp, LinkUp: i.LinkUp, Addresses: []string{}, Tables: i.Tables, IPMTU: ipMTU(i),
@@ -145,7 +146,7 @@ func contestedOf(fields []converge.Contested) []contestedBody {
 	return bodies
 }
 
-// ipMTU is the smallest of the MTUs that are set (bytes), nil when none is.
+// ipMTU returns the smallest of the MTUs that are set (bytes), nil if none is.
 func ipMTU(i *observe.Interface) *uint32 {
 	var least *uint32
 	for _, mtu := range []uint32{i.L3MTU, i.IP4MTU, i.IP6MTU} {
@@ -156,12 +157,13 @@ func ipMTU(i *observe.Interface) *uint32 {
 	return least
 }
 
-// mtuUnset is what VPP takes for the MTU of an interface that has none, such as a new sub-interface
+// mtuUnset is the MTU that VPP assumes for an interface without one, such as a new sub-interface
 // (vnet_sw_interface_get_mtu in vnet/interface_funcs.h), in bytes.
 const mtuUnset = 9000
 
-// inheritedIPMTU returns the largest IP packet that leaves by a sub-interface without an MTU of its own (bytes). VPP's IP layer
-// allows mtuUnset whatever the port has, and the port drops what is larger than itself.
+// inheritedIPMTU returns the largest IP packet that a sub-interface without an MTU of its own can send
+// (bytes). VPP's IP layer allows mtuUnset regardless of the port's MTU, and the port drops larger packets
+// than its own MTU.
 func inheritedIPMTU(port *observe.Interface) *uint32 {
 	mtu := uint32(mtuUnset)
 	if least := ipMTU(port); least != nil {
@@ -170,7 +172,7 @@ func inheritedIPMTU(port *observe.Interface) *uint32 {
 	return &mtu
 }
 
-// viewOf is what is counted of VPP as it was seen.
+// viewOf returns the interfaces to count, from the observed state.
 func viewOf(p *converge.ObservedState) View {
 	view := View{BootMS: p.Snapshot.Boot.MS, Accesses: accesses(p), Subs: make(map[uint32][]Port)}
 	made := madeByUs(p.Plan)
@@ -186,8 +188,8 @@ func viewOf(p *converge.ObservedState) View {
 	return view
 }
 
-// accesses finds the customer's side of every present end in what the agent owns, and the tunnel behind it. While an
-// end is being moved it may have two; then neither is counted.
+// accesses finds the customer's side of every present end among the agent's interfaces, and the tunnel
+// behind it. While an end is being moved it may have two; then neither is counted.
 func accesses(p *converge.ObservedState) []Access {
 	found, tunnels := make(map[intent.Key][]Access), make(map[intent.Key][]Tunnel)
 	for _, h := range p.Plan.Owned {
@@ -226,8 +228,8 @@ func portOf(access *observe.Interface, s *observe.Snapshot) Port {
 	return Port{port.Index, port.Name}
 }
 
-// policerOf is the end's policer where it enforces the profile that is wanted; otherwise its counters say
-// nothing about the customer.
+// policerOf returns the end's policer if it enforces the intended profile. Otherwise its counters have no
+// meaning for the customer.
 func policerOf(end intent.Key, p *converge.ObservedState) Policer {
 	there := p.Snapshot.Policers[ownership.PolicerName(end)]
 	if !p.Plan.Policed[end] || there == nil || there.Index == observe.NoIndex {

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// printable is a text that others wrote, with U+FFFD for what cannot be shown: the portal stores no control
-// characters. Its length in characters stays.
+// printable replaces unprintable characters in a foreign text by U+FFFD, because the portal stores no
+// control characters. The number of characters stays the same.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsPrint(r) {
@@ -16,7 +16,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// printableOr is printable for what may be null.
+// printableOr is printable for a text that may be null.
 func printableOr(text *string) *string {
 	if text == nil {
 		return nil
@@ -25,8 +25,8 @@ func printableOr(text *string) *string {
 	return &clean
 }
 
-// nameable is whether the portal can mean this interface: no port or link has a name of other characters than
-// visible ASCII.
+// nameable reports whether the portal can refer to this interface: names of ports and links consist of
+// visible ASCII characters.
 func nameable(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r > '~' })
 }

@@ -13,15 +13,16 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// rebuild is a sub-interface that was deleted and created again because VPP dropped its frames. It is kept until frames arrive
-// soon after it, the portal no longer wants the end, or an operator requests another one.
+// rebuild is a sub-interface that was deleted and created again because VPP dropped its frames. The record
+// is kept until frames arrive soon after the rebuild, the portal no longer requires the end, or an operator
+// requests another one.
 type rebuild struct {
 	VLL       string `json:"vll"`
 	End       string `json:"end"`
 	Interface string `json:"interface"`
-	SinceMS   int64  `json:"since_ms"` // when frames last arrived; 0 where that is not known
+	SinceMS   int64  `json:"since_ms"` // when frames last arrived; 0 if unknown
 	BeganMS   int64  `json:"began_ms"`
-	RebuiltMS int64  `json:"rebuilt_ms"` // 0 until the sub-interface is seen to be another one
+	RebuiltMS int64  `json:"rebuilt_ms"` // 0 until a reading shows the new sub-interface
 	Failed    bool   `json:"failed"`     // no frame arrived in time
 	Recovered bool   `json:"recovered"`  // it failed, and frames arrived later
 	Requested bool   `json:"requested"`  // by an operator
@@ -32,7 +33,8 @@ type rebuild struct {
 
 func (r *rebuild) key() intent.Key { return intent.Key{VLL: r.VLL, End: r.End} }
 
-// rebuilds keeps them in a file of the agent's folder, so that a restart of the agent does not begin another one.
+// rebuilds stores the rebuilds in a file of the agent's folder, so that a restart of the agent does not
+// start another one.
 type rebuilds struct {
 	path string // "" without a folder
 	log  *slog.Logger
@@ -41,13 +43,13 @@ type rebuilds struct {
 
 type rebuildsFile struct {
 	Ends []rebuild `json:"ends"`
-	// TracingBootMS is the run of VPP whose tracer is being used for a search; 0 for none. It is not 0 in the file of an agent that
-	// was killed during a search.
+	// TracingBootMS is the run of VPP whose tracer is in use for a search; 0 for none. It is not 0 in the
+	// file of an agent that was killed during a search.
 	TracingBootMS int64 `json:"tracing_boot_ms"`
 }
 
-// openRebuilds reads the file in the folder. Of an agent that ended between the beginning of a rebuild and its end nobody knows
-// whether it happened: it counts as done. A file that cannot be read is set aside.
+// openRebuilds reads the file in the folder. If the agent ended during a rebuild, it is unknown whether the
+// rebuild was carried out; it counts as done. A file that cannot be read is set aside.
 func openRebuilds(folder string, log *slog.Logger) (*rebuilds, *durable.SetAsideFile) {
 	r := &rebuilds{log: log}
 	if folder == "" {
@@ -74,7 +76,7 @@ func openRebuilds(folder string, log *slog.Logger) (*rebuilds, *durable.SetAside
 	return r, nil
 }
 
-// of is a copy; nil for none.
+// of returns a copy; nil for none.
 func (r *rebuilds) of(key intent.Key) *rebuild {
 	at := slices.IndexFunc(r.kept.Ends, func(each rebuild) bool { return each.key() == key })
 	if at < 0 {
@@ -84,7 +86,7 @@ func (r *rebuilds) of(key intent.Key) *rebuild {
 	return &found
 }
 
-// begin notes a rebuild on disk. Error: that of the disk, and then it must not happen.
+// begin records a rebuild on disk. Error: that of the disk; then the rebuild must not be carried out.
 func (r *rebuilds) begin(begun rebuild) error {
 	before := r.kept
 	r.kept.Ends = append(r.without(begun.key()), begun)
@@ -95,19 +97,19 @@ func (r *rebuilds) begin(begun rebuild) error {
 	return nil
 }
 
-// replace notes what became of a rebuild. Without the disk it is known until the agent ends.
+// replace records the result of a rebuild. If the disk fails, the result is kept until the agent ends.
 func (r *rebuilds) replace(changed rebuild) {
 	r.kept.Ends = append(r.without(changed.key()), changed)
 	r.writeOrLog()
 }
 
-// forget is for an end whose frames arrive again.
+// forget deletes the record of an end whose frames arrive again.
 func (r *rebuilds) forget(key intent.Key) {
 	r.kept.Ends = r.without(key)
 	r.writeOrLog()
 }
 
-// keepOnly forgets the ends that the portal no longer wants.
+// keepOnly deletes the records of ends that the portal no longer requires.
 func (r *rebuilds) keepOnly(wanted []intent.End) {
 	kept := slices.DeleteFunc(slices.Clone(r.kept.Ends), func(each rebuild) bool {
 		return !slices.ContainsFunc(wanted, func(end intent.End) bool { return end.Key == each.key() })
@@ -118,7 +120,7 @@ func (r *rebuilds) keepOnly(wanted []intent.End) {
 	}
 }
 
-// tracing notes on disk whose tracer is being used; 0 for none.
+// tracing records on disk the run of VPP whose tracer is in use; 0 for none.
 func (r *rebuilds) tracing(bootMS int64) error {
 	before := r.kept.TracingBootMS
 	r.kept.TracingBootMS = bootMS

@@ -13,7 +13,8 @@ type frozenEngine struct{ dyingVPP }
 
 func (*frozenEngine) Rebuild(uint32, string, bool) error { return converge.ErrNotRepaired }
 
-// TestARefusedRequestKeepsTheRecordOfAFailedRebuild: otherwise the agent would rebuild the end automatically a second time.
+// TestARefusedRequestKeepsTheRecordOfAFailedRebuild: otherwise the agent would rebuild the end
+// automatically a second time.
 func TestARefusedRequestKeepsTheRecordOfAFailedRebuild(t *testing.T) {
 	w := newWire(t)
 	w.pass(time.Minute, 5, 0)
@@ -34,7 +35,8 @@ func TestARefusedRequestKeepsTheRecordOfAFailedRebuild(t *testing.T) {
 	}
 }
 
-// TestARebuildThatDidNotHappenIsReported: the connection to VPP was replaced before the engine carried it out, for example.
+// TestARebuildThatDidNotHappenIsReported: the connection to VPP was replaced before the engine carried it
+// out, for example.
 func TestARebuildThatDidNotHappenIsReported(t *testing.T) {
 	w := newWire(t)
 	w.pass(time.Minute, 5, 0)

@@ -21,7 +21,7 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// Engine is what reporting needs of the engine.
+// Engine is the part of the engine that reporting needs.
 type Engine interface {
 	ObservedStateToReport(context.Context) (*converge.ObservedState, error)
 	Session() (converge.Session, error)
@@ -37,15 +37,15 @@ type Engine interface {
 }
 
 const (
-	// batch bounds one request; a sample of 1,000 ends is about 150 kB.
+	// batch limits the records of one request; a sample of 1,000 ends is about 150 kB.
 	batch = 10
-	// settle gathers changes that come together into one report.
+	// settle is the time to wait for further changes, which are then combined into one report.
 	settle = 200 * time.Millisecond
-	// lately is for how many reports' time what the portal said holds.
+	// lately is the number of report intervals for which the portal's last response stays valid.
 	lately = 4
-	// pathSettle is the least time between two reports of paths. The first one waits for nothing.
+	// pathSettle is the least time between two reports of paths. The first report is sent without delay.
 	pathSettle = 100 * time.Millisecond
-	// eventLimit is room for some 20,000 events (bytes).
+	// eventLimit has room for about 20,000 events (bytes).
 	eventLimit = 4 << 20
 )
 
@@ -69,10 +69,11 @@ type Reporter struct {
 	observed         chan observedBody // at most one: the newest
 
 	observedTaken atomic.Int64 // ms since the Unix epoch, 0 for never
-	// maintenance is what the portal said with the last answer that it gave; nil where it said nothing.
+	// maintenance is the state in the portal's last response; nil if the response had none.
 	maintenance atomic.Pointer[bool]
 
-	// Only Run uses them: what is counted while VPP does not answer, and the routes that were looked up last.
+	// Only Run uses them: the interfaces that are counted while VPP does not respond, and the routes that
+	// were looked up last.
 	seen   countedView
 	routes lookedUpRoutes
 
@@ -85,16 +86,16 @@ type Reporter struct {
 	searchRuns bool
 	sampler    Sampler
 	watched    []netip.Addr
-	// underlayTable is that in which the watched routes are looked up, as the portal said last.
+	// underlayTable is the table for looking up the watched routes, from the portal's last response.
 	underlayTable       uint32
 	ignoreDefaultRoutes bool
 	ends                []EndState
 }
 
-// countedView are the customers' sides of all ends, and the ports, as they were when VPP was last looked at.
+// countedView has the customers' sides of all ends, and the ports, from the last reading of VPP.
 type countedView struct {
-	View            // BootMS 0: nothing was seen
-	epoch     int64 // of the stats segment before that look
+	View            // BootMS 0: there was no reading
+	epoch     int64 // epoch of the stats segment before that reading
 	simulated bool
 }
 
@@ -103,19 +104,19 @@ type Options struct {
 	Engine          Engine
 	Client          Poster       // nil: no reports
 	Folder          string       // where reports wait for the portal
-	StoreLimit      int64        // bytes of counter samples kept there
-	First           func() error // gives what comes before reports its space there
+	StoreLimit      int64        // maximum bytes of counter samples kept there
+	First           func() error // reserves disk space for data that has precedence over reports
 	StatsSocket     string
 	Interval        time.Duration
 	Router, Version string
-	// IgnoreDefaultRoutes: what only a default route leads to is not reachable.
+	// IgnoreDefaultRoutes: a destination that only a default route leads to is not reachable.
 	IgnoreDefaultRoutes bool
-	Labels              bool // tell the portal that this agent wants to know what lines are called
+	Labels              bool // request the names of lines from the portal
 	Log                 *slog.Logger
 	Now                 func() time.Time
 }
 
-// New draws the boot id of this run of the agent and opens what earlier runs could not deliver.
+// New creates the boot ID of this run of the agent and opens the undelivered reports of earlier runs.
 func New(o Options) *Reporter {
 	r := &Reporter{
 		engine: o.Engine, client: o.Client, segment: statseg.NewReopeningSegment(o.StatsSocket), interval: o.Interval, router: o.Router,
@@ -138,7 +139,8 @@ func New(o Options) *Reporter {
 	return r
 }
 
-// SetAside are what New set aside because it could not be read, and the folders where that may have happened before.
+// SetAside returns the files that New set aside because they could not be read, and the folders in which
+// earlier starts may have done so.
 func (r *Reporter) SetAside() (asides []durable.SetAsideFile, folders []string) {
 	if r.aside != nil {
 		asides = append(asides, *r.aside)
@@ -155,7 +157,7 @@ func (r *Reporter) SetAside() (asides []durable.SetAsideFile, folders []string) 
 	return asides, folders
 }
 
-// ReportNow makes the reporter compare and tell at once: something may have changed.
+// ReportNow makes the reporter compare and report immediately, because something may have changed.
 func (r *Reporter) ReportNow() {
 	select {
 	case r.again <- struct{}{}:
@@ -163,7 +165,8 @@ func (r *Reporter) ReportNow() {
 	}
 }
 
-// Maintenance is whether the portal has this router under maintenance; known where it said so within some reports.
+// Maintenance reports whether the portal has this router under maintenance. known is true if the portal
+// said so within the last few reports.
 func (r *Reporter) Maintenance() (on, known bool) {
 	said, age := r.maintenance.Load(), r.now().UnixMilli()-r.observedTaken.Load()
 	if said == nil || age > (lately*r.interval).Milliseconds() {
@@ -172,22 +175,22 @@ func (r *Reporter) Maintenance() (on, known bool) {
 	return *said, true
 }
 
-// Totals are VPP's counters of every end as last read.
+// Totals returns VPP's counters of every end as last read.
 func (r *Reporter) Totals() []EndCount {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sampler.Totals()
 }
 
-// LossTotals are VPP's counters of what ports and the router lose as last read.
+// LossTotals returns VPP's counters of the losses of ports and router as last read.
 func (r *Reporter) LossTotals() ([]PortCount, *RouterCount) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.sampler.LossTotals()
 }
 
-// Run counts and reports until ctx ends. Sending has goroutines of its own, so that a portal that hangs
-// does not stretch the samples.
+// Run counts and reports until ctx ends. Separate goroutines send the reports, so that a portal that hangs
+// does not delay the samples.
 func (r *Reporter) Run(ctx context.Context) {
 	defer r.segment.Close()
 	defer r.close()
@@ -212,7 +215,7 @@ func (r *Reporter) Run(ctx context.Context) {
 			r.look(ctx, onChange)
 		case <-r.engine.PathsChanged():
 			r.look(ctx, onRequest)
-			pause(ctx, pathSettle) // many paths fail together, and some come and go
+			pause(ctx, pathSettle) // many paths fail together, and some change repeatedly
 		case <-r.again:
 			r.look(ctx, onRequest)
 		}
@@ -226,7 +229,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// unseen is the report while there is no VPP to look at: lists are empty, and none is null.
+// unseen returns the report while there is no VPP to read: lists are empty, and none is null.
 func (r *Reporter) unseen(status converge.Status) observedBody {
 	return observedBody{
 		Schema: 1, BootID: r.bootID.String(), Look: status.ObservationNumber, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
@@ -236,7 +239,7 @@ func (r *Reporter) unseen(status converge.Status) observedBody {
 	}
 }
 
-// occasion is why a report is prepared.
+// occasion is the reason for preparing a report.
 type occasion int
 
 const (
@@ -245,8 +248,8 @@ const (
 	onTick                    // the report interval has passed
 )
 
-// look prepares a report of VPP as the engine observed it last, and counts if it is time to. Of VPP itself it reads only
-// the stats segment, and the routes that are due on this occasion.
+// prepare prepares a report of VPP's last observed state, and takes a sample if one is due. From VPP itself
+// it reads only the stats segment, and the routes that are due on this occasion.
 func (r *Reporter) look(ctx context.Context, why occasion) {
 	count := why == onTick
 	status := r.engine.Status()
@@ -254,7 +257,7 @@ func (r *Reporter) look(ctx context.Context, why occasion) {
 	report.Freeze = freezeOf(status, r.now())
 	state, err := r.engine.ObservedStateToReport(ctx)
 	if ctx.Err() != nil {
-		return // the agent ends: that VPP seems to be away is its own doing
+		return // the agent is ending, and therefore closed the connection to VPP
 	}
 	var sample *Sample
 	var news vlanNews
@@ -278,7 +281,7 @@ func (r *Reporter) look(ctx context.Context, why occasion) {
 		return
 	}
 	now := r.now()
-	status = r.engine.Status() // a converge may have ended while VPP was looked at
+	status = r.engine.Status() // a reconciliation may have ended while VPP was read
 	if err != nil {
 		r.log.Warn("nothing to report about VPP", "error", err)
 		report.VPP = awayOf(status)
@@ -302,14 +305,14 @@ func (r *Reporter) look(ctx context.Context, why occasion) {
 	if err := r.eventRecorder.record(view, now); err != nil {
 		r.log.Error("events lost", "error", err)
 	}
-	select { // replace what has not been sent
+	select { // replace an unsent report
 	case <-r.observed:
 	default:
 	}
 	r.observed <- report
 }
 
-// count returns the sample since the last count, nil when there is none, and what became of rebuilt sub-interfaces.
+// count returns the sample since the last count, nil if there is none, and the results of rebuilds.
 func (r *Reporter) count(ctx context.Context) (*Sample, vlanNews) {
 	reading, err := r.segment.Read(r.seen.BootMS)
 	if err != nil {
@@ -325,8 +328,8 @@ func (r *Reporter) count(ctx context.Context) (*Sample, vlanNews) {
 	return r.sampler.Take(now, reading, r.seen.View), news
 }
 
-// countUnanswered is count while VPP does not answer. Its interfaces are those that were seen for as long as none has
-// come or gone in that run of VPP, which the epoch tells without asking.
+// countUnanswered is count while VPP does not respond. It uses the interfaces of the last reading as long
+// as none has appeared or disappeared in that run of VPP, which the epoch shows without a request.
 func (r *Reporter) countUnanswered() *Sample {
 	if r.seen.BootMS == 0 {
 		return nil
@@ -343,7 +346,7 @@ func (r *Reporter) countUnanswered() *Sample {
 	return r.sampler.TakeUnanswered(r.now(), reading, r.seen.View)
 }
 
-// forget begins counting anew.
+// forget restarts counting.
 func (r *Reporter) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

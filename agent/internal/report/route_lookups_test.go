@@ -43,7 +43,7 @@ type eventful struct {
 func (e *eventful) PathsChanged() <-chan struct{} { return e.paths }
 func (e *eventful) Changed() <-chan struct{}      { return e.changes }
 
-// onEveryVPP runs a test with the sockets of vppsim and, where one is installed, of a real VPP.
+// onEveryVPP runs a test with the sockets of vppsim and, if one is installed, of a real VPP.
 func onEveryVPP(t *testing.T, test func(t *testing.T, api, stats string)) {
 	t.Run("vppsim", func(t *testing.T) {
 		sim, err := vppsim.Start(t.Context(), vppsim.Config{})
@@ -59,8 +59,8 @@ func onEveryVPP(t *testing.T, test func(t *testing.T, api, stats string)) {
 	})
 }
 
-// TestABFDEventLooksUpNoRoute: VPP stops its workers for each route that is looked up, and one far router that fails takes
-// many paths with it.
+// TestABFDEventLooksUpNoRoute: VPP stops its workers for each route lookup, and the failure of one far
+// router affects many paths.
 func TestABFDEventLooksUpNoRoute(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, api, stats string) {
 		session, err := vpp.Dialer{Socket: api, Timeout: realvpp.ReplyTimeout, BootMS: func(ctx context.Context) (int64, error) {
@@ -104,7 +104,8 @@ func TestABFDEventLooksUpNoRoute(t *testing.T) {
 			return counted.count.Load() - before
 		}
 
-		// Each event is taken when the report of the one before is done, so a second event shows what the first cost.
+		// An event is accepted only after the report of the previous one, so the second event shows the
+		// cost of the first.
 		if all := since(engine.paths, 2); all != 100 {
 			t.Errorf("the first report looks up %d routes, want 100", all)
 		}

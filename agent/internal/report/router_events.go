@@ -10,20 +10,21 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// routerView is what events are told by: two successive views differ by what happened between them.
+// routerView is a snapshot for deriving events: the differences between two successive views are the events
+// between them.
 type routerView struct {
 	vpp         *runOf // nil: not connected
 	applied     *converge.Applied
-	seen        bool            // the rest is known; without VPP it is what was seen last
-	links       map[string]bool // interfaces that the agent did not make: admin up and link up
+	seen        bool            // the other members are known; without VPP they are from the last reading
+	links       map[string]bool // interfaces that the agent did not create: admin up and link up
 	conflicts   map[intent.Key]string
 	quarantined map[quarantine]bool
-	drift       map[intent.Key]string // what others changed
-	contested   map[intent.Key]string // what others change again after each repair
-	vlans       vlanNews              // what has just become known of rebuilt sub-interfaces
+	drift       map[intent.Key]string // changes by others
+	contested   map[intent.Key]string // settings that others change again after each repair
+	vlans       vlanNews              // new findings about rebuilt sub-interfaces
 }
 
-// runOf is one run of VPP.
+// runOf identifies one run of VPP.
 type runOf struct {
 	version string
 	pid     uint32
@@ -35,7 +36,8 @@ type quarantine struct {
 	on  string
 }
 
-// routerViewOf sees without an observed state only whether VPP is there.
+// routerViewOf returns the view of an observed state. Without one, it contains only whether VPP is
+// connected.
 func routerViewOf(status converge.Status, p *converge.ObservedState) routerView {
 	v := routerView{applied: status.Applied}
 	if status.VPP != nil {
@@ -52,7 +54,7 @@ func routerViewOf(status converge.Status, p *converge.ObservedState) routerView 
 	kept := todo.KeptDown()
 	for _, e := range p.Intent.Present {
 		if port := s.ByName(e.Access.Interface); port != nil && isHeldDown(e, port, kept) {
-			made[port.Index] = true // that it has no link is the agent's doing
+			made[port.Index] = true // that it has no link is caused by the agent
 		}
 	}
 	for _, name := range todo.MembersKeptDown() {
@@ -82,14 +84,15 @@ func routerViewOf(status converge.Status, p *converge.ObservedState) routerView 
 	}
 	for _, h := range todo.Quarantined {
 		if status.Held == nil {
-			break // nothing is said of anybody: what is owned may be wanted all the same
+			break // no intent is stored, so owned ends may still be required
 		}
 		v.quarantined[quarantine{h.End, h.Interface.Name}] = true
 	}
 	return v
 }
 
-// madeByUs are the interfaces that the agent made, by index; ports that it only uses are not among them.
+// madeByUs returns the interfaces that the agent created, by index. It omits ports that the agent only
+// uses.
 func madeByUs(todo *plan.Plan) map[uint32]bool {
 	made := make(map[uint32]bool)
 	for _, h := range todo.Owned {
@@ -100,8 +103,8 @@ func madeByUs(todo *plan.Plan) map[uint32]bool {
 	return made
 }
 
-// eventsBetween says what happened, sorted: VPP, then interfaces, then ends, then the intent. Interfaces
-// that only one of the views knows are no news about a link.
+// eventsBetween returns the events between two views, sorted: VPP, then interfaces, then ends, then the
+// intent. An interface that only one of the views has causes no link event.
 func eventsBetween(before, after routerView) []eventBody {
 	var events []eventBody
 	add := func(e eventBody) {
@@ -121,7 +124,7 @@ func eventsBetween(before, after routerView) []eventBody {
 				add(eventBody{Kind: "interface." + upOrDown(up), Interface: &name})
 			}
 		}
-		// cleared is the kind of event that tells of an end that it is over; "" where none does.
+		// cleared is the kind of event that reports the end of a condition; "" for none.
 		ends := func(kind, cleared string, before, after map[intent.Key]string) {
 			for key, text := range after {
 				if _, known := before[key]; !known {
@@ -153,7 +156,7 @@ func eventsBetween(before, after routerView) []eventBody {
 	return events
 }
 
-// inWords names the first differences; an event has room for a few.
+// inWords describes the first differences; an event has room for a few.
 func inWords(differences []plan.Drift) string {
 	const most = 5
 	var words []string
@@ -174,7 +177,7 @@ func upOrDown(up bool) string {
 	return "down"
 }
 
-// order of the parts of a kind before its dot.
+// order of the first part of an event's kind, before the dot.
 var subjects = []string{"vpp", "interface", "end", "intent"}
 
 func compareEvents(a, b eventBody) int { return slices.Compare(sortKey(a), sortKey(b)) }
@@ -188,12 +191,12 @@ func sortKey(e eventBody) []string {
 	}
 	subject := slices.IndexFunc(subjects, func(s string) bool { return len(e.Kind) > len(s) && e.Kind[:len(s)] == s })
 	if subject == 0 {
-		return []string{fmt.Sprint(subject)} // lost, then connected: as they were added
+		return []string{fmt.Sprint(subject)} // lost, then connected: keep their order
 	}
 	return []string{fmt.Sprint(subject), text(e.Interface), text(e.VLL), text(e.End), e.Kind}
 }
 
-// next is the view to compare with later: what was seen last is kept while VPP is away.
+// next returns the view to compare with later: while VPP is away it keeps the last known state.
 func (v routerView) next(after routerView) routerView {
 	if !after.seen {
 		after.links, after.conflicts, after.quarantined = v.links, v.conflicts, v.quarantined

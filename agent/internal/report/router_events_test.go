@@ -16,7 +16,7 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// calm is a router on which nothing happens.
+// calm is a router without events.
 func calm() routerView {
 	return routerView{
 		vpp: &runOf{"25.10", 7, 1000}, applied: &converge.Applied{Generation: 42}, seen: true,
@@ -41,7 +41,7 @@ func inShort(events []eventBody) []string {
 	return short
 }
 
-func TestWhatHappenedIsTold(t *testing.T) {
+func TestEventsBetweenTwoViewsAreReported(t *testing.T) {
 	vll := intent.Key{VLL: "6f0b", End: "a"}
 	for name, c := range map[string]struct {
 		before, after func(*routerView)
@@ -99,7 +99,7 @@ func TestWhatHappenedIsTold(t *testing.T) {
 	}
 }
 
-func TestWhatChangedWhileVPPWasAwayIsToldAfterwards(t *testing.T) {
+func TestChangesWhileVPPWasAwayAreReportedAfterwards(t *testing.T) {
 	before, after := calm(), calm()
 	after.links["cust0"] = false
 	between := before.next(routerView{})
@@ -108,7 +108,7 @@ func TestWhatChangedWhileVPPWasAwayIsToldAfterwards(t *testing.T) {
 	}
 }
 
-func TestEventsAreNumberedWithinARunAndSurviveIt(t *testing.T) {
+func TestEventsAreNumberedWithinARunAndSurviveARestart(t *testing.T) {
 	folder := t.TempDir()
 	s := openSpool(t, folder, 1<<20)
 	teller := &eventRecorder{bootID: bootID, spool: s}
@@ -139,7 +139,7 @@ func TestEventsAreNumberedWithinARunAndSurviveIt(t *testing.T) {
 	}
 }
 
-func TestDriftIsToldInWordsAndInFewOfThem(t *testing.T) {
+func TestDriftIsDescribedBriefly(t *testing.T) {
 	one := plan.Drift{Object: "cust0.100", Field: "admin_up", Desired: "true", Actual: "false"}
 	if got := inWords([]plan.Drift{one}); got != `admin_up of cust0.100 is "false" instead of "true"` {
 		t.Error(got)
@@ -149,10 +149,11 @@ func TestDriftIsToldInWordsAndInFewOfThem(t *testing.T) {
 	}
 }
 
-// dyingVPP is an engine that shows drift once, repaired meanwhile, and whose VPP is gone when it is asked for routes.
+// dyingVPP is an engine that reports drift once, already repaired, and whose VPP dies when routes are
+// requested.
 type dyingVPP struct {
 	shown   bool
-	cleared int // how often its tracer was
+	cleared int // how often its tracer was cleared
 }
 
 func (e *dyingVPP) ObservedStateToReport(context.Context) (*converge.ObservedState, error) {
@@ -183,7 +184,7 @@ func (e *dyingVPP) UnknownVLANs(context.Context, []packettrace.VLAN) (map[packet
 
 func (e *dyingVPP) PortalFreezes(string, string, time.Time) {}
 
-func TestDriftIsToldThoughVPPDiesBeforeItIsReported(t *testing.T) {
+func TestDriftIsReportedAlthoughVPPDiesBefore(t *testing.T) {
 	r := New(Options{
 		Engine: &dyingVPP{}, Client: &stubPortal{}, Folder: t.TempDir(), StoreLimit: 1 << 20, Interval: time.Second, Log: quiet, Now: time.Now,
 	})

@@ -13,10 +13,11 @@ import (
 )
 
 // recordVersion is the first byte of a stored sample. It changes with the layout, so that an older agent
-// does not misread what a newer one stored. Version 1 had no policers, and 2 no losses; what they stored is still read.
+// does not misread samples of a newer one. Version 1 had no policers, and version 2 no losses; both can
+// still be read.
 const recordVersion = 3
 
-// storedSample is a sample with what the portal has to know about the run that took it.
+// storedSample is a sample with the data about the agent's run that the portal needs.
 type storedSample struct {
 	BootID    uuid.UUID
 	Simulated bool
@@ -25,8 +26,8 @@ type storedSample struct {
 
 var errRecord = errors.New("report: not a stored sample")
 
-// marshal writes about 38 bytes per end, a fifth of the JSON: a day of 1,000 ends at 10 s is 330 MB. One that
-// is policed takes some 20 more.
+// marshal writes about 38 bytes for each end, a fifth of the JSON: a day of 1,000 ends at 10 s is 330 MB. A
+// policed end takes about 20 bytes more.
 func (s *storedSample) marshal() ([]byte, error) {
 	b := make([]byte, 0, 64+len(s.Ends)*40)
 	b = append(b, recordVersion)
@@ -64,7 +65,7 @@ func (s *storedSample) marshal() ([]byte, error) {
 	return b, nil
 }
 
-// appendKnown writes each with a flag that says whether it is known.
+// appendKnown writes each value with a flag that says whether it is known.
 func appendKnown(b []byte, counts ...*uint64) []byte {
 	for _, n := range counts {
 		b = append(b, flag(n != nil))
@@ -89,7 +90,7 @@ func flag(set bool) byte {
 	return 0
 }
 
-// unmarshal reads what marshal wrote. Error: errRecord.
+// unmarshal reads the output of marshal. Error: errRecord.
 func unmarshal(data []byte) (*storedSample, error) {
 	r := reader{Reader: bytes.NewReader(data)}
 	version := r.byte()
@@ -121,7 +122,7 @@ func unmarshal(data []byte) (*storedSample, error) {
 	return s, nil
 }
 
-// reader remembers that something was missing instead of saying so at each step.
+// reader stores the first error, so that its methods need not return one.
 type reader struct {
 	*bytes.Reader
 	failed bool
@@ -156,7 +157,7 @@ func (r *reader) router() *RouterCount {
 	}
 }
 
-// known is nil where it was written as unknown.
+// known returns nil for a value that was written as unknown.
 func (r *reader) known() *uint64 {
 	if r.byte() != 1 {
 		return nil
@@ -165,7 +166,7 @@ func (r *reader) known() *uint64 {
 	return &n
 }
 
-// text makes no room for more than there is to read.
+// text allocates no more than the remaining input.
 func (r *reader) text() string {
 	n := r.number()
 	if n > uint64(r.Len()) {

@@ -7,7 +7,7 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-func TestAStoredSampleIsReadAsItWasWritten(t *testing.T) {
+func TestAStoredSampleSurvivesARoundTrip(t *testing.T) {
 	want := &storedSample{BootID: bootID, Simulated: true, Sample: sampleNo(7)}
 	want.Ends[0].Key.End = "z"
 	want.Ends = append(want.Ends, policedCount(7, 8, 9))
@@ -30,13 +30,13 @@ func policedCount(conform, exceed, violate uint64) EndCount {
 	return EndCount{Key: alice.Key, Policed: &Colours{count(conform), count(exceed), count(violate)}}
 }
 
-func TestWhatAnEarlierAgentStoredIsRead(t *testing.T) {
+func TestSamplesOfEarlierVersionsAreRead(t *testing.T) {
 	want := &storedSample{BootID: bootID, Sample: sampleNo(3)}
 	data, err := want.marshal()
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Behind the counts of the one end: flags of a policer and of its drops, no ports, no router.
+	// After the counters of the one end: flags of a policer and of its drops, no ports, no router.
 	for version, without := range map[byte]int{1: 5, 2: 4, 3: 0} {
 		data[0] = version
 		if got, err := unmarshal(data[:len(data)-without]); err != nil || !reflect.DeepEqual(got, want) {
@@ -49,7 +49,7 @@ func TestWhatAnEarlierAgentStoredIsRead(t *testing.T) {
 	}
 }
 
-func FuzzWhatIsNoStoredSampleIsAnError(f *testing.F) {
+func FuzzAnInvalidStoredSampleIsAnError(f *testing.F) {
 	data, err := (&storedSample{BootID: bootID, Sample: sampleNo(7)}).marshal()
 	if err != nil {
 		f.Fatal(err)

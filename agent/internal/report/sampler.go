@@ -1,4 +1,4 @@
-// Package report tells the portal what the router carries and looks like.
+// Package report sends the router's state, counters and events to the portal.
 package report
 
 import (
@@ -12,71 +12,76 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// Access is the customer's side of an end, as it was found in one run of VPP.
+// Access is the customer's side of an end, as observed in one run of VPP.
 type Access struct {
 	Key    intent.Key
 	BootMS int64
 	Index  uint32
 	Name   string
-	// Port is what a sub-interface is on; zero for a whole port.
+	// Port is the port of a sub-interface; zero for a whole port.
 	Port Port
 	// VLAN is the port and the tags of the frames that a sub-interface takes; zero for a whole port.
 	VLAN packettrace.VLAN
-	// Made tells it from what had the index and the name before (see converge.ObservedState).
+	// Made distinguishes it from an earlier interface with the same index and name (see
+	// converge.ObservedState).
 	Made int64
-	// Policer is what holds it to a bandwidth profile; zero for nothing.
+	// Policer enforces its bandwidth profile; zero for none.
 	Policer Policer
-	// Tunnel is where the frames for the customer come from; zero for a local cross-connect.
+	// Tunnel is the tunnel that delivers the frames for the customer; zero for a local cross-connect.
 	Tunnel Tunnel
 }
 
-// Tunnel is the far side of an end within the router, as it was found. Made is as that of an Access.
+// Tunnel is the backbone side of an end within the router, as observed. Made is like that of an Access.
 type Tunnel struct {
 	Index uint32
 	Name  string
 	Made  int64
 }
 
-// View is what a reading is asked for: the customers' sides of ends and the ports, in one run of VPP.
+// View has the interfaces to count in a reading: the customers' sides of ends, and the ports, in one run of
+// VPP.
 type View struct {
 	BootMS   int64
 	Accesses []Access
 	Ports    []Port
-	// Tested are the ends that were tested at some moment since the last reading.
+	// Tested are the ends that were tested at any time since the last reading.
 	Tested map[intent.Key]bool
-	// Subs are all sub-interfaces by the index of their port, also those that the agent did not create.
+	// Subs are all sub-interfaces by the index of their port, including those that the agent did not
+	// create.
 	Subs map[uint32][]Port
 }
 
-// Policer is one with what it does: an update makes VPP count anew.
+// Policer is a policer with its settings, because VPP restarts its counters when it is updated.
 type Policer struct {
 	Works  bool
 	Index  uint32
 	Config policer_types.PolicerConfig
 }
 
-// Colours is what a policer counted: what conforms and what exceeds was forwarded, what violates was not.
+// Colours are the counters of a policer: conforming and exceeding frames were forwarded, violating frames
+// were dropped.
 type Colours struct{ Conform, Exceed, Violate statseg.Count }
 
-// EndCount is what one end carried: In is what the customer sent into the VLL (received on the access), Out
-// what the VLL delivered (sent on the access). The access is where both are counted for every
-// encapsulation; GRE TEB counts nothing it transmits on its tunnel.
+// EndCount is the traffic of one end. In is what the customer sent into the VLL (received on the access),
+// Out what the VLL delivered (sent on the access). Both are counted on the access for every encapsulation,
+// because GRE TEB does not count transmitted frames on its tunnel.
 type EndCount struct {
 	Key     intent.Key
 	In, Out statseg.Count
-	// Policed is nil where no policer works, or where its counters tell nothing.
+	// Policed is nil if no policer works, or if its counters have no meaning.
 	Policed *Colours
-	// Dropped are frames of In and Out that VPP dropped; nil where that is not known.
+	// Dropped are frames of In and Out that VPP dropped; nil if unknown.
 	Dropped Dropped
 }
 
-// Dropped are frames. In came from the customer and went no further, those that the policer dropped among them. Out
-// came out of the tunnel and did not leave towards the customer; nil for a local cross-connect, whose other end has them, and
-// for an interval in which the end was tested: VPP drops test frames there too, and counts them together.
+// Dropped counts frames. In are frames from the customer that were not forwarded, including those that the
+// policer dropped. Out are frames from the tunnel that were not sent to the customer. Out is nil for a
+// local cross-connect, whose other end counts them. It is also nil for an interval in which the end was
+// tested, because VPP drops test frames there too and counts them together.
 type Dropped struct{ In, Out *uint64 }
 
-// Sample covers FromMS < t <= ToMS of the agent's clock. An end or port without a trustworthy difference is not in
-// it: a gap, never a zero.
+// Sample covers FromMS < t <= ToMS of the agent's clock. It omits an end or port without a reliable
+// difference: a gap, never a zero.
 type Sample struct {
 	Seq          int64
 	FromMS, ToMS int64
@@ -85,11 +90,11 @@ type Sample struct {
 	Router       *RouterCount
 }
 
-// stalledAfter is how long VPP's heartbeat may stand still while nothing is counted either. Its collector runs every 10 s
-// by default.
+// stalledAfter is how long VPP's heartbeat may stay the same while no counter changes either. VPP's
+// collector runs every 10 s by default.
 const stalledAfter = 35 * time.Second
 
-// Sampler turns readings into differences.
+// Sampler computes the differences between readings.
 type Sampler struct {
 	seq    int64
 	last   time.Time
@@ -101,18 +106,18 @@ type Sampler struct {
 	loads Loads
 	view  View // of the last reading
 
-	sign   statseg.Reading // the last one that differed from the one before it
+	sign   statseg.Reading // the last one that differed from the previous one
 	signAt time.Time
 }
 
-// dropped is what counts drops: an interface as it was found in one run of VPP.
+// dropped identifies a counter of drops: an interface as observed in one run of VPP.
 type dropped struct {
 	boot int64
 	Tunnel
 }
 
-// Take adds a reading, taken at that time, of what was in view. The sample is nil when there is no earlier
-// reading to compare with, or nothing to say.
+// Take adds a reading, taken at that time, of the interfaces in view. The sample is nil if there is no
+// earlier reading to compare with, or nothing to report.
 func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample {
 	if s.livesOn(reading) {
 		s.sign, s.signAt = reading, at
@@ -144,7 +149,7 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample
 			continue
 		}
 		if reading.Names[access.Index] != access.Name {
-			continue // somebody else has the index since it was looked at
+			continue // another interface has got the index since the observation
 		}
 		count := EndCount{Key: access.Key, In: reading.Rx[access.Index], Out: reading.Tx[access.Index], Policed: access.Policer.read(reading)}
 		var lost Dropped
@@ -193,9 +198,9 @@ func (s *Sampler) Take(at time.Time, reading statseg.Reading, view View) *Sample
 	return sample
 }
 
-// TakeUnanswered is Take while VPP does not answer. It may be dead, and then its segment stays readable and as it was:
-// nothing is said where nothing moves. Its main thread may be busy, and then its workers go on counting, and the first
-// reading that shows it covers all since the last one.
+// TakeUnanswered is Take while VPP does not respond. If VPP is dead, its segment stays readable and
+// unchanged; without any change there is no sample. If only its main thread is busy, its workers continue
+// to count, and the first reading that shows a change covers the whole time since the last one.
 func (s *Sampler) TakeUnanswered(at time.Time, reading statseg.Reading, view View) *Sample {
 	if s.livesOn(reading) {
 		return s.Take(at, reading, view)
@@ -206,21 +211,21 @@ func (s *Sampler) TakeUnanswered(at time.Time, reading statseg.Reading, view Vie
 	return nil
 }
 
-// livesOn reports whether something has moved: a dead VPP's segment is frozen.
+// livesOn reports whether something has changed: a dead VPP's segment never does.
 func (s *Sampler) livesOn(reading statseg.Reading) bool {
 	return s.signAt.IsZero() || reading.Heartbeat != s.sign.Heartbeat ||
 		!slices.Equal(reading.Rx, s.sign.Rx) || !slices.Equal(reading.Tx, s.sign.Tx)
 }
 
-// Forget starts anew: the next reading is compared with nothing.
+// Forget restarts the sampler: the next reading is compared with nothing.
 func (s *Sampler) Forget() {
 	s.counts, s.police, s.drops, s.loads, s.view = nil, nil, nil, Loads{}, View{}
 }
 
-// Loads are those of the last two readings.
+// Loads returns the loads between the last two readings.
 func (s *Sampler) Loads() Loads { return s.loads }
 
-// Totals are the counters as last read, sorted by end.
+// Totals returns the counters as last read, sorted by end.
 func (s *Sampler) Totals() []EndCount {
 	var totals []EndCount
 	for _, c := range s.counts {
@@ -230,7 +235,8 @@ func (s *Sampler) Totals() []EndCount {
 	return totals
 }
 
-// LossTotals are the counters of ports and router as last read, since VPP started; the router's is nil before that.
+// LossTotals returns the counters of ports and router as last read, since VPP started. The router's is nil
+// before the first reading.
 func (s *Sampler) LossTotals() (ports []PortCount, router *RouterCount) {
 	for _, port := range s.view.Ports {
 		if count, known := s.loads.last.portCount(s.view.BootMS, port); known {
@@ -243,7 +249,7 @@ func (s *Sampler) LossTotals() (ports []PortCount, router *RouterCount) {
 	return ports, router
 }
 
-// read is what the policer has counted, nil when none works or it is not counted yet.
+// read returns the policer's counters, nil if no policer works or it is not counted yet.
 func (p Policer) read(r statseg.Reading) *Colours {
 	if !p.Works || int(p.Index) >= min(len(r.Conform), len(r.Exceed), len(r.Violate)) {
 		return nil
@@ -251,7 +257,7 @@ func (p Policer) read(r statseg.Reading) *Colours {
 	return &Colours{r.Conform[p.Index], r.Exceed[p.Index], r.Violate[p.Index]}
 }
 
-// until is what was counted from then to now, nil when a counter went back.
+// until returns the difference from then to now, nil if a counter decreased.
 func (c Colours) until(now Colours) *Colours {
 	conform, conformOK := difference(c.Conform, now.Conform)
 	exceed, exceedOK := difference(c.Exceed, now.Exceed)

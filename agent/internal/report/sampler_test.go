@@ -31,7 +31,7 @@ func of(accesses ...Access) View { return View{BootMS: 1000, Accesses: accesses}
 
 func after(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
 
-func TestTheSecondReadingGivesTheDifference(t *testing.T) {
+func TestTheFirstSampleComesWithTheSecondReading(t *testing.T) {
 	var m Sampler
 	if s := m.Take(after(0), reading(1, 5000, 1000), of(alice)); s != nil {
 		t.Fatalf("the first reading gave %+v", s)
@@ -46,7 +46,7 @@ func TestTheSecondReadingGivesTheDifference(t *testing.T) {
 	}
 }
 
-func TestTrafficThatStopsIsAZeroAndNotAGap(t *testing.T) {
+func TestStoppedTrafficIsAZeroAndNotAGap(t *testing.T) {
 	var m Sampler
 	m.Take(after(0), reading(1, 5000, 1000), of(alice))
 	s := m.Take(after(10), reading(2, 5000, 1000), of(alice))
@@ -55,7 +55,7 @@ func TestTrafficThatStopsIsAZeroAndNotAGap(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeComparedIsAGap(t *testing.T) {
+func TestReadingsThatCannotBeComparedAreAGap(t *testing.T) {
 	other := func(change func(*Access)) Access { a := alice; change(&a); return a }
 	for why, second := range map[string]struct {
 		reading statseg.Reading
@@ -82,7 +82,7 @@ func TestWhatCannotBeComparedIsAGap(t *testing.T) {
 	}
 }
 
-func TestAfterAGapCountingGoesOnFromThere(t *testing.T) {
+func TestCountingContinuesAfterAGap(t *testing.T) {
 	var m Sampler
 	m.Take(after(0), reading(1, 5000, 1000), of(alice))
 	m.Take(after(10), reading(2, 100, 100), of(alice))
@@ -92,7 +92,7 @@ func TestAfterAGapCountingGoesOnFromThere(t *testing.T) {
 	}
 }
 
-func TestAStalledHeartbeatIsAGapUntilItBeatsAgain(t *testing.T) {
+func TestAStalledHeartbeatIsAGapUntilItContinues(t *testing.T) {
 	var m Sampler
 	view := of(alice)
 	m.Take(after(0), reading(1, 5000, 1000), view)
@@ -118,7 +118,7 @@ func policed(index uint32, cir uint32) Access {
 	return access
 }
 
-// coloured is a reading in which policer 1 has counted so many frames of 100 bytes.
+// coloured returns a reading in which policer 1 has counted the given numbers of frames of 100 bytes.
 func coloured(beat float64, conform, exceed, violate uint64) statseg.Reading {
 	r := reading(beat, 100*(conform+exceed+violate), 0)
 	count := func(n uint64) []statseg.Count { return []statseg.Count{{}, {Packets: n, Bytes: 100 * n}} }
@@ -126,7 +126,7 @@ func coloured(beat float64, conform, exceed, violate uint64) statseg.Reading {
 	return r
 }
 
-func TestAPolicersColoursAreDifferencesToo(t *testing.T) {
+func TestPolicerCountersAreDifferencesToo(t *testing.T) {
 	var m Sampler
 	m.Take(after(0), coloured(1, 10, 5, 1), of(policed(1, 50)))
 	s := m.Take(after(10), coloured(2, 17, 13, 10), of(policed(1, 50)))
@@ -138,13 +138,13 @@ func TestAPolicersColoursAreDifferencesToo(t *testing.T) {
 	}
 }
 
-func TestColoursThatCannotBeComparedAreAGapAndTheInterfaceIsNot(t *testing.T) {
+func TestPolicerCountersThatCannotBeComparedAreAGapButTheInterfaceIsNot(t *testing.T) {
 	for why, second := range map[string]struct {
 		reading statseg.Reading
 		access  Access
 	}{
 		"one of them went back": {coloured(2, 20, 20, 0), policed(1, 50)},
-		// VPP zeroed its counters, and it has counted more than before since.
+		// VPP reset its counters, and they have since exceeded the previous values.
 		"another rate":             {coloured(2, 50, 50, 50), policed(1, 100)},
 		"another policer":          {coloured(2, 50, 50, 50), policed(0, 50)},
 		"none works any more":      {coloured(2, 50, 50, 50), alice},
@@ -162,11 +162,11 @@ func TestColoursThatCannotBeComparedAreAGapAndTheInterfaceIsNot(t *testing.T) {
 	}
 }
 
-func TestWhileVPPDoesNotAnswerWhatItsWorkersCountIsCounted(t *testing.T) {
+func TestCountersOfWorkersAreReadWhileVPPDoesNotRespond(t *testing.T) {
 	var m Sampler
 	view := of(alice)
 	m.Take(after(0), reading(1, 5000, 1000), view)
-	for i, second := range []int{10, 20, 30, 40, 50, 60} { // far beyond what a heartbeat may stand still
+	for i, second := range []int{10, 20, 30, 40, 50, 60} { // far longer than a heartbeat may stay the same
 		s := m.TakeUnanswered(after(second), reading(1, 5000+uint64(i+1)*700, 1000), view)
 		if s == nil || s.Ends[0].In.Bytes != 700 || s.FromMS != after(second-10).UnixMilli() {
 			t.Fatalf("after %d s: %+v", second, s)
@@ -177,7 +177,7 @@ func TestWhileVPPDoesNotAnswerWhatItsWorkersCountIsCounted(t *testing.T) {
 	}
 }
 
-func TestTheFrozenCountersOfADeadVPPAreAGapAndNoZeros(t *testing.T) {
+func TestTheUnchangedCountersOfADeadVPPAreAGapAndNotZeros(t *testing.T) {
 	var m Sampler
 	view := of(alice)
 	m.Take(after(0), reading(1, 5000, 1000), view)
@@ -191,7 +191,7 @@ func TestTheFrozenCountersOfADeadVPPAreAGapAndNoZeros(t *testing.T) {
 	}
 }
 
-func TestAMainThreadThatWasBusyWithoutWorkersCostsNoCount(t *testing.T) {
+func TestABusyMainThreadWithoutWorkersCausesNoGap(t *testing.T) {
 	var m Sampler
 	view := of(alice)
 	m.Take(after(0), reading(1, 5000, 1000), view)

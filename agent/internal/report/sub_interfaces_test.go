@@ -21,7 +21,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// TestABackboneSubInterfaceIsReportedWithItsMTUItsParentAndItsCounters: a carrier's hand-off is a VLAN of a port.
+// TestABackboneSubInterfaceIsReportedWithItsMTUItsParentAndItsCounters: a carrier's hand-off is a VLAN of a
+// port.
 func TestABackboneSubInterfaceIsReportedWithItsMTUItsParentAndItsCounters(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, socket, stats string) {
 		session, err := vpp.Dialer{Socket: socket, Timeout: realvpp.ReplyTimeout, BootMS: func(ctx context.Context) (int64, error) {
@@ -99,13 +100,13 @@ func TestABackboneSubInterfaceIsReportedWithItsMTUItsParentAndItsCounters(t *tes
 		for _, p := range viewOf(state).Ports {
 			counted[p.Name] = true
 		}
-		if !counted["loop7.100"] || counted["loop7.200"] { // which has no address, and so may be a customer's
+		if !counted["loop7.100"] || counted["loop7.200"] { // the latter has no address, so it may be a customer's
 			t.Errorf("counted are %v", counted)
 		}
 	})
 }
 
-// TestTheFramesOfASubInterfaceAreReportedAsThePlanComparesThem: the portal compares by the same facts.
+// TestTheFramesOfASubInterfaceAreReportedAsThePlanComparesThem: the portal compares the same properties.
 func TestTheFramesOfASubInterfaceAreReportedAsThePlanComparesThem(t *testing.T) {
 	for want, sub := range map[string]observe.SubInterface{
 		`{"dot1ad":false,"outer":100,"inner":7,"least_tags":2,"most_tags":3}`:     {Tags: 2, Outer: 100, Inner: 7},

@@ -15,18 +15,18 @@ import (
 // searchedAtOnce is the largest number of ends of one search.
 const searchedAtOnce = 64
 
-// vlanSearch is what a search for dropped frames found.
+// vlanSearch is the result of a search for dropped frames.
 type vlanSearch struct {
 	searched []Access
 	dropped  map[packettrace.VLAN]int
-	why      error // nil, or why the tracer could not be used
+	why      error // nil, or the reason why the tracer could not be used
 }
 
 // ErrNoSuchVLAN says that an end has no sub-interface in VPP whose frames are counted.
 var ErrNoSuchVLAN = errors.New("report: VPP has no sub-interface of this end")
 
-// RebuildVLAN has the sub-interface of an end deleted and created again because an operator wants it, whatever earlier rebuilds
-// came to. Error: ErrNoSuchVLAN, converge.ErrNotRepaired or that of the disk.
+// RebuildVLAN starts a rebuild of an end's sub-interface at an operator's request, regardless of the
+// results of earlier rebuilds. Error: ErrNoSuchVLAN, converge.ErrNotRepaired or that of the disk.
 func (r *Reporter) RebuildVLAN(end intent.Key) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +37,8 @@ func (r *Reporter) RebuildVLAN(end intent.Key) error {
 	return r.rebuild(r.now(), access, true)
 }
 
-// watchVLANs takes a reading in, starts a search where it raises a suspicion, and rebuilds what the last search proved.
+// watchVLANs adds a reading, starts a search if it raises a suspicion, and rebuilds the ends that the last
+// search confirmed.
 func (r *Reporter) watchVLANs(ctx context.Context, now time.Time, reading statseg.Reading) vlanNews {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +56,8 @@ func (r *Reporter) watchVLANs(ctx context.Context, now time.Time, reading statse
 	return news
 }
 
-// rebuild notes on disk that a sub-interface is being rebuilt, and requests it; with mu.
+// rebuild records on disk that a sub-interface is being rebuilt, and requests the rebuild. The caller locks
+// mu.
 func (r *Reporter) rebuild(now time.Time, access Access, requested bool) error {
 	before := r.vlans.rebuilds.of(access.Key)
 	if err := r.vlans.begin(now, access, requested); err != nil {
@@ -64,14 +66,15 @@ func (r *Reporter) rebuild(now time.Time, access Access, requested bool) error {
 	err := r.engine.Rebuild(access.Index, access.Name, requested)
 	switch {
 	case err != nil && before != nil:
-		r.vlans.rebuilds.replace(*before) // after one that failed, only an operator can have another one
+		r.vlans.rebuilds.replace(*before) // after a failed rebuild, only an operator can start another one
 	case err != nil:
 		r.vlans.rebuilds.forget(access.Key)
 	}
 	return err
 }
 
-// search looks for frames of these ends that VPP drops, in a goroutine: it takes seconds. Only one runs at a time; with mu.
+// search searches for frames of these ends that VPP drops, in a goroutine, because it takes seconds. Only
+// one search runs at a time. The caller locks mu.
 func (r *Reporter) search(ctx context.Context, suspects []Access) {
 	if len(suspects) == 0 || r.searchRuns {
 		return
@@ -84,14 +87,15 @@ func (r *Reporter) search(ctx context.Context, suspects []Access) {
 		defer r.mu.Unlock()
 		r.searchRuns = false
 		select {
-		case <-r.found: // of an earlier search that nobody took in
+		case <-r.found: // the unread result of an earlier search
 		default:
 		}
 		r.found <- vlanSearch{suspects, dropped, err}
 	})
 }
 
-// unknownVLANs notes on disk that the tracer is being used, so that the next start can clear what a killed agent left there.
+// unknownVLANs records on disk that the tracer is in use, so that the next start can clear it if the agent
+// is killed.
 func (r *Reporter) unknownVLANs(ctx context.Context, boot int64, vlans []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
 	if err := r.noteTracing(boot); err != nil {
 		return nil, fmt.Errorf("the disk takes no note of it: %w", err)
@@ -114,8 +118,8 @@ func (r *Reporter) noteTracing(boot int64) error {
 	return r.vlans.rebuilds.tracing(boot)
 }
 
-// tidyUp forgets rebuilds of ends that the portal no longer wants, and clears the tracer if an agent that was killed left
-// something there.
+// tidyUp deletes the records of rebuilds of ends that the portal no longer requires. It clears the tracer
+// if a killed agent was using it.
 func (r *Reporter) tidyUp(ctx context.Context, state *converge.ObservedState, status converge.Status) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-func TestWithoutAVPPToLookAtNoListIsNull(t *testing.T) {
+func TestWithoutVPPNoListIsNull(t *testing.T) {
 	text, err := json.Marshal((&Reporter{}).unseen(converge.Status{}))
 	if err != nil {
 		t.Fatal(err)
@@ -29,7 +29,7 @@ func TestWithoutAVPPToLookAtNoListIsNull(t *testing.T) {
 	}
 }
 
-func TestWhileVPPDoesNotAnswerNothingIsCountedOnceAnInterfaceHasComeOrGone(t *testing.T) {
+func TestCountingStopsWhileVPPDoesNotRespondIfItsInterfacesChanged(t *testing.T) {
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{Interfaces: []vppsim.Interface{{Name: "cust0"}}})
 	if err != nil {
 		t.Fatal(err)

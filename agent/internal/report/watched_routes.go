@@ -12,23 +12,22 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// VPP stops its workers for each route that is looked up, some microseconds. Between two reports on a tick, all routes are
-// looked up again only when something in VPP changed, and at most once in lookupPause for all and lookupPauseEach for each
-// route.
+// VPP stops its workers for each route lookup, for some microseconds. A report on a tick looks up all routes.
+// Between two ticks, all routes are looked up again only if something in VPP changed, and at most once in a
+// pause: lookupPause, or lookupPauseEach for each route if that is longer.
 const (
 	lookupPause     = time.Second
 	lookupPauseEach = time.Millisecond
 )
 
-// lookedUpRoutes are the routes that were looked up last, all of them over one connection to VPP.
+// lookedUpRoutes are the routes that were looked up last, all over one connection to VPP.
 type lookedUpRoutes struct {
 	session   converge.Session
 	at        time.Time // when all were looked up
 	reachable map[observe.Destination]bool
 }
 
-// due returns those of the routes to all destinations that are to be looked up now; a destination without a result is
-// always due.
+// due returns the destinations that have to be looked up now. A destination without a result is always due.
 func (l *lookedUpRoutes) due(all []observe.Destination, why occasion, now time.Time) []observe.Destination {
 	pause := max(lookupPause, time.Duration(len(all))*lookupPauseEach)
 	if why == onTick || why == onChange && now.Sub(l.at) >= pause {
@@ -40,8 +39,8 @@ func (l *lookedUpRoutes) due(all []observe.Destination, why occasion, now time.T
 	})
 }
 
-// reachable returns for the watched addresses and the far ends of all tunnels whether a route leads there. It looks up only
-// the routes that are due and reuses the last result for the others.
+// reachable returns, for the watched addresses and the far ends of all tunnels, whether a route leads
+// there. It looks up only the routes that are due and reuses the last results for the others.
 func (r *Reporter) reachable(
 	ctx context.Context, held *intent.Intent, watched []observe.Destination, why occasion,
 ) (map[observe.Destination]bool, error) {
@@ -80,12 +79,12 @@ func (r *Reporter) reachable(
 	return found, nil
 }
 
-// maxWatched bounds the routes that a portal may ask for: each costs a look-up in VPP at each report. A router
-// with 10,000 VLLs has fewer far ends.
+// maxWatched limits the routes that a portal may request: each costs a lookup in VPP for each report. A
+// router with 10,000 VLLs has fewer far ends.
 const maxWatched = 16 << 10
 
-// parseWatchedRoutes reads the addresses of an answer, sorted, each once. What is no plain unicast address is left
-// out and counted. Error: there are too many.
+// parseWatchedRoutes parses the addresses of a response, sorted and without duplicates. It omits and counts
+// addresses that are not plain unicast addresses. Error: there are too many.
 func parseWatchedRoutes(texts []string) (addresses []netip.Addr, strange int, err error) {
 	if len(texts) > maxWatched {
 		return nil, 0, fmt.Errorf("report: the portal asks for %d routes, at most %d are looked up", len(texts), maxWatched)
@@ -102,8 +101,9 @@ func parseWatchedRoutes(texts []string) (addresses []netip.Addr, strange int, er
 	return slices.Compact(addresses), strange, nil
 }
 
-// setWatchedRoutes keeps the addresses to look up, nil for those of before, and the table in which: together, so that no report
-// has the addresses of one answer in the table of another. What is new is reported on at once.
+// setWatchedRoutes stores the addresses to look up and their table. nil keeps the previous addresses. Both
+// change together, so that no report uses the addresses of one response with the table of another. A change
+// is reported immediately.
 func (r *Reporter) setWatchedRoutes(table uint32, texts []string) {
 	addresses, strange, err := parseWatchedRoutes(texts)
 	if err != nil {

@@ -19,7 +19,7 @@ func TestOnlyPlainUnicastAddressesAreWatched(t *testing.T) {
 	}
 }
 
-func TestAPortalThatAsksForTooManyRoutesIsNotHeard(t *testing.T) {
+func TestARequestForTooManyRoutesIsIgnored(t *testing.T) {
 	r := &Reporter{log: quiet, again: make(chan struct{}, 1)}
 	r.setWatchedRoutes(0, []string{"10.255.0.2"})
 	r.setWatchedRoutes(0, slices.Repeat([]string{"10.255.0.3"}, maxWatched+1))
@@ -28,8 +28,8 @@ func TestAPortalThatAsksForTooManyRoutesIsNotHeard(t *testing.T) {
 	}
 }
 
-// TestWhatIsWatchedIsTakenWithItsTable, and whatever is new is told at once.
-func TestWhatIsWatchedIsTakenWithItsTable(t *testing.T) {
+// TestWatchedRoutesChangeTogetherWithTheirTable: a change is also reported immediately.
+func TestWatchedRoutesChangeTogetherWithTheirTable(t *testing.T) {
 	r := &Reporter{log: quiet, again: make(chan struct{}, 1)}
 	for n, c := range []struct {
 		table uint32
@@ -50,7 +50,7 @@ func TestWhatIsWatchedIsTakenWithItsTable(t *testing.T) {
 	}
 }
 
-func FuzzTheAnswerOfAHostilePortal(f *testing.F) {
+func FuzzTheResponseOfAHostilePortal(f *testing.F) {
 	for _, seed := range []string{
 		`{"watch_routes": ["10.255.0.2", "fd00:255::2"]}`, `{"watch_routes": null}`, `{"watch_routes": ["fe80::1%` + strings.Repeat("z", 300) + `"]}`,
 		`{"watch_routes": 7}`, `[]`, `{`, `null`, `{"watch_routes": [` + strings.Repeat(`[`, 1000) + `]}`, "\xff\xfe", `{"watch_routes": ["\u0000"]}`,

@@ -1,4 +1,4 @@
-// Package roundtrip measures how long packets take to another router and back, with VPP's ping plugin.
+// Package roundtrip measures round-trip times to another router with VPP's ping plugin.
 package roundtrip
 
 import (
@@ -15,35 +15,35 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// Way is between two addresses of routers: From is an interface with the address that answers come to.
+// Path connects two addresses of routers. From is an interface with the address that replies are sent to.
 type Way struct {
 	From string
 	To   netip.Addr
 }
 
-// Times are round trips. Of none that came back, they are zero.
+// Times are round-trip times. They are zero if no packet came back.
 type Times struct {
 	Sent, Received int
 	Min, Avg, Max  time.Duration
 }
 
-// CannotError says why this VPP measures no round trips.
+// CannotError says why this VPP cannot measure round-trip times.
 type CannotError struct{ Why string }
 
 func (e *CannotError) Error() string { return e.Why }
 
 const (
 	packets = 5
-	// soon and late are the pauses between packets, and how long the last answer is waited for. Most networks are no
-	// larger than the first, and all of the second is longer than by two satellites.
+	// soon and late are the pauses between packets, and also the time to wait for the last reply. Most
+	// networks have round trips below soon. late exceeds the round trip over two satellites.
 	soon = 10 * time.Millisecond
 	late = 250 * time.Millisecond
 	// grace is how much longer than its pauses a ping may take. A busy main thread starts it late.
 	grace = 2 * time.Second
 )
 
-// Measure sends a few small packets, and more slowly once more where not all came back in time: that is a way so
-// long, or one that loses some. Error: *CannotError, or that of the connection.
+// Measure sends a few small packets. If not all of them return in time, it sends them again more slowly,
+// because the path is long or loses packets. Error: *CannotError, or that of the connection.
 func Measure(ctx context.Context, socket string, way Way) (Times, error) {
 	times, err := ping(ctx, socket, way, soon)
 	if err == nil && times.Received < times.Sent {
@@ -66,7 +66,8 @@ func ping(ctx context.Context, socket string, way Way, interval time.Duration) (
 	return read(text)
 }
 
-// read reads what ping prints (plugins/ping/ping.c): a line for each answer, and how many were sent and received.
+// read parses the output of ping (plugins/ping/ping.c): a line for each reply, and the numbers of packets
+// sent and received.
 func read(text string) (Times, error) {
 	var times Times
 	var total time.Duration

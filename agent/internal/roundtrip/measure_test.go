@@ -20,7 +20,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// The far router's addresses, and one that has a route and does not answer.
+// The far router's addresses, and an address that has a route but does not respond.
 var (
 	far4, far6 = netip.MustParseAddr("10.255.0.2"), netip.MustParseAddr("fd00:255::2")
 	silent     = netip.MustParseAddr("10.0.0.77")
@@ -35,7 +35,8 @@ func onEveryPair(t *testing.T, test func(t *testing.T, socket string)) {
 	})
 }
 
-// newSimulatedPair has a tunnel between the two: a stand-in is found where its tunnels begin.
+// newSimulatedPair creates a tunnel between the two routers: a stand-in is reachable at the address where
+// its tunnels begin.
 func newSimulatedPair(t *testing.T) (socket string) {
 	t.Helper()
 	underlay := t.TempDir()
@@ -72,11 +73,11 @@ func newSimulatedPair(t *testing.T) (socket string) {
 	return socket
 }
 
-func TestWhatComesBackIsTimed(t *testing.T) {
+func TestReturnedPacketsAreTimed(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, socket string) {
 		for _, to := range []netip.Addr{far4, far6} {
 			began := time.Now()
-			for times := (Times{}); times.Received == 0; { // the link comes up, and neighbours are found
+			for times := (Times{}); times.Received == 0; { // until the link is up and neighbours are resolved
 				times, _ = ping(t.Context(), socket, Way{"loop0", to}, soon)
 			}
 			times, err := Measure(t.Context(), socket, Way{"loop0", to})
@@ -90,7 +91,7 @@ func TestWhatComesBackIsTimed(t *testing.T) {
 	})
 }
 
-func TestNobodyAnswersIsNoError(t *testing.T) {
+func TestNoReplyIsNoError(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, socket string) {
 		times, err := Measure(t.Context(), socket, Way{"loop0", silent})
 		if err != nil || times != (Times{Sent: packets}) {
@@ -107,7 +108,7 @@ func TestAnInterfaceWithoutAnAddressSendsNothing(t *testing.T) {
 	})
 }
 
-func TestAVPPWithoutCLIOrPingSaysWhatItLacks(t *testing.T) {
+func TestTheErrorNamesTheMissingCLISocketOrPingPlugin(t *testing.T) {
 	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan"}})
 	closed := filepath.Join(t.TempDir(), "cli.sock")
 	if err := os.WriteFile(closed, nil, 0o600); err != nil {
@@ -124,7 +125,7 @@ func TestAVPPWithoutCLIOrPingSaysWhatItLacks(t *testing.T) {
 	}
 }
 
-func TestThePingEndsWithItsContext(t *testing.T) {
+func TestCancellingTheContextStopsThePing(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, socket string) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(20*time.Millisecond, cancel)
@@ -134,7 +135,7 @@ func TestThePingEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestAnswersThatNobodyUnderstandsAreErrors(t *testing.T) {
+func TestUnparseableOutputIsAnError(t *testing.T) {
 	const statistics = "Statistics: 1 sent, 1 received, 0.000000% packet loss\n"
 	for name, text := range map[string]string{
 		"nothing":          "",

@@ -24,7 +24,8 @@ import (
 	"longline.dev/agent/internal/identity"
 )
 
-// brief are timeouts that a test can wait for; patience is how long a test waits for what has to happen.
+// brief has timeouts that are short enough for a test. patience limits how long a test waits for an
+// expected event.
 var brief = Timeouts{Header: 200 * time.Millisecond, Read: 300 * time.Millisecond, Write: time.Minute, Idle: time.Minute}
 
 const patience = 20 * time.Second
@@ -53,7 +54,7 @@ func (d *door) portal() *tls.Config {
 	return &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{d.ca.Pair("portal", identity.Portal)}}
 }
 
-// hungUp waits until the other side closes.
+// hungUp waits until the other side closes the connection.
 func hungUp(t *testing.T, connection net.Conn) {
 	t.Helper()
 	if _, err := io.Copy(io.Discard, connection); errors.Is(err, os.ErrDeadlineExceeded) {
@@ -70,7 +71,7 @@ func TestAnExpiredCertificateIsNotServed(t *testing.T) {
 	}
 }
 
-func TestACertificateThatExpiresOnAnOpenConnectionIsRefusedFromThenOn(t *testing.T) {
+func TestACertificateThatExpiresOnAnOpenConnectionIsRefused(t *testing.T) {
 	uri, err := url.Parse(identity.Portal)
 	if err != nil {
 		t.Fatal(err)
@@ -88,17 +89,17 @@ func TestACertificateThatExpiresOnAnOpenConnectionIsRefusedFromThenOn(t *testing
 	}
 }
 
-func TestAWrongRoleIsHungUpOn(t *testing.T) {
+func TestAConnectionWithAWrongRoleIsClosed(t *testing.T) {
 	d := open(t, &engine{})
 	connection := d.dial(t, &tls.Config{InsecureSkipVerify: true, Certificates: []tls.Certificate{d.ca.Pair("hippo", identity.Router("hippo"))}})
 	fmt.Fprint(connection, "PUT /v1/intent HTTP/1.1\r\nHost: agent\r\nContent-Length: 1000000\r\n\r\n")
-	answer, _ := io.ReadAll(connection) // ends when the agent closes
+	answer, _ := io.ReadAll(connection) // ends when the agent closes the connection
 	if !bytes.Contains(answer, []byte("403 Forbidden")) {
 		t.Errorf("got %q", answer)
 	}
 }
 
-// flood is a body that counts how much of it was wanted.
+// flood is a request body that counts how many of its bytes were read.
 type flood struct {
 	left int
 	sent atomic.Int64
@@ -117,12 +118,12 @@ func (f *flood) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func TestABodyThatSaysItIsTooLargeIsRefusedUnread(t *testing.T) {
+func TestABodyAnnouncedAsTooLargeIsRefusedUnread(t *testing.T) {
 	e := &engine{}
 	d := open(t, e)
 	connection := d.dial(t, d.portal())
 	fmt.Fprintf(connection, "PUT /v1/intent HTTP/1.1\r\nHost: agent\r\nContent-Length: %d\r\n\r\n", 64<<20)
-	response, err := http.ReadResponse(bufio.NewReader(connection), nil) // not a byte of the body was sent
+	response, err := http.ReadResponse(bufio.NewReader(connection), nil) // no byte of the body was sent
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func TestABodyOfUnknownLengthIsReadOnlyUpToTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	response, err := d.client.Do(request)
-	if err == nil { // the answer may be lost in the reset that ends the upload
+	if err == nil { // the reset that ends the upload may lose the response
 		response.Body.Close()
 		if response.StatusCode != http.StatusRequestEntityTooLarge {
 			t.Errorf("got %d", response.StatusCode)
@@ -171,7 +172,7 @@ func TestDeepJSONIsRefused(t *testing.T) {
 	}
 }
 
-func TestSlowClientsAreHungUpOn(t *testing.T) {
+func TestConnectionsOfSlowClientsAreClosed(t *testing.T) {
 	e := &engine{}
 	d := openFor(t, e, brief)
 	t.Run("no handshake", func(t *testing.T) { hungUp(t, d.dial(t, nil)) })
@@ -202,7 +203,7 @@ func TestLongHeadersAreRefused(t *testing.T) {
 	request.Header.Set("X-Long", strings.Repeat("x", 1<<20))
 	response, err := d.client.Do(request)
 	if err != nil {
-		return // hung up on while still sending
+		return // the server closed the connection during the upload
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
@@ -211,7 +212,7 @@ func TestLongHeadersAreRefused(t *testing.T) {
 }
 
 func TestTwoHundredRequestsAtOnceAreAllAnswered(t *testing.T) {
-	// Two hundred handshakes share this machine's processors with their clients: no time limit is tested here.
+	// Two hundred handshakes share this machine's CPU with their clients. This test checks no time limit.
 	d := openFor(t, &engine{}, Timeouts{Header: time.Minute, Read: time.Minute, Write: time.Minute, Idle: time.Minute})
 	certificate := d.ca.Pair("portal", identity.Portal)
 	var all sync.WaitGroup
@@ -233,7 +234,7 @@ func TestTwoHundredRequestsAtOnceAreAllAnswered(t *testing.T) {
 	all.Wait()
 }
 
-func TestACrowdOfSilentConnectionsDoesNotShutThePortalOut(t *testing.T) {
+func TestManySilentConnectionsDoNotBlockThePortal(t *testing.T) {
 	d := openFor(t, &engine{}, Timeouts{Header: time.Minute, Read: time.Minute, Write: time.Minute, Idle: time.Minute})
 	first := d.dial(t, nil)
 	for range maxClients + 20 {
@@ -245,7 +246,7 @@ func TestACrowdOfSilentConnectionsDoesNotShutThePortalOut(t *testing.T) {
 	hungUp(t, first)
 }
 
-func TestConnectionsThatAskedOnceAndFellSilentMakeRoomForNewOnes(t *testing.T) {
+func TestConnectionsThatBecameSilentAreClosedForNewOnes(t *testing.T) {
 	crowd := newConnLimit(2)
 	arrive := func() net.Conn {
 		here, there := net.Pipe()
@@ -272,10 +273,10 @@ func TestConnectionsThatAskedOnceAndFellSilentMakeRoomForNewOnes(t *testing.T) {
 	}
 }
 
-// closed is true after somebody here called Close.
+// closed reports whether this side has called Close.
 func closed(c net.Conn) bool { return errors.Is(c.SetDeadline(time.Time{}), io.ErrClosedPipe) }
 
-func TestHTTP2IsNotSpoken(t *testing.T) {
+func TestHTTP2IsNotSupported(t *testing.T) {
 	d := open(t, &engine{})
 	d.client.Transport.(*http.Transport).ForceAttemptHTTP2 = true
 	response, err := d.client.Get(d.url + "/healthz")
@@ -288,8 +289,9 @@ func TestHTTP2IsNotSpoken(t *testing.T) {
 	}
 }
 
-// TestWorkThatTakesLongHoldsNoBody: a trace may take half a minute, and an intent comes in meanwhile.
-func TestWorkThatTakesLongHoldsNoBody(t *testing.T) {
+// TestLongWorkKeepsNoBodyInMemory: a trace may take half a minute, and the agent must accept an intent
+// meanwhile.
+func TestLongWorkKeepsNoBodyInMemory(t *testing.T) {
 	e := &engine{err: errors.New("done")}
 	s := New("rhino", "0.1.0", e, nil, slog.New(slog.DiscardHandler))
 	s.AskPortal = knows

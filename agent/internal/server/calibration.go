@@ -92,10 +92,10 @@ func (s *Server) calibrationOf(found *converge.Calibrated) calibrationBody {
 	return body
 }
 
-// hundredths: VPP prints no more than three digits of each node.
+// hundredths rounds to two decimals: VPP prints at most three digits for each node.
 func hundredths(clocks float64) float64 { return math.Round(clocks*100) / 100 }
 
-// failedCalibration answers one that was not carried out.
+// failedCalibration returns the response to a calibration that was not carried out.
 func failedCalibration(err error) problem {
 	var inService *converge.InServiceError
 	var cannot *calibration.CannotError

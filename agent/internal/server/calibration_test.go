@@ -16,7 +16,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// askControl asks as a command of this machine does.
+// requestOnControl sends a request to the control socket as a command on this machine does.
 func askControl(t *testing.T, e *engine, body string) (int, map[string]any) {
 	t.Helper()
 	recorder := httptest.NewRecorder()
@@ -29,7 +29,7 @@ func askControl(t *testing.T, e *engine, body string) (int, map[string]any) {
 	return recorder.Code, answer
 }
 
-func TestACalibrationIsAnsweredWithWhatWasMeasured(t *testing.T) {
+func TestACalibrationReturnsItsMeasurements(t *testing.T) {
 	e := &engine{calibrated: &converge.Calibrated{
 		AtMS: 1790000020050, VPP: vpp.Info{Version: "25.10-release"},
 		Result: &calibration.Result{
@@ -51,7 +51,7 @@ func TestACalibrationIsAnsweredWithWhatWasMeasured(t *testing.T) {
 	}
 }
 
-func TestEachRefusalOfACalibrationHasItsType(t *testing.T) {
+func TestEachRefusalOfACalibrationHasItsProblemType(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
 		status int
@@ -73,7 +73,7 @@ func TestEachRefusalOfACalibrationHasItsType(t *testing.T) {
 	}
 }
 
-func TestACalibrationThatIsNotAskedForInFormIsNone(t *testing.T) {
+func TestAnInvalidCalibrationRequestStartsNone(t *testing.T) {
 	for _, body := range []string{"", "[]", `{"schema": 2}`, `{"schema": 1, "router": "rhino"}`, `{"schema": 1, "beside_lines": 1}`} {
 		e := &engine{}
 		if status, answer := askControl(t, e, body); status != http.StatusUnprocessableEntity || answer["type"] != namespace+"invalid-calibration" || e.calibrations != 0 {
@@ -82,7 +82,7 @@ func TestACalibrationThatIsNotAskedForInFormIsNone(t *testing.T) {
 	}
 }
 
-func TestThePortalCalibratesNoRouter(t *testing.T) {
+func TestThePortalCannotStartACalibration(t *testing.T) {
 	e := &engine{}
 	if status, _ := open(t, e).do(http.MethodPost, "/v1/calibration", []byte(`{"schema": 1, "beside_lines": false}`)); status != http.StatusNotFound || e.calibrations != 0 {
 		t.Errorf("answered %d", status)

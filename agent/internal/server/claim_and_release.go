@@ -14,7 +14,8 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// The decisions that the control socket takes from an operator, about interfaces whose tag somebody cleared or replaced.
+// The decisions that the control socket accepts from an operator, about interfaces whose tag another user
+// cleared or replaced.
 
 type claimOrReleaseBody struct {
 	VLL       string `json:"vll"`
@@ -42,10 +43,10 @@ func relabelledOf(holdings []*plan.Holding) []relabelledBody {
 type decidedBody struct {
 	Schema     int              `json:"schema"`
 	Router     string           `json:"router"`
-	Relabelled []relabelledBody `json:"relabelled"` // as they were found
+	Relabelled []relabelledBody `json:"relabelled"` // as they were before the decision
 }
 
-// claimOrRelease answers a claim or a release; both are the engine's work.
+// claimOrRelease handles a claim or a release, which the engine carries out.
 func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]*plan.Holding, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		takeRequest(s, w, r, decodeDecision, func(asked *claimOrReleaseBody) {

@@ -6,15 +6,16 @@ import (
 	"sync"
 )
 
-// connLimit bounds the connections of a listener. When there are too many, the one goes that has been silent for
-// longest, since it came or since its last answer: whoever opens connections and keeps silent pushes out
-// himself, and the portal, which speaks at once, still gets in.
+// connLimit limits the number of connections of a listener. Above the limit it closes the connection that
+// has been silent for longest, since it was opened or since its last response. A client that opens many
+// silent connections thus displaces its own, and the portal, which sends a request immediately, can still
+// connect.
 type connLimit struct {
 	limit int
 
 	mu     sync.Mutex
 	open   int
-	silent map[net.Conn]uint64 // since when, in the order in which they fell silent
+	silent map[net.Conn]uint64 // a number that grows in the order in which they became silent
 	events uint64
 }
 
@@ -22,7 +23,7 @@ func newConnLimit(limit int) *connLimit {
 	return &connLimit{limit: limit, silent: make(map[net.Conn]uint64)}
 }
 
-// watch is a http.Server's ConnState.
+// watch is the ConnState callback of an http.Server.
 func (l *connLimit) watch(connection net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:
@@ -60,6 +61,6 @@ func (l *connLimit) admit(connection net.Conn) (excess net.Conn) {
 			excess = candidate
 		}
 	}
-	delete(l.silent, excess) // so that the next one is another
+	delete(l.silent, excess) // so that the next excess connection is another one
 	return excess
 }

@@ -9,10 +9,10 @@ import (
 	"syscall"
 )
 
-// ListenControl opens the control socket, which only this user and root may use. A socket that an earlier
-// agent left behind is replaced; the caller holds the lock of the state folder, so that agent is gone.
+// ListenControl opens the control socket, which only this user and root may use. It replaces a socket that
+// an earlier agent left behind: the caller has locked the state folder, so that agent has ended.
 //
-// It changes the process's umask for a moment: call it before other goroutines make files.
+// It changes the process's umask briefly. Call it before other goroutines create files.
 func ListenControl(ctx context.Context, path string) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() == os.ModeSocket {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -71,7 +71,7 @@ func notFrozen(err error) problem {
 	return problem{Type: "storage", Title: "It could not be stored", Status: http.StatusInternalServerError, Detail: "nothing was changed: " + err.Error()}
 }
 
-// frozenProblem is the answer to what a freeze keeps from being done.
+// frozenProblem returns the response to a request that a freeze blocks.
 func frozenProblem(err *converge.FrozenError) problem {
 	return conflictOf(err, "frozen", "This router is frozen")
 }

@@ -22,9 +22,10 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// FuzzWhateverIsAskedIsAnsweredInForm: any method, path and body, from the portal and from others. The answer is
-// what the contract knows, a refusal is a problem document, and nothing but a decoded intent reaches the engine.
-func FuzzWhateverIsAskedIsAnsweredInForm(f *testing.F) {
+// FuzzEveryRequestGetsAValidResponse sends any method, path and body, from the portal and from others. The
+// response has to follow the contract, a refusal has to be a problem document, and only a decoded intent
+// may reach the engine.
+func FuzzEveryRequestGetsAValidResponse(f *testing.F) {
 	documents, err := filepath.Glob("../../../tests/contract/intents/*/*.json")
 	if err != nil || len(documents) == 0 {
 		f.Fatal(err, documents)
@@ -54,7 +55,7 @@ func FuzzWhateverIsAskedIsAnsweredInForm(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, path string, body []byte, isPortal bool) {
 		address, err := url.ParseRequestURI(path)
 		if err != nil || method == "" {
-			return // net/http refuses these before any of ours is called
+			return // net/http refuses these before it calls the handler
 		}
 		certificate := &x509.Certificate{NotAfter: time.Now().Add(time.Hour)}
 		if isPortal {

@@ -9,10 +9,11 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// lookedHeader names the freeze of which the portal says that somebody has looked what it left.
+// acknowledgedHeader names the freeze whose differences an operator has acknowledged, according to the
+// portal.
 const lookedHeader = "Longline-Freeze-Looked"
 
-// decode reads the document, or says what is wrong with it.
+// decode decodes the document, or returns the problem with it.
 func (s *Server) decode(body []byte) (*intent.Intent, *problem) {
 	in, err := s.intents.Decode(body)
 	var malformed *intent.MalformedError
@@ -37,7 +38,7 @@ func (s *Server) putIntent(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Intent) {
 	ids := requestIDs(r.Header)
-	// Before the work begins: what happens to VPP from here on was asked for under these.
+	// Log the request IDs before the work begins: they belong to every change in VPP from here on.
 	s.log.Info("intent", "generation", in.Generation, "present", len(in.Present), "removed", len(in.Removed), "request_ids", ids)
 	outcome, err := s.engine.Put(r.Context(), in, r.Header.Get(lookedHeader))
 	var old *intent.OldGenerationError

@@ -6,7 +6,7 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// The structures of docs/reference/agent-api.md; what may be null is a pointer.
+// The structures of docs/reference/agent-api.md. Members that may be null are pointers.
 
 type reasonBody struct {
 	Code       string  `json:"code"`

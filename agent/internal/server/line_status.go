@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// countFor is how long frames are counted for an answer.
+	// countFor is the time between the two readings of counters for a response.
 	countFor = time.Second
-	// portalWait is how long the portal may take to say what it knows of a line.
+	// portalWait is how long the portal may take to send the state of a line.
 	portalWait = 5 * time.Second
-	// shortestID is how much of a line's id names it.
+	// shortestID is the number of characters of a line's ID that identify it.
 	shortestID = 8
 )
 
@@ -30,7 +30,8 @@ type lineInterfaceBody struct {
 	LinkUp    bool   `json:"link_up"`
 }
 
-// ratesBody is what passed the customer's side within a second; in is what the customer sent.
+// ratesBody has the rates at the customer's side, measured over a second. in is the traffic from the
+// customer.
 type ratesBody struct {
 	InBPS     int64 `json:"in_bps"`
 	InFrames  int64 `json:"in_frames"`
@@ -43,7 +44,7 @@ type lineEndBody struct {
 	Revision    int32               `json:"revision"`
 	AdminUp     bool                `json:"admin_up"`
 	Testing     bool                `json:"testing"`
-	UNILinkDown bool                `json:"uni_link_down"` // the whole port is to be down for the far end's link
+	UNILinkDown bool                `json:"uni_link_down"` // the whole port is to be down because the far end has no link
 	Port        string              `json:"port"`
 	Local       *string             `json:"local"`
 	Remote      *string             `json:"remote"`
@@ -53,8 +54,8 @@ type lineEndBody struct {
 	Interfaces  []lineInterfaceBody `json:"interfaces"`
 	Reason      *reasonBody         `json:"reason"`
 	Drift       []driftBody         `json:"drift"`
-	Path        *string             `json:"path"`  // how it stands, null where it is not watched
-	Rates       *ratesBody          `json:"rates"` // null where VPP tells none
+	Path        *string             `json:"path"`  // state of the path, null if it is not watched
+	Rates       *ratesBody          `json:"rates"` // null if VPP provides no counters
 }
 
 type lineBody struct {
@@ -62,7 +63,8 @@ type lineBody struct {
 	Router string        `json:"router"`
 	VLL    string        `json:"vll"`
 	Ends   []lineEndBody `json:"ends"`
-	// Portal is what the portal knows of the line (POST /api/agent/v1/line), null where it was not heard, and why not.
+	// Portal is the portal's view of the line (POST /api/agent/v1/line). It is null if the portal did not
+	// respond; PortalError then says why.
 	Portal      json.RawMessage `json:"portal"`
 	PortalError string          `json:"portal_error"`
 }
@@ -71,14 +73,15 @@ type portalLine struct {
 	VLL string `json:"vll"`
 }
 
-// namedLine is a line by its id, and what the portal said of it or why it did not.
+// namedLine is a line by its ID, with the portal's response or the reason why there is none.
 type namedLine struct {
 	vll         string
 	portal      json.RawMessage
 	portalError string
 }
 
-// lineNamed finds a line by its id, the beginning of one, or its name, which the portal knows. The problem is nil where it is known.
+// lineNamed finds a line by its ID, by the beginning of an ID, or by its name, which only the portal knows.
+// The problem is nil if the line was found.
 func (s *Server) lineNamed(ctx context.Context, of string) (named namedLine, unknown *problem) {
 	ids := s.heldWith(of)
 	if len(ids) > 1 {
@@ -110,7 +113,7 @@ func (s *Server) lineNamed(ctx context.Context, of string) (named namedLine, unk
 	return named, nil
 }
 
-// getLine answers for the line that ?of= names.
+// getLine returns the state of the line that ?of= names.
 func (s *Server) getLine(w http.ResponseWriter, r *http.Request) {
 	named, unknown := s.lineNamed(r.Context(), r.URL.Query().Get("of"))
 	if unknown != nil {
@@ -124,7 +127,7 @@ func (s *Server) getLine(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, body)
 }
 
-// heldWith are the ids of lines in the held intent that begin with the text.
+// heldWith returns the IDs of the lines in the stored intent that begin with the text.
 func (s *Server) heldWith(text string) []string {
 	held := s.engine.Status().Held
 	if held == nil || len(text) < shortestID {
@@ -147,7 +150,7 @@ func (s *Server) askPortal(ctx context.Context, line string) (json.RawMessage, e
 	return told, err
 }
 
-// fillLine adds what VPP has of the line's ends here. Without VPP there is nothing to add.
+// fillLine adds the state of the line's ends in this VPP. Without VPP it adds nothing.
 func (s *Server) fillLine(ctx context.Context, body *lineBody) {
 	status := s.engine.Status()
 	if status.Held == nil {
@@ -212,7 +215,7 @@ func (b *lineEndBody) fill(end *intent.End, todo *plan.Plan, before, after *stat
 	}
 }
 
-// countTwice reads the counters now and a second later; nil, nil where VPP tells none.
+// countTwice reads the counters now and a second later. It returns nil, nil if VPP provides none.
 func (s *Server) countTwice(ctx context.Context, connected bool, snapshot *observe.Snapshot) (before, after *statseg.Reading) {
 	if !connected || s.Counters == nil {
 		return nil, nil
@@ -233,7 +236,8 @@ func (s *Server) countTwice(ctx context.Context, connected bool, snapshot *obser
 	return &first, &second
 }
 
-// ratesOf is nil where the index is another interface's now, or somebody cleared the counters.
+// ratesOf returns nil if the index belongs to another interface now, or if another user cleared the
+// counters.
 func ratesOf(i *observe.Interface, before, after *statseg.Reading) *ratesBody {
 	at := int(i.Index)
 	for _, reading := range []*statseg.Reading{before, after} {

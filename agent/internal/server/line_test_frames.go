@@ -35,7 +35,7 @@ func (s *Server) postTestFrames(w http.ResponseWriter, r *http.Request) {
 	takeRequest(s, w, r, testDecoder(intent.DecodeTestFrames), func(asked *intent.TestFrames) { s.sendTestFrames(w, r, asked) })
 }
 
-// testDecoder has decode's error be the answer.
+// testDecoder returns a decoder that turns the errors of decode into responses.
 func testDecoder[T any](decode func([]byte) (*T, error)) func([]byte) (*T, *problem) {
 	return func(body []byte) (*T, *problem) {
 		asked, err := decode(body)
@@ -47,7 +47,7 @@ func testDecoder[T any](decode func([]byte) (*T, error)) func([]byte) (*T, *prob
 	}
 }
 
-// invalidTest answers a request that cannot be read.
+// invalidTest returns the response to a request that cannot be decoded.
 func invalidTest(err error) problem {
 	refusal := problem{Type: "invalid-test", Title: "The test is not valid", Status: http.StatusUnprocessableEntity, Detail: "nothing was sent"}
 	var malformed *intent.MalformedError
@@ -76,7 +76,7 @@ func (s *Server) sendTestFrames(w http.ResponseWriter, r *http.Request, asked *i
 	})
 }
 
-// failedTest answers a request that could not be carried out.
+// failedTest returns the response to a request that could not be carried out.
 func failedTest(err error) problem {
 	var notTesting *converge.NotTestingError
 	var tooLong *converge.FrameTooLongError

@@ -20,7 +20,7 @@ import (
 
 const testFrames = `{"schema":1,"vll":"6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01","end":"a","revision":3,"frame":1518,"count":100,"rate_pps":10000}`
 
-func TestTestFramesAreAnsweredWithWhatWasCounted(t *testing.T) {
+func TestTestFramesReturnTheirCounters(t *testing.T) {
 	e := &engine{result: &converge.TestResult{
 		Sent: 99, AtMS: 1790000020050, VPP: vpp.Info{Version: "25.10-release"},
 		Counters: statseg.TunnelCounters{Rx: 1, Tx: 1 << 53, Fragmented: 3, Reassembled: 4},
@@ -40,7 +40,7 @@ func TestTestFramesAreAnsweredWithWhatWasCounted(t *testing.T) {
 	}
 }
 
-func TestEachRefusalOfTestFramesHasItsType(t *testing.T) {
+func TestEachRefusalOfTestFramesHasItsProblemType(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
 		status int
@@ -66,7 +66,7 @@ func TestEachRefusalOfTestFramesHasItsType(t *testing.T) {
 	}
 }
 
-func TestARequestForTestFramesThatIsNotInFormSendsNone(t *testing.T) {
+func TestAnInvalidRequestForTestFramesSendsNone(t *testing.T) {
 	e := &engine{}
 	d := open(t, e)
 	for body, pointer := range map[string]string{
@@ -93,7 +93,7 @@ func TestARequestForTestFramesThatIsNotInFormSendsNone(t *testing.T) {
 	}
 }
 
-func TestOnlyThePortalSendsTestFrames(t *testing.T) {
+func TestOnlyThePortalCanSendTestFrames(t *testing.T) {
 	e := &engine{}
 	d := open(t, e)
 	for name, pair := range map[string]tls.Certificate{

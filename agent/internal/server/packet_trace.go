@@ -32,7 +32,7 @@ type tracedNodeBody struct {
 
 type tracedPacketBody struct {
 	At    string           `json:"at"`   // since VPP's start
-	From  string           `json:"from"` // the line's interface by which it came
+	From  string           `json:"from"` // the interface of the line where the packet arrived
 	Nodes []tracedNodeBody `json:"nodes"`
 }
 
@@ -40,7 +40,7 @@ type traceBody struct {
 	Schema   int                `json:"schema"`
 	Router   string             `json:"router"`
 	VLL      string             `json:"vll"`
-	Examined int                `json:"looked"` // packets that the tracer took, whoever's
+	Examined int                `json:"looked"` // packets that the tracer captured, of this line and others
 	Packets  []tracedPacketBody `json:"packets"`
 }
 

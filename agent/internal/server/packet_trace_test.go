@@ -33,7 +33,7 @@ func askToTrace(t *testing.T, e *engine, body string) (status int, answer map[st
 	return recorder.Code, answer
 }
 
-func TestEachRefusalOfATraceHasItsType(t *testing.T) {
+func TestEachRefusalOfATraceHasItsProblemType(t *testing.T) {
 	const asked = `{"schema":1,"of":"cheese","packets":10,"seconds":5}`
 	for name, c := range map[string]struct {
 		body   string
@@ -58,7 +58,7 @@ func TestEachRefusalOfATraceHasItsType(t *testing.T) {
 	}
 }
 
-func TestATraceIsAnsweredWithItsPackets(t *testing.T) {
+func TestATraceReturnsItsPackets(t *testing.T) {
 	e := &engine{traced: &packettrace.Result{Examined: 9, Packets: []packettrace.Packet{
 		{At: "00:00:01:000000", From: "host-cust1.100", Nodes: []packettrace.Node{{Name: "l2-input", Says: []string{"l2-input: sw_if_index 2"}}}},
 	}}}

@@ -20,12 +20,13 @@ type problem struct {
 	Generation int64          `json:"generation,omitempty"`
 }
 
-// conflictOf is a request that what is there does not allow; err says why.
+// conflictOf returns the refusal of a request that conflicts with the existing configuration; err says why.
 func conflictOf(err error, code, title string) problem {
 	return problem{Type: code, Title: title, Status: http.StatusConflict, Detail: err.Error()}
 }
 
-// unavailable answers a request that can be sent again: VPP cannot be used now, or the agent is stopping.
+// unavailable returns the refusal of a request that the client can repeat later, because VPP is not
+// available or the agent is stopping.
 func unavailable(err error) problem {
 	if errors.Is(err, converge.ErrStopping) {
 		return problem{Type: "stopping", Title: "The agent is stopping", Status: http.StatusServiceUnavailable, Detail: err.Error()}
@@ -39,10 +40,10 @@ func (p problem) write(w http.ResponseWriter) {
 	p.Type = namespace + p.Type
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	_ = json.NewEncoder(w).Encode(p) // the client may be gone
+	_ = json.NewEncoder(w).Encode(p) // the client may have disconnected
 }
 
 func writeJSON(w http.ResponseWriter, body any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }

@@ -16,8 +16,8 @@ type rebuildBody struct {
 	End    string `json:"end"`
 }
 
-// postRebuild requests that the sub-interface of an end is deleted and created again. The answer says that it will be; an event
-// says that it was.
+// postRebuild requests that the sub-interface of an end is deleted and created again. The response confirms
+// the request. An event reports when it is done.
 func (s *Server) postRebuild(w http.ResponseWriter, r *http.Request) {
 	takeRequest(s, w, r, decodeDecision, func(asked *claimOrReleaseBody) {
 		end := intent.Key{VLL: asked.VLL, End: asked.End}

@@ -15,7 +15,7 @@ import (
 	"longline.dev/agent/internal/report"
 )
 
-func TestARebuildIsRequestedOrItsRefusalHasItsType(t *testing.T) {
+func TestARebuildIsRequestedOrItsRefusalHasItsProblemType(t *testing.T) {
 	const body = `{"vll":"` + tracedLine + `","end":"a"}`
 	for name, c := range map[string]struct {
 		body   string

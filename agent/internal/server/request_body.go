@@ -10,11 +10,13 @@ import (
 // MaxBody is the largest accepted body (bytes).
 const MaxBody = 32 << 20
 
-// maxBodies is how many bodies are in memory at once; who comes later waits. A body goes before the work begins that it asks for
-// (takeRequest): a trace or a calibration may take a minute, and keeps no intent waiting.
+// maxBodies limits the number of bodies in memory; further requests wait. A body is released before the
+// requested work begins (takeRequest): a trace or a calibration may take a minute and must not delay an
+// intent.
 const maxBodies = 2
 
-// takeRequest reads the body, decodes it and then, without the body, serves what is asked; or it answers why not.
+// takeRequest reads and decodes the body, releases it, and then serves the request. If one of these steps
+// fails, it responds with the reason.
 func takeRequest[T any](s *Server, w http.ResponseWriter, r *http.Request, decode func([]byte) (*T, *problem), serve func(*T)) {
 	var asked *T
 	s.takeBody(w, r, func(body []byte) {
@@ -29,7 +31,7 @@ func takeRequest[T any](s *Server, w http.ResponseWriter, r *http.Request, decod
 	}
 }
 
-// takeBody reads the body and hands it to use, or answers why not.
+// takeBody reads the body and passes it to use, or responds with the reason why it could not.
 func (s *Server) takeBody(w http.ResponseWriter, r *http.Request, use func([]byte)) {
 	tooLarge := problem{Type: "too-large", Title: "The body is too large", Status: http.StatusRequestEntityTooLarge,
 		Detail: fmt.Sprintf("at most %d bytes are read", MaxBody)}

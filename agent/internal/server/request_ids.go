@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// maxRequestIDs bounds a line of the log; the portal names no more.
+// maxRequestIDs limits the length of a log line. The portal sends no more.
 const maxRequestIDs = 50
 
 var requestIDForm = regexp.MustCompile(`^[A-Za-z0-9._-]{8,64}$`)
 
-// requestIDs are those that X-Request-Id lists: of the HTTP requests that the orders in the document came with. They are
-// for the log alone, so what has not their form is left out and nothing is refused.
+// requestIDs returns the IDs that the header X-Request-Id lists: those of the HTTP requests that caused the
+// orders in the document. They are only logged. An ID of another form is therefore ignored and not refused.
 func requestIDs(header http.Header) []string {
 	ids := []string{}
 	for _, value := range header.Values("X-Request-Id") {

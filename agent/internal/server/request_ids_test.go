@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestRequestIDsAreThoseOfTheHeaderThatHaveTheirForm(t *testing.T) {
+func TestOnlyValidRequestIDsAreTakenFromTheHeader(t *testing.T) {
 	many := make([]string, 2*maxRequestIDs)
 	for i := range many {
 		many[i] = "request-" + strconv.Itoa(i)

@@ -15,7 +15,7 @@ import (
 
 const roundTrip = `{"schema":1,"vll":"6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01","end":"z","revision":3}`
 
-func TestRoundTripsAreAnsweredInMicroseconds(t *testing.T) {
+func TestRoundTripsAreReturnedInMicroseconds(t *testing.T) {
 	e := &engine{times: &roundtrip.Times{Sent: 5, Received: 4, Min: 71300 * time.Nanosecond, Avg: 550 * time.Microsecond, Max: 2 * time.Second}}
 	status, answer := open(t, e).do(http.MethodPost, "/v1/round-trips", []byte(roundTrip))
 	want := map[string]any{
@@ -30,7 +30,7 @@ func TestRoundTripsAreAnsweredInMicroseconds(t *testing.T) {
 	}
 }
 
-func TestEachRefusalOfRoundTripsHasItsType(t *testing.T) {
+func TestEachRefusalOfRoundTripsHasItsProblemType(t *testing.T) {
 	for name, c := range map[string]struct {
 		err    error
 		status int
@@ -50,7 +50,7 @@ func TestEachRefusalOfRoundTripsHasItsType(t *testing.T) {
 	}
 }
 
-func TestARequestForRoundTripsThatIsNotInFormMeasuresNothing(t *testing.T) {
+func TestAnInvalidRequestForRoundTripsMeasuresNothing(t *testing.T) {
 	e := &engine{}
 	d := open(t, e)
 	for body, pointer := range map[string]string{

@@ -11,39 +11,41 @@ import (
 	"time"
 )
 
-// Timeouts of one client; the time to take an answer includes that of earlier converges.
+// Timeouts apply to each client. The time for a response includes the time of earlier reconciliations.
 type Timeouts struct {
 	Header, Read, Write, Idle time.Duration
 }
 
-// usualTimeouts are generous for a portal and short for everybody else: the handshake counts as header.
+// usualTimeouts are generous for a portal and short for other clients. The header timeout includes the
+// handshake.
 var usualTimeouts = Timeouts{Header: 5 * time.Second, Read: time.Minute, Write: 5 * time.Minute, Idle: 2 * time.Minute}
 
 const (
 	maxHeader  = 16 << 10 // bytes
 	maxClients = 256
-	// stopTimeout is how long responses may take to be written after the work is done.
+	// stopTimeout limits the time to write responses after the work is done.
 	stopTimeout = 5 * time.Second
 )
 
-// Serve answers the portal over TLS until ctx ends. Then it accepts nothing more and lets running requests finish, for at
-// most stopTimeout after Finished.
+// Serve serves the portal over TLS until ctx ends. Then it accepts nothing more and lets running requests
+// finish, for at most stopTimeout after Finished.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
 	return s.serve(ctx, listener, config, s.Handler())
 }
 
-// ServeControl answers the commands of this machine on a Unix socket (docs/reference/agent-requests.md).
+// ServeControl serves the commands of this machine on a Unix socket (docs/reference/agent-requests.md).
 func (s *Server) ServeControl(ctx context.Context, listener net.Listener) error {
 	return s.serve(ctx, listener, nil, s.ControlHandler())
 }
 
-// ServeMetrics answers Prometheus over plain HTTP.
+// ServeMetrics serves Prometheus over plain HTTP.
 func (s *Server) ServeMetrics(ctx context.Context, listener net.Listener) error {
 	return s.serve(ctx, listener, nil, s.MetricsHandler())
 }
 
 func (s *Server) serve(ctx context.Context, listener net.Listener, config *tls.Config, handler http.Handler) error {
-	// HTTP/1.1 alone: one request at a time on a connection makes the bound on connections one on requests.
+	// Allow HTTP/1.1 only: with one request at a time on a connection, the limit on connections also limits
+	// requests.
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
 	server := &http.Server{

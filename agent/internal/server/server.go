@@ -1,4 +1,5 @@
-// Package server is the agent's HTTPS door for the portal; the wire contract is docs/reference/agent-api.md.
+// Package server provides the agent's HTTPS API for the portal. The contract is
+// docs/reference/agent-api.md.
 package server
 
 import (
@@ -26,7 +27,7 @@ import (
 	"longline.dev/agent/internal/statseg"
 )
 
-// Engine is what the server needs of the engine.
+// Engine is the part of the engine that the server needs.
 type Engine interface {
 	Put(ctx context.Context, in *intent.Intent, looked string) (*converge.Outcome, error)
 	Plan(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error)
@@ -43,7 +44,7 @@ type Engine interface {
 	Ready() error
 }
 
-// Server answers the portal.
+// Server serves the portal.
 type Server struct {
 	router, version string
 	intents         *intent.Decoder
@@ -51,22 +52,25 @@ type Server struct {
 	metrics         prometheus.Gatherer
 	log             *slog.Logger
 	timeouts        Timeouts
-	bodySlots       chan struct{} // a token for each body in memory
+	bodySlots       chan struct{} // one token for each body in memory
 
-	// AskPortal posts a question to the portal and reads the answer; set it before Serve.
+	// QueryPortal posts a request to the portal and decodes the response; set it before Serve.
 	AskPortal func(ctx context.Context, kind string, asked, told any) error
-	// Counters reads VPP's stats segment, of the VPP started at bootMS; nil without one. Set it before Serve.
+	// Counters reads VPP's stats segment, of the VPP started at bootMS; nil without one. Set it before
+	// Serve.
 	Counters func(bootMS int64) (statseg.Reading, error)
-	// Finished is closed when the engine has ended all its work. After the end of their context, Serve and its variants let
-	// running requests finish until then, and for stopTimeout longer; nil means at once. Set it before Serve.
+	// Finished is closed when the engine has ended all its work. After the end of their context, Serve and
+	// its variants let running requests finish until then, and for stopTimeout longer. nil means that the
+	// work has ended already. Set it before Serve.
 	Finished <-chan struct{}
-	// Valid is an error for a certificate that is not served although the CA signed it; set it before Serve.
+	// Valid returns an error for a certificate that the server refuses although the CA signed it. Set it
+	// before Serve.
 	Valid func(*x509.Certificate) error
 }
 
 var errNoPortal = errors.New("report.url names no portal")
 
-// New makes a server for the named router.
+// New returns a server for the named router.
 func New(router, version string, engine Engine, metrics prometheus.Gatherer, log *slog.Logger) *Server {
 	return &Server{
 		router: router, version: version, intents: intent.NewDecoder(router), engine: engine, metrics: metrics, log: log,
@@ -75,7 +79,7 @@ func New(router, version string, engine Engine, metrics prometheus.Gatherer, log
 	}
 }
 
-// Handler is all doors behind the check of the role.
+// Handler serves all endpoints of the portal, after checking the client's role.
 func (s *Server) Handler() http.Handler {
 	mux := s.readingRoutes()
 	mux.Handle("/v1/intent", only(http.MethodPut, s.putIntent))
@@ -85,8 +89,8 @@ func (s *Server) Handler() http.Handler {
 	return s.portalOnly(mux)
 }
 
-// ControlHandler serves the commands of this machine. They change nothing, except an operator's decision about what somebody
-// relabelled, which the portal cannot know, a calibration, a trace, a rebuild and a freeze.
+// ControlHandler serves the commands of this machine. They change only what the portal cannot: an
+// operator's decision about relabelled interfaces, a calibration, a trace, a rebuild and a freeze.
 func (s *Server) ControlHandler() http.Handler {
 	mux := s.readingRoutes()
 	mux.Handle("/v1/claim", only(http.MethodPost, s.claimOrRelease(s.engine.Claim)))
@@ -101,7 +105,7 @@ func (s *Server) ControlHandler() http.Handler {
 	return mux
 }
 
-// MetricsHandler is what Prometheus and load balancers may ask.
+// MetricsHandler serves the endpoints for Prometheus and load balancers.
 func (s *Server) MetricsHandler() http.Handler { return s.healthRoutes() }
 
 func (s *Server) readingRoutes() *http.ServeMux {
@@ -120,15 +124,15 @@ func (s *Server) healthRoutes() *http.ServeMux {
 	return mux
 }
 
-// portalOnly refuses every role but the portal's, before anything of the body is read.
+// portalOnly refuses every role except the portal's, before it reads any of the body.
 func (s *Server) portalOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refusal := s.refusal(r.TLS); refusal != nil {
-			w.Header().Set("Connection", "close") // it has nothing more to ask
+			w.Header().Set("Connection", "close") // the client has nothing more to request
 			refusal.write(w)
 			return
 		}
-		if r.RequestURI == "*" { // ServeMux answers this by itself, without a word
+		if r.RequestURI == "*" { // ServeMux would answer this request itself, without a body
 			notFound(w)
 			return
 		}
@@ -136,8 +140,8 @@ func (s *Server) portalOnly(next http.Handler) http.Handler {
 	})
 }
 
-// refusal is why whoever is at the other end is not served, nil if it is. The handshake looked at the certificate
-// when the connection began, which may be long ago.
+// refusal returns the reason why the client is not served, or nil if it is served. The handshake checked
+// the certificate when the connection began, which may be long ago.
 func (s *Server) refusal(state *tls.ConnectionState) *problem {
 	role := ""
 	if state != nil && len(state.VerifiedChains) > 0 {

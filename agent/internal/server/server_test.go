@@ -34,7 +34,7 @@ import (
 
 const fixtures = "../../../tests/contract"
 
-// engine answers what the test tells it to.
+// engine returns the results that the test sets.
 type engine struct {
 	outcome *converge.Outcome
 	err     error
@@ -46,7 +46,7 @@ type engine struct {
 	times  *roundtrip.Times
 
 	traced       *packettrace.Result
-	working      func() // called while it traces or calibrates, nil for nothing
+	working      func() // called during a trace or calibration, nil for nothing
 	calibrated   *converge.Calibrated
 	calibrations int
 	beside       bool // the last calibration
@@ -114,7 +114,7 @@ type door struct {
 	url     string
 	ca      *identitytest.CA
 	client  *http.Client // the portal
-	revoked string       // the list
+	revoked string       // the list of revoked certificates
 }
 
 func open(t *testing.T, e Engine) *door {
@@ -157,11 +157,11 @@ func openFor(t *testing.T, e Engine, timeouts Timeouts) *door {
 
 func (d *door) as(certificates ...tls.Certificate) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{
-		InsecureSkipVerify: true, Certificates: certificates, // the other direction is tested in package identity
+		InsecureSkipVerify: true, Certificates: certificates, // package identity tests the other direction
 	}}}
 }
 
-// do returns the status and the JSON of the answer.
+// do sends a request and returns the status and the decoded JSON of the response.
 func (d *door) do(method, path string, body []byte) (int, map[string]any) {
 	d.t.Helper()
 	request, err := http.NewRequest(method, d.url+path, bytes.NewReader(body))
@@ -223,7 +223,7 @@ func TestOnlyThePortalIsServed(t *testing.T) {
 	}
 }
 
-func TestARevokedPortalIsRefusedOnTheConnectionThatItHas(t *testing.T) {
+func TestARevokedPortalIsRefusedOnItsOpenConnection(t *testing.T) {
 	e := &engine{outcome: &converge.Outcome{Applied: true}}
 	d := open(t, e)
 	stolen := d.ca.Pair("portal", identity.Portal)
@@ -298,7 +298,7 @@ func TestRefusalsAreProblemsAndChangeNothing(t *testing.T) {
 	}
 }
 
-func TestAnOldGenerationIsToldWhichOneIsHeld(t *testing.T) {
+func TestTheRefusalOfAnOldGenerationNamesTheStoredOne(t *testing.T) {
 	d := open(t, &engine{err: &intent.OldGenerationError{Held: 43, Generation: 42}})
 	_, answer := d.do("PUT", "/v1/intent", fixture(t, "intents/valid/vxlan4-dot1q.json"))
 	if answer["held"] != 43.0 || answer["generation"] != 42.0 {
@@ -327,8 +327,8 @@ func TestEveryErrorOfADocumentIsListed(t *testing.T) {
 	}
 }
 
-// TestAnswersHaveTheShapeOfTheContract compares names and kinds with the contract's own documents.
-func TestAnswersHaveTheShapeOfTheContract(t *testing.T) {
+// TestResponsesHaveTheStructureOfTheContract compares names and types with the contract's own documents.
+func TestResponsesHaveTheStructureOfTheContract(t *testing.T) {
 	const look = 1790000019870123
 	key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
 	refused := &plan.Reason{Status: "failed", Code: "vpp_refused", Message: "VPP refused create_subif: Sub-interface already exists",
@@ -357,7 +357,7 @@ func TestAnswersHaveTheShapeOfTheContract(t *testing.T) {
 	}
 }
 
-func TestStateWithoutVPPNamesEveryMember(t *testing.T) {
+func TestStateWithoutVPPHasEveryMember(t *testing.T) {
 	status, state := open(t, &engine{}).do("GET", "/v1/state", nil)
 	var names []string
 	for name := range state {

@@ -93,7 +93,8 @@ type stateBody struct {
 	Freeze       *freeze.Shown     `json:"freeze"`
 }
 
-// stateOf compares VPP with the held intent at this moment. Without VPP, what would come from it is empty.
+// stateOf compares VPP with the stored intent at this moment. Without VPP, the members that come from VPP
+// are empty.
 func (s *Server) stateOf(ctx context.Context) stateBody {
 	status := s.engine.Status()
 	body := stateBody{

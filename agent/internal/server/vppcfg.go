@@ -14,7 +14,7 @@ type vppcfgBody struct {
 	*vppcfg.Part
 }
 
-// getVppcfg answers with what a file of vppcfg has to name, as VPP has it at this moment.
+// getVppcfg responds with the entries that a vppcfg file needs, according to the current state of VPP.
 func (s *Server) getVppcfg(w http.ResponseWriter, r *http.Request) {
 	held := cmp.Or(s.engine.Status().Held, &intent.Intent{Router: s.router})
 	todo, snapshot, err := s.engine.Plan(r.Context(), held)

@@ -15,15 +15,16 @@ import (
 )
 
 const (
-	// frameHeader is VPP's msgbuf_t: a queue pointer, the length of what follows, a mark (vlibmemory/socket_api.c).
+	// frameHeader is the size of VPP's msgbuf_t: a queue pointer, the length of the following data, a mark
+	// (vlibmemory/socket_api.c).
 	frameHeader = 16
-	// longest is the longest message that is read (bytes). VPP's table of messages has some 200,000.
+	// longest is the longest message that is accepted (bytes). VPP's table of messages has about 200,000.
 	longest = 16 << 20
-	// createID is the number of sockclnt_create, which is known before there is a table.
+	// createID is the number of sockclnt_create, which is known before the table of messages.
 	createID = 15
 )
 
-// apiSocket is a connection to VPP's API socket after the handshake: messages in frames.
+// apiSocket is a connection to VPP's API socket after the handshake. It transfers messages in frames.
 type apiSocket struct {
 	conn   net.Conn
 	reader *bufio.Reader
@@ -31,11 +32,11 @@ type apiSocket struct {
 	client uint32            // VPP's number for this connection
 	table  map[string]uint16 // message name and CRC -> number
 
-	mu     sync.Mutex // of writer
+	mu     sync.Mutex // protects writer
 	writer *bufio.Writer
 }
 
-// dialAPISocket connects and fetches the table of messages, however long that takes: before ctx ends.
+// dialAPISocket connects and fetches the table of messages. It waits for VPP until ctx ends.
 func dialAPISocket(ctx context.Context, socket, name string) (*apiSocket, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", socket)
@@ -55,7 +56,7 @@ func dialAPISocket(ctx context.Context, socket, name string) (*apiSocket, error)
 	return a, nil
 }
 
-// hello is the frame that a connection begins with.
+// hello returns the first frame of a connection.
 func hello(name string) ([]byte, error) {
 	message, err := codec.EncodeMsg(&memclnt.SockclntCreate{Name: name}, createID)
 	if err != nil {
@@ -93,7 +94,7 @@ func (a *apiSocket) greet(name string) error {
 	return nil
 }
 
-// read returns the next message; it is valid until the next read.
+// read returns the next message. It is valid until the next read.
 func (a *apiSocket) read() ([]byte, error) {
 	var header [frameHeader]byte
 	if _, err := io.ReadFull(a.reader, header[:]); err != nil {
@@ -106,7 +107,7 @@ func (a *apiSocket) read() ([]byte, error) {
 	if length > cap(a.buffer) {
 		a.buffer = make([]byte, length)
 	}
-	data := a.buffer[:length:length] // or the codec reads on into an earlier message
+	data := a.buffer[:length:length] // otherwise the codec would read on into an earlier message
 	_, err := io.ReadFull(a.reader, data)
 	return data, err
 }
@@ -130,7 +131,7 @@ func (a *apiSocket) write(data []byte) error {
 	return err
 }
 
-// flush sends what is buffered.
+// flush sends the buffered requests.
 func (a *apiSocket) flush() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

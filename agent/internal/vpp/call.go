@@ -17,7 +17,7 @@ func (e *UnsupportedError) Error() string {
 	return "vpp: this release or its set of plugins has no message " + e.Message
 }
 
-// Call sends one request and returns its reply, whatever its return code.
+// Call sends one request and returns its reply with any return code.
 func (s *Session) Call(ctx context.Context, req api.Message) (api.Message, error) {
 	replies, err := s.Calls(ctx, []api.Message{req})
 	if err != nil {
@@ -26,8 +26,8 @@ func (s *Session) Call(ctx context.Context, req api.Message) (api.Message, error
 	return replies[0], nil
 }
 
-// Calls sends the requests in order, pipelined, and returns reply i for request i, whatever its return
-// code. An error means that an unknown part of the requests has been carried out.
+// Calls sends the requests in order, pipelined. It returns reply i for request i, with any return code. An
+// error means that an unknown part of the requests was carried out.
 func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message, error) {
 	replies := make([]api.Message, len(reqs))
 	contexts := make([]uint32, 0, len(reqs))
@@ -53,7 +53,7 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 		}
 		answered = len(contexts)
 		if answered < len(reqs) {
-			answered -= window / 2 // so that VPP has the other half to do while more is sent
+			answered -= window / 2 // VPP still has the other half to do while more is sent
 		}
 		if err := s.await(ctx, pending, answered); err != nil {
 			return nil, err
@@ -70,14 +70,15 @@ func (s *Session) Calls(ctx context.Context, reqs []api.Message) ([]api.Message,
 	return replies, nil
 }
 
-// Dump sends the requests and hands every message that answers one of them to each, in order. The end
-// is marked by a control_ping behind the requests, because some dumps end without a reply of their own
-// (gre_tunnel_dump on 25.10 and 26.02); it also names the process, which has to be the one of Info. each must be quick and must not use the session.
+// Dump sends the requests and passes every message that answers one of them to each, in order. A
+// control_ping after the requests marks the end, because some dumps end without a reply (gre_tunnel_dump on
+// 25.10 and 26.02). The ping also identifies the process, which has to be that of Info. each must be quick
+// and must not use the session.
 func (s *Session) Dump(ctx context.Context, reqs []api.Message, each func(api.Message)) error {
 	return s.DumpEach(ctx, reqs, func(_ int, answer api.Message) { each(answer) })
 }
 
-// DumpEach is Dump that also says which request a message answers.
+// DumpEach is Dump that also reports which request a message answers.
 func (s *Session) DumpEach(ctx context.Context, reqs []api.Message, each func(request int, answer api.Message)) error {
 	for first := 0; first < len(reqs); first += window {
 		block := reqs[first:min(first+window, len(reqs))]
@@ -120,7 +121,7 @@ func (s *Session) dump(ctx context.Context, reqs []api.Message, each func(int, a
 	return nil
 }
 
-// Retval is the return code in a reply; 0 is success.
+// Retval returns the return code of a reply; 0 is success.
 func Retval(reply api.Message) int32 {
 	value := reflect.ValueOf(reply).Elem()
 	at, known := retvals.Load(value.Type())
@@ -138,5 +139,6 @@ func Retval(reply api.Message) int32 {
 	return int32(value.Field(at.(int)).Int())
 }
 
-// retvals are the places of the return codes in replies, by type: looking for a name takes longer than all else.
+// retvals caches the index of the return code's field by type of reply, because finding a field by name is
+// slow.
 var retvals sync.Map

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Telnet's bytes that VPP's CLI socket speaks (RFC 854, RFC 1091).
+// Telnet's bytes that VPP's CLI socket uses (RFC 854, RFC 1091).
 const (
 	telnetIAC  = 255
 	telnetSB   = 250
@@ -18,15 +18,15 @@ const (
 	telnetType = 24
 )
 
-// lineClient is the terminal by which VPP knows a program: no echo, prompt or pager, and a NUL after each answer
-// (vlib/unix/cli.c).
+// lineClient announces the terminal type by which VPP recognizes a program: no echo, prompt or pager, and a
+// NUL after each response (vlib/unix/cli.c).
 var lineClient = slices.Concat([]byte{telnetIAC, telnetSB, telnetType, 0}, []byte("vppctl"), []byte{telnetIAC, telnetSE})
 
-// maxAnswer is the longest answer of the CLI that is read (bytes).
+// maxAnswer is the longest response of the CLI that is accepted (bytes).
 const maxAnswer = 1 << 20
 
-// CLI runs a command on VPP's CLI socket and returns what it printed. Each connection there has a process of its own in
-// VPP: a command that waits, as ping does, keeps nobody else waiting, which it would by the binary API.
+// CLI runs a command on VPP's CLI socket and returns its output. Each connection there has its own process
+// in VPP: a command that waits, such as ping, delays no other client. Through the binary API it would.
 func CLI(ctx context.Context, socket, command string) (string, error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	if err != nil {
@@ -72,7 +72,8 @@ func converse(conn net.Conn, command string) (string, error) {
 	return "", fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
 }
 
-// readOption reads what follows IAC, and returns the option whose value VPP asks for; 0 if it asks for none.
+// readOption reads the bytes after IAC and returns the option whose value VPP requests; 0 if it requests
+// none.
 func readOption(in *bufio.Reader) (byte, error) {
 	verb, err := in.ReadByte()
 	if err != nil {

@@ -11,27 +11,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// VPP overlooks that a client is gone while errno of its main thread happens to be EAGAIN, as heavy traffic on its API
-// leaves it: vl_socket_read_ready in vlibmemory/socket_api.c takes a read of 0 bytes for an error and reads errno
-// (23.10 to 26.06). Such a client stays listed, keeps the main thread busy, and sixteen of them stop it permanently.
-// After any call of that thread that fails with another errno, VPP notices all of them in the next turn of its main loop.
+// VPP overlooks the end of a client while errno of its main thread is EAGAIN, which heavy traffic on its
+// API leaves behind. The reason is that vl_socket_read_ready in vlibmemory/socket_api.c takes a read of 0
+// bytes for an error and reads errno (23.10 to 26.06). Such a client stays listed and keeps the main thread
+// busy; sixteen of them stop it permanently. After any call of that thread that fails with another errno,
+// VPP notices all of them in the next iteration of its main loop.
 
 const (
-	// dropDeadEvery is how often the clients are listed; those that are overlooked must not become many.
+	// dropDeadEvery is how often the clients are listed, so that few overlooked ones accumulate.
 	dropDeadEvery = 10 * time.Second
-	// closedPoll is the pause between two tests whether VPP has closed a connection.
+	// closedPoll is the pause between two checks whether VPP has closed a connection.
 	closedPoll = 2 * time.Millisecond
-	// listsUntilNoticed is how often VPP lists its clients after the failed call, each time in another turn of its main loop.
+	// listsUntilNoticed is how often VPP lists its clients after the failed call, each time in another
+	// iteration of its main loop.
 	listsUntilNoticed = 3
 )
 
-// client is one that VPP lists.
+// client is a client in VPP's list.
 type client struct {
 	name       string
 	descriptor int
 }
 
-// dropDeadClients has VPP notice overlooked clients, at once and then every dropDeadEvery, until the session ends.
+// dropDeadClients makes VPP notice overlooked clients, immediately and then every dropDeadEvery, until the
+// session ends.
 func (d Dialer) dropDeadClients(s *Session, noticed func(names []string)) {
 	ticker := time.NewTicker(dropDeadEvery)
 	defer ticker.Stop()
@@ -47,7 +50,8 @@ func (d Dialer) dropDeadClients(s *Session, noticed func(names []string)) {
 	}
 }
 
-// dropDeadClientsOnce returns the names of the clients that VPP noticed. A client that left at that moment is among them.
+// dropDeadClientsOnce makes VPP notice overlooked clients and returns their names. The result includes a
+// client that disconnected at that moment.
 func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	before := s.clients()
 	if len(before) < 2 {
@@ -70,8 +74,9 @@ func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	return names
 }
 
-// provokeSendError has VPP answer a client that takes no answers: its send fails with EPIPE, which is errno from then
-// on. VPP never overlooks that failure, and closes this connection. provokeSendError returns after that.
+// provokeSendError makes VPP reply to a client that no longer receives. Its send then fails with EPIPE and
+// sets errno. VPP never overlooks that failure, and closes the connection. provokeSendError returns after
+// that.
 func (d Dialer) provokeSendError() error {
 	dialed, err := net.DialTimeout("unix", d.Socket, d.Timeout)
 	if err != nil {
@@ -79,7 +84,7 @@ func (d Dialer) provokeSendError() error {
 	}
 	defer dialed.Close()
 	conn := dialed.(*net.UnixConn)
-	// Before the request: closed after it, VPP may have answered already.
+	// Close before the request: VPP may have answered before a later close.
 	if err := conn.CloseRead(); err != nil {
 		return err
 	}
@@ -96,8 +101,8 @@ func (d Dialer) provokeSendError() error {
 	return awaitClose(conn, d.Timeout)
 }
 
-// awaitClose waits until the peer has closed a connection on which reading is shut down, so that a read does not show it.
-// Error: ErrTimeout, or that of the connection.
+// awaitClose waits until the peer has closed a connection whose reading side is shut down. A read cannot
+// detect that. Error: ErrTimeout, or that of the connection.
 func awaitClose(conn *net.UnixConn, timeout time.Duration) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -123,7 +128,7 @@ func awaitClose(conn *net.UnixConn, timeout time.Duration) error {
 	}
 }
 
-// clients are those on VPP's API socket; empty when VPP does not list them.
+// clients returns the clients of VPP's API socket; empty if VPP does not list them.
 func (s *Session) clients() map[client]bool {
 	reply, err := s.Call(context.Background(), &vlib.CliInband{Cmd: "show api clients"})
 	if err != nil {
@@ -132,8 +137,8 @@ func (s *Session) clients() map[client]bool {
 	return clientsOf(reply.(*vlib.CliInbandReply).Reply)
 }
 
-// clientsOf reads what vl_sock_api_dump_clients prints: a heading, then a name, which may be empty, and a descriptor
-// in each line.
+// clientsOf parses the output of vl_sock_api_dump_clients: a heading, then on each line a name, which may
+// be empty, and a descriptor.
 func clientsOf(text string) map[client]bool {
 	_, text, _ = strings.Cut(text, "Socket clients")
 	found := make(map[client]bool)

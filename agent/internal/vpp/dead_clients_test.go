@@ -16,7 +16,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// keeper keeps a session in the background; sessions counts those that were used.
+// keeper keeps a session in the background; sessions counts the sessions that were used.
 type keeper struct {
 	mu       sync.Mutex
 	refused  error
@@ -67,7 +67,7 @@ func simulated(t *testing.T) (*vppsim.Sim, Dialer) {
 	return sim, Dialer{Socket: sim.APISocket(), Timeout: testTimeout, Name: AgentName("rhino")}
 }
 
-// died connects a client and kills it, and returns once VPP has overlooked that.
+// died connects a client and kills it. It returns once VPP has overlooked the end of the client.
 func died(t *testing.T, sim *vppsim.Sim, name string) {
 	t.Helper()
 	sim.LeaveErrno(syscall.EAGAIN)
@@ -80,7 +80,7 @@ func died(t *testing.T, sim *vppsim.Sim, name string) {
 	until(t, "VPP overlooks it", func() bool { return sim.Overlooked() > before })
 }
 
-func TestASessionSaysGoodbyeToAVPPThatWouldOverlookItsEnd(t *testing.T) {
+func TestASessionDeregistersFromVPP(t *testing.T) {
 	sim, dialer := simulated(t)
 	session, err := dialer.Dial(t.Context())
 	if err != nil {
@@ -91,7 +91,7 @@ func TestASessionSaysGoodbyeToAVPPThatWouldOverlookItsEnd(t *testing.T) {
 	until(t, "VPP lets go", func() bool { return sim.Clients() == 0 })
 }
 
-func TestWhoIsRefusedHasNotConnected(t *testing.T) {
+func TestARefusedAgentHasNotConnectedToVPP(t *testing.T) {
 	sim, dialer := simulated(t)
 	first, err := dialer.Dial(t.Context())
 	if err != nil {
@@ -114,7 +114,7 @@ func TestWhoIsRefusedHasNotConnected(t *testing.T) {
 	second.Close()
 }
 
-func TestADeadAgentThatVPPStillListsKeepsNobodyOut(t *testing.T) {
+func TestADeadAgentInVPPsListBlocksNoOther(t *testing.T) {
 	sim, dialer := simulated(t)
 	died(t, sim, dialer.Name)
 	died(t, sim, "longline/zzzzz/rhino")
@@ -127,7 +127,7 @@ func TestADeadAgentThatVPPStillListsKeepsNobodyOut(t *testing.T) {
 	}
 }
 
-func TestClientsThatLiveAreLeftAlone(t *testing.T) {
+func TestLiveClientsAreNotDisconnected(t *testing.T) {
 	sim, dialer := simulated(t)
 	other, err := dialAPISocket(t.Context(), sim.APISocket(), "somebody else")
 	if err != nil {
@@ -148,7 +148,7 @@ func TestClientsThatLiveAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestAVPPThatHangsIsToldAndAskedOnOneConnection(t *testing.T) {
+func TestAHangingVPPIsReportedAndPolledOnOneConnection(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "api.sock")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
@@ -174,11 +174,11 @@ func TestAVPPThatHangsIsToldAndAskedOnOneConnection(t *testing.T) {
 	}
 }
 
-func TestAVPPThatAnswersAtLastHangsNoMore(t *testing.T) {
+func TestAVPPThatRespondsAgainIsNoLongerReportedAsHanging(t *testing.T) {
 	sim, dialer := simulated(t)
 	dialer.Timeout = 500 * time.Millisecond
 	go func() {
-		for range 16 { // with these it answers nobody
+		for range 16 { // with these VPP answers no client
 			died(t, sim, "")
 		}
 	}()
@@ -192,7 +192,7 @@ func TestAVPPThatAnswersAtLastHangsNoMore(t *testing.T) {
 	until(t, "it is no longer told", func() bool { refused, _ := k.heard(); return refused == nil })
 }
 
-func TestTheListOfClientsIsThatOfTheSocket(t *testing.T) {
+func TestTheListOfClientsIsParsed(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		want []client

@@ -16,7 +16,7 @@ import (
 
 const dead = "longline/dead"
 
-func TestVPPOverlooksThatAClientDiedAfterItCouldNotSendAndIsMadeToNotice(t *testing.T) {
+func TestVPPOverlooksADeadClientAfterEAGAINAndIsMadeToNotice(t *testing.T) {
 	t.Run("vppsim", func(t *testing.T) {
 		sim, err := vppsim.Start(t.Context(), vppsim.Config{})
 		if err != nil {
@@ -39,14 +39,14 @@ func deadClientIsDropped(t *testing.T, socket string) {
 	}
 	defer session.Close()
 	overlooked := false
-	for n := 0; n < 5 && !overlooked; n++ { // on a busy machine VPP may have answered all before its socket was full
+	for n := 0; n < 5 && !overlooked; n++ { // on a busy machine VPP may have sent all replies before its socket was full
 		readLate(t, socket)
 		victim, err := dialAPISocket(t.Context(), socket, dead)
 		if err != nil {
 			t.Fatal(err)
 		}
 		victim.conn.Close()
-		for range 3 { // each in another turn of VPP's main loop, which notices in the first if it does at all
+		for range 3 { // each in another iteration of VPP's main loop, which notices in the first one or not at all
 			overlooked = lists(session, dead)
 		}
 	}
@@ -59,9 +59,9 @@ func deadClientIsDropped(t *testing.T, socket string) {
 	until(t, "VPP lists it no more", func() bool { return !lists(session, dead) })
 }
 
-// TestASendErrorIsAwaitedUntilVPPHasHadIt on a real VPP that gets no processor for a while: before that a list of its clients shows
-// nothing.
-func TestASendErrorIsAwaitedUntilVPPHasHadIt(t *testing.T) {
+// TestProvokeSendErrorWaitsForVPPsFailedSend uses a real VPP that gets no CPU time for a while. Before the
+// failed send, VPP's list of clients shows no change.
+func TestProvokeSendErrorWaitsForVPPsFailedSend(t *testing.T) {
 	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan"}})
 	signal := func(s syscall.Signal) {
 		t.Helper()
@@ -93,7 +93,8 @@ func lists(s *Session, name string) bool {
 	return false
 }
 
-// readLate asks for more answers than the socket holds before it reads any: VPP's send then ends with EAGAIN.
+// readLate requests more replies than the socket can buffer before it reads any: VPP's send then ends with
+// EAGAIN.
 func readLate(t *testing.T, socket string) {
 	t.Helper()
 	const requests = 30_000

@@ -9,7 +9,7 @@ import (
 	"go.fd.io/govpp/codec"
 )
 
-// answer is the reply with another number in its last four bytes before 16 of its array.
+// answer returns a reply whose last four bytes, before 16 of its array, contain another number.
 func answer(t *testing.T, retval int32) []byte {
 	t.Helper()
 	data, err := codec.EncodeMsg(&classify.ClassifyTableInfoReply{Retval: retval, MaskLength: 16, Mask: make([]byte, 16)}, 1)
@@ -20,14 +20,14 @@ func answer(t *testing.T, retval int32) []byte {
 	return data
 }
 
-func TestARefusalWithLeftoversIsARefusal(t *testing.T) {
+func TestARefusalFollowedByRandomBytesIsARefusal(t *testing.T) {
 	reply := &classify.ClassifyTableInfoReply{MaskLength: 7, Mask: make([]byte, 7)}
 	if err := decode(answer(t, -20), reply); err != nil || reply.Retval != -20 || reply.Mask != nil {
 		t.Errorf("%+v, %v", reply, err)
 	}
 }
 
-func TestAnArrayThatIsNotThereGetsNoRoom(t *testing.T) {
+func TestAMissingArrayIsNotAllocated(t *testing.T) {
 	if err := decode(answer(t, 0), new(classify.ClassifyTableInfoReply)); !errors.Is(err, ErrProtocol) {
 		t.Errorf("%v", err)
 	}

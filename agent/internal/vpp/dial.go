@@ -21,50 +21,52 @@ import (
 	"go.fd.io/govpp/binapi/vpe"
 )
 
-// Info is what a VPP says about itself. It does not change while the process lives.
+// Info identifies a VPP. It does not change while the process runs.
 type Info struct {
 	Version string
 	PID     uint32
-	// BootMS is when this VPP started (ms since the Unix epoch), 0 when its stats segment cannot be read.
+	// BootMS is the start time of this VPP (ms since the Unix epoch), 0 if its stats segment cannot be
+	// read.
 	BootMS  int64
 	Workers int
-	// Plugins are those that are loaded, sorted: "vxlan" for vxlan_plugin.so. Nil when VPP does not tell.
+	// Plugins are the loaded plugins, sorted: "vxlan" for vxlan_plugin.so. Nil if VPP does not list them.
 	Plugins []string
 }
 
-// Simulated is true for vppsim, the stand-in that forwards no frames.
+// Simulated reports whether this is vppsim, the stand-in that forwards no frames.
 func (i Info) Simulated() bool { return strings.Contains(i.Version, "vppsim") }
 
 // Dialer opens sessions.
 type Dialer struct {
 	Socket string
-	// Name is an AgentName: a session is then alone with its VPP, and refused where another agent works with it.
-	// Empty for whoever does not change VPP by an intent.
+	// Name is an AgentName: a session is then the only one of an agent with its VPP, and is refused if
+	// another agent uses that VPP. Name is empty for programs that do not apply an intent.
 	Name string
-	// Timeout is the longest silence of VPP, while an answer is due, that does not end a session.
+	// Timeout limits how long VPP may send nothing while a reply is pending. Then the session ends.
 	Timeout time.Duration
-	// BootMS reads VPP's boot time; nil when there is no stats segment.
+	// BootMS reads VPP's boot time; nil without a stats segment.
 	BootMS func(context.Context) (int64, error)
-	// Interfaces returns how many interface indices the VPP that started at bootMS has given out, and the epoch of its stats
-	// segment (statseg.ReopeningSegment); nil when there is no stats segment.
+	// Interfaces returns the number of interface indices that the VPP started at bootMS has assigned, and
+	// the epoch of its stats segment (statseg.ReopeningSegment). It is nil without a stats segment.
 	Interfaces func(bootMS int64) (indices int, epoch int64, err error)
 }
 
-// pingEvery is how often an idle session asks whether VPP is still there: one that hangs keeps its socket open.
+// pingEvery is the interval at which an idle session checks that VPP responds: a VPP that hangs keeps its
+// socket open.
 const pingEvery = time.Second
 
-// pathEvents is room for the events of some hundred paths that fail and come back together.
+// pathEvents has room for the events of several hundred paths that fail and recover together.
 const pathEvents = 1024
 
-// Dial opens a session, reads who VPP is and subscribes to its events. Error: *OtherAgentError, ErrTimeout or
-// that of the connection.
+// Dial opens a session, reads the identity of VPP and subscribes to its events. Error: *OtherAgentError,
+// ErrTimeout or that of the connection.
 func (d Dialer) Dial(ctx context.Context) (*Session, error) {
 	greeting, cancel := context.WithTimeoutCause(ctx, d.Timeout, ErrTimeout)
 	defer cancel()
 	return d.dial(ctx, greeting)
 }
 
-// dial waits for VPP's first answer until greeting ends, and then as Dial does.
+// dial waits for VPP's first reply until greeting ends, and then continues as Dial does.
 func (d Dialer) dial(ctx, greeting context.Context) (*Session, error) {
 	var lock *os.File
 	if d.Name != "" {
@@ -102,7 +104,8 @@ func (d Dialer) dial(ctx, greeting context.Context) (*Session, error) {
 	return s, nil
 }
 
-// IsAbsent tells of an error of Dial whether no process listens at the socket: VPP does not run.
+// IsAbsent reports whether Dial failed because no process listens on the socket, which means that VPP does
+// not run.
 func IsAbsent(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 }
@@ -112,7 +115,7 @@ func (s *Session) learnMessages() {
 		for _, msg := range messages {
 			if id, known := s.sock.table[key(msg)]; known {
 				kind := msg.GetMessageType()
-				// feature_is_enabled_reply is laid out like a request.
+				// feature_is_enabled_reply has the layout of a request.
 				answers := kind == api.ReplyMessage || kind == api.RequestMessage && strings.HasSuffix(msg.GetMessageName(), "_reply")
 				s.types[id] = messageType{kind, reflect.TypeOf(msg).Elem(), answers}
 			}
@@ -136,14 +139,14 @@ func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (i
 	} else if s.Err() != nil {
 		return err
 	}
-	// No message lists them: api_versions has no entries, neither on 25.10 nor on 26.06.
+	// No message lists the plugins: api_versions has no entries on 25.10 and 26.06.
 	if listed, err := s.Call(ctx, &vlib.CliInband{Cmd: "show plugins"}); err == nil {
 		s.info.Plugins = pluginsOf(listed.(*vlib.CliInbandReply))
 	} else if s.Err() != nil {
 		return err
 	}
 	if bootMS != nil {
-		// Without the stats segment there are no counters and no adoption, and all else works.
+		// Without the stats segment there are no counters and no adoption; everything else works.
 		if at, err := bootMS(ctx); err == nil {
 			s.info.BootMS = at
 		}
@@ -158,7 +161,7 @@ func (s *Session) introduce(ctx context.Context, bootMS func(context.Context) (i
 	return nil
 }
 
-// pluginsOf reads the lines of `show plugins`: "  1. vxlan_plugin.so   25.10-release   VxLan Tunnels".
+// pluginsOf parses the output of `show plugins`: "  1. vxlan_plugin.so   25.10-release   VxLan Tunnels".
 func pluginsOf(reply *vlib.CliInbandReply) []string {
 	if reply.Retval != 0 {
 		return nil
@@ -173,7 +176,8 @@ func pluginsOf(reply *vlib.CliInbandReply) []string {
 	return slices.Compact(names)
 }
 
-// errStatsAppeared ends a session that knows no boot time once there is one: the next session has it.
+// errStatsAppeared ends a session without a boot time once the boot time can be read. The next session then
+// has it.
 var errStatsAppeared = errors.New("VPP's stats segment can be read now")
 
 func (s *Session) keepAlive(bootMS func(context.Context) (int64, error)) {

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// pendingCall is a call that waits for answers. Each is a sign of life, but only the one that makes enough wakes it:
-// with thousands of answers, waking for each takes longer than the answers do. All but its channel is used with the
-// session locked.
+// pendingCall is a call that waits for replies. Each reply shows that VPP is alive, but only the last one
+// needed wakes the waiting goroutine: with thousands of replies, a wake-up for each would take longer than
+// the replies themselves. All fields except the channel are protected by the session's lock.
 type pendingCall struct {
-	heard int  // answers
-	until int  // so many are enough, 0 for the last
-	over  bool // the last has come
+	heard int  // number of replies received
+	until int  // number of replies to wait for, 0 for all
+	over  bool // the last reply has arrived
 
-	enough chan struct{} // a token once there is enough
+	enough chan struct{} // has a token once enough replies have arrived
 }
 
 func newPendingCall() *pendingCall { return &pendingCall{enough: make(chan struct{}, 1)} }
 
-// noteAnswer counts an answer; last says that no other follows.
+// noteAnswer counts a reply; last says that no other follows.
 func (p *pendingCall) noteAnswer(last bool) {
 	p.heard++
 	p.over = p.over || last
@@ -30,8 +30,9 @@ func (p *pendingCall) noteAnswer(last bool) {
 	}
 }
 
-// await waits until so many answers have come since the call began, or with 0 until the last has. Silence for longer than the timeout
-// ends the session, at the latest after twice as long.
+// await waits until the given number of replies has arrived since the call began, or with 0 until the last
+// one. If no reply arrives for longer than the timeout, it ends the session, at the latest after twice the
+// timeout.
 func (s *Session) await(ctx context.Context, p *pendingCall, until int) error {
 	s.mu.Lock()
 	p.until = until

@@ -8,7 +8,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-func TestVPPTellsItsPluginsByName(t *testing.T) {
+func TestThePluginsOfVPPAreListedByName(t *testing.T) {
 	tells := func(t *testing.T, socket string, want ...string) {
 		t.Helper()
 		session, err := Dialer{Socket: socket, Timeout: testTimeout}.Dial(t.Context())

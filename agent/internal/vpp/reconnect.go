@@ -13,22 +13,23 @@ const (
 	longWait  = 2 * time.Second
 )
 
-// ErrHangs says that VPP takes connections and answers nothing.
+// ErrHangs says that VPP accepts connections and answers nothing.
 var ErrHangs = errors.New("VPP hangs: it takes connections and answers nothing; restart it")
 
-// Keeper is who wants a session with VPP all the time.
+// Keeper uses sessions with VPP that are re-established permanently.
 type Keeper struct {
 	Log *slog.Logger
-	// Refused hears why there is no session: of every failed attempt, of a VPP that hangs, and of success with nil.
+	// Refused receives the reason why there is no session, after every failed attempt and while VPP hangs.
+	// It receives nil on success.
 	Refused func(error)
-	// Noticed hears of API clients that were gone and that VPP had overlooked.
+	// Noticed receives the names of dead API clients that VPP had overlooked.
 	Noticed func(names []string)
-	// Use works with a session until its context ends, as it does with the session.
+	// Use works with a session until its context ends. The context ends with the session.
 	Use func(context.Context, *Session)
 }
 
-// KeepConnected holds a session open until ctx ends: it dials, has the session used, waits for its end, and begins
-// again, waiting between failed attempts for at most 2 s.
+// KeepConnected keeps a session open until ctx ends. It dials, calls Use, waits for the end of the session,
+// and starts again. The pause between failed attempts is at most 2 s.
 func (d Dialer) KeepConnected(ctx context.Context, k Keeper) {
 	wait := firstWait
 	for ctx.Err() == nil {
@@ -36,7 +37,7 @@ func (d Dialer) KeepConnected(ctx context.Context, k Keeper) {
 		k.Refused(err)
 		if err != nil {
 			k.Log.Warn("VPP cannot be used", "error", err, "retry_within", wait)
-			pause(ctx, wait/2+rand.N(wait/2)) // two agents that see each other must not come back together
+			pause(ctx, wait/2+rand.N(wait/2)) // a random pause, so that two agents that exclude each other do not retry simultaneously
 			wait = min(2*wait, longWait)
 			continue
 		}
@@ -54,8 +55,8 @@ func (d Dialer) KeepConnected(ctx context.Context, k Keeper) {
 	}
 }
 
-// dialPatiently keeps to one connection while VPP does not answer: each further one would be one more that a VPP
-// which hangs holds open.
+// dialPatiently keeps one connection while VPP does not respond. A VPP that hangs would keep every further
+// connection open.
 func (d Dialer) dialPatiently(ctx context.Context, refused func(error)) (session *Session, err error) {
 	ended := make(chan struct{})
 	go func() {

@@ -14,12 +14,13 @@ type Caller interface {
 	Call(ctx context.Context, request api.Message) (api.Message, error)
 }
 
-// RefusedError is what VPP did not do.
+// RefusedError is a request that VPP refused.
 type RefusedError struct{ Message, Why string }
 
 func (e *RefusedError) Error() string { return "VPP refused " + e.Message + ": " + e.Why }
 
-// Do sends a request and makes VPP's refusal an error. Error: *RefusedError, or that of the connection.
+// Do sends a request and returns VPP's refusal as an error. Error: *RefusedError, or that of the
+// connection.
 func Do(ctx context.Context, session Caller, request api.Message) (api.Message, error) {
 	reply, err := session.Call(ctx, request)
 	if err != nil {
@@ -31,8 +32,8 @@ func Do(ctx context.Context, session Caller, request api.Message) (api.Message, 
 	return reply, nil
 }
 
-// Say runs a line of the CLI and returns what it printed. VPP answers a refusal with a text, and with a code on some
-// lines only.
+// RunCLI runs a CLI command and returns its output. VPP reports a refusal as text, and for some commands
+// also as a code.
 func Say(ctx context.Context, session Caller, line string) (said string, refused bool, err error) {
 	reply, err := session.Call(ctx, &vlib.CliInband{Cmd: line})
 	if err != nil {
@@ -42,7 +43,7 @@ func Say(ctx context.Context, session Caller, line string) (said string, refused
 	return strings.TrimSpace(answer.Reply), answer.Retval != 0, nil
 }
 
-// Order runs a line of the CLI that says nothing when it is done. Error: *RefusedError, or that of the connection.
+// Order runs a CLI command that prints nothing on success. Error: *RefusedError, or that of the connection.
 func Order(ctx context.Context, session Caller, line string) error {
 	said, refused, err := Say(ctx, session, line)
 	if err == nil && (refused || said != "") {
@@ -51,7 +52,7 @@ func Order(ctx context.Context, session Caller, line string) error {
 	return err
 }
 
-// Text is a field of fixed length up to its first NUL.
+// Text returns a field of fixed length up to its first NUL.
 func Text(fixed string) string {
 	text, _, _ := strings.Cut(fixed, "\x00")
 	return text

@@ -1,9 +1,9 @@
-// Package vpp speaks VPP's binary API over its Unix socket: one Session per connection, many requests in
-// flight, replies matched by the context number of the request.
+// Package vpp implements VPP's binary API over its Unix socket: one Session per connection, many requests
+// in flight, replies matched by the context number of the request.
 //
-// Of govpp it uses the messages and their codec. govpp's stream layer drops a reply that is not collected
-// within 100 ms, and a dump that silently lacks one interface could make the agent create what is already
-// there; its socket adapter panics on a message of less than six bytes.
+// It uses the messages and their codec from govpp. govpp's stream layer drops a reply that is not collected
+// within 100 ms, and a dump that silently lacks one interface could make the agent create an interface that
+// exists. Its socket adapter panics on a message of less than six bytes.
 package vpp
 
 import (
@@ -29,28 +29,28 @@ import (
 var (
 	// ErrTimeout ends the session: VPP did not answer in time, and what it does later is unknown.
 	ErrTimeout = errors.New("vpp: no reply in time")
-	// ErrProtocol ends the session: VPP sent something that cannot be understood.
+	// ErrProtocol ends the session: VPP sent a message that cannot be decoded or was not expected.
 	ErrProtocol = errors.New("vpp: unexpected message")
 	// ErrClosed is returned by a session after it ended.
 	ErrClosed = errors.New("vpp: session closed")
 )
 
-// window is the number of requests in flight. Measured on an idle VPP: 1 in flight 3,471 requests/s, 64
-// in flight 101,626 requests/s, hardly more beyond.
+// window is the number of requests in flight. Measured on an idle VPP: 1 in flight 3,471 requests/s, 64 in
+// flight 101,626 requests/s, hardly more beyond.
 const window = 64
 
-// goodbye is how long the end of a session may take.
+// goodbye limits the time to close a session.
 const goodbye = time.Second
 
-// minMessage is a message number and a context, the least a reply consists of; minRequest has the number of a
-// client between them (bytes).
+// minMessage is the size of the shortest reply: a message number and a context. minRequest also has the
+// number of a client between them (bytes).
 const (
 	minMessage = 6
 	minRequest = 10
 )
 
-// Session is one connection to one VPP process. It is safe for concurrent use and never heals: after an
-// error it stays ended, and its owner opens another.
+// Session is one connection to one VPP process. It is safe for concurrent use. It never recovers: after an
+// error it stays ended, and its owner opens another one.
 type Session struct {
 	info    Info
 	sock    *apiSocket
@@ -64,11 +64,11 @@ type Session struct {
 	mu      sync.Mutex
 	context uint32
 	calls   map[uint32]func(api.Message)
-	givenUp map[uint32]bool // requests whose answers nobody waits for any more
+	givenUp map[uint32]bool // requests whose caller no longer waits
 	err     error
 	done    chan struct{}
-	silent  chan struct{} // closed when nothing more can come
-	left    chan struct{} // closed when VPP has let go, or does not answer
+	silent  chan struct{} // closed when nothing more can arrive
+	left    chan struct{} // closed when VPP has removed the client, or does not respond
 }
 
 func key(msg api.Message) string { return msg.GetMessageName() + "_" + msg.GetCrcString() }
@@ -79,11 +79,12 @@ type messageType struct {
 	answers bool // answers a request
 }
 
-// Info is what VPP said about itself when the session was opened.
+// Info returns the identity of VPP, read when the session was opened.
 func (s *Session) Info() Info { return s.info }
 
-// Interfaces returns how many interface indices VPP has given out, and the epoch of its stats segment: as long as it is the
-// same, no interface has come or gone. Error: it is not known.
+// Interfaces returns the number of interface indices that VPP has assigned, and the epoch of its stats
+// segment. While the epoch is the same, no interface has appeared or disappeared. Error: they are not
+// known.
 func (s *Session) Interfaces() (indices int, epoch int64, err error) {
 	if s.indices == nil {
 		return 0, 0, errors.New("vpp: there is no stats segment")
@@ -91,24 +92,24 @@ func (s *Session) Interfaces() (indices int, epoch int64, err error) {
 	return s.indices(s.info.BootMS)
 }
 
-// Done is closed when the session has ended; Err then says why.
+// Done is closed when the session has ended. Err then returns the reason.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Err is nil while the session lives.
+// Err is nil until the session ends.
 func (s *Session) Err() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
-// Events delivers interface events. An event that is not collected in time is dropped: each one means
-// only "look again".
+// Events delivers interface events. An event that is not collected in time is dropped, because each event
+// only means "read again".
 func (s *Session) Events() <-chan *interfaces.SwInterfaceEvent { return s.events }
 
-// PathEvents delivers what happens to BFD sessions. As many as the channel holds may wait; the next one is dropped.
+// PathEvents delivers the events of BFD sessions. When the channel is full, the next event is dropped.
 func (s *Session) PathEvents() <-chan *bfd.BfdUDPSessionEvent { return s.paths }
 
-// Close ends the session, and returns when VPP knows.
+// Close ends the session. It returns when VPP has removed the client.
 func (s *Session) Close() {
 	s.fail(ErrClosed)
 	<-s.left
@@ -130,14 +131,14 @@ func (s *Session) failLocked(err error) {
 	go s.leave(err)
 }
 
-// leave says goodbye to a VPP that answers, because it may overlook a connection that is merely closed
-// (dead_clients.go). The lock is held until VPP has carried out what is on its way.
+// leave deregisters from a VPP that responds, because VPP may overlook a connection that is merely closed
+// (dead_clients.go). The lock is kept until VPP has carried out all pending requests.
 func (s *Session) leave(why error) {
 	defer close(s.left)
 	defer s.lock.Close()
 	defer s.sock.conn.Close()
 	if errors.Is(why, ErrTimeout) {
-		return // what it answers later finds nobody, which it does not overlook
+		return // replies that arrive later find a closed connection, which VPP does not overlook
 	}
 	_ = s.sock.conn.SetDeadline(time.Now().Add(goodbye))
 	id := s.sock.table[key(&memclnt.SockclntDelete{})]
@@ -148,14 +149,14 @@ func (s *Session) leave(why error) {
 	<-s.silent
 }
 
-// Has reports whether this VPP knows the message, with the same fields.
+// Has reports whether this VPP has the message with the same fields.
 func (s *Session) Has(msg api.Message) bool {
 	_, known := s.sock.table[key(msg)]
 	return known
 }
 
-// send registers handle for every message that answers req, then buffers req; flush sends it. handle runs on the reader's
-// goroutine with the session locked: it must be quick and must not use the session.
+// send registers handle for every message that answers req, then buffers req; flush sends it. handle runs
+// on the reader's goroutine with the session locked: it must be quick and must not use the session.
 func (s *Session) send(req api.Message, handle func(api.Message)) (uint32, error) {
 	id, known := s.sock.table[key(req)]
 	if !known {
@@ -194,8 +195,8 @@ func (s *Session) flush() error {
 	return nil
 }
 
-// forget ends the wait for answers. Those to requests that were given up may still come; after the last
-// answer to a request none may.
+// forget stops waiting for replies. Replies to abandoned requests may still arrive; after the last reply to
+// a request none may.
 func (s *Session) forget(givenUp bool, contexts ...uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +221,7 @@ func (s *Session) receiveAll() {
 	}
 }
 
-// receive takes one message, of which minMessage bytes are there for sure; it is only valid during the call.
+// receive processes one message of at least minMessage bytes, which is valid only during the call.
 func (s *Session) receive(data []byte) {
 	known, ok := s.types[binary.BigEndian.Uint16(data)]
 	if !ok {
@@ -250,7 +251,7 @@ func (s *Session) receive(data []byte) {
 	handle, waited := s.calls[context]
 	if !waited {
 		if !s.givenUp[context] {
-			// A dump may have been taken for complete without this.
+			// Without this message, an incomplete dump could have been taken for a complete one.
 			s.failLocked(fmt.Errorf("%w: %s answers nothing that is asked", ErrProtocol, known.typ.Name()))
 		}
 		return
@@ -263,8 +264,8 @@ func (s *Session) receive(data []byte) {
 	handle(msg)
 }
 
-// receiveUnknown: a message that the agent has no name for is none of its business, unless it answers a
-// request; then a dump would lack it.
+// receiveUnknown ignores a message that the agent does not know, unless the message answers a request. In
+// that case a dump would be incomplete.
 func (s *Session) receiveUnknown(data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -273,10 +274,10 @@ func (s *Session) receiveUnknown(data []byte) {
 	}
 }
 
-// answerHeader is the number of an answer and that of its question.
+// answerHeader is the size of the message number and the context of a reply.
 const answerHeader = 6
 
-// decode reads a message. The codec reads beyond the end of one that is cut off, which panics.
+// decode decodes a message. The codec panics on a truncated message, because it reads beyond the end.
 func decode(data []byte, msg api.Message) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -284,7 +285,7 @@ func decode(data []byte, msg api.Message) (err error) {
 		}
 	}()
 	if info, is := msg.(*classify.ClassifyTableInfoReply); is && int32(binary.BigEndian.Uint32(data[answerHeader:])) != 0 {
-		// VPP fills the rest of a refusal with what happens to stand in its memory (vl_api_classify_table_info_t_handler).
+		// VPP fills the rest of a refusal with random memory (vl_api_classify_table_info_t_handler).
 		*info = classify.ClassifyTableInfoReply{Retval: int32(binary.BigEndian.Uint32(data[answerHeader:]))}
 		return nil
 	}
@@ -297,7 +298,7 @@ func decode(data []byte, msg api.Message) (err error) {
 	return nil
 }
 
-// receiveEvent reads an event and drops it where nobody collects them.
+// receiveEvent decodes an event, and drops it if the channel is full.
 func receiveEvent[T any, Event interface {
 	*T
 	api.Message

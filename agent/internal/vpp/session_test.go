@@ -44,14 +44,14 @@ func mustEnd(t *testing.T, s *Session) {
 	}
 }
 
-func TestASessionKnowsWhoVPPIs(t *testing.T) {
+func TestASessionKnowsVPPsVersionAndProcess(t *testing.T) {
 	session, _ := dial(t)
 	if session.Info().PID == 0 || !session.Info().Simulated() {
 		t.Errorf("got %+v", session.Info())
 	}
 }
 
-func TestVPPIsAbsentWhereNobodyListensAndNotWhereNobodyAnswers(t *testing.T) {
+func TestVPPIsAbsentIfNoProcessListensOnTheSocket(t *testing.T) {
 	dialer := Dialer{Socket: filepath.Join(t.TempDir(), "api.sock"), Timeout: 100 * time.Millisecond}
 	absent := func() bool {
 		_, err := dialer.Dial(t.Context())
@@ -67,7 +67,7 @@ func TestVPPIsAbsentWhereNobodyListensAndNotWhereNobodyAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener.SetUnlinkOnClose(false) // as a process that is killed leaves it
+	listener.SetUnlinkOnClose(false) // as a killed process leaves it
 	if absent() {
 		t.Error("one that hangs may forward all the same")
 	}
@@ -80,7 +80,7 @@ func TestVPPIsAbsentWhereNobodyListensAndNotWhereNobodyAnswers(t *testing.T) {
 	}
 }
 
-func TestRepliesMeetTheirRequestsHoweverManyAreInFlight(t *testing.T) {
+func TestRepliesAreMatchedToRequestsInFlight(t *testing.T) {
 	session, _ := dial(t)
 	var requests []api.Message
 	for n := range uint32(10 * window) {
@@ -97,7 +97,7 @@ func TestRepliesMeetTheirRequestsHoweverManyAreInFlight(t *testing.T) {
 	}
 }
 
-func TestADumpIsCompleteAndEndsWithoutAReplyOfItsOwn(t *testing.T) {
+func TestADumpWithoutAFinalReplyIsComplete(t *testing.T) {
 	session, _ := dial(t)
 	for n := range uint32(300) {
 		if _, err := session.Call(t.Context(), &interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: n}); err != nil {
@@ -113,7 +113,7 @@ func TestADumpIsCompleteAndEndsWithoutAReplyOfItsOwn(t *testing.T) {
 
 func TestADumpThatAnotherProcessAnswersEndsTheSession(t *testing.T) {
 	session, _ := dial(t)
-	session.info.PID++ // as it was known before
+	session.info.PID++ // the session was opened by another process
 	err := session.Dump(t.Context(), []api.Message{&interfaces.SwInterfaceDump{SwIfIndex: ^interface_types.InterfaceIndex(0)}}, func(api.Message) {})
 	if !errors.Is(err, ErrProtocol) {
 		t.Errorf("got %v", err)
@@ -121,7 +121,7 @@ func TestADumpThatAnotherProcessAnswersEndsTheSession(t *testing.T) {
 	mustEnd(t, session)
 }
 
-func TestAMessageThatVPPLacksIsNamedAndTheSessionLives(t *testing.T) {
+func TestAMissingMessageIsNamedAndTheSessionContinues(t *testing.T) {
 	session, _ := dial(t)
 	var unsupported *UnsupportedError
 	if _, err := session.Call(t.Context(), &lcp.LcpItfPairGet{}); !errors.As(err, &unsupported) || unsupported.Message != "lcp_itf_pair_get" {
@@ -135,7 +135,7 @@ func TestAMessageThatVPPLacksIsNamedAndTheSessionLives(t *testing.T) {
 	}
 }
 
-func TestTheDeathOfVPPEndsTheSessionByItself(t *testing.T) {
+func TestTheDeathOfVPPEndsTheSession(t *testing.T) {
 	session, sim := dial(t)
 	sim.Stop()
 	mustEnd(t, session)
@@ -169,7 +169,7 @@ func TestASocketWithoutVPPBehindItIsAnError(t *testing.T) {
 	}
 }
 
-func TestSilenceWhileAnAnswerIsDueEndsTheSession(t *testing.T) {
+func TestNoReplyWithinTheTimeoutEndsTheSession(t *testing.T) {
 	session, _ := dial(t)
 	session.timeout = 10 * time.Millisecond
 	if err := session.await(t.Context(), newPendingCall(), 1); !errors.Is(err, ErrTimeout) {
@@ -178,7 +178,7 @@ func TestSilenceWhileAnAnswerIsDueEndsTheSession(t *testing.T) {
 	mustEnd(t, session)
 }
 
-func TestAnswersThatTakeLongerThanTheTimeoutInAllAreNoSilence(t *testing.T) {
+func TestRepliesMayTakeLongerThanTheTimeoutInTotal(t *testing.T) {
 	session, _ := dial(t)
 	session.timeout = time.Second
 	const answers = 15
@@ -200,7 +200,7 @@ func TestAnswersThatTakeLongerThanTheTimeoutInAllAreNoSilence(t *testing.T) {
 	mustEnd(t, session)
 }
 
-func TestAMessageThatCannotBeReadEndsTheSession(t *testing.T) {
+func TestAMessageThatCannotBeDecodedEndsTheSession(t *testing.T) {
 	for name, c := range map[string]struct{ data []byte }{
 		"cut off":               {[]byte{0, 0, 0, 0, 0, 9}},
 		"to nothing that asked": {[]byte{0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},

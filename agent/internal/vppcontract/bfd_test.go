@@ -34,19 +34,19 @@ func (d *device) bfdSessions() []*bfd.BfdUDPSessionDetails {
 	return dump[*bfd.BfdUDPSessionDetails](d, &bfd.BfdUDPSessionDump{})
 }
 
-func TestNoInterfaceIsNoneUntilMultihopIsEnabled(t *testing.T) {
+func TestMultihopSessionsAreRefusedUntilMultihopIsEnabled(t *testing.T) {
 	both(t, func(d *device) {
 		d.needs(&bfd.BfdUDPEnableMultihop{})
 		refused(d, addBFD(anyIndex, "10.255.0.1", "10.255.0.2"), &bfd.BfdUDPAddReply{}, -2)
 		refused(d, modBFD("10.255.0.1", "10.255.0.2"), &bfd.BfdUDPModReply{}, -2)
 		refused(d, delBFD("10.255.0.1", "10.255.0.2"), &bfd.BfdUDPDelReply{}, -2)
 		d.enableMultihop()
-		d.enableMultihop() // which changes nothing
+		d.enableMultihop() // changes nothing
 		do(d, addBFD(anyIndex, "10.255.0.1", "10.255.0.2"), &bfd.BfdUDPAddReply{})
 	})
 }
 
-func TestABFDSessionIsMadeOnceForAPathOfEitherFamily(t *testing.T) {
+func TestABFDSessionIsCreatedOnceForAPathOfEitherFamily(t *testing.T) {
 	both(t, func(d *device) {
 		d.enableMultihop()
 		do(d, addBFD(anyIndex, "10.255.0.1", "10.255.0.2"), &bfd.BfdUDPAddReply{})
@@ -64,7 +64,7 @@ func TestABFDSessionIsMadeOnceForAPathOfEitherFamily(t *testing.T) {
 	})
 }
 
-func TestABFDSessionOfOneHopStandsBesideThatOfSeveral(t *testing.T) {
+func TestSingleHopAndMultihopBFDSessionsOfOnePathCoexist(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.portUp()
 		d.address(port, "10.255.0.1/32")
@@ -79,7 +79,7 @@ func TestABFDSessionOfOneHopStandsBesideThatOfSeveral(t *testing.T) {
 	})
 }
 
-func TestBFDSessionsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidBFDSessionsAreRefused(t *testing.T) {
 	both(t, func(d *device) {
 		d.enableMultihop()
 		refused(d, addBFD(anyIndex, "10.255.0.1", "fd00:255::2"), &bfd.BfdUDPAddReply{}, -73)
@@ -95,7 +95,7 @@ func TestBFDSessionsThatMakeNoSenseAreRefused(t *testing.T) {
 	})
 }
 
-func TestABFDSessionIsChangedShutAndDeletedByItsAddresses(t *testing.T) {
+func TestABFDSessionIsIdentifiedByItsAddresses(t *testing.T) {
 	both(t, func(d *device) {
 		d.enableMultihop()
 		do(d, addBFD(anyIndex, "10.255.0.1", "10.255.0.2"), &bfd.BfdUDPAddReply{})
@@ -118,7 +118,7 @@ func TestABFDSessionIsChangedShutAndDeletedByItsAddresses(t *testing.T) {
 	})
 }
 
-func TestBFDEventsTellTurnsAndNotWhoAsked(t *testing.T) {
+func TestBFDEventsReportStateChangesWithoutTheRegisteredPID(t *testing.T) {
 	both(t, func(d *device) {
 		watcher, err := d.conn.WatchEvent(context.Background(), &bfd.BfdUDPSessionEvent{})
 		if err != nil {
@@ -129,7 +129,7 @@ func TestBFDEventsTellTurnsAndNotWhoAsked(t *testing.T) {
 		do(d, want(true), &bfd.WantBfdEventsReply{})
 		refused(d, want(true), &bfd.WantBfdEventsReply{}, -31)
 		d.enableMultihop()
-		do(d, addBFD(anyIndex, "10.255.0.1", "10.255.0.2"), &bfd.BfdUDPAddReply{}) // of which none tells
+		do(d, addBFD(anyIndex, "10.255.0.1", "10.255.0.2"), &bfd.BfdUDPAddReply{}) // no event reports the creation
 		flags := &bfd.BfdUDPSessionSetFlags{SwIfIndex: anyIndex, LocalAddr: address("10.255.0.1"), PeerAddr: address("10.255.0.2")}
 		do(d, flags, &bfd.BfdUDPSessionSetFlagsReply{})
 		ctx, cancel := context.WithTimeout(context.Background(), answerIn)

@@ -11,7 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-func TestASubinterfaceOfABondsMemberIsMadeAndGetsNoFrame(t *testing.T) {
+func TestASubinterfaceOfABondMemberCanBeCreatedButGetsNoFrames(t *testing.T) {
 	both(t, func(d *device) {
 		member, client := d.cable(7), d.connectStats()
 		of := d.bondOf(member)
@@ -28,7 +28,7 @@ func TestASubinterfaceOfABondsMemberIsMadeAndGetsNoFrame(t *testing.T) {
 	})
 }
 
-// bondAt is what VPP shows of a bond.
+// bondAt returns VPP's details of a bond.
 func (d *device) bondAt(at index) *bond.SwBondInterfaceDetails {
 	d.Helper()
 	bonds := dump[*bond.SwBondInterfaceDetails](d, &bond.SwBondInterfaceDump{SwIfIndex: at})
@@ -38,8 +38,8 @@ func (d *device) bondAt(at index) *bond.SwBondInterfaceDetails {
 	return bonds[0]
 }
 
-// TestOnlyTheActiveMembersShowWhetherABondHasALink: a bond that is set down takes no link from its members, and the flag of a
-// bond's own link says whether the bond is up, whatever its members have.
+// TestOnlyTheActiveMembersShowWhetherABondHasALink: setting a bond down takes down no link of its members.
+// The flag of the bond's own link shows whether the bond is up, regardless of its members.
 func TestOnlyTheActiveMembersShowWhetherABondHasALink(t *testing.T) {
 	both(t, func(d *device) {
 		one, other := d.port(), d.port()
@@ -71,7 +71,7 @@ func TestOnlyTheActiveMembersShowWhetherABondHasALink(t *testing.T) {
 	})
 }
 
-func TestABondAndAMemberOfAnotherBondAreNoMembers(t *testing.T) {
+func TestABondOrAMemberOfAnotherBondCannotBeAMember(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		of := d.bondOf(port)
@@ -82,9 +82,9 @@ func TestABondAndAMemberOfAnotherBondAreNoMembers(t *testing.T) {
 	})
 }
 
-// TestAPolicerOnABondGetsNoFrameThoughVPPSaysThatItWorks: frames come in on the members. A classify table on the bond leads them to
-// the policer.
-func TestAPolicerOnABondGetsNoFrameThoughVPPSaysThatItWorks(t *testing.T) {
+// TestAPolicerOnABondGetsNoFramesAlthoughVPPReportsItAsEnabled: frames are received on the members. A
+// classify table on the bond leads them to the policer.
+func TestAPolicerOnABondGetsNoFramesAlthoughVPPReportsItAsEnabled(t *testing.T) {
 	both(t, func(d *device) {
 		if d.policesSubInterfaces() {
 			d.Skip("from 26.06 on a policer is a feature of L2")
@@ -115,8 +115,8 @@ func TestAPolicerOnABondGetsNoFrameThoughVPPSaysThatItWorks(t *testing.T) {
 	})
 }
 
-// TestFeaturesAreShownByIndexWhateverTheNameIs: the CLI takes what precedes the first dot for the name of a port.
-func TestFeaturesAreShownByIndexWhateverTheNameIs(t *testing.T) {
+// TestFeaturesAreShownByIndexForAnyName: the CLI reads the part before the first dot as the name of a port.
+func TestFeaturesAreShownByIndexForAnyName(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.portUp()
 		sub := d.subif(port, 100)

@@ -11,9 +11,10 @@ import (
 	"longline.dev/agent/internal/realvpp"
 )
 
-// TestAHostInterfaceThatIsShutTakesTheCarrierOfItsPeer: and has it back when it is set up. The other way round VPP notices
-// nothing: its link stays up while the peer is down. The stand-in has no cables.
-func TestAHostInterfaceThatIsShutTakesTheCarrierOfItsPeer(t *testing.T) {
+// TestAShutHostInterfaceTakesTheCarrierOfItsPeer: the peer has its carrier again when the interface is set
+// up. VPP does not notice the reverse: its link stays up while the peer is down. The stand-in has no
+// cables.
+func TestAShutHostInterfaceTakesTheCarrierOfItsPeer(t *testing.T) {
 	vpp := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"af_packet"}})
 	near, far := fmt.Sprintf("ca%d", os.Getpid()), fmt.Sprintf("cb%d", os.Getpid())
 	ip := func(words ...string) {

@@ -12,11 +12,12 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-// tableMark stands in a table as the number of the node that frames go to which hit none of its sessions. VPP has no node of
-// that number, so the frames go on (policer_classify_inline in vnet/policer/node_funcs.c), and it can tell whose a table is.
+// tableMark is stored in a table as the number of the node for frames that match none of its sessions. VPP
+// has no node with that number, so these frames continue (policer_classify_inline in
+// vnet/policer/node_funcs.c). The number can therefore identify the owner of the table.
 const tableMark = 1<<30 + 4711
 
-// groupBit picks the lowest bit of the first byte of a frame, which every frame has or has not.
+// groupBit selects the lowest bit of the first byte of a frame, which is 0 or 1 in every frame.
 var groupBit = append([]byte{1}, make([]byte, 15)...)
 
 func newTable() *classify.ClassifyAddDelTable {
@@ -48,7 +49,7 @@ func session(table uint32, group byte, hit uint32) *classify.ClassifyAddDelSessi
 	}
 }
 
-// classified makes a table whose sessions lead all frames to a policer.
+// classified creates a table whose sessions lead all frames to a policer.
 func (d *device) classified(policer uint32) (table uint32) {
 	d.Helper()
 	table = d.addTable()
@@ -58,7 +59,7 @@ func (d *device) classified(policer uint32) (table uint32) {
 	return table
 }
 
-// hits are the policers of the sessions of a table, by the group bit.
+// hits returns the policers of the sessions of a table, by the group bit.
 func (d *device) hits(table uint32) map[byte]uint32 {
 	d.Helper()
 	found := map[byte]uint32{}
@@ -80,8 +81,9 @@ func (d *device) classify(of index, table uint32, on bool) {
 	do(d, classifyOn(of, table, on), &classify.PolicerClassifySetInterfaceReply{})
 }
 
-// bound are the L2 tables by which VPP polices, by interface. Asked for all interfaces it tells of none, and asked for the
-// first of all; to other indices it answers what happens to stand in its memory, so nobody asks for these.
+// bound returns the L2 tables by which VPP polices, by interface. For all interfaces the dump returns none,
+// and for the first index it returns all. For other indices it returns arbitrary memory, so the agent does
+// not use these.
 func (d *device) bound() map[index]uint32 {
 	d.Helper()
 	found := map[index]uint32{}
@@ -96,7 +98,7 @@ func (d *device) bound() map[index]uint32 {
 	return found
 }
 
-// works reports whether what comes in from an interface passes the L2 classifier.
+// works reports whether frames received on an interface pass the L2 classifier.
 func (d *device) works(name string) bool {
 	d.Helper()
 	shown := do(d, &vlib.CliInband{Cmd: "show interface features " + name}, &vlib.CliInbandReply{}).Reply
@@ -131,7 +133,7 @@ func TestAClassifyTableIsReadBackWithItsMark(t *testing.T) {
 	})
 }
 
-func TestATableWithoutMemoryOrWithoutItsWholeMaskIsRefused(t *testing.T) {
+func TestATableWithoutMemoryOrWithATruncatedMaskIsRefused(t *testing.T) {
 	both(t, func(d *device) {
 		without, short := newTable(), newTable()
 		without.MemorySize, short.MaskLen, short.Mask = 0, 8, groupBit[:8]
@@ -140,7 +142,7 @@ func TestATableWithoutMemoryOrWithoutItsWholeMaskIsRefused(t *testing.T) {
 	})
 }
 
-func TestASessionThatIsAddedAgainLeadsToTheOtherPolicer(t *testing.T) {
+func TestAddingASessionAgainReplacesItsPolicer(t *testing.T) {
 	both(t, func(d *device) {
 		table := d.classified(3)
 		if got := d.hits(table); len(got) != 2 || got[0] != 3 || got[1] != 3 {
@@ -165,8 +167,8 @@ func TestASessionThatIsAddedAgainLeadsToTheOtherPolicer(t *testing.T) {
 	})
 }
 
-// VPP keeps 16 bits of where a session leads.
-func TestASessionLeadsToNoPolicerBeyond65535(t *testing.T) {
+// VPP stores 16 bits of the target of a session.
+func TestASessionCannotLeadToAPolicerAbove65535(t *testing.T) {
 	both(t, func(d *device) {
 		table := d.addTable()
 		do(d, session(table, 0, 1<<16+3), &classify.ClassifyAddDelSessionReply{})
@@ -176,7 +178,7 @@ func TestASessionLeadsToNoPolicerBeyond65535(t *testing.T) {
 	})
 }
 
-func TestAnInterfaceKeepsTheTableThatItWasGivenFirst(t *testing.T) {
+func TestAnInterfaceKeepsItsFirstTable(t *testing.T) {
 	both(t, func(d *device) {
 		sub := d.subif(d.portUp(), 100)
 		first, second := d.classified(0), d.classified(0)
@@ -185,7 +187,7 @@ func TestAnInterfaceKeepsTheTableThatItWasGivenFirst(t *testing.T) {
 		refused(d, classifyOn(sub, first, false), &classify.PolicerClassifySetInterfaceReply{}, -65)
 		d.classify(sub, first, true)
 		d.classify(sub, first, true)
-		d.classify(sub, second, true) // answers 0 and does nothing
+		d.classify(sub, second, true) // returns 0 and does nothing
 		if got := d.bound(); len(got) != 1 || got[sub] != first {
 			d.Errorf("bound %v, want %d to %d", got, sub, first)
 		}
@@ -197,8 +199,9 @@ func TestAnInterfaceKeepsTheTableThatItWasGivenFirst(t *testing.T) {
 	})
 }
 
-// The table stays bound by index when the interface leaves L2, where it stops working, and when it goes: the next
-// interface that gets the index has it, works without it, and is not given it until it is taken off.
+// The table stays bound by index when the interface leaves L2 or is deleted, but it stops working. The next
+// interface with the index has the binding, which does not work. No table can be bound to that interface
+// until the old one is unbound.
 func TestABindingOutlivesL2AndItsInterfaceAndNoLongerWorks(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.portUp()
@@ -240,9 +243,9 @@ func TestABindingOutlivesL2AndItsInterfaceAndNoLongerWorks(t *testing.T) {
 	})
 }
 
-// A table can be deleted while it is bound. VPP refuses to take it off then, so that nobody else can be bound until a
+// A bound table can be deleted. VPP then refuses to unbind it, so that no other table can be bound until a
 // table has that index again.
-func TestATableThatIsDeletedWhileItIsBoundCannotBeTakenOff(t *testing.T) {
+func TestATableDeletedWhileBoundCannotBeUnbound(t *testing.T) {
 	both(t, func(d *device) {
 		sub := d.subif(d.port(), 100)
 		table := d.classified(0)
@@ -259,7 +262,7 @@ func TestATableThatIsDeletedWhileItIsBoundCannotBeTakenOff(t *testing.T) {
 	})
 }
 
-// A frame is for one, or by its group bit for many: each hits one of the sessions.
+// A frame is for one destination or, by its group bit, for many; each matches one of the sessions.
 func TestFramesBeyondTheRateOfAVLANAreDroppedByTheClassifierAndCounted(t *testing.T) {
 	for name, c := range map[string]struct {
 		mac     string

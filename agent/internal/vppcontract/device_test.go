@@ -29,7 +29,7 @@ const (
 	answerIn = 10 * time.Second
 )
 
-// device is the VPP under test, of either kind, with one client.
+// device is the VPP under test, real or simulated, with one client.
 type device struct {
 	*testing.T
 	socket, stats string
@@ -46,7 +46,7 @@ func both(t *testing.T, run func(d *device)) {
 	t.Run("vpp", func(t *testing.T) { onReal(t, run) })
 }
 
-// asEveryRelease runs a case of which 26.06 makes something else on a stand-in for that too.
+// asEveryRelease runs a case also on a stand-in for 26.06, which behaves differently.
 func asEveryRelease(t *testing.T, run func(d *device)) {
 	t.Helper()
 	both(t, run)
@@ -68,7 +68,7 @@ func as(t *testing.T, version string, run func(d *device)) {
 	})
 }
 
-// isFrom says whether it is a VPP of that release or a later one.
+// isFrom reports whether it is a VPP of that release or a later one.
 func (d *device) isFrom(year, month int) bool {
 	d.Helper()
 	var itsYear, itsMonth int
@@ -79,7 +79,7 @@ func (d *device) isFrom(year, month int) bool {
 	return itsYear > year || itsYear == year && itsMonth >= month
 }
 
-// needs skips what a real VPP of an earlier release, whose message table lacks one of these, cannot show.
+// needs skips the case on a real VPP of an earlier release that lacks one of these messages.
 func (d *device) needs(messages ...api.Message) {
 	d.Helper()
 	for _, m := range messages {
@@ -100,7 +100,7 @@ func (d *device) connect() {
 	d.Cleanup(conn.Disconnect)
 }
 
-// ask sends a request and returns its reply, whatever its return code.
+// send sends a request and returns its reply with any return code.
 func ask[Reply api.Message](d *device, request api.Message, reply Reply) Reply {
 	d.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), answerIn)
@@ -115,7 +115,7 @@ func retval(reply api.Message) int32 {
 	return int32(reflect.ValueOf(reply).Elem().FieldByName("Retval").Int())
 }
 
-// do asks and demands success.
+// do sends a request and requires success.
 func do[Reply api.Message](d *device, request api.Message, reply Reply) Reply {
 	d.Helper()
 	if ask(d, request, reply); retval(reply) != 0 {
@@ -124,7 +124,7 @@ func do[Reply api.Message](d *device, request api.Message, reply Reply) Reply {
 	return reply
 }
 
-// refused asks and demands that return code.
+// refused sends a request and requires that return code.
 func refused(d *device, request, reply api.Message, want int32) {
 	d.Helper()
 	if ask(d, request, reply); retval(reply) != want {
@@ -132,7 +132,7 @@ func refused(d *device, request, reply api.Message, want int32) {
 	}
 }
 
-// dump sends the request and a control_ping, and collects what comes before the ping's reply.
+// dump sends the request and a control_ping, and returns the messages before the ping's reply.
 func dump[Details api.Message](d *device, request api.Message) []Details {
 	d.Helper()
 	var collected []Details
@@ -183,7 +183,7 @@ func (d *device) interfaces() map[string]*interfaces.SwInterfaceDetails {
 	return byName
 }
 
-// at is the interface of that index; the test ends when there is none.
+// at returns the interface with that index; the test fails if there is none.
 func (d *device) at(index interface_types.InterfaceIndex) *interfaces.SwInterfaceDetails {
 	d.Helper()
 	for _, i := range d.interfaces() {
@@ -195,7 +195,7 @@ func (d *device) at(index interface_types.InterfaceIndex) *interfaces.SwInterfac
 	return nil
 }
 
-// port makes a loopback: the one kind of Ethernet port that needs no hardware.
+// port creates a loopback: the only kind of Ethernet port that needs no hardware.
 func (d *device) port() interface_types.InterfaceIndex {
 	d.Helper()
 	return do(d, &interfaces.CreateLoopbackInstance{}, &interfaces.CreateLoopbackInstanceReply{}).SwIfIndex
@@ -217,7 +217,7 @@ func setFlags(index interface_types.InterfaceIndex, flags interface_types.IfStat
 	return &interfaces.SwInterfaceSetFlags{SwIfIndex: index, Flags: flags}
 }
 
-// subif makes a sub-interface with one exact-match tag, the id being the VLAN.
+// subif creates a sub-interface with one exact-match tag; its ID is the VLAN.
 func (d *device) subif(port interface_types.InterfaceIndex, vlan uint16) interface_types.InterfaceIndex {
 	d.Helper()
 	return do(d, createSubif(port, uint32(vlan), vlan), &interfaces.CreateSubifReply{}).SwIfIndex

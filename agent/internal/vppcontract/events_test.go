@@ -26,7 +26,7 @@ func (d *device) watch() api.Watcher {
 	return watcher
 }
 
-// expectEvent waits for an event of that interface with those flags; others may come before.
+// expectEvent waits for an event of that interface that matches; others may come before.
 func (d *device) expectEvent(watcher api.Watcher, of index, matches func(*interfaces.SwInterfaceEvent) bool) {
 	d.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), answerIn)
@@ -43,8 +43,8 @@ func (d *device) expectEvent(watcher api.Watcher, of index, matches func(*interf
 	}
 }
 
-// TestAnEventOfACreationComesBeforeTheReplyToTheSecondRequestAfterIt is what allows the agent to take its last snapshot and the
-// events since for all interfaces.
+// TestAnEventOfACreationComesBeforeTheReplyToTheSecondRequestAfterIt: because of this order, the agent's
+// last snapshot and the events since then cover all interfaces.
 func TestAnEventOfACreationComesBeforeTheReplyToTheSecondRequestAfterIt(t *testing.T) {
 	both(t, func(d *device) {
 		events := d.watch()
@@ -58,7 +58,7 @@ func TestAnEventOfACreationComesBeforeTheReplyToTheSecondRequestAfterIt(t *testi
 	})
 }
 
-func TestEventsTellAdminStateAndDeletion(t *testing.T) {
+func TestEventsReportAdminStateAndDeletion(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		sub := d.subif(port, 1)
@@ -72,7 +72,7 @@ func TestEventsTellAdminStateAndDeletion(t *testing.T) {
 	})
 }
 
-func TestAskingForEventsTwiceIsRefused(t *testing.T) {
+func TestASecondRegistrationForEventsIsRefused(t *testing.T) {
 	both(t, func(d *device) {
 		do(d, wantEvents(1), &interfaces.WantInterfaceEventsReply{})
 		refused(d, wantEvents(1), &interfaces.WantInterfaceEventsReply{}, -31)

@@ -21,7 +21,7 @@ const (
 // vlanTag is one tag of a frame.
 type vlanTag struct{ tpid, vlan uint16 }
 
-// arrive lets frames with these tags come in on pgID, and waits until the interface has counted them.
+// arrive sends frames with these tags into the port pgID, and waits until the interface has counted them.
 func (d *device) arrive(client *statsclient.StatsClient, id uint32, port index, tags ...vlanTag) {
 	d.Helper()
 	header := []byte{0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 1}
@@ -40,7 +40,7 @@ func (d *device) arrive(client *statsclient.StatsClient, id uint32, port index, 
 	d.quietly("packet-generator delete arriving")
 }
 
-// cable is a port of a packet generator that is up.
+// cable creates a port of a packet generator and sets it up.
 func (d *device) cable(id uint32) index {
 	d.Helper()
 	port := d.generator(id)
@@ -70,7 +70,7 @@ func TestTheMostSpecificSubinterfaceGetsAFrame(t *testing.T) {
 		bond bool
 		subs []sub
 		tags []vlanTag
-		to   int // place in subs
+		to   int // index in subs
 	}{
 		{"two tags, further tags welcome", onPort, []sub{loose}, double, 0},
 		{"two tags, exact match", onPort, []sub{exactly}, double, nobody},
@@ -127,7 +127,7 @@ func TestTheMostSpecificSubinterfaceGetsAFrame(t *testing.T) {
 	})
 }
 
-// bondOf makes a bond of these ports that is up.
+// bondOf creates a bond of these ports and sets it up.
 func (d *device) bondOf(members ...index) index {
 	d.Helper()
 	made := do(d, &bond.BondCreate2{Mode: bond.BOND_API_MODE_XOR, ID: none}, &bond.BondCreate2Reply{}).SwIfIndex
@@ -150,14 +150,15 @@ func TestSelectionsThatVPPDoesNotImplementAreRefused(t *testing.T) {
 	})
 }
 
-// TestAnUntaggedSubinterfaceTakesThePlaceOfItsPort: the first attempt is refused and frees the place, as with equal VLANs.
-func TestAnUntaggedSubinterfaceTakesThePlaceOfItsPort(t *testing.T) {
+// TestAnUntaggedSubinterfaceReplacesItsPort: the first attempt is refused and frees the key, as with equal
+// VLANs.
+func TestAnUntaggedSubinterfaceReplacesItsPort(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		create := &interfaces.CreateSubif{SwIfIndex: port, SubID: 1, SubIfFlags: noTags | exact}
 		refused(d, create, &interfaces.CreateSubifReply{}, tagsTaken)
 		made := do(d, create, &interfaces.CreateSubifReply{}).SwIfIndex
-		if i := d.at(made); i.SubIfFlags != exact || i.SubNumberOfTags != 0 { // the dump leaves the flag out
+		if i := d.at(made); i.SubIfFlags != exact || i.SubNumberOfTags != 0 { // the dump omits the flag
 			d.Errorf("made %+v", i)
 		}
 	})

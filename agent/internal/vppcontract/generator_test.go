@@ -12,14 +12,14 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-// generator makes the interface of a packet generator.
+// generator creates the interface of a packet generator.
 func (d *device) generator(id uint32) interface_types.InterfaceIndex {
 	d.Helper()
 	d.needs(&pg.PgCreateInterfaceV3{}, &pg.PgDeleteInterface{})
 	return do(d, &pg.PgCreateInterfaceV3{InterfaceID: interface_types.InterfaceIndex(id)}, &pg.PgCreateInterfaceV3Reply{}).SwIfIndex
 }
 
-// runs is the answer to a line of the debug CLI.
+// runs returns the reply to a command of the debug CLI.
 func (d *device) runs(line string) *vlib.CliInbandReply {
 	d.Helper()
 	return ask(d, &vlib.CliInband{Cmd: line}, &vlib.CliInbandReply{})
@@ -32,7 +32,8 @@ func (d *device) quietly(line string) {
 	}
 }
 
-// streamOf finds a stream among those that VPP lists: whether it is enabled, and how many frames it has made.
+// streamOf finds a stream in VPP's list. It returns whether the stream is enabled, and how many frames it
+// has sent.
 func (d *device) streamOf(name string) (enabled, made string) {
 	d.Helper()
 	for line := range strings.Lines(d.runs("show packet-generator").Reply) {
@@ -43,7 +44,7 @@ func (d *device) streamOf(name string) (enabled, made string) {
 	return "", ""
 }
 
-// await waits until it is so.
+// await waits until the condition is true.
 func await(d *device, what string, is func() bool) {
 	d.Helper()
 	for deadline := time.Now().Add(answerIn); !is(); time.Sleep(5 * time.Millisecond) {
@@ -53,7 +54,7 @@ func await(d *device, what string, is func() bool) {
 	}
 }
 
-func TestAGeneratorIsAPortOfItsOwnKind(t *testing.T) {
+func TestAGeneratorIsASeparateKindOfPort(t *testing.T) {
 	both(t, func(d *device) {
 		index := d.generator(0x4c4c0000)
 		made := d.at(index)
@@ -79,7 +80,7 @@ func TestAGeneratorIsAPortOfItsOwnKind(t *testing.T) {
 	})
 }
 
-func TestOnlyAGeneratorIsDeletedAsOne(t *testing.T) {
+func TestOnlyGeneratorsCanBeDeletedAsGenerators(t *testing.T) {
 	both(t, func(d *device) {
 		d.needs(&pg.PgDeleteInterface{})
 		port := d.port()
@@ -89,7 +90,7 @@ func TestOnlyAGeneratorIsDeletedAsOne(t *testing.T) {
 	})
 }
 
-func TestAStreamSendsItsFramesIntoATunnelThatIsConnectedWithNothing(t *testing.T) {
+func TestAStreamSendsIntoAnUnconnectedTunnel(t *testing.T) {
 	both(t, func(d *device) {
 		tunnel := d.vxlan("10.0.0.1", "10.0.0.2", 7)
 		name := d.at(tunnel).InterfaceName
@@ -121,7 +122,7 @@ func TestAStreamSendsItsFramesIntoATunnelThatIsConnectedWithNothing(t *testing.T
 	})
 }
 
-func TestAStreamThatIsNotThereIsRefusedInWords(t *testing.T) {
+func TestAMissingStreamIsRefusedWithAText(t *testing.T) {
 	both(t, func(d *device) {
 		for _, line := range []string{
 			"packet-generator delete longline-test", "packet-generator enable-stream longline-test",
@@ -140,7 +141,7 @@ func TestAStreamThatIsNotThereIsRefusedInWords(t *testing.T) {
 	})
 }
 
-func TestAStreamWithoutASourceMakesAGeneratorOfItsOwn(t *testing.T) {
+func TestAStreamWithoutASourceCreatesAGenerator(t *testing.T) {
 	both(t, func(d *device) {
 		d.port()
 		d.quietly("packet-generator new { name theirs limit 1 rate 1 size 64-64 node loop0 data { hex 0x00 } }")

@@ -87,7 +87,7 @@ func keyedDelete(src, dst string, key uint32) *gre.GreTunnelAddDelV2 {
 	return request
 }
 
-// greKeys are the keys that VPP reads back, by tunnel.
+// greKeys returns the keys of the tunnels that VPP dumps, by interface.
 func (d *device) greKeys() map[index]uint32 {
 	d.Helper()
 	keys := make(map[index]uint32)
@@ -136,7 +136,8 @@ func TestAGRETunnelIsDeletedByItsKey(t *testing.T) {
 	})
 }
 
-// TestTheFirstGREDumpShowsKeyedTunnelsWithoutTheirKeys: where there are keys, only the second dump tells tunnels apart.
+// TestTheFirstGREDumpShowsKeyedTunnelsWithoutTheirKeys: only the second dump, with keys, distinguishes
+// these tunnels.
 func TestTheFirstGREDumpShowsKeyedTunnelsWithoutTheirKeys(t *testing.T) {
 	both(t, func(d *device) {
 		d.needs(&gre.GreTunnelAddDelV2{})

@@ -55,7 +55,7 @@ func TestALoopbackInstanceIsTakenOnce(t *testing.T) {
 	})
 }
 
-func TestAnIndexThatIsNotThereIsRefused(t *testing.T) {
+func TestAMissingIndexIsRefused(t *testing.T) {
 	both(t, func(d *device) {
 		refused(d, setFlags(77, up), &interfaces.SwInterfaceSetFlagsReply{}, -2)
 		refused(d, &interfaces.SwInterfaceSetMtu{SwIfIndex: 77, Mtu: make([]uint32, 4)}, &interfaces.SwInterfaceSetMtuReply{}, -2)
@@ -76,7 +76,7 @@ func TestAnMTUIsReadBackAsItWasSet(t *testing.T) {
 	})
 }
 
-func TestATagIsCutAt63Characters(t *testing.T) {
+func TestATagIsTruncatedTo63Characters(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		long := strings.Repeat("0123456789", 6) + "abcd"
@@ -91,7 +91,7 @@ func TestATagIsCutAt63Characters(t *testing.T) {
 	})
 }
 
-func TestATagDiesWithItsInterface(t *testing.T) {
+func TestATagIsDeletedWithItsInterface(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		sub := d.subif(port, 10)
@@ -107,7 +107,7 @@ func TestATagDiesWithItsInterface(t *testing.T) {
 	})
 }
 
-func TestAnMTUDiesWithItsInterface(t *testing.T) {
+func TestAnMTUIsDeletedWithItsInterface(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		sub := d.subif(port, 10)
@@ -119,7 +119,7 @@ func TestAnMTUDiesWithItsInterface(t *testing.T) {
 	})
 }
 
-func TestTheLastFreedIndexIsTheNextGivenOut(t *testing.T) {
+func TestTheLastFreedIndexIsAssignedNext(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		first, second, third := d.subif(port, 1), d.subif(port, 2), d.subif(port, 3)

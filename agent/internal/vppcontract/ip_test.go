@@ -97,7 +97,7 @@ func TestALookupWithoutARouteFindsADrop(t *testing.T) {
 	})
 }
 
-func TestALookupOfAConnectedNetIsNoDropWhileThePortIsUp(t *testing.T) {
+func TestALookupInAConnectedPrefixFindsARouteWhileThePortIsUp(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.portUp()
 		d.address(port, "10.0.0.1/24")

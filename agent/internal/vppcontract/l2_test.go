@@ -48,7 +48,7 @@ func (d *device) rewrite(of index, op uint32) {
 	do(d, rewrite(of, op), &l2.L2InterfaceVlanTagRewriteReply{})
 }
 
-func TestACrossConnectIsOneDirection(t *testing.T) {
+func TestACrossConnectIsUnidirectional(t *testing.T) {
 	both(t, func(d *device) {
 		a, b := d.subif(d.port(), 1), d.subif(d.port(), 2)
 		d.xconnect(a, b)
@@ -74,7 +74,7 @@ func TestACrossConnectOfAnUnknownIndexIsRefused(t *testing.T) {
 	})
 }
 
-// pair makes a cross-connect of two sub-interfaces, both ways.
+// pair cross-connects two sub-interfaces in both directions.
 func (d *device) pair(port index) (a, b index) {
 	d.Helper()
 	a, b = d.subif(port, 1), d.subif(port, 2)
@@ -97,7 +97,7 @@ func TestDeletingASubinterfaceTakesItsPeerOutOfL2(t *testing.T) {
 	})
 }
 
-func TestAPeerWithoutAWayBackStaysConnectedToTheNextInterface(t *testing.T) {
+func TestAPeerOfAOneWayCrossConnectStaysConnectedToTheNextInterface(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		a, b := d.subif(port, 1), d.subif(port, 2)
@@ -113,7 +113,7 @@ func TestAPeerWithoutAWayBackStaysConnectedToTheNextInterface(t *testing.T) {
 	})
 }
 
-func TestAHalfConnectedInterfaceTakesAStrangerOutOfL2WhenItGoes(t *testing.T) {
+func TestDeletingAHalfConnectedInterfaceTakesAnUnrelatedOneOutOfL2(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		a, b := d.subif(port, 1), d.subif(port, 2)
@@ -244,7 +244,7 @@ func TestATagRewriteMayComeBeforeTheCrossConnect(t *testing.T) {
 	})
 }
 
-func TestATagRewriteDiesWithItsInterface(t *testing.T) {
+func TestATagRewriteIsDeletedWithItsInterface(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		sub := d.subif(port, 1)
@@ -291,8 +291,8 @@ func TestABridgedPortIsInTheDumpOfItsBridgeDomain(t *testing.T) {
 	})
 }
 
-// Connected in both directions: with one alone, VPP looks at memory it has just freed (l2_input_interface_add_del)
-// and may keep the dead index cross-connected.
+// Connected in both directions: with only one direction, VPP reads memory that it has just freed
+// (l2_input_interface_add_del) and may keep the deleted index cross-connected.
 func TestDeletingAPortTakesItAndItsPeerOutOfL2(t *testing.T) {
 	both(t, func(d *device) {
 		port, peer := d.port(), d.port()

@@ -10,7 +10,7 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-// committed is 50 Mbit/s with a bucket of 64,000 bytes; what is above is dropped.
+// committed returns 50 Mbit/s with a bucket of 64,000 bytes; everything above is dropped.
 func committed() policer_types.PolicerConfig {
 	return policer_types.PolicerConfig{
 		Cir: 50_000, Cb: 64_000, RoundType: policer_types.SSE2_QOS_ROUND_API_TO_CLOSEST, Type: policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C,
@@ -82,8 +82,8 @@ func TestAPolicerThatDoesNotExistCannotBeApplied(t *testing.T) {
 	})
 }
 
-// Before 25.06 no message tells where a policer works.
-func TestTheCLITellsOnWhichPortAPolicerWorksAndHowOften(t *testing.T) {
+// Before 25.06 no message reports where a policer works.
+func TestTheCLIShowsWhereAPolicerIsAppliedAndHowOften(t *testing.T) {
 	both(t, func(d *device) {
 		if d.policesSubInterfaces() {
 			d.Skip("this release is asked by feature_is_enabled alone")
@@ -106,7 +106,7 @@ func TestTheCLITellsOnWhichPortAPolicerWorksAndHowOften(t *testing.T) {
 	})
 }
 
-// deviceInput is what the CLI shows of the features of what comes in from a port.
+// deviceInput returns the CLI's output about the features of a port's device-input arc.
 func (d *device) deviceInput(port string) string {
 	d.Helper()
 	shown := do(d, &vlib.CliInband{Cmd: "show interface features " + port}, &vlib.CliInbandReply{}).Reply

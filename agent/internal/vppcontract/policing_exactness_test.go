@@ -21,15 +21,17 @@ import (
 	"longline.dev/agent/internal/realvpp"
 )
 
-// secondsEach is the variable that makes a measurement of TestHowExactlyFramesArePoliced: for how long each rate is sent.
+// secondsEach is the environment variable that turns TestHowExactlyFramesArePoliced into a measurement: the
+// seconds for which each rate is sent.
 //
 //	LONGLINE_POLICING_SECONDS=2 go test -v -run TestHowExactly ./internal/vppcontract/
 const secondsEach = "LONGLINE_POLICING_SECONDS"
 
-// TestHowExactlyFramesArePoliced sends four times what a policer lets through, from each worker its part, into a VLAN that is
-// policed by the classifier and into a port that is policed as a whole. It prints by how much what passed differs from the
-// bucket and the rate over the time that it took, and what the policing node takes of the processor (cycles per frame, by "show runtime").
-// The bounds are loose: a busy machine sends in bursts, and two workers that share a bucket without a lock overdraw it.
+// TestHowExactlyFramesArePoliced sends four times a policer's rate, divided among the workers, into a VLAN
+// that the classifier polices and into a port that is policed as a whole. It prints how much the passed
+// traffic differs from the bucket plus the rate over the elapsed time. It also prints the CPU use of the
+// policing node (cycles per frame, by "show runtime"). The bounds are loose: a busy machine sends in
+// bursts, and two workers that share a bucket without a lock overdraw it.
 func TestHowExactlyFramesArePoliced(t *testing.T) {
 	workers, rates, lasting := []int{1}, []uint32{10_000}, 300*time.Millisecond
 	if seconds, err := strconv.ParseFloat(os.Getenv(secondsEach), 64); err == nil {
@@ -68,13 +70,14 @@ func TestHowExactlyFramesArePoliced(t *testing.T) {
 	}
 }
 
-// bucket holds what the rate gives in that time (bytes), and at least ten frames. A quarter of a second lets what a busy machine
-// holds up pass afterwards; 10 ms is what the portal chooses, and what is held up for longer is lost to the rate.
+// bucket returns the bytes that the rate gives in that time, and at least ten frames. With a quarter of a
+// second, traffic that a busy machine delays still passes later. With 10 ms, which the portal chooses,
+// longer delays reduce the rate.
 func bucket(kbps uint32, deep time.Duration) uint64 {
 	return max(uint64(float64(kbps)*1000/8*deep.Seconds()), 10*frameSize)
 }
 
-// measure polices what comes in from an interface to a rate, and prints how exact that was.
+// measure polices the frames received on an interface to a rate, and prints how exact that was.
 func (d *device) measure(
 	client *statsclient.StatsClient, what string, from, out index, kbps uint32, burst uint64, workers int, lasting time.Duration,
 ) {
@@ -104,7 +107,7 @@ func (d *device) measure(
 	}
 	passedBefore := d.combined(client, "/if/tx", uint32(out)).Packets()
 	d.cli("clear runtime")
-	rate := 4 * float64(kbps) * 1000 / 8 / frameSize // frames a second
+	rate := 4 * float64(kbps) * 1000 / 8 / frameSize // frames per second
 	sent, took := d.flood(client, made, vlan, rate, uint64(rate*lasting.Seconds()), workers)
 	conform, _, violate := d.colours(client, made)
 	passed := d.combined(client, "/if/tx", uint32(out)).Packets() - passedBefore
@@ -123,8 +126,9 @@ func (d *device) measure(
 	}
 }
 
-// flood sends frames from pg0, each worker its part, at so many a second or, for 0, as fast as it can. It returns how many, and how
-// long it took until the policer had counted them, or counted no more: what one worker hands to another may be lost on the way.
+// flood sends frames from pg0, divided among the workers, at the given rate per second or, for 0, as fast
+// as possible. It returns the number of frames, and the time until the policer had counted them or its
+// counters stopped: handing frames from one worker to another may lose some.
 func (d *device) flood(
 	client *statsclient.StatsClient, made uint32, vlan string, rate float64, count uint64, workers int,
 ) (sent uint64, took time.Duration) {
@@ -157,14 +161,15 @@ func (d *device) flood(
 			took = since.Sub(started)
 		}
 	}
-	time.Sleep(50 * time.Millisecond) // the last ones may be on their way
+	time.Sleep(50 * time.Millisecond) // the last ones may be in transit
 	for n := range streams {
 		d.cli(fmt.Sprintf("packet-generator delete flood%d", n))
 	}
 	return sent, took
 }
 
-// cycles are what a node took for each frame, by thread (the column Clocks of "show runtime").
+// cycles returns the cycles that a node took for each frame, by thread (the column Clocks of "show
+// runtime").
 func (d *device) cycles(node string) string {
 	d.Helper()
 	shown := do(d, &vlib.CliInband{Cmd: "show runtime"}, &vlib.CliInbandReply{}).Reply

@@ -32,7 +32,7 @@ func (d *device) cli(command string) {
 	}
 }
 
-// policesSubInterfaces: from 26.06 on.
+// policesSubInterfaces returns true from 26.06 on.
 func (d *device) policesSubInterfaces() bool {
 	d.Helper()
 	return d.isFrom(26, 6)
@@ -40,10 +40,10 @@ func (d *device) policesSubInterfaces() bool {
 
 const (
 	frames    = 1000
-	frameSize = 1000 // bytes, with a VLAN tag where there is one
+	frameSize = 1000 // bytes, with a VLAN tag if there is one
 )
 
-// generated makes two ports of VPP's packet generator that are up.
+// generated creates two ports of VPP's packet generator and sets them up.
 func (d *device) generated() (in, out index) {
 	d.Helper()
 	d.cli("create packet-generator interface pg0")
@@ -59,7 +59,7 @@ func (d *device) send(client *statsclient.StatsClient, in index, vlan string) {
 	d.sendTo(client, in, vlan, "00:00:00:00:00:02")
 }
 
-// sendTo lets a thousand frames come in on pg0 at once, and waits until all are received.
+// sendTo sends a thousand frames into pg0 at once, and waits until all are received.
 func (d *device) sendTo(client *statsclient.StatsClient, in index, vlan, mac string) {
 	d.Helper()
 	payload := frameSize - 14 - 20 - 8
@@ -77,11 +77,11 @@ func (d *device) sendTo(client *statsclient.StatsClient, in index, vlan, mac str
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	time.Sleep(50 * time.Millisecond) // what was received is forwarded in the same round; the last ones may be on their way
+	time.Sleep(50 * time.Millisecond) // received frames are forwarded in the same iteration; the last ones may be in transit
 	d.cli("packet-generator delete burst")
 }
 
-// combined sums a counter over the threads.
+// combined returns the sum of a counter over the threads.
 func (d *device) combined(client *statsclient.StatsClient, name string, index uint32) adapter.CombinedCounter {
 	d.Helper()
 	var sum adapter.CombinedCounter
@@ -103,14 +103,14 @@ func (d *device) colours(client *statsclient.StatsClient, index uint32) (conform
 // fillTime is how long slow and slowWithExcess take to fill an empty bucket.
 const fillTime = 10 * time.Second
 
-// slow is 8 kbit/s, which is one frame a second, with a bucket for ten frames.
+// slow returns 8 kbit/s, which is one frame per second, with a bucket for ten frames.
 func slow() policer_types.PolicerConfig {
 	config := committed()
 	config.Cir, config.Cb = 8, 10*frameSize
 	return config
 }
 
-// slowWithExcess lets 16 kbit/s and twenty frames through, half of it as excess.
+// slowWithExcess returns 16 kbit/s and twenty frames, half of it as excess.
 func slowWithExcess() policer_types.PolicerConfig {
 	config := slow()
 	config.Type, config.Eir, config.Eb = policer_types.SSE2_QOS_POLICER_TYPE_API_2R3C_RFC_2698, 2*config.Cir, 2*config.Cb
@@ -169,7 +169,8 @@ func TestFramesBeyondTheRateOfASubInterfaceAreDroppedAndCountedFrom2606(t *testi
 	})
 }
 
-// mustPolice sends a burst: what the buckets hold passes, and what comes into them by the time it takes.
+// mustPolice sends a burst and checks that exactly the content of the buckets passes, plus what is added to
+// them meanwhile.
 func (d *device) mustPolice(
 	client *statsclient.StatsClient, port, in, out index, vlan string, config policer_types.PolicerConfig, passing, exceeding uint64,
 ) {
@@ -191,8 +192,8 @@ func (d *device) mustPolice(
 	}
 }
 
-// mustHaveDropped looks what became of a burst to buckets that are full at begun or later, and returns how many frames came
-// out.
+// mustHaveDropped checks the result of a burst to buckets that are full at begun or later, and returns the
+// number of forwarded frames.
 func (d *device) mustHaveDropped(
 	client *statsclient.StatsClient, made uint32, out index, passing, exceeding uint64, begun time.Time,
 ) uint64 {

@@ -50,7 +50,7 @@ func TestAnInterfaceIsInOneTableOfEachFamily(t *testing.T) {
 	})
 }
 
-func TestALinkLocalAddressIsThereWhileIPv6IsEnabledAndInNoDump(t *testing.T) {
+func TestALinkLocalAddressExistsWhileIPv6IsEnabledButIsInNoDump(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		ask := &ip.SwInterfaceIP6GetLinkLocalAddress{SwIfIndex: port}

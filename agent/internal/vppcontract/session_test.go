@@ -57,7 +57,7 @@ func TestTheCLIShowsTheVersion(t *testing.T) {
 	})
 }
 
-func TestControlPingNamesTheProcessUntilItRestarts(t *testing.T) {
+func TestControlPingReturnsTheProcessIDUntilARestart(t *testing.T) {
 	both(t, func(d *device) {
 		first := ask(d, &memclnt.ControlPing{}, &memclnt.ControlPingReply{}).VpePID
 		if again := ask(d, &memclnt.ControlPing{}, &memclnt.ControlPingReply{}).VpePID; again != first || first == 0 {
@@ -73,7 +73,7 @@ func TestControlPingNamesTheProcessUntilItRestarts(t *testing.T) {
 	})
 }
 
-func TestARestartCutsTheConnectionAndLosesEverything(t *testing.T) {
+func TestARestartCutsTheConnectionAndLosesAllConfiguration(t *testing.T) {
 	both(t, func(d *device) {
 		d.vxlan("10.0.0.1", "10.0.0.2", 5)
 		old := d.conn
@@ -92,14 +92,14 @@ func TestARestartCutsTheConnectionAndLosesEverything(t *testing.T) {
 	})
 }
 
-// frame is a message in VPP's socket framing.
+// frame returns a message in VPP's socket framing.
 func frame(data []byte) []byte {
 	framed := make([]byte, 16, 16+len(data))
 	binary.BigEndian.PutUint32(framed[8:12], uint32(len(data)))
 	return append(framed, data...)
 }
 
-func TestAnUnknownMessageIsIgnoredAndTheOthersAreServed(t *testing.T) {
+func TestOnlyUnknownMessagesAreIgnored(t *testing.T) {
 	both(t, func(d *device) {
 		conn, err := net.Dial("unix", d.socket)
 		if err != nil {
@@ -115,7 +115,7 @@ func TestAnUnknownMessageIsIgnoredAndTheOthersAreServed(t *testing.T) {
 	})
 }
 
-func TestAClientThatLeavesDisturbsNobody(t *testing.T) {
+func TestADisconnectingClientDoesNotAffectOthers(t *testing.T) {
 	both(t, func(d *device) {
 		d.Run("others", func(t *testing.T) {
 			other := &device{T: t, socket: d.socket, stats: d.stats}

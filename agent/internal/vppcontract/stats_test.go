@@ -72,7 +72,7 @@ func TestADeletedInterfaceIsNamedDeletedInStats(t *testing.T) {
 	})
 }
 
-func TestTheHeartbeatGrowsAndBootTimeStands(t *testing.T) {
+func TestTheHeartbeatGrowsAndTheBootTimeIsConstant(t *testing.T) {
 	both(t, func(d *device) {
 		client := d.connectStats()
 		first, boot := d.stat(client, "/sys/heartbeat"), d.stat(client, "/sys/boottime")
@@ -108,9 +108,10 @@ func TestARestartedVPPHasANewSegment(t *testing.T) {
 	})
 }
 
-// While the epoch stands, no interface of the kinds that lines are made of has come or gone: then the agent need not look
-// again before it makes a sub-interface, or before each change of what it has read.
-func TestTheEpochMovesWithEveryInterfaceAndStandsWithoutOne(t *testing.T) {
+// While the epoch is unchanged, no interface of the kinds that lines use has appeared or disappeared. The
+// agent then need not read again before it creates a sub-interface, or before each change of an object that
+// it has read.
+func TestTheEpochChangesExactlyWhenInterfacesChange(t *testing.T) {
 	both(t, func(d *device) {
 		client := d.connectStats()
 		port, other := d.portUp(), d.subif(d.portUp(), 7)
@@ -157,7 +158,7 @@ func TestTheEpochMovesWithEveryInterfaceAndStandsWithoutOne(t *testing.T) {
 				do(d, greDelete("10.0.0.1", "10.0.0.2"), &gre.GreTunnelAddDelReply{})
 			}},
 		} {
-			for range 3 { // the same name and index, over and over
+			for range 3 { // the same name and index again each time
 				c.make()
 				if !moved() {
 					d.Errorf("a %s was made and the epoch stands", what)
@@ -174,8 +175,8 @@ func TestTheEpochMovesWithEveryInterfaceAndStandsWithoutOne(t *testing.T) {
 	})
 }
 
-// A VPP whose segment is full aborts: the agent has to know beforehand.
-func TestStatsSayHowFullTheSegmentIs(t *testing.T) {
+// A VPP whose segment is full aborts, so the agent has to know in advance.
+func TestStatsShowHowFullTheSegmentIs(t *testing.T) {
 	both(t, func(d *device) {
 		memory := func() statseg.Memory {
 			segment, err := statseg.Open(d.stats, time.Second)
@@ -198,7 +199,7 @@ func TestStatsSayHowFullTheSegmentIs(t *testing.T) {
 			d.vxlan("10.0.0.1", "10.0.0.2", vni+1)
 		}
 		var each uint64
-		for range 50 { // VPP looks at its heaps once a second here
+		for range 50 { // VPP checks its heaps once a second here
 			if each = (memory().Used - before.Used) / more; each > 0 {
 				break
 			}
@@ -210,7 +211,8 @@ func TestStatsSayHowFullTheSegmentIs(t *testing.T) {
 	})
 }
 
-// Losses are told by names alone: what VPP calls otherwise would never be counted, and nobody would see that.
+// Losses are identified only by name: a counter with another name in VPP would be missing without any
+// error.
 func TestLossesAreCountedUnderTheirNames(t *testing.T) {
 	both(t, func(d *device) {
 		client := d.connectStats()
@@ -242,7 +244,8 @@ func TestLossesAreCountedUnderTheirNames(t *testing.T) {
 	})
 }
 
-// TestBuffersAreCountedByPool: from 26.02 on in gauges, which govpp does not read; then nobody says anything of them.
+// TestBuffersAreCountedByPool: from 26.02 on the counters are gauges, which govpp does not read. Then they
+// are not reported.
 func TestBuffersAreCountedByPool(t *testing.T) {
 	asEveryRelease(t, func(d *device) {
 		segment, err := statseg.Open(d.stats, time.Second)

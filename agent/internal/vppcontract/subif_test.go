@@ -100,7 +100,7 @@ func TestTheTypeOfTheOuterTagIsPartOfTheTags(t *testing.T) {
 	})
 }
 
-func TestARefusedSubinterfaceGivesItsIndexBack(t *testing.T) {
+func TestARefusedSubinterfaceReleasesItsIndex(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		first := d.subif(port, 100)
@@ -176,9 +176,10 @@ func TestDeletingAPortDeletesItsSubinterfaces(t *testing.T) {
 	})
 }
 
-// What tells of it is that frames come to the port, are dropped there as of an unknown VLAN, and reach the sub-interface no
-// more. On the real VPP alone: the stand-in's frames are not made by a generator (vppsim/forwarding_test.go has the same).
-func TestARefusedDuplicateStopsWhatComesInUntilTheFirstIsMadeAnew(t *testing.T) {
+// The evidence is that frames reach the port, are dropped there as frames of an unknown VLAN, and no longer
+// reach the sub-interface. Only on the real VPP: in the stand-in no generator sends frames
+// (vppsim/forwarding_test.go tests the same there).
+func TestARefusedDuplicateStopsReceivedFramesUntilTheFirstIsRecreated(t *testing.T) {
 	onReal(t, func(d *device) {
 		client := d.connectStats()
 		in, out := d.generated()
@@ -218,8 +219,8 @@ func TestARefusedDuplicateStopsWhatComesInUntilTheFirstIsMadeAnew(t *testing.T) 
 	})
 }
 
-// TestWhoAsksAgainAfterARefusalGetsTheVLAN: the refusal has freed it.
-func TestWhoAsksAgainAfterARefusalGetsTheVLAN(t *testing.T) {
+// TestASecondRequestAfterARefusalGetsTheVLAN: the refusal has freed it.
+func TestASecondRequestAfterARefusalGetsTheVLAN(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
 		d.subif(port, 100)

@@ -11,7 +11,7 @@ import (
 	"go.fd.io/govpp/binapi/vxlan"
 )
 
-// addIPTable makes the table of both families.
+// addIPTable creates the table in both families.
 func (d *device) addIPTable(id uint32) {
 	d.Helper()
 	for _, six := range []bool{false, true} {
@@ -47,7 +47,7 @@ func greIn(table uint32, src, dst string) *gre.GreTunnelAddDel {
 // ends are two tunnel addresses of each family.
 var ends = map[string][2]string{"IPv4": {"10.0.0.1", "10.0.0.2"}, "IPv6": {"fd00::1", "fd00::2"}}
 
-func TestATunnelIsMadeInATableThatIsThereAndReadBackWithIt(t *testing.T) {
+func TestATunnelIsCreatedInAnExistingTableAndReadBackWithIt(t *testing.T) {
 	for name, pair := range ends {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(d *device) {
@@ -78,9 +78,10 @@ func TestATunnelIsMadeInATableThatIsThereAndReadBackWithIt(t *testing.T) {
 	}
 }
 
-// TestTheTableOfAGENEVETunnelOverIPv6IsReadAmongThoseOfIPv4: geneve_tunnel_dump has another number than the tunnel was made with,
-// 0 or what stands there in memory, unless both families happen to have made their tables in the same order.
-func TestTheTableOfAGENEVETunnelOverIPv6IsReadAmongThoseOfIPv4(t *testing.T) {
+// TestTheTableOfAGENEVETunnelOverIPv6IsReadFromTheIPv4Tables: geneve_tunnel_dump returns another number
+// than the tunnel was created with: 0 or arbitrary memory. It is right only if both families created their
+// tables in the same order.
+func TestTheTableOfAGENEVETunnelOverIPv6IsReadFromTheIPv4Tables(t *testing.T) {
 	both(t, func(d *device) {
 		for _, table := range []ip.IPTable{{TableID: 30}, {TableID: 10}, {TableID: 10, IsIP6: true}} {
 			do(d, &ip.IPTableAddDel{IsAdd: true, Table: table}, &ip.IPTableAddDelReply{})
@@ -101,8 +102,9 @@ func (d *device) hasGREKeys() bool {
 	return err == nil
 }
 
-// TestTheTableIsPartOfATunnelsKeyButForGENEVE: GENEVE knows a tunnel by remote address and VNI, whatever its table.
-func TestTheTableIsPartOfATunnelsKeyButForGENEVE(t *testing.T) {
+// TestTheTableIsPartOfATunnelsKeyExceptForGENEVE: GENEVE identifies a tunnel by remote address and VNI in
+// any table.
+func TestTheTableIsPartOfATunnelsKeyExceptForGENEVE(t *testing.T) {
 	for name, pair := range ends {
 		t.Run(name, func(t *testing.T) {
 			both(t, func(d *device) {
@@ -125,7 +127,7 @@ func TestTheTableIsPartOfATunnelsKeyButForGENEVE(t *testing.T) {
 				refused(d, gone, &gre.GreTunnelAddDelReply{}, noSuchEntry)
 				other := geneveIn(0, local, remote, 5)
 				other.IsAdd = false
-				do(d, other, &geneve.GeneveAddDelTunnel2Reply{}) // whatever the table
+				do(d, other, &geneve.GeneveAddDelTunnel2Reply{}) // in any table
 			})
 		})
 	}
@@ -155,7 +157,7 @@ func (d *device) pathIn(table uint32, host string) (fib_types.FibPath, ip.IPRout
 	return reply.Route.Paths[0], reply.Route
 }
 
-func TestALookupIsInTheTableThatIsAsked(t *testing.T) {
+func TestALookupUsesTheRequestedTable(t *testing.T) {
 	both(t, func(d *device) {
 		refused(d, &ip.IPRouteLookup{TableID: 10, Prefix: prefix("10.0.0.7/32")}, &ip.IPRouteLookupReply{}, -3)
 		d.addIPTable(10)
@@ -190,7 +192,7 @@ func TestARouteMayLeadIntoAnotherTable(t *testing.T) {
 	})
 }
 
-func TestADefaultRouteIsToldByItsLength(t *testing.T) {
+func TestADefaultRouteIsRecognizedByItsPrefixLength(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.portUp()
 		d.address(port, "10.0.0.1/24")

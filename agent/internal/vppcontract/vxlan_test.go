@@ -89,7 +89,7 @@ func TestVXLANOverIPv6IsKeyedByRemoteAndVNIAlone(t *testing.T) {
 	})
 }
 
-func TestAWrongSourceDeletesSomeoneElsesVXLANOverIPv6(t *testing.T) {
+func TestADeletionWithAWrongSourceDeletesAForeignVXLANTunnelOverIPv6(t *testing.T) {
 	both(t, func(d *device) {
 		d.vxlan("fd00::1", "fd00::2", 5)
 		do(d, vxlanDelete("fd00::3", "fd00::2", 5), &vxlan.VxlanAddDelTunnelV3Reply{})
@@ -133,7 +133,7 @@ func TestAVXLANInstanceIsTakenOnce(t *testing.T) {
 	})
 }
 
-func TestGosZeroForDecapNextMeansDrop(t *testing.T) {
+func TestZeroForDecapNextMeansDrop(t *testing.T) {
 	both(t, func(d *device) {
 		request := vxlanTunnel("10.0.0.1", "10.0.0.2", 5)
 		request.DecapNextIndex = 0
@@ -159,7 +159,7 @@ func TestADeletedVXLANTunnelFreesItsIndexNameAndTag(t *testing.T) {
 	})
 }
 
-func TestADumpOfOneTunnel(t *testing.T) {
+func TestADumpOfOneTunnelReturnsOnlyThat(t *testing.T) {
 	both(t, func(d *device) {
 		d.vxlan("10.0.0.1", "10.0.0.2", 5)
 		second := d.vxlan("10.0.0.1", "10.0.0.2", 6)

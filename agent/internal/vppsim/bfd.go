@@ -27,10 +27,12 @@ func bfdOperations() []operation {
 	}
 }
 
-// bfdEvery is how often the stand-in looks whether its BFD sessions and their peers still hear each other.
+// bfdEvery is the interval at which the stand-in checks that its BFD sessions and their peers reach each
+// other.
 const bfdEvery = 100 * time.Millisecond
 
-// bfdSessions are all sessions. Those bound to an interface stay down: no neighbour of the stand-in has one.
+// bfdSessions are all sessions. Sessions bound to an interface stay down, because no neighbour of the
+// stand-in has one.
 type bfdSessions struct {
 	multihop bool // enabled
 	byKey    map[bfdKey]*bfdSession
@@ -42,8 +44,8 @@ type bfdKey struct {
 	local, peer netip.Addr
 }
 
-// bfdSession is up while it and its mirror at the peer both send. It sends while its socket is there, in the underlay: so that a
-// machine under load, on which packets would come late, takes no path down.
+// bfdSession is up while it and its mirror at the peer both send. A session sends as long as its socket
+// exists in the underlay. No packets are exchanged, so that delays on a busy machine take no path down.
 type bfdSession struct {
 	bfdKey
 	interval   [2]uint32 // desired to send and required to receive, microseconds
@@ -59,7 +61,7 @@ func (v *vpp) bfdEnableMultihop(c *call, _ *bfd.BfdUDPEnableMultihop) {
 	c.reply(&bfd.BfdUDPEnableMultihopReply{})
 }
 
-// bfdAt finds a session by what a message names it by.
+// bfdAt finds a session by the fields of a message that identify it.
 func (v *vpp) bfdAt(index interface_types.InterfaceIndex, local, peer ip_types.Address) (bfdKey, *bfdSession, int32) {
 	key := bfdKey{index, netipAddr(local), netipAddr(peer)}
 	switch {
@@ -71,7 +73,7 @@ func (v *vpp) bfdAt(index interface_types.InterfaceIndex, local, peer ip_types.A
 	return key, v.bfd.byKey[key], 0
 }
 
-// bfdThere is bfdAt for a message about a session that is there.
+// bfdThere is bfdAt for a message about an existing session.
 func (v *vpp) bfdThere(index interface_types.InterfaceIndex, local, peer ip_types.Address) (*bfdSession, int32) {
 	_, there, retval := v.bfdAt(index, local, peer)
 	if retval == 0 && there == nil {
@@ -94,7 +96,7 @@ func (v *vpp) bfdAdd(c *call, m *bfd.BfdUDPAdd) {
 	case m.IsAuthenticated: // there are no keys
 		reply.Retval = retvalBFDNoSuchEntry
 	default:
-		v.bfd.byKey[key] = &bfdSession{ // of which no event tells
+		v.bfd.byKey[key] = &bfdSession{ // no event reports the creation
 			bfdKey: key, interval: [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, multiplier: m.DetectMult, state: bfd.BFD_STATE_API_DOWN,
 		}
 	}
@@ -107,7 +109,7 @@ func (v *vpp) bfdMod(c *call, m *bfd.BfdUDPMod) {
 	switch {
 	case retval != 0:
 		reply.Retval = retval
-	default: // whatever it is: only new sessions are looked at
+	default: // any other value: only new sessions are checked
 		there.interval, there.multiplier = [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, m.DetectMult
 	}
 }
@@ -178,7 +180,7 @@ func (v *vpp) bfdTurn(s *bfdSession, state bfd.BfdState) {
 	v.bfdTell(s)
 }
 
-// bfdTell leaves out the process that a client named itself by, as VPP does.
+// bfdNotify sends events without the process ID that a client registered with, as VPP does.
 func (v *vpp) bfdTell(s *bfdSession) {
 	for c, watching := range v.bfd.watchers {
 		if !watching {
@@ -191,8 +193,8 @@ func (v *vpp) bfdTell(s *bfdSession) {
 	}
 }
 
-// bfdTick has each session speak and listen, and turns it: up as soon as both directions work, down when they have not for the
-// detection time (RFC 5880, 6.8.4).
+// bfdTick updates the sockets and the state of each session: up as soon as both directions work, down when
+// they have not worked for the detection time (RFC 5880, 6.8.4).
 func (v *vpp) bfdTick(now time.Time) {
 	if v.underlay.folder == nil || len(v.bfd.byKey) == 0 {
 		return
@@ -202,12 +204,12 @@ func (v *vpp) bfdTick(now time.Time) {
 		if s.index != everyIndex {
 			continue
 		}
-		// VPP looks up where to send in table 0, and takes in what comes in any.
+		// VPP looks up the route of sent packets in table 0, and accepts received packets in any table.
 		speaks := !s.shut && !links.Down && v.upWith(s.local) != nil && fib.follow(0, s.peer).path != fib_types.FIB_API_PATH_TYPE_DROP
 		if !speaks {
 			v.bfdSilence(s)
 		} else if s.socket == nil {
-			os.Remove(v.bfdSocket(s.local, s.peer).Name) // of one that was killed
+			os.Remove(v.bfdSocket(s.local, s.peer).Name) // of a killed process
 			s.socket, _ = net.ListenUnixgram("unixgram", v.bfdSocket(s.local, s.peer))
 		}
 		switch {
@@ -221,7 +223,7 @@ func (v *vpp) bfdTick(now time.Time) {
 	}
 }
 
-// bfdSocket is there while the session from local to peer sends.
+// bfdSocket returns the address of the socket that exists while the session from local to peer sends.
 func (v *vpp) bfdSocket(local, peer netip.Addr) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("/proc/self/fd/%d/bfd-%s-%s", v.underlay.folder.Fd(), local, peer)}
 }

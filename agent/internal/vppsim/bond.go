@@ -7,7 +7,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// bondOperations make bonds known: a member of one is somebody's.
+// bondOperations serve bonds, so that a port can be in use as a member of a bond.
 func bondOperations() []operation {
 	return []operation{
 		on((*vpp).bondCreate, &bond.BondCreate2Reply{}),
@@ -57,7 +57,7 @@ func (v *vpp) bondDump(c *call, m *bond.SwBondInterfaceDump) {
 	}
 }
 
-// membersOf counts the members of a bond, and those that send and receive for it.
+// membersOf returns the number of members of a bond, and the number of those that send and receive for it.
 func (v *vpp) membersOf(bond *iface) (members, active uint32) {
 	for _, i := range v.interfaces {
 		if i != nil && i.bond == bond {

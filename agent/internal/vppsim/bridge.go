@@ -8,7 +8,7 @@ import (
 	"go.fd.io/govpp/binapi/l2"
 )
 
-// bridge is a bridge domain: known here only because a bridged port is somebody's.
+// bridge is a bridge domain. It exists here only so that a port can be in use as a bridged port.
 type bridge struct {
 	settings l2.BridgeDomainAddDelV2
 }
@@ -43,7 +43,7 @@ func (v *vpp) bridgeAddDel(c *call, m *l2.BridgeDomainAddDelV2) {
 	c.reply(reply)
 }
 
-// setBridge makes the bridge domain when it does not exist, as VPP does.
+// setBridge creates the bridge domain if it does not exist, as VPP does.
 func (v *vpp) setBridge(c *call, m *l2.SwInterfaceSetL2Bridge) {
 	reply := &l2.SwInterfaceSetL2BridgeReply{}
 	i := v.at(m.RxSwIfIndex)

@@ -7,12 +7,12 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// classifiers is VPP's pool of classify tables, and by which of them it polices what comes in.
+// classifiers is VPP's pool of classify tables, with their use for policing.
 type classifiers struct {
 	pool  []*classifyTable // by index; nil where deleted
 	freed []uint32
-	bound map[uint32]uint32 // sw_if_index -> table, also of interfaces that are gone
-	works map[uint32]bool   // by sw_if_index: the L2 input feature, which survives neither L3 nor its interface
+	bound map[uint32]uint32 // sw_if_index -> table, also of deleted interfaces
+	works map[uint32]bool   // by sw_if_index: the L2 input feature, which is lost when the interface leaves L2 or is deleted
 }
 
 type classifyTable struct {
@@ -41,7 +41,7 @@ func (v *vpp) classifyTableAt(index uint32) *classifyTable {
 	return nil
 }
 
-// classifyAddDelTable deletes a table also while it is bound; so does VPP.
+// classifyAddDelTable also deletes a table that is still bound, as VPP does.
 func (v *vpp) classifyAddDelTable(c *call, m *classify.ClassifyAddDelTable) {
 	reply := &classify.ClassifyAddDelTableReply{NewTableIndex: none, SkipNVectors: none, MatchNVectors: none}
 	cs := &v.classifiers
@@ -70,7 +70,8 @@ func (v *vpp) classifyAddDelTable(c *call, m *classify.ClassifyAddDelTable) {
 	c.reply(reply)
 }
 
-// classifyAddDelSession keeps 16 bits of where a session leads (vnet_classify.h). One that is there leads there from then on.
+// classifyAddDelSession stores 16 bits of the session's target (vnet_classify.h). For an existing session
+// it replaces the target.
 func (v *vpp) classifyAddDelSession(c *call, m *classify.ClassifyAddDelSession) {
 	reply := &classify.ClassifyAddDelSessionReply{}
 	t := v.classifyTableAt(m.TableIndex)
@@ -138,7 +139,7 @@ func (v *vpp) classifySessionDump(c *call, m *classify.ClassifySessionDump) {
 	}
 }
 
-// policerClassifySet does nothing where a table is bound already, and says that all is well (policer_classify.c).
+// policerClassifySet does nothing if a table is bound already, and reports success (policer_classify.c).
 func (v *vpp) policerClassifySet(c *call, m *classify.PolicerClassifySetInterface) {
 	reply := &classify.PolicerClassifySetInterfaceReply{}
 	at, table := uint32(m.SwIfIndex), m.L2TableIndex
@@ -159,8 +160,9 @@ func (v *vpp) policerClassifySet(c *call, m *classify.PolicerClassifySetInterfac
 	c.reply(reply)
 }
 
-// policerClassifyDump tells of all interfaces when it is asked for the first, and of none when it is asked for all
-// (vl_api_policer_classify_dump_t_handler in classify_api.c). Where VPP reads what is none of its business there is nothing here.
+// policerClassifyDump returns all interfaces if the first is requested, and none if all are requested
+// (vl_api_policer_classify_dump_t_handler in classify_api.c). For other indices VPP reads memory out of
+// bounds; the stand-in returns nothing.
 func (v *vpp) policerClassifyDump(c *call, m *classify.PolicerClassifyDump) {
 	if m.SwIfIndex != 0 || m.Type != classify.POLICER_CLASSIFY_API_TABLE_L2 {
 		return
@@ -177,7 +179,7 @@ func (v *vpp) policerClassifyDump(c *call, m *classify.PolicerClassifyDump) {
 	}
 }
 
-// showL2Input is the part of "show interface features" for what comes in by L2, as in vnet/l2/l2_input.c.
+// showL2Input prints the part of "show interface features" about L2 input, as in vnet/l2/l2_input.c.
 func (v *vpp) showL2Input(i *iface) string {
 	if !v.classifiers.works[i.index] {
 		return "\nl2-input:\n  none configured\n"
@@ -185,7 +187,8 @@ func (v *vpp) showL2Input(i *iface) string {
 	return "\nl2-input:\n     POLICER_CLAS (l2-policer-classify)\n"
 }
 
-// classified is the index of the policer to which the table of an interface leads all its frames; false when some pass by it.
+// classified returns the index of the policer that the interface's table leads all frames to. It returns
+// false if some frames bypass it.
 func (v *vpp) classified(i *iface) (policer uint32, all bool) {
 	table, bound := v.classifiers.bound[i.index]
 	t := v.classifyTableAt(table)

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Telnet's bytes with which VPP greets whoever connects to its CLI socket: what is your terminal?
+// Telnet's bytes that VPP sends first on its CLI socket: they request the terminal type.
 var cliGreeting = []byte{255, 253, 24, 255, 250, 24, 1, 255, 240}
 
 const telnetEnd = 240
 
-// serveCLI plays the CLI's own socket for programs that say that they are vppctl: a line, an answer, a NUL. Each
-// connection has a process of its own, which may wait.
+// serveCLI serves the CLI socket for programs with the terminal type vppctl: a command line, a response, a
+// NUL. Each connection has its own goroutine, which may wait.
 func (v *vpp) serveCLI(listener *net.UnixListener) {
 	for {
 		conn, err := listener.AcceptUnix()
@@ -57,7 +57,7 @@ func (v *vpp) serveLines(conn net.Conn) {
 	}
 }
 
-// pingLine is the one form of a ping that is understood.
+// pingLine is the only supported form of a ping.
 var pingLine = regexp.MustCompile(`^ping (\S+) source (\S+) repeat (\d+) interval (\S+)$`)
 
 func (v *vpp) runLine(line string) string {

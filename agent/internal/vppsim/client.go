@@ -17,15 +17,15 @@ import (
 
 const (
 	frameHeader = 16      // u64 queue pointer, u32 data length, u32 gc mark: VPP's msgbuf_t
-	maxRequest  = 1 << 20 // bytes; no request comes near it
+	maxRequest  = 1 << 20 // bytes, far more than any request
 	maxBacklog  = 64 << 20
 )
 
-// client is one connection to the API socket. Answers queue up and a writer of its own sends
-// them, so that a client which does not read cannot stop the others.
+// client is one connection to the API socket. Replies are queued and sent by a separate goroutine, so that
+// a client which does not read cannot block the others.
 type client struct {
 	index uint32
-	name  string // as it gave it; with the lock of the VPP
+	name  string // as the client sent it; protected by the lock of the VPP
 	conn  net.Conn
 	vpp   *vpp
 
@@ -35,7 +35,7 @@ type client struct {
 	closed  bool
 }
 
-// call is one request being served: who asked, and the context its answers carry.
+// call is one request in progress: its client, and the context of its replies.
 type call struct {
 	client  *client
 	context uint32
@@ -49,7 +49,7 @@ func newClient(conn net.Conn, index uint32, v *vpp) *client {
 	return c
 }
 
-// send runs with the lock of the VPP.
+// send queues a reply. The caller has locked the VPP.
 func (c *client) send(m api.Message, context uint32) {
 	id, known := c.vpp.table.id(m)
 	if !known {
@@ -60,7 +60,7 @@ func (c *client) send(m api.Message, context uint32) {
 		panic(fmt.Sprintf("vppsim: encoding its own %s: %v", m.GetMessageName(), err))
 	}
 	at := 2
-	if m.GetMessageType() == api.RequestMessage { // feature_is_enabled_reply is laid out like a request
+	if m.GetMessageType() == api.RequestMessage { // feature_is_enabled_reply has the layout of a request
 		at = 6
 	}
 	binary.BigEndian.PutUint32(data[at:at+4], context)
@@ -83,7 +83,7 @@ func (c *client) send(m api.Message, context uint32) {
 	c.wake.Signal()
 }
 
-// write sends the backlog until the client is closed and everything queued is out.
+// write sends the queue until the client is closed and the queue is empty.
 func (c *client) write() {
 	for {
 		c.mu.Lock()
@@ -128,8 +128,8 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return data, err
 }
 
-// request finds the operation and decodes its message. VPP ignores a message it cannot
-// place or read, and so does its stand-in: false.
+// request finds the operation and decodes its message. It returns false for an unknown or undecodable
+// message, which VPP ignores too.
 func (c *client) request(data []byte) (operation, *call, api.Message, bool) {
 	op, known := c.vpp.table.serving[binary.BigEndian.Uint16(data)]
 	if !known {

@@ -20,7 +20,7 @@ func load(t *testing.T, text string) (vppsim.Config, error) {
 	return vppsim.LoadConfig(path)
 }
 
-func TestAConfigurationFileMakesItsPortsAndForeignSubinterfaces(t *testing.T) {
+func TestAConfigurationFileCreatesPortsAndForeignSubinterfaces(t *testing.T) {
 	config, err := load(t, `{
 		"version": "24.06-vppsim",
 		"interfaces": [
@@ -40,7 +40,7 @@ func TestAConfigurationFileMakesItsPortsAndForeignSubinterfaces(t *testing.T) {
 	}
 }
 
-func TestAWrongConfigurationIsRefused(t *testing.T) {
+func TestAnInvalidConfigurationIsRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"unknown field":      `{"interface": []}`,
 		"no prefix length":   `{"interfaces": [{"name": "a", "addresses": ["10.0.0.1"]}]}`,

@@ -6,19 +6,21 @@ import (
 	"syscall"
 )
 
-// VPP takes a read of 0 bytes for an error and reads errno, which that read has not set (vl_socket_read_ready in
-// vlibmemory/socket_api.c). While errno of its main thread is still EAGAIN from another call, it overlooks that a
-// client is gone: the client stays listed, and its descriptor stays ready. With as many such descriptors as its
-// poll takes events at a time (vlib_file_poll in vlib/file.c), the poll never ends, and no client is answered any more.
+// VPP takes a read of 0 bytes for an error and reads errno, which that read has not set
+// (vl_socket_read_ready in vlibmemory/socket_api.c). While errno of its main thread is still EAGAIN from
+// another call, VPP overlooks the end of a client: the client stays listed, and its descriptor stays ready.
+// If the number of such descriptors reaches the number of events that its poll takes at a time
+// (vlib_file_poll in vlib/file.c), the poll never ends. VPP then answers no client.
 
-// pollBatch is how many events VPP's poll takes at a time.
+// pollBatch is the number of events that VPP's poll takes at a time.
 const pollBatch = 16
 
-// socketBuffer is how much of its answers VPP gets rid of while a client does not read (bytes, net.core.wmem_default).
+// socketBuffer is the amount of replies that VPP can send while a client does not read (bytes,
+// net.core.wmem_default).
 const socketBuffer = 212_992
 
-// setErrno is the main thread's errno after a failed call. In the same turn of its loop VPP notices the clients that it has
-// overlooked. With the lock.
+// setErrno sets the main thread's errno after a failed call. In the same iteration of its loop VPP notices
+// the overlooked clients. The caller has locked the VPP.
 func (v *vpp) setErrno(errno syscall.Errno) {
 	v.errno = errno
 	if errno != syscall.EAGAIN && !v.hangs() {
@@ -29,13 +31,13 @@ func (v *vpp) setErrno(errno syscall.Errno) {
 	v.turned.Broadcast()
 }
 
-// hangs with the lock.
+// hangs reports whether the VPP hangs. The caller has locked the VPP.
 func (v *vpp) hangs() bool { return len(v.overlooked) >= pollBatch }
 
-// awaitNotice returns once VPP has noticed that the client is gone.
+// awaitNotice returns when VPP has noticed the end of the client.
 func (v *vpp) awaitNotice(c *client, err error) {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return // a reset connection is an error of its own to VPP's poll
+		return // VPP's poll handles a reset connection as a separate error
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -46,7 +48,7 @@ func (v *vpp) awaitNotice(c *client, err error) {
 	delete(v.overlooked, c)
 }
 
-// failed plays a send to somebody who does not read any more.
+// failed simulates a failed send to a client that no longer reads.
 func (v *vpp) failed(err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -57,19 +59,20 @@ func (v *vpp) failed(err error) {
 	}
 }
 
-// LeaveErrno plays a call on VPP's main thread that has just failed.
+// LeaveErrno simulates a call on VPP's main thread that has just failed.
 func (s *Sim) LeaveErrno(errno syscall.Errno) {
 	s.look(func(v *vpp) error { v.setErrno(errno); return nil })
 }
 
-// Clients are the connections to the API socket that VPP keeps open, those that it overlooks among them.
+// Clients returns the number of connections to the API socket that VPP keeps open, including overlooked
+// ones.
 func (s *Sim) Clients() int {
 	clients := 0
 	s.look(func(v *vpp) error { clients = len(v.clients); return nil })
 	return clients
 }
 
-// Overlooked is the number of clients that are gone and that VPP has not noticed.
+// Overlooked returns the number of ended clients that VPP has not noticed.
 func (s *Sim) Overlooked() int {
 	clients := 0
 	s.look(func(v *vpp) error { clients = len(v.overlooked); return nil })

@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// gone are clients that were killed: nobody said goodbye.
+// gone connects clients and kills them: they do not deregister.
 func gone(t *testing.T, sim *vppsim.Sim, number int) {
 	t.Helper()
 	before := sim.Clients()
@@ -35,19 +35,19 @@ func awaitClients(t *testing.T, sim *vppsim.Sim, want int) {
 	}
 }
 
-func TestAClientThatIsGoneIsOverlookedWhileErrnoIsEAGAIN(t *testing.T) {
+func TestADeadClientIsOverlookedWhileErrnoIsEAGAIN(t *testing.T) {
 	sim := start(t, router)
 	gone(t, sim, 3)
 	awaitClients(t, sim, 0)
 	sim.LeaveErrno(syscall.EAGAIN)
 	gone(t, sim, 3)
-	time.Sleep(50 * time.Millisecond) // longer than it takes to notice
+	time.Sleep(50 * time.Millisecond) // longer than VPP needs to notice
 	awaitClients(t, sim, 3)
 	sim.LeaveErrno(syscall.EPIPE)
 	awaitClients(t, sim, 0)
 }
 
-func TestAFailedSendHasTheOverlookedNoticed(t *testing.T) {
+func TestAFailedSendMakesVPPNoticeOverlookedClients(t *testing.T) {
 	sim := start(t, router)
 	sim.LeaveErrno(syscall.EAGAIN)
 	gone(t, sim, 3)
@@ -67,7 +67,7 @@ func TestAFailedSendHasTheOverlookedNoticed(t *testing.T) {
 	awaitClients(t, sim, 0)
 }
 
-func TestWithAsManyOverlookedAsThePollTakesNobodyIsAnswered(t *testing.T) {
+func TestVPPHangsWhenOverlookedClientsFillItsPoll(t *testing.T) {
 	sim := start(t, router)
 	conn := connect(t, sim)
 	sim.LeaveErrno(syscall.EAGAIN)

@@ -1,11 +1,11 @@
-// Package vppsim is a stand-in VPP on real unix sockets, for machines without VPP.
+// Package vppsim is a stand-in for VPP on real Unix sockets, for machines without VPP.
 //
-// It serves the binary API socket (VPP's vlibmemory/socket_api.c framing) and the stats
-// segment socket (the shared memory layout of VPP's vlib/stats), so an unmodified agent or
-// any govpp client connects to it as to a VPP 25.10. It keeps VPP's state and its quirks:
-// return codes, uniqueness keys, defaults after create, reuse of interface indices. It
-// forwards no frames; access interfaces whose path is whole count synthetic traffic.
+// It serves the binary API socket (VPP's vlibmemory/socket_api.c framing) and the stats segment socket (the
+// shared memory layout of VPP's vlib/stats). An unmodified agent or any govpp client can therefore connect
+// to it as to a VPP 25.10. It keeps VPP's state and its quirks: return codes, uniqueness keys, defaults
+// after create, reuse of interface indices. It forwards no frames; access interfaces with a complete path
+// count synthetic traffic.
 //
-// The contract suite in internal/vppcontract runs the same cases on this package and on a
-// real VPP. Where the two differ, this package is wrong.
+// The contract suite in internal/vppcontract runs the same cases on this package and on a real VPP. Where
+// the two differ, this package is wrong.
 package vppsim

@@ -10,7 +10,7 @@ func eventOperations() []operation {
 		&interfaces.WantInterfaceEventsReply{}, &interfaces.SwInterfaceEvent{})}
 }
 
-// wantInterfaceEvents refuses a second registration, and the end of one that is not there.
+// wantInterfaceEvents refuses a second registration, and the removal of a registration that does not exist.
 func (v *vpp) wantInterfaceEvents(c *call, m *interfaces.WantInterfaceEvents) {
 	reply := &interfaces.WantInterfaceEventsReply{}
 	_, watching := v.watchers[c.client]
@@ -25,7 +25,7 @@ func (v *vpp) wantInterfaceEvents(c *call, m *interfaces.WantInterfaceEvents) {
 	c.reply(reply)
 }
 
-// announce tells every watcher the state the interface is in.
+// announce sends the interface's state to every client that registered for events.
 func (v *vpp) announce(i *iface, deleted bool) {
 	flags := interface_types.IfStatusFlags(0)
 	if !deleted {

@@ -5,20 +5,21 @@ import (
 	"go.fd.io/govpp/binapi/gre"
 )
 
-// path is one VLL's end as this router has it: the access interface and what it is
-// cross-connected with, a tunnel or another access interface.
+// path is one end of a VLL on this router: the access interface and its cross-connected counterpart, a
+// tunnel or another access interface.
 type path struct {
 	access, far *iface
 	tunnel      *tunnel // nil for a local cross-connect
 }
 
-// whole finds the path of an access interface, if frames would pass on it both ways.
+// whole returns the path of an access interface if it would forward frames in both directions.
 func (v *vpp) whole(access *iface, routes *fib) (path, bool) {
 	p, ok := v.outward(access, routes)
 	return p, ok && v.receives(access) && v.receives(p.far)
 }
 
-// outward finds the path of an access interface, if frames would pass on it as far as its VLANs are known.
+// outward returns the path of an access interface if it would forward frames, except that its VLANs may be
+// unknown.
 func (v *vpp) outward(access *iface, routes *fib) (path, bool) {
 	if v.tunnelAt(access.index) != nil || access.l2.kind != xconnectMode {
 		return path{}, false
@@ -34,7 +35,7 @@ func (v *vpp) outward(access *iface, routes *fib) (path, bool) {
 	return path{access, far, t}, true
 }
 
-// connected is the interface at the other end of a cross-connect; nil where the index is free.
+// connected returns the interface at the other end of a cross-connect; nil if the index is free.
 func (v *vpp) connected(i *iface) *iface {
 	if i.l2.kind != xconnectMode || uint64(i.l2.peer) >= uint64(len(v.interfaces)) {
 		return nil
@@ -46,13 +47,13 @@ func (v *vpp) carries(i *iface) bool {
 	return i.adminUp && v.interfaces[i.sup].adminUp && v.link(i)
 }
 
-// reaches: the tunnel starts at an address of this router and its far end has a route.
+// reaches reports whether the tunnel begins at an address of this router and its far end has a route.
 func (f *fib) reaches(t *tunnel) bool {
 	return f.lookup(t.table, netipAddr(t.local)).path == fib_types.FIB_API_PATH_TYPE_LOCAL &&
 		f.follow(t.table, netipAddr(t.remote)).path != fib_types.FIB_API_PATH_TYPE_DROP
 }
 
-// countsSent is false for GRE TEB, whose tunnels count no transmitted frames.
+// countsSent returns false for GRE TEB, whose tunnels count no transmitted frames.
 func (t *tunnel) countsSent() bool {
 	_, isGRE := t.request.(gre.GreTunnelV2)
 	return !isGRE

@@ -30,7 +30,7 @@ func refusedWith[Reply interface {
 	}
 }
 
-func TestWhatBreaksAPathStopsForwarding(t *testing.T) {
+func TestABrokenPathStopsForwarding(t *testing.T) {
 	for name, breakIt := range map[string]func(t *testing.T, sim *vppsim.Sim, conn api.Connection, sub, tunnel interface_types.InterfaceIndex){
 		"one direction is taken away": func(t *testing.T, _ *vppsim.Sim, conn api.Connection, _, tunnel interface_types.InterfaceIndex) {
 			invoke(t, conn, &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: tunnel}, &l2.SwInterfaceSetL2XconnectReply{})
@@ -99,8 +99,9 @@ func TestABrokenPathCountsNothing(t *testing.T) {
 	}
 }
 
-// As measured on VPP 25.10: what comes in is dropped at the port as of an unknown VLAN, what leaves still leaves.
-func TestARefusedDuplicateStopsWhatComesInUntilTheFirstIsMadeAnew(t *testing.T) {
+// As measured on VPP 25.10: received frames are dropped at the port as frames of an unknown VLAN. Sent
+// frames still leave.
+func TestARefusedDuplicateStopsReceivedFramesUntilTheFirstIsRecreated(t *testing.T) {
 	now := newClock()
 	config := router
 	config.Clock, config.Traffic = now.Now, vppsim.Traffic{RateBps: 8_000_000}
@@ -155,8 +156,8 @@ func TestARefusedDuplicateStopsWhatComesInUntilTheFirstIsMadeAnew(t *testing.T) 
 	}
 }
 
-// TestWhatOneRouterSendsTheOtherReceives builds both ends of one VLL on two routers with one clock.
-func TestWhatOneRouterSendsTheOtherReceives(t *testing.T) {
+// TestFramesSentByOneRouterAreReceivedByTheOther builds both ends of one VLL on two routers with one clock.
+func TestFramesSentByOneRouterAreReceivedByTheOther(t *testing.T) {
 	now := newClock()
 	count := func(local, remote string) api.InterfaceCounters {
 		sim := start(t, vppsim.Config{

@@ -13,7 +13,8 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-// stream is a number of frames that a packet generator sends to an interface's output whenever it is enabled.
+// stream is a number of frames that a packet generator sends to an interface's output whenever it is
+// enabled.
 type stream struct {
 	name        string
 	limit, rate int
@@ -21,7 +22,7 @@ type stream struct {
 	made        int // frames since it was last enabled
 	generator   uint32
 	node        string
-	frame       []byte // of one that comes in on its generator; nil for one that leaves by a node
+	frame       []byte // the frame if it is received on the generator's interface; nil if a node sends it
 }
 
 func generatorOperations() []operation {
@@ -36,7 +37,7 @@ func (v *vpp) generatorCreate(c *call, m *pg.PgCreateInterfaceV3) {
 	c.reply(&pg.PgCreateInterfaceV3Reply{SwIfIndex: interface_types.InterfaceIndex(i.index)})
 }
 
-// generator finds or makes the interface with that id; VPP refuses none.
+// generator finds or creates the interface with that ID; VPP accepts every ID.
 func (v *vpp) generator(id uint32) *iface {
 	if index, there := v.generators[id]; there {
 		return v.interfaces[index]
@@ -66,13 +67,14 @@ func (v *vpp) generatorDelete(c *call, m *pg.PgDeleteInterface) {
 	c.reply(reply)
 }
 
-// newStream is the one form of a stream that is understood.
+// newStream is the only supported form of a stream that is sent.
 var newStream = regexp.MustCompile(`^new \{ name (\S+) limit (\d+) rate (\d+) size (\d+)-(\d+)(?: source pg(\d+))? node (\S+) data \{ hex 0x[0-9a-f]+ \} \}$`)
 
-// newReceived is a stream whose frames come in on a generator's interface, as from a cable.
+// newReceived is the only supported form of a stream whose frames are received on a generator's interface,
+// as from a cable.
 var newReceived = regexp.MustCompile(`^new \{ name (\S+) limit (\d+) size (\d+)-(\d+) interface pg(\d+) node ethernet-input data \{ hex 0x([0-9a-f]+) \} \}$`)
 
-// packetGenerator plays the CLI of vnet/pg/cli.c. VPP answers a refusal with a text.
+// packetGenerator implements the CLI of vnet/pg/cli.c. VPP reports a refusal as text.
 func (v *vpp) packetGenerator(line string) *vlib.CliInbandReply {
 	if m := newStream.FindStringSubmatch(line); m != nil {
 		return v.addStream(m)
@@ -103,7 +105,7 @@ func generatorRefusal(text string) *vlib.CliInbandReply {
 	return &vlib.CliInbandReply{Retval: retvalUnspecified, Reply: text}
 }
 
-// addStream replaces one of that name. Without a source VPP makes an interface pg-1 for it.
+// addStream replaces a stream with the same name. Without a source, VPP creates an interface pg-1 for it.
 func (v *vpp) addStream(m []string) *vlib.CliInbandReply {
 	numbers := make([]int, len(m))
 	for n, text := range m {
@@ -137,7 +139,7 @@ func (v *vpp) addReceived(m []string) *vlib.CliInbandReply {
 	return &vlib.CliInbandReply{}
 }
 
-// generate sends all at once; its generator comes up with it.
+// generate sends all frames at once; it also sets the generator's interface up.
 func (v *vpp) generate(s *stream) {
 	i := v.generator(s.generator)
 	i.carrier = true
@@ -154,7 +156,7 @@ func (v *vpp) generate(s *stream) {
 	}
 }
 
-// listStreams is laid out as in vnet/pg/cli.c.
+// listStreams prints the streams as in vnet/pg/cli.c.
 func (v *vpp) listStreams() string {
 	if len(v.streams) == 0 {
 		return "no streams currently defined\n"

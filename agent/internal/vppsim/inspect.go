@@ -2,10 +2,11 @@ package vppsim
 
 import "fmt"
 
-// Interface state, as a test looks at it. All of it is also on the wire; these are short cuts
-// to the questions a test asks, and Forwarding is the one the wire does not answer.
+// State of the interfaces for tests. Everything here is also available through the API, except the result
+// of Forwarding.
 
-// Forwarding tells whether frames of the named access interface pass, both ways; if not, why.
+// Forwarding returns nil if frames of the named access interface are forwarded in both directions,
+// otherwise the reason.
 func (s *Sim) Forwarding(name string) error {
 	return s.look(func(v *vpp) error {
 		i := v.named(name)
@@ -44,7 +45,7 @@ func (s *Sim) Interfaces() []string {
 	return names
 }
 
-// SetCarrier plugs or pulls the cable of a port.
+// SetCarrier connects or disconnects the cable of a port.
 func (s *Sim) SetCarrier(name string, in bool) error {
 	return s.look(func(v *vpp) error {
 		i := v.named(name)
@@ -60,7 +61,7 @@ func (s *Sim) SetCarrier(name string, in bool) error {
 	})
 }
 
-// look runs at with the lock of the VPP that is running.
+// inspect calls at with the running VPP, which is locked during the call.
 func (s *Sim) look(at func(*vpp) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

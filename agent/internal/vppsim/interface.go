@@ -16,7 +16,7 @@ const (
 	none         = ^uint32(0)
 	everyIndex   = interface_types.InterfaceIndex(none)
 	defaultMTU   = 9000
-	greLinkMTU   = 8998 // as VPP 25.10 has it; nothing changes it
+	greLinkMTU   = 8998 // as in VPP 25.10; it never changes
 	maxTagLength = 63   // bytes; string[64] with its NUL
 )
 
@@ -31,7 +31,7 @@ type iface struct {
 	ethernet bool // VPP's hardware class; a GENEVE tunnel has another
 	adminUp  bool
 	linkUp   bool
-	carrier  bool // a port's cable is in: link comes up with admin up
+	carrier  bool // a port's cable is connected: the link comes up with admin up
 	mtu      [4]uint32
 	linkMTU  uint16
 	sub      *subif
@@ -40,8 +40,8 @@ type iface struct {
 	addresses  []ip_types.AddressWithPrefix
 	ip6        bool      // enabled without an address
 	tables     [2]uint32 // IPv4, IPv6
-	unnumbered *iface    // whose addresses it uses
-	bond       *iface    // that it is a member of
+	unnumbered *iface    // the interface whose addresses it uses
+	bond       *iface    // the bond that it is a member of
 }
 
 func (i *iface) isSub() bool { return i.sub != nil }
@@ -57,7 +57,7 @@ func interfaceOperations() []operation {
 	}
 }
 
-// insert gives the interface an index, its counters start at zero.
+// insert gives the interface an index with zero counters.
 func (v *vpp) insert(i *iface) *iface {
 	if n := len(v.freed); n > 0 {
 		i.index, v.freed = v.freed[n-1], v.freed[:n-1]
@@ -75,9 +75,9 @@ func (v *vpp) insert(i *iface) *iface {
 	return i
 }
 
-// remove deletes the interface. A cross-connected one takes whoever has the index at its far
-// end out of L2 too (vnet/l2/l2_input.c: l2_input_interface_add_del), which need not be the
-// interface it was connected with. A peer it is not connected to stays connected to the index.
+// remove deletes the interface. If it is cross-connected, VPP also takes the interface that now has the
+// index of its far end out of L2 (vnet/l2/l2_input.c: l2_input_interface_add_del). That need not be the
+// interface that it was connected with. A peer that it does not send to stays connected to the index.
 func (v *vpp) remove(i *iface) {
 	if far := v.connected(i); far != nil {
 		v.leaveL2(far)
@@ -89,7 +89,7 @@ func (v *vpp) remove(i *iface) {
 	v.announce(i, true)
 }
 
-// release frees the index; the last one freed is the next one given out.
+// release frees the index. The last freed index is assigned next.
 func (v *vpp) release(index uint32) {
 	v.interfaces[index] = nil
 	delete(v.vlans, untaggedKey(index))
@@ -115,7 +115,7 @@ func (v *vpp) named(name string) *iface {
 	return nil
 }
 
-// link is the state of the port underneath.
+// link returns the link state of the underlying port.
 func (v *vpp) link(i *iface) bool { return v.interfaces[i.sup].linkUp }
 
 func (v *vpp) flags(i *iface) interface_types.IfStatusFlags {
@@ -156,15 +156,15 @@ func (v *vpp) details(i *iface) *interfaces.SwInterfaceDetails {
 	}
 	if i.isSub() {
 		d.Type = interface_types.IF_API_TYPE_SUB
-		d.SubID, d.SubIfFlags = i.sub.id, i.sub.flags&interface_types.SUB_IF_API_FLAG_MASK_VNET // without that of no tags
+		d.SubID, d.SubIfFlags = i.sub.id, i.sub.flags&interface_types.SUB_IF_API_FLAG_MASK_VNET // without the flag for no tags
 		d.SubOuterVlanID, d.SubInnerVlanID = i.sub.outer, i.sub.inner
 		d.SubNumberOfTags = i.sub.numberOfTags()
 	}
 	return d
 }
 
-// setFlags keeps a sub-interface from coming up under a parent that is down. A port's admin
-// state takes its link along.
+// setFlags refuses to set a sub-interface up under a parent that is down. A port's link follows its admin
+// state.
 func (v *vpp) setFlags(c *call, m *interfaces.SwInterfaceSetFlags) {
 	up := m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP != 0
 	reply := &interfaces.SwInterfaceSetFlagsReply{}
@@ -187,7 +187,7 @@ func (v *vpp) setAdmin(i *iface, up bool) {
 	i.adminUp = up
 	switch {
 	case i.isSub():
-	case i.device == bondDevice: // whatever its members have
+	case i.device == bondDevice: // regardless of its members
 		i.linkUp = up
 	default:
 		i.linkUp = up && i.carrier
@@ -251,7 +251,7 @@ func (v *vpp) deleteLoopback(c *call, m *interfaces.DeleteLoopback) {
 	c.reply(reply)
 }
 
-// createPorts makes local0 and the ports the configuration names, with the tables that it names.
+// createPorts creates local0 and the configured ports, with their tables.
 func (v *vpp) createPorts() error {
 	for _, route := range v.config.Routes {
 		v.makeTables(route.Table)
@@ -284,14 +284,14 @@ func (v *vpp) createPorts() error {
 	return nil
 }
 
-// makeTables makes a table of each family.
+// makeTables creates a table of each family.
 func (v *vpp) makeTables(id uint32) {
 	for of := range v.tables {
 		v.tables[of][id] = true
 	}
 }
 
-// portMAC is locally administered and the same at each start.
+// portMAC returns a locally administered address that is the same at each start.
 func portMAC(name string) ethernet_types.MacAddress {
 	hash := fnv.New32a()
 	hash.Write([]byte(name))

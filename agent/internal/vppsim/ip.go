@@ -48,7 +48,7 @@ func (v *vpp) addressDump(c *call, m *ip.IPAddressDump) {
 	}
 }
 
-// upWith is an interface that is up and has the address, whatever its table; nil for none.
+// upWith returns an interface that is up and has the address in any table; nil for none.
 func (v *vpp) upWith(address netip.Addr) *iface {
 	for _, i := range v.interfaces {
 		if i != nil && i.adminUp && slices.ContainsFunc(i.addresses, func(a ip_types.AddressWithPrefix) bool { return netipAddr(a.Address) == address }) {
@@ -58,7 +58,7 @@ func (v *vpp) upWith(address netip.Addr) *iface {
 	return nil
 }
 
-// netipAddr is the address without VPP's union of families.
+// netipAddr converts an address from VPP's union of families.
 func netipAddr(a ip_types.Address) netip.Addr {
 	if a.Af == ip_types.ADDRESS_IP6 {
 		return netip.AddrFrom16(a.Un.GetIP6())

@@ -9,7 +9,7 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 )
 
-// ipUseOperations are about how an interface takes part in IP besides its addresses.
+// ipUseOperations serve the IP settings of an interface other than its addresses.
 func ipUseOperations() []operation {
 	return []operation{
 		on((*vpp).setUnnumbered, &interfaces.SwInterfaceSetUnnumberedReply{}),
@@ -22,7 +22,7 @@ func ipUseOperations() []operation {
 	}
 }
 
-// setUnnumbered lets the second interface use the addresses of the first.
+// setUnnumbered makes the second interface use the addresses of the first.
 func (v *vpp) setUnnumbered(c *call, m *interfaces.SwInterfaceSetUnnumbered) {
 	reply := &interfaces.SwInterfaceSetUnnumberedReply{}
 	lender, user := v.at(m.SwIfIndex), v.at(m.UnnumberedSwIfIndex)
@@ -47,7 +47,7 @@ func (v *vpp) unnumberedDump(c *call, m *ip.IPUnnumberedDump) {
 	}
 }
 
-// family is the place of IPv4 or IPv6 in pairs.
+// family returns the position of IPv4 or IPv6 in pairs.
 func family(ip6 bool) int {
 	if ip6 {
 		return 1
@@ -99,7 +99,8 @@ func (v *vpp) enableIP6(c *call, m *ip.SwInterfaceIP6EnableDisable) {
 	c.reply(reply)
 }
 
-// linkLocal: an interface has that address as soon as IPv6 is enabled there, by hand or by another address.
+// linkLocal returns the link-local address, which an interface has as soon as IPv6 is enabled on it,
+// explicitly or by another address.
 func (v *vpp) linkLocal(c *call, m *ip.SwInterfaceIP6GetLinkLocalAddress) {
 	reply := &ip.SwInterfaceIP6GetLinkLocalAddressReply{}
 	isIP6 := func(a ip_types.AddressWithPrefix) bool { return a.Address.Af == ip_types.ADDRESS_IP6 }

@@ -13,8 +13,8 @@ const (
 	bridgeMode
 )
 
-// l2mode is one direction of a cross-connect, or membership of a bridge domain. The peer is
-// an index, not an interface: it may have been deleted, and given out again.
+// l2mode is one direction of a cross-connect, or membership of a bridge domain. The peer is an index, not
+// an interface: the interface may have been deleted, and the index assigned again.
 type l2mode struct {
 	kind   l2kind
 	peer   uint32
@@ -45,12 +45,12 @@ func (v *vpp) setXconnect(c *call, m *l2.SwInterfaceSetL2Xconnect) {
 	c.reply(reply)
 }
 
-// enterL2 keeps the tag rewrite: it survives a change from one L2 mode to another.
+// enterL2 keeps the tag rewrite, which survives a change from one L2 mode to another.
 func enterL2(i *iface, mode l2mode) {
 	i.l2 = mode
 }
 
-// leaveL2 moves the interface to L3, which loses its tag rewrite and its L2 features (set_int_l2_mode in
+// leaveL2 moves the interface to L3. It loses its tag rewrite and its L2 features (set_int_l2_mode in
 // vnet/l2/l2_input.c).
 func (v *vpp) leaveL2(i *iface) {
 	i.l2 = l2mode{}

@@ -11,8 +11,7 @@ type LCPPair struct {
 	Host      string `json:"host"`
 }
 
-// lcpOperations are in the table only when the configuration has pairs: the plugin is off by
-// default.
+// lcpOperations are in the table only if the configuration has pairs: the plugin is off by default.
 func lcpOperations() []operation {
 	return []operation{
 		on((*vpp).lcpPairs, &lcp.LcpItfPairDetails{}, &lcp.LcpItfPairGetReply{}),

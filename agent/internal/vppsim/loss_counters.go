@@ -7,7 +7,7 @@ import (
 	"go.fd.io/govpp/binapi/interface_types"
 )
 
-// Frames that are lost, as VPP counts them: for each interface, under an error's name, and by its buffers.
+// Lost frames as VPP counts them: for each interface, by the name of an error, and by buffers.
 
 // interfaceLosses are single counters by sw_if_index.
 var interfaceLosses = []string{"/if/drops", "/if/rx-no-buf", "/if/rx-miss", "/if/rx-error", "/if/tx-error"}
@@ -39,7 +39,7 @@ var errorNames = []string{
 	noVXLAN4, noVXLAN6, noGENEVE4, noGENEVE6, noGRE4, noGRE6, unknownVLAN,
 }
 
-// The buffers of the one pool.
+// The buffers of the only pool.
 const (
 	poolCached    = "/buffer-pools/default-numa-0/cached"
 	poolUsed      = "/buffer-pools/default-numa-0/used"
@@ -62,7 +62,8 @@ func lossDirectory() (entries []directoryEntry) {
 	return entries
 }
 
-// layOutLosses gives the error counters other places in each run, as VPP does with other plugins.
+// layOutLosses gives the error counters different positions in each run, as VPP does with different
+// plugins.
 func (s *segment) layOutLosses() {
 	s.losses, s.errors = map[string]int{}, map[string]int{}
 	for _, name := range interfaceLosses {
@@ -96,7 +97,7 @@ func (s *segment) useBuffers(used uint64) {
 	s.set(s.places[poolAvailable], buffers-used)
 }
 
-// drop counts frames that came in at an interface and went no further; those of a sub-interface count on its port too.
+// drop counts received frames that are not forwarded. Those of a sub-interface also count on its port.
 func (v *vpp) drop(i *iface, packets uint64) {
 	v.segment.lose("/if/drops", i.index, packets)
 	if i.isSub() {
@@ -104,7 +105,8 @@ func (v *vpp) drop(i *iface, packets uint64) {
 	}
 }
 
-// Lose has an interface lose frames: counter is "drops", "rx-miss", "rx-error", "rx-no-buf" or "tx-error".
+// Lose makes an interface lose frames: counter is "drops", "rx-miss", "rx-error", "rx-no-buf" or
+// "tx-error".
 func (s *Sim) Lose(name, counter string, packets uint64) error {
 	return s.look(func(v *vpp) error {
 		i := v.named(name)
@@ -120,13 +122,13 @@ func (s *Sim) Lose(name, counter string, packets uint64) error {
 	})
 }
 
-// UseBuffers says how many of the 16,384 buffers are in use.
+// UseBuffers sets the number of buffers in use, out of 16,384.
 func (s *Sim) UseBuffers(used uint64) error {
 	return s.look(func(v *vpp) error { v.segment.useBuffers(min(used, buffers)); return nil })
 }
 
-// noSuchTunnel counts packets for a tunnel that is not there, also on the interface that they came by. Configured routes
-// name none: for them the first port stands.
+// noSuchTunnel counts packets for a tunnel that does not exist, also on the interface where they were
+// received. Configured routes name no interface; for them it is the first port.
 func (v *vpp) noSuchTunnel(f frames) {
 	name, known := map[string]string{
 		"vxlan4": noVXLAN4, "vxlan6": noVXLAN6, "geneve4": noGENEVE4, "geneve6": noGENEVE6, "gre4": noGRE4, "gre6": noGRE6,

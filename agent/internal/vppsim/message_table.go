@@ -8,10 +8,10 @@ import (
 	"go.fd.io/govpp/binapi/memclnt"
 )
 
-// sockclntCreateID is the one message id every client knows before it has the table.
+// sockclntCreateID is the only message ID that clients know before they have the table.
 const sockclntCreateID = 15
 
-// operation is a request VPP serves, with the messages it may answer.
+// operation is a request that VPP serves, with its possible replies.
 type operation struct {
 	request api.Message
 	serve   func(*vpp, *call, api.Message)
@@ -30,7 +30,7 @@ func on[T any, P interface {
 	}
 }
 
-// operations are all the requests served, one message family after the other.
+// operations returns all operations, one message family after the other.
 func operations() []operation {
 	return slices.Concat(
 		sessionOperations(), interfaceOperations(), eventOperations(), subifOperations(),
@@ -40,15 +40,15 @@ func operations() []operation {
 	)
 }
 
-// messageTable maps name_crc to id, as sockclnt_create_reply carries it. What a client does
-// not find in it, it must take for absent.
+// messageTable maps name_crc to ID, as sockclnt_create_reply contains it. A client must treat a message
+// that is not in it as absent.
 type messageTable struct {
 	entries []memclnt.MessageTableEntry
 	ids     map[string]uint16
 	serving map[uint16]operation
 }
 
-// newMessageTable leaves out the named requests and their replies.
+// newMessageTable omits the named requests and their replies.
 func newMessageTable(without []string) *messageTable {
 	table := &messageTable{ids: map[string]uint16{}, serving: map[uint16]operation{}}
 	absent := map[string]bool{}
@@ -81,13 +81,13 @@ func newMessageTable(without []string) *messageTable {
 	return table
 }
 
-// id is the message's place in the table; false when it was left out.
+// id returns the ID of the message; false if it was omitted.
 func (t *messageTable) id(m api.Message) (uint16, bool) {
 	id, known := t.ids[m.GetMessageName()+"_"+m.GetCrcString()]
 	return id, known
 }
 
-// newLike makes an empty message of the prototype's type.
+// newLike returns an empty message of the prototype's type.
 func newLike(prototype api.Message) api.Message {
 	return reflect.New(reflect.TypeOf(prototype).Elem()).Interface().(api.Message)
 }

@@ -9,14 +9,15 @@ import (
 	"go.fd.io/govpp/binapi/fib_types"
 )
 
-// echo is an ICMP echo on its way over the underlay.
+// echo is an ICMP echo in transit over the underlay.
 type echo struct {
 	ID       int  `json:"id"`
 	Sequence int  `json:"sequence"`
 	Reply    bool `json:"reply"`
 }
 
-// ping prints what plugins/ping/ping.c prints. It waits the whole interval after the last packet too.
+// ping returns the output of plugins/ping/ping.c. It also waits for the whole interval after the last
+// packet.
 func (v *vpp) ping(to netip.Addr, source string, repeat int, interval time.Duration) string {
 	v.mu.Lock()
 	from, table, found := v.sourceAddress(source, to.Is6())
@@ -60,7 +61,7 @@ func (v *vpp) ping(to netip.Addr, source string, repeat int, interval time.Durat
 	return b.String()
 }
 
-// sourceAddress is the first of its family that an interface has, with its table.
+// sourceAddress returns the first address of a family on an interface, with its table.
 func (v *vpp) sourceAddress(name string, is6 bool) (from netip.Addr, table uint32, found bool) {
 	if i := v.named(name); i != nil {
 		for _, prefix := range i.addresses {
@@ -72,7 +73,8 @@ func (v *vpp) sourceAddress(name string, is6 bool) (from netip.Addr, table uint3
 	return netip.Addr{}, 0, false
 }
 
-// sendEcho is to a router that has the address, this one too, by the routes of a table.
+// sendEcho sends an echo to the router that has the address, which may be this one, by the routes of a
+// table.
 func (v *vpp) sendEcho(table uint32, f frames) {
 	switch v.fib().follow(table, f.Destination).path {
 	case fib_types.FIB_API_PATH_TYPE_LOCAL:
@@ -84,7 +86,7 @@ func (v *vpp) sendEcho(table uint32, f frames) {
 	}
 }
 
-// echoArrives answers a request, and hands a reply to the ping that waits for it.
+// echoArrives answers a request, and passes a reply to the ping that waits for it.
 func (v *vpp) echoArrives(f frames) {
 	here := v.upWith(f.Destination)
 	if here == nil {
@@ -97,7 +99,7 @@ func (v *vpp) echoArrives(f frames) {
 	if replies := v.echoes[f.Echo.ID]; replies != nil {
 		select {
 		case replies <- f.Echo.Sequence:
-		default: // more than were asked for
+		default: // more than were requested
 		}
 	}
 }

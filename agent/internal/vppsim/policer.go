@@ -13,7 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-// policers is VPP's pool of policers, and where they are applied.
+// policers is VPP's pool of policers, with the interfaces where they are applied.
 type policers struct {
 	pool    []*namedPolicer // by index; nil where deleted
 	freed   []uint32
@@ -27,7 +27,7 @@ type namedPolicer struct {
 	config policer_types.PolicerConfig
 }
 
-// applied is what policer_input left behind on an interface.
+// applied is the state of an interface after policer_input.
 type applied struct {
 	policer uint32
 	times   int  // how often it was applied; each time polices once more
@@ -45,8 +45,9 @@ func policerOperations() []operation {
 	}
 }
 
-// policesSubInterfaces: from 26.06 on policing is an L2 input feature too; before, it sits on the
-// device-input arc, which sub-interfaces never meet (policer_op.c, formerly policer.c: policer_input).
+// policesSubInterfaces reports whether this release polices sub-interfaces. From 26.06 on policing is also
+// an L2 input feature. Earlier releases have it only on the device-input arc, which frames of
+// sub-interfaces do not pass (policer_op.c, formerly policer.c: policer_input).
 func (v *vpp) policesSubInterfaces() bool { return v.config.from(26, 6) }
 
 func (v *vpp) policerAt(index uint32) *namedPolicer {
@@ -56,8 +57,8 @@ func (v *vpp) policerAt(index uint32) *namedPolicer {
 	return nil
 }
 
-// sane is VPP's own check (x86_pol_compute_hw_params in xlate.c) of the kinds in use: one rate with a bucket,
-// or a committed rate and a peak that is not below it, each with its own.
+// sane implements VPP's own check (x86_pol_compute_hw_params in xlate.c) for the types in use: one rate
+// with a bucket, or a committed rate and a peak rate that is not lower, each with its own bucket.
 func sane(c policer_types.PolicerConfig) bool {
 	switch c.Type {
 	case policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C:
@@ -90,7 +91,7 @@ func (v *vpp) policerAdd(c *call, m *policer.PolicerAdd) {
 	c.reply(reply)
 }
 
-// policerUpdate zeroes the counters.
+// policerUpdate resets the counters.
 func (v *vpp) policerUpdate(c *call, m *policer.PolicerUpdate) {
 	reply := &policer.PolicerUpdateReply{}
 	switch p := v.policerAt(m.PolicerIndex); {
@@ -105,7 +106,7 @@ func (v *vpp) policerUpdate(c *call, m *policer.PolicerUpdate) {
 	c.reply(reply)
 }
 
-// policerDel does not look where the policer is applied; neither does VPP.
+// policerDel does not check where the policer is applied, as in VPP.
 func (v *vpp) policerDel(c *call, m *policer.PolicerDel) {
 	reply := &policer.PolicerDelReply{}
 	if p := v.policerAt(m.PolicerIndex); p == nil {
@@ -118,7 +119,7 @@ func (v *vpp) policerDel(c *call, m *policer.PolicerDel) {
 	c.reply(reply)
 }
 
-// policerDump does not say at which index a policer is; neither does VPP.
+// policerDump does not return the index of a policer, as in VPP.
 func (v *vpp) policerDump(c *call, m *policer.PolicerDumpV2) {
 	for index, p := range v.policers.pool {
 		if p == nil || m.PolicerIndex != none && m.PolicerIndex != uint32(index) {
@@ -132,7 +133,7 @@ func (v *vpp) policerDump(c *call, m *policer.PolicerDumpV2) {
 	}
 }
 
-// policerInput applies once more each time it is asked to.
+// policerInput applies the policer again for each request.
 func (v *vpp) policerInput(c *call, m *policer.PolicerInput) {
 	reply := &policer.PolicerInputReply{}
 	index, known := v.policers.byName[strings.TrimRight(m.Name, "\x00")]
@@ -160,8 +161,8 @@ func (v *vpp) policerInput(c *call, m *policer.PolicerInput) {
 	c.reply(reply)
 }
 
-// featureIsEnabled knows the arcs of policers. It answers yes when it cannot tell: VPP keeps the error code
-// in a boolean.
+// featureIsEnabled supports the arcs of policers. If it cannot determine the state, it returns yes, because
+// VPP stores the error code in a boolean.
 func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
 	reply := &feature.FeatureIsEnabledReply{}
 	arc, last := "device-input", "ethernet-input"
@@ -180,8 +181,8 @@ func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
 	c.reply(reply)
 }
 
-// showFeatures is laid out as in vnet/feature/feature.c, with the two arcs of policers; each time a policer was applied
-// has a line of its own.
+// showFeatures prints the two arcs of policers as in vnet/feature/feature.c. A policer that was applied
+// several times has several lines.
 func (v *vpp) showFeatures(words string) *vlib.CliInbandReply {
 	i := v.addressed(words)
 	if i == nil {
@@ -205,9 +206,10 @@ func (v *vpp) showFeatures(words string) *vlib.CliInbandReply {
 	return &vlib.CliInbandReply{Reply: b.String()}
 }
 
-// addressed is the interface that a line of the CLI means, nil for none: by name, which VPP reads up to the first dot for
-// that of a port and a number behind it for a sub-interface's (unformat_vnet_sw_interface in vnet/interface_format.c), or by
-// sw_if_index (show_sw_interfaces in vnet/interface_cli.c).
+// addressed returns the interface that a CLI command names, nil for none. By name, VPP reads up to the
+// first dot as the name of a port, and a number after it as a sub-interface (unformat_vnet_sw_interface in
+// vnet/interface_format.c). The command may also give the sw_if_index (show_sw_interfaces in
+// vnet/interface_cli.c).
 func (v *vpp) addressed(words string) *iface {
 	name, rest, dotted := strings.Cut(words, ".")
 	if port := v.named(name); port != nil && !port.isSub() {
@@ -225,7 +227,7 @@ func (v *vpp) addressed(words string) *iface {
 	return nil
 }
 
-// working is the policer that frames from the interface pass, nil for none, with its index.
+// working returns the policer that frames from the interface pass, nil for none, with its index.
 func (v *vpp) working(i *iface) (*namedPolicer, uint32) {
 	if p, index := v.nodePolicer(i); p != nil {
 		return p, index
@@ -233,12 +235,13 @@ func (v *vpp) working(i *iface) (*namedPolicer, uint32) {
 	return v.l2Policer(i)
 }
 
-// newDevices are the drivers of VPP's new device API. Their ports have the arc port-rx-eth, which has no policer
-// (vnet/dev/port.c).
+// newDevices are the drivers of VPP's new device API. Their ports have the arc port-rx-eth, which has no
+// policer (vnet/dev/port.c).
 var newDevices = []string{"iavf", "octeon", "ena", "mvpp2"}
 
-// entersByDeviceInput is false for interfaces whose frames never meet the arc of policer-input: those of a bond come in on
-// its members, ports of the new device API have another arc, and a loopback's frames go to ethernet-input at once.
+// entersByDeviceInput returns false for interfaces whose frames never pass the arc of policer-input. Frames
+// of a bond are received on its members, ports of the new device API have another arc, and a loopback's
+// frames go directly to ethernet-input.
 func (v *vpp) entersByDeviceInput(i *iface) bool {
 	if i.device == "af-packet" && !v.config.from(24, 6) { // "af_packet: fix the device input feature arc support"
 		return false
@@ -246,7 +249,7 @@ func (v *vpp) entersByDeviceInput(i *iface) bool {
 	return !i.isSub() && i.device != bondDevice && i.device != "Loopback" && !slices.Contains(newDevices, i.device)
 }
 
-// nodePolicer works on the device-input arc, before any tag is read.
+// nodePolicer returns the policer on the device-input arc, which works before any tag is read.
 func (v *vpp) nodePolicer(i *iface) (*namedPolicer, uint32) {
 	a := v.policers.applied[i.index]
 	if a == nil || v.policesSubInterfaces() || !v.entersByDeviceInput(i) {
@@ -255,7 +258,8 @@ func (v *vpp) nodePolicer(i *iface) (*namedPolicer, uint32) {
 	return v.policerAt(a.policer), a.policer
 }
 
-// l2Policer works on what L2 gets: by a classify table, and from 26.06 on by the policer's own feature.
+// l2Policer returns the policer of L2 input: by a classify table, or from 26.06 on by the policer's own
+// feature.
 func (v *vpp) l2Policer(i *iface) (*namedPolicer, uint32) {
 	if a := v.policers.applied[i.index]; a != nil && v.policesSubInterfaces() && a.l2 {
 		return v.policerAt(a.policer), a.policer
@@ -264,8 +268,8 @@ func (v *vpp) l2Policer(i *iface) (*namedPolicer, uint32) {
 	return v.policerAt(index), index
 }
 
-// Policed tells which policer frames from the named interface pass and how often it was applied: more than
-// once polices more than once. "" and 0 when none works.
+// Policed returns the policer that frames from the named interface pass, and how often it was applied: an
+// application more than once polices more than once. It returns "" and 0 if none works.
 func (s *Sim) Policed(name string) (policer string, times int) {
 	s.look(func(v *vpp) error {
 		i := v.named(name)

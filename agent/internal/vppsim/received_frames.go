@@ -7,9 +7,10 @@ import (
 	"go.fd.io/govpp/binapi/policer_types"
 )
 
-// tagHeader is what ethernet-input reads of a frame. Where all frames of a vector come from one port, it reads two tags and
-// takes 0x8100 and 0x88a8 alone for outer ones (eth_input_tag_lookup in vnet/ethernet/node.c); else, as behind a bond, it counts
-// to three and knows 0x9100 and 0x9200 too (parse_header).
+// tagHeader has the fields of a frame that ethernet-input reads. If all frames of a vector come from one
+// port, it reads two tags and accepts only 0x8100 and 0x88a8 as outer types (eth_input_tag_lookup in
+// vnet/ethernet/node.c). Otherwise, as behind a bond, it counts up to three tags and also accepts 0x9100
+// and 0x9200 (parse_header).
 type tagHeader struct {
 	dot1ad       bool
 	tags         int // 3 for three and more
@@ -23,7 +24,8 @@ const (
 	typeVLAN9200 = 0x9200
 )
 
-// readHeader counts an inner tag only if its type is 0x8100, as VPP does. mixed: the vector may have frames of several ports.
+// readHeader counts an inner tag only if its type is 0x8100, as VPP does. mixed: the vector may have frames
+// of multiple ports.
 func readHeader(frame []byte, mixed bool) tagHeader {
 	h := tagHeader{}
 	at := 12
@@ -55,11 +57,12 @@ func readHeader(frame []byte, mixed bool) tagHeader {
 	return h
 }
 
-// classify is the sub-interface of the port, or the port itself, that gets a frame; nil for none (eth_identify_subint in
-// vnet/ethernet/ethernet.h). A port outside L2 takes untagged frames alone.
+// classify returns the interface that gets a frame: a sub-interface of the port, or the port itself; nil
+// for none (eth_identify_subint in vnet/ethernet/ethernet.h). A port outside L2 accepts only untagged
+// frames.
 func (v *vpp) classify(port *iface, h tagHeader) *iface {
 	if h.tags == 1 && h.outer == 0 {
-		h.tags = 0 // a priority tag alone
+		h.tags = 0 // only a priority tag
 	}
 	takes := func(i *iface) bool {
 		switch {
@@ -88,8 +91,9 @@ func (v *vpp) classify(port *iface, h tagHeader) *iface {
 	return nil
 }
 
-// comeIn lets equal frames come in on a port at once, as from a packet generator: through the port's own features, its bond,
-// the table of VLANs and the L2 features, and out where they are cross-connected to.
+// comeIn processes equal frames that a port receives at once, as from a packet generator. They pass the
+// port's own features, its bond, the table of VLANs and the L2 features, and leave by the cross-connected
+// interface.
 func (v *vpp) comeIn(port *iface, count, size int, frame []byte) {
 	if !port.adminUp {
 		return
@@ -133,13 +137,13 @@ func (v *vpp) countFrames(i *iface, count, size int) {
 	v.segment.received(i.index, uint64(count), uint64(count*size))
 }
 
-// policeBurst lets through what fits into full buckets, and returns how many frames that are.
+// policeBurst returns the number of frames that fit into full buckets.
 func (v *vpp) policeBurst(i *iface, p *namedPolicer, index uint32, count, size int) int {
 	fits := func(bytes uint64) int { return int(min(uint64(count), bytes/uint64(size))) }
 	conform := fits(p.config.Cb)
 	passed := conform
 	if p.config.Type != policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C {
-		passed = max(conform, fits(p.config.Eb)) // the peak's bucket holds what conforms too
+		passed = max(conform, fits(p.config.Eb)) // the peak's bucket contains the conforming frames too
 	}
 	for class, frames := range []int{conform, passed - conform, count - passed} {
 		v.segment.police(index, class, uint64(frames), uint64(frames*size))

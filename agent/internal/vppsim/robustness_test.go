@@ -21,8 +21,8 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// TestGarbageIsSurvived sends random messages under every id there is, cut anywhere.
-func TestGarbageIsSurvived(t *testing.T) {
+// TestRandomMessagesAreSurvived sends random messages with every ID, truncated at random positions.
+func TestRandomMessagesAreSurvived(t *testing.T) {
 	sim := start(t, router)
 	random := rand.New(rand.NewPCG(1, 2))
 	conn, err := net.Dial("unix", sim.APISocket())
@@ -36,7 +36,7 @@ func TestGarbageIsSurvived(t *testing.T) {
 		for n := range data {
 			data[n] = byte(random.Uint32())
 		}
-		// id 17 is sockclnt_delete, which would hang up.
+		// ID 17 is sockclnt_delete, which would close the connection.
 		id := uint16(18 + random.IntN(120))
 		binary.BigEndian.PutUint16(data, id)
 		header := make([]byte, 16)
@@ -48,7 +48,7 @@ func TestGarbageIsSurvived(t *testing.T) {
 	invoke(t, connect(t, sim), &vpe.ShowVersion{}, &vpe.ShowVersionReply{})
 }
 
-func TestAFrameOfAbsurdLengthIsHungUpOn(t *testing.T) {
+func TestAnOversizedFrameClosesTheConnection(t *testing.T) {
 	sim := start(t, router)
 	for name, length := range map[string]uint32{"huge": 1 << 31, "empty": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -96,7 +96,7 @@ func TestManyClientsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAClientThatNeverReadsDoesNotStopTheOthers(t *testing.T) {
+func TestAClientThatNeverReadsDoesNotBlockTheOthers(t *testing.T) {
 	sim := start(t, router)
 	conn, err := net.Dial("unix", sim.APISocket())
 	if err != nil {
@@ -106,7 +106,7 @@ func TestAClientThatNeverReadsDoesNotStopTheOthers(t *testing.T) {
 	create := make([]byte, 16+70)
 	binary.BigEndian.PutUint32(create[8:], 70)
 	binary.BigEndian.PutUint16(create[16:], 15)
-	for range 1000 { // a thousand message tables, more than any socket buffer holds
+	for range 1000 { // a thousand message tables, more than any socket buffer can store
 		if _, err := conn.Write(create); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,7 @@ func TestAClientThatNeverReadsDoesNotStopTheOthers(t *testing.T) {
 	invoke(t, connect(t, sim), &vpe.ShowVersion{}, &vpe.ShowVersionReply{})
 }
 
-func TestMessagesLeftOutAreAbsentFromTheTable(t *testing.T) {
+func TestOmittedMessagesAreAbsentFromTheTable(t *testing.T) {
 	has := func(sim *vppsim.Sim, m api.Message) bool {
 		client := socketclient.NewVppClient(sim.APISocket())
 		if err := client.Connect(); err != nil {

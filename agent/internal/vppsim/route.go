@@ -15,7 +15,7 @@ func routeOperations() []operation {
 	}
 }
 
-// entry is what a table of the FIB has for a prefix.
+// entry is the entry of a FIB table for a prefix.
 type entry struct {
 	table    uint32
 	prefix   netip.Prefix
@@ -24,7 +24,7 @@ type entry struct {
 	lookupIn uint32 // 0, or the table that the route leads into
 }
 
-// fib is all routing tables at one moment, with the answers they have given.
+// fib is a copy of all routing tables at one moment, with a cache of its lookups.
 type fib struct {
 	entries []entry
 	answers map[destination]entry
@@ -35,7 +35,7 @@ type destination struct {
 	to    netip.Addr
 }
 
-// fib walks the configured routes and those of the addresses of interfaces that are up.
+// fib returns the configured routes and those of the addresses of interfaces that are up.
 func (v *vpp) fib() *fib {
 	f := &fib{answers: map[destination]entry{}}
 	for _, route := range v.routes {
@@ -60,8 +60,8 @@ func (v *vpp) fib() *fib {
 	return f
 }
 
-// lookup finds the longest match in a table. The default of either family is a drop entry, so there is
-// always an answer.
+// lookup returns the longest match in a table. The default entry of either family drops, so there is always
+// a match.
 func (f *fib) lookup(table uint32, to netip.Addr) entry {
 	if known, ok := f.answers[destination{table, to}]; ok {
 		return known
@@ -80,7 +80,7 @@ func (f *fib) lookup(table uint32, to netip.Addr) entry {
 	return best
 }
 
-// follow is lookup, and on where the route leads into another table.
+// follow is lookup, and continues if the route leads into another table.
 func (f *fib) follow(table uint32, to netip.Addr) entry {
 	found := f.lookup(table, to)
 	if found.lookupIn != 0 && found.lookupIn != table {
@@ -89,7 +89,7 @@ func (f *fib) follow(table uint32, to netip.Addr) entry {
 	return found
 }
 
-// knows reports whether the table is there.
+// knows reports whether the table exists.
 func (v *vpp) knows(table uint32, is6 bool) bool { return table == 0 || v.tables[family(is6)][table] }
 
 func (v *vpp) routeLookup(c *call, m *ip.IPRouteLookup) {
@@ -120,7 +120,7 @@ func nhProto(prefix netip.Prefix) fib_types.FibPathNhProto {
 	return fib_types.FIB_API_PATH_NH_PROTO_IP4
 }
 
-// routeAddDel keeps of a route only whether it drops, and the table that it leads into.
+// routeAddDel stores only whether a route drops, and the table that it leads into.
 func (v *vpp) routeAddDel(c *call, m *ip.IPRouteAddDel) {
 	reply := &ip.IPRouteAddDelReply{}
 	prefix := netip.PrefixFrom(netipAddr(m.Route.Prefix.Address), int(m.Route.Prefix.Len)).Masked()

@@ -13,7 +13,7 @@ import (
 	"go.fd.io/govpp/binapi/vpe_types"
 )
 
-// sessionOperations begin with sockclnt_create, whose id is fixed by its place.
+// sessionOperations begin with sockclnt_create, whose ID is fixed by its position.
 func sessionOperations() []operation {
 	return []operation{
 		on((*vpp).sockclntCreate, &memclnt.SockclntCreateReply{}),
@@ -62,7 +62,7 @@ func (v *vpp) showThreads(c *call, _ *vlib.ShowThreads) {
 	}})
 }
 
-// cliInband knows what the agent asks alone: the debug CLI is no interface for programs.
+// cliInband supports only the commands that the agent uses: the debug CLI is no interface for programs.
 func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
 	command := strings.TrimSpace(m.Cmd)
 	if name, ok := strings.CutPrefix(command, "show interface features "); ok {
@@ -91,12 +91,12 @@ func (v *vpp) cliInband(c *call, m *vlib.CliInband) {
 	}
 }
 
-// pluginOf are messages by which a plugin shows that it is loaded.
+// pluginOf maps plugins to a message that shows that the plugin is loaded.
 var pluginOf = map[string]string{
 	"geneve": "geneve_tunnel_dump", "gre": "gre_tunnel_dump", "linux_cp": "lcp_itf_pair_get", "vxlan": "vxlan_tunnel_v2_dump",
 }
 
-// listPlugins is laid out as in vlib/unix/plugin.c.
+// listPlugins prints the plugins as in vlib/unix/plugin.c.
 func (v *vpp) listPlugins() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, " Plugin path is: none\n\n     %-41s%-33s%s\n", "Plugin", "Version", "Description")
@@ -110,7 +110,7 @@ func (v *vpp) listPlugins() string {
 	return b.String()
 }
 
-// listClients is laid out as in vlibmemory/socket_api.c; VPP's %20s also cuts.
+// listClients prints the clients as in vlibmemory/socket_api.c, where %20s also truncates.
 func (v *vpp) listClients() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Socket clients\n%20s %8s\n", "Name", "Fildesc")

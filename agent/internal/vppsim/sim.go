@@ -16,10 +16,10 @@ const (
 
 var errStopped = errors.New("vppsim: not running")
 
-// Sim is a running stand-in VPP. Its methods are safe for concurrent use.
+// Sim is a running stand-in for VPP. Its methods are safe for concurrent use.
 type Sim struct {
 	config  Config
-	folder  string // removed by Stop; "" when the caller chose the sockets
+	folder  string // removed by Stop; "" if the caller chose the sockets
 	cancel  context.CancelFunc
 	ticking sync.WaitGroup
 	once    sync.Once
@@ -28,7 +28,7 @@ type Sim struct {
 	vpp *vpp
 }
 
-// Start boots a stand-in VPP. It runs until ctx is done or Stop is called.
+// Start boots a stand-in for VPP. It runs until ctx is done or Stop is called.
 func Start(ctx context.Context, config Config) (*Sim, error) {
 	config.fillDefaults()
 	s := &Sim{config: config}
@@ -55,13 +55,13 @@ func Start(ctx context.Context, config Config) (*Sim, error) {
 	return s, nil
 }
 
-// APISocket is the path of the binary API socket.
+// APISocket returns the path of the binary API socket.
 func (s *Sim) APISocket() string { return s.config.APISocket }
 
-// StatsSocket is the path of the stats segment socket.
+// StatsSocket returns the path of the stats segment socket.
 func (s *Sim) StatsSocket() string { return s.config.StatsSocket }
 
-// CLISocket is the path of the CLI's socket.
+// CLISocket returns the path of the CLI socket.
 func (s *Sim) CLISocket() string { return s.config.CLISocket }
 
 // Stop ends the run and removes the sockets. A second call does nothing.
@@ -86,8 +86,8 @@ func (s *Sim) stop() {
 	}
 }
 
-// Restart plays a crash and a new start: connections are cut, everything configured is lost,
-// indices begin afresh and the boot time is new.
+// Restart simulates a crash and a new start: connections are cut, all configuration is lost, indices start
+// again and the boot time is new.
 func (s *Sim) Restart() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,8 +104,8 @@ func (s *Sim) Restart() error {
 	return nil
 }
 
-// Busy keeps the main thread busy until the result is called: API and stats socket answer nobody and the heartbeat stands
-// still, while the workers forward and count.
+// Busy keeps the main thread busy until the returned function is called. API and stats socket do not
+// respond and the heartbeat stops, while the workers forward and count.
 func (s *Sim) Busy() (done func(), err error) {
 	s.mu.Lock()
 	v := s.vpp
@@ -120,8 +120,8 @@ func (s *Sim) Busy() (done func(), err error) {
 	return done, nil
 }
 
-// Count brings the counters up to the clock's time, as the ticker does by itself; for tests
-// that move the clock.
+// Count updates the counters to the clock's time, as the ticker does regularly. It is for tests that set
+// the clock.
 func (s *Sim) Count() {
 	s.look(func(v *vpp) error { v.count(); return nil })
 }
@@ -139,7 +139,7 @@ func (s *Sim) tick(ctx context.Context) {
 			s.Count()
 		case <-hear.C:
 			s.look(func(v *vpp) error {
-				if len(v.main) == 0 { // BFD is of the main thread
+				if len(v.main) == 0 { // BFD runs on the main thread
 					v.bfdTick(time.Now())
 				}
 				return nil

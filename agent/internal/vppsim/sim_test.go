@@ -24,7 +24,7 @@ import (
 
 const none = ^uint32(0)
 
-// clock is a time that only the test moves.
+// clock is a time that only the test advances.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -95,7 +95,7 @@ var router = vppsim.Config{
 
 const customerPort, backbonePort = interface_types.InterfaceIndex(1), interface_types.InterfaceIndex(2)
 
-// vll builds what an agent would: VLAN 100 of the customer's port to a VXLAN tunnel.
+// vll configures a VLL as an agent would: VLAN 100 of the customer's port to a VXLAN tunnel.
 func vll(t *testing.T, conn api.Connection) (sub, tunnel interface_types.InterfaceIndex) {
 	t.Helper()
 	sub = invoke(t, conn, &interfaces.CreateSubif{SwIfIndex: customerPort, SubID: 100, OuterVlanID: 100,
@@ -156,7 +156,7 @@ func TestGovppReadsTheVersionAndTheInterfaces(t *testing.T) {
 	}
 }
 
-func TestAWholeVLLForwardsAndCountsBothWays(t *testing.T) {
+func TestACompleteVLLForwardsAndCountsInBothDirections(t *testing.T) {
 	now := newClock()
 	config := router
 	config.Clock = now.Now
@@ -200,7 +200,7 @@ func TestStatsNamesFollowTheInterfaces(t *testing.T) {
 	}
 }
 
-func TestARestartLosesEverythingAndCutsConnections(t *testing.T) {
+func TestARestartLosesAllConfigurationAndCutsConnections(t *testing.T) {
 	now := newClock()
 	config := router
 	config.Clock = now.Now

@@ -10,17 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The stats segment, version 2 (vlib/stats/shared.h): a header, a directory vector of
-// 144-byte entries, and vectors whose length stands in the 8 bytes before them. Pointers are
-// addresses in VPP; a reader subtracts the base the header names. Everything has its fixed
-// place here, with room for maxInterfaces; pages never written take no memory.
+// The stats segment, version 2 (vlib/stats/shared.h): a header, a directory vector of 144-byte entries, and
+// vectors with their length in the 8 bytes before them. Pointers are addresses in VPP; a reader subtracts
+// the base in the header. Here everything has a fixed position, with room for maxInterfaces; pages that are
+// never written take no memory.
 const (
 	segmentVersion = 2
 	segmentBase    = 0x130000000
 	maxInterfaces  = 1 << 16
 	maxPolicers    = 1 << 14
 
-	// Measured: the use that a VPP 25.10 with one thread makes of its segment's heap.
+	// Measured: the use of the segment's heap by a VPP 25.10 with one thread.
 	heapAtStart      = 546 << 10
 	heapPerInterface = 3100
 
@@ -39,24 +39,24 @@ const (
 	typeGauge      = 9
 )
 
-// segment is written by the holder of the VPP's lock, and read by clients without one: the
-// epoch and in_progress words of the header tell them when to look again.
+// segment is written by the holder of the VPP's lock, and read by clients without one. The fields epoch and
+// in_progress of the header show a client when to read again.
 type segment struct {
 	file   *os.File
 	memory []byte
 	used   int
 	places map[string]int // directory name -> offset of its union
-	// numbers are the places in the directory.
+	// numbers are the positions in the directory.
 	numbers map[string]int
 	nNames  int
 	names   int // offsets of the vectors' data
-	texts   int // each name with its length before it
+	texts   int // each name after its length
 	rx, tx  int
 	// losses are the vectors of interfaceLosses, errors the error counters, by name.
 	losses, errors map[string]int
 	// policed are the policers' counters: conforming, exceeding, violating.
 	policed [3]int
-	// heap is what VPP says about the segment's own memory: total, used.
+	// heap is the segment's own memory as VPP reports it: total, used.
 	heap  int
 	epoch uint64
 	beats uint64
@@ -75,7 +75,7 @@ var directory = append([]directoryEntry{
 	{"/net/policer/conform", typeCombined}, {"/net/policer/exceed", typeCombined}, {"/net/policer/violate", typeCombined},
 }, lossDirectory()...)
 
-// newSegment writes gauges as such, or as scalars like VPP before 26.02.
+// newSegment writes gauges as gauges, or as scalars like VPP before 26.02.
 func newSegment(boot time.Time, heap uint64, gauges bool) (*segment, error) {
 	size := headerSize + 8 + len(directory)*entrySize + maxInterfaces*(8+nameSlot+2*counterSize+8*len(interfaceLosses)) + 3*maxPolicers*counterSize + 1<<12
 	fd, err := unix.MemfdCreate("vppsim-stats", unix.MFD_CLOEXEC)
@@ -141,7 +141,7 @@ func (s *segment) vector(n, size int) int {
 	return at
 }
 
-// oneThread is a vector of one pointer, to the main thread's n counters.
+// oneThread writes a vector with one pointer, to the main thread's n counters.
 func (s *segment) oneThread(n, size int) int {
 	threads := s.vector(1, 8)
 	s.set(threads, segmentBase+uint64(s.vector(n, size)))
@@ -177,15 +177,15 @@ func (s *segment) bump() {
 	s.set(offEpoch, s.epoch)
 }
 
-// setInterface zeroes an index's counters, then names it: who reads the name reads no counters
-// of the interface before.
+// setInterface resets an index's counters and then sets its name. A client that reads the name therefore
+// cannot read counters of the previous interface.
 func (s *segment) setInterface(index uint32, name string) {
 	s.zero(index)
 	s.rename(index, name)
 }
 
-// deleteInterface names it as VPP does (vnet/interface/stats.c). Its counters stand until the
-// index is given out again.
+// deleteInterface sets the name that VPP uses for a deleted interface (vnet/interface/stats.c). Its
+// counters stay until the index is assigned again.
 func (s *segment) deleteInterface(index uint32) { s.rename(index, "deleted") }
 
 func (s *segment) rename(index uint32, name string) {
@@ -231,7 +231,7 @@ func (s *segment) add(vector int, index uint32, packets, bytes uint64) {
 	s.set(at+8, s.get(at+8)+bytes)
 }
 
-// zeroPolicer starts a policer's counters afresh and makes room for them.
+// zeroPolicer resets a policer's counters and makes room for them.
 func (s *segment) zeroPolicer(index uint32) {
 	if index >= maxPolicers {
 		return
@@ -251,7 +251,7 @@ func (s *segment) police(index uint32, class int, packets, bytes uint64) {
 	}
 }
 
-// beat is what VPP's collector process does: a living VPP's heartbeat grows.
+// beat simulates VPP's collector process: the heartbeat of a running VPP grows.
 func (s *segment) beat(now time.Time) {
 	s.beats++
 	s.set(s.places["/sys/heartbeat"], s.beats)

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serve hands the segment's memory to whoever connects, and hangs up. The main thread does it.
+// serve sends the segment's memory to each client and closes the connection, on the main thread.
 func (s *segment) serve(listener *net.UnixListener, occupy func() (func(), bool)) {
 	for {
 		conn, err := listener.AcceptUnix()

@@ -18,7 +18,7 @@ const (
 	innerAny   = interface_types.SUB_IF_API_FLAG_INNER_VLAN_ID_ANY
 )
 
-// subif is what create_subif asked for.
+// subif has the parameters of create_subif.
 type subif struct {
 	id           uint32
 	flags        interface_types.SubIfFlags
@@ -36,7 +36,7 @@ func (s *subif) numberOfTags() uint8 {
 	return tags
 }
 
-// explicitTags counts the tags given by value, which are those that can be popped
+// explicitTags returns the number of tags given by value, which are those that can be popped
 // (vnet/l2/l2_vtr.c: cfg_tags).
 func (s *subif) explicitTags() int {
 	switch {
@@ -52,11 +52,11 @@ func (s *subif) explicitTags() int {
 	return 0
 }
 
-// subKey names a sub-interface by its port and sub id.
+// subKey identifies a sub-interface by its port and sub-interface ID.
 type subKey struct{ port, id uint32 }
 
-// vlanKey is the place of a sub-interface in its port's table of VLANs (ethernet_sw_interface_get_config in
-// vnet/ethernet/node.c). Exact match is no part of it. The port itself has the place of "untagged".
+// vlanKey is the key of a sub-interface in its port's table of VLANs (ethernet_sw_interface_get_config in
+// vnet/ethernet/node.c). Exact match is no part of it. The port itself has the key of "untagged".
 type vlanKey struct {
 	port         uint32
 	kind         interface_types.SubIfFlags
@@ -75,12 +75,12 @@ func (s *subif) key(port uint32) vlanKey {
 		return vlanKey{port, kind | oneTag, s.outer, 0}
 	case s.flags&innerAny != 0:
 		return vlanKey{port, kind | twoTags | innerAny, s.outer, 0}
-	default: // with any outer VLAN VPP goes by the number all the same
+	default: // with any outer VLAN, VPP uses the number regardless
 		return vlanKey{port, kind | twoTags, s.outer, s.inner}
 	}
 }
 
-// implemented is false for what VPP refuses as "not implemented yet".
+// implemented returns false for parameters that VPP refuses as "not implemented yet".
 func (s *subif) implemented() bool {
 	return s.flags&outerAny == 0 || s.flags&oneTag == 0 && s.flags&innerAny == 0
 }
@@ -105,9 +105,9 @@ func (v *vpp) createSubif(c *call, m *interfaces.CreateSubif) {
 	c.reply(reply)
 }
 
-// addSubinterface plays VPP's outage too: a second sub-interface with the same tags is
-// refused, but the entry of the first one in the VLAN table is gone with it. Its frames are
-// lost until it is deleted and made again.
+// addSubinterface also simulates a defect of VPP: it refuses a second sub-interface with the same tags, but
+// removes the entry of the first one from the VLAN table. The first one loses its frames until it is
+// deleted and created again.
 func (v *vpp) addSubinterface(parent *iface, sub *subif) (uint32, int32) {
 	if v.subinterface(parent, sub.id) != nil {
 		return none, retvalVLANExists
@@ -156,7 +156,7 @@ func (v *vpp) removeSubinterfaces(parent *iface) {
 	}
 }
 
-// subinterface is the parent's sub-interface of that id, or nil.
+// subinterface returns the parent's sub-interface with that ID, or nil.
 func (v *vpp) subinterface(parent *iface, id uint32) *iface {
 	if index, known := v.subs[subKey{parent.sup, id}]; known {
 		return v.interfaces[index]
@@ -164,8 +164,8 @@ func (v *vpp) subinterface(parent *iface, id uint32) *iface {
 	return nil
 }
 
-// receives tells whether frames with the sub-interface's tags, or a port's untagged frames, still come to it. What comes in on a
-// member of a bond is the bond's.
+// receives reports whether frames with the sub-interface's tags, or a port's untagged frames, still reach
+// it. Frames received on a member of a bond belong to the bond.
 func (v *vpp) receives(i *iface) bool {
 	port := v.interfaces[i.sup]
 	if port == nil || port.bond != nil {

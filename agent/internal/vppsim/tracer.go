@@ -9,7 +9,8 @@ import (
 	"go.fd.io/govpp/binapi/vlib"
 )
 
-// tracer plays the packet tracer (vlib/trace.c) for frames that a port drops as of an unknown VLAN, as far as its filter takes them.
+// tracer simulates the packet tracer (vlib/trace.c) for frames that a port drops as frames of an unknown
+// VLAN, if its filter matches them.
 type tracer struct {
 	armed   bool
 	filters [][]byte // the outer tags that are traced
@@ -17,7 +18,7 @@ type tracer struct {
 
 var traceFilter = regexp.MustCompile(`^classify filter trace mask hex 0{24}ffff0fff match hex 0{24}([0-9a-f]{8})$`)
 
-// trace answers the commands of the tracer; nil for other commands.
+// trace handles the commands of the tracer; nil for other commands.
 func (v *vpp) trace(command string) *vlib.CliInbandReply {
 	if m := traceFilter.FindStringSubmatch(command); m != nil {
 		tag, _ := hex.DecodeString(m[1])
@@ -80,7 +81,8 @@ func (v *vpp) filtered(s *subif) bool {
 	return false
 }
 
-// shownTags are a frame's tags as ethernet-input prints them: all with the name of the first one's type.
+// shownTags returns a frame's tags as ethernet-input prints them: all with the name of the first tag's
+// type.
 func (s *subif) shownTags() string {
 	name := "802.1q"
 	if s.flags&dot1ad != 0 {

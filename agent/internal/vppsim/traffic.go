@@ -7,15 +7,16 @@ import (
 	"time"
 )
 
-// Synthetic traffic swings by a quarter around its mean rate, over some minutes, so that a
-// graph of it looks alive. It depends only on the time and on the name of the flow, which
-// both ends of a VLL know: what one router sends, the other one receives.
+// Synthetic traffic varies by a quarter around its mean rate, over some minutes, so that graphs look
+// realistic. It depends only on the time and on the name of the flow, which both ends of a VLL know. One
+// router therefore sends exactly what the other one receives.
 const (
 	swing       = 0.25
 	swingPeriod = 10 * time.Minute
 )
 
-// count adds the traffic since the last count to every path: to one whose VLAN VPP no longer knows only what leaves.
+// count adds the traffic since the last count to every path. On a path whose VLAN VPP no longer knows it
+// adds only the sent traffic.
 func (v *vpp) count() {
 	now := v.config.Clock()
 	from := v.counted
@@ -53,7 +54,7 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 	}
 	in = v.police(p.access, in, to.Sub(from))
 	if p.tunnel == nil {
-		return // the far side is an access interface with a path of its own
+		return // the far side is an access interface with its own path
 	}
 	v.countReceived(p.far, out)
 	if p.tunnel.countsSent() {
@@ -61,7 +62,8 @@ func (v *vpp) countPath(p path, from, to time.Time) {
 	}
 }
 
-// police counts what came in during a while by the colours of the access's policer, and returns what passes.
+// police counts the bytes received during a time by the colours of the access's policer, and returns the
+// bytes that pass.
 func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 	p, index := v.working(i)
 	if p == nil {
@@ -71,7 +73,7 @@ func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 	count := func(class int, bytes uint64) {
 		v.segment.police(index, class, bytes/size, bytes/size*size)
 	}
-	// The second rate is the peak: what conforms counts against it too.
+	// The second rate is the peak rate, which includes the conforming traffic.
 	for class, kbps := range []uint32{p.config.Cir, max(p.config.Eir, p.config.Cir) - p.config.Cir} {
 		share := min(bytes-passed, uint64(float64(kbps)*1000/8*while.Seconds())/size*size)
 		count(class, share)
@@ -82,7 +84,8 @@ func (v *vpp) police(i *iface, bytes uint64, while time.Duration) uint64 {
 	return passed
 }
 
-// countUnknown counts what comes to a port whose table of VLANs has lost the sub-interface (ethernet-input).
+// countUnknown counts frames received on a port whose table of VLANs has lost the sub-interface
+// (ethernet-input).
 func (v *vpp) countUnknown(i *iface, bytes uint64) {
 	packets, port := bytes/v.config.Traffic.FrameBytes, v.interfaces[i.sup]
 	v.countReceived(port, bytes)
@@ -104,8 +107,8 @@ func (v *vpp) countSent(i *iface, bytes uint64) {
 	}
 }
 
-// flows names what comes in from the customer, and what goes out to it. The far router
-// derives the same two names, the other way round.
+// flows returns the names of the flows from the customer and to the customer. The far router derives the
+// same two names in reverse order.
 func (p path) flows() (inward, outward string) {
 	if p.tunnel == nil {
 		return p.access.name + ">" + p.far.name, p.far.name + ">" + p.access.name
@@ -115,8 +118,9 @@ func (p path) flows() (inward, outward string) {
 	return local + ">" + remote + " " + vni, remote + ">" + local + " " + vni
 }
 
-// meanRate is the rate (bit/s) that the traffic of an access interface swings around, so that it stays below the rate of
-// the interface's policer. The far end has a policer of the same rate, and so the same traffic.
+// meanRate returns the rate (bit/s) that the traffic of an access interface varies around. It is low enough
+// for the traffic to stay below the rate of the interface's policer. The far end has a policer of the same
+// rate, and therefore the same traffic.
 func (v *vpp) meanRate(i *iface) float64 {
 	mean := float64(v.config.Traffic.RateBps)
 	if p, _ := v.working(i); p != nil && !v.config.Traffic.Exceeds {
@@ -125,8 +129,8 @@ func (v *vpp) meanRate(i *iface) float64 {
 	return mean
 }
 
-// carried is the flow's bytes between two times: the integral of a mean rate (bit/s) and a sine, in
-// whole frames. Counting from the epoch on loses no fraction between two counts.
+// carried returns the flow's bytes between two times: the integral of a mean rate (bit/s) and a sine, in
+// whole frames. It counts from the Unix epoch, so that no fraction is lost between two counts.
 func (v *vpp) carried(flow string, mean float64, from, to time.Time) uint64 {
 	hash := fnv.New32a()
 	hash.Write([]byte(flow))

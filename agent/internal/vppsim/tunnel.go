@@ -8,13 +8,13 @@ import (
 	"go.fd.io/govpp/binapi/ip_types"
 )
 
-// vniMask: VPP shifts a VNI into its 24 bits without looking at the rest, so VNIs alias.
+// vniMask: VPP shifts a VNI into its 24 bits without checking the remaining bits, so VNIs alias.
 const vniMask = 1<<24 - 1
 
-// decapDrop is next node 0 of the tunnels' input nodes: Go's zero, and frames are dropped.
+// decapDrop is next node 0 of the tunnels' input nodes. It is Go's zero value, and drops all frames.
 const decapDrop = 0
 
-// tunnelKey is what VPP keeps a tunnel by; each encapsulation fills in its own fields.
+// tunnelKey is VPP's key of a tunnel; each encapsulation sets its own fields.
 type tunnelKey struct {
 	src, dst netip.Addr
 	vni      uint32
@@ -26,18 +26,18 @@ type tunnelKey struct {
 
 type tunnel struct {
 	key       tunnelKey
-	slot      uint32 // place in the pool, the default instance
+	slot      uint32 // position in the pool, the default instance
 	instance  uint32
 	local     ip_types.Address
 	remote    ip_types.Address
 	vni       uint32
-	table     uint32 // in which it is encapsulated
+	table     uint32 // FIB table of the encapsulated packets
 	decapNext uint32
 	index     uint32 // sw_if_index
-	request   any    // what the dump repeats
+	request   any    // returned by the dump
 
-	// leavesL2First: deleting the tunnel moves it to L3 before its interface is deleted, so
-	// that its peer stays half-connected (GENEVE and GRE; not VXLAN).
+	// leavesL2First: deleting the tunnel moves it to L3 before its interface is deleted, so that its peer
+	// stays half-connected (GENEVE and GRE; not VXLAN).
 	leavesL2First bool
 }
 
@@ -50,7 +50,7 @@ type tunnels struct {
 	instances map[uint32]bool
 }
 
-// add takes a slot; false when the instance wanted (none: the slot's number) is in use.
+// add assigns a slot. It returns false if the wanted instance (none: the slot's number) is in use.
 func (ts *tunnels) add(t *tunnel, wanted uint32) bool {
 	if ts.byKey == nil {
 		ts.byKey, ts.byIndex, ts.instances = map[tunnelKey]*tunnel{}, map[uint32]*tunnel{}, map[uint32]bool{}
@@ -76,7 +76,7 @@ func (ts *tunnels) add(t *tunnel, wanted uint32) bool {
 	return true
 }
 
-// addTunnel makes the tunnel and its interface, which is made from the template.
+// addTunnel creates the tunnel and its interface, a copy of the template.
 func (v *vpp) addTunnel(ts *tunnels, t *tunnel, wanted uint32, template *iface) int32 {
 	if !ts.add(t, wanted) {
 		return retvalInstanceInUse
@@ -119,7 +119,7 @@ func (ts *tunnels) each(index interface_types.InterfaceIndex, visit func(*tunnel
 	}
 }
 
-// tunnelAt is the tunnel of that interface, of whatever encapsulation.
+// tunnelAt returns the tunnel of that interface, of any encapsulation.
 func (v *vpp) tunnelAt(index uint32) *tunnel {
 	for _, ts := range []*tunnels{&v.vxlans, &v.geneves, &v.gres} {
 		if t := ts.byIndex[index]; t != nil {

@@ -13,14 +13,14 @@ import (
 	"go.fd.io/govpp/binapi/vxlan"
 )
 
-// underlay is the folder that joins the stand-ins of one network: each listens there at the addresses where its
-// tunnels begin.
+// underlay is the folder that connects the stand-ins of one network: each listens there at the addresses
+// where its tunnels begin.
 type underlay struct {
 	folder  *os.File
 	sockets map[netip.Addr]*net.UnixConn
 }
 
-// frames are frames on their way from one router to another, as a datagram; or an echo is.
+// frames are frames in transit from one router to another, sent as a datagram. They may be an echo.
 type frames struct {
 	Encapsulation string     `json:"encapsulation"`
 	Family        int        `json:"family"`
@@ -30,12 +30,13 @@ type frames struct {
 	GREKey        uint32     `json:"gre_key"`
 	Size          int        `json:"size"` // bytes of each, inside the tunnel
 	Count         int        `json:"count"`
-	Fragments     int        `json:"fragments"` // in which each comes
+	Fragments     int        `json:"fragments"` // number of fragments of each
 	Echo          *echo      `json:"echo,omitempty"`
 }
 
 const (
-	// mostFragments is what VPP puts together by default (IP4_REASS_MAX_REASSEMBLY_LENGTH_DEFAULT).
+	// mostFragments is the number of fragments that VPP reassembles by default
+	// (IP4_REASS_MAX_REASSEMBLY_LENGTH_DEFAULT).
 	mostFragments = 3
 	datagramBytes = 1 << 10
 	ip4Header     = 20
@@ -53,7 +54,8 @@ func openUnderlay(folder string) (*underlay, error) {
 	return u, err
 }
 
-// at is where the router with that address listens. Written so, the path of a socket is never too long.
+// at returns the socket of the router with that address. In this notation the path of a socket is never too
+// long.
 func (u *underlay) at(address netip.Addr) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("/proc/self/fd/%d/%s", u.folder.Fd(), address)}
 }
@@ -95,7 +97,7 @@ func (v *vpp) listenAtTunnels() {
 		if u.sockets[address] != nil {
 			continue
 		}
-		os.Remove(u.at(address).Name) // of one that was killed
+		os.Remove(u.at(address).Name) // of a killed process
 		if socket, err := net.ListenUnixgram("unixgram", u.at(address)); err == nil {
 			u.sockets[address] = socket
 			v.running.Go(func() { v.receive(socket) })
@@ -103,7 +105,7 @@ func (v *vpp) listenAtTunnels() {
 	}
 }
 
-// links are what the links let through now.
+// links returns the current capabilities of the links.
 func (v *vpp) links() Links {
 	links := v.config.Links
 	if v.config.Reload != nil {
@@ -117,7 +119,8 @@ func (v *vpp) links() Links {
 	return links
 }
 
-// encapsulation is the tunnel's, with what it and IP add to a frame (bytes, the outer Ethernet header not counted).
+// encapsulation returns the name of the tunnel's encapsulation, and the bytes that it and IP add to a frame
+// (without the outer Ethernet header).
 func (t *tunnel) encapsulation() (name string, overhead int) {
 	ip := ip4Header
 	if netipAddr(t.local).Is6() {
@@ -162,7 +165,7 @@ func (v *vpp) transmit(t *tunnel, size, count int) {
 	v.underlay.send(f)
 }
 
-// send is to whoever listens; nobody is a router that is away.
+// send sends frames to the router at their destination. Without a listener there, they are lost.
 func (u *underlay) send(f frames) {
 	data, err := json.Marshal(f)
 	if err != nil {
@@ -200,7 +203,7 @@ func (v *vpp) receive(socket *net.UnixConn) {
 	}
 }
 
-// arrive counts frames on the tunnel whose key they bear; one that is connected with nothing drops them.
+// arrive counts frames on the tunnel with their key. A tunnel that is connected with nothing drops them.
 func (v *vpp) arrive(f frames) {
 	links, there := v.links(), false
 	if links.Down {

@@ -39,7 +39,7 @@ func newSite(t *testing.T, config vppsim.Config, n int) *site {
 	return s
 }
 
-// begin makes the tunnel to the other and a generator.
+// begin creates the tunnel to the other and a generator.
 func (s *site) begin(vni uint32) {
 	s.t.Helper()
 	s.conn = connect(s.t, s.Sim)
@@ -78,7 +78,7 @@ func (s *site) received() uint64 {
 	return s.stat("/if/rx").(adapter.CombinedCounterStat)[0][s.tunnel].Packets()
 }
 
-// unknown is how many frames came for a tunnel that is not there.
+// unknown returns the number of frames received for a tunnel that does not exist.
 func (s *site) unknown() uint64 {
 	s.t.Helper()
 	return uint64(s.stat("/err/vxlan4-input/no such tunnel packets").(adapter.SimpleCounterStat)[0][0])
@@ -108,7 +108,7 @@ func (s *site) await(what string, count func() uint64, want uint64) {
 	}
 }
 
-func TestFramesFindTheTunnelThatMirrorsTheirs(t *testing.T) {
+func TestFramesReachTheMatchingTunnelOfTheFarRouter(t *testing.T) {
 	underlay := filepath.Join(t.TempDir(), "underlay")
 	a, z := newSite(t, vppsim.Config{Underlay: underlay}, 1), newSite(t, vppsim.Config{Underlay: underlay}, 2)
 	a.send(1500, 5)
@@ -120,7 +120,7 @@ func TestFramesFindTheTunnelThatMirrorsTheirs(t *testing.T) {
 	invoke(t, z.conn, flags, &interfaces.SwInterfaceSetFlagsReply{})
 	a.send(1500, 5) // the tunnel is down
 	a.addTunnel(9)
-	a.sendTo("vxlan_tunnel1", 64, 1) // which the other does not have
+	a.sendTo("vxlan_tunnel1", 64, 1) // a tunnel that the other does not have
 	z.await("did not know", z.unknown, 1)
 	flags.Flags = interface_types.IF_STATUS_API_FLAG_ADMIN_UP
 	invoke(t, z.conn, flags, &interfaces.SwInterfaceSetFlagsReply{})
@@ -131,7 +131,7 @@ func TestFramesFindTheTunnelThatMirrorsTheirs(t *testing.T) {
 		if err := z.Restart(); err != nil {
 			t.Fatal(err)
 		}
-		a.send(1500, 9) // nobody is there
+		a.send(1500, 9) // no router listens there
 		z.begin(vni)
 		a.send(1500, 2)
 		if name == "the same again" {
@@ -142,7 +142,7 @@ func TestFramesFindTheTunnelThatMirrorsTheirs(t *testing.T) {
 	}
 }
 
-func TestAFrameThatALinkDoesNotLetThroughIsLost(t *testing.T) {
+func TestAFrameLargerThanALinksMTUIsLost(t *testing.T) {
 	underlay, file := t.TempDir(), filepath.Join(t.TempDir(), "vppsim.json")
 	write := func(links vppsim.Links) {
 		t.Helper()
@@ -169,12 +169,12 @@ func TestAFrameThatALinkDoesNotLetThroughIsLost(t *testing.T) {
 	a.send(1515, 10)
 	a.send(1514, 1)
 	z.awaitReceived(3)
-	z.send(1515, 10) // what comes to the router passes its links too
+	z.send(1515, 10) // frames to the router pass its links too
 	z.send(1514, 1)
 	a.awaitReceived(1)
 }
 
-func TestAStandInWithoutAnUnderlaySendsNowhere(t *testing.T) {
+func TestFramesAreLostWithoutAnUnderlay(t *testing.T) {
 	underlay := t.TempDir()
 	a, z := newSite(t, vppsim.Config{}, 1), newSite(t, vppsim.Config{Underlay: underlay}, 2)
 	a.send(1500, 5)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// vpp is one run of VPP, from boot to crash. Like VPP's main thread it serves one request at
-// a time: everything below mu belongs to whoever holds it.
+// vpp is one run of VPP, from boot to crash. Like VPP's main thread it serves one request at a time: mu
+// protects all fields below it.
 type vpp struct {
 	config Config
 	table  *messageTable
@@ -20,30 +20,31 @@ type vpp struct {
 	segment   *segment
 	running   sync.WaitGroup
 
-	// main is held by whatever keeps the main thread busy: a request, a client that comes, Sim.Busy. It comes before mu.
+	// main has a token while the main thread is busy with a request, a new client, or Sim.Busy. It is
+	// acquired before mu.
 	main   chan struct{}
 	halted chan struct{}
 
 	mu         sync.Mutex
 	stopped    bool
 	clients    map[*client]bool
-	watchers   map[*client]uint32 // want_interface_events: client -> the pid it gave
+	watchers   map[*client]uint32 // want_interface_events: client -> its PID as registered
 	lastClient uint32
 	errno      syscall.Errno    // of the main thread
-	overlooked map[*client]bool // clients that are gone and that nobody has noticed
-	turned     *sync.Cond       // errno, stopped
+	overlooked map[*client]bool // ended clients that VPP has not noticed
+	turned     *sync.Cond       // signals changes of errno and stopped
 
 	interfaces  []*iface // by sw_if_index; nil where deleted
-	freed       []uint32 // sw_if_index, the last freed is the next given out
+	freed       []uint32 // sw_if_index, the last freed is assigned next
 	loopbacks   map[uint32]bool
 	subs        map[subKey]uint32
-	vlans       map[vlanKey]uint32    // the ports' VLAN tables: whose frames these tags are
+	vlans       map[vlanKey]uint32    // the ports' VLAN tables: the interface that frames with these tags belong to
 	rewrites    map[uint32]tagRewrite // by sw_if_index
 	vxlans      tunnels
 	geneves     tunnels
 	gres        tunnels
 	bridges     map[uint32]*bridge
-	tables      [2]map[uint32]bool // the IPv4 and IPv6 tables besides 0
+	tables      [2]map[uint32]bool // the IPv4 and IPv6 tables in addition to 0
 	policers    policers
 	classifiers classifiers
 	routes      []Route
@@ -53,11 +54,11 @@ type vpp struct {
 	tracer      tracer
 	underlay    *underlay // nil: frames go nowhere
 	bfd         bfdSessions
-	echoes      map[int]chan int // of the pings that wait: id -> the sequence numbers of replies
+	echoes      map[int]chan int // of the waiting pings: ID -> the sequence numbers of replies
 	lastEcho    int
 }
 
-// boot starts a run: fresh indices, fresh sockets, the ports of the configuration.
+// boot starts a run: fresh indices, fresh sockets, the configured ports.
 func boot(config Config) (*vpp, error) {
 	v := &vpp{
 		config:      config,
@@ -96,7 +97,7 @@ func boot(config Config) (*vpp, error) {
 	return v, nil
 }
 
-// open makes ports and sockets, and serves them.
+// open creates ports and sockets, and serves the sockets.
 func (v *vpp) open() (err error) {
 	if v.underlay, err = openUnderlay(v.config.Underlay); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (v *vpp) close() {
 	v.underlay.close()
 }
 
-// occupy waits for the main thread, false when the run has ended. free gives it back.
+// occupy waits for the main thread. It returns false if the run has ended. free releases the main thread.
 func (v *vpp) occupy() (free func(), alive bool) {
 	select {
 	case v.main <- struct{}{}:
@@ -144,8 +145,8 @@ func (v *vpp) occupy() (free func(), alive bool) {
 	}
 }
 
-// halt ends the run the way a crash does: connections are cut, memory is gone. Mappings of
-// the stats segment stay readable and frozen.
+// halt ends the run like a crash: connections are cut, memory is lost. Mappings of the stats segment stay
+// readable and unchanged.
 func (v *vpp) halt() {
 	v.mu.Lock()
 	v.stopped = true

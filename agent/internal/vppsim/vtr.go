@@ -23,8 +23,8 @@ func vtrOperations() []operation {
 	return []operation{on((*vpp).setTagRewrite, &l2.L2InterfaceVlanTagRewriteReply{})}
 }
 
-// rewrite is the one in force on the interface's index. VPP keeps it by index: set on an
-// interface in L3 mode it outlives that, and the next interface of the index has it.
+// rewrite returns the rewrite of the interface's index. VPP keeps it by index: a rewrite that was set on an
+// interface in L3 mode outlives the interface and applies to the next interface with that index.
 func (v *vpp) rewrite(i *iface) tagRewrite {
 	if !v.interfaces[i.sup].ethernet {
 		return tagRewrite{}
@@ -32,8 +32,8 @@ func (v *vpp) rewrite(i *iface) tagRewrite {
 	return v.rewrites[i.index]
 }
 
-// setTagRewrite clears the pushed tags in force before it looks at the new rewrite, so a refusal
-// leaves the old operation, pushing tags of type and id 0 (vnet/l2/l2_vtr.c: l2vtr_configure).
+// setTagRewrite clears the current pushed tags before it checks the new rewrite. After a refusal the old
+// operation therefore stays, and pushes tags with type and ID 0 (vnet/l2/l2_vtr.c: l2vtr_configure).
 func (v *vpp) setTagRewrite(c *call, m *l2.L2InterfaceVlanTagRewrite) {
 	reply := &l2.L2InterfaceVlanTagRewriteReply{}
 	i := v.at(m.SwIfIndex)
@@ -60,7 +60,7 @@ func explicitTags(i *iface) int {
 	return 0
 }
 
-// popped is the number of tags the operation takes off on input.
+// popped returns the number of tags that the operation removes on input.
 func popped(op uint32) int {
 	switch op {
 	case rewritePop1, rewriteTranslate11, rewriteTranslate12:
@@ -71,7 +71,7 @@ func popped(op uint32) int {
 	return 0
 }
 
-// asRead keeps of the request what VPP remembers: the tags the operation pushes.
+// asRead returns the part of the request that VPP stores: the tags that the operation pushes.
 func asRead(m *l2.L2InterfaceVlanTagRewrite) tagRewrite {
 	switch m.VtrOp {
 	case rewritePush1, rewriteTranslate11, rewriteTranslate21:

@@ -1,4 +1,4 @@
-// Package durabletest gives tests a disk that is small enough to be filled.
+// Package durabletest provides a small disk that tests can fill.
 package durabletest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SmallDisk is a folder on a file system of its own with room for so many bytes. Only root may mount one: whoever
-// else runs the test is told that it was skipped.
+// SmallDisk returns a folder on a separate file system with the given size. Only root may mount one: for
+// other users the test is skipped.
 func SmallDisk(t testing.TB, bytes string) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -26,7 +26,7 @@ func SmallDisk(t testing.TB, bytes string) string {
 	return folder
 }
 
-// Fill writes into a file of the folder until the disk is full; free removes it.
+// Fill writes a file into the folder until the disk is full; free removes the file.
 func Fill(t testing.TB, folder string) (free func()) {
 	t.Helper()
 	path := filepath.Join(folder, "somebody-elses.log")

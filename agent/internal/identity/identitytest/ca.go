@@ -1,4 +1,4 @@
-// Package identitytest makes a CA and certificates for tests.
+// Package identitytest provides a CA and certificates for tests.
 package identitytest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"longline.dev/agent/internal/config"
 )
 
-// CA signs certificates and lives in a folder of its own.
+// CA signs certificates and has its own folder.
 type CA struct {
 	t           testing.TB
 	folder      string
@@ -31,7 +31,7 @@ type CA struct {
 	serial      int64
 }
 
-// New makes a CA.
+// New creates a CA.
 func New(t testing.TB) *CA {
 	t.Helper()
 	ca := &CA{t: t, folder: t.TempDir(), key: newKey(t)}
@@ -68,13 +68,13 @@ func (ca *CA) write(name, kind string, der []byte) string {
 	return path
 }
 
-// Issue makes a certificate with the URI names and returns its files.
+// Issue creates a certificate with the URI names and returns its files.
 func (ca *CA) Issue(name string, roles ...string) config.TLS {
 	ca.t.Helper()
 	return ca.issue(name, time.Now().Add(time.Hour), roles)
 }
 
-// PairUntil is a certificate that is valid until then.
+// PairUntil returns a key pair whose certificate is valid until the given time.
 func (ca *CA) PairUntil(name string, until time.Time, roles ...string) tls.Certificate {
 	ca.t.Helper()
 	return ca.load(ca.issue(name, until, roles))
@@ -94,7 +94,8 @@ func (ca *CA) issue(name string, until time.Time, roles []string) config.TLS {
 	}
 }
 
-// Certify answers a PEM request (PKCS #10) for its key with a PEM certificate for these roles and for 127.0.0.1.
+// Certify signs a PEM request (PKCS #10). It returns a PEM certificate with these roles and the address
+// 127.0.0.1.
 func (ca *CA) Certify(request string, until time.Time, roles ...string) string {
 	ca.t.Helper()
 	block, _ := pem.Decode([]byte(request))
@@ -112,10 +113,10 @@ func (ca *CA) Certify(request string, until time.Time, roles ...string) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
-// Certificate is the CA's own.
+// Certificate returns the CA's own certificate.
 func (ca *CA) Certificate() *x509.Certificate { return ca.certificate }
 
-// PEM is the CA's own certificate.
+// PEM returns the CA's own certificate in PEM.
 func (ca *CA) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.certificate.Raw})
 }
@@ -142,7 +143,7 @@ func (ca *CA) sign(name string, until time.Time, roles []string, key any) []byte
 	return der
 }
 
-// Pair is a certificate ready for use.
+// Pair returns a key pair with a new certificate.
 func (ca *CA) Pair(name string, roles ...string) tls.Certificate {
 	ca.t.Helper()
 	return ca.load(ca.Issue(name, roles...))
@@ -157,14 +158,14 @@ func (ca *CA) load(files config.TLS) tls.Certificate {
 	return pair
 }
 
-// Pool trusts this CA.
+// Pool returns a pool that contains this CA only.
 func (ca *CA) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.certificate)
 	return pool
 }
 
-// Fingerprint is the SHA-256 of a certificate, in hex.
+// Fingerprint returns the SHA-256 of a certificate, in hex.
 func Fingerprint(certificate *x509.Certificate) string {
 	sum := sha256.Sum256(certificate.Raw)
 	return hex.EncodeToString(sum[:])
