@@ -204,7 +204,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	httpServer.Valid = files.Valid
 	httpServer.Counters = counters(c.VPP.StatsSocket)
 	if options.Client != nil {
-		httpServer.AskPortal = options.Client.Post
+		httpServer.QueryPortal = options.Client.Post
 	}
 
 	ctx, cancel := context.WithCancel(ctx)

@@ -211,7 +211,7 @@ func Tidy(ctx context.Context, session Session) error {
 	}
 	// The stream must be deleted before its generator: a stream without a generator is not safe. If there
 	// is no such stream, VPP says so and does nothing.
-	if _, _, err := vpp.Say(ctx, session, "packet-generator delete "+streamName); err != nil {
+	if _, _, err := vpp.RunCLI(ctx, session, "packet-generator delete "+streamName); err != nil {
 		return err
 	}
 	tables, err := ownTables(ctx, session)

@@ -193,7 +193,7 @@ func (l *loop) rounds(ctx context.Context, options Options) (map[Transport][]sam
 
 // round sends the frames once.
 func (l *loop) round(ctx context.Context, transport Transport, frames int) (sample, error) {
-	if _, _, err := vpp.Say(ctx, l.session, "clear runtime"); err != nil {
+	if _, _, err := vpp.RunCLI(ctx, l.session, "clear runtime"); err != nil {
 		return nil, err
 	}
 	if err := vpp.Order(ctx, l.session, "packet-generator enable-stream "+streamName); err != nil {
@@ -202,7 +202,7 @@ func (l *loop) round(ctx context.Context, transport Transport, frames int) (samp
 	if err := l.await(ctx); err != nil {
 		return nil, err
 	}
-	text, _, err := vpp.Say(ctx, l.session, "show runtime")
+	text, _, err := vpp.RunCLI(ctx, l.session, "show runtime")
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (l *loop) await(ctx context.Context) error {
 			return ctx.Err()
 		case <-time.After(between):
 		}
-		text, _, err := vpp.Say(ctx, l.session, "show packet-generator")
+		text, _, err := vpp.RunCLI(ctx, l.session, "show packet-generator")
 		if err != nil {
 			return err
 		}
@@ -296,14 +296,14 @@ var (
 
 // machine returns the rate of VPP's clock, and the name of the processor.
 func machine(ctx context.Context, session Session) (rate float64, cpu string, err error) {
-	text, _, err := vpp.Say(ctx, session, "show clock verbose")
+	text, _, err := vpp.RunCLI(ctx, session, "show clock verbose")
 	if err != nil {
 		return 0, "", err
 	}
 	if m := clockRate.FindStringSubmatch(text); m != nil {
 		rate, _ = strconv.ParseFloat(m[1], 64)
 	}
-	if text, _, err = vpp.Say(ctx, session, "show cpu"); err != nil {
+	if text, _, err = vpp.RunCLI(ctx, session, "show cpu"); err != nil {
 		return 0, "", err
 	}
 	if m := cpuModel.FindStringSubmatch(text); m != nil {

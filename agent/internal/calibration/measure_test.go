@@ -68,7 +68,7 @@ func state(t *testing.T, session *vpp.Session) string {
 		"show interface address", "show mode", "show packet-generator", "show ip table", "show ip6 table", "show ip neighbors", "show vxlan tunnel",
 		"show geneve tunnel", "show gre tunnel",
 	} {
-		said, _, err := vpp.Say(t.Context(), session, line)
+		said, _, err := vpp.RunCLI(t.Context(), session, line)
 		if err != nil {
 			t.Fatal(err)
 		}

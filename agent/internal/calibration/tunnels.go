@@ -51,7 +51,7 @@ func makeTunnel(ctx context.Context, session Session, transport Transport) (inte
 		}
 	}
 	line := geneveLine(transport)
-	text, _, err := vpp.Say(ctx, session, line)
+	text, _, err := vpp.RunCLI(ctx, session, line)
 	if err != nil {
 		return 0, err
 	}

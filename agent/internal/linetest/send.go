@@ -90,7 +90,7 @@ func await(ctx context.Context, session Session, f Frames) (int, error) {
 			return 0, ctx.Err()
 		case <-time.After(pause):
 		}
-		text, _, err := vpp.Say(ctx, session, "show packet-generator")
+		text, _, err := vpp.RunCLI(ctx, session, "show packet-generator")
 		if err != nil {
 			return 0, err
 		}

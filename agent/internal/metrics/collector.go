@@ -138,7 +138,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for _, end := range c.m.reporter.Ends() {
 		e.flag(endInSync, end.InSync, end.Key.VLL, end.Key.End)
-		if !end.HeldDown {
+		if !end.KeptDown {
 			e.flag(endLinkUp, end.LinkUp, end.Key.VLL, end.Key.End)
 		}
 		if end.PathUp != nil {

@@ -50,7 +50,7 @@ func (busyRouter) Ends() []report.EndState {
 	return []report.EndState{
 		{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}, InSync: true, PathUp: &down},
 		{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a02", End: "z"}, LinkUp: true},
-		{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a03", End: "a"}, InSync: true, HeldDown: true},
+		{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a03", End: "a"}, InSync: true, KeptDown: true},
 	}
 }
 

@@ -118,7 +118,7 @@ func Capture(ctx context.Context, session vpp.Caller, request Request) (result *
 
 // tracerIsFree returns *InUseError while the tracer contains packets.
 func tracerIsFree(ctx context.Context, session vpp.Caller) error {
-	text, _, err := vpp.Say(ctx, session, "show trace max 1")
+	text, _, err := vpp.RunCLI(ctx, session, "show trace max 1")
 	if err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func rounds(ctx context.Context, session vpp.Caller, how round, take func([]trac
 			last = true
 		case <-time.After(how.pause):
 		}
-		text, _, err := vpp.Say(ctx, session, fmt.Sprintf("show trace max %d", perRound*len(nodes))) // per thread
+		text, _, err := vpp.RunCLI(ctx, session, fmt.Sprintf("show trace max %d", perRound*len(nodes))) // per thread
 		if err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func rounds(ctx context.Context, session vpp.Caller, how round, take func([]trac
 // nodes.
 func arm(ctx context.Context, session vpp.Caller, nodes []string, packets int, arming string) (existing []string, err error) {
 	for _, node := range nodes {
-		text, refused, err := vpp.Say(ctx, session, fmt.Sprintf("trace add %s %d%s", node, packets, arming))
+		text, refused, err := vpp.RunCLI(ctx, session, fmt.Sprintf("trace add %s %d%s", node, packets, arming))
 		if err != nil {
 			return nil, err
 		}

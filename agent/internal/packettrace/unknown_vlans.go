@@ -98,7 +98,7 @@ func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropp
 // filterIsFree returns *InUseError while a filter of another user selects packets, and *CannotError if this
 // VPP has no filter.
 func filterIsFree(ctx context.Context, session vpp.Caller) error {
-	text, refused, err := vpp.Say(ctx, session, "show classify filter")
+	text, refused, err := vpp.RunCLI(ctx, session, "show classify filter")
 	switch {
 	case err != nil:
 		return err
@@ -107,7 +107,7 @@ func filterIsFree(ctx context.Context, session vpp.Caller) error {
 	case !strings.Contains(spaces.ReplaceAllString(text, " "), noFilter):
 		return &InUseError{hasFilter}
 	}
-	functions, refused, err := vpp.Say(ctx, session, "show trace filter function")
+	functions, refused, err := vpp.RunCLI(ctx, session, "show trace filter function")
 	if err != nil {
 		return err
 	}

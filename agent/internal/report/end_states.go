@@ -9,7 +9,7 @@ import (
 type EndState struct {
 	Key            intent.Key
 	InSync, LinkUp bool
-	HeldDown       bool  // the port is down because of the far end's link
+	KeptDown       bool  // the port is down because of the far end's link
 	PathUp         *bool // nil: its path is not watched
 }
 
@@ -24,7 +24,7 @@ func (r *Reporter) Ends() []EndState {
 func (r *Reporter) noteEnds(bodies []endBody) {
 	ends := make([]EndState, 0, len(bodies))
 	for _, b := range bodies {
-		state := EndState{Key: intent.Key{VLL: b.VLL, End: b.End}, InSync: b.InSync, LinkUp: b.LinkUp, HeldDown: b.HeldDown}
+		state := EndState{Key: intent.Key{VLL: b.VLL, End: b.End}, InSync: b.InSync, LinkUp: b.LinkUp, KeptDown: b.KeptDown}
 		if b.Path != nil {
 			up := b.Path.State == string(pathwatch.Up)
 			state.PathUp = &up

@@ -299,7 +299,7 @@ type endBody struct {
 	End       string `json:"end"`
 	Revision  int32  `json:"revision"`
 	LinkUp    bool   `json:"link_up"`
-	HeldDown  bool   `json:"held_down"` // the agent keeps the port down because of the far end's link
+	KeptDown  bool   `json:"held_down"` // the agent keeps the port down because of the far end's link
 	Reachable *bool  `json:"reachable"`
 	InSync    bool   `json:"in_sync"`
 	Policed   bool   `json:"policed"`

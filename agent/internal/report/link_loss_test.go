@@ -30,11 +30,11 @@ func TestAPortThatIsKeptDownReportsNoLinkLossOfItsOwn(t *testing.T) {
 	_, before := look(false, true, true)
 	kept, during := look(true, false, false)
 	back, negotiating := look(false, true, false)
-	if !kept.HeldDown || kept.LinkUp || back.HeldDown {
+	if !kept.KeptDown || kept.LinkUp || back.KeptDown {
 		t.Errorf("kept down it is %+v, and after that %+v", kept, back)
 	}
 	// Until the agent has taken the port down, the port's own link state is reported.
-	if notYet, _ := look(true, true, true); notYet.HeldDown || !notYet.LinkUp {
+	if notYet, _ := look(true, true, true); notYet.KeptDown || !notYet.LinkUp {
 		t.Errorf("not taken down yet it is %+v", notYet)
 	}
 	if events := append(eventsBetween(before, during), eventsBetween(during, negotiating)...); len(events) != 0 {
@@ -46,7 +46,7 @@ func TestAPortThatIsKeptDownReportsNoLinkLossOfItsOwn(t *testing.T) {
 	// The intent no longer requires the port to be down, but a conflict has prevented it from coming up.
 	claims = []ownership.Claim{{VLL: key.VLL, End: key.End, Port: "cust1", LinkLoss: true}}
 	still, after := look(false, false, false)
-	if events := eventsBetween(during, after); !still.HeldDown || len(events) != 0 {
+	if events := eventsBetween(during, after); !still.KeptDown || len(events) != 0 {
 		t.Errorf("not set up yet it is %+v, told as %v", still, inShort(events))
 	}
 }

@@ -76,7 +76,7 @@ func (b *observedBody) fill(
 		}
 		if port := s.ByName(e.Access.Interface); port != nil {
 			end.LinkUp = port.AdminUp && port.LinkUp
-			end.HeldDown = isHeldDown(e, port, kept)
+			end.KeptDown = isKeptDown(e, port, kept)
 		}
 		if e.Tunnel.Encapsulation != intent.L2XC {
 			near := s.ByAddress(e.Tunnel.Table, e.Tunnel.Local) // without a local address no frames return
@@ -89,10 +89,10 @@ func (b *observedBody) fill(
 	}
 }
 
-// isHeldDown reports whether the agent keeps the port down because the far end has no link. Such a port has
+// isKeptDown reports whether the agent keeps the port down because the far end has no link. Such a port has
 // no link state of its own. The result is true until the port is up (plan.KeptDown). Otherwise the portal
 // would treat the missing link as a loss and shut the other end.
-func isHeldDown(e intent.End, port *observe.Interface, kept map[intent.Key]string) bool {
+func isKeptDown(e intent.End, port *observe.Interface, kept map[intent.Key]string) bool {
 	return !port.AdminUp && (e.UNILinkDown || kept[e.Key] == port.Name)
 }
 

@@ -53,7 +53,7 @@ func routerViewOf(status converge.Status, p *converge.ObservedState) routerView 
 	made := madeByUs(todo)
 	kept := todo.KeptDown()
 	for _, e := range p.Intent.Present {
-		if port := s.ByName(e.Access.Interface); port != nil && isHeldDown(e, port, kept) {
+		if port := s.ByName(e.Access.Interface); port != nil && isKeptDown(e, port, kept) {
 			made[port.Index] = true // that it has no link is caused by the agent
 		}
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // Path connects two addresses of routers. From is an interface with the address that replies are sent to.
-type Way struct {
+type Path struct {
 	From string
 	To   netip.Addr
 }
@@ -44,7 +44,7 @@ const (
 
 // Measure sends a few small packets. If not all of them return in time, it sends them again more slowly,
 // because the path is long or loses packets. Error: *CannotError, or that of the connection.
-func Measure(ctx context.Context, socket string, way Way) (Times, error) {
+func Measure(ctx context.Context, socket string, way Path) (Times, error) {
 	times, err := ping(ctx, socket, way, soon)
 	if err == nil && times.Received < times.Sent {
 		return ping(ctx, socket, way, late)
@@ -52,7 +52,7 @@ func Measure(ctx context.Context, socket string, way Way) (Times, error) {
 	return times, err
 }
 
-func ping(ctx context.Context, socket string, way Way, interval time.Duration) (Times, error) {
+func ping(ctx context.Context, socket string, way Path, interval time.Duration) (Times, error) {
 	ctx, cancel := context.WithTimeout(ctx, packets*interval+grace)
 	defer cancel()
 	command := fmt.Sprintf("ping %s source %s repeat %d interval %g", way.To, way.From, packets, interval.Seconds())

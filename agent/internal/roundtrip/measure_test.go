@@ -78,9 +78,9 @@ func TestReturnedPacketsAreTimed(t *testing.T) {
 		for _, to := range []netip.Addr{far4, far6} {
 			began := time.Now()
 			for times := (Times{}); times.Received == 0; { // until the link is up and neighbours are resolved
-				times, _ = ping(t.Context(), socket, Way{"loop0", to}, soon)
+				times, _ = ping(t.Context(), socket, Path{"loop0", to}, soon)
 			}
-			times, err := Measure(t.Context(), socket, Way{"loop0", to})
+			times, err := Measure(t.Context(), socket, Path{"loop0", to})
 			if err != nil || times.Sent != packets || times.Received != packets {
 				t.Fatalf("%s: %+v, %v", to, times, err)
 			}
@@ -93,7 +93,7 @@ func TestReturnedPacketsAreTimed(t *testing.T) {
 
 func TestNoReplyIsNoError(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, socket string) {
-		times, err := Measure(t.Context(), socket, Way{"loop0", silent})
+		times, err := Measure(t.Context(), socket, Path{"loop0", silent})
 		if err != nil || times != (Times{Sent: packets}) {
 			t.Errorf("%+v, %v", times, err)
 		}
@@ -102,7 +102,7 @@ func TestNoReplyIsNoError(t *testing.T) {
 
 func TestAnInterfaceWithoutAnAddressSendsNothing(t *testing.T) {
 	onEveryPair(t, func(t *testing.T, socket string) {
-		if times, err := Measure(t.Context(), socket, Way{"local0", far4}); err == nil {
+		if times, err := Measure(t.Context(), socket, Path{"local0", far4}); err == nil {
 			t.Errorf("%+v", times)
 		}
 	})
@@ -117,7 +117,7 @@ func TestTheErrorNamesTheMissingCLISocketOrPingPlugin(t *testing.T) {
 	for socket, says := range map[string]string{
 		filepath.Join(t.TempDir(), "cli.sock"): "vpp.cli_socket", closed: "vpp.cli_socket", real.CLISocket(): "ping plugin",
 	} {
-		_, err := Measure(t.Context(), socket, Way{"loop0", far4})
+		_, err := Measure(t.Context(), socket, Path{"loop0", far4})
 		var cannot *CannotError
 		if !errors.As(err, &cannot) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", socket, err)

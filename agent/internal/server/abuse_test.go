@@ -294,7 +294,7 @@ func TestHTTP2IsNotSupported(t *testing.T) {
 func TestLongWorkKeepsNoBodyInMemory(t *testing.T) {
 	e := &engine{err: errors.New("done")}
 	s := New("rhino", "0.1.0", e, nil, slog.New(slog.DiscardHandler))
-	s.AskPortal = knows
+	s.QueryPortal = knows
 	worked := 0
 	e.working = func() {
 		worked++

@@ -93,7 +93,7 @@ func (s *Server) lineNamed(ctx context.Context, of string) (named namedLine, unk
 	if len(ids) == 1 {
 		asked = ids[0]
 	}
-	told, err := s.askPortal(ctx, asked)
+	told, err := s.queryPortal(ctx, asked)
 	var known portalLine
 	if err != nil {
 		named.portalError = err.Error()
@@ -142,11 +142,11 @@ func (s *Server) heldWith(text string) []string {
 	return ids
 }
 
-func (s *Server) askPortal(ctx context.Context, line string) (json.RawMessage, error) {
+func (s *Server) queryPortal(ctx context.Context, line string) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, portalWait)
 	defer cancel()
 	var told json.RawMessage
-	err := s.AskPortal(ctx, "line", map[string]any{"schema": 1, "line": line}, &told)
+	err := s.QueryPortal(ctx, "line", map[string]any{"schema": 1, "line": line}, &told)
 	return told, err
 }
 

@@ -24,7 +24,7 @@ func knows(_ context.Context, _ string, _, told any) error {
 func askToTrace(t *testing.T, e *engine, body string) (status int, answer map[string]any) {
 	t.Helper()
 	s := New("rhino", "0.1.0", e, nil, slog.New(slog.DiscardHandler))
-	s.AskPortal = knows
+	s.QueryPortal = knows
 	recorder := httptest.NewRecorder()
 	s.ControlHandler().ServeHTTP(recorder, httptest.NewRequest(http.MethodPost, "/v1/trace", strings.NewReader(body)))
 	if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil {

@@ -55,7 +55,7 @@ type Server struct {
 	bodySlots       chan struct{} // one token for each body in memory
 
 	// QueryPortal posts a request to the portal and decodes the response; set it before Serve.
-	AskPortal func(ctx context.Context, kind string, asked, told any) error
+	QueryPortal func(ctx context.Context, kind string, asked, told any) error
 	// Counters reads VPP's stats segment, of the VPP started at bootMS; nil without one. Set it before
 	// Serve.
 	Counters func(bootMS int64) (statseg.Reading, error)
@@ -75,7 +75,7 @@ func New(router, version string, engine Engine, metrics prometheus.Gatherer, log
 	return &Server{
 		router: router, version: version, intents: intent.NewDecoder(router), engine: engine, metrics: metrics, log: log,
 		timeouts: usualTimeouts, bodySlots: make(chan struct{}, maxBodies), Valid: func(*x509.Certificate) error { return nil },
-		AskPortal: func(context.Context, string, any, any) error { return errNoPortal },
+		QueryPortal: func(context.Context, string, any, any) error { return errNoPortal },
 	}
 }
 
