@@ -1,36 +1,36 @@
 # The commands of this repository; `make help` lists them.
 
-# Debian's own where it is new enough: containers and units run on it, and one built elsewhere may be half as slow again.
+# Prefer Debian's Python if it is new enough: containers and units use it, and another build may be half as slow again.
 DEBIAN_PYTHON := $(shell /usr/bin/python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo /usr/bin/python3)
 PYTHON ?= $(or $(DEBIAN_PYTHON),python3)
 COMPOSE ?= docker-compose
 PROFILE ?= demo
-# Python keeps what it has compiled, and pytest what it has rewritten: a stack is nine programs of the same files.
+# Let Python and pytest keep compiled files: a stack starts nine programs from the same sources.
 unexport PYTHONDONTWRITEBYTECODE
 export GO ?= $(or $(shell command -v go),/usr/local/go/bin/go)
 GOFMT = $$($(GO) env GOROOT)/bin/gofmt
-# As agents are shipped, and the same for tests and vet, so that each package is compiled once.
-# The race detector: CGO_ENABLED=1 GOFLAGS=-race make test-go
+# Use the flags of released agents for tests and vet too, so that each package is compiled once.
+# To use the race detector: CGO_ENABLED=1 GOFLAGS=-race make test-go
 export CGO_ENABLED ?= 0
 export GOFLAGS := $(sort $(GOFLAGS) -trimpath -buildvcs=false)
 BIN := .venv/bin
-# pyproject.toml is the one place where the version is written.
+# Only pyproject.toml states the version.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"$$/\1/p' pyproject.toml)
 
-# A stamp per content of the requirements: a changed pin reinstalls, an unchanged one costs nothing.
+# The stamp contains a digest of the requirements: only a changed pin leads to an installation.
 RUN_STAMP := .venv/.run-$(shell sha256sum requirements.txt | cut -c1-16)
 DEV_STAMP := .venv/.dev-$(shell cat requirements.txt requirements-dev.txt | sha256sum | cut -c1-16)
 PIP_INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-compile
-# What pip would do on one processor.
+# Compile in parallel; pip would use one processor.
 COMPILE := $(BIN)/python -m compileall -q -j 0 .venv/lib
 
-# Compiled where an environment is prepared, and only after a change.
+# Catalogues are compiled with the environment, and only after a change.
 TRANSLATIONS := $(patsubst %.po,%.mo,$(wildcard locale/*/LC_MESSAGES/django.po))
 
-# Python's half waits for the network and Go's for the processor: together they take little longer than one.
+# Python's part waits for the network and Go's for the processor: together they take little longer than one.
 BUILD_BOTH = $(MAKE) --no-print-directory -j2
 
-# Linters import the settings but connect to nothing.
+# Linters import the settings but open no connection.
 CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	DATABASE_URL=postgres://check@127.0.0.1:1/check REDIS_URL=redis://127.0.0.1:1/0
 
@@ -39,25 +39,25 @@ CHECK_ENV := SECRET_KEY=check TOKEN_PEPPER=check BASE_URL=http://localhost \
 	lock format messages translations openapi agent agent-packages release run-environment dev-environment packages-demo \
 	packages-test packages-drills packages-ha ha check-python check-types check-templates check-layers check-go check-migrations check-clients check-prose check-chart docs
 
-help: ## this list
+help: ## list these commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile
 
 demo: packages-demo ## a small ISP in the foreground; Ctrl-C stops all of it (PORT=8000 picks the port)
 	@$(BUILD_BOTH) run-environment agent docs
 	@exec $(BIN)/python -m devstack.demo
 
-compose-demo: ## the demo in containers, with docker-compose (COMPOSE="docker compose": the plugin; PROFILE=vpp: real VPPs)
+compose-demo: ## the demo in containers (COMPOSE="docker compose" uses the plugin; PROFILE=vpp uses real VPPs)
 	@deploy/compose/make-secrets
 	LONGLINE_NOC_NEEDS_TOTP=false $(COMPOSE) --profile $(PROFILE) up --detach --build
 	@$(COMPOSE) --profile $(PROFILE) logs --no-color --follow demo-order
 
-test: packages-test ## the tests, Python and Go, against real PostgreSQL and Redis (WITH=check: linters beside them)
+test: packages-test ## the tests, Python and Go, against real PostgreSQL and Redis (WITH=check runs the linters in parallel)
 	@$(MAKE) --no-print-directory --keep-going --jobs=5 --output-sync=target \
 		test-go test-lab test-faults test-journeys test-rows $(WITH)
 
-# Lanes: what waits for frames, what waits for faults, what uses the product from outside, and all the rest in the gaps.
-# Go's begins while Python's environment is made, and linters fill the gaps that tests leave while they wait.
-# The fuzzer makes most of its requests up when pytest collects it, and each of the rows' workers collects all rows.
+# Lanes: tests that wait for frames, tests that wait for faults, tests from outside, and all others in the gaps.
+# Go's lane begins while Python's environment is built. Linters use the time in which tests wait.
+# The fuzzer generates most requests when pytest collects it, and each worker of the rows collects all of them.
 LAB := tests/lab tests/path_probes
 FAULTS := tests/faults tests/failover
 JOURNEYS := tests/browser tests/fuzz tests/journeys
@@ -78,24 +78,24 @@ test-rows: dev-environment
 test-go: agent
 	@cd agent && $(GO) test -vet=off -short -timeout 30m ./...
 
-# What a minute or more of the gate would go into, for a fault that the gate has in small; see CONTRIBUTING.md.
+# Slow variants, each of which would take a minute or more of `make test`: docs/develop/testing.md.
 test-release: packages-test dev-environment agent ## slow variants of tests, which `make release` requires
 	@$(BIN)/python -m pytest -m release --ignore tests/fuzz tests
 	@FUZZ_EXAMPLES=50 $(BIN)/python -m pytest tests/fuzz
 	@cd agent && $(GO) test -vet=off -timeout 30m ./internal/converge/
 
-test-unit: dev-environment ## what needs no service, in seconds (T=tests/unit/test_x.py)
+test-unit: dev-environment ## tests that need no service, in seconds (T=tests/unit/test_x.py)
 	@$(BIN)/python -m pytest --services none -q $(or $(T),tests/unit)
 
-test-fast: packages-demo dev-environment ## unit, guards and integration on a database that is kept (T=... for less)
+test-fast: packages-demo dev-environment ## unit, guards and integration on a kept database (T=FILE for fewer)
 	@$(BIN)/python -m pytest --services kept --reuse-db $(or $(T),tests/unit tests/guards tests/integration)
 
-dev: packages-demo ## the demo on stand-ins; what you save is served at once
+dev: packages-demo ## the demo on stand-ins; saved changes are served at once
 	@$(BUILD_BOTH) dev-environment agent
 	@GUNICORN_CMD_ARGS="--reload $$(find templates -name '*.html' -printf '--reload-extra-file %p ')" \
 		DEBUG=true VPP_PREFIX=/nonexistent exec $(BIN)/python -m devstack.demo
 
-check: check-python check-types check-templates check-layers check-go check-migrations check-clients check-prose docs ## all linters; with -k past the first complaint
+check: check-python check-types check-templates check-layers check-go check-migrations check-clients check-prose docs ## all linters (-k continues after the first failure)
 
 check-python: $(DEV_STAMP)
 	$(BIN)/ruff check --quiet .
@@ -129,7 +129,7 @@ check-clients: build/clients/checked ## clients for Go and Python, generated fro
 
 CLIENT_GENERATORS := build/clients/bin/ogen build/clients/python/bin/openapi-python-client
 
-# After a run that passed, the clients are generated again only when one of these files changes.
+# After a successful run, the clients are generated again only if one of these files changes.
 build/clients/checked: docs/openapi.yaml $(wildcard tests/clients/*.py tools/clients/*) $(CLIENT_GENERATORS) | $(DEV_STAMP)
 	@nice $(BIN)/python -m pytest --services none -q tests/clients
 	@touch $@
@@ -159,10 +159,10 @@ build/sphinx/bin/sphinx-build: tools/docs/requirements.txt
 	@build/sphinx/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
-check-chart: $(DEV_STAMP) build/helm ## the Helm chart, by Helm and the published schemas
+check-chart: $(DEV_STAMP) build/helm ## check the Helm chart with Helm and the published schemas
 	@$(BIN)/python -m pytest --services none -q tests/deploy/test_helm.py
 
-# Its first build takes some minutes, and no test waits for it: they skip, and say so.
+# The first build takes some minutes. Tests do not wait for Helm: they are skipped, and say so.
 build/helm: tools/helm/go.mod tools/helm/go.sum
 	@$(GO) -C tools/helm build -ldflags "-s -w" -o ../../build/helm helm.sh/helm/v4/cmd/helm
 
@@ -175,55 +175,55 @@ bench: packages-demo ## one line per figure: bench <name> <value> <unit>
 	@$(BUILD_BOTH) run-environment agent
 	@exec nice $(BIN)/python -m bench
 
-restore-drill: packages-demo ## back up under load, destroy, restore elsewhere, reconcile, check; then to the second before a mistake (LINES=100000)
+restore-drill: packages-demo ## back up under load, destroy, restore, reconcile, check; then recover to the second before a mistake (LINES=100000)
 	@$(BUILD_BOTH) run-environment agent
 	@exec $(BIN)/python -m drills.restore $(LINES)
 
-chaos: packages-drills ## a storm of orders and faults, then whether what was promised stands (SEED=1 SECONDS=180)
+chaos: packages-drills ## a storm of orders and faults, then an independent check (SEED=1 SECONDS=180)
 	@$(BUILD_BOTH) run-environment agent
 	@exec $(BIN)/python -m drills.chaos $(or $(SEED),1) $(or $(SECONDS),180)
 
-chaos-seeds: packages-drills ## the storms that showed a mistake once (drills/chaos/seeds.txt)
+chaos-seeds: packages-drills ## the storms that found a defect once (drills/chaos/seeds.txt)
 	@$(BUILD_BOTH) run-environment agent
 	@exec $(BIN)/python -m drills.chaos failed
 
-ha: packages-ha ## deploy/ha/ on this machine, and what becomes of it when parts fail (DRILLS=primary-killed,... ORDERS_PER_S=20; DRILLS=rolling-upgrade UPGRADE_FROM=REVISION)
+ha: packages-ha ## run deploy/ha/ on this machine while its parts fail (DRILLS=primary-killed,... ORDERS_PER_S=20; DRILLS=rolling-upgrade UPGRADE_FROM=REVISION)
 	@$(BUILD_BOTH) run-environment agent
 	@exec nice $(BIN)/python -m drills.ha $(if $(DRILLS),--drills $(DRILLS)) $(if $(ORDERS_PER_S),--orders-per-s $(ORDERS_PER_S)) \
 		$(if $(UPGRADE_FROM),--upgrade-from $(UPGRADE_FROM)) $(HA_OPTIONS)
 
-soak: packages-demo ## hours under a steady load, and the slope of all that could grow (HOURS=8, or MINUTES=10)
+soak: packages-demo ## hours of steady load; prints the growth of memory, queues and latency (HOURS=8, or MINUTES=10)
 	@$(BUILD_BOTH) run-environment agent
 	@exec nice $(BIN)/python -m drills.soak $(or $(MINUTES),$(shell expr 60 \* $(or $(HOURS),8)))
 
 scale: packages-demo run-environment ## a simulated network, ROUTERS=1000 LINES=100000 MINUTES=30: lags, slopes, costs
 	@exec $(BIN)/python -m drills.scale
 
-lock: ## pin and hash requirements*.in anew
+lock: ## pin and hash requirements*.in
 	@PYTHON="$(PYTHON)" scripts/lock-requirements
 
-messages: $(DEV_STAMP) ## locale/*/LC_MESSAGES/django.po anew, from the texts of the sources
+messages: $(DEV_STAMP) ## update locale/*/LC_MESSAGES/django.po from the sources
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py makemessages
 
-openapi: $(DEV_STAMP) ## docs/openapi.yaml and docs/reference/errors.md anew, from the views and the errors
+openapi: $(DEV_STAMP) ## generate docs/openapi.yaml and docs/reference/errors.md from the views and the errors
 	$(CHECK_ENV) $(BIN)/python -W ignore::RuntimeWarning manage.py spectacular --fail-on-warn --validate --file docs/openapi.yaml
 	$(CHECK_ENV) $(BIN)/python manage.py shell --no-imports --command \
 		'from portal.api.error_catalogue import markdown; print(markdown(), end="")' > docs/reference/errors.md
 
-agent: ## build/longline-agent and build/vppsim
+agent: ## build the agent and the stand-in, build/longline-agent and build/vppsim
 	@mkdir -p build
 	@cd agent && $(GO) build -ldflags "-X main.version=$(VERSION)" -o ../build/ ./cmd/...
 
 agent-packages: ## the agent as static programs and Debian packages, amd64 and arm64, in build/release/<version>/
 	@VERSION=$(VERSION) scripts/agent-packages build/release/$(VERSION) amd64 arm64
 
-release: dev-environment ## check that this commit can be released, build what it ships, and say how to tag it
+release: dev-environment ## check that this commit can be released, build its files, and print how to tag it
 	@$(BIN)/python -m scripts.release
 
 packages-demo packages-test packages-drills packages-ha: packages-%:
 	@$(PYTHON) -m devstack.packages $*
 
-packages-test packages-drills packages-ha: | packages-demo # not beside it: apt takes one at a time
+packages-test packages-drills packages-ha: | packages-demo # one after another, because apt locks
 
 run-environment: $(RUN_STAMP) translations
 

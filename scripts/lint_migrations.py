@@ -1,7 +1,8 @@
-"""`make check`: can the migrations that the previous release did not have run while that release serves?
+"""`make check`: check that new migrations can run while the previous release serves.
 
-squawk (https://squawkhq.com) reads what `sqlmigrate` says of each; migrations of libraries are not read. What
-it has against a migration and is meant is said in there, by the name of the rule and with the reason:
+squawk (https://squawkhq.com) reads the SQL of each migration that the previous release lacks. Migrations of
+libraries are left out. An intended exception is written into the migration, by the name of the rule and with
+the reason:
 
     class Migration(migrations.Migration):
         linter_exceptions = {"ban-drop-column": "No release since 1.3 reads or writes it."}
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _POSTGRES = "15.0"
 _SHORTEST_REASON = 20
 _COPY = "with_new_migrations"
-_NOT_ASKED = (
+_LEFT_OUT = (
     # `manage.py upgrade` sets a timeout for the locks of each statement.
     "require-lock-timeout",
     "require-statement-timeout",
@@ -41,27 +42,29 @@ _NOT_ASKED = (
     "prefer-bigint-over-smallint",
     "prefer-text-field",
 )
-# These can run again outside a transaction: what is left of an index `manage.py upgrade` drops before
+# Statements that can run again outside a transaction: `manage.py upgrade` first drops unfinished indexes
 # (portal/core/unfinished_indexes.py).
 _CAN_RUN_AGAIN = re.compile(r"CREATE (UNIQUE )?INDEX CONCURRENTLY |ALTER TABLE \S+ VALIDATE CONSTRAINT ")
 
 
 def complaints(migration: "Migration", sql: str) -> list[str]:
-    """What is against this migration, which runs this SQL, and not excepted in it."""
+    """Return the complaints about a migration and its SQL that the migration does not except."""
     excepted: dict[str, str] = getattr(migration, "linter_exceptions", {})
     against = _squawk(sql, in_transaction=migration.atomic)
     found = [f"{rule}: {what}" for rule, what in against if rule not in excepted]
     for rule, reason in excepted.items():
         if rule not in {rule for rule, _ in against}:
-            found.append(f"{rule}: is excepted, but there is nothing against it. Remove the exception.")
+            found.append(f"{rule}: is excepted, but squawk does not complain about it. Remove the exception.")
         if len(reason) < _SHORTEST_REASON:
-            found.append(f'{rule}: "{reason}" is no reason for an exception. Say why it is safe.')
+            found.append(
+                f'{rule}: "{reason}" is too short a reason for an exception. Explain why it is safe.'
+            )
     return found
 
 
 def _squawk(sql: str, *, in_transaction: bool) -> list[tuple[str, str]]:
-    """Rules, and what each says of which statement."""
-    options = ["--reporter", "json", "--pg-version", _POSTGRES, "--exclude", ",".join(_NOT_ASKED)]
+    """Return the rules that the SQL breaks, each with its message and the statement."""
+    options = ["--reporter", "json", "--pg-version", _POSTGRES, "--exclude", ",".join(_LEFT_OUT)]
     if in_transaction:
         options.append("--assume-in-transaction")
     done = subprocess.run(
@@ -79,19 +82,19 @@ def _squawk(sql: str, *, in_transaction: bool) -> list[tuple[str, str]]:
 
 
 def _new(root: Path) -> set[tuple[str, str]]:
-    """App and name of what the previous release did not have."""
+    """Return app and name of each migration that the previous release lacks."""
     last = previous_release().migrations
     found = [(path.parent.parent.name, path.stem) for path in root.glob("portal/*/migrations/[0-9]*.py")]
     return {
         (app, name)
         for app, name in found
-        # Numbers rise; two of the same number are of two branches.
+        # Numbers rise within an app. Migrations with equal numbers come from two branches.
         if app not in last or (name[:4] >= last[app][:4] and name != last[app])
     }
 
 
 def _statements(new: set[tuple[str, str]]) -> Iterator[tuple["Migration", str]]:
-    """Each new migration and its SQL, asked on tables as those before it left them."""
+    """Yield each new migration with its SQL, generated on the tables that the migrations before it left."""
     from django.db import connection
     from django.db.migrations.executor import MigrationExecutor
 
@@ -116,7 +119,7 @@ def _statements(new: set[tuple[str, str]]) -> Iterator[tuple["Migration", str]]:
 
 @contextmanager
 def _tables_of_the_previous_release() -> Iterator[None]:
-    """A cluster for them, which is kept: released migrations stay as they are."""
+    """Run a cluster with these tables. It is kept, because released migrations do not change."""
     home = RUN / "lint-migrations"
     digest = hashlib.sha256((ROOT / NAME).read_bytes() + (ROOT / "requirements.txt").read_bytes())
     folder = home / digest.hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""The release before this one, which serves while the tables become this one's: previous-release.toml."""
+"""The release before this one, which serves while this one's migrations run: previous-release.toml."""
 
 import tomllib
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ NAME = "previous-release.toml"
 
 @dataclass(frozen=True, slots=True)
 class PreviousRelease:
-    """A tag or commit of this repository, and the last migration of each app that it had."""
+    """A tag or commit of this repository, and the last migration of each of its apps."""
 
     revision: str
     migrations: dict[str, str]
 
     def write(self, root: Path) -> None:
         lines = [
-            "# The release that serves while the tables become this one's: its code is tried on them, and",
-            "# migrations that it did not have are linted. `make release` writes this file anew.",
+            "# The release that serves while this one's migrations run. Its code is tested on the new",
+            "# tables, and migrations that it lacks are linted. `make release` writes this file.",
             f'revision = "{self.revision}"',
             "",
             "[migrations]",
@@ -32,6 +32,9 @@ def previous_release(root: Path = ROOT) -> PreviousRelease:
 
 
 def last_migrations(root: Path) -> dict[str, str]:
-    """By app, as they are here. Migrations of one app are one after the other: Django asks for that."""
+    """Return the name of the last migration of each app.
+
+    Django requires that the migrations of an app form a chain.
+    """
     found = sorted(path for path in root.glob("portal/*/migrations/[0-9]*.py"))
     return {path.parent.parent.name: path.stem for path in found}

@@ -1,4 +1,4 @@
-"""The refusals of `make release`, and the text of the tag that it proposes."""
+"""The refusals of `make release`, and the tag message that it writes."""
 
 import subprocess
 from pathlib import Path
@@ -58,7 +58,7 @@ def test_make_builds_the_version_of_pyproject() -> None:
     assert done.stdout.strip() == version(ROOT)
 
 
-def test_the_tag_says_what_the_changelog_says_of_the_release() -> None:
+def test_the_tag_message_is_the_changelog_section_of_the_release() -> None:
     assert tag_text(CHANGELOG, "1.2.0") == "Longline 1.2.0\n\n### Added\n\n* New.\n"
 
 
@@ -69,15 +69,15 @@ def test_the_tag_says_what_the_changelog_says_of_the_release() -> None:
         (CHANGELOG.replace(" - 2026-01-31", ""), "has no date"),
         (CHANGELOG.replace("2026-01-31", "2026-02-31"), "has no date"),
         (CHANGELOG.replace("### Added\n\n* New.\n", ""), "is empty"),
-        (CHANGELOG.replace("Unreleased\n", "Unreleased\n\n* Late.\n"), "would release unsaid"),
+        (CHANGELOG.replace("Unreleased\n", "Unreleased\n\n* Late.\n"), "which this commit would release"),
     ],
 )
-def test_a_changelog_that_does_not_tell_the_release_is_refused(changelog: str, complaint: str) -> None:
+def test_a_changelog_without_a_complete_section_is_refused(changelog: str, complaint: str) -> None:
     with pytest.raises(NotReady, match=complaint):
         tag_text(changelog, "1.2.0")
 
 
-def test_a_changed_or_unknown_file_is_refused_by_its_name(clone: Path) -> None:
+def test_uncommitted_files_are_refused_by_name(clone: Path) -> None:
     require_a_clean_tree(clone)
     (clone / "new").touch()
     (clone / "file").write_text("other\n")
@@ -85,14 +85,14 @@ def test_a_changed_or_unknown_file_is_refused_by_its_name(clone: Path) -> None:
         require_a_clean_tree(clone)
 
 
-def test_a_version_is_released_once(clone: Path) -> None:
+def test_an_existing_tag_is_refused(clone: Path) -> None:
     require_a_new_tag(clone, "v1.2.0")
     git(clone, "tag", "v1.2.0")
     with pytest.raises(NotReady, match="raise the version"):
         require_a_new_tag(clone, "v1.2.0")
 
 
-def test_the_newest_tag_is_the_release_that_this_one_was_tried_against(clone: Path) -> None:
+def test_the_previous_release_has_to_be_the_newest_tag(clone: Path) -> None:
     PreviousRelease("a commit before any tag", {"vll": "0012_link_losses"}).write(clone)
     require_the_previous_release(clone)
     git(clone, "tag", "v1.9.0")
@@ -104,7 +104,7 @@ def test_the_newest_tag_is_the_release_that_this_one_was_tried_against(clone: Pa
     assert previous_release(clone).migrations == last_migrations(ROOT)
 
 
-def test_the_sums_are_those_of_sha256sum(tmp_path: Path) -> None:
+def test_sha256sum_accepts_the_written_sums(tmp_path: Path) -> None:
     (tmp_path / "one").write_text("1")
     (tmp_path / "two").write_text("2")
     sums = sha256sums(tmp_path)
