@@ -113,6 +113,16 @@ def test_every_package_in_the_documents_exists() -> None:
     assert named - packages == set()
 
 
+def test_every_file_of_the_agent_in_the_documents_exists() -> None:
+    named = {
+        (path.name, name)
+        for path in CURRENT
+        for name in re.findall(r"`(agent/[\w/.-]+\.(?:go|md))`", path.read_text())
+    }
+    assert len(named) > 10
+    assert [(document, name) for document, name in sorted(named) if not (ROOT / name).exists()] == []
+
+
 def test_the_agents_readme_has_every_package() -> None:
     readme = (AGENT / "README.md").read_text()
     assert [path.name for path in sorted(INTERNAL.iterdir()) if f"`{path.name}`" not in readme] == []
