@@ -7,6 +7,7 @@ import pytest
 import yaml
 
 from devstack.folders import ROOT
+from portal.alarms.kinds import Kind
 from portal.web.navigation import OF_THE_NOC
 from tests.docs.test_documents import DOCUMENTS
 
@@ -78,3 +79,10 @@ def test_every_page_of_a_menu_exists(page: Path) -> None:
     text = " ".join(page.read_text().split())
     named = re.findall(rf"\*({'|'.join(menus)})\*, \*([^*]+)\*", text)
     assert [(menu, title) for menu, title in named if title not in menus[menu] | menus.keys()] == []
+
+
+@pytest.mark.parametrize("kind", Kind)
+def test_every_alarm_is_in_the_table_of_troubleshooting(kind: Kind) -> None:
+    page = (ROOT / "docs" / "operate" / "troubleshooting.md").read_text()
+    table = page.partition("## All alarms\n")[2].partition("\n## ")[0]
+    assert str(kind.label) in table
