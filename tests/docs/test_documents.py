@@ -116,7 +116,8 @@ FOR_DEVELOPERS = [
     "CONTRIBUTING.md",
     *sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "develop").glob("*.md")),
 ]
-AGENT_PACKAGES = {path.name for path in (ROOT / "agent" / "internal").iterdir() if path.is_dir()}
+AGENT = ROOT / "agent" / "internal"
+AGENT_PACKAGES = {path.name for path in AGENT.iterdir() if path.is_dir()}
 MAKE_TARGETS = {
     target
     for rule in re.findall(r"^([a-z][a-z -]*):(?!=)", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -180,6 +181,26 @@ def test_every_command_that_a_document_for_developers_names_exists(document: str
     assert targets - MAKE_TARGETS == set()
     assert commands - AGENT_COMMANDS == set()
     assert managed - MANAGEMENT_COMMANDS == set()
+
+
+def test_the_tour_changes_lines_that_exist() -> None:
+    text = (ROOT / "docs/develop/tour.md").read_text()
+    files = {name for name in re.findall(r"`([\w/.-]+\.\w+)`", text) if (ROOT / name).is_file()}
+    lines = {line.strip() for name in files for line in (ROOT / name).read_text().splitlines()}
+    diffs = "".join(re.findall(r"^```diff\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    existing = [line[1:].strip() for line in diffs.splitlines() if not line.startswith("+")]
+    assert len(existing) > 5
+    assert [line for line in existing if line not in lines] == []
+
+
+def test_the_tests_of_the_agent_that_the_tour_runs_exist() -> None:
+    text = (ROOT / "docs/develop/tour.md").read_text()
+    runs = re.findall(r"go test \./internal/(\w+)/ [^`]*?-run '?(\w+)", text)
+    assert len(runs) > 2
+    for package, name in runs:
+        # One of them is a test that the reader writes.
+        sources = [text, *(path.read_text() for path in (AGENT / package).glob("*_test.go"))]
+        assert any(re.search(rf"^func \w*{name}", source, re.MULTILINE) for source in sources), name
 
 
 def test_the_architecture_lists_every_package_of_the_agent_once() -> None:
