@@ -146,7 +146,7 @@ build/clients/python/bin/openapi-python-client: tools/clients/requirements.txt
 
 docs: build/docs/built ## build the documentation site, for staff and for customers, into build/docs
 
-build/docs/built: $(shell find docs -type f) tools/docs/conf.py pyproject.toml build/sphinx/bin/sphinx-build
+build/docs/built: $(shell find docs tools/docs -type f) pyproject.toml build/sphinx/bin/sphinx-build
 	@rm -rf build/docs
 	@$(SPHINX) docs build/docs/staff
 	@$(SPHINX) -t customers docs build/docs/customers

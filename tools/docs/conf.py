@@ -47,6 +47,17 @@ root_doc = "customers/README" if for_customers else "README"
 # Anchors of headings as GitHub makes them.
 myst_heading_anchors = 4
 html_theme = "furo"
+templates_path = ["templates"]
+html_sidebars = {
+    "**": [
+        "sidebar/brand.html",
+        "sidebar/search.html",
+        "sidebar/scroll-start.html",
+        "sidebar/navigation.html",
+        "sidebar/portal.html",
+        "sidebar/scroll-end.html",
+    ]
+}
 html_title = f"Longline {release}"
 html_copy_source = html_show_sourcelink = False
 html_show_sphinx = False
