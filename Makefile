@@ -122,8 +122,9 @@ check-migrations: packages-demo $(DEV_STAMP)
 check-prose: build/vale $(DEV_STAMP) ## plain English in documents, comments, identifiers and texts of pages
 	@$(BIN)/python -m scripts.prose
 
-build/vale: tools/vale/go.mod tools/vale/go.sum
-	@nice $(GO) -C tools/vale build -ldflags "-s -w" -o ../../build/vale github.com/errata-ai/vale/v3/cmd/vale
+# Vale parses source files with C libraries.
+build/vale: tools/vale/go.mod tools/vale/go.sum | packages-test
+	@CGO_ENABLED=1 nice $(GO) -C tools/vale build -ldflags "-s -w" -o ../../build/vale github.com/errata-ai/vale/v3/cmd/vale
 
 check-clients: build/clients/checked ## clients for Go and Python, generated from docs/openapi.yaml, compile
 

@@ -55,6 +55,9 @@ TEST = (
     Package("pgbouncer", _command("pgbouncer"), "pgbouncer"),
     Package("snmpd", _command("snmpd"), "snmpd"),
     Package("snmp", _command("snmpbulkwalk")),
+    # For the prose linter, which is built with C libraries.
+    Package("gcc", _command("gcc")),
+    Package("libc6-dev", lambda: Path("/usr/include/stdio.h").exists()),
 )
 DRILLS = (*DEMO, Package("haproxy", _command("haproxy"), "haproxy"))
 # What deploy/ha/ is made of; redis-sentinel is redis-server itself.

@@ -54,7 +54,10 @@ def generation_take_back(router: Router, *, generation: int) -> None:
 
 
 def behind_agent_announce(router: Router, *, held: object, since: datetime | None, now: datetime) -> None:
-    """Tell the NOC once that the agent knows a newer intent than we do; ``since``: its last good answer."""
+    """Report to the NOC, once, that the agent knows a newer intent than the portal.
+
+    ``since`` is the time of the agent's last good response.
+    """
     told = Event.objects.filter(router_id=router.pk, kind=BEHIND_AGENT)
     if since is not None:
         told = told.filter(at__gte=since)

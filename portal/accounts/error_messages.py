@@ -48,7 +48,7 @@ TEXTS |= {
         "or of the NOC."
     ),
     errors.ScopeNotHeld: gettext_noop(
-        "A token can only create tokens with scopes of its own; {scope} is not one of them."
+        "A token can create tokens only with its own scopes; {scope} is not one of them."
     ),
     errors.NetworkNotHeld: gettext_noop(
         "A token can only create tokens for its own networks; {network} is not in any of them."

@@ -7,7 +7,7 @@ from portal.core.errors import TEXTS
 
 TEXTS |= {
     errors.AlarmCleared: gettext_noop(
-        "This alarm cleared by itself at {at}. There is nothing left to do; it stays in the history."
+        "This alarm cleared automatically at {at}. There is nothing left to do; it stays in the history."
     ),
     errors.AlarmAcknowledged: gettext_noop(
         "{by} already acknowledged this alarm at {at}. Undo that first to write something else."

@@ -241,7 +241,8 @@ def _vlan(line: LineFacts, side: str, end: EndFacts) -> Check:
     text = _("Until then nothing arrived with the line's VLAN, because somebody else had tried to use it.")
     detail = _(
         "VPP refuses a second sub-interface with the same tags, and the first one takes no frames then. "
-        "It was made anew. Look for what configures {port} of {router} beside the agent."
+        "It was created again. Look for another program that configures {port} of {router} in addition to "
+        "the agent."
     ).format(port=end.port, router=end.router)
     return Check(code, CheckState.BROKEN, text, at, Finding.VLAN_WAS_TAKEN, side, detail)
 
@@ -260,7 +261,7 @@ def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
         return Check(code, CheckState.OK, text, counted.until, side=side)
     if not counted.settled:
         # One report may end before the customer's device sends again.
-        text = _("The line has just changed; two reports are needed to tell whether anything arrives.")
+        text = _("The line has just changed; two reports are needed to see whether anything arrives.")
         return Check(code, CheckState.UNKNOWN, text, counted.until, side=side)
     if end.by_vlan and end.port_drops:
         text = _("Frames arrive at port {port}, but none of them with this line's VLAN.").format(

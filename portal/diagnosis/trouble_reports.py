@@ -34,7 +34,7 @@ class NotForYouToClose(DomainError):
 
 @transaction.atomic
 def trouble_report(*, user: User, vll: Vll, note: str, now: datetime) -> TroubleReport:
-    """Tell the NOC, with the whole finding of this moment; whoever may see the line may. Raises
+    """Report to the NOC, with the whole finding of this moment; whoever may see the line may. Raises
     TroubleIsReported."""
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if there := vll.trouble_reports.filter(closed_at__isnull=True).first():

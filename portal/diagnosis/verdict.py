@@ -31,7 +31,7 @@ SENTENCES = {
     Finding.BEING_TESTED: gettext_noop("This line is being tested, which interrupts it for a few seconds."),
     Finding.ORDER_UNDER_WAY: gettext_noop("An order for this line is under way."),
     Finding.PORTAL_AWAY: gettext_noop(
-        "The portal is not hearing from its routers, so it cannot tell; the line may well be up."
+        "The portal gets no reports from its routers, so it does not know; the line may well be up."
     ),
     Finding.MAINTENANCE: gettext_noop(
         "The NOC is working on {router}, at {end}; the line may carry traffic all the same."
@@ -41,7 +41,8 @@ SENTENCES = {
     Finding.VPP_DOWN: gettext_noop("{router}, at {end}, is not forwarding anything."),
     Finding.PORT_DOWN: gettext_noop("The port {port} at {end} has no link."),
     Finding.LINK_HELD_DOWN: gettext_noop(
-        "The link at {end} has been taken down to tell your equipment there that the line is interrupted."
+        "The link at {end} has been taken down to signal to your equipment there that the line is "
+        "interrupted."
     ),
     Finding.NOT_AS_WANTED: gettext_noop("{router}, at {end}, is not configured as ordered."),
     Finding.PATH_DOWN: gettext_noop("The network's path between the two ends is down."),
@@ -65,16 +66,16 @@ SENTENCES = {
     Finding.OTHER_FRAMES_IN: gettext_noop("Frames arrive at {end}, but none of them with this line's VLAN."),
     Finding.TEST_FAILED: gettext_noop("The last test of this line lost frames."),
 }
-_NOC_IS_AT_IT = gettext_noop("The NOC can see this too. If it lasts, tell the NOC what you see.")
+_NOC_IS_AT_IT = gettext_noop("The NOC can see this too. If it lasts, report to the NOC what you see.")
 ADVICE = {
     Finding.NOT_IN_SERVICE: gettext_noop("Look at its latest order."),
     Finding.AWAITS_APPROVAL: gettext_noop(
-        "There is nothing for you to do; you are told what the NOC decides."
+        "There is nothing for you to do; you are notified of the NOC's decision."
     ),
     Finding.SUSPENDED: gettext_noop("Resume it, and it carries traffic again."),
     Finding.BEING_TESTED: gettext_noop("Wait until the test has finished, or cancel its order."),
     Finding.ORDER_UNDER_WAY: gettext_noop("Wait until it has finished; its progress is on the line's page."),
-    Finding.PORTAL_AWAY: gettext_noop("Look again in a minute. The NOC has been told."),
+    Finding.PORTAL_AWAY: gettext_noop("Look again in a minute. The NOC has been notified."),
     Finding.MAINTENANCE: gettext_noop("Wait until the work is over."),
     Finding.ROUTER_SILENT: _NOC_IS_AT_IT,
     Finding.ROUTER_DEAD: gettext_noop("There is nothing for you to do; the NOC took it out of service."),
@@ -85,7 +86,7 @@ ADVICE = {
         "while."
     ),
     Finding.NOT_AS_WANTED: gettext_noop(
-        "It is repaired automatically where possible; otherwise the NOC is told."
+        "It is repaired automatically where possible; otherwise the NOC is notified."
     ),
     Finding.PATH_DOWN: _NOC_IS_AT_IT,
     Finding.LARGE_FRAMES_LOST: gettext_noop(
@@ -98,15 +99,15 @@ ADVICE = {
     Finding.PATH_LOSES: _NOC_IS_AT_IT,
     Finding.POLICED: gettext_noop("Send less, or order more bandwidth."),
     Finding.VLAN_WAS_TAKEN: gettext_noop(
-        "There is nothing for you to do. If it happens again, tell the NOC: the cause is not on your side."
+        "There is nothing for you to do. If it happens again, contact the NOC: the cause is not on your side."
     ),
     Finding.NO_FRAMES_IN: gettext_noop(
         "Check your own device there: is it sending, and with the line's VLAN?"
     ),
     Finding.OTHER_FRAMES_IN: gettext_noop(
-        "Check which VLAN your own device there uses. If it is the line's, tell the NOC."
+        "Check which VLAN your own device there uses. If it is the line's, contact the NOC."
     ),
-    Finding.TEST_FAILED: gettext_noop("Tell the NOC, or test the line again."),
+    Finding.TEST_FAILED: gettext_noop("Contact the NOC, or test the line again."),
 }
 # Of a suspended line whose removal is ordered.
 _REMOVING = gettext_noop("The removal of this line is ordered, so it carries nothing.")
@@ -240,7 +241,7 @@ def _without_fault(checks: Sequence[Check]) -> Verdict:
     return Verdict(
         IN_ORDER,
         _(_UNBROKEN[IN_ORDER]),
-        _("If your traffic still does not arrive, tell the NOC what you see."),
+        _("If your traffic still does not arrive, report to the NOC what you see."),
     )
 
 

@@ -34,7 +34,7 @@ TEXTS |= {
     ),
     errors.LineBeingRemoved: gettext_noop(
         "The line “{description}” is being removed. Undo its removal to keep it; or wait until it is gone,"
-        " and import the row again to have it ordered anew."
+        " and import the row again to order it again."
     ),
     errors.RowTwice: gettext_noop(
         "Line {line} has “{value}” as well, and there can be one only. Take one of the two lines out."

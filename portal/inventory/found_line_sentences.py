@@ -34,13 +34,13 @@ _SENTENCES = {
         " that begins with “longline:”."
     ),
     Oddity.NOT_STANDARD: gettext_noop(
-        "On {where}, {interface} has a UDP port or a mode of its own, or VPP does not say its table."
+        "On {where}, {interface} has its own UDP port or mode, or VPP does not say its table."
     ),
     Oddity.OTHER_TABLE: gettext_noop(
         "On {where}, {interface} is in table {table}, and the router's underlay is in table {wanted}."
     ),
     Oddity.POLICED: gettext_noop(
-        "On {where}, {interface} has a policer of somebody else’s, and a line here has one of its own."
+        "On {where}, {interface} has a policer of somebody else’s, and a line here has its own."
     ),
     Oddity.OTHER_MTU: gettext_noop("The ports have different MTUs: {a} and {z} bytes ({where})."),
 }

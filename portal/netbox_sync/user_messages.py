@@ -15,7 +15,7 @@ _ERRORS = {
     "broken": gettext_noop(
         "NetBox answered {what} with {status}. This is retried automatically; NetBox's own log says more."
     ),
-    "busy": gettext_noop("NetBox asks for fewer requests ({what}, 429). This is retried automatically."),
+    "busy": gettext_noop("NetBox accepts fewer requests ({what}, 429). This is retried automatically."),
     "nonsense": gettext_noop(
         "The answer to {what} is not what NetBox would send: {why}. Check that NETBOX_URL leads to "
         "NetBox itself, not to a login page or a proxy."
@@ -57,7 +57,7 @@ _FINDINGS = {
         "imported: type its name again in NetBox."
     ),
     "duplicate": gettext_noop(
-        "Several objects in NetBox match this {what}. None is imported: give each a name of its own."
+        "Several objects in NetBox match this {what}. None is imported: give each its own name."
     ),
     "address_twice": gettext_noop("{address} is the loopback of two routers. Neither gets it."),
     "two_addresses": gettext_noop(

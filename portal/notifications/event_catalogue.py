@@ -301,7 +301,7 @@ TYPES: tuple[EventType, ...] = (
     EventType(
         name="webhook.test",
         announced="",
-        about=_("Somebody asked for a test; it goes to that webhook whichever events it takes."),
+        about=_("Somebody requested a test; it goes to that webhook whichever events it takes."),
         members={"webhook": {"type": "integer", "description": "GET /api/v1/webhooks/<id>"}},
         example={"webhook": 7},
     ),

@@ -35,7 +35,7 @@ _UNPLACED = {
     "too_long": gettext_noop("One sample covers more than an hour."),
     "negative": gettext_noop("They contain negative counts."),
     "unsteady_clock": gettext_noop(
-        "The router's clock keeps jumping: so many decisions about it are open that no more are asked for."
+        "The router's clock keeps jumping: so many decisions about it are open that no more are requested."
     ),
 }
 

@@ -35,7 +35,7 @@ TEXTS |= {
         " it."
     ),
     errors.TableQuotes: gettext_noop(
-        "In the row that begins in line {line}, a quotation mark is not closed, or stands within a cell."
+        "In the row that begins in line {line}, a quotation mark is not closed, or is inside a cell."
         ' Write two for one: "".'
     ),
     errors.VppcfgUnreadable: gettext_noop(

@@ -115,12 +115,12 @@ TEXTS |= {
         " already. Look at the list again."
     ),
     errors.FoundLineOdd: gettext_noop(
-        "A line is taken over as it is, and something about this one is odd: {odd} Mend that on the routers"
-        " first."
+        "A line is taken over as it is, and something about this one is odd: {odd} "
+        "Fix that on the routers first."
     ),
     errors.AdoptionsRefused: gettext_noop(
-        "{count} of these lines cannot be taken over, and so none was. Leave those out, or mend what stands"
-        " against them."
+        "{count} of these lines cannot be taken over, and so none was. Leave those out, or fix what prevents "
+        "them."
     ),
     errors.FoundPortUnknown: gettext_noop(
         "{interface} of {router} is no port of the inventory. It becomes one where you name the customer of"
@@ -204,7 +204,7 @@ TEXTS |= {
     errors.NothingToChange: gettext_noop("The line is already like that; there is nothing to order."),
     errors.EndsSwapped: gettext_noop(
         "The line already joins these two ports and has no direction. Leave A and Z where they are, "
-        "and change whatever else differs."
+        "and change the other differences."
     ),
     errors.StillBeingRemoved: gettext_noop(
         "{router} has not yet confirmed that this end is gone. Try again when it has, or ask the NOC."
@@ -328,8 +328,8 @@ def _lines_affected(error: errors.LinesAffected) -> str:
     if error.count > len(error.lines):
         lines = _("{lines} and {more} more").format(lines=lines, more=error.count - len(error.lines))
     return _(
-        "With this change to {name}, the largest frames of these lines would be lost: {lines}. Leave "
-        "it as it is, or accept that: their customers are told."
+        "With this change to {name}, the largest frames of these lines would be lost: {lines}. "
+        "Leave it as it is, or accept that: their customers are notified."
     ).format(name=error.name, lines=lines)
 
 
@@ -346,11 +346,11 @@ def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
             link=link, shortfall=error.shortfall
         )
         return f"{text} {_what_fits(error)}"
-    text = _("This path carries packets of up to {asked} bytes, {shortfall} fewer than asked for: {link}.")
+    text = _("This path carries packets of up to {asked} bytes, {shortfall} fewer than requested: {link}.")
     if error.requested:
         text = _(
-            "With {transport} this path carries packets of up to {asked} bytes, {shortfall} fewer than asked"
-            " for: {link}."
+            "With {transport} this path carries packets of up to {asked} bytes, {shortfall} fewer than "
+            "requested: {link}."
         )
     told = text.format(
         asked=asked,

@@ -107,8 +107,10 @@ def _link_facts(link: Any) -> list[tuple[Text, Any]]:
         (_("IP MTU declared"), min(declared, default=None) or _("not known")),
         (_("IP MTU reported"), reported_ip_mtu(link) or _("not known")),
         (
-            _("IP MTU proven by frames"),
-            _("%(n)d, at %(at)s") % {"n": proven.ip_mtu, "at": _at(proven.at)} if proven else _("not proven"),
+            _("IP MTU verified by frames"),
+            _("not verified")
+            if proven is None
+            else _("%(n)d, at %(at)s") % {"n": proven.ip_mtu, "at": _at(proven.at)},
         ),
     ]
 

@@ -25,7 +25,7 @@ _NAMES = {
     "eir_bps": gettext_noop("Excess bandwidth (EIR)"),
     "requested_ebs_bytes": gettext_noop("Excess burst (EBS)"),
     "svc_mtu": gettext_noop("Largest packet (MTU)"),
-    "requested_transport": gettext_noop("Transport asked for"),
+    "requested_transport": gettext_noop("Requested transport"),
     "link_loss_forwarding": gettext_noop("Link loss forwarding"),
     "encapsulation": gettext_noop("Encapsulation"),
     "family": gettext_noop("IP version"),

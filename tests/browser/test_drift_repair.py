@@ -81,7 +81,7 @@ def test_the_noc_sees_what_was_changed_by_hand_and_repairs_it(
     assert vpp.config().named(changed_by_hand) is None, "an agent that was told to leave drift repaired it"
 
     nina.page.get_by_role("button", name="Repair now").click()
-    expect(nina.page.get_by_text("is asked again now; its answer will stand below.")).to_be_visible()
+    expect(nina.page.get_by_text("is being queried again. Its answer appears below.")).to_be_visible()
     look_again_until(nina.page, drift.is_hidden)
     assert vpp.config().named(changed_by_hand) is not None
     assert nina.complaints == []

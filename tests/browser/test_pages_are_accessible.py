@@ -687,7 +687,7 @@ def test_drift_is_repaired_from_the_routers_page(
     asked = Outbox.objects.filter(task="provisioning.converge_router", args=[rhino.pk])
     before = asked.count()
     person.page.get_by_role("button", name="Repair now").click()
-    expect(person.page.get_by_text("is asked again now; its answer will stand below.")).to_be_visible()
+    expect(person.page.get_by_text("is being queried again. Its answer appears below.")).to_be_visible()
     assert asked.count() == before + 1
     assert person.complaints == []
 

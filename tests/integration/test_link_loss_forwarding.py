@@ -244,7 +244,7 @@ def test_a_dead_router_is_a_loss_at_once_and_for_as_long_as_it_is_dead(
     found = known_health(Vll.objects.get(pk=line.pk))
     assert found is not None
     assert found.cause == (
-        "rhino, at the A end, is out of service. The link at the Z end has been taken down to tell your "
+        "rhino, at the A end, is out of service. The link at the Z end has been taken down to signal to your "
         "equipment there that the line is interrupted."
     )
     rhino.update(dead_since=None)
@@ -386,8 +386,8 @@ def test_it_is_one_fault_with_one_alarm_and_its_page_says_what_is_done_for_it(
     assert found is not None
     assert (found.state, found.cause) == (
         "down",
-        "The port host-cust1 at the A end has no link. The link at the Z end has been taken down to tell "
-        "your equipment there that the line is interrupted.",
+        "The port host-cust1 at the A end has no link. The link at the Z end has been taken down to signal "
+        "to your equipment there that the line is interrupted.",
     )
     assert alarms_raised() == ["rhino:host-cust1 has no link"]
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))

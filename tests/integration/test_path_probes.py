@@ -291,11 +291,11 @@ def test_the_map_and_the_link_say_what_is_proven(
     assert f" {NEEDED} " in page
     link = isp.links["rhino-hippo"]
     shown = text(signed_in(nora).get(reverse("web:noc-links-change", args=[link.pk])))
-    assert f"IP MTU declared 9000 IP MTU reported not known IP MTU proven by frames {NEEDED}, at" in shown
+    assert f"IP MTU declared 9000 IP MTU reported not known IP MTU verified by frames {NEEDED}, at" in shown
     underlay.largest = 1400
     sent(path)
     assert "MTU black hole" in text(signed_in(nora).get("/noc/map/"))
     other = isp.links["hippo-zebra"]
-    assert "proven by frames not proven" in text(
+    assert "verified by frames not verified" in text(
         signed_in(nora).get(reverse("web:noc-links-change", args=[other.pk]))
     )

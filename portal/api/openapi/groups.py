@@ -72,6 +72,6 @@ FOR_THE_NOC = (
         ("quarantines",),
     ),
     Group("imports", _("Imports"), _("Bring your network in from tables."), ("imports",)),
-    Group("netbox", _("NetBox"), _("How the exchange with NetBox stands."), ("netbox",)),
+    Group("netbox", _("NetBox"), _("State of the exchange with NetBox."), ("netbox",)),
 )
 GROUPS = {group.slug: group for group in (*FOR_EVERYBODY, *FOR_THE_NOC)}

@@ -25,7 +25,8 @@ def chosen(request: Request, made: Made) -> Made:
     keys = set(request.query_params.getlist("end"))
     if unknown := sorted(keys - made.keys):
         with in_readers_language():
-            text = gettext("Nothing of that key was made there and stands: %(key)s") % {"key": unknown[0]}
+            text = gettext("No object with that key was created there and still exists: %(key)s")
+            text %= {"key": unknown[0]}
         raise ValidationError({"end": [text]})
     ending, token = made.chosen(keys), token_of(request)
     if ending.webhooks and token is not None and Scope.WEBHOOKS not in token.scopes:

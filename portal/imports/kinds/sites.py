@@ -15,7 +15,7 @@ from portal.inventory.operations import site_create
 class Sites(Kind):
     slug = "sites"
     title = _("Sites")
-    about = _("Points of presence, at which routers stand.")
+    about = _("Points of presence: the locations of routers.")
     columns = (
         Column(name="name", read=cells.text(), meaning=_("The site’s name"), example="Zürich", required=True),
         Column(

@@ -75,7 +75,7 @@ def _accept_affected() -> forms.BooleanField:
         label=_("Even if lines in service are affected"),
         required=False,
         initial=False,
-        help_text=_("They are listed if there are any, and their customers are told"),
+        help_text=_("They are listed if there are any, and their customers are notified"),
     )
 
 
@@ -152,7 +152,7 @@ class RouterChangeForm(VersionedForm):
         label=_("Even if fewer cores remain than are booked"),
         required=False,
         initial=False,
-        help_text=_("You are told if that is the case"),
+        help_text=_("You are notified if that is the case"),
     )
 
     def clean_underlay_table(self) -> int:

@@ -25,7 +25,7 @@ class _TwiceForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.fields["password1"].label = _("New password")
         self.fields["password1"].help_text = PASSWORD_HELP
-        self.fields["password2"].label = _("New password, once more")
+        self.fields["password2"].label = _("New password, again")
 
 
 class OtherPasswordForm(_TwiceForm, ChangePasswordForm):

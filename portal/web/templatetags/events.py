@@ -27,7 +27,7 @@ _SENTENCES = {
     "order.failed": gettext_noop("Order failed"),
     "order.rejected": gettext_noop("Order rejected"),
     "order.cancelled": gettext_noop("Order cancelled"),
-    "order.overdue": gettext_noop("The order is taking too long; the NOC has been told"),
+    "order.overdue": gettext_noop("The order is taking too long; the NOC has been notified"),
     "order.retry_forced": gettext_noop("The NOC had the routers retried at once"),
     "order.end_forced": gettext_noop("The NOC ended the order without the routers' confirmation"),
     "vll.active": gettext_noop("In service"),

@@ -57,7 +57,7 @@ def link_rows(rows: Iterable[LinkRow], query: str) -> SafeString:
         "state": _("State"),
         "ip_mtu": _("IP MTU that counts"),
         "reported": _("Reported"),
-        "proven": _("Proven"),
+        "proven": _("Verified"),
         "carried": _("Carried now, A to Z / Z to A"),
         "lines": _("Lines over it"),
         "cir": _("CIR sold over it"),

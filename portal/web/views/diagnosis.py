@@ -29,11 +29,11 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_see, of=visible_vll)
 @require_POST
 def report(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Tell the NOC, with the whole finding."""
+    """Report to the NOC, with the whole finding."""
     form = TroubleForm(request.POST)
     if not form.is_valid():
         return render(request, "diagnosis/diagnosis.html", _context(request, vll, form), status=422)
-    with telling(request, done=_("The NOC has been told.")):
+    with telling(request, done=_("The NOC has been notified.")):
         trouble_report(user=request.user, vll=vll, note=form.cleaned_data["note"], now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
 

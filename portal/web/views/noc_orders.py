@@ -106,7 +106,7 @@ def force_retry(request: SignedInRequest, order_id: UUID) -> HttpResponse:
         order_force_retry(user=request.user, order=order, now=clock.now())
     except DomainError as error:
         return _page(request, order, refusal=error.sentence, status=CONFLICT)
-    messages.success(request, _("The routers are being asked again."))
+    messages.success(request, _("The routers are being queried again."))
     return redirect("web:noc-order", order_id=order.pk)
 
 

@@ -78,11 +78,11 @@ _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
     ),
     "retry": (
         lambda router, user: router_retry(router=router, user=user, now=clock.now()),
-        gettext_noop("%(router)s is asked again now; its answer will stand below."),
+        gettext_noop("%(router)s is being queried again. Its answer appears below."),
     ),
     "reconcile": (
         lambda router, user: generation_adopt_ask(router=router, user=user, now=clock.now()),
-        gettext_noop("Reconciliation is requested; the events below will tell how it went."),
+        gettext_noop("Reconciliation is requested; the events below will show the result."),
     ),
 }
 

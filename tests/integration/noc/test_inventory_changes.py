@@ -43,7 +43,7 @@ def test_a_port_takes_smaller_frames_down_to_the_byte(isp: Isp, nora: User, vll:
         port_change(port=port, user=nora, now=now, max_frame=1517)
     assert refusal.value.sentence == (
         "With this change to hippo:host-cust1, the largest frames of these lines would be lost: ZRH-AMS. "
-        "Leave it as it is, or accept that: their customers are told."
+        "Leave it as it is, or accept that: their customers are notified."
     )
     assert (Port.objects.get(pk=port.pk).max_frame, told()) == (1518, [])
     changed = port_change(port=port, user=nora, now=now, max_frame=1517, accept_affected=True)

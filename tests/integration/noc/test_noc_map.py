@@ -72,7 +72,7 @@ def test_the_drawing_and_the_tables_say_the_same(isp: Isp, alice: User, nora: Us
     labels = re.findall(r">(MTU [^<]*|[^<]*bit/s sold|not measured)</text>", drawing)
     # Two links have the MTU that most have, which is said once below the map.
     assert sorted(labels) == ["1 Gbit/s sold", "MTU 1500", "MTU ?", "MTU ?", *["not measured"] * 5]
-    assert "Links have an IP MTU of 9000 unless something else is written beside them." in shown
+    assert "Links have an IP MTU of 9000 unless another value is written next to them." in shown
 
 
 def test_an_mtu_counts_on_the_map_as_it_does_for_an_order(isp: Isp, nora: User) -> None:

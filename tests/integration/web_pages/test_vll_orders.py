@@ -239,7 +239,7 @@ def test_a_held_order_says_that_it_waits(isp: Isp, alice: User, dairy: Customer)
     page = shown(alice, placed.vll)
     assert "Held for approval" in page
     assert "is waiting for the NOC's approval" in page
-    assert "A Zürich Not asked yet" in page
+    assert "A Zürich Not queried yet" in page
     assert "Waiting for" not in page
     press(alice, placed.vll, "cancel")
     placed.refresh_from_db()

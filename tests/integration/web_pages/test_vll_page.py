@@ -58,7 +58,7 @@ def test_how_a_line_is_made_is_shown_to_the_noc_alone(alice: User, nora: User, v
         "VXLAN over IPv4",
         "Tunnel address",
         "Policed no",
-        "Transport asked for",
+        "Requested transport",
         "History",
     ):
         assert made_of in the_nocs

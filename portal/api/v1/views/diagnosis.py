@@ -59,7 +59,7 @@ class TroubleReportsView(generics.ListAPIView[TroubleReport]):
     @extend_schema(request=TroubleReportRequestSerializer, responses={201: TroubleReportSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Tell the NOC of trouble with a line; the diagnosis of this moment goes with it."""
+        """Report to the NOC of trouble with a line; the diagnosis of this moment goes with it."""
         asked = validated(TroubleReportRequestSerializer, request.data)
         note = asked.get("note", "")
         report = trouble_report(user=caller(request), vll=_vll(request, pk), note=note, now=clock.now())
