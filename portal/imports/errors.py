@@ -149,6 +149,6 @@ class ImportKeepsFailing(Conflict):
 
 
 class ImportIsOver(Conflict):
-    """What was asked of the import is not possible in this state."""
+    """The import does not allow this action in its state."""
 
     state: str

@@ -20,7 +20,7 @@ class VlanCoolingOff(VlanTaken):
     """A removed line of the same customer still has the frames that were requested.
 
     ``line`` is its id. It keeps them until ``until``, so that the removal can be undone; ``free_now`` is the
-    API's request that ends this at once. Both are null if its removal is under way and ends by itself.
+    API's request that ends this at once. Both are null if its removal is under way and ends automatically.
     """
 
     line: str

@@ -57,7 +57,7 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
     412: (
         "Changed since you read it.",
         "precondition-failed",
-        "It has changed since you read it; nothing was done. Read it again and decide again.",
+        "It has changed since you read it; nothing was done. Read it again, then decide.",
     ),
     413: ("Too large a body.", "too-large", "At most 1048576 bytes are taken."),
     415: ("Not JSON.", "unsupported-media-type", 'Unsupported media type "text/plain" in request.'),

@@ -24,7 +24,7 @@ Row = TypeVar("Row", bound=Model)
 class PreconditionFailed(APIException):
     status_code = status.HTTP_412_PRECONDITION_FAILED
     default_code = "precondition_failed"
-    default_detail = _("It has changed since you read it; nothing was done. Read it again and decide again.")
+    default_detail = _("It has changed since you read it; nothing was done. Read it again, then decide.")
 
 
 class PreconditionRequired(APIException):
