@@ -31,11 +31,11 @@ const backWithin = 10 * time.Second
 
 // kills returns how often a working agent is killed: LONGLINE_KILLS, or a default.
 func kills(t *testing.T) int {
-	asked := os.Getenv("LONGLINE_KILLS")
-	if asked == "" {
+	requested := os.Getenv("LONGLINE_KILLS")
+	if requested == "" {
 		return 20
 	}
-	number, err := strconv.Atoi(asked)
+	number, err := strconv.Atoi(requested)
 	if err != nil {
 		t.Fatalf("LONGLINE_KILLS: %v", err)
 	}
@@ -54,8 +54,8 @@ func TestAKilledAgentRecoversQuicklyAndLeavesNoConnectionsInVPP(t *testing.T) {
 		a := newAgent(t)
 		config, err := os.ReadFile(a.config)
 		allow(t, err)
-		beside := strings.NewReplacer(a.sim.APISocket(), real.APISocket(), a.sim.StatsSocket(), real.StatsSocket())
-		allow(t, os.WriteFile(a.config, []byte(beside.Replace(string(config))), 0o600))
+		useRealVPP := strings.NewReplacer(a.sim.APISocket(), real.APISocket(), a.sim.StatsSocket(), real.StatsSocket())
+		allow(t, os.WriteFile(a.config, []byte(useRealVPP.Replace(string(config))), 0o600))
 		// Reading this many lines fills VPP's socket, so that VPP's errno is EAGAIN afterwards.
 		w := worker{agent: a, port: "loop100", lines: 500, clients: func() int { return accepted(t, real.APISocket()) }}
 		w.killed(t, kills(t), func() {})
@@ -131,16 +131,16 @@ func (w *worker) killed(t *testing.T, times int, beforehand func()) {
 // begin starts the program and returns how long it took until VPP matched the intent.
 func (w *worker) begin(t *testing.T) time.Duration {
 	t.Helper()
-	var said bytes.Buffer
+	var output bytes.Buffer
 	w.process = exec.Command(w.program, "-config", w.config)
-	w.process.Stderr = &said
+	w.process.Stderr = &output
 	w.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := time.Now()
 	allow(t, w.process.Start())
 	for !w.order() {
 		if time.Since(started) > backWithin {
 			w.kill(t)
-			t.Fatalf("it is not back after %s; VPP has %d clients\n%s", backWithin, w.clients(), said.String())
+			t.Fatalf("it is not back after %s; VPP has %d clients\n%s", backWithin, w.clients(), output.String())
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

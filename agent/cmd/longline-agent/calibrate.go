@@ -14,16 +14,16 @@ import (
 func runCalibrate(ctx context.Context, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")
-	besideLines := flags.Bool("beside-lines", false, "")
+	withLines := flags.Bool("beside-lines", false, "")
 	asJSON := flags.Bool("json", false, "")
 	if err := parse(flags, args); err != nil {
 		return err
 	}
-	body, err := json.Marshal(map[string]any{"schema": 1, "beside_lines": *besideLines})
+	body, err := json.Marshal(map[string]any{"schema": 1, "beside_lines": *withLines})
 	if err != nil {
 		return err
 	}
-	answer, err := ask(ctx, *configPath, http.MethodPost, "/v1/calibration", body)
+	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/calibration", body)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 // runClaimOrRelease sends the agent an operator's decision about interfaces that another user has
 // relabelled: claim or release.
-func runClaimOrRelease(ctx context.Context, word string, args []string, stdout io.Writer) error {
+func runClaimOrRelease(ctx context.Context, decision string, args []string, stdout io.Writer) error {
 	flags := quietFlags()
 	configPath := flags.String("config", defaultConfig, "")
 	vll := flags.String("vll", "", "")
@@ -21,17 +21,17 @@ func runClaimOrRelease(ctx context.Context, word string, args []string, stdout i
 		return err
 	}
 	if *vll == "" || *end != "a" && *end != "z" {
-		return &usageError{word + " needs -vll UUID and -end a or z"}
+		return &usageError{decision + " needs -vll UUID and -end a or z"}
 	}
 	body, err := json.Marshal(map[string]string{"vll": *vll, "end": *end, "interface": *name})
 	if err != nil {
 		return err
 	}
-	answer, err := ask(ctx, *configPath, http.MethodPost, "/v1/"+word, body)
+	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/"+decision, body)
 	if err != nil {
 		return err
 	}
-	return show(stdout, answer, *asJSON, map[string]func(io.Writer, *relabelledAnswer){"claim": printClaimed, "release": printReleased}[word])
+	return show(stdout, answer, *asJSON, map[string]func(io.Writer, *relabelledAnswer){"claim": printClaimed, "release": printReleased}[decision])
 }
 
 type relabelledAnswer struct{ Relabelled []relabelled }

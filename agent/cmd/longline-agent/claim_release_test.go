@@ -39,14 +39,14 @@ func (a *agent) relabel(tag string) {
 }
 
 func TestAnOperatorClaimsOrReleasesRelabelledInterfaces(t *testing.T) {
-	for word, c := range map[string]struct {
-		said  string
-		stays bool
+	for decision, c := range map[string]struct {
+		output string
+		stays  bool
 	}{
 		"claim":   {"bears the tag of " + contractVLL + `:a again; it had the tag "rack 3"`, false},
 		"release": {"is yours and stays as it is; it was of " + contractVLL + `:a and has the tag "rack 3"`, true},
 	} {
-		t.Run(word, func(t *testing.T) {
+		t.Run(decision, func(t *testing.T) {
 			a := newAgent(t)
 			stop := a.start()
 			a.awaitReady()
@@ -67,12 +67,12 @@ func TestAnOperatorClaimsOrReleasesRelabelledInterfaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			wants(t, out, "owned: 0", "conflicts: 1", "relabelled: 2", `cust0.100 (sw_if_index `, `has the tag "rack 3"`)
-			args := []string{word, "-vll", contractVLL, "-end", "a", "-config", a.config}
+			args := []string{decision, "-vll", contractVLL, "-end", "a", "-config", a.config}
 			if out, err = invoke(t, args...); err != nil {
 				t.Fatal(err)
 			}
-			if strings.Count(out, c.said) != 2 {
-				t.Errorf("%q is not said of two interfaces:\n%s", c.said, out)
+			if strings.Count(out, c.output) != 2 {
+				t.Errorf("%q is not said of two interfaces:\n%s", c.output, out)
 			}
 			if answer := a.sendBody(http.MethodPut, "/v1/intent", removal); firstStatus(t, answer) != "removed" {
 				t.Errorf("got %v", answer)

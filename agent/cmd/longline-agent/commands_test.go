@@ -177,13 +177,13 @@ func TestASecondAgentOnTheSameStateDoesNotStart(t *testing.T) {
 	if _, err := invoke(t, "-config", a.config); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("got %v", err)
 	}
-	var said bytes.Buffer
-	if err := run(t.Context(), []string{"-config", a.config}, io.Discard, &said); err == nil {
+	var output bytes.Buffer
+	if err := run(t.Context(), []string{"-config", a.config}, io.Discard, &output); err == nil {
 		t.Error("it started")
 	}
 	line := make(map[string]any)
-	if err := json.Unmarshal(said.Bytes(), &line); err != nil || line["level"] != "ERROR" || !strings.Contains(line["error"].(string), "another process") {
-		t.Errorf("the log has %q: %v", said.String(), err)
+	if err := json.Unmarshal(output.Bytes(), &line); err != nil || line["level"] != "ERROR" || !strings.Contains(line["error"].(string), "another process") {
+		t.Errorf("the log has %q: %v", output.String(), err)
 	}
 	if _, err := invoke(t, "state", "-config", a.config); err != nil {
 		t.Errorf("the first is gone: %v", err)

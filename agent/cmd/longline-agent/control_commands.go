@@ -19,7 +19,7 @@ import (
 )
 
 // requestTimeout is long enough for a reconciliation in progress, because requests wait for it.
-const askTimeout = time.Minute
+const requestTimeout = time.Minute
 
 // maxReply limits the size of a response (bytes). A plan for 10,000 VLLs has about 30 MB.
 const maxReply = 256 << 20
@@ -39,7 +39,7 @@ func runPlan(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	answer, err := ask(ctx, *configPath, http.MethodPost, "/v1/plan", document)
+	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/plan", document)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func runState(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := parse(flags, args); err != nil {
 		return err
 	}
-	answer, err := ask(ctx, *configPath, http.MethodGet, "/v1/state", nil)
+	answer, err := request(ctx, *configPath, http.MethodGet, "/v1/state", nil)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func runHealth(ctx context.Context, args []string, stdout io.Writer) error {
 	if *ready {
 		path = "/readyz"
 	}
-	answer, err := ask(ctx, *configPath, http.MethodGet, path, nil)
+	answer, err := request(ctx, *configPath, http.MethodGet, path, nil)
 	if err != nil {
 		return err
 	}
@@ -96,12 +96,12 @@ func show[T any](w io.Writer, answer []byte, asJSON bool, print func(io.Writer, 
 }
 
 // request sends an HTTP request to the agent that runs with this configuration and returns the response.
-func ask(ctx context.Context, configPath, method, path string, body []byte) ([]byte, error) {
+func request(ctx context.Context, configPath, method, path string, body []byte) ([]byte, error) {
 	c, err := config.Load(configPath)
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Timeout: askTimeout, Transport: &http.Transport{
+	client := &http.Client{Timeout: requestTimeout, Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return (&net.Dialer{}).DialContext(ctx, "unix", c.ControlSocket)

@@ -79,7 +79,8 @@ func checkEnroll(portal, tokenFile string, trust enroll.Trust) error {
 // ps(1).
 func readToken(path string) (string, error) {
 	file := os.Stdin
-	// The terminal belongs to the user who ran sudo or runuser: the agent's user may read it, but not open it again.
+	// The terminal belongs to the user who ran sudo or runuser: the agent's user may read it, but not open
+	// it again.
 	if path != "/dev/stdin" {
 		opened, err := os.Open(path)
 		if err != nil {

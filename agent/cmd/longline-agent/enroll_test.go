@@ -18,9 +18,9 @@ import (
 // common command-line options, and the number of requests received.
 func newcomer(t *testing.T) (*httptest.Server, []string, *int) {
 	t.Helper()
-	folder, ca, asked := t.TempDir(), identitytest.New(t), new(int)
+	folder, ca, requests := t.TempDir(), identitytest.New(t), new(int)
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		*asked++
+		*requests++
 		body := make(map[string]string)
 		if err := json.NewDecoder(r.Body).Decode(&body); err != nil || body["token"] != "lle_once" {
 			t.Errorf("got %v, %v", body, err)
@@ -41,7 +41,7 @@ func newcomer(t *testing.T) (*httptest.Server, []string, *int) {
 	}
 	config := write("agent.yaml", "router: rhino\nlisten: 127.0.0.1:9443\nstate_dir: state\n"+
 		"tls: {ca: tls/ca.pem, certificate: tls/router.pem, key: tls/router.key}\n")
-	return server, []string{"enroll", "-config", config, "-token-file", write("token", "lle_once\n")}, asked
+	return server, []string{"enroll", "-config", config, "-token-file", write("token", "lle_once\n")}, requests
 }
 
 func fingerprint(server *httptest.Server) string {
@@ -49,7 +49,7 @@ func fingerprint(server *httptest.Server) string {
 }
 
 func TestTheEnrollCommandGetsACertificateOnce(t *testing.T) {
-	portal, line, asked := newcomer(t)
+	portal, line, requests := newcomer(t)
 	line = append(line, "-portal", portal.URL, "-ca-fingerprint", fingerprint(portal))
 	out, err := invoke(t, line...)
 	if err != nil {
@@ -57,17 +57,17 @@ func TestTheEnrollCommandGetsACertificateOnce(t *testing.T) {
 	}
 	wants(t, out, "rhino is enrolled until ", "tls/router.key")
 	again, err := invoke(t, line...)
-	if err != nil || *asked != 1 {
-		t.Fatalf("asked %d times, %v", *asked, err)
+	if err != nil || *requests != 1 {
+		t.Fatalf("asked %d times, %v", *requests, err)
 	}
 	wants(t, again, "rhino has a certificate until ", "nothing was done")
-	if _, err := invoke(t, append(line, "-replace")...); err != nil || *asked != 2 {
-		t.Fatalf("asked %d times, %v", *asked, err)
+	if _, err := invoke(t, append(line, "-replace")...); err != nil || *requests != 2 {
+		t.Fatalf("asked %d times, %v", *requests, err)
 	}
 }
 
 func TestEnrollWithInvalidOptionsSendsNoRequest(t *testing.T) {
-	portal, line, asked := newcomer(t)
+	portal, line, requests := newcomer(t)
 	for name, more := range map[string][]string{
 		"no portal":        {},
 		"plain HTTP":       {"-portal", "http://portal.example.net"},
@@ -90,8 +90,8 @@ func TestEnrollWithInvalidOptionsSendsNoRequest(t *testing.T) {
 	if _, err := invoke(t, append(line, "-token-file", empty, "-portal", portal.URL)...); err == nil {
 		t.Error("enrolled without a token")
 	}
-	if *asked != 0 {
-		t.Errorf("asked %d times", *asked)
+	if *requests != 0 {
+		t.Errorf("asked %d times", *requests)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // reported waits until the portal has received events of these kinds in this order. It ignores other events
 // in between.
-func (a *agent) told(kinds ...string) {
+func (a *agent) reported(kinds ...string) {
 	a.t.Helper()
 	var all []string
 	await(a.t, a.portal.events, fmt.Sprint(kinds), func(report map[string]any) bool {
@@ -29,21 +29,21 @@ func TestEventsOfTheRouterAreReportedInOrder(t *testing.T) {
 	a := newAgent(t)
 	a.start()
 	a.awaitReady()
-	a.told("vpp.connected")
+	a.reported("vpp.connected")
 	a.put("vxlan4-dot1q.json")
-	a.told("intent.applied")
+	a.reported("intent.applied")
 	if err := a.sim.SetCarrier("cust0", false); err != nil {
 		t.Fatal(err)
 	}
-	a.told("interface.down")
+	a.reported("interface.down")
 	if err := a.sim.SetCarrier("cust0", true); err != nil {
 		t.Fatal(err)
 	}
-	a.told("interface.up")
+	a.reported("interface.up")
 	if err := a.sim.Restart(); err != nil {
 		t.Fatal(err)
 	}
-	a.told("vpp.lost", "vpp.connected", "intent.applied")
+	a.reported("vpp.lost", "vpp.connected", "intent.applied")
 }
 
 func TestSamplesOfAStoppedAgentKeepItsBootID(t *testing.T) {

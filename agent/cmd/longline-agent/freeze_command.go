@@ -29,7 +29,7 @@ func runFreeze(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	answer, err := ask(ctx, *configPath, http.MethodPost, "/v1/freeze", body)
+	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/freeze", body)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func runUnfreeze(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := parse(flags, args); err != nil {
 		return err
 	}
-	answer, err := ask(ctx, *configPath, http.MethodPost, "/v1/unfreeze", []byte("{}"))
+	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/unfreeze", []byte("{}"))
 	if err != nil {
 		return err
 	}

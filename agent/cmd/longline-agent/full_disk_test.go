@@ -40,8 +40,8 @@ func (a *agent) figures() string {
 // awaitFigure polls the agent until its metrics contain the given line.
 func (a *agent) awaitFigure(line string) {
 	a.t.Helper()
-	there := func() bool { return a.status("/healthz") == http.StatusOK && strings.Contains(a.figures(), line+"\n") }
-	for deadline := time.Now().Add(testTimeout); !there(); time.Sleep(20 * time.Millisecond) {
+	ready := func() bool { return a.status("/healthz") == http.StatusOK && strings.Contains(a.figures(), line+"\n") }
+	for deadline := time.Now().Add(testTimeout); !ready(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			a.t.Fatalf("never %q in\n%s", line, a.figures())
 		}

@@ -60,7 +60,7 @@ func runLine(ctx context.Context, args []string, stdout io.Writer) error {
 	if len(of) == 0 {
 		return &usageError{"line needs the line's id, the beginning of it, or its name"}
 	}
-	answer, err := ask(ctx, *configPath, http.MethodGet, "/v1/line?of="+url.QueryEscape(strings.Join(of, " ")), nil)
+	answer, err := request(ctx, *configPath, http.MethodGet, "/v1/line?of="+url.QueryEscape(strings.Join(of, " ")), nil)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func printLine(w io.Writer, l *lineAnswer) {
 			fmt.Fprintf(w, "  now: %.4g Mbit/s in (%d frames/s), %.4g Mbit/s out (%d frames/s)\n", float64(r.InBPS)/1e6, r.InFrames, float64(r.OutBPS)/1e6, r.OutFrames)
 		}
 		if e.Reason != nil {
-			fmt.Fprintf(w, "  %s\n", inWords(e.Reason))
+			fmt.Fprintf(w, "  %s\n", describe(e.Reason))
 		}
 		for _, d := range e.Drift {
 			fmt.Fprintf(w, "  differs: %s of %s is %q and not %q\n", d.Field, d.Object, d.Actual, d.Desired)

@@ -61,7 +61,7 @@ func (e *usageError) Error() string { return e.text }
 type loggedError struct{ error }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	if slices.ContainsFunc(args, asksForHelp) {
+	if slices.ContainsFunc(args, isHelpFlag) {
 		printHelp(stdout)
 		return nil
 	}
@@ -123,8 +123,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return nil
 }
 
-// asksForHelp reports whether an argument requests help. All commands share one help text.
-func asksForHelp(arg string) bool { return arg == "-help" || arg == "--help" || arg == "-h" }
+// isHelpFlag reports whether an argument requests help. All commands share one help text.
+func isHelpFlag(arg string) bool { return arg == "-help" || arg == "--help" || arg == "-h" }
 
 // quietFlags returns a flag set that prints nothing. The caller prints the help text instead.
 func quietFlags() *flag.FlagSet {

@@ -88,11 +88,11 @@ type agent struct {
 
 func newAgent(t *testing.T) *agent {
 	t.Helper()
-	return newAgentBeside(t, func(*vppsim.Config) {})
+	return newAgentWith(t, func(*vppsim.Config) {})
 }
 
-// newAgentBeside lets the test change the configuration of the stand-in first.
-func newAgentBeside(t *testing.T, change func(*vppsim.Config)) *agent {
+// newAgentWith lets the test change the configuration of the stand-in first.
+func newAgentWith(t *testing.T, change func(*vppsim.Config)) *agent {
 	t.Helper()
 	config := vppsim.Config{
 		Interfaces: []vppsim.Interface{
@@ -253,7 +253,7 @@ func (a *agent) state() map[string]any {
 	return state
 }
 
-func await(t *testing.T, reports chan map[string]any, what string, is func(map[string]any) bool) map[string]any {
+func await(t *testing.T, reports chan map[string]any, expected string, is func(map[string]any) bool) map[string]any {
 	t.Helper()
 	for deadline := time.After(testTimeout); ; {
 		select {
@@ -262,7 +262,7 @@ func await(t *testing.T, reports chan map[string]any, what string, is func(map[s
 				return report
 			}
 		case <-deadline:
-			t.Fatalf("never reported: %s", what)
+			t.Fatalf("never reported: %s", expected)
 		}
 	}
 }
@@ -334,7 +334,7 @@ func TestMetricsCoverTheAgentAndItsEnds(t *testing.T) {
 }
 
 func TestTheReportHasTheStructureOfTheContract(t *testing.T) {
-	a := newAgentBeside(t, as("26.06")) // this release can police a VLAN
+	a := newAgentWith(t, as("26.06")) // this release can police a VLAN
 	a.start()
 	a.awaitReady()
 	a.put("bandwidth.json")
@@ -443,8 +443,8 @@ func TestARestartedAgentKeepsItsIntentAndChangesNothing(t *testing.T) {
 	if after := fmt.Sprint(a.state()["owned"]); after != before {
 		t.Errorf("owns %s, before %s", after, before)
 	}
-	if held := a.state()["held"].(map[string]any)["generation"]; held != 42.0 {
-		t.Errorf("holds %v", held)
+	if generation := a.state()["held"].(map[string]any)["generation"]; generation != 42.0 {
+		t.Errorf("holds %v", generation)
 	}
 }
 

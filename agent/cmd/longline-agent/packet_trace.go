@@ -47,7 +47,7 @@ func runTrace(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	answer, err := ask(ctx, *configPath, http.MethodPost, "/v1/trace", body)
+	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/trace", body)
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,8 @@ func printTrace(w io.Writer, t *traceAnswer) {
 		fmt.Fprintf(w, "\n%s by %s\n", p.At, p.From)
 		for _, n := range p.Nodes {
 			fmt.Fprintf(w, "  %s\n", n.Node)
-			for _, says := range n.Says {
-				fmt.Fprintf(w, "    %s\n", says)
+			for _, line := range n.Says {
+				fmt.Fprintf(w, "    %s\n", line)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func printPlan(w io.Writer, p *planAnswer) {
 		fmt.Fprintf(w, "left as they are: %d ends\n", len(p.Ends))
 	}
 	for _, e := range p.Ends {
-		fmt.Fprintf(w, "       %s %s  %s: %s\n", e.VLL, e.End, e.Status, inWords(e.Reason))
+		fmt.Fprintf(w, "       %s %s  %s: %s\n", e.VLL, e.End, e.Status, describe(e.Reason))
 	}
 	printQuarantined(w, p.Quarantined)
 }
@@ -94,7 +94,7 @@ func printState(w io.Writer, s *stateAnswer) {
 	case s.VPP.Version != nil:
 		fmt.Fprintf(w, "VPP      %s, start unknown (no stats segment)\n", *s.VPP.Version)
 	}
-	fmt.Fprintln(w, "held    ", generationHeld(s))
+	fmt.Fprintln(w, "held    ", storedGeneration(s))
 	if s.Applied == nil {
 		fmt.Fprintln(w, "applied  nothing in this run of VPP")
 	} else {
@@ -115,7 +115,7 @@ func printState(w io.Writer, s *stateAnswer) {
 	_ = t.Flush() // writes to a buffer
 	fmt.Fprintf(w, "conflicts: %d\n", len(s.Conflicts))
 	for _, c := range s.Conflicts {
-		fmt.Fprintf(w, "  %s %s  %s\n", c.VLL, c.End, inWords(c.Reason))
+		fmt.Fprintf(w, "  %s %s  %s\n", c.VLL, c.End, describe(c.Reason))
 	}
 	fmt.Fprintf(w, "drift: %d\n", len(s.Drift))
 	for _, d := range s.Drift {
@@ -156,14 +156,14 @@ func printQuarantined(w io.Writer, all []quarantined) {
 	}
 }
 
-func generationHeld(s *stateAnswer) string {
+func storedGeneration(s *stateAnswer) string {
 	if s.Held == nil {
 		return "nothing"
 	}
 	return fmt.Sprintf("generation %d (sha256 %s)", s.Held.Generation, s.Held.SHA256)
 }
 
-func inWords(r *reason) string {
+func describe(r *reason) string {
 	if r == nil {
 		return "no reason given"
 	}

@@ -27,7 +27,7 @@ func runRebuild(ctx context.Context, args []string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	answer, err := ask(ctx, *configPath, http.MethodPost, "/v1/rebuild", body)
+	answer, err := request(ctx, *configPath, http.MethodPost, "/v1/rebuild", body)
 	if err != nil {
 		return err
 	}

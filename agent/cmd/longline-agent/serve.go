@@ -76,10 +76,10 @@ type reportingEngine struct {
 	reporter *report.Reporter
 }
 
-func (t reportingEngine) Put(ctx context.Context, in *intent.Intent, looked string) (*converge.Outcome, error) {
+func (t reportingEngine) Put(ctx context.Context, in *intent.Intent, acknowledged string) (*converge.Outcome, error) {
 	defer t.reporter.ReportNow()
 	memory.Bound(in)
-	return t.Engine.Put(ctx, in, looked)
+	return t.Engine.Put(ctx, in, acknowledged)
 }
 
 // RebuildVLAN has the reporter record a rebuild on disk and start it.
@@ -150,8 +150,8 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err := store.Reserve(); err != nil {
 		log.Error("the disk has no space in reserve for intent and journal; reports that wait for the portal give way to it", "error", err)
 	}
-	held, _ := store.Held()
-	memory.Bound(held)
+	stored, _ := store.Held()
+	memory.Bound(stored)
 	journal, err := ownership.OpenJournal(c.StateDir)
 	if err != nil {
 		return err

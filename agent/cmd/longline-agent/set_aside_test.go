@@ -42,15 +42,15 @@ func TestAnAgentWithUnreadableFilesReportsThemAndChangesNothingUntilItReceivesAn
 					t.Fatal(err)
 				}
 			}
-			_, unheld := spoil["intent.json"]
+			_, withoutIntent := spoil["intent.json"]
 			a.start()
 			a.awaitFigure("longline_vpp_connected 1")
 			report := await(t, a.portal.observed, "what is set aside", func(r map[string]any) bool {
 				aside, _ := r["set_aside"].([]any)
 				return len(aside) == len(spoil) && r["vpp"].(map[string]any)["connected"] == true
 			})
-			if held := report["generation"].(map[string]any)["held"]; (held == nil) != unheld {
-				t.Errorf("reported as held: %v", held)
+			if generation := report["generation"].(map[string]any)["held"]; (generation == nil) != withoutIntent {
+				t.Errorf("reported as held: %v", generation)
 			}
 			if aside := a.state()["set_aside"].([]any); len(aside) != len(spoil) {
 				t.Errorf("the state says %v", aside)
@@ -60,7 +60,7 @@ func TestAnAgentWithUnreadableFilesReportsThemAndChangesNothingUntilItReceivesAn
 					t.Errorf("%s is not kept: %v", file, err)
 				}
 			}
-			if ready := a.status("/readyz") == 200; ready == unheld {
+			if ready := a.status("/readyz") == 200; ready == withoutIntent {
 				t.Errorf("ready: %v", ready)
 			}
 			if wrote := a.wroteToVPP(); len(wrote) != 0 {

@@ -71,7 +71,7 @@ func removeGroup(t *testing.T, group string) {
 type machine struct {
 	t       *testing.T
 	process *exec.Cmd
-	said    *strings.Builder
+	output  *strings.Builder
 }
 
 // bootOrSkip starts systemd. files maps paths on the machine to their contents.
@@ -96,10 +96,10 @@ func bootOrSkip(t *testing.T, sockets string, files map[string]string) *machine 
 		path = filepath.Join(folder, "upper", path)
 		allow(t, os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o755))
 	}
-	m := &machine{t: t, said: &strings.Builder{}}
+	m := &machine{t: t, output: &strings.Builder{}}
 	m.process = exec.Command("sh", "-c", `echo $$ >"$1/cgroup.procs"; shift; exec "$@"`, "sh", group,
 		"unshare", "--mount", "--pid", "--fork", "--kill-child", "--cgroup", "sh", "-c", bootSystemd, "sh", folder, sockets)
-	m.process.Stdout, m.process.Stderr = m.said, m.said
+	m.process.Stdout, m.process.Stderr = m.output, m.output
 	m.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	allow(t, m.process.Start())
 	t.Cleanup(func() {
@@ -110,7 +110,7 @@ func bootOrSkip(t *testing.T, sockets string, files map[string]string) *machine 
 		if out, err := m.run("systemctl", "is-active", "multi-user.target"); err == nil && strings.TrimSpace(out) == "active" {
 			return m
 		} else if time.Now().After(deadline) {
-			t.Fatalf("systemd does not start: %v %s\n%s", err, out, m.said)
+			t.Fatalf("systemd does not start: %v %s\n%s", err, out, m.output)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func (m *machine) systemctl(arguments ...string) string {
 	out, err := m.run("systemctl", arguments...)
 	if err != nil {
 		status, _ := m.run("systemctl", "status", "--no-pager", "longline-agent.service")
-		m.t.Fatalf("systemctl %v: %v\n%s\n%s\n%s", arguments, err, out, status, m.said)
+		m.t.Fatalf("systemctl %v: %v\n%s\n%s\n%s", arguments, err, out, status, m.output)
 	}
 	return strings.TrimSpace(out)
 }

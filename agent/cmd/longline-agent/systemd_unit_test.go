@@ -21,16 +21,16 @@ func TestSystemdAcceptsTheUnitAndRatesItAsHardened(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here := filepath.Join(t.TempDir(), filepath.Base(unit))
-	if err := os.WriteFile(here, []byte(strings.ReplaceAll(string(text), "/usr/bin/longline-agent", "/bin/true")), 0o600); err != nil {
+	copied := filepath.Join(t.TempDir(), filepath.Base(unit))
+	if err := os.WriteFile(copied, []byte(strings.ReplaceAll(string(text), "/usr/bin/longline-agent", "/bin/true")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(analyze, "verify", "--man=no", here).CombinedOutput(); err != nil || len(out) > 0 {
+	if out, err := exec.Command(analyze, "verify", "--man=no", copied).CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("verify: %v\n%s", err, out)
 	}
 	// The scale goes from 0 (no exposure) to 100. The remaining exposure is network access and the agent's
 	// own state.
-	if out, err := exec.Command(analyze, "security", "--offline=yes", "--threshold=20", "--no-pager", here).CombinedOutput(); err != nil {
+	if out, err := exec.Command(analyze, "security", "--offline=yes", "--threshold=20", "--no-pager", copied).CombinedOutput(); err != nil {
 		t.Errorf("security: %v\n%s", err, out)
 	}
 }

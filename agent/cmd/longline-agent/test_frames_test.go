@@ -24,7 +24,7 @@ func (a *agent) putTested(generation string, tested string) map[string]any {
 	return a.sendBody(http.MethodPut, "/v1/intent", data)
 }
 
-const askedFrames = `{"schema":1,"vll":"6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01","end":"a","revision":3,"frame":1518,"count":100,"rate_pps":10000}`
+const framesRequest = `{"schema":1,"vll":"6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01","end":"a","revision":3,"frame":1518,"count":100,"rate_pps":10000}`
 
 func TestALineIsTestedThroughTheAgentsAPI(t *testing.T) {
 	a := newAgent(t)
@@ -36,7 +36,7 @@ func TestALineIsTestedThroughTheAgentsAPI(t *testing.T) {
 	if err := a.sim.Forwarding("cust0.100"); err == nil {
 		t.Error("the customer's frames pass while the line is tested")
 	}
-	answer := a.sendBody(http.MethodPost, "/v1/test-frames", []byte(askedFrames))
+	answer := a.sendBody(http.MethodPost, "/v1/test-frames", []byte(framesRequest))
 	counters, _ := answer["counters"].(map[string]any)
 	if answer["sent"] != 100. || counters["tx_packets"] != 100. || answer["vpp_version"] != vppsim.DefaultVersion {
 		t.Errorf("got %v", answer)
@@ -55,13 +55,13 @@ func TestALineIsTestedThroughTheAgentsAPI(t *testing.T) {
 	if err := a.sim.Forwarding("cust0.100"); err != nil {
 		t.Errorf("after the test: %v", err)
 	}
-	if answer := a.sendBody(http.MethodPost, "/v1/test-frames", []byte(askedFrames)); answer["type"] != "urn:longline:error:not-testing" {
+	if answer := a.sendBody(http.MethodPost, "/v1/test-frames", []byte(framesRequest)); answer["type"] != "urn:longline:error:not-testing" {
 		t.Errorf("into a line in service: %v", answer)
 	}
 }
 
 func TestARouterWithAnOlderVPPReportsThatItCannotTest(t *testing.T) {
-	a := newAgentBeside(t, func(c *vppsim.Config) {
+	a := newAgentWith(t, func(c *vppsim.Config) {
 		c.Version, c.WithoutMessages = "24.10-vppsim", []string{"pg_create_interface_v3", "pg_delete_interface"}
 	})
 	a.start()
@@ -70,7 +70,7 @@ func TestARouterWithAnOlderVPPReportsThatItCannotTest(t *testing.T) {
 		return r["line_tests"] == false && len(r["encapsulations"].([]any)) > 0
 	})
 	a.putTested("42", "true")
-	if answer := a.sendBody(http.MethodPost, "/v1/test-frames", []byte(askedFrames)); answer["type"] != "urn:longline:error:cannot-test" {
+	if answer := a.sendBody(http.MethodPost, "/v1/test-frames", []byte(framesRequest)); answer["type"] != "urn:longline:error:cannot-test" {
 		t.Errorf("got %v", answer)
 	}
 }

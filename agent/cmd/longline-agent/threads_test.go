@@ -46,10 +46,10 @@ func TestTheAgentStaysWithinTheUnitsTasksOnAMachineWith256Threads(t *testing.T) 
 		allow(t, os.Chmod(filepath.Dir(socket), 0o755), os.Chown(socket, 0, vppGroup), os.Chmod(socket, 0o770))
 	}
 	program := a.built(t)
-	var said bytes.Buffer
+	var output bytes.Buffer
 	limited := fmt.Sprintf("ulimit -u %d && exec %s -config %s", most, program, a.config)
 	command := exec.Command("bash", "-c", limited)
-	command.Env, command.Stderr = append(os.Environ(), threads), &said
+	command.Env, command.Stderr = append(os.Environ(), threads), &output
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Credential: &syscall.Credential{Uid: serviceID + 1, Gid: serviceID + 1, Groups: []uint32{vppGroup}}, Pdeathsig: syscall.SIGKILL,
 	}
@@ -60,7 +60,7 @@ func TestTheAgentStaysWithinTheUnitsTasksOnAMachineWith256Threads(t *testing.T) 
 	for a.status("/readyz") != http.StatusOK {
 		select {
 		case err := <-ended:
-			t.Fatalf("%s, %d tasks: it ended with %v\n%.600s", threads, most, err, said.String())
+			t.Fatalf("%s, %d tasks: it ended with %v\n%.600s", threads, most, err, output.String())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -76,7 +76,7 @@ func TestTheAgentStaysWithinTheUnitsTasksOnAMachineWith256Threads(t *testing.T) 
 	a.client.CloseIdleConnections()
 	_ = command.Process.Signal(syscall.SIGTERM)
 	if err := <-ended; err != nil {
-		t.Errorf("it ended with %v\n%.2000s", err, said.String())
+		t.Errorf("it ended with %v\n%.2000s", err, output.String())
 	}
 	t.Logf("%s: %d of %d tasks", threads, used, most)
 	if 2*used > most {

@@ -39,8 +39,8 @@ func TestTheAgentNeedsOnlyTheGroupOfVPP(t *testing.T) {
 		a := newAgent(t)
 		config, err := os.ReadFile(a.config)
 		allow(t, err)
-		beside := strings.NewReplacer(a.sim.APISocket(), real.APISocket(), a.sim.StatsSocket(), real.StatsSocket())
-		allow(t, os.WriteFile(a.config, []byte(beside.Replace(string(config))), 0o600))
+		useRealVPP := strings.NewReplacer(a.sim.APISocket(), real.APISocket(), a.sim.StatsSocket(), real.StatsSocket())
+		allow(t, os.WriteFile(a.config, []byte(useRealVPP.Replace(string(config))), 0o600))
 		a.asService(t)
 	})
 }
@@ -49,7 +49,7 @@ func TestTheAgentNeedsOnlyTheGroupOfVPP(t *testing.T) {
 func (a *agent) asService(t *testing.T) {
 	program := a.built(t)
 	a.belongsTo(t, serviceID)
-	a.stranger(t, program)
+	a.withoutGroup(t, program)
 	stop := a.service(t, program, vppGroup)
 	defer stop()
 	a.awaitReady()
@@ -88,7 +88,7 @@ func (a *agent) belongsTo(t *testing.T, id int) {
 }
 
 // stranger runs the same program without the supplementary group: it starts, but cannot open VPP's sockets.
-func (a *agent) stranger(t *testing.T, program string) {
+func (a *agent) withoutGroup(t *testing.T, program string) {
 	stop := a.service(t, program)
 	defer stop()
 	for deadline := time.Now().Add(testTimeout); a.status("/healthz") != http.StatusOK; time.Sleep(20 * time.Millisecond) {
@@ -103,9 +103,9 @@ func (a *agent) stranger(t *testing.T, program string) {
 
 func (a *agent) service(t *testing.T, program string, groups ...uint32) (stop func()) {
 	t.Helper()
-	var said strings.Builder
+	var output strings.Builder
 	command := exec.Command(program, "-config", a.config)
-	command.Stdout, command.Stderr = &said, &said
+	command.Stdout, command.Stderr = &output, &output
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Credential: &syscall.Credential{Uid: serviceID, Gid: serviceID, Groups: groups}, Pdeathsig: syscall.SIGKILL,
 	}
@@ -114,7 +114,7 @@ func (a *agent) service(t *testing.T, program string, groups ...uint32) (stop fu
 		a.client.CloseIdleConnections()
 		allow(t, command.Process.Signal(syscall.SIGTERM))
 		if err := command.Wait(); err != nil {
-			t.Errorf("it ended with %v\n%s", err, said.String())
+			t.Errorf("it ended with %v\n%s", err, output.String())
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (a *agent) awaitVPPReport() map[string]any {
 func TestEverySupportedReleaseCreatesEveryEncapsulation(t *testing.T) {
 	for _, release := range supported {
 		t.Run(release, func(t *testing.T) {
-			a := newAgentBeside(t, as(release))
+			a := newAgentWith(t, as(release))
 			a.start()
 			a.awaitReady()
 			report := a.awaitVPPReport()
@@ -145,7 +145,7 @@ func TestEverySupportedReleaseCreatesEveryEncapsulation(t *testing.T) {
 func TestEncapsulationsThatVPPLacksAreUnsupportedAndTheOthersAreCreated(t *testing.T) {
 	for missing, messages := range pluginMessages {
 		t.Run(missing, func(t *testing.T) {
-			a := newAgentBeside(t, func(c *vppsim.Config) { c.WithoutMessages = messages })
+			a := newAgentWith(t, func(c *vppsim.Config) { c.WithoutMessages = messages })
 			a.start()
 			a.awaitReady()
 			if got := encapsulationsOf(a.awaitVPPReport()); slices.Contains(got, missing) || len(got) != 3 {

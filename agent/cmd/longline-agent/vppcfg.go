@@ -43,7 +43,7 @@ func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
 			return err
 		}
 	}
-	answer, err := ask(ctx, *configPath, http.MethodGet, "/v1/vppcfg", nil)
+	answer, err := request(ctx, *configPath, http.MethodGet, "/v1/vppcfg", nil)
 	if err != nil {
 		return err
 	}

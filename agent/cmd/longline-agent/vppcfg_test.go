@@ -11,7 +11,7 @@ import (
 )
 
 func TestTheVppcfgCommandPrintsTheAgentsPartOrTheWholeFile(t *testing.T) {
-	a := newAgentBeside(t, func(c *vppsim.Config) { c.Interfaces[0].IPMTU = 9000 })
+	a := newAgentWith(t, func(c *vppsim.Config) { c.Interfaces[0].IPMTU = 9000 })
 	a.start()
 	a.awaitReady()
 	a.put("vxlan4-dot1q.json")

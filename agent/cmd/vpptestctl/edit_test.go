@@ -35,14 +35,14 @@ func deletesTunnels(t *testing.T, socket string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(session.Close)
-	here, there := vpp.IPAddress(netip.MustParseAddr("192.0.2.1")), vpp.IPAddress(netip.MustParseAddr("192.0.2.2"))
+	local, remote := vpp.IPAddress(netip.MustParseAddr("192.0.2.1")), vpp.IPAddress(netip.MustParseAddr("192.0.2.2"))
 	for _, request := range []api.Message{
 		&vxlan.VxlanAddDelTunnelV3{
-			IsAdd: true, Instance: 7, SrcAddress: here, DstAddress: there, SrcPort: 4789, DstPort: 4789, DecapNextIndex: uint32(every),
+			IsAdd: true, Instance: 7, SrcAddress: local, DstAddress: remote, SrcPort: 4789, DstPort: 4789, DecapNextIndex: uint32(every),
 			Vni: 7, McastSwIfIndex: every,
 		},
 		&geneve.GeneveAddDelTunnel2{
-			IsAdd: true, LocalAddress: here, RemoteAddress: there, DecapNextIndex: uint32(every), Vni: 7, McastSwIfIndex: every,
+			IsAdd: true, LocalAddress: local, RemoteAddress: remote, DecapNextIndex: uint32(every), Vni: 7, McastSwIfIndex: every,
 		},
 	} {
 		if _, err := called(t.Context(), session, request); err != nil {

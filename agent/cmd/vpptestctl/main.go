@@ -1,9 +1,10 @@
 // Command vpptestctl shows and changes the configuration of a VPP. Tests of faults use it to check the
-// agent. Of the agent's code it uses only the connection to VPP, and nothing that knows about lines.
+// agent. Of the agent's code it uses only the connection to VPP.
 //
-// govpp's own connection does not deregister from VPP if the message table names sockclnt_delete_reply
-// after sockclnt_delete: it then sends the number of the reply (socketclient.Client.open). VPP overlooks
-// the end of such a client while errno is EAGAIN, and sixteen of them stop VPP.
+// It does not use govpp's own connection, which does not always deregister from VPP. If the message table has
+// sockclnt_delete_reply after sockclnt_delete, govpp sends the number of the reply, in its function open of
+// socketclient.Client. VPP then overlooks the end of that client while errno is EAGAIN. Sixteen such clients
+// stop VPP.
 package main
 
 import (
@@ -92,21 +93,21 @@ func command(args []string, stdout io.Writer) (func(context.Context, *vpp.Sessio
 
 // changeOf parses a command that changes the interface named after it.
 func changeOf(args []string) (change, error) {
-	switch what := args[0]; {
-	case what == "add-sub" && len(args) == 3:
+	switch command := args[0]; {
+	case command == "add-sub" && len(args) == 3:
 		vlan, err := strconv.ParseUint(args[2], 10, 12)
 		return addSub(uint16(vlan)), err
 	case len(args) != 2:
 		return nil, errUsage
-	case what == "delete-sub":
+	case command == "delete-sub":
 		return deleteSub, nil
-	case what == "untag":
+	case command == "untag":
 		return untag, nil
-	case what == "up":
+	case command == "up":
 		return setAdmin(interface_types.IF_STATUS_API_FLAG_ADMIN_UP), nil
-	case what == "down":
+	case command == "down":
 		return setAdmin(0), nil
-	case what == "disconnect":
+	case command == "disconnect":
 		return disconnect, nil
 	}
 	return nil, errUsage

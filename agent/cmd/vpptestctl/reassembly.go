@@ -9,8 +9,8 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// walkMs is the interval at which VPP then looks for fragments whose packets never became complete. By
-// default VPP does so 20 times a second for each address family, and busy-waits for the last millisecond
+// walkMs is the interval between VPP's searches for fragments whose packets never became complete. By
+// default VPP searches 20 times a second for each address family, and busy-waits for the last millisecond
 // before each walk.
 const walkMs = 1000
 

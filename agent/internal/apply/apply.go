@@ -67,9 +67,9 @@ type Result struct {
 // sentInto that of the plan itself. An error means that the session ended and an unknown part of the plan
 // was carried out.
 func Run(
-	ctx context.Context, session Session, ops []plan.Op, before *observe.Snapshot, sentInto map[uint32]*plan.Reason, look Rereader,
+	ctx context.Context, session Session, ops []plan.Op, before *observe.Snapshot, sentInto map[uint32]*plan.Reason, rereader Rereader,
 ) (*Result, error) {
-	r := &applying{session: session, sentInto: sentInto, rereader: look, guard: plan.NewIndexGuard(before), Result: &Result{
+	r := &applying{session: session, sentInto: sentInto, rereader: rereader, guard: plan.NewIndexGuard(before), Result: &Result{
 		Failed: make(map[intent.Key]*plan.Reason), Made: make(map[plan.Made]uint32), Untagged: make(map[plan.Made]bool),
 	}, policers: make(map[intent.Key]uint32), tables: make(map[intent.Key]uint32)}
 	for _, stage := range plan.Stages {

@@ -26,13 +26,13 @@ var (
 
 // session answers 0 to every request that the test does not refuse, and assigns indices from 10.
 type session struct {
-	refuse func(api.Message) int32
-	lacks  string
-	err    error
-	sent   []string
-	next   index
-	there  observe.Snapshot // in addition to the snapshot before
-	made   func()           // called after everything is created
+	refuse   func(api.Message) int32
+	lacks    string
+	err      error
+	sent     []string
+	next     index
+	existing observe.Snapshot // in addition to the snapshot before
+	made     func()           // called after everything is created
 }
 
 func (s *session) Has(m api.Message) bool { return m.GetMessageName() != s.lacks }
@@ -51,19 +51,19 @@ func (s *session) Calls(_ context.Context, requests []api.Message) ([]api.Messag
 		s.next++
 		switch m := request.(type) {
 		case *interfaces.CreateSubif:
-			s.there.Interfaces = append(s.there.Interfaces, &observe.Interface{Index: uint32(10 + s.next), Sup: uint32(m.SwIfIndex),
+			s.existing.Interfaces = append(s.existing.Interfaces, &observe.Interface{Index: uint32(10 + s.next), Sup: uint32(m.SwIfIndex),
 				Name: fmt.Sprintf("cust0.%d", m.SubID), Sub: observe.SubInterface{ID: m.SubID, Tags: 1, Outer: m.OuterVlanID, Exact: true}})
 			replies = append(replies, &interfaces.CreateSubifReply{Retval: retval, SwIfIndex: 10 + s.next})
 		case *vxlan.VxlanAddDelTunnelV3:
 			at := uint32(10 + s.next)
-			s.there.Interfaces = append(s.there.Interfaces, &observe.Interface{Index: at, Sup: at, Name: "vxlan_tunnel0"})
-			s.there.Tunnels = append(s.there.Tunnels, &observe.Tunnel{Index: at, Default: true,
+			s.existing.Interfaces = append(s.existing.Interfaces, &observe.Interface{Index: at, Sup: at, Name: "vxlan_tunnel0"})
+			s.existing.Tunnels = append(s.existing.Tunnels, &observe.Tunnel{Index: at, Default: true,
 				Tunnel: intent.Tunnel{Encapsulation: intent.VXLAN, Local: local, Remote: remote, VNI: m.Vni}})
 			replies = append(replies, &vxlan.VxlanAddDelTunnelV3Reply{Retval: retval, SwIfIndex: 10 + s.next})
 		case *l2.SwInterfaceSetL2Xconnect:
 			replies = append(replies, &l2.SwInterfaceSetL2XconnectReply{Retval: retval})
 		case *interfaces.SwInterfaceTagAddDel:
-			for _, i := range s.there.Interfaces {
+			for _, i := range s.existing.Interfaces {
 				if i.Index == uint32(m.SwIfIndex) && retval == 0 {
 					i.Tag = m.Tag
 				}
@@ -73,7 +73,7 @@ func (s *session) Calls(_ context.Context, requests []api.Message) ([]api.Messag
 			replies = append(replies, &interfaces.DeleteSubifReply{Retval: retval})
 		}
 	}
-	if s.made != nil && len(s.there.Tunnels) > 0 {
+	if s.made != nil && len(s.existing.Tunnels) > 0 {
 		s.made()
 		s.made = nil
 	}
@@ -82,24 +82,26 @@ func (s *session) Calls(_ context.Context, requests []api.Message) ([]api.Messag
 
 // observations returns the same snapshot for every reading, plus the created interfaces that a reading
 // names.
-type looks struct {
+type observations struct {
 	*observe.Snapshot
 	session *session
 }
 
-func (l looks) Epoch() int64 { return 0 }
+func (l observations) Epoch() int64 { return 0 }
 
-func (l looks) ByIndex(context.Context, *observe.NamedByIndex) (*observe.Snapshot, error) {
+func (l observations) ByIndex(context.Context, *observe.NamedByIndex) (*observe.Snapshot, error) {
 	return (&observe.Snapshot{
-		Interfaces: append(slices.Clone(l.Interfaces), l.session.there.Interfaces...), Tunnels: l.session.there.Tunnels,
+		Interfaces: append(slices.Clone(l.Interfaces), l.session.existing.Interfaces...), Tunnels: l.session.existing.Tunnels,
 	}).Index(), nil
 }
 
-func (l looks) AllInterfaces(ctx context.Context, _ bool) (*observe.Snapshot, error) {
+func (l observations) AllInterfaces(ctx context.Context, _ bool) (*observe.Snapshot, error) {
 	return l.ByIndex(ctx, nil)
 }
-func (l looks) Reread(context.Context) (*observe.Snapshot, error)          { return l.Index(), nil }
-func (l looks) Ports(context.Context, []uint32) (*observe.Snapshot, error) { return l.Index(), nil }
+func (l observations) Reread(context.Context) (*observe.Snapshot, error) { return l.Index(), nil }
+func (l observations) Ports(context.Context, []uint32) (*observe.Snapshot, error) {
+	return l.Index(), nil
+}
 
 // ports returns a snapshot of these interfaces, by default of the port that build uses.
 func ports(interfaces ...*observe.Interface) *observe.Snapshot {
@@ -111,7 +113,7 @@ func ports(interfaces ...*observe.Interface) *observe.Snapshot {
 
 // run sends operations that were planned from the existing interfaces.
 func run(t *testing.T, s *session, ops []plan.Op, now *observe.Snapshot) (*Result, error) {
-	return Run(t.Context(), s, ops, now, nil, looks{now, s})
+	return Run(t.Context(), s, ops, now, nil, observations{now, s})
 }
 
 // build returns the operations that create an end: tunnel, sub-interface, tags and cross-connect.
@@ -230,7 +232,7 @@ func TestOperationsOnObjectsThatChangedSincePlanningAreNotSent(t *testing.T) {
 				op.End = alice
 				is, s := was, &session{}
 				change(&is)
-				result, err := Run(t.Context(), s, []plan.Op{op}, ports(&was, tunnel), nil, looks{ports(&is, tunnel), s})
+				result, err := Run(t.Context(), s, []plan.Op{op}, ports(&was, tunnel), nil, observations{ports(&is, tunnel), s})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -258,7 +260,7 @@ func TestAReplacementOfAJustCreatedInterfaceIsNotTagged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &session{}
-			s.made = func() { change(&s.there) }
+			s.made = func() { change(&s.existing) }
 			result, err := run(t, s, build(alice, 1), ports())
 			if err != nil {
 				t.Fatal(err)
@@ -281,7 +283,7 @@ func TestAPolicerIsChangedOnlyIfItStillHasItsIndex(t *testing.T) {
 			t.Run(fmt.Sprintf("%T/%s", action, name), func(t *testing.T) {
 				s := &session{}
 				result, err := Run(t.Context(), s, []plan.Op{{Stage: plan.Set, End: alice, Action: action}}, ports(), nil,
-					policers{looks{ports(), s}, is})
+					policers{observations{ports(), s}, is})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -305,8 +307,8 @@ func TestAClassifyTableIsChangedOnlyIfItStillHasItsIndex(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%T/%s", action, name), func(t *testing.T) {
 				s := &session{}
-				look := tables{policers{looks{ports(), s}, map[string]*observe.Policer{"ours": {Index: 2}}}, is}
-				result, err := Run(t.Context(), s, []plan.Op{{Stage: plan.Set, End: alice, Action: action}}, ports(), nil, look)
+				observation := tables{policers{observations{ports(), s}, map[string]*observe.Policer{"ours": {Index: 2}}}, is}
+				result, err := Run(t.Context(), s, []plan.Op{{Stage: plan.Set, End: alice, Action: action}}, ports(), nil, observation)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -320,11 +322,11 @@ func TestAClassifyTableIsChangedOnlyIfItStillHasItsIndex(t *testing.T) {
 
 func TestNoSessionUsesAPolicerIndexThatVPPTruncates(t *testing.T) {
 	s, ours := &session{}, plan.Table{Index: 3, Mark: ownership.TableMark(alice)}
-	look := tables{
-		policers{looks{ports(), s}, map[string]*observe.Policer{"ours": {Index: 1 << 16}}}, map[uint32]*observe.ClassifyTable{3: {Index: 3, Mark: ours.Mark}},
+	observation := tables{
+		policers{observations{ports(), s}, map[string]*observe.Policer{"ours": {Index: 1 << 16}}}, map[uint32]*observe.ClassifyTable{3: {Index: 3, Mark: ours.Mark}},
 	}
 	op := plan.Op{Stage: plan.Set, End: alice, Action: plan.SetSession{Table: ours, Policer: "ours", Index: 1 << 16}}
-	result, err := Run(t.Context(), s, []plan.Op{op}, ports(), nil, look)
+	result, err := Run(t.Context(), s, []plan.Op{op}, ports(), nil, observation)
 	if err != nil || len(s.sent) != 0 || result.Failed[alice] == nil || result.Failed[alice].Code != "unsupported" {
 		t.Errorf("%v: sent %v, failed %+v", err, s.sent, result.Failed[alice])
 	}
@@ -344,7 +346,7 @@ func (c tables) ByIndex(ctx context.Context, named *observe.NamedByIndex) (*obse
 
 // policers adds these policers to the observation.
 type policers struct {
-	looks
+	observations
 	are map[string]*observe.Policer
 }
 
@@ -377,9 +379,9 @@ func TestAVLANWhoseDeletionFailedIsNotCreatedAgain(t *testing.T) {
 }
 
 func TestAnObjectThatExistsMeanwhileIsNotCreated(t *testing.T) {
-	there := &observe.Interface{Index: 7, Sup: 1, Name: "cust0.9", Sub: observe.SubInterface{ID: 9, Tags: 1, Outer: 1, Exact: true}}
+	existing := &observe.Interface{Index: 7, Sup: 1, Name: "cust0.9", Sub: observe.SubInterface{ID: 9, Tags: 1, Outer: 1, Exact: true}}
 	s := &session{}
-	now := ports(&observe.Interface{Index: 1, Sup: 1, Name: "cust0"}, there)
+	now := ports(&observe.Interface{Index: 1, Sup: 1, Name: "cust0"}, existing)
 	result, err := run(t, s, build(alice, 1), now)
 	if err != nil {
 		t.Fatal(err)

@@ -28,12 +28,12 @@ func Check(data []byte, header int, msg api.Message) error {
 	default:
 		return nil
 	}
-	there := len(data) - header - fixed
-	if there < 0 {
+	available := len(data) - header - fixed
+	if available < 0 {
 		return fmt.Errorf("%s is cut off", msg.GetMessageName())
 	}
-	if said := binary.BigEndian.Uint32(data[header+fixed-4:]); uint64(said)*uint64(element) > uint64(there) {
-		return fmt.Errorf("%s has %d bytes for an array of %d elements", msg.GetMessageName(), there, said)
+	if claimed := binary.BigEndian.Uint32(data[header+fixed-4:]); uint64(claimed)*uint64(element) > uint64(available) {
+		return fmt.Errorf("%s has %d bytes for an array of %d elements", msg.GetMessageName(), available, claimed)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ type VPP struct {
 	APISocket, StatsSocket, CLISocket string
 	FullObservation                   time.Duration
 	PathWatch                         string // "auto" or "off"
-	Vppcfg                            string // "absent" or "beside"
+	Vppcfg                            string // whether vppcfg configures this VPP too
 	DefaultRoutes                     string // "count" or "ignored": whether a default route leads to other routers
 }
 
@@ -83,10 +83,10 @@ func parse(data []byte, folder string) (*Config, error) {
 	wrong := flatten("", tree, given)
 	c := &Config{}
 	for _, k := range keys {
-		value, there := given[k.path]
+		value, found := given[k.path]
 		delete(given, k.path)
 		switch {
-		case there:
+		case found:
 		case k.standard != "":
 			value = k.standard
 		case k.required:

@@ -14,7 +14,7 @@ const (
 	reserveName = "reserve"
 	// overhead is the disk space that a file takes in addition to its content, rounded up (bytes). Reserves
 	// are multiples of it.
-	beside = 16 << 10
+	overhead = 16 << 10
 )
 
 // reserving prevents space that Replace takes out of a reserve from being put back before it is used.
@@ -31,7 +31,7 @@ func Reserve(folder string, size int64) error {
 
 func reserve(folder string, size int64) error {
 	path := filepath.Join(folder, reserveName)
-	size = (size + beside - 1) / beside * beside
+	size = (size + overhead - 1) / overhead * overhead
 	kept := kept(path)
 	if kept >= size {
 		return nil
@@ -68,7 +68,7 @@ func withReserve(folder string, size int64, write func() error) error {
 	path := filepath.Join(folder, reserveName)
 	before := kept(path)
 	err := write()
-	for IsFull(err) && release(path, size+beside) {
+	for IsFull(err) && release(path, size+overhead) {
 		err = write()
 	}
 	if err == nil && before > 0 {

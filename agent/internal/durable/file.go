@@ -70,15 +70,15 @@ func replaceOnce(path string, data []byte, wait bool) (err error) {
 // lockTemporary locks a file until unlock is called, even if the file is closed earlier. The lock ends with
 // the process.
 func lockTemporary(file *os.File) (unlock func(), err error) {
-	held, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	descriptor, err := unix.FcntlInt(file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(held, unix.LOCK_EX); err != nil && !errors.Is(err, unix.ENOTSUP) && !errors.Is(err, unix.ENOLCK) {
-		_ = unix.Close(held)
+	if err := unix.Flock(descriptor, unix.LOCK_EX); err != nil && !errors.Is(err, unix.ENOTSUP) && !errors.Is(err, unix.ENOLCK) {
+		_ = unix.Close(descriptor)
 		return nil, err
 	}
-	return func() { _ = unix.Close(held) }, nil
+	return func() { _ = unix.Close(descriptor) }, nil
 }
 
 // RemoveTemporaries removes the temporary files that processes killed during Replace left next to these

@@ -45,7 +45,7 @@ func Enroll(ctx context.Context, o Options) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	answer, err := ask(ctx, o, request)
+	answer, err := post(ctx, o, request)
 	if err != nil {
 		return nil, err
 	}

@@ -215,9 +215,9 @@ func TestACertificateThatIsNotForThisKeyAndRouterIsNotStored(t *testing.T) {
 }
 
 func TestNoTokenIsSentToAnUntrustedPortal(t *testing.T) {
-	stranger := identitytest.New(t)
+	otherCA := identitytest.New(t)
 	other := filepath.Join(t.TempDir(), "other.pem")
-	if err := os.WriteFile(other, stranger.PEM(), 0o600); err != nil {
+	if err := os.WriteFile(other, otherCA.PEM(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct {

@@ -26,7 +26,7 @@ type answer struct {
 	CAPEM          string `json:"ca_pem"`
 }
 
-func ask(ctx context.Context, o Options, request []byte) (*answer, error) {
+func post(ctx context.Context, o Options, request []byte) (*answer, error) {
 	body, err := json.Marshal(map[string]string{"token": o.Token, "csr_pem": string(request), "router": o.Router})
 	if err != nil {
 		return nil, err

@@ -18,8 +18,7 @@ type Side struct {
 	Tunnel *observe.Tunnel    // nil for an attachment circuit
 }
 
-// Circuit is two interfaces that do not belong to the agent, at least one of which is cross-connected to
-// the other.
+// Circuit is two interfaces that do not belong to the agent. At least one is cross-connected to the other.
 type Circuit struct {
 	Near Side
 	// Far.Interface is nil if Near is a tunnel that is cross-connected to nothing.
@@ -35,8 +34,8 @@ type Circuit struct {
 // index comes first.
 func Circuits(s *observe.Snapshot, todo *plan.Plan) []Circuit {
 	ours := make(map[uint32]bool, len(todo.Owned))
-	for _, held := range [][]*plan.Holding{todo.Owned, todo.Relabelled} {
-		for _, h := range held {
+	for _, holdings := range [][]*plan.Holding{todo.Owned, todo.Relabelled} {
+		for _, h := range holdings {
 			ours[h.Interface.Index] = true
 		}
 	}
@@ -45,11 +44,11 @@ func Circuits(s *observe.Snapshot, todo *plan.Plan) []Circuit {
 	used := make(map[uint32]bool)
 	for from, to := range s.Connects {
 		used[from], used[to] = true, true
-		here, there := s.ByIndex(from), s.ByIndex(to)
-		if ours[from] || ours[to] || here == nil || there == nil {
+		source, target := s.ByIndex(from), s.ByIndex(to)
+		if ours[from] || ours[to] || source == nil || target == nil {
 			continue
 		}
-		near, far, out := sideOf(s, here), sideOf(s, there), true
+		near, far, out := sideOf(s, source), sideOf(s, target), true
 		if comesAfter(near, far) {
 			near, far, out = far, near, false
 		}

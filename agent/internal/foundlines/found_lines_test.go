@@ -30,13 +30,13 @@ func network() *observe.Snapshot {
 }
 
 // described returns the circuits as text: "near>far" for Out, "near<far" for In, "near=far" for both.
-func said(circuits []Circuit) (texts []string) {
+func described(circuits []Circuit) (texts []string) {
 	for _, c := range circuits {
-		far, way := "", map[[2]bool]string{{true, false}: ">", {false, true}: "<", {true, true}: "="}[[2]bool{c.Out, c.In}]
+		far, direction := "", map[[2]bool]string{{true, false}: ">", {false, true}: "<", {true, true}: "="}[[2]bool{c.Out, c.In}]
 		if c.Far.Interface != nil {
 			far = c.Far.Name
 		}
-		texts = append(texts, c.Near.Name+way+far)
+		texts = append(texts, c.Near.Name+direction+far)
 	}
 	return texts
 }
@@ -71,7 +71,7 @@ func TestCrossConnectsOfOthersAreFound(t *testing.T) {
 			for _, index := range c.ours {
 				todo.Owned = append(todo.Owned, &plan.Holding{Interface: s.ByIndex(index)})
 			}
-			if got := said(Circuits(s, todo)); !slices.Equal(got, c.want) {
+			if got := described(Circuits(s, todo)); !slices.Equal(got, c.want) {
 				t.Errorf("found %q, wanted %q", got, c.want)
 			}
 		})
@@ -91,7 +91,7 @@ func TestRelabelledInterfacesAreNotFound(t *testing.T) {
 	s := network()
 	s.Connects = map[uint32]uint32{11: 31, 31: 11, 12: 32, 32: 12}
 	todo := &plan.Plan{Relabelled: []*plan.Holding{{Interface: s.ByIndex(11)}}}
-	if got := said(Circuits(s, todo)); !slices.Equal(got, []string{"if12=if32"}) {
+	if got := described(Circuits(s, todo)); !slices.Equal(got, []string{"if12=if32"}) {
 		t.Errorf("found %q", got)
 	}
 }

@@ -74,8 +74,8 @@ type File struct {
 	path string
 	now  func() time.Time
 
-	mu   sync.Mutex
-	held *Freeze
+	mu      sync.Mutex
+	current *Freeze
 }
 
 // NoFile returns a File that stores the freeze in memory only.
@@ -90,7 +90,7 @@ func Open(folder string, now func() time.Time) (*File, error) {
 		return f, nil
 	}
 	if err == nil {
-		err = json.Unmarshal(data, &f.held)
+		err = json.Unmarshal(data, &f.current)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s says whether this router is frozen and cannot be read; look at it, and remove it to unfreeze the router: %w", f.path, err)
@@ -103,11 +103,11 @@ func Open(folder string, now func() time.Time) (*File, error) {
 func (f *File) Held() *Freeze {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.held == nil {
+	if f.current == nil {
 		return nil
 	}
-	held := *f.held
-	return &held
+	current := *f.current
+	return &current
 }
 
 // Begin freezes the router from now on until the given time, or changes the end of the same freeze. A
@@ -116,15 +116,15 @@ func (f *File) Held() *Freeze {
 func (f *File) Begin(id, by, reason string, until time.Time) (*Freeze, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	bothOfPortal := f.held != nil && f.held.By == ByPortal && by == ByPortal
-	if f.held != nil && f.held.ID != id && !f.held.Over(f.now()) && !bothOfPortal {
-		return nil, &OtherError{*f.held}
+	bothOfPortal := f.current != nil && f.current.By == ByPortal && by == ByPortal
+	if f.current != nil && f.current.ID != id && !f.current.Over(f.now()) && !bothOfPortal {
+		return nil, &OtherError{*f.current}
 	}
 	begun := &Freeze{ID: id, By: by, Reason: reason, SinceMS: f.now().UnixMilli(), UntilMS: until.UnixMilli()}
-	if f.held != nil {
-		begun.SinceMS = f.held.SinceMS // the differences from before the end of the last one have to be acknowledged too
+	if f.current != nil {
+		begun.SinceMS = f.current.SinceMS // the differences from before the end of the last one have to be acknowledged too
 	}
-	if f.held != nil && *begun == *f.held {
+	if f.current != nil && *begun == *f.current {
 		return begun, nil
 	}
 	return begun, f.replace(begun)
@@ -139,13 +139,13 @@ func (f *File) BeginHere(reason string, until time.Time) (*Freeze, error) {
 func (f *File) End() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.held == nil {
+	if f.current == nil {
 		return ErrNone
 	}
-	if f.held.Over(f.now()) {
+	if f.current.Over(f.now()) {
 		return nil
 	}
-	ended := *f.held
+	ended := *f.current
 	ended.Ended = true
 	return f.replace(&ended)
 }
@@ -155,30 +155,30 @@ func (f *File) End() error {
 func (f *File) Forget() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.held == nil || !f.held.Over(f.now()) {
+	if f.current == nil || !f.current.Over(f.now()) {
 		return nil
 	}
 	return f.replace(nil)
 }
 
-func (f *File) replace(held *Freeze) error {
+func (f *File) replace(current *Freeze) error {
 	if f.path != "" {
-		if err := f.write(held); err != nil {
+		if err := f.write(current); err != nil {
 			return err
 		}
 	}
-	f.held = held
+	f.current = current
 	return nil
 }
 
-func (f *File) write(held *Freeze) error {
-	if held == nil {
+func (f *File) write(current *Freeze) error {
+	if current == nil {
 		if err := os.Remove(f.path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		return durable.SyncFolder(filepath.Dir(f.path))
 	}
-	data, err := json.Marshal(held)
+	data, err := json.Marshal(current)
 	if err != nil {
 		return err
 	}

@@ -28,15 +28,15 @@ func TestAFreezeSurvivesARestartOfTheAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = open()
-	if held := f.Held(); held == nil || *held != *begun || held.Over(now) {
-		t.Fatalf("held %+v, want %+v", held, begun)
+	if current := f.Held(); current == nil || *current != *begun || current.Over(now) {
+		t.Fatalf("held %+v, want %+v", current, begun)
 	}
 	if err := f.Forget(); err != nil || f.Held() == nil {
 		t.Fatal("it is forgotten before it is over")
 	}
 	now = now.Add(time.Hour)
-	if held := f.Held(); !held.Over(now) {
-		t.Fatalf("not over: %+v", held)
+	if current := f.Held(); !current.Over(now) {
+		t.Fatalf("not over: %+v", current)
 	}
 	later, err := f.BeginHere("again", now.Add(time.Hour))
 	if err != nil || later.SinceMS != begun.SinceMS {

@@ -16,10 +16,10 @@ import (
 type authorities struct {
 	path string
 
-	mu   sync.Mutex
-	text []byte
-	pool *x509.CertPool
-	told string
+	mu     sync.Mutex
+	text   []byte
+	pool   *x509.CertPool
+	logged string
 }
 
 func loadAuthorities(path string) (*authorities, error) {
@@ -51,11 +51,11 @@ func (a *authorities) now(log *slog.Logger) *x509.CertPool {
 	defer a.mu.Unlock()
 	changed, err := a.read()
 	switch {
-	case err != nil && err.Error() != a.told:
-		a.told = err.Error()
+	case err != nil && err.Error() != a.logged:
+		a.logged = err.Error()
 		log.Error("the CA's file cannot be used; what was read before still counts", "error", err)
 	case err == nil:
-		a.told = ""
+		a.logged = ""
 	}
 	if changed {
 		log.Info("the CA has changed", "file", a.path)

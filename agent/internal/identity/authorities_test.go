@@ -16,16 +16,16 @@ import (
 )
 
 // aRouter returns an agent with the CA. The caller may replace the CA's file.
-func aRouter(t *testing.T, ca *identitytest.CA) (paths config.TLS, files *identity.Files, said *bytes.Buffer) {
+func aRouter(t *testing.T, ca *identitytest.CA) (paths config.TLS, files *identity.Files, logs *bytes.Buffer) {
 	t.Helper()
 	paths = ca.Issue("rhino", identity.Router("rhino"))
 	files, err := identity.Load(paths, "rhino")
 	if err != nil {
 		t.Fatal(err)
 	}
-	said = new(bytes.Buffer)
-	files.Log = slog.New(slog.NewTextHandler(said, nil))
-	return paths, files, said
+	logs = new(bytes.Buffer)
+	files.Log = slog.New(slog.NewTextHandler(logs, nil))
+	return paths, files, logs
 }
 
 func replace(t *testing.T, path string, by ...string) {
@@ -60,20 +60,20 @@ func calls(t *testing.T, url string, with tls.Certificate, cache tls.ClientSessi
 
 func TestANewCAAppliesWithoutARestart(t *testing.T) {
 	before, after := identitytest.New(t), identitytest.New(t)
-	paths, files, said := aRouter(t, before)
+	paths, files, logs := aRouter(t, before)
 	old := tls.NewLRUClientSessionCache(1)
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.TLS = files.Server()
 	server.StartTLS()
 	defer server.Close()
-	both := func(what string, ca *identitytest.CA, cache tls.ClientSessionCache, wanted bool) {
+	both := func(test string, ca *identitytest.CA, cache tls.ClientSessionCache, wanted bool) {
 		t.Helper()
 		portal := ca.Pair("portal", identity.Portal)
 		if err := calls(t, server.URL, portal, cache); (err == nil) != wanted {
-			t.Errorf("%s: a portal that calls: %v", what, err)
+			t.Errorf("%s: a portal that calls: %v", test, err)
 		}
 		if err := reach(t, before, files, portal); (err == nil) != wanted {
-			t.Errorf("%s: a portal that is reported to: %v", what, err)
+			t.Errorf("%s: a portal that is reported to: %v", test, err)
 		}
 	}
 	both("the first CA", before, old, true)
@@ -87,8 +87,8 @@ func TestANewCAAppliesWithoutARestart(t *testing.T) {
 	replace(t, paths.CA, after.Issue("copy", identity.Router("rhino")).CA)
 	both("the second CA", after, nil, true)
 	both("the CA of before, on a resumed connection", before, old, false)
-	if changes := strings.Count(said.String(), "the CA has changed"); changes != 2 {
-		t.Errorf("%d changes were told:\n%s", changes, said)
+	if changes := strings.Count(logs.String(), "the CA has changed"); changes != 2 {
+		t.Errorf("%d changes were told:\n%s", changes, logs)
 	}
 }
 
@@ -107,7 +107,7 @@ func TestAnUnreadableCAChangesNothingAndIsLoggedOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ca := identitytest.New(t)
-			paths, files, said := aRouter(t, ca)
+			paths, files, logs := aRouter(t, ca)
 			text, err := os.ReadFile(paths.CA)
 			if err != nil {
 				t.Fatal(err)
@@ -121,8 +121,8 @@ func TestAnUnreadableCAChangesNothingAndIsLoggedOnce(t *testing.T) {
 					t.Errorf("the CA of before: %v", err)
 				}
 			}
-			if told := strings.Count(said.String(), "level=ERROR"); told != 1 {
-				t.Errorf("told %d times:\n%s", told, said)
+			if logged := strings.Count(logs.String(), "level=ERROR"); logged != 1 {
+				t.Errorf("told %d times:\n%s", logged, logs)
 			}
 			if err := os.WriteFile(paths.CA, text, 0o600); err != nil {
 				t.Fatal(err)

@@ -10,8 +10,8 @@ const (
 // decodeBandwidth reads the profile of an end with frames of the given size (bytes, 0 if unknown). It may
 // be null or absent: then nothing is policed.
 func decodeBandwidth(end *fields, frame int64) Bandwidth {
-	end.asked = append(end.asked, "bandwidth")
-	if value, there := end.object.get("bandwidth"); !there || value == nil {
+	end.read = append(end.read, "bandwidth")
+	if value, found := end.object.get("bandwidth"); !found || value == nil {
 		return Bandwidth{}
 	}
 	f, ok := end.child("bandwidth")

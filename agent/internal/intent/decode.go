@@ -88,8 +88,8 @@ func decode(d document, router string) (*Intent, []placed[End], error) {
 
 // decodeWatch reads the settings of the path watch. It may be absent: then no path is watched.
 func decodeWatch(root *fields) (watch Watch) {
-	root.asked = append(root.asked, "watch")
-	if _, there := root.object.get("watch"); !there {
+	root.read = append(root.read, "watch")
+	if _, found := root.object.get("watch"); !found {
 		return watch
 	}
 	if child, ok := root.child("watch"); ok {
@@ -123,7 +123,7 @@ func decodeTombstone(f *fields) placed[Tombstone] {
 // decodeTagOfOthers reads the tag that a released interface gets. It may be absent or null: then it gets
 // none.
 func decodeTagOfOthers(f *fields, name string, release bool) string {
-	f.asked = append(f.asked, name)
+	f.read = append(f.read, name)
 	value, _ := f.object.get(name)
 	if value == nil {
 		return ""
@@ -174,9 +174,9 @@ func decodeEnd(f *fields) placed[End] {
 
 // decodeLabel reads the line's name for people. It may be absent: then it is empty.
 func decodeLabel(f *fields) string {
-	f.asked = append(f.asked, "label")
-	value, there := f.object.get("label")
-	if !there {
+	f.read = append(f.read, "label")
+	value, found := f.object.get("label")
+	if !found {
 		return ""
 	}
 	label, ok := f.asText("label", value)
@@ -203,8 +203,8 @@ func decodeTesting(f *fields, encapsulation Encapsulation) bool {
 
 // decodeAccessOfEnd reads the customer's side. It is null for a probe, which has none.
 func decodeAccessOfEnd(f *fields) Access {
-	if value, there := f.object.get("access"); there && value == nil {
-		f.asked = append(f.asked, "access")
+	if value, found := f.object.get("access"); found && value == nil {
+		f.read = append(f.read, "access")
 		return Access{}
 	}
 	child, ok := f.child("access")
@@ -218,7 +218,7 @@ func decodeAccessOfEnd(f *fields) Access {
 // checkProbe checks a tunnel without an access: it is only for test frames, and there is no customer
 // traffic to police.
 func checkProbe(f *fields, end *End) {
-	if value, there := f.object.get("access"); !there || value != nil {
+	if value, found := f.object.get("access"); !found || value != nil {
 		return
 	}
 	if !end.Testing {
@@ -294,7 +294,7 @@ func decodeTransport(f *fields) Tunnel {
 		for _, name := range []string{"family", "local", "remote", "vni"} {
 			f.get(name)
 		}
-		f.asked = append(f.asked, "gre_key", "table")
+		f.read = append(f.read, "gre_key", "table")
 		return tunnel
 	}
 	tunnel.Encapsulation = Encapsulation(encapsulation)
@@ -318,7 +318,7 @@ func decodeTransport(f *fields) Tunnel {
 // decodeGREKey reads the key of a GRE tunnel (RFC 2890). It may be absent or null: then the tunnel has no
 // key, which VPP represents as 0.
 func decodeGREKey(f *fields, encapsulation Encapsulation) uint32 {
-	f.asked = append(f.asked, "gre_key")
+	f.read = append(f.read, "gre_key")
 	if value, _ := f.object.get("gre_key"); value == nil {
 		return 0
 	}
@@ -332,7 +332,7 @@ func decodeGREKey(f *fields, encapsulation Encapsulation) uint32 {
 
 // decodeTable reads the FIB table of a tunnel. It may be absent or null: then it is table 0.
 func decodeTable(f *fields, tunneled bool, encapsulation string) uint32 {
-	f.asked = append(f.asked, "table")
+	f.read = append(f.read, "table")
 	if value, _ := f.object.get("table"); value == nil {
 		return 0
 	}

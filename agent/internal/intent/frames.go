@@ -3,7 +3,9 @@ package intent
 // Frames are the frames of a port that one sub-interface takes. VPP classifies a frame by the type of its
 // outer tag, its two outer VLANs and its number of tags. It gives the frame to the most specific
 // sub-interface that matches (eth_identify_subint in vnet/ethernet/ethernet.h,
-// ethernet_sw_interface_get_config in vnet/ethernet/node.c). VPP has one table of VLANs for 802.1ad
+// ethernet_sw_interface_get_config in vnet/ethernet/node.c).
+//
+// VPP has one table of VLANs for 802.1ad
 // (0x88a8) and one for all other tags (0x8100, 0x9100, 0x9200). An inner tag counts as a tag only with
 // 0x8100. On a port VPP reads two tags, so an exact match of two tags accepts a third one; on a bond it
 // does not.

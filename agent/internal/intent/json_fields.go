@@ -16,7 +16,7 @@ type fields struct {
 	object  object
 	known   *entry // the known entry for this object, if any; then there are no members to read
 	pointer string
-	asked   []string
+	read    []string
 	errors  *[]Error
 }
 
@@ -33,10 +33,10 @@ func escape(name string) string { return escaper.Replace(name) }
 
 // get returns a member; an absent member is an error. null is returned as nil.
 func (f *fields) get(name string) (any, bool) {
-	if f.asked == nil {
-		f.asked = make([]string, 0, len(f.object.members))
+	if f.read == nil {
+		f.read = make([]string, 0, len(f.object.members))
 	}
-	f.asked = append(f.asked, name)
+	f.read = append(f.read, name)
 	value, ok := f.object.get(name)
 	if !ok {
 		f.fail(name, "missing", "%s is required", name)
@@ -48,7 +48,7 @@ func (f *fields) get(name string) (any, bool) {
 func (f *fields) refuseUnknown() {
 	var unknown []string
 	for _, m := range f.object.members {
-		if !slices.Contains(f.asked, m.name) {
+		if !slices.Contains(f.read, m.name) {
 			unknown = append(unknown, m.name)
 		}
 	}
@@ -98,8 +98,8 @@ func (f *fields) boolean(name string) (bool, bool) {
 
 // optionalBoolean reads a member that may be absent, which means false.
 func (f *fields) optionalBoolean(name string) bool {
-	f.asked = append(f.asked, name)
-	if _, there := f.object.get(name); !there {
+	f.read = append(f.read, name)
+	if _, found := f.object.get(name); !found {
 		return false
 	}
 	b, _ := f.boolean(name)
@@ -150,9 +150,9 @@ func (f *fields) id(name string) (string, bool) {
 // needed reads a member that must be null unless wanted, and must not be null if wanted. ok is true if
 // there is a wanted value.
 func (f *fields) needed(name string, wanted bool, why string) (value any, ok bool) {
-	value, there := f.get(name)
+	value, found := f.get(name)
 	switch {
-	case !there:
+	case !found:
 		return nil, false
 	case wanted && value == nil:
 		f.fail(name, "missing", "%s is required with %s", name, why)

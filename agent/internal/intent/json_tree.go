@@ -11,7 +11,7 @@ import (
 // maxDepth limits the nesting of a document; a valid one needs 4.
 const maxDepth = 32
 
-// A parsed value is an object, []any, string, json.Number, bool or nil; or an *entry in place of a known
+// A parsed value is an object, []any, string, json.Number, bool or nil; or an *entry instead of a known
 // one.
 type object struct {
 	members []member
@@ -204,12 +204,12 @@ func unique(members []member) error {
 		}
 		return nil
 	}
-	seen := make(map[string]bool, len(members))
+	names := make(map[string]bool, len(members))
 	for _, m := range members {
-		if seen[m.name] {
+		if names[m.name] {
 			return fmt.Errorf("the name %q occurs twice in one object", m.name)
 		}
-		seen[m.name] = true
+		names[m.name] = true
 	}
 	return nil
 }

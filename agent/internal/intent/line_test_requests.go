@@ -19,21 +19,21 @@ const (
 // DecodeTestFrames decodes a request to send test frames. The error is a *MalformedError or an
 // *InvalidError.
 func DecodeTestFrames(data []byte) (*TestFrames, error) {
-	asked := &TestFrames{}
+	requested := &TestFrames{}
 	err := decodeRequest(data, func(f *fields) {
-		asked.Key, asked.Revision, _ = decodeKey(f)
+		requested.Key, requested.Revision, _ = decodeKey(f)
 		frame, _ := f.integer("frame", minTestFrame, maxTestFrame)
 		count, counted := f.integer("count", 0, maxTestCount)
 		rate, rated := f.integer("rate_pps", 1, maxTestRate)
 		if counted && rated && count > rate {
 			f.fail("rate_pps", "out_of_range", "%d frames at %d in a second take more than a second", count, rate)
 		}
-		asked.Frame, asked.Count, asked.Rate = int(frame), int(count), int(rate)
+		requested.Frame, requested.Count, requested.Rate = int(frame), int(count), int(rate)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return asked, nil
+	return requested, nil
 }
 
 // RoundTrip is a request to measure the round-trip time between both ends of an end's tunnel.
@@ -45,12 +45,12 @@ type RoundTrip struct {
 // DecodeRoundTrip decodes a request to measure round-trip times. The error is a *MalformedError or an
 // *InvalidError.
 func DecodeRoundTrip(data []byte) (*RoundTrip, error) {
-	asked := &RoundTrip{}
-	err := decodeRequest(data, func(f *fields) { asked.Key, asked.Revision, _ = decodeKey(f) })
+	requested := &RoundTrip{}
+	err := decodeRequest(data, func(f *fields) { requested.Key, requested.Revision, _ = decodeKey(f) })
 	if err != nil {
 		return nil, err
 	}
-	return asked, nil
+	return requested, nil
 }
 
 // decodeRequest decodes a small request about one end: an object of schema 1 with exactly the members that

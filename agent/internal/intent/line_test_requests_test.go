@@ -6,13 +6,13 @@ import (
 	"testing"
 )
 
-const askedFrames = `{"schema":1,"vll":"6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01","end":"a","revision":3,"frame":1518,"count":100,"rate_pps":10000}`
+const framesRequest = `{"schema":1,"vll":"6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01","end":"a","revision":3,"frame":1518,"count":100,"rate_pps":10000}`
 
 func TestARequestForTestFramesIsDecodedStrictly(t *testing.T) {
-	asked, err := DecodeTestFrames([]byte(askedFrames))
+	requested, err := DecodeTestFrames([]byte(framesRequest))
 	want := TestFrames{Key{"6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", "a"}, 3, 1518, 100, 10000}
-	if err != nil || *asked != want {
-		t.Errorf("got %+v, %v", asked, err)
+	if err != nil || *requested != want {
+		t.Errorf("got %+v, %v", requested, err)
 	}
 	for name, c := range map[string]struct{ from, to, pointer, code string }{
 		"another schema":        {`"schema":1`, `"schema":2`, "/schema", "unknown_value"},
@@ -35,7 +35,7 @@ func TestARequestForTestFramesIsDecodedStrictly(t *testing.T) {
 		"a list for the number": {`1518`, `[1518]`, "/frame", "type"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := DecodeTestFrames([]byte(strings.Replace(askedFrames, c.from, c.to, 1)))
+			_, err := DecodeTestFrames([]byte(strings.Replace(framesRequest, c.from, c.to, 1)))
 			var invalid *InvalidError
 			if !errors.As(err, &invalid) || invalid.Errors[0].Pointer != c.pointer || invalid.Errors[0].Code != c.code {
 				t.Errorf("got %+v, want %s at %s", err, c.code, c.pointer)
@@ -43,8 +43,8 @@ func TestARequestForTestFramesIsDecodedStrictly(t *testing.T) {
 		})
 	}
 	for name, body := range map[string]string{
-		"nothing": "", "a list": "[]", "two documents": askedFrames + askedFrames,
-		"a name twice": strings.Replace(askedFrames, `"schema":1`, `"schema":1,"schema":1`, 1),
+		"nothing": "", "a list": "[]", "two documents": framesRequest + framesRequest,
+		"a name twice": strings.Replace(framesRequest, `"schema":1`, `"schema":1,"schema":1`, 1),
 	} {
 		var malformed *MalformedError
 		if _, err := DecodeTestFrames([]byte(body)); !errors.As(err, &malformed) {
@@ -55,7 +55,7 @@ func TestARequestForTestFramesIsDecodedStrictly(t *testing.T) {
 
 func TestTheBoundsOfTestFramesAreAccepted(t *testing.T) {
 	for _, numbers := range []string{`"frame":64,"count":0,"rate_pps":1}`, `"frame":65535,"count":1000,"rate_pps":1000}`, `"frame":64,"count":1,"rate_pps":1000000}`} {
-		head, _, _ := strings.Cut(askedFrames, `"frame"`)
+		head, _, _ := strings.Cut(framesRequest, `"frame"`)
 		if _, err := DecodeTestFrames([]byte(head + numbers)); err != nil {
 			t.Errorf("%s: %+v", numbers, err)
 		}
@@ -63,16 +63,16 @@ func TestTheBoundsOfTestFramesAreAccepted(t *testing.T) {
 }
 
 func FuzzARequestForTestFramesIsDecodedOrRefused(f *testing.F) {
-	for _, text := range []string{askedFrames, "{}", "[]", `{"schema":1}`, strings.Replace(askedFrames, "1518", "1e3", 1)} {
+	for _, text := range []string{framesRequest, "{}", "[]", `{"schema":1}`, strings.Replace(framesRequest, "1518", "1e3", 1)} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		asked, err := DecodeTestFrames(data)
-		if (asked == nil) == (err == nil) {
-			t.Fatalf("%v with error %v", asked, err)
+		requested, err := DecodeTestFrames(data)
+		if (requested == nil) == (err == nil) {
+			t.Fatalf("%v with error %v", requested, err)
 		}
-		if asked != nil && (asked.Count > asked.Rate || asked.Frame < 64 || asked.Frame > 65535) {
-			t.Fatalf("accepted %+v", asked)
+		if requested != nil && (requested.Count > requested.Rate || requested.Frame < 64 || requested.Frame > 65535) {
+			t.Fatalf("accepted %+v", requested)
 		}
 	})
 }

@@ -32,10 +32,10 @@ type Store struct {
 	least     int64      // generation of the intents that are set aside: while none is stored, nothing older is accepted
 	accepting sync.Mutex // locked while the disk is written
 
-	mu   sync.Mutex
-	held *Intent
-	hash string
-	size int // of its document, bytes
+	mu     sync.Mutex
+	stored *Intent
+	hash   string
+	size   int // of its document, bytes
 }
 
 // leastReserve is the space that is reserved while no intent is stored (bytes).
@@ -57,22 +57,22 @@ func OpenStore(folder, router string) *Store {
 	s := &Store{path: filepath.Join(folder, "intent.json")}
 	data, err := os.ReadFile(s.path)
 	if err == nil {
-		var held *Intent
-		if held, err = Decode(data, router); err == nil {
-			s.held, s.hash, s.size = held, held.SHA256(), len(data)
+		var stored *Intent
+		if stored, err = Decode(data, router); err == nil {
+			s.stored, s.hash, s.size = stored, stored.SHA256(), len(data)
 			return s
 		}
 	}
 	if !errors.Is(err, os.ErrNotExist) {
-		aside := durable.SetAside(s.path, inWords(err))
+		aside := durable.SetAside(s.path, firstError(err))
 		s.setAside = &aside
 	}
 	s.least = generationSetAside(folder)
 	return s
 }
 
-// inWords returns an error that names the first error of a document.
-func inWords(err error) error {
+// firstError returns an error that names the first error of a document.
+func firstError(err error) error {
 	var invalid *InvalidError
 	if !errors.As(err, &invalid) || len(invalid.Errors) == 0 {
 		return err
@@ -101,7 +101,7 @@ func (s *Store) SetAside() *durable.SetAsideFile { return s.setAside }
 func (s *Store) Held() (*Intent, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.held, s.hash
+	return s.stored, s.hash
 }
 
 // Accept stores an intent. Held returns it as soon as it is safely on disk, and the previous one until
@@ -130,7 +130,7 @@ func (s *Store) Accept(in *Intent) error {
 		return err
 	}
 	s.mu.Lock()
-	s.held, s.hash, s.size = in, hash, len(document)
+	s.stored, s.hash, s.size = in, hash, len(document)
 	s.mu.Unlock()
 	_ = s.Reserve() // if this fails, the next caller of Reserve tries again
 	return nil

@@ -87,16 +87,16 @@ func TestTheStoredIntentSurvivesARestart(t *testing.T) {
 	if err := opened(t, folder).Accept(in); err != nil {
 		t.Fatal(err)
 	}
-	held, hash := opened(t, folder).Held()
-	if held == nil || held.Generation != 42 || hash != in.SHA256() {
-		t.Errorf("held %+v with hash %s", held, hash)
+	stored, hash := opened(t, folder).Held()
+	if stored == nil || stored.Generation != 42 || hash != in.SHA256() {
+		t.Errorf("held %+v with hash %s", stored, hash)
 	}
 }
 
 func TestANewIntentNeedsAHigherGeneration(t *testing.T) {
 	store := opened(t, t.TempDir())
-	held := decodedIn(t, "vxlan4-dot1q.json")
-	if err := store.Accept(held); err != nil {
+	stored := decodedIn(t, "vxlan4-dot1q.json")
+	if err := store.Accept(stored); err != nil {
 		t.Fatal(err)
 	}
 	if err := store.Accept(decodedIn(t, "vxlan4-dot1q.json")); err != nil {
@@ -128,7 +128,7 @@ func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
 	if err := store.Accept(decodedIn(t, "vxlan4-dot1q.json")); err == nil {
 		t.Fatal("accepted without a disk")
 	}
-	if held, _ := store.Held(); held != nil {
+	if stored, _ := store.Held(); stored != nil {
 		t.Error("held without a disk")
 	}
 }

@@ -28,8 +28,8 @@ func TestAnUnreadableIntentIsSetAsideUntilThePortalSendsOne(t *testing.T) {
 			}
 			for start := range 3 { // it stays so after restarts
 				store := opened(t, folder)
-				if held, _ := store.Held(); held != nil {
-					t.Fatalf("start %d: held %+v", start, held)
+				if stored, _ := store.Held(); stored != nil {
+					t.Fatalf("start %d: held %+v", start, stored)
 				}
 				kept, err := os.ReadFile(filepath.Join(folder, "intent.json.set-aside"))
 				if err != nil || !bytes.Equal(kept, c.content) {
@@ -49,8 +49,8 @@ func TestAnUnreadableIntentIsSetAsideUntilThePortalSendsOne(t *testing.T) {
 			if err := opened(t, folder).Accept(sent); err != nil {
 				t.Fatal(err)
 			}
-			if held, _ := opened(t, folder).Held(); held == nil || held.Generation != 42 {
-				t.Errorf("held %+v", held)
+			if stored, _ := opened(t, folder).Held(); stored == nil || stored.Generation != 42 {
+				t.Errorf("held %+v", stored)
 			}
 		})
 	}

@@ -49,14 +49,14 @@ func TestMemoryMappedFromAnotherProcessIsShared(t *testing.T) {
 
 func TestAllocatedMemoryIsOwn(t *testing.T) {
 	before := resident(t)
-	held := make([]byte, size)
-	for at := 0; at < len(held); at += 4096 {
-		held[at] = 1
+	allocated := make([]byte, size)
+	for at := 0; at < len(allocated); at += 4096 {
+		allocated[at] = 1
 	}
 	if grown := resident(t).Own - before.Own; grown < size/2 {
 		t.Errorf("%d bytes more", grown)
 	}
-	if held[0] != 1 {
+	if allocated[0] != 1 {
 		t.Error("the memory must be there until here")
 	}
 }

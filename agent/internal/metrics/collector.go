@@ -30,26 +30,26 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	info        = describe("agent_info", "Version of the agent and of the VPP it is connected to.", "version", "vpp_version")
-	connected   = describe("vpp_connected", "1 while the agent is connected to VPP.")
-	hangs       = describe("vpp_hangs", "1 while VPP takes connections and answers nothing: it has to be restarted.")
-	overlooked  = describe("vpp_overlooked_clients_total", "API clients that were gone and that VPP noticed only when the agent saw to it.")
-	connections = describe("vpp_connections_total", "Connections to VPP since the agent started; each beyond the first is a reconnection.")
-	generation  = describe("intent_generation", "Generation of the intent, held and applied.", "state")
-	durations   = describe("converge_duration_seconds", "How long passes over the intent took.")
-	operations  = describe("vpp_operations_total", "Messages that change VPP, by its answer: ok or refused.", "message", "result")
-	paths       = describe("vpp_watched_paths", "Paths to other routers that VPP watches by BFD, by how they stand.", "state")
-	setAside    = describe("set_aside_files", "Files of the agent that it could not use and set aside, until somebody removes them.")
-	frozen      = describe("frozen", "1 while VPP is left alone on somebody's word, 2 afterwards until somebody has looked.")
-	repairs     = describe("drift_repairs_total", "Drift checks that found something to repair.")
-	looks       = describe("vpp_looks_total", "Looks at VPP's configuration: full ones, and quick and partial ones (glance, peek).", "extent")
-	dropped     = describe("report_dropped_total", "Samples and events that the portal will never get.", "kind")
-	waiting     = describe("report_queue_length", "Samples and events that the portal has not taken yet.", "kind")
-	taken       = describe("report_last_taken_timestamp_seconds", "When the portal last took a report.", "kind")
-	endBytes    = describe("end_bytes_total", "Bytes of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
-	endFrames   = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
-	endInSync   = describe("end_in_sync", "1 when VPP has all of a VLL end as it is wanted, 0 when not.", "vll", "end")
-	endLinkUp   = describe("end_link_up", "1 when the customer's port of a VLL end is up, 0 when not; none while it is kept down because of the far end's link.",
+	info         = describe("agent_info", "Version of the agent and of the VPP it is connected to.", "version", "vpp_version")
+	connected    = describe("vpp_connected", "1 while the agent is connected to VPP.")
+	hangs        = describe("vpp_hangs", "1 while VPP takes connections and answers nothing: it has to be restarted.")
+	overlooked   = describe("vpp_overlooked_clients_total", "API clients that were gone and that VPP noticed only when the agent saw to it.")
+	connections  = describe("vpp_connections_total", "Connections to VPP since the agent started; each beyond the first is a reconnection.")
+	generation   = describe("intent_generation", "Generation of the intent, held and applied.", "state")
+	durations    = describe("converge_duration_seconds", "How long passes over the intent took.")
+	operations   = describe("vpp_operations_total", "Messages that change VPP, by its answer: ok or refused.", "message", "result")
+	paths        = describe("vpp_watched_paths", "Paths to other routers that VPP watches by BFD, by how they stand.", "state")
+	setAside     = describe("set_aside_files", "Files of the agent that it could not use and set aside, until somebody removes them.")
+	frozen       = describe("frozen", "1 while VPP is left alone on somebody's word, 2 afterwards until somebody has looked.")
+	repairs      = describe("drift_repairs_total", "Drift checks that found something to repair.")
+	observations = describe("vpp_looks_total", "Looks at VPP's configuration: full ones, and quick and partial ones (glance, peek).", "extent")
+	dropped      = describe("report_dropped_total", "Samples and events that the portal will never get.", "kind")
+	waiting      = describe("report_queue_length", "Samples and events that the portal has not taken yet.", "kind")
+	taken        = describe("report_last_taken_timestamp_seconds", "When the portal last took a report.", "kind")
+	endBytes     = describe("end_bytes_total", "Bytes of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
+	endFrames    = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
+	endInSync    = describe("end_in_sync", "1 when VPP has all of a VLL end as it is wanted, 0 when not.", "vll", "end")
+	endLinkUp    = describe("end_link_up", "1 when the customer's port of a VLL end is up, 0 when not; none while it is kept down because of the far end's link.",
 		"vll", "end")
 	endPathUp = describe("end_path_up", "1 when the path of a VLL end to the other router is up, 0 when not; none where it is not watched.", "vll", "end")
 
@@ -73,7 +73,7 @@ var (
 	buffersFree = describe("vpp_buffers_free", "Buffers that VPP has left; without one it can receive nothing.")
 
 	all = []*prometheus.Desc{
-		info, connected, hangs, overlooked, connections, generation, setAside, frozen, paths, durations, operations, repairs, looks, dropped, waiting, taken, endBytes, endFrames,
+		info, connected, hangs, overlooked, connections, generation, setAside, frozen, paths, durations, operations, repairs, observations, dropped, waiting, taken, endBytes, endFrames,
 		endInSync, endLinkUp, endPathUp,
 		segmentSize, segmentUsed, policedBytes, policedFrames, endDropped, portFrames, portDropped, portLost, noTunnel, fragments, reassembled,
 		buffers, buffersFree,

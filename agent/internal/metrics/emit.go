@@ -31,11 +31,11 @@ func (e emitter) flag(d *prometheus.Desc, set bool, labels ...string) {
 	e.gauge(d, value, labels...)
 }
 
-func frozenValue(held *freeze.Freeze) float64 {
+func frozenValue(current *freeze.Freeze) float64 {
 	switch {
-	case held == nil:
+	case current == nil:
 		return 0
-	case held.Over(time.Now()):
+	case current.Over(time.Now()):
 		return 2
 	}
 	return 1
@@ -57,18 +57,18 @@ func (e emitter) agent(version string, s converge.Status) {
 	}
 	e.gauge(setAside, float64(len(s.SetAside)))
 	e.gauge(frozen, frozenValue(s.Freeze))
-	stand := make(map[pathwatch.State]int)
+	byState := make(map[pathwatch.State]int)
 	for _, path := range s.Paths {
-		stand[path.State]++
+		byState[path.State]++
 	}
 	for _, state := range pathwatch.States {
-		e.gauge(paths, float64(stand[state]), string(state))
+		e.gauge(paths, float64(byState[state]), string(state))
 	}
 	e.count(repairs, float64(s.Statistics.Repairs))
 	// The label values are older than the names of the observations, and part of the contract.
-	e.count(looks, float64(s.Statistics.FullObservations), "full")
-	e.count(looks, float64(s.Statistics.QuickObservations), "glance")
-	e.count(looks, float64(s.Statistics.PartialObservations), "peek")
+	e.count(observations, float64(s.Statistics.FullObservations), "full")
+	e.count(observations, float64(s.Statistics.QuickObservations), "glance")
+	e.count(observations, float64(s.Statistics.PartialObservations), "peek")
 	buckets := make(map[float64]uint64)
 	below := uint64(0)
 	for i, bound := range converge.DurationBounds {
@@ -94,11 +94,11 @@ func (e emitter) reports(r Reporter) {
 }
 
 // segment emits nothing while VPP is away or does not provide the values.
-func (e emitter) segment(look func() (statseg.Memory, error)) {
-	if look == nil {
+func (e emitter) segment(read func() (statseg.Memory, error)) {
+	if read == nil {
 		return
 	}
-	memory, err := look()
+	memory, err := read()
 	if err != nil || memory.Total == 0 {
 		return
 	}

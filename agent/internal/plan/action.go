@@ -140,11 +140,11 @@ func (a DeleteTunnel) CLI() string { return tunnelCLI(a.Tunnel, " del") }
 // CLI may then refuse IPv6, depending on the compiler. For such a tunnel tunnelCLI returns a comment, which
 // VPP ignores.
 func tunnelCLI(t intent.Tunnel, del string) string {
-	table := func(word string) string {
+	table := func(keyword string) string {
 		if t.Table == 0 {
 			return ""
 		}
-		return fmt.Sprintf(" %s %d", word, t.Table)
+		return fmt.Sprintf(" %s %d", keyword, t.Table)
 	}
 	switch t.Encapsulation {
 	case intent.VXLAN:

@@ -32,7 +32,7 @@ func (d *differ) adopt(in *intent.Intent) map[intent.Key]*Reason {
 		}
 		for _, i := range []*observe.Interface{found.access, found.tunnel} {
 			if i != nil && d.byIndex[i.Index] == nil {
-				d.hold(&Holding{End: end.Key, Interface: i, Tunnel: d.TunnelAt(i.Index), Claim: d.portClaim(end, i), Adopted: true})
+				d.assign(&Holding{End: end.Key, Interface: i, Tunnel: d.TunnelAt(i.Index), Claim: d.portClaim(end, i), Adopted: true})
 			}
 		}
 	}
@@ -114,16 +114,16 @@ func (d *differ) made(end intent.End) (found madeOf, differences []string) {
 }
 
 func (d *differ) checkConnect(from, to *observe.Interface, differ func(string, ...any)) {
-	if there := d.leadsTo(from.Index); there != to.Index {
+	if existing := d.leadsTo(from.Index); existing != to.Index {
 		leads := "nowhere"
-		if there != observe.NoIndex {
-			leads = "to " + d.describe(there)
+		if existing != observe.NoIndex {
+			leads = "to " + d.describe(existing)
 		}
 		differ("%s is cross-connected %s and not to %s", from.Name, leads, to.Name)
 	}
 }
 
-// accessAt returns the interface that receives the end's frames now, whoever owns it; nil for none.
+// accessAt returns the interface that receives the end's frames now, with any owner; nil for none.
 func (d *differ) accessAt(end intent.End) *observe.Interface {
 	port := d.ByName(end.Access.Interface)
 	if port == nil || end.Access.Tagging == intent.Untagged {

@@ -154,8 +154,8 @@ func (d *differ) classifierConflict(end intent.End, access *observe.Interface) *
 func (b *operationBuilder) setClassifier(end intent.End, access Ref, policer *observe.Policer) {
 	table, to := Table{observe.NoIndex, ownership.TableMark(end.Key), access.Name}, observe.NoIndex
 	hits := [2]uint32{observe.NoIndex, observe.NoIndex}
-	if there := b.tableFor(end.Key, access.Index); there != nil {
-		table, hits = tableAt(there), there.Hits
+	if existing := b.tableFor(end.Key, access.Index); existing != nil {
+		table, hits = tableAt(existing), existing.Hits
 	} else {
 		b.add(end.Key, Create, 3, AddTable{table.Mark, access},
 			Drift{Field: "classify table", Desired: "true", Actual: "false"}, "the classify table is missing")

@@ -158,26 +158,27 @@ func (d *differ) describe(index uint32) string {
 }
 
 // subInterfaceConflict returns a conflict if the end's sub-interface and an existing one would take frames
-// from each other. VPP gives each frame to the most specific sub-interface that matches it. A new
-// sub-interface must not take frames of an existing one, and an existing one must not take frames of the
-// end. "default" takes the frames of all VLANs without a sub-interface; its creator uses them
-// (docs/adr/0058). serving is the end's own sub-interface, nil if it has to be created. Once it exists,
-// only a more specific sub-interface takes frames from it.
+// from each other. serving is the end's own sub-interface, nil if it has to be created.
+//
+// VPP gives each frame to the most specific sub-interface that matches it. A new sub-interface must not
+// take frames of an existing one, and an existing one must not take frames of the end. "default" takes the
+// frames of all VLANs without a sub-interface; its creator uses them (docs/adr/0058). Once the end's own
+// sub-interface exists, only a more specific one takes frames from it.
 func (d *differ) subInterfaceConflict(end intent.End, port, serving *observe.Interface) *Reason {
 	frames := end.Access.Frames()
-	for there := range d.subs.overlapping(port.Index, end.Access) {
-		h := d.byIndex[there.Index]
+	for existing := range d.subs.overlapping(port.Index, end.Access) {
+		h := d.byIndex[existing.Index]
 		switch {
-		case there == serving, d.leaving[there.Index] != nil, h != nil && h.End == end.Key:
+		case existing == serving, d.leaving[existing.Index] != nil, h != nil && h.End == end.Key:
 			continue
-		case serving != nil && there.Sub.Frames().Rank >= frames.Rank:
+		case serving != nil && existing.Sub.Frames().Rank >= frames.Rank:
 			continue
 		case h != nil:
-			return conflict("foreign_subinterface", Describe(there), "frames of VLAN %s on %s are carried by VLL end %s on %s",
-				vlan(end.Access), port.Name, h.End, there.Name)
+			return conflict("foreign_subinterface", Describe(existing), "frames of VLAN %s on %s are carried by VLL end %s on %s",
+				vlan(end.Access), port.Name, h.End, existing.Name)
 		}
-		return conflict("foreign_subinterface", Describe(there), "VLAN %s on %s shares frames with %s, which takes %s, %s",
-			vlan(end.Access), port.Name, there.Name, taken(there.Sub), d.notOurs(there))
+		return conflict("foreign_subinterface", Describe(existing), "VLAN %s on %s shares frames with %s, which takes %s, %s",
+			vlan(end.Access), port.Name, existing.Name, taken(existing.Sub), d.notOurs(existing))
 	}
 	return nil
 }
@@ -244,8 +245,8 @@ func (d *differ) wholePortConflict(end intent.End, port *observe.Interface) *Rea
 }
 
 // PortsToTake returns ports that others may use, sorted by index. These are the ports that ends want as a
-// whole and that do not have the ends' tags yet, and the ports that are about to be taken down because of
-// the far end's link.
+// whole and that do not have the ends' tags yet. They also include the ports that are about to be taken down
+// because of the far end's link.
 func PortsToTake(s *observe.Snapshot, ins ...*intent.Intent) []*observe.Interface {
 	var ports []*observe.Interface
 	for _, in := range ins {
@@ -291,15 +292,15 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 	if serving != nil && len(d.duplicateTunnels) == 0 { // it is the only tunnel with the key
 		return nil
 	}
-	for there := range d.tunnelsWithKey(t.Identity()) {
-		h, i := d.byIndex[there.Index], d.ByIndex(there.Index)
+	for existing := range d.tunnelsWithKey(t.Identity()) {
+		h, i := d.byIndex[existing.Index], d.ByIndex(existing.Index)
 		switch {
-		case d.leaving[there.Index] != nil, h != nil && h.End == end.Key:
+		case d.leaving[existing.Index] != nil, h != nil && h.End == end.Key:
 			continue
 		case h != nil:
 			return conflict("foreign_tunnel", Describe(i), "%s with the same key carries VLL end %s", i.Name, h.End)
 		case i == nil:
-			return conflict("foreign_tunnel", d.describe(there.Index), "a tunnel with the same key is there")
+			return conflict("foreign_tunnel", d.describe(existing.Index), "a tunnel with the same key is there")
 		}
 		return conflict("foreign_tunnel", Describe(i), "%s has the same key, %s", i.Name, d.notOurs(i))
 	}
@@ -314,21 +315,21 @@ func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
 		reason.Drift = &drift
 		return reason
 	}
-	there := d.ByAddress(t.Table, t.Local)
+	existing := d.ByAddress(t.Table, t.Local)
 	bond, isMember := uint32(0), false
-	if there != nil {
-		bond, isMember = d.Bonds.Of[there.Index]
+	if existing != nil {
+		bond, isMember = d.Bonds.Of[existing.Index]
 	}
 	switch {
 	case isMember:
-		lost := Drift{Object: Describe(there), Field: "bond", Desired: "", Actual: d.nameOf(bond)}
+		lost := Drift{Object: Describe(existing), Field: "bond", Desired: "", Actual: d.nameOf(bond)}
 		return missing(lost, "%s, which has the address %s, is a member of %s, which gets all frames that come in on it: move the address there",
-			there.Name, t.Local, d.nameOf(bond))
-	case there != nil && there.AdminUp:
+			existing.Name, t.Local, d.nameOf(bond))
+	case existing != nil && existing.AdminUp:
 		return nil
-	case there != nil:
-		shut := Drift{Object: Describe(there), Field: "admin_up", Desired: "true", Actual: "false"}
-		return missing(shut, "%s, which has the address %s, is down: set it up", there.Name, t.Local)
+	case existing != nil:
+		shut := Drift{Object: Describe(existing), Field: "admin_up", Desired: "true", Actual: "false"}
+		return missing(shut, "%s, which has the address %s, is down: set it up", existing.Name, t.Local)
 	}
 	absent := Drift{Object: t.Local.String(), Field: "exists", Desired: "true", Actual: "false"}
 	family := [2]string{"IPv4", "IPv6"}[observe.Family(t.Local)]
@@ -437,7 +438,7 @@ func (d *differ) sides(end intent.End, access, tunnel *observe.Interface) [2]*ob
 
 // otherEnd returns the other end of a local cross-connect; zero if it is not on this router.
 func (d *differ) otherEnd(end intent.End) intent.End {
-	if at, there := d.present[end.Other()]; there {
+	if at, found := d.present[end.Other()]; found {
 		return d.in.Present[at]
 	}
 	return intent.End{}

@@ -53,12 +53,12 @@ func (c *CreateCheck) Verify(op Op) *Reason {
 }
 
 func (c *CreateCheck) sub(a CreateSub) *Reason {
-	if there := c.ids[subID{a.Port.Index, a.ID}]; there != nil {
-		return c.taken(there.Index)
+	if existing := c.ids[subID{a.Port.Index, a.ID}]; existing != nil {
+		return c.taken(existing.Index)
 	}
-	for there := range c.subs.overlapping(a.Port.Index, a.Access) {
-		return pending("verify_mismatch", Describe(there), "%s, which takes %s, was made meanwhile and shares frames with VLAN %s",
-			there.Name, taken(there.Sub), vlan(a.Access))
+	for existing := range c.subs.overlapping(a.Port.Index, a.Access) {
+		return pending("verify_mismatch", Describe(existing), "%s, which takes %s, was made meanwhile and shares frames with VLAN %s",
+			existing.Name, taken(existing.Sub), vlan(a.Access))
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (p *Plan) MembersKeptDown() (names []string) {
 //
 //   - No operation changes an interface that the agent does not own, with these exceptions. A port is set up
 //     if it carries a sub-interface that has to come up. A port is taken down only as the access of a
-//     whole-port VLL that is to be down, or as the member of such a bond; when the VLL is removed, the port
+//     whole-port VLL that is to be down, or as the member of such a bond. When the VLL is removed, the port
 //     comes up again if it was up before. A classify table of the agent is unbound from any interface that
 //     has got the index of the access that the table was bound to.
 //   - An end that cannot be created as intended stays completely unchanged, with a reason. However, a port

@@ -548,10 +548,10 @@ func TestASubInterfaceIsRebuiltWithAllItsSettings(t *testing.T) {
 	m := newModel(t)
 	in := want(end(1, withProfile), end(2), end(3, wholePort("cust1")))
 	m.settle(t, in)
-	anew := map[uint32]bool{m.port("cust0.101").Index: true, m.port("cust1").Index: true, m.s.Tunnels[0].Index: true}
+	rebuilt := map[uint32]bool{m.port("cust0.101").Index: true, m.port("cust1").Index: true, m.s.Tunnels[0].Index: true}
 	tunnel := m.s.ByIndex(m.s.Connects[m.port("cust0.101").Index]).Name
 	policer := "policer input name " + ownership.PolicerName(end(1).Key)
-	p := DiffRebuild(in, m.s, ownership.Journal{Boot: m.s.Boot}, nil, anew)
+	p := DiffRebuild(in, m.s, ownership.Journal{Boot: m.s.Boot}, nil, rebuilt)
 	wanted := []string{
 		"detach: " + policer + " unapply cust0.101",
 		"detach: set interface l3 " + tunnel,
@@ -576,7 +576,7 @@ func TestASubInterfaceIsRebuiltWithAllItsSettings(t *testing.T) {
 
 // TestAPortThatWasKeptDownIsUpWhenTheIntentNoLongerRequiresItDown, regardless of other problems of its end.
 func TestAPortThatWasKeptDownIsUpWhenTheIntentNoLongerRequiresItDown(t *testing.T) {
-	letUp := func(_ *model, e intent.End) *intent.Intent {
+	noLongerDown := func(_ *model, e intent.End) *intent.Intent {
 		e.UNILinkDown = false
 		return want(e)
 	}
@@ -587,7 +587,7 @@ func TestAPortThatWasKeptDownIsUpWhenTheIntentNoLongerRequiresItDown(t *testing.
 	}{
 		"its loopback is down meanwhile": {then: func(m *model, e intent.End) *intent.Intent {
 			m.port("loop0").AdminUp = false
-			return letUp(m, e)
+			return noLongerDown(m, e)
 		}},
 		"it moves, and was found down": {foundDown: true, then: func(m *model, e intent.End) *intent.Intent {
 			e.Access.Interface = "cust1"
@@ -598,7 +598,7 @@ func TestAPortThatWasKeptDownIsUpWhenTheIntentNoLongerRequiresItDown(t *testing.
 		"it is suspended, and blocked": {stays: true, then: func(m *model, e intent.End) *intent.Intent {
 			m.port("loop0").AdminUp = false
 			e.AdminUp = false
-			return letUp(m, e)
+			return noLongerDown(m, e)
 		}},
 		"it is blocked, and still to be down": {stays: true, then: func(m *model, e intent.End) *intent.Intent {
 			m.port("loop0").AdminUp = false

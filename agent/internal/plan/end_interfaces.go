@@ -89,14 +89,14 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 	slices.Sort(o.connects)
 	o.findTables()
 	claims := claimsByObject(journal)
-	held := make([]Holding, 0, n) // never grows, so that pointers to its elements stay valid
+	holdings := make([]Holding, 0, n) // never grows, so that pointers to its elements stay valid
 	for _, i := range s.Interfaces {
 		if i.IsSub() {
 			o.subs.add(i)
 		}
 		if h, ours := o.holdingOf(i, claims); ours {
-			held = append(held, h)
-			o.byIndex[i.Index] = &held[len(held)-1]
+			holdings = append(holdings, h)
+			o.byIndex[i.Index] = &holdings[len(holdings)-1]
 		} else if h := o.relabelledOf(i, journal.Tagged); h != nil {
 			o.relabelled = append(o.relabelled, h)
 		}
@@ -116,10 +116,10 @@ func findOwners(s *observe.Snapshot, journal ownership.Journal) *ownerView {
 }
 
 // hold assigns an interface to its end.
-func (o *ownerView) hold(h *Holding) {
+func (o *ownerView) assign(h *Holding) {
 	o.byIndex[h.Interface.Index] = h
-	at, _ := slices.BinarySearchFunc(o.holdings, h.Interface.Index, func(there *Holding, index uint32) int {
-		return cmp.Compare(there.Interface.Index, index)
+	at, _ := slices.BinarySearchFunc(o.holdings, h.Interface.Index, func(existing *Holding, index uint32) int {
+		return cmp.Compare(existing.Interface.Index, index)
 	})
 	o.holdings = slices.Insert(o.holdings, at, h)
 	o.link(h)

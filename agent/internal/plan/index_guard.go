@@ -142,7 +142,7 @@ func (g *IndexGuard) verifyInterface(ref Ref, index uint32, epoch int64, now *ob
 		return changed(ref)
 	}
 	if was.knownByKeyAlone() {
-		if there := now.TunnelAt(index); there == nil || *there != *was.tunnel {
+		if existing := now.TunnelAt(index); existing == nil || *existing != *was.tunnel {
 			return replaced(ref, is)
 		}
 		if was.Name == "" {

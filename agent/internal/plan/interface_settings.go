@@ -35,7 +35,7 @@ func (b *operationBuilder) tag(end intent.End, ref Ref) {
 }
 
 // rewrite sets the number of popped tags, 0 for none. VPP keeps a rewrite by interface index. A rewrite
-// that was set on an interface in L3 mode outlives the interface: the next interface with that index uses
+// that was set on an interface in L3 mode outlives the interface. The next interface with that index uses
 // it as soon as it is cross-connected (set_int_l2_mode in vnet/l2/l2_input.c only adds feature bits).
 // Therefore rewrite also checks tunnels and whole ports.
 func (b *operationBuilder) rewrite(end intent.End, ref Ref, pop uint32) {
@@ -78,11 +78,11 @@ func (b *operationBuilder) l3MTU(ref Ref) uint32 {
 func (b *operationBuilder) connect(end intent.End, from, to Ref) {
 	actual := ""
 	if i := b.ByIndex(from.Index); i != nil && !b.detached[i.Index] {
-		if there, connected := b.Connects[i.Index]; connected {
-			if there == to.Index {
+		if existing, connected := b.Connects[i.Index]; connected {
+			if existing == to.Index {
 				return
 			}
-			actual = b.nameOf(there)
+			actual = b.nameOf(existing)
 		}
 	}
 	b.add(end.Key, Connect, 0, SetConnect{from, to}, Drift{Field: "xconnect", Desired: to.Name, Actual: actual},

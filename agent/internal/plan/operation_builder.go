@@ -23,7 +23,7 @@ func (d *differ) buildOperations(in *intent.Intent) *operationBuilder {
 	}
 	for _, tombstone := range in.Removed {
 		if d.planned(tombstone.Key) {
-			b.letGo(tombstone)
+			b.releaseEnd(tombstone)
 			b.removePolicer(tombstone.Key, "the VLL is removed")
 		}
 	}
@@ -103,8 +103,9 @@ func (b *operationBuilder) release(h *Holding) {
 	}
 }
 
-// letGo returns the interfaces of a released end to their previous owner, or to none. They keep forwarding.
-func (b *operationBuilder) letGo(tombstone intent.Tombstone) {
+// releaseEnd returns the interfaces of a released end to their previous owner, or to none. They keep
+// forwarding.
+func (b *operationBuilder) releaseEnd(tombstone intent.Tombstone) {
 	if !tombstone.Release {
 		return
 	}
@@ -195,8 +196,8 @@ func (d *differ) nameOf(index uint32) string {
 // access finds or creates the end's access. The ends of a local cross-connect can then refer to each
 // other's access.
 func (b *operationBuilder) access(end intent.End) Ref {
-	if there, _ := b.serving(end); there != nil {
-		return RefTo(there)
+	if existing, _ := b.serving(end); existing != nil {
+		return RefTo(existing)
 	}
 	port := b.ByName(end.Access.Interface)
 	if end.Access.Tagging == intent.Untagged {
@@ -278,8 +279,8 @@ var newTunnel = map[intent.Encapsulation]string{intent.VXLAN: "vxlan_tunnel<new>
 
 func (b *operationBuilder) tunnelRef(end intent.End) Ref {
 	var ref Ref
-	if _, there := b.serving(end); there != nil {
-		ref = RefTo(there)
+	if _, existing := b.serving(end); existing != nil {
+		ref = RefTo(existing)
 	} else {
 		ref = Ref{Index: observe.NoIndex, Made: Made{end.Key, Tunnel}, Name: newTunnel[end.Tunnel.Encapsulation]}
 		b.add(end.Key, Create, 0, CreateTunnel{end.Tunnel, ref},

@@ -8,7 +8,7 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// If VPP is told twice to apply a policer, it polices twice. It also keeps an applied policer by interface
+// If VPP gets two requests to apply a policer, it polices twice. It also keeps an applied policer by interface
 // index. The agent therefore applies a policer only where none works, and removes it before its interface
 // leaves L2 or is deleted.
 
@@ -98,32 +98,32 @@ func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 	}
 	before := len(b.ops)
 	name := ownership.PolicerName(end.Key)
-	there := b.Policers[name]
+	existing := b.Policers[name]
 	if end.Bandwidth == (intent.Bandwidth{}) || !b.policeable(end) {
 		b.removePolicer(end.Key, "nothing is to be policed")
 		return
 	}
 	switch want := observe.PolicerConfig(end.Bandwidth); {
-	case there == nil:
+	case existing == nil:
 		b.add(end.Key, Create, 2, AddPolicer{name, end.Bandwidth},
 			Drift{Field: "policer", Desired: policerCLI(end.Bandwidth)}, "the policer is missing")
-	case there.Config != want:
-		b.add(end.Key, Set, 1, UpdatePolicer{name, there.Index, end.Bandwidth},
-			Drift{Field: "policer", Desired: policerCLI(end.Bandwidth), Actual: fmt.Sprintf("%+v", there.Config)},
+	case existing.Config != want:
+		b.add(end.Key, Set, 1, UpdatePolicer{name, existing.Index, end.Bandwidth},
+			Drift{Field: "policer", Desired: policerCLI(end.Bandwidth), Actual: fmt.Sprintf("%+v", existing.Config)},
 			"the bandwidth profile changed")
 	}
-	proven := b.Policed
+	confirmed := b.Policed
 	if b.byClassifier(end) {
 		if i := b.ByIndex(access.Index); i != nil {
 			b.takeNodeOff(end.Key, i, "no frame that comes in on this port gets to the policer node")
 		}
-		b.setClassifier(end, access, there)
-		proven = b.Classified
+		b.setClassifier(end, access, existing)
+		confirmed = b.Classified
 	} else {
 		b.removeTables(end.Key, observe.NoIndex, "the policer node gets all frames of the port")
 		b.setPolicing(end, access)
 	}
-	if len(b.ops) == before && !end.Testing && proven[access.Index] &&
+	if len(b.ops) == before && !end.Testing && confirmed[access.Index] &&
 		(!b.byClassifier(end) || b.ReceivedByOne(b.ByName(end.Access.Interface).Index)) {
 		b.policed[end.Key] = true
 	}
@@ -182,8 +182,8 @@ func (b *operationBuilder) takeNodeOff(end intent.Key, i *observe.Interface, why
 func (b *operationBuilder) removePolicer(end intent.Key, why string) {
 	b.removeTables(end, observe.NoIndex, why)
 	name := ownership.PolicerName(end)
-	there := b.Policers[name]
-	if there == nil {
+	existing := b.Policers[name]
+	if existing == nil {
 		return
 	}
 	for h := range b.holdingsOf(end) {
@@ -191,5 +191,5 @@ func (b *operationBuilder) removePolicer(end intent.Key, why string) {
 			b.takePolicerOff(end, h.Interface, why)
 		}
 	}
-	b.add(end, Delete, 2, DeletePolicer{name, there.Index}, Drift{Field: "policer", Desired: "", Actual: name}, "%s", why)
+	b.add(end, Delete, 2, DeletePolicer{name, existing.Index}, Drift{Field: "policer", Desired: "", Actual: name}, "%s", why)
 }

@@ -26,17 +26,17 @@ func TestAnySequenceOfIntentsNextToAnyForeignConfiguration(t *testing.T) {
 			m := newModel(t)
 			foreign := litter(m, random)
 			journal := ownership.Journal{Boot: m.s.Boot}
-			var held *intent.Intent
+			var stored *intent.Intent
 			var clean *Plan // the plan of the stored intent, if it left out no end
 			for range 8 {
 				in := randomIntent(random)
 				if clean != nil && random.IntN(4) > 0 {
-					in = butFor(held, in, id(random.IntN(6)))
+					in = exceptFor(stored, in, id(random.IntN(6)))
 				}
 				before := m.picture(foreign)
 				p := Diff(in, m.s, journal, nil)
 				if clean != nil {
-					if few := clean.ReplanFor(differing(held, in), in, m.s, journal, nil); !reflect.DeepEqual(few, p) {
+					if few := clean.ReplanFor(differing(stored, in), in, m.s, journal, nil); !reflect.DeepEqual(few, p) {
 						t.Fatalf("planned for what differs: %+v\nwant %+v", few, p)
 					}
 				}
@@ -54,7 +54,7 @@ func TestAnySequenceOfIntentsNextToAnyForeignConfiguration(t *testing.T) {
 				}
 				mustBeWhole(t, in, m.s, left)
 				journal.Claims = left.StandingClaims
-				if held, clean = in, left; len(left.Blocked) > 0 {
+				if stored, clean = in, left; len(left.Blocked) > 0 {
 					clean = nil
 				}
 			}
@@ -63,7 +63,7 @@ func TestAnySequenceOfIntentsNextToAnyForeignConfiguration(t *testing.T) {
 }
 
 // entriesOf returns the entries of a document for a VLL.
-func said(in *intent.Intent, vll string) (ends []intent.End, removed []intent.Tombstone) {
+func entriesOf(in *intent.Intent, vll string) (ends []intent.End, removed []intent.Tombstone) {
 	for _, e := range in.Present {
 		if e.VLL == vll {
 			ends = append(ends, e)
@@ -81,8 +81,8 @@ func said(in *intent.Intent, vll string) (ends []intent.End, removed []intent.To
 func differing(a, b *intent.Intent) map[string]bool {
 	differ := make(map[string]bool)
 	for n := range 6 {
-		endsA, removedA := said(a, id(n))
-		endsB, removedB := said(b, id(n))
+		endsA, removedA := entriesOf(a, id(n))
+		endsB, removedB := entriesOf(b, id(n))
 		if !slices.Equal(endsA, endsB) || !slices.Equal(removedA, removedB) {
 			differ[id(n)] = true
 		}
@@ -90,16 +90,16 @@ func differing(a, b *intent.Intent) map[string]bool {
 	return differ
 }
 
-// butFor returns document a with the entries of one VLL replaced by those of b. If that breaks a rule, it
+// exceptFor returns document a with the entries of one VLL replaced by those of b. If that breaks a rule, it
 // returns b.
-func butFor(a, b *intent.Intent, vll string) *intent.Intent {
+func exceptFor(a, b *intent.Intent, vll string) *intent.Intent {
 	mixed := want()
 	for n := range 6 {
 		from := a
 		if id(n) == vll {
 			from = b
 		}
-		ends, removed := said(from, id(n))
+		ends, removed := entriesOf(from, id(n))
 		mixed.Present, mixed.Removed = append(mixed.Present, ends...), append(mixed.Removed, removed...)
 	}
 	valid, err := intent.Decode(mixed.Document(), "rhino")
@@ -112,9 +112,9 @@ func butFor(a, b *intent.Intent, vll string) *intent.Intent {
 // mustBeWhole checks that an end that is not blocked has both sides, and that a removed end has none.
 func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Plan) {
 	t.Helper()
-	holds := make(map[intent.Key]int)
+	holdings := make(map[intent.Key]int)
 	for _, h := range left.Owned {
-		holds[h.End]++
+		holdings[h.End]++
 	}
 	for _, h := range left.Owned {
 		for from, to := range s.Connects {
@@ -135,8 +135,8 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 		if e.Testing && left.Blocked[e.Key] == nil {
 			mustBeApart(t, e, s, left)
 		}
-		if left.Blocked[e.Key] == nil && holds[e.Key] != sides {
-			t.Fatalf("%s holds %d interfaces, want %d", e.Key, holds[e.Key], sides)
+		if left.Blocked[e.Key] == nil && holdings[e.Key] != sides {
+			t.Fatalf("%s holds %d interfaces, want %d", e.Key, holdings[e.Key], sides)
 		}
 		can := s.Policing.Reach() == observe.SubInterfacePolicing || s.Policing == observe.PortPolicing && e.Access.Tagging == intent.Untagged && s.NodePolices(s.ByName(e.Access.Interface))
 		if want := left.Blocked[e.Key] == nil && can && e.Bandwidth.CIR > 0 && !e.Testing; left.Policed[e.Key] != want {
@@ -144,8 +144,8 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 		}
 	}
 	for _, r := range in.Removed {
-		if left.Blocked[r.Key] == nil && holds[r.Key] != 0 {
-			t.Fatalf("%s is removed and holds %d interfaces", r.Key, holds[r.Key])
+		if left.Blocked[r.Key] == nil && holdings[r.Key] != 0 {
+			t.Fatalf("%s is removed and holds %d interfaces", r.Key, holdings[r.Key])
 		}
 		if left.Blocked[r.Key] == nil && s.Policers[ownership.PolicerName(r.Key)] != nil {
 			t.Fatalf("%s is removed and has a policer", r.Key)
@@ -162,16 +162,16 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 // An end of the same VLL that the document does not name stays unchanged, and may send into the access.
 func mustBeApart(t *testing.T, e intent.End, s *observe.Snapshot, left *Plan) {
 	t.Helper()
-	held := []*observe.Interface{s.ByName(e.Access.Interface)}
+	interfaces := []*observe.Interface{s.ByName(e.Access.Interface)}
 	if e.Access.Tagging != intent.Untagged {
-		held = nil
+		interfaces = nil
 	}
 	for _, h := range left.Owned {
 		if h.End == e.Key {
-			held = append(held, h.Interface)
+			interfaces = append(interfaces, h.Interface)
 		}
 	}
-	for _, i := range held {
+	for _, i := range interfaces {
 		if to, connected := s.Connects[i.Index]; connected || s.Policed[i.Index] {
 			t.Fatalf("%s is tested, and %s leads to %d (%v) or is policed", e.Key, i.Name, to, connected)
 		}
@@ -237,8 +237,8 @@ func (m *model) has(s vlanMatch) bool {
 }
 
 func (m *model) hasTunnel(t intent.Tunnel) bool {
-	for _, there := range m.s.Tunnels {
-		if there.Identity() == t.Identity() {
+	for _, existing := range m.s.Tunnels {
+		if existing.Identity() == t.Identity() {
 			return true
 		}
 	}

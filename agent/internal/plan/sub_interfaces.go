@@ -77,16 +77,16 @@ func (s *subInterfaces) overlapping(port uint32, a intent.Access) iter.Seq[*obse
 		single := vlanMatch{port: port, tags: 1, dot1ad: same.dot1ad, outer: a.Outer}
 		places := []vlanMatch{same, single, anyInner}
 		for n, place := range places {
-			there := s.byPlace[place]
-			if there == nil || slices.Contains(places[:n], place) || !there.Sub.Frames().Overlap(frames) {
+			existing := s.byPlace[place]
+			if existing == nil || slices.Contains(places[:n], place) || !existing.Sub.Frames().Overlap(frames) {
 				continue
 			}
-			if !yield(there) {
+			if !yield(existing) {
 				return
 			}
 		}
-		for _, there := range s.others[port] {
-			if there.Sub.Frames().Overlap(frames) && !yield(there) {
+		for _, existing := range s.others[port] {
+			if existing.Sub.Frames().Overlap(frames) && !yield(existing) {
 				return
 			}
 		}
@@ -94,8 +94,8 @@ func (s *subInterfaces) overlapping(port uint32, a intent.Access) iter.Seq[*obse
 			return
 		}
 		under := vlanMatch{port: port, tags: 2, dot1ad: same.dot1ad, outer: a.Outer}
-		for _, there := range s.underOuter[under] {
-			if there.Sub.Frames().Overlap(frames) && !yield(there) {
+		for _, existing := range s.underOuter[under] {
+			if existing.Sub.Frames().Overlap(frames) && !yield(existing) {
 				return
 			}
 		}

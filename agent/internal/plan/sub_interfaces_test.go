@@ -27,8 +27,8 @@ var sharing = map[string]struct {
 	theirs observe.SubInterface
 	ours   intent.Access
 	shared bool
-	// takesOurs: the foreign one is more specific, so it takes frames of the agent's, regardless of which
-	// was created first.
+	// takesOurs: the foreign one is more specific, so it takes frames of the agent's. The order of their
+	// creation does not matter.
 	takesOurs bool
 }{
 	"one VLAN with further tags, ours has two VLANs": {subOf(dot1q(100, false)), twoTags(intent.QinQ, 100, 110, true), true, false},

@@ -94,7 +94,7 @@ func (r *Renewer) complain(err error) {
 func (r *Renewer) Once(ctx context.Context) error {
 	for range 2 {
 		r.Portal.Reconnect()
-		if came, err := r.ask(ctx); err != nil || !came {
+		if came, err := r.renew(ctx); err != nil || !came {
 			return err
 		}
 	}
@@ -104,7 +104,7 @@ func (r *Renewer) Once(ctx context.Context) error {
 // renew requests and stores a new certificate and new CAs. It leaves a key that waits for its certificate
 // (identity.PendingKey) to the enrolment that made the key. Each handshake of a connection reads the files
 // again.
-func (r *Renewer) ask(ctx context.Context) (came bool, err error) {
+func (r *Renewer) renew(ctx context.Context) (came bool, err error) {
 	own, err := tls.LoadX509KeyPair(r.Files.Certificate, r.Files.Key)
 	if err != nil {
 		return false, err
@@ -113,26 +113,26 @@ func (r *Renewer) ask(ctx context.Context) (came bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	asked, err := r.request(own.PrivateKey, trusted)
+	requested, err := r.request(own.PrivateKey, trusted)
 	if err != nil {
 		return false, err
 	}
-	var told answer
-	if err := r.Portal.Post(ctx, "certificate", asked, &told); err != nil {
+	var response answer
+	if err := r.Portal.Post(ctx, "certificate", requested, &response); err != nil {
 		return false, err
 	}
-	if told.CertificatePEM == nil && told.CAPEM == nil {
+	if response.CertificatePEM == nil && response.CAPEM == nil {
 		return false, nil
 	}
 	certificate, err := os.ReadFile(r.Files.Certificate)
 	if err != nil {
 		return false, err
 	}
-	if told.CertificatePEM != nil {
-		certificate = []byte(*told.CertificatePEM)
+	if response.CertificatePEM != nil {
+		certificate = []byte(*response.CertificatePEM)
 	}
-	if told.CAPEM != nil {
-		trusted = []byte(*told.CAPEM)
+	if response.CAPEM != nil {
+		trusted = []byte(*response.CAPEM)
 	}
 	leaf, err := identity.Usable(certificate, trusted, own.Leaf.PublicKey, r.Router, r.Now())
 	if err != nil {
@@ -144,13 +144,13 @@ func (r *Renewer) ask(ctx context.Context) (came bool, err error) {
 	}
 	// Store the CAs first: they verify both the old and the new certificate. After an interruption, the
 	// next hourly request completes the rest.
-	if told.CAPEM != nil {
+	if response.CAPEM != nil {
 		if err := durable.Replace(r.Files.CA, trusted); err != nil {
 			return false, err
 		}
 		r.Log.Info("the CAs that are trusted are others", "file", r.Files.CA)
 	}
-	if told.CertificatePEM != nil {
+	if response.CertificatePEM != nil {
 		if err := durable.Replace(r.Files.Certificate, certificate); err != nil {
 			return false, err
 		}

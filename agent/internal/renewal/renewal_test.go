@@ -19,20 +19,20 @@ import (
 
 // portal answers as POST /api/agent/v1/certificate does.
 type portal struct {
-	asked  *request
-	fresh  bool
-	answer func(*request) (*answer, error)
+	received *request
+	fresh    bool
+	answer   func(*request) (*answer, error)
 }
 
-func (p *portal) Post(_ context.Context, kind string, asked, told any) error {
+func (p *portal) Post(_ context.Context, kind string, sent, response any) error {
 	if kind != "certificate" || !p.fresh {
 		return fmt.Errorf("%s over a new connection: %v", kind, p.fresh)
 	}
 	p.fresh = false
-	p.asked = asked.(*request)
-	got, err := p.answer(p.asked)
+	p.received = sent.(*request)
+	got, err := p.answer(p.received)
 	if err == nil {
-		*told.(*answer) = *got
+		*response.(*answer) = *got
 	}
 	return err
 }
@@ -63,11 +63,11 @@ func TestACertificateThatIsDueIsReplacedAndTheKeyStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	var made string
-	p.answer = func(asked *request) (*answer, error) {
+	p.answer = func(received *request) (*answer, error) {
 		if made != "" {
 			return &answer{}, nil
 		}
-		made = ca.Certify(asked.CSRPEM, time.Now().Add(50*time.Minute), identity.Router("rhino"))
+		made = ca.Certify(received.CSRPEM, time.Now().Add(50*time.Minute), identity.Router("rhino"))
 		return &answer{CertificatePEM: &made}, nil
 	}
 	if err := r.Once(t.Context()); err != nil {
@@ -77,8 +77,8 @@ func TestACertificateThatIsDueIsReplacedAndTheKeyStays(t *testing.T) {
 		t.Error("the certificate is not the new one, or the key another")
 	}
 	digest := sha256.Sum256([]byte(read(t, files.CA)))
-	if p.asked.CASHA256 != hex.EncodeToString(digest[:]) {
-		t.Errorf("it said %s of its CAs", p.asked.CASHA256)
+	if p.received.CASHA256 != hex.EncodeToString(digest[:]) {
+		t.Errorf("it said %s of its CAs", p.received.CASHA256)
 	}
 	if _, err := identity.Load(files, "rhino"); err != nil {
 		t.Error(err)
@@ -89,8 +89,8 @@ func TestNewCAsAreStoredAndTheCertificateStays(t *testing.T) {
 	r, p, ca, files := renewer(t)
 	before, both := read(t, files.Certificate), string(ca.PEM())+string(identitytest.New(t).PEM())
 	digest := sha256.Sum256([]byte(both))
-	p.answer = func(asked *request) (*answer, error) {
-		if asked.CASHA256 == hex.EncodeToString(digest[:]) {
+	p.answer = func(received *request) (*answer, error) {
+		if received.CASHA256 == hex.EncodeToString(digest[:]) {
 			return &answer{}, nil
 		}
 		return &answer{CAPEM: &both}, nil
@@ -98,7 +98,7 @@ func TestNewCAsAreStoredAndTheCertificateStays(t *testing.T) {
 	if err := r.Once(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if p.asked.CASHA256 != hex.EncodeToString(digest[:]) {
+	if p.received.CASHA256 != hex.EncodeToString(digest[:]) {
 		t.Error("the portal does not hear that it has them")
 	}
 	if read(t, files.CA) != both || read(t, files.Certificate) != before {
@@ -108,14 +108,14 @@ func TestNewCAsAreStoredAndTheCertificateStays(t *testing.T) {
 
 func TestACertificateEnrolledMeanwhileStays(t *testing.T) {
 	r, p, ca, files := renewer(t)
-	p.answer = func(asked *request) (*answer, error) {
+	p.answer = func(received *request) (*answer, error) {
 		other := ca.Issue("other", identity.Router("rhino"))
 		for from, to := range map[string]string{other.Certificate: files.Certificate, other.Key: files.Key} {
 			if err := os.Rename(from, to); err != nil {
 				return nil, err
 			}
 		}
-		made := ca.Certify(asked.CSRPEM, time.Now().Add(time.Hour), identity.Router("rhino"))
+		made := ca.Certify(received.CSRPEM, time.Now().Add(time.Hour), identity.Router("rhino"))
 		return &answer{CertificatePEM: &made}, nil
 	}
 	if err := r.Once(t.Context()); err == nil || !strings.Contains(err.Error(), "replaced meanwhile") {
@@ -131,23 +131,23 @@ func TestAnUnusableCertificateIsNotStored(t *testing.T) {
 	before := read(t, files.Certificate) + read(t, files.CA)
 	another := identitytest.New(t)
 	strangers := string(another.PEM())
-	for why, told := range map[string]func(*request) (*answer, error){
+	for why, respond := range map[string]func(*request) (*answer, error){
 		"another key": func(*request) (*answer, error) {
 			text := read(t, ca.Issue("other", identity.Router("rhino")).Certificate)
 			return &answer{CertificatePEM: &text}, nil
 		},
-		"not for": func(asked *request) (*answer, error) {
-			text := ca.Certify(asked.CSRPEM, time.Now().Add(time.Hour), identity.Router("hippo"))
+		"not for": func(received *request) (*answer, error) {
+			text := ca.Certify(received.CSRPEM, time.Now().Add(time.Hour), identity.Router("hippo"))
 			return &answer{CertificatePEM: &text}, nil
 		},
-		"unknown authority": func(asked *request) (*answer, error) {
-			text := another.Certify(asked.CSRPEM, time.Now().Add(time.Hour), identity.Router("rhino"))
+		"unknown authority": func(received *request) (*answer, error) {
+			text := another.Certify(received.CSRPEM, time.Now().Add(time.Hour), identity.Router("rhino"))
 			return &answer{CertificatePEM: &text}, nil
 		},
 		"certificate signed by": func(*request) (*answer, error) { return &answer{CAPEM: &strangers}, nil },
 		"away":                  func(*request) (*answer, error) { return nil, errors.New("the portal is away") },
 	} {
-		p.answer = told
+		p.answer = respond
 		if err := r.Once(t.Context()); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v", why, err)
 		}

@@ -43,12 +43,12 @@ func TestAfterReconnectNoRequestReusesABusyConnection(t *testing.T) {
 	old := <-busy
 	<-handshakes
 	client.Reconnect()
-	asked := post("certificate")
+	requested := post("certificate")
 	<-handshakes // The request starts a new connection after the old one became idle.
 	close(goOn)
 	<-reported
 	mayShake <- struct{}{}
-	if from := <-asked; from == old {
+	if from := <-requested; from == old {
 		t.Error("the certificate is asked for over a connection of before")
 	}
 }

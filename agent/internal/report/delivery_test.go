@@ -27,16 +27,16 @@ var (
 
 // stubPortal accepts counters, or returns the result of answer.
 type stubPortal struct {
-	mu      sync.Mutex
-	answer  func() error
-	reports []countersBody
-	asked   []time.Time
+	mu       sync.Mutex
+	answer   func() error
+	reports  []countersBody
+	requests []time.Time
 }
 
 func (p *stubPortal) Post(_ context.Context, _ string, report, _ any) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.asked = append(p.asked, time.Now())
+	p.requests = append(p.requests, time.Now())
 	if p.answer != nil {
 		if err := p.answer(); err != nil {
 			return err
@@ -61,10 +61,10 @@ func (p *stubPortal) taken() []countersBody {
 }
 
 // requestTimes returns the times of all requests.
-func (p *stubPortal) askedAt() []time.Time {
+func (p *stubPortal) requestTimes() []time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.Clone(p.asked)
+	return slices.Clone(p.requests)
 }
 
 // got returns the sequence numbers accepted from one run of the agent, in order of arrival.
@@ -137,7 +137,7 @@ func TestADayWithoutPortalIsDeliveredCompletelyAndInOrder(t *testing.T) {
 		if s.Waiting() != day || len(portal.taken()) != 0 {
 			t.Errorf("%d wait and %d reports were taken", s.Waiting(), len(portal.taken()))
 		}
-		if n := len(portal.askedAt()); n < 24*60 || n > 3*24*60 {
+		if n := len(portal.requestTimes()); n < 24*60 || n > 3*24*60 {
 			t.Errorf("the portal was asked %d times in a day", n)
 		}
 		portal.comeBack()
@@ -259,13 +259,13 @@ type choosyPortal struct {
 	answer func(seq []int64) error
 }
 
-func (p *choosyPortal) Post(ctx context.Context, kind string, report, told any) error {
+func (p *choosyPortal) Post(ctx context.Context, kind string, report, answer any) error {
 	var seq []int64
 	for _, s := range report.(countersBody).Samples {
 		seq = append(seq, s.Seq)
 	}
 	p.stubPortal.answer = func() error { return p.answer(seq) }
-	return p.stubPortal.Post(ctx, kind, report, told)
+	return p.stubPortal.Post(ctx, kind, report, answer)
 }
 
 func TestOnlyASampleRefusedAloneIsDropped(t *testing.T) {
@@ -368,17 +368,17 @@ func TestPausesGrowAndAreRandom(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
 		forwarding(s, portal).run(ctx)
-		seen := make(map[time.Duration]bool)
-		for i := range len(portal.asked) - 1 {
-			wait := portal.asked[i+1].Sub(portal.asked[i])
+		distinct := make(map[time.Duration]bool)
+		for i := range len(portal.requests) - 1 {
+			wait := portal.requests[i+1].Sub(portal.requests[i])
 			most := min(firstPause<<min(i, 10), longestPause)
 			if wait < most/2 || wait > most {
 				t.Errorf("pause %d is %s, not in %s..%s", i, wait, most/2, most)
 			}
-			seen[wait] = true
+			distinct[wait] = true
 		}
-		if len(seen) < 5 {
-			t.Errorf("pauses are %v", seen)
+		if len(distinct) < 5 {
+			t.Errorf("pauses are %v", distinct)
 		}
 	})
 }

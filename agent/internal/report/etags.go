@@ -49,7 +49,7 @@ type observedAnswer struct {
 
 // post sends a report. If the portal has not stored a list that is only named, or needs its content, post
 // sends the complete report. Errors are those of the Poster.
-func (e *etags) tell(ctx context.Context, to Poster, report observedBody) (*observedAnswer, error) {
+func (e *etags) post(ctx context.Context, to Poster, report observedBody) (*observedAnswer, error) {
 	routes, routesErr := json.Marshal(report.Routes)
 	ends, endsErr := json.Marshal(report.Ends)
 	circuits, circuitsErr := json.Marshal(report.Circuits)

@@ -8,9 +8,9 @@ import (
 
 // nameGiver responds as the portal does: it recognizes lists by the names that it assigned to them.
 type nameGiver struct {
-	older bool // a portal that assigns none
-	asked []map[string]any
-	lists map[string]string // by part: the name of the stored list
+	older    bool // a portal that assigns none
+	requests []map[string]any
+	lists    map[string]string // by part: the name of the stored list
 }
 
 func (p *nameGiver) Post(_ context.Context, _ string, report, answer any) error {
@@ -22,16 +22,16 @@ func (p *nameGiver) Post(_ context.Context, _ string, report, answer any) error 
 	if err := json.Unmarshal(text, &body); err != nil {
 		return err
 	}
-	p.asked = append(p.asked, body)
+	p.requests = append(p.requests, body)
 	names := make(map[string]string)
 	for _, part := range []string{"routes", "ends", "circuits"} {
-		switch told := body[part].(type) {
+		switch sent := body[part].(type) {
 		case map[string]any:
-			if names[part] = told["etag"].(string); names[part] != p.lists[part] {
+			if names[part] = sent["etag"].(string); names[part] != p.lists[part] {
 				return ErrNotStored
 			}
 		default:
-			content, _ := json.Marshal(told)
+			content, _ := json.Marshal(sent)
 			names[part] = part + string(content)
 		}
 	}
@@ -52,7 +52,7 @@ func (p *nameGiver) Post(_ context.Context, _ string, report, answer any) error 
 
 // isNamed reports whether the last report had only the name of a list.
 func (p *nameGiver) isNamed(part string) bool {
-	_, named := p.asked[len(p.asked)-1][part].(map[string]any)
+	_, named := p.requests[len(p.requests)-1][part].(map[string]any)
 	return named
 }
 
@@ -60,9 +60,9 @@ func reportOf(up bool) observedBody {
 	return observedBody{Routes: []routeBody{{"10.255.0.2", true}}, Ends: []endBody{{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a", LinkUp: up}}}
 }
 
-func mustTell(t *testing.T, e *etags, to Poster, report observedBody) *observedAnswer {
+func mustPost(t *testing.T, e *etags, to Poster, report observedBody) *observedAnswer {
 	t.Helper()
-	answer, err := e.tell(t.Context(), to, report)
+	answer, err := e.post(t.Context(), to, report)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,17 +72,17 @@ func mustTell(t *testing.T, e *etags, to Poster, report observedBody) *observedA
 func TestAnUnchangedListIsSentAsItsName(t *testing.T) {
 	var stored etags
 	portal := &nameGiver{}
-	if answer := mustTell(t, &stored, portal, reportOf(true)); len(answer.WatchRoutes) != 1 || portal.isNamed("ends") || portal.isNamed("routes") {
-		t.Errorf("the first report: %v, answered %v", portal.asked, answer)
+	if answer := mustPost(t, &stored, portal, reportOf(true)); len(answer.WatchRoutes) != 1 || portal.isNamed("ends") || portal.isNamed("routes") {
+		t.Errorf("the first report: %v, answered %v", portal.requests, answer)
 	}
-	if answer := mustTell(t, &stored, portal, reportOf(true)); answer.WatchRoutes != nil || !portal.isNamed("ends") || !portal.isNamed("routes") {
-		t.Errorf("the second report: %v, answered %v", portal.asked[1], answer)
+	if answer := mustPost(t, &stored, portal, reportOf(true)); answer.WatchRoutes != nil || !portal.isNamed("ends") || !portal.isNamed("routes") {
+		t.Errorf("the second report: %v, answered %v", portal.requests[1], answer)
 	}
-	mustTell(t, &stored, portal, reportOf(false))
+	mustPost(t, &stored, portal, reportOf(false))
 	if portal.isNamed("ends") || !portal.isNamed("routes") {
-		t.Errorf("with news of an end: %v", portal.asked[2])
+		t.Errorf("with news of an end: %v", portal.requests[2])
 	}
-	mustTell(t, &stored, portal, reportOf(true))
+	mustPost(t, &stored, portal, reportOf(true))
 	if portal.isNamed("ends") {
 		t.Error("a list was told by a name that an older one had")
 	}
@@ -91,11 +91,11 @@ func TestAnUnchangedListIsSentAsItsName(t *testing.T) {
 func TestAListThatThePortalHasNotStoredIsSentCompletely(t *testing.T) {
 	var stored etags
 	portal := &nameGiver{}
-	mustTell(t, &stored, portal, reportOf(true))
+	mustPost(t, &stored, portal, reportOf(true))
 	portal.lists = nil // another database
-	answer := mustTell(t, &stored, portal, reportOf(true))
-	if len(portal.asked) != 3 || portal.isNamed("ends") || portal.isNamed("routes") || len(answer.WatchRoutes) != 1 {
-		t.Errorf("asked %v, answered %v", portal.asked, answer)
+	answer := mustPost(t, &stored, portal, reportOf(true))
+	if len(portal.requests) != 3 || portal.isNamed("ends") || portal.isNamed("routes") || len(answer.WatchRoutes) != 1 {
+		t.Errorf("asked %v, answered %v", portal.requests, answer)
 	}
 }
 
@@ -103,10 +103,10 @@ func TestAPortalWithoutETagsReceivesCompleteLists(t *testing.T) {
 	var stored etags
 	portal := &nameGiver{older: true}
 	for range 3 {
-		mustTell(t, &stored, portal, reportOf(true))
-		_, named := portal.asked[len(portal.asked)-1]["watch_etag"]
+		mustPost(t, &stored, portal, reportOf(true))
+		_, named := portal.requests[len(portal.requests)-1]["watch_etag"]
 		if portal.isNamed("ends") || portal.isNamed("routes") || named {
-			t.Errorf("it is told %v", portal.asked[len(portal.asked)-1])
+			t.Errorf("it is told %v", portal.requests[len(portal.requests)-1])
 		}
 	}
 }

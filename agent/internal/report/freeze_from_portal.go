@@ -25,12 +25,12 @@ func freezeOf(status converge.Status, now time.Time) *freeze.Shown {
 
 // applyFreeze passes the portal's requested freeze to the engine. A portal that does not mention freezes
 // does not support them.
-func (r *Reporter) hearFreeze(told json.RawMessage) {
-	if told == nil {
+func (r *Reporter) applyFreeze(requested json.RawMessage) {
+	if requested == nil {
 		return
 	}
 	var wanted *wantedFreeze
-	if err := json.Unmarshal(told, &wanted); err != nil {
+	if err := json.Unmarshal(requested, &wanted); err != nil {
 		r.log.Warn("the portal says of a freeze what cannot be read", "error", err)
 		return
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 // await polls until a condition is true.
-func await(t *testing.T, what string, is func() bool) {
+func await(t *testing.T, condition string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
+			t.Fatalf("never: %s", condition)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func TestOnAFullDiskEverySampleIsSentOnceAndSamplingContinues(t *testing.T) {
 	defer cancel()
 	portal := &stubPortal{}
 	portal.answer = func() error {
-		if len(portal.asked) > 500 {
+		if len(portal.requests) > 500 {
 			cancel()
 			return errors.New("flooded")
 		}
@@ -53,8 +53,8 @@ func TestOnAFullDiskEverySampleIsSentOnceAndSamplingContinues(t *testing.T) {
 	await(t, "fresh samples on a disk that has room again", got(205))
 	cancel()
 	<-done
-	if asked := len(portal.askedAt()); asked > 20+2+3 || !slices.Equal(portal.got(bootID), upTo(205)) {
-		t.Errorf("in %d reports the portal got %v", asked, portal.got(bootID))
+	if requests := len(portal.requestTimes()); requests > 20+2+3 || !slices.Equal(portal.got(bootID), upTo(205)) {
+		t.Errorf("in %d reports the portal got %v", requests, portal.got(bootID))
 	}
 	if again := openSpool(t, folder, 1<<20); s.Dropped() != 0 || again.Waiting() != 0 || again.Dropped() != 0 {
 		t.Errorf("%d were dropped; after a restart %d wait and %d were dropped", s.Dropped(), again.Waiting(), again.Dropped())

@@ -10,12 +10,12 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// TestAPortThatIsKeptDownReportsNoLinkLossOfItsOwn: its link state is not compared with that before or after,
+// TestAPortThatIsKeptDownReportsNoLinkLoss: its link state is not compared with that before or after,
 // so no event reports a loss.
-func TestAPortThatIsKeptDownReportsNoLinkLossOfItsOwn(t *testing.T) {
+func TestAPortThatIsKeptDownReportsNoLinkLoss(t *testing.T) {
 	key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
 	var claims []ownership.Claim
-	look := func(wanted, adminUp, linkUp bool) (endBody, routerView) {
+	reported := func(wanted, adminUp, linkUp bool) (endBody, routerView) {
 		end := intent.End{Key: key, Revision: 1, AdminUp: true, UNILinkDown: wanted}
 		end.Access = intent.Access{Interface: "cust1", Tagging: intent.Untagged, Exact: true}
 		end.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC}
@@ -27,25 +27,25 @@ func TestAPortThatIsKeptDownReportsNoLinkLossOfItsOwn(t *testing.T) {
 		body.fill(state, false, nil, nil, nil, Loads{}, nil)
 		return body.Ends[0], routerViewOf(converge.Status{}, state)
 	}
-	_, before := look(false, true, true)
-	kept, during := look(true, false, false)
-	back, negotiating := look(false, true, false)
+	_, before := reported(false, true, true)
+	kept, during := reported(true, false, false)
+	back, negotiating := reported(false, true, false)
 	if !kept.KeptDown || kept.LinkUp || back.KeptDown {
 		t.Errorf("kept down it is %+v, and after that %+v", kept, back)
 	}
 	// Until the agent has taken the port down, the port's own link state is reported.
-	if notYet, _ := look(true, true, true); notYet.KeptDown || !notYet.LinkUp {
+	if notYet, _ := reported(true, true, true); notYet.KeptDown || !notYet.LinkUp {
 		t.Errorf("not taken down yet it is %+v", notYet)
 	}
 	if events := append(eventsBetween(before, during), eventsBetween(during, negotiating)...); len(events) != 0 {
 		t.Errorf("told of it: %v", inShort(events))
 	}
-	if _, lost := look(false, true, false); len(eventsBetween(before, lost)) != 1 {
+	if _, lost := reported(false, true, false); len(eventsBetween(before, lost)) != 1 {
 		t.Error("a loss of its own is not told")
 	}
 	// The intent no longer requires the port to be down, but a conflict has prevented it from coming up.
 	claims = []ownership.Claim{{VLL: key.VLL, End: key.End, Port: "cust1", LinkLoss: true}}
-	still, after := look(false, false, false)
+	still, after := reported(false, false, false)
 	if events := eventsBetween(during, after); !still.KeptDown || len(events) != 0 {
 		t.Errorf("not set up yet it is %+v, told as %v", still, inShort(events))
 	}

@@ -78,7 +78,7 @@ type VLANLoss struct {
 }
 
 // vlanReading is a reading of the counters of an end. dropped are the frames that the port itself dropped,
-// without those of its sub-interfaces: VPP counts a drop on a sub-interface, for example by a policer, on
+// without those of its sub-interfaces. VPP counts a drop on a sub-interface, for example by a policer, on
 // the sub-interface and on its port.
 type vlanReading struct {
 	at          time.Time
@@ -86,17 +86,17 @@ type vlanReading struct {
 }
 
 // vlanEvents are the findings of a reading or a search.
-type vlanNews struct {
+type vlanEvents struct {
 	// rebuilt, restored and notRestored are texts for events.
 	rebuilt, restored, notRestored map[intent.Key]string
 }
 
 // take adds a reading and returns the ends to search for.
-func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (suspects []Access, news vlanNews) {
+func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (suspects []Access, events vlanEvents) {
 	unknown := reading.Errors.UnknownVLAN
 	if unknown == nil {
 		l.forgetFrames()
-		return nil, vlanNews{}
+		return nil, vlanEvents{}
 	}
 	unknownGrew := *unknown > l.unknown
 	before := l.ends
@@ -116,34 +116,34 @@ func (l *lostVLANs) take(at time.Time, reading statseg.Reading, view View) (susp
 			}
 			frames = &vlanFrames{access: access, last: now, quiet: now, loss: loss}
 			l.ends[access.Key] = frames
-			l.noteRebuilt(at, frames, &news)
+			l.noteRebuilt(at, frames, &events)
 			if now.in == 0 {
-				l.noteNotRestored(at, frames, &news)
+				l.noteNotRestored(at, frames, &events)
 			}
 			continue
 		}
 		l.ends[access.Key] = frames
 		arrived, dropped := now.in > frames.last.in, now.dropped > frames.last.dropped
 		frames.last = now
-		l.noteRebuilt(at, frames, &news)
+		l.noteRebuilt(at, frames, &events)
 		switch {
 		case arrived:
 			frames.quiet, frames.pause, frames.next, frames.loss = now, 0, time.Time{}, nil
-			l.noteRestored(at, frames, &news)
+			l.noteRestored(at, frames, &events)
 		case !dropped || !unknownGrew:
 			frames.quiet = now
 			if frames.loss != nil && frames.loss.State == VLANNotExamined {
 				frames.loss = nil
 			}
-			l.noteNotRestored(at, frames, &news)
+			l.noteNotRestored(at, frames, &events)
 		default:
-			l.noteNotRestored(at, frames, &news)
+			l.noteNotRestored(at, frames, &events)
 			if l.isSuspect(at, frames) {
 				suspects = append(suspects, access)
 			}
 		}
 	}
-	return suspects, news
+	return suspects, events
 }
 
 // isSuspect reports whether to search for the end now: frames arrived before and have stopped for long
@@ -196,7 +196,7 @@ func (l *lostVLANs) begin(at time.Time, access Access, requested bool) error {
 }
 
 // noteRebuilt detects that the sub-interface of an end was created again since its rebuild began.
-func (l *lostVLANs) noteRebuilt(at time.Time, frames *vlanFrames, news *vlanNews) {
+func (l *lostVLANs) noteRebuilt(at time.Time, frames *vlanFrames, events *vlanEvents) {
 	r := l.rebuilds.of(frames.access.Key)
 	if r == nil || r.RebuiltMS != 0 || r.made == frames.access.Made {
 		return
@@ -205,14 +205,14 @@ func (l *lostVLANs) noteRebuilt(at time.Time, frames *vlanFrames, news *vlanNews
 	if !r.Requested {
 		why = r.Detail
 	}
-	put(&news.rebuilt, frames.access.Key, fmt.Sprintf("%s was deleted and created again: %s", frames.access.Name, why))
+	put(&events.rebuilt, frames.access.Key, fmt.Sprintf("%s was deleted and created again: %s", frames.access.Name, why))
 	r.RebuiltMS, r.Failed = at.UnixMilli(), false
 	l.rebuilds.replace(*r)
 	frames.loss = &VLANLoss{VLANRebuilt, frames.quiet.at, why}
 }
 
 // noteRestored completes the rebuild of an end whose frames arrive soon enough after it.
-func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, news *vlanNews) {
+func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, events *vlanEvents) {
 	key := frames.access.Key
 	r := l.rebuilds.of(key)
 	switch {
@@ -224,7 +224,7 @@ func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, news *vlanNew
 		return
 	}
 	if !r.Requested {
-		put(&news.restored, key, fmt.Sprintf("frames of %s arrive again since it was created again. VPP drops them when somebody requests another "+
+		put(&events.restored, key, fmt.Sprintf("frames of %s arrive again since it was created again. VPP drops them when somebody requests another "+
 			"sub-interface with the same VLAN and is refused", frames.access.Name))
 	}
 	l.rebuilds.forget(key)
@@ -236,7 +236,7 @@ func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, news *vlanNew
 
 // noteNotRestored gives up a rebuild that was not carried out in time, or after which no frame arrived in
 // time.
-func (l *lostVLANs) noteNotRestored(at time.Time, frames *vlanFrames, news *vlanNews) {
+func (l *lostVLANs) noteNotRestored(at time.Time, frames *vlanFrames, events *vlanEvents) {
 	key := frames.access.Key
 	r := l.rebuilds.of(key)
 	if r == nil || r.Recovered {
@@ -245,11 +245,11 @@ func (l *lostVLANs) noteNotRestored(at time.Time, frames *vlanFrames, news *vlan
 	if !r.Failed && at.Sub(time.UnixMilli(cmp.Or(r.RebuiltMS, r.BeganMS))) >= restoredWithin {
 		r.Failed = true
 		l.rebuilds.replace(*r)
-		what := fmt.Sprintf("no frame of %s arrived within %s after it was created again", frames.access.Name, restoredWithin)
+		text := fmt.Sprintf("no frame of %s arrived within %s after it was created again", frames.access.Name, restoredWithin)
 		if r.RebuiltMS == 0 {
-			what = fmt.Sprintf("%s was to be deleted and created again, and was not within %s", frames.access.Name, restoredWithin)
+			text = fmt.Sprintf("%s was to be deleted and created again, and was not within %s", frames.access.Name, restoredWithin)
 		}
-		put(&news.notRestored, key, what+"; it is not rebuilt again before an operator requests it")
+		put(&events.notRestored, key, text+"; it is not rebuilt again before an operator requests it")
 	}
 	if r.Failed {
 		frames.loss = &VLANLoss{VLANNotRestored, time.UnixMilli(cmp.Or(r.SinceMS, r.BeganMS)), r.Detail}

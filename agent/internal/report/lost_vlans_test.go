@@ -100,8 +100,8 @@ func (w *wire) pass(long time.Duration, hers, others uint64) {
 		}
 		view := of(w.access)
 		view.Subs = map[uint32][]Port{port.Index: {{3, "bb0.200"}}}
-		suspects, news := w.watch.take(w.at, reading, view)
-		w.note(news)
+		suspects, events := w.watch.take(w.at, reading, view)
+		w.note(events)
 		if len(suspects) == 0 {
 			continue
 		}
@@ -116,8 +116,8 @@ func (w *wire) pass(long time.Duration, hers, others uint64) {
 	}
 }
 
-func (w *wire) note(news vlanNews) {
-	for to, from := range map[*[]string]map[intent.Key]string{&w.rebuilt: news.rebuilt, &w.restored: news.restored, &w.notRestored: news.notRestored} {
+func (w *wire) note(events vlanEvents) {
+	for to, from := range map[*[]string]map[intent.Key]string{&w.rebuilt: events.rebuilt, &w.restored: events.restored, &w.notRestored: events.notRestored} {
 		for _, text := range from {
 			*to = append(*to, text)
 		}
@@ -396,7 +396,7 @@ func TestTheAgentRepairsALineThatARefusedDuplicateStopped(t *testing.T) {
 		for range readings {
 			later.Add(int64(10 * time.Second))
 			sim.Count()
-			r.look(t.Context(), onTick)
+			r.prepare(t.Context(), onTick)
 			r.searching.Wait()
 			engine.CheckDrift(t.Context())
 		}

@@ -23,25 +23,25 @@ import (
 // duplicate stops her line.
 func TestOnARealVPPOnlyALostLineIsRebuiltAndNotAQuietOne(t *testing.T) {
 	v := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan"}})
-	say := func(format string, args ...any) {
+	cli := func(format string, args ...any) {
 		t.Helper()
-		if said, err := v.CLI(fmt.Sprintf(format, args...)); err != nil {
-			t.Fatalf("%v: %s", err, said)
+		if output, err := v.CLI(fmt.Sprintf(format, args...)); err != nil {
+			t.Fatalf("%v: %s", err, output)
 		}
 	}
-	say("create loopback interface instance 0")
-	say("set interface state loop0 up")
-	say("set interface ip address loop0 10.255.0.1/32")
+	cli("create loopback interface instance 0")
+	cli("set interface state loop0 up")
+	cli("set interface ip address loop0 10.255.0.1/32")
 	for port := range 2 {
-		say("create packet-generator interface pg%d", port)
-		say("set interface state pg%d up", port)
+		cli("create packet-generator interface pg%d", port)
+		cli("set interface state pg%d up", port)
 	}
-	say("ip route add 10.255.0.2/32 via loop0")
+	cli("ip route add 10.255.0.2/32 via loop0")
 	stream := func(name string, port, vlan, rate int) {
 		t.Helper()
-		say("packet-generator new { name %s limit 0 rate %d size 100-100 interface pg%d node ethernet-input "+
+		cli("packet-generator new { name %s limit 0 rate %d size 100-100 interface pg%d node ethernet-input "+
 			"data { IP4: 02:00:00:00:00:0a -> 02:00:00:00:00:0b vlan %d UDP: 192.0.2.1 -> 192.0.2.2 UDP: 1 -> 2 incrementing 54 } }", name, rate, port, vlan)
-		say("packet-generator enable-stream %s", name)
+		cli("packet-generator enable-stream %s", name)
 	}
 	folder, at := t.TempDir(), start
 	clock := func() time.Time { return at }
@@ -83,7 +83,7 @@ func TestOnARealVPPOnlyALostLineIsRebuiltAndNotAQuietOne(t *testing.T) {
 		for range readings {
 			at = at.Add(10 * time.Second)
 			time.Sleep(1200 * time.Millisecond) // time for VPP to publish its counters
-			r.look(t.Context(), onTick)
+			r.prepare(t.Context(), onTick)
 			r.searching.Wait()
 			engine.CheckDrift(t.Context())
 		}
@@ -110,7 +110,7 @@ func TestOnARealVPPOnlyALostLineIsRebuiltAndNotAQuietOne(t *testing.T) {
 	stream("strays", 0, 600, 50)
 	stream("elsewhere", 1, 500, 50)
 	pass(3)
-	say("packet-generator delete hers")
+	cli("packet-generator delete hers")
 	pass(8)
 	if kinds := events(); len(kinds) != 0 {
 		t.Errorf("while she is quiet: %q", kinds)
@@ -123,8 +123,8 @@ func TestOnARealVPPOnlyALostLineIsRebuiltAndNotAQuietOne(t *testing.T) {
 	}
 	stream("hers", 0, 100, 50)
 	pass(2)
-	if said, err := v.CLI("create sub-interfaces pg0 999 dot1q 100 exact-match"); err == nil && !strings.Contains(said, "in use") {
-		t.Fatalf("the duplicate: %s", said)
+	if output, err := v.CLI("create sub-interfaces pg0 999 dot1q 100 exact-match"); err == nil && !strings.Contains(output, "in use") {
+		t.Fatalf("the duplicate: %s", output)
 	}
 	pass(10)
 	if kinds := events(); !slices.Equal(kinds, []string{"end.vlan_rebuilt " + hers.VLL, "end.vlan_restored " + hers.VLL}) {

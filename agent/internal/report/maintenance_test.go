@@ -9,14 +9,14 @@ import (
 
 // answering responds to each observed report with the next of these texts.
 type answering struct {
-	texts []string
-	asked chan struct{}
+	texts    []string
+	answered chan struct{}
 }
 
 func (p *answering) Post(_ context.Context, _ string, _, answer any) error {
 	text := p.texts[0]
 	p.texts = p.texts[1:]
-	defer func() { p.asked <- struct{}{} }()
+	defer func() { p.answered <- struct{}{} }()
 	return json.Unmarshal([]byte(text), answer)
 }
 
@@ -36,7 +36,7 @@ func TestMaintenanceIsThatOfThePortalsRecentResponse(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := now
-			portal := &answering{texts: []string{c.answer}, asked: make(chan struct{}, 1)}
+			portal := &answering{texts: []string{c.answer}, answered: make(chan struct{}, 1)}
 			r := &Reporter{client: portal, interval: 10 * time.Second, log: quiet, now: func() time.Time { return at }, observed: make(chan observedBody, 1)}
 			if on, known := r.Maintenance(); on || known {
 				t.Error("known before anybody was asked")
@@ -45,7 +45,7 @@ func TestMaintenanceIsThatOfThePortalsRecentResponse(t *testing.T) {
 			sent := make(chan struct{})
 			go func() { defer close(sent); r.sendObserved(ctx) }()
 			r.observed <- observedBody{}
-			<-portal.asked
+			<-portal.answered
 			for r.observedTaken.Load() == 0 {
 				time.Sleep(time.Millisecond)
 			}

@@ -31,10 +31,10 @@ func (b *observedBody) fill(
 	b.Policing, b.LineTests, b.GREKeys = string(s.Policing.Reach()), s.Supported[observe.CanTest], s.Supported[observe.CanGREKeys]
 	b.Probes, b.UnderlayTables = b.LineTests, true // supported by this agent
 	b.PathWatch, b.Watching = s.Supported[observe.CanWatch] && !neverWatch, watchingOf(p.Intent)
-	stands := make(map[intent.Path]*endPathBody, len(paths))
+	states := make(map[intent.Path]*endPathBody, len(paths))
 	for _, path := range paths {
 		b.Paths = append(b.Paths, pathOf(path))
-		stands[path.Path] = &endPathBody{string(path.State), path.Since.UnixMilli()}
+		states[path.Path] = &endPathBody{string(path.State), path.Since.UnixMilli()}
 	}
 	made := madeByUs(todo)
 	for _, i := range s.Interfaces {
@@ -83,15 +83,15 @@ func (b *observedBody) fill(
 			up := near != nil && near.AdminUp && reachable[observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote}]
 			end.Reachable = &up
 			path, _ := e.Tunnel.Path()
-			end.Path = stands[path]
+			end.Path = states[path]
 		}
 		b.Ends = append(b.Ends, end)
 	}
 }
 
-// isKeptDown reports whether the agent keeps the port down because the far end has no link. Such a port has
-// no link state of its own. The result is true until the port is up (plan.KeptDown). Otherwise the portal
-// would treat the missing link as a loss and shut the other end.
+// isKeptDown reports whether the agent keeps the port down because the far end has no link. The link state
+// of such a port has no meaning. The result is true until the port is up (plan.KeptDown). Otherwise the
+// portal would treat the missing link as a loss and shut the other end.
 func isKeptDown(e intent.End, port *observe.Interface, kept map[intent.Key]string) bool {
 	return !port.AdminUp && (e.UNILinkDown || kept[e.Key] == port.Name)
 }
@@ -161,7 +161,7 @@ func ipMTU(i *observe.Interface) *uint32 {
 // (vnet_sw_interface_get_mtu in vnet/interface_funcs.h), in bytes.
 const mtuUnset = 9000
 
-// inheritedIPMTU returns the largest IP packet that a sub-interface without an MTU of its own can send
+// inheritedIPMTU returns the largest IP packet that a sub-interface without its own MTU can send
 // (bytes). VPP's IP layer allows mtuUnset regardless of the port's MTU, and the port drops larger packets
 // than its own MTU.
 func inheritedIPMTU(port *observe.Interface) *uint32 {
@@ -231,9 +231,9 @@ func portOf(access *observe.Interface, s *observe.Snapshot) Port {
 // policerOf returns the end's policer if it enforces the intended profile. Otherwise its counters have no
 // meaning for the customer.
 func policerOf(end intent.Key, p *converge.ObservedState) Policer {
-	there := p.Snapshot.Policers[ownership.PolicerName(end)]
-	if !p.Plan.Policed[end] || there == nil || there.Index == observe.NoIndex {
+	policer := p.Snapshot.Policers[ownership.PolicerName(end)]
+	if !p.Plan.Policed[end] || policer == nil || policer.Index == observe.NoIndex {
 		return Policer{}
 	}
-	return Policer{true, there.Index, there.Config}
+	return Policer{true, policer.Index, policer.Config}
 }

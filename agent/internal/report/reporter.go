@@ -74,7 +74,7 @@ type Reporter struct {
 
 	// Only Run uses them: the interfaces that are counted while VPP does not respond, and the routes that
 	// were looked up last.
-	seen   countedView
+	view   countedView
 	routes lookedUpRoutes
 
 	searching sync.WaitGroup // for frames of unknown VLANs
@@ -168,11 +168,11 @@ func (r *Reporter) ReportNow() {
 // Maintenance reports whether the portal has this router under maintenance. known is true if the portal
 // said so within the last few reports.
 func (r *Reporter) Maintenance() (on, known bool) {
-	said, age := r.maintenance.Load(), r.now().UnixMilli()-r.observedTaken.Load()
-	if said == nil || age > (lately*r.interval).Milliseconds() {
+	state, age := r.maintenance.Load(), r.now().UnixMilli()-r.observedTaken.Load()
+	if state == nil || age > (lately*r.interval).Milliseconds() {
 		return false, false
 	}
-	return *said, true
+	return *state, true
 }
 
 // Totals returns VPP's counters of every end as last read.
@@ -209,15 +209,15 @@ func (r *Reporter) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			r.look(ctx, onTick)
+			r.prepare(ctx, onTick)
 		case <-r.engine.Changed():
 			pause(ctx, settle)
-			r.look(ctx, onChange)
+			r.prepare(ctx, onChange)
 		case <-r.engine.PathsChanged():
-			r.look(ctx, onRequest)
+			r.prepare(ctx, onRequest)
 			pause(ctx, pathSettle) // many paths fail together, and some change repeatedly
 		case <-r.again:
-			r.look(ctx, onRequest)
+			r.prepare(ctx, onRequest)
 		}
 	}
 }
@@ -230,7 +230,7 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 // unseen returns the report while there is no VPP to read: lists are empty, and none is null.
-func (r *Reporter) unseen(status converge.Status) observedBody {
+func (r *Reporter) withoutVPP(status converge.Status) observedBody {
 	return observedBody{
 		Schema: 1, BootID: r.bootID.String(), Look: status.ObservationNumber, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
 		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{},
@@ -250,26 +250,26 @@ const (
 
 // prepare prepares a report of VPP's last observed state, and takes a sample if one is due. From VPP itself
 // it reads only the stats segment, and the routes that are due on this occasion.
-func (r *Reporter) look(ctx context.Context, why occasion) {
+func (r *Reporter) prepare(ctx context.Context, why occasion) {
 	count := why == onTick
 	status := r.engine.Status()
-	report := r.unseen(status)
+	report := r.withoutVPP(status)
 	report.Freeze = freezeOf(status, r.now())
 	state, err := r.engine.ObservedStateToReport(ctx)
 	if ctx.Err() != nil {
 		return // the agent is ending, and therefore closed the connection to VPP
 	}
 	var sample *Sample
-	var news vlanNews
+	var events vlanEvents
 	switch {
 	case err != nil && status.Absent:
 		r.forget()
 	case err != nil && count:
 		sample = r.countUnanswered()
 	case count:
-		r.seen = countedView{viewOf(state), state.Snapshot.Epoch, status.VPP != nil && status.VPP.Simulated()}
+		r.view = countedView{viewOf(state), state.Snapshot.Epoch, status.VPP != nil && status.VPP.Simulated()}
 		r.tidyUp(ctx, state, status)
-		sample, news = r.count(ctx)
+		sample, events = r.count(ctx)
 	}
 	var watched []observe.Destination
 	var reachable map[observe.Destination]bool
@@ -298,10 +298,10 @@ func (r *Reporter) look(ctx context.Context, why occasion) {
 		return
 	}
 	if sample != nil {
-		r.store(*sample, r.seen.simulated)
+		r.store(*sample, r.view.simulated)
 	}
 	view := routerViewOf(status, state)
-	view.vlans = news
+	view.vlans = events
 	if err := r.eventRecorder.record(view, now); err != nil {
 		r.log.Error("events lost", "error", err)
 	}
@@ -313,44 +313,44 @@ func (r *Reporter) look(ctx context.Context, why occasion) {
 }
 
 // count returns the sample since the last count, nil if there is none, and the results of rebuilds.
-func (r *Reporter) count(ctx context.Context) (*Sample, vlanNews) {
-	reading, err := r.segment.Read(r.seen.BootMS)
+func (r *Reporter) count(ctx context.Context) (*Sample, vlanEvents) {
+	reading, err := r.segment.Read(r.view.BootMS)
 	if err != nil {
 		r.log.Warn("no counters", "error", err)
 		r.forget()
-		return nil, vlanNews{}
+		return nil, vlanEvents{}
 	}
 	now := r.now()
-	news := r.watchVLANs(ctx, now, reading)
+	events := r.watchVLANs(ctx, now, reading)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen.Tested = r.engine.TestedSince(r.sampler.last)
-	return r.sampler.Take(now, reading, r.seen.View), news
+	r.view.Tested = r.engine.TestedSince(r.sampler.last)
+	return r.sampler.Take(now, reading, r.view.View), events
 }
 
 // countUnanswered is count while VPP does not respond. It uses the interfaces of the last reading as long
 // as none has appeared or disappeared in that run of VPP, which the epoch shows without a request.
 func (r *Reporter) countUnanswered() *Sample {
-	if r.seen.BootMS == 0 {
+	if r.view.BootMS == 0 {
 		return nil
 	}
 	reading, err := r.segment.Reread()
-	if err != nil || reading.BootMS != r.seen.BootMS || reading.Epoch != r.seen.epoch {
+	if err != nil || reading.BootMS != r.view.BootMS || reading.Epoch != r.view.epoch {
 		r.log.Warn("no counters while VPP does not answer: its interfaces are not known to be the same", "error", err)
 		r.forget()
 		return nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen.Tested = r.engine.TestedSince(r.sampler.last)
-	return r.sampler.TakeUnanswered(r.now(), reading, r.seen.View)
+	r.view.Tested = r.engine.TestedSince(r.sampler.last)
+	return r.sampler.TakeUnanswered(r.now(), reading, r.view.View)
 }
 
 // forget restarts counting.
 func (r *Reporter) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.seen = countedView{}
+	r.view = countedView{}
 	r.vlans.forgetFrames()
 	r.sampler.Forget()
 }
@@ -401,13 +401,13 @@ func (r *Reporter) sendObserved(ctx context.Context) {
 		case report := <-r.observed:
 			report.SentMS = r.now().UnixMilli()
 			watched := stored.watch
-			answer, err := stored.tell(ctx, r.client, report)
+			answer, err := stored.post(ctx, r.client, report)
 			if err != nil {
 				r.log.Warn("observed report not taken; the next one replaces it", "error", err)
 				continue
 			}
 			r.maintenance.Store(answer.Maintenance)
-			r.hearFreeze(answer.Freeze)
+			r.applyFreeze(answer.Freeze)
 			r.observedTaken.Store(r.now().UnixMilli())
 			routes := answer.WatchRoutes
 			if routes == nil && watched == "" {

@@ -15,13 +15,13 @@ import (
 type routerView struct {
 	vpp         *runOf // nil: not connected
 	applied     *converge.Applied
-	seen        bool            // the other members are known; without VPP they are from the last reading
+	known       bool            // the other members are known; without VPP they are from the last reading
 	links       map[string]bool // interfaces that the agent did not create: admin up and link up
 	conflicts   map[intent.Key]string
 	quarantined map[quarantine]bool
 	drift       map[intent.Key]string // changes by others
 	contested   map[intent.Key]string // settings that others change again after each repair
-	vlans       vlanNews              // new findings about rebuilt sub-interfaces
+	vlans       vlanEvents            // new findings about rebuilt sub-interfaces
 }
 
 // runOf identifies one run of VPP.
@@ -47,7 +47,7 @@ func routerViewOf(status converge.Status, p *converge.ObservedState) routerView 
 		return v
 	}
 	todo, s := p.Plan, p.Snapshot
-	v.seen, v.links = true, make(map[string]bool)
+	v.known, v.links = true, make(map[string]bool)
 	v.conflicts, v.quarantined = make(map[intent.Key]string), make(map[quarantine]bool)
 	v.drift, v.contested = make(map[intent.Key]string), make(map[intent.Key]string)
 	made := madeByUs(todo)
@@ -73,14 +73,14 @@ func routerViewOf(status converge.Status, p *converge.ObservedState) routerView 
 		}
 	}
 	for key, differences := range p.Drift {
-		v.drift[key] = inWords(differences)
+		v.drift[key] = describeDrift(differences)
 	}
 	for key, fields := range p.Contested {
 		differences := make([]plan.Drift, len(fields))
 		for i, c := range fields {
 			differences[i] = c.Drift
 		}
-		v.contested[key] = inWords(differences)
+		v.contested[key] = describeDrift(differences)
 	}
 	for _, h := range todo.Quarantined {
 		if status.Held == nil {
@@ -118,7 +118,7 @@ func eventsBetween(before, after routerView) []eventBody {
 	if after.vpp != nil && (before.vpp == nil || changed) {
 		add(eventBody{Kind: "vpp.connected", Detail: &after.vpp.version})
 	}
-	if after.seen {
+	if after.known {
 		for name, up := range after.links {
 			if was, known := before.links[name]; known && was != up {
 				add(eventBody{Kind: "interface." + upOrDown(up), Interface: &name})
@@ -156,18 +156,18 @@ func eventsBetween(before, after routerView) []eventBody {
 	return events
 }
 
-// inWords describes the first differences; an event has room for a few.
-func inWords(differences []plan.Drift) string {
+// describeDrift describes the first differences; an event has room for a few.
+func describeDrift(differences []plan.Drift) string {
 	const most = 5
-	var words []string
+	var descriptions []string
 	for i, d := range differences {
 		if i == most {
-			words = append(words, fmt.Sprintf("and %d more", len(differences)-most))
+			descriptions = append(descriptions, fmt.Sprintf("and %d more", len(differences)-most))
 			break
 		}
-		words = append(words, fmt.Sprintf("%s of %s is %q instead of %q", d.Field, d.Object, d.Actual, d.Desired))
+		descriptions = append(descriptions, fmt.Sprintf("%s of %s is %q instead of %q", d.Field, d.Object, d.Actual, d.Desired))
 	}
-	return strings.Join(words, "; ")
+	return strings.Join(descriptions, "; ")
 }
 
 func upOrDown(up bool) string {
@@ -198,7 +198,7 @@ func sortKey(e eventBody) []string {
 
 // next returns the view to compare with later: while VPP is away it keeps the last known state.
 func (v routerView) next(after routerView) routerView {
-	if !after.seen {
+	if !after.known {
 		after.links, after.conflicts, after.quarantined = v.links, v.conflicts, v.quarantined
 		after.drift, after.contested = v.drift, v.contested
 	}

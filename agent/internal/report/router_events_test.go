@@ -19,7 +19,7 @@ import (
 // calm is a router without events.
 func calm() routerView {
 	return routerView{
-		vpp: &runOf{"25.10", 7, 1000}, applied: &converge.Applied{Generation: 42}, seen: true,
+		vpp: &runOf{"25.10", 7, 1000}, applied: &converge.Applied{Generation: 42}, known: true,
 		links: map[string]bool{"bb0": true, "cust0": true}, conflicts: map[intent.Key]string{}, quarantined: map[quarantine]bool{},
 	}
 }
@@ -141,10 +141,10 @@ func TestEventsAreNumberedWithinARunAndSurviveARestart(t *testing.T) {
 
 func TestDriftIsDescribedBriefly(t *testing.T) {
 	one := plan.Drift{Object: "cust0.100", Field: "admin_up", Desired: "true", Actual: "false"}
-	if got := inWords([]plan.Drift{one}); got != `admin_up of cust0.100 is "false" instead of "true"` {
+	if got := describeDrift([]plan.Drift{one}); got != `admin_up of cust0.100 is "false" instead of "true"` {
 		t.Error(got)
 	}
-	if got := inWords(slices.Repeat([]plan.Drift{one}, 9)); !strings.HasSuffix(got, "; and 4 more") {
+	if got := describeDrift(slices.Repeat([]plan.Drift{one}, 9)); !strings.HasSuffix(got, "; and 4 more") {
 		t.Error(got)
 	}
 }
@@ -189,8 +189,8 @@ func TestDriftIsReportedAlthoughVPPDiesBefore(t *testing.T) {
 		Engine: &dyingVPP{}, Client: &stubPortal{}, Folder: t.TempDir(), StoreLimit: 1 << 20, Interval: time.Second, Log: quiet, Now: time.Now,
 	})
 	t.Cleanup(r.close)
-	r.look(t.Context(), onRequest)
-	r.look(t.Context(), onRequest)
+	r.prepare(t.Context(), onRequest)
+	r.prepare(t.Context(), onRequest)
 	records, err := r.events.spool.Oldest(batch)
 	if err != nil {
 		t.Fatal(err)

@@ -39,10 +39,10 @@ func (r *Reporter) RebuildVLAN(end intent.Key) error {
 
 // watchVLANs adds a reading, starts a search if it raises a suspicion, and rebuilds the ends that the last
 // search confirmed.
-func (r *Reporter) watchVLANs(ctx context.Context, now time.Time, reading statseg.Reading) vlanNews {
+func (r *Reporter) watchVLANs(ctx context.Context, now time.Time, reading statseg.Reading) vlanEvents {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	suspects, news := r.vlans.take(now, reading, r.seen.View)
+	suspects, events := r.vlans.take(now, reading, r.view.View)
 	select {
 	case search := <-r.found:
 		for _, access := range r.vlans.judge(now, search.searched, search.dropped, search.why) {
@@ -53,7 +53,7 @@ func (r *Reporter) watchVLANs(ctx context.Context, now time.Time, reading statse
 	default:
 		r.search(ctx, suspects[:min(len(suspects), searchedAtOnce)])
 	}
-	return news
+	return events
 }
 
 // rebuild records on disk that a sub-interface is being rebuilt, and requests the rebuild. The caller locks
@@ -80,7 +80,7 @@ func (r *Reporter) search(ctx context.Context, suspects []Access) {
 		return
 	}
 	r.searchRuns = true
-	boot := r.seen.BootMS
+	boot := r.view.BootMS
 	r.searching.Go(func() {
 		dropped, err := r.unknownVLANs(ctx, boot, vlansOf(suspects))
 		r.mu.Lock()

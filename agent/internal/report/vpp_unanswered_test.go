@@ -14,7 +14,7 @@ import (
 )
 
 func TestWithoutVPPNoListIsNull(t *testing.T) {
-	text, err := json.Marshal((&Reporter{}).unseen(converge.Status{}))
+	text, err := json.Marshal((&Reporter{}).withoutVPP(converge.Status{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,8 +22,8 @@ func TestWithoutVPPNoListIsNull(t *testing.T) {
 	if err := json.Unmarshal(text, &members); err != nil {
 		t.Fatal(err)
 	}
-	for name, told := range members {
-		if told == nil && name != "watching" && name != "freeze" {
+	for name, value := range members {
+		if value == nil && name != "watching" && name != "freeze" {
 			t.Errorf("%s is null", name)
 		}
 	}
@@ -46,16 +46,16 @@ func TestCountingStopsWhileVPPDoesNotRespondIfItsInterfacesChanged(t *testing.T)
 	}
 	r := &Reporter{engine: &dyingVPP{}, segment: statseg.NewReopeningSegment(sim.StatsSocket()), log: quiet, now: time.Now}
 	t.Cleanup(r.segment.Close)
-	look := func() {
+	prepare := func() {
 		epoch, err := r.segment.Epoch(boot)
 		if err != nil {
 			t.Fatal(err)
 		}
 		access := Access{Key: alice.Key, BootMS: boot, Index: 1, Name: "cust0"}
-		r.seen = countedView{View: View{BootMS: boot, Accesses: []Access{access}}, epoch: epoch}
+		r.view = countedView{View: View{BootMS: boot, Accesses: []Access{access}}, epoch: epoch}
 		r.count(t.Context())
 	}
-	look()
+	prepare()
 	if r.countUnanswered(); len(r.Totals()) != 1 {
 		t.Errorf("nothing has come or gone, and it counts %v", r.Totals())
 	}
@@ -65,7 +65,7 @@ func TestCountingStopsWhileVPPDoesNotRespondIfItsInterfacesChanged(t *testing.T)
 	if s := r.countUnanswered(); s != nil || len(r.Totals()) != 0 {
 		t.Errorf("an interface has come, and it counts %v", r.Totals())
 	}
-	look()
+	prepare()
 	if len(r.Totals()) != 1 {
 		t.Errorf("after the next look it counts %v", r.Totals())
 	}

@@ -42,14 +42,14 @@ func (l *lookedUpRoutes) due(all []observe.Destination, why occasion, now time.T
 // reachable returns, for the watched addresses and the far ends of all tunnels, whether a route leads
 // there. It looks up only the routes that are due and reuses the last results for the others.
 func (r *Reporter) reachable(
-	ctx context.Context, held *intent.Intent, watched []observe.Destination, why occasion,
+	ctx context.Context, stored *intent.Intent, watched []observe.Destination, why occasion,
 ) (map[observe.Destination]bool, error) {
 	session, err := r.engine.Session()
 	if err != nil {
 		return nil, err
 	}
 	all := slices.Clone(watched)
-	for _, e := range held.Present {
+	for _, e := range stored.Present {
 		if e.Tunnel.Remote.IsValid() {
 			all = append(all, observe.Destination{Table: e.Tunnel.Table, Address: e.Tunnel.Remote})
 		}

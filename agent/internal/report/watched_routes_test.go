@@ -32,17 +32,17 @@ func TestARequestForTooManyRoutesIsIgnored(t *testing.T) {
 func TestWatchedRoutesChangeTogetherWithTheirTable(t *testing.T) {
 	r := &Reporter{log: quiet, again: make(chan struct{}, 1)}
 	for n, c := range []struct {
-		table uint32
-		texts []string
-		want  string
-		told  int
+		table    uint32
+		texts    []string
+		want     string
+		reported int
 	}{
 		{10, []string{"10.255.0.2"}, "[{10 10.255.0.2}]", 1}, {10, nil, "[{10 10.255.0.2}]", 0}, {20, nil, "[{20 10.255.0.2}]", 1},
 		{0, slices.Repeat([]string{"10.255.0.3"}, maxWatched+1), "[{0 10.255.0.2}]", 1}, {0, []string{}, "[]", 1},
 	} {
 		r.setWatchedRoutes(c.table, c.texts)
-		if got, told := fmt.Sprint(r.watchedRoutes()), len(r.again); got != c.want || told != c.told {
-			t.Errorf("answer %d: %s, told %d times", n, got, told)
+		if got, reported := fmt.Sprint(r.watchedRoutes()), len(r.again); got != c.want || reported != c.reported {
+			t.Errorf("answer %d: %s, told %d times", n, got, reported)
 		}
 		for range len(r.again) {
 			<-r.again

@@ -44,18 +44,18 @@ const (
 
 // Measure sends a few small packets. If not all of them return in time, it sends them again more slowly,
 // because the path is long or loses packets. Error: *CannotError, or that of the connection.
-func Measure(ctx context.Context, socket string, way Path) (Times, error) {
-	times, err := ping(ctx, socket, way, soon)
+func Measure(ctx context.Context, socket string, path Path) (Times, error) {
+	times, err := ping(ctx, socket, path, soon)
 	if err == nil && times.Received < times.Sent {
-		return ping(ctx, socket, way, late)
+		return ping(ctx, socket, path, late)
 	}
 	return times, err
 }
 
-func ping(ctx context.Context, socket string, way Path, interval time.Duration) (Times, error) {
+func ping(ctx context.Context, socket string, path Path, interval time.Duration) (Times, error) {
 	ctx, cancel := context.WithTimeout(ctx, packets*interval+grace)
 	defer cancel()
-	command := fmt.Sprintf("ping %s source %s repeat %d interval %g", way.To, way.From, packets, interval.Seconds())
+	command := fmt.Sprintf("ping %s source %s repeat %d interval %g", path.To, path.From, packets, interval.Seconds())
 	text, err := vpp.CLI(ctx, socket, command)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.ECONNREFUSED) {
 		return Times{}, &CannotError{fmt.Sprintf("VPP's CLI does not answer at %s (vpp.cli_socket): %v", socket, err)}
@@ -78,11 +78,11 @@ func read(text string) (Times, error) {
 			counted = true
 			continue
 		}
-		_, said, found := strings.Cut(line, " time=")
+		_, value, found := strings.Cut(line, " time=")
 		if !found {
 			continue
 		}
-		ms, err := strconv.ParseFloat(strings.TrimSuffix(said, " ms"), 64)
+		ms, err := strconv.ParseFloat(strings.TrimSuffix(value, " ms"), 64)
 		if err != nil || ms < 0 {
 			return Times{}, fmt.Errorf("VPP's ping printed %q, which says no time", line)
 		}

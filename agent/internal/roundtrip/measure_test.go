@@ -114,12 +114,12 @@ func TestTheErrorNamesTheMissingCLISocketOrPingPlugin(t *testing.T) {
 	if err := os.WriteFile(closed, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for socket, says := range map[string]string{
+	for socket, reason := range map[string]string{
 		filepath.Join(t.TempDir(), "cli.sock"): "vpp.cli_socket", closed: "vpp.cli_socket", real.CLISocket(): "ping plugin",
 	} {
 		_, err := Measure(t.Context(), socket, Path{"loop0", far4})
 		var cannot *CannotError
-		if !errors.As(err, &cannot) || !strings.Contains(err.Error(), says) {
+		if !errors.As(err, &cannot) || !strings.Contains(err.Error(), reason) {
 			t.Errorf("%s: %v", socket, err)
 		}
 	}

@@ -249,10 +249,10 @@ func TestManySilentConnectionsDoNotBlockThePortal(t *testing.T) {
 func TestConnectionsThatBecameSilentAreClosedForNewOnes(t *testing.T) {
 	crowd := newConnLimit(2)
 	arrive := func() net.Conn {
-		here, there := net.Pipe()
-		t.Cleanup(func() { here.Close(); there.Close() })
-		crowd.watch(here, http.StateNew)
-		return here
+		local, remote := net.Pipe()
+		t.Cleanup(func() { local.Close(); remote.Close() })
+		crowd.watch(local, http.StateNew)
+		return local
 	}
 	answered := func(c net.Conn) {
 		crowd.watch(c, http.StateActive)
@@ -298,8 +298,8 @@ func TestLongWorkKeepsNoBodyInMemory(t *testing.T) {
 	worked := 0
 	e.working = func() {
 		worked++
-		if held := len(s.bodySlots); held != 0 {
-			t.Errorf("%d bodies are held", held)
+		if used := len(s.bodySlots); used != 0 {
+			t.Errorf("%d bodies are held", used)
 		}
 	}
 	for path, body := range map[string]string{"/v1/trace": `{"schema":1,"of":"cheese","packets":1,"seconds":1}`, "/v1/calibration": `{"schema":1,"beside_lines":false}`} {

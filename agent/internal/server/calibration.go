@@ -13,8 +13,8 @@ import (
 )
 
 type calibrationRequest struct {
-	Schema      int  `json:"schema"`
-	BesideLines bool `json:"beside_lines"`
+	Schema    int  `json:"schema"`
+	WithLines bool `json:"beside_lines"`
 }
 
 type nodeBody struct {
@@ -50,8 +50,8 @@ type calibrationBody struct {
 }
 
 func (s *Server) postCalibration(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, decodeCalibration, func(asked *calibrationRequest) {
-		found, err := s.engine.Calibrate(r.Context(), asked.BesideLines)
+	takeRequest(s, w, r, decodeCalibration, func(requested *calibrationRequest) {
+		found, err := s.engine.Calibrate(r.Context(), requested.WithLines)
 		if err != nil {
 			s.log.Warn("not calibrated", "error", err)
 			failedCalibration(err).write(w)
@@ -62,14 +62,14 @@ func (s *Server) postCalibration(w http.ResponseWriter, r *http.Request) {
 }
 
 func decodeCalibration(body []byte) (*calibrationRequest, *problem) {
-	var asked calibrationRequest
+	var requested calibrationRequest
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&asked); err != nil || asked.Schema != 1 {
+	if err := decoder.Decode(&requested); err != nil || requested.Schema != 1 {
 		return nil, &problem{Type: "invalid-calibration", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
 			Detail: "the body is not {schema: 1, beside_lines}; nothing was done"}
 	}
-	return &asked, nil
+	return &requested, nil
 }
 
 func (s *Server) calibrationOf(found *converge.Calibrated) calibrationBody {

@@ -17,7 +17,7 @@ import (
 )
 
 // requestOnControl sends a request to the control socket as a command on this machine does.
-func askControl(t *testing.T, e *engine, body string) (int, map[string]any) {
+func requestOnControl(t *testing.T, e *engine, body string) (int, map[string]any) {
 	t.Helper()
 	recorder := httptest.NewRecorder()
 	request := httptest.NewRequest(http.MethodPost, "/v1/calibration", strings.NewReader(body))
@@ -38,7 +38,7 @@ func TestACalibrationReturnsItsMeasurements(t *testing.T) {
 			Missing: map[calibration.Transport]string{calibration.GRE6: "gre_tunnel_add_del"},
 		},
 	}}
-	status, answer := askControl(t, e, `{"schema": 1, "beside_lines": true}`)
+	status, answer := requestOnControl(t, e, `{"schema": 1, "beside_lines": true}`)
 	want := map[string]any{
 		"schema": 1., "router": "rhino", "measured_ms": 1790000020050., "vpp_version": "25.10-release", "agent_version": "0.1.0",
 		"cpu": "AMD EPYC", "clock_hz": 2595768139., "rounds": 41., "frames": 16384.,
@@ -46,7 +46,7 @@ func TestACalibrationReturnsItsMeasurements(t *testing.T) {
 			"nodes": []any{map[string]any{"node": "l2-input", "clocks": 12.6}}}},
 		"missing": []any{map[string]any{"transport": "gre6", "message": "gre_tunnel_add_del"}},
 	}
-	if status != http.StatusOK || !reflect.DeepEqual(answer, want) || !e.beside {
+	if status != http.StatusOK || !reflect.DeepEqual(answer, want) || !e.withLines {
 		t.Errorf("%d\ngot  %v\nwant %v", status, answer, want)
 	}
 }
@@ -65,7 +65,7 @@ func TestEachRefusalOfACalibrationHasItsProblemType(t *testing.T) {
 		"the connection broke": {errors.New("vpp: receive: EOF"), 503, "vpp-unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, answer := askControl(t, &engine{err: c.err}, `{"schema": 1, "beside_lines": false}`)
+			status, answer := requestOnControl(t, &engine{err: c.err}, `{"schema": 1, "beside_lines": false}`)
 			if status != c.status || answer["type"] != namespace+c.code || answer["detail"] != c.err.Error() {
 				t.Errorf("%d %v", status, answer)
 			}
@@ -76,7 +76,7 @@ func TestEachRefusalOfACalibrationHasItsProblemType(t *testing.T) {
 func TestAnInvalidCalibrationRequestStartsNone(t *testing.T) {
 	for _, body := range []string{"", "[]", `{"schema": 2}`, `{"schema": 1, "router": "rhino"}`, `{"schema": 1, "beside_lines": 1}`} {
 		e := &engine{}
-		if status, answer := askControl(t, e, body); status != http.StatusUnprocessableEntity || answer["type"] != namespace+"invalid-calibration" || e.calibrations != 0 {
+		if status, answer := requestOnControl(t, e, body); status != http.StatusUnprocessableEntity || answer["type"] != namespace+"invalid-calibration" || e.calibrations != 0 {
 			t.Errorf("%s: %d %v", body, status, answer)
 		}
 	}

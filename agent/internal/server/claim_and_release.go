@@ -49,8 +49,8 @@ type decidedBody struct {
 // claimOrRelease handles a claim or a release, which the engine carries out.
 func (s *Server) claimOrRelease(do func(context.Context, intent.Key, string) ([]*plan.Holding, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		takeRequest(s, w, r, decodeDecision, func(asked *claimOrReleaseBody) {
-			end, name := intent.Key{VLL: asked.VLL, End: asked.End}, asked.Interface
+		takeRequest(s, w, r, decodeDecision, func(requested *claimOrReleaseBody) {
+			end, name := intent.Key{VLL: requested.VLL, End: requested.End}, requested.Interface
 			found, err := do(r.Context(), end, name)
 			var notRelabelled *converge.NotRelabelledError
 			var notDone *converge.NotClaimedError
@@ -79,15 +79,15 @@ func decodeDecision(body []byte) (*claimOrReleaseBody, *problem) {
 		return nil, &problem{Type: "invalid-decision", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
 			Detail: fmt.Sprintf(format, args...)}
 	}
-	var asked claimOrReleaseBody
+	var requested claimOrReleaseBody
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&asked); err != nil {
+	if err := decoder.Decode(&requested); err != nil {
 		return invalid("the body is not {vll, end, interface}: %v", err)
 	}
-	end := intent.Key{VLL: asked.VLL, End: asked.End}
+	end := intent.Key{VLL: requested.VLL, End: requested.End}
 	if _, ok := ownership.ParseTag(ownership.Tag{Key: end, Revision: 1}.String()); !ok {
 		return invalid("vll is %q and end %q: these are an id in lower case with dashes, and a or z", end.VLL, end.End)
 	}
-	return &asked, nil
+	return &requested, nil
 }

@@ -21,8 +21,8 @@ type freezeRequest struct {
 }
 
 func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, decodeFreeze, func(asked *freezeRequest) {
-		begun, err := s.engine.FreezeHere(asked.Reason, time.Now().Add(time.Duration(asked.Seconds)*time.Second))
+	takeRequest(s, w, r, decodeFreeze, func(requested *freezeRequest) {
+		begun, err := s.engine.FreezeHere(requested.Reason, time.Now().Add(time.Duration(requested.Seconds)*time.Second))
 		if err != nil {
 			notFrozen(err).write(w)
 			return
@@ -32,16 +32,16 @@ func (s *Server) postFreeze(w http.ResponseWriter, r *http.Request) {
 }
 
 func decodeFreeze(body []byte) (*freezeRequest, *problem) {
-	var asked freezeRequest
+	var requested freezeRequest
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	longest := int64(freeze.Longest / time.Second)
-	if err := decoder.Decode(&asked); err != nil || strings.TrimSpace(asked.Reason) == "" || len(asked.Reason) > longestReason ||
-		asked.Seconds < 1 || asked.Seconds > longest {
+	if err := decoder.Decode(&requested); err != nil || strings.TrimSpace(requested.Reason) == "" || len(requested.Reason) > longestReason ||
+		requested.Seconds < 1 || requested.Seconds > longest {
 		return nil, &problem{Type: "invalid-freeze", Title: "The request is not valid", Status: http.StatusUnprocessableEntity,
 			Detail: "the body is not {reason, seconds}: a reason of up to 200 bytes, and 1 second to 30 days"}
 	}
-	return &asked, nil
+	return &requested, nil
 }
 
 func (s *Server) postUnfreeze(w http.ResponseWriter, r *http.Request) {

@@ -66,12 +66,12 @@ func FuzzEveryRequestGetsAValidResponse(f *testing.F) {
 		request.TLS = &tls.ConnectionState{VerifiedChains: [][]*x509.Certificate{{certificate}}}
 		answer := httptest.NewRecorder()
 		puts := e.puts
-		e.asked = nil
+		e.requested = nil
 		handler.ServeHTTP(answer, request)
 		if _, err := intent.Decode(body, "rhino"); e.puts != puts && (err != nil || !isPortal) {
 			t.Errorf("handed on to the engine: %q", body)
 		}
-		if _, err := intent.DecodeTestFrames(body); e.asked != nil && (err != nil || !isPortal) {
+		if _, err := intent.DecodeTestFrames(body); e.requested != nil && (err != nil || !isPortal) {
 			t.Errorf("frames were sent for %q", body)
 		}
 		switch {

@@ -11,7 +11,7 @@ import (
 
 // acknowledgedHeader names the freeze whose differences an operator has acknowledged, according to the
 // portal.
-const lookedHeader = "Longline-Freeze-Looked"
+const acknowledgedHeader = "Longline-Freeze-Looked"
 
 // decode decodes the document, or returns the problem with it.
 func (s *Server) decode(body []byte) (*intent.Intent, *problem) {
@@ -40,7 +40,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 	ids := requestIDs(r.Header)
 	// Log the request IDs before the work begins: they belong to every change in VPP from here on.
 	s.log.Info("intent", "generation", in.Generation, "present", len(in.Present), "removed", len(in.Removed), "request_ids", ids)
-	outcome, err := s.engine.Put(r.Context(), in, r.Header.Get(lookedHeader))
+	outcome, err := s.engine.Put(r.Context(), in, r.Header.Get(acknowledgedHeader))
 	var old *intent.OldGenerationError
 	var reused *intent.GenerationReusedError
 	var frozen *converge.FrozenError

@@ -83,22 +83,22 @@ type namedLine struct {
 // lineNamed finds a line by its ID, by the beginning of an ID, or by its name, which only the portal knows.
 // The problem is nil if the line was found.
 func (s *Server) lineNamed(ctx context.Context, of string) (named namedLine, unknown *problem) {
-	ids := s.heldWith(of)
+	ids := s.storedWith(of)
 	if len(ids) > 1 {
 		return named, &problem{
 			Type: "several-lines", Title: "Several lines", Status: http.StatusConflict, Detail: "these begin so: " + strings.Join(ids, ", "),
 		}
 	}
-	asked := of
+	requested := of
 	if len(ids) == 1 {
-		asked = ids[0]
+		requested = ids[0]
 	}
-	told, err := s.queryPortal(ctx, asked)
+	response, err := s.queryPortal(ctx, requested)
 	var known portalLine
 	if err != nil {
 		named.portalError = err.Error()
-	} else if json.Unmarshal(told, &known) == nil {
-		named.portal = told
+	} else if json.Unmarshal(response, &known) == nil {
+		named.portal = response
 	}
 	if named.vll = known.VLL; named.vll == "" {
 		if len(ids) == 0 {
@@ -127,14 +127,14 @@ func (s *Server) getLine(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, body)
 }
 
-// heldWith returns the IDs of the lines in the stored intent that begin with the text.
-func (s *Server) heldWith(text string) []string {
-	held := s.engine.Status().Held
-	if held == nil || len(text) < shortestID {
+// storedWith returns the IDs of the lines in the stored intent that begin with the text.
+func (s *Server) storedWith(text string) []string {
+	stored := s.engine.Status().Held
+	if stored == nil || len(text) < shortestID {
 		return nil
 	}
 	var ids []string
-	for _, end := range held.Present {
+	for _, end := range stored.Present {
 		if strings.HasPrefix(end.VLL, strings.ToLower(text)) && (len(ids) == 0 || ids[len(ids)-1] != end.VLL) {
 			ids = append(ids, end.VLL) // the ends of a line are neighbours
 		}
@@ -145,9 +145,9 @@ func (s *Server) heldWith(text string) []string {
 func (s *Server) queryPortal(ctx context.Context, line string) (json.RawMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, portalWait)
 	defer cancel()
-	var told json.RawMessage
-	err := s.QueryPortal(ctx, "line", map[string]any{"schema": 1, "line": line}, &told)
-	return told, err
+	var response json.RawMessage
+	err := s.QueryPortal(ctx, "line", map[string]any{"schema": 1, "line": line}, &response)
+	return response, err
 }
 
 // fillLine adds the state of the line's ends in this VPP. Without VPP it adds nothing.
@@ -166,32 +166,32 @@ func (s *Server) fillLine(ctx context.Context, body *lineBody) {
 		if end.VLL != body.VLL {
 			continue
 		}
-		told := endOfLine(&end)
+		shown := endOfLine(&end)
 		if path, tunnelled := end.Tunnel.Path(); tunnelled {
 			if state, watched := paths[path]; watched {
-				told.Path = &state
+				shown.Path = &state
 			}
 		}
 		if err == nil {
-			told.fill(&end, todo, before, after)
+			shown.fill(&end, todo, before, after)
 		}
-		body.Ends = append(body.Ends, told)
+		body.Ends = append(body.Ends, shown)
 	}
 }
 
 func endOfLine(end *intent.End) lineEndBody {
-	told := lineEndBody{
+	shown := lineEndBody{
 		End: end.End, Revision: end.Revision, AdminUp: end.AdminUp, Testing: end.Testing, UNILinkDown: end.UNILinkDown, Port: end.Access.Interface,
 		Transport: string(end.Tunnel.Encapsulation), Table: end.Tunnel.Table, Interfaces: []lineInterfaceBody{}, Drift: []driftBody{},
 	}
 	if end.Tunnel.Encapsulation != intent.L2XC {
 		local, remote := end.Tunnel.Local.String(), end.Tunnel.Remote.String()
-		told.Local, told.Remote = &local, &remote
+		shown.Local, shown.Remote = &local, &remote
 	}
 	if key := max(end.Tunnel.VNI, end.Tunnel.GREKey); key != 0 {
-		told.Key = &key
+		shown.Key = &key
 	}
-	return told
+	return shown
 }
 
 func (b *lineEndBody) fill(end *intent.End, todo *plan.Plan, before, after *statseg.Reading) {

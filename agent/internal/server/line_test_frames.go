@@ -32,18 +32,18 @@ type testFramesBody struct {
 }
 
 func (s *Server) postTestFrames(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, testDecoder(intent.DecodeTestFrames), func(asked *intent.TestFrames) { s.sendTestFrames(w, r, asked) })
+	takeRequest(s, w, r, testDecoder(intent.DecodeTestFrames), func(requested *intent.TestFrames) { s.sendTestFrames(w, r, requested) })
 }
 
 // testDecoder returns a decoder that turns the errors of decode into responses.
 func testDecoder[T any](decode func([]byte) (*T, error)) func([]byte) (*T, *problem) {
 	return func(body []byte) (*T, *problem) {
-		asked, err := decode(body)
+		requested, err := decode(body)
 		if err != nil {
 			refusal := invalidTest(err)
 			return nil, &refusal
 		}
-		return asked, nil
+		return requested, nil
 	}
 }
 
@@ -61,17 +61,17 @@ func invalidTest(err error) problem {
 	return refusal
 }
 
-func (s *Server) sendTestFrames(w http.ResponseWriter, r *http.Request, asked *intent.TestFrames) {
-	s.log.Info("test frames", "end", asked.Key.String(), "revision", asked.Revision, "frame", asked.Frame, "count", asked.Count,
+func (s *Server) sendTestFrames(w http.ResponseWriter, r *http.Request, requested *intent.TestFrames) {
+	s.log.Info("test frames", "end", requested.Key.String(), "revision", requested.Revision, "frame", requested.Frame, "count", requested.Count,
 		"request_ids", requestIDs(r.Header))
-	result, err := s.engine.SendTestFrames(r.Context(), asked)
+	result, err := s.engine.SendTestFrames(r.Context(), requested)
 	if err != nil {
 		failedTest(err).write(w)
 		return
 	}
 	c := result.Counters
 	writeJSON(w, testFramesBody{
-		1, s.router, asked.VLL, asked.End, asked.Revision, result.Sent,
+		1, s.router, requested.VLL, requested.End, requested.Revision, result.Sent,
 		testCountersBody{result.AtMS, c.Rx, c.Tx, c.Fragmented, c.Reassembled}, result.VPP.Version, s.version,
 	})
 }

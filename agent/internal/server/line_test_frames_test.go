@@ -34,9 +34,9 @@ func TestTestFramesReturnTheirCounters(t *testing.T) {
 	if status != http.StatusOK || !reflect.DeepEqual(answer, want) {
 		t.Errorf("%d\ngot  %v\nwant %v", status, answer, want)
 	}
-	asked := intent.TestFrames{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}, Revision: 3, Frame: 1518, Count: 100, Rate: 10000}
-	if *e.asked != asked {
-		t.Errorf("the engine was asked for %+v", *e.asked)
+	requested := intent.TestFrames{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}, Revision: 3, Frame: 1518, Count: 100, Rate: 10000}
+	if *e.requested != requested {
+		t.Errorf("the engine was asked for %+v", *e.requested)
 	}
 }
 
@@ -88,8 +88,8 @@ func TestAnInvalidRequestForTestFramesSendsNone(t *testing.T) {
 	if status, _ := d.do(http.MethodGet, "/v1/test-frames", nil); status != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %d", status)
 	}
-	if e.asked != nil {
-		t.Errorf("the engine was asked for %+v", e.asked)
+	if e.requested != nil {
+		t.Errorf("the engine was asked for %+v", e.requested)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestOnlyThePortalCanSendTestFrames(t *testing.T) {
 		t.Fatal(err)
 	}
 	response.Body.Close()
-	if response.StatusCode != http.StatusNotFound || e.asked != nil {
-		t.Errorf("on the control socket: %d, asked %+v", response.StatusCode, e.asked)
+	if response.StatusCode != http.StatusNotFound || e.requested != nil {
+		t.Errorf("on the control socket: %d, asked %+v", response.StatusCode, e.requested)
 	}
 }

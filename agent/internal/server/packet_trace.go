@@ -45,13 +45,13 @@ type traceBody struct {
 }
 
 func (s *Server) postTrace(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, decodeTrace, func(asked *traceRequest) {
-		named, unnamed := s.lineNamed(r.Context(), asked.Of)
+	takeRequest(s, w, r, decodeTrace, func(requested *traceRequest) {
+		named, unnamed := s.lineNamed(r.Context(), requested.Of)
 		if unnamed != nil {
 			unnamed.write(w)
 			return
 		}
-		found, err := s.engine.Trace(r.Context(), named.vll, asked.Packets, time.Duration(asked.Seconds)*time.Second)
+		found, err := s.engine.Trace(r.Context(), named.vll, requested.Packets, time.Duration(requested.Seconds)*time.Second)
 		if err != nil {
 			s.log.Warn("no trace", "error", err)
 			failedTrace(err).write(w)
@@ -73,18 +73,18 @@ func decodeTrace(body []byte) (*traceRequest, *problem) {
 	invalid := func(detail string) (*traceRequest, *problem) {
 		return nil, &problem{Type: "invalid-trace", Title: "The request is not valid", Status: http.StatusUnprocessableEntity, Detail: detail}
 	}
-	var asked traceRequest
+	var requested traceRequest
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
-	switch err := decoder.Decode(&asked); {
-	case err != nil || asked.Schema != 1:
+	switch err := decoder.Decode(&requested); {
+	case err != nil || requested.Schema != 1:
 		return invalid(traceNoneIsShown)
-	case asked.Packets < 1 || asked.Packets > mostTraced:
-		return invalid(fmt.Sprintf("packets: %d is not in 1..%d", asked.Packets, mostTraced))
-	case asked.Seconds < 1 || asked.Seconds > longestTrace:
-		return invalid(fmt.Sprintf("seconds: %d is not in 1..%d", asked.Seconds, longestTrace))
+	case requested.Packets < 1 || requested.Packets > mostTraced:
+		return invalid(fmt.Sprintf("packets: %d is not in 1..%d", requested.Packets, mostTraced))
+	case requested.Seconds < 1 || requested.Seconds > longestTrace:
+		return invalid(fmt.Sprintf("seconds: %d is not in 1..%d", requested.Seconds, longestTrace))
 	}
-	return &asked, nil
+	return &requested, nil
 }
 
 func failedTrace(err error) problem {

@@ -19,8 +19,8 @@ type rebuildBody struct {
 // postRebuild requests that the sub-interface of an end is deleted and created again. The response confirms
 // the request. An event reports when it is done.
 func (s *Server) postRebuild(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, decodeDecision, func(asked *claimOrReleaseBody) {
-		end := intent.Key{VLL: asked.VLL, End: asked.End}
+	takeRequest(s, w, r, decodeDecision, func(requested *claimOrReleaseBody) {
+		end := intent.Key{VLL: requested.VLL, End: requested.End}
 		err := s.engine.RebuildVLAN(end)
 		switch {
 		case errors.Is(err, report.ErrNoSuchVLAN):

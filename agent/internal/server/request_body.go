@@ -18,16 +18,16 @@ const maxBodies = 2
 // takeRequest reads and decodes the body, releases it, and then serves the request. If one of these steps
 // fails, it responds with the reason.
 func takeRequest[T any](s *Server, w http.ResponseWriter, r *http.Request, decode func([]byte) (*T, *problem), serve func(*T)) {
-	var asked *T
+	var requested *T
 	s.takeBody(w, r, func(body []byte) {
 		var refusal *problem
-		if asked, refusal = decode(body); refusal != nil {
+		if requested, refusal = decode(body); refusal != nil {
 			refusal.write(w)
-			asked = nil
+			requested = nil
 		}
 	})
-	if asked != nil {
-		serve(asked)
+	if requested != nil {
+		serve(requested)
 	}
 }
 

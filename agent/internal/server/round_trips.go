@@ -20,17 +20,17 @@ type roundTripsBody struct {
 }
 
 func (s *Server) postRoundTrips(w http.ResponseWriter, r *http.Request) {
-	takeRequest(s, w, r, testDecoder(intent.DecodeRoundTrip), func(asked *intent.RoundTrip) { s.measureRoundTrip(w, r, asked) })
+	takeRequest(s, w, r, testDecoder(intent.DecodeRoundTrip), func(requested *intent.RoundTrip) { s.measureRoundTrip(w, r, requested) })
 }
 
-func (s *Server) measureRoundTrip(w http.ResponseWriter, r *http.Request, asked *intent.RoundTrip) {
-	times, err := s.engine.MeasureRoundTrip(r.Context(), asked)
+func (s *Server) measureRoundTrip(w http.ResponseWriter, r *http.Request, requested *intent.RoundTrip) {
+	times, err := s.engine.MeasureRoundTrip(r.Context(), requested)
 	if err != nil {
 		failedTest(err).write(w)
 		return
 	}
 	writeJSON(w, roundTripsBody{
-		1, s.router, asked.VLL, asked.End, asked.Revision, times.Sent, times.Received,
+		1, s.router, requested.VLL, requested.End, requested.Revision, times.Sent, times.Received,
 		times.Min.Microseconds(), times.Avg.Microseconds(), times.Max.Microseconds(),
 	})
 }

@@ -25,7 +25,7 @@ func TestRoundTripsAreReturnedInMicroseconds(t *testing.T) {
 	if status != http.StatusOK || !reflect.DeepEqual(answer, want) {
 		t.Errorf("%d\ngot  %v\nwant %v", status, answer, want)
 	}
-	if asked := (intent.RoundTrip{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "z"}, Revision: 3}); *e.timed != asked {
+	if requested := (intent.RoundTrip{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "z"}, Revision: 3}); *e.timed != requested {
 		t.Errorf("the engine was asked for %+v", *e.timed)
 	}
 }

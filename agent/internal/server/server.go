@@ -29,7 +29,7 @@ import (
 
 // Engine is the part of the engine that the server needs.
 type Engine interface {
-	Put(ctx context.Context, in *intent.Intent, looked string) (*converge.Outcome, error)
+	Put(ctx context.Context, in *intent.Intent, acknowledged string) (*converge.Outcome, error)
 	Plan(context.Context, *intent.Intent) (*plan.Plan, *observe.Snapshot, error)
 	Claim(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
 	Release(ctx context.Context, end intent.Key, name string) ([]*plan.Holding, error)
@@ -37,7 +37,7 @@ type Engine interface {
 	MeasureRoundTrip(context.Context, *intent.RoundTrip) (*roundtrip.Times, error)
 	FreezeHere(reason string, until time.Time) (*freeze.Freeze, error)
 	Unfreeze() error
-	Calibrate(ctx context.Context, besideLines bool) (*converge.Calibrated, error)
+	Calibrate(ctx context.Context, withLines bool) (*converge.Calibrated, error)
 	Trace(ctx context.Context, vll string, packets int, most time.Duration) (*packettrace.Result, error)
 	RebuildVLAN(end intent.Key) error
 	Status() converge.Status
@@ -55,7 +55,7 @@ type Server struct {
 	bodySlots       chan struct{} // one token for each body in memory
 
 	// QueryPortal posts a request to the portal and decodes the response; set it before Serve.
-	QueryPortal func(ctx context.Context, kind string, asked, told any) error
+	QueryPortal func(ctx context.Context, kind string, request, response any) error
 	// Counters reads VPP's stats segment, of the VPP started at bootMS; nil without one. Set it before
 	// Serve.
 	Counters func(bootMS int64) (statseg.Reading, error)

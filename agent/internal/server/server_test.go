@@ -40,16 +40,16 @@ type engine struct {
 	err     error
 	puts    int
 
-	asked  *intent.TestFrames // the last test frames
-	result *converge.TestResult
-	timed  *intent.RoundTrip // the last round trip
-	times  *roundtrip.Times
+	requested *intent.TestFrames // the last test frames
+	result    *converge.TestResult
+	timed     *intent.RoundTrip // the last round trip
+	times     *roundtrip.Times
 
 	traced       *packettrace.Result
 	working      func() // called during a trace or calibration, nil for nothing
 	calibrated   *converge.Calibrated
 	calibrations int
-	beside       bool // the last calibration
+	withLines    bool // the last calibration
 	rebuilt      []intent.Key
 }
 
@@ -70,13 +70,13 @@ func (e *engine) Release(context.Context, intent.Key, string) ([]*plan.Holding, 
 	return nil, converge.ErrNoVPP
 }
 
-func (e *engine) SendTestFrames(_ context.Context, asked *intent.TestFrames) (*converge.TestResult, error) {
-	e.asked = asked
+func (e *engine) SendTestFrames(_ context.Context, requested *intent.TestFrames) (*converge.TestResult, error) {
+	e.requested = requested
 	return e.result, e.err
 }
 
-func (e *engine) MeasureRoundTrip(_ context.Context, asked *intent.RoundTrip) (*roundtrip.Times, error) {
-	e.timed = asked
+func (e *engine) MeasureRoundTrip(_ context.Context, requested *intent.RoundTrip) (*roundtrip.Times, error) {
+	e.timed = requested
 	return e.times, e.err
 }
 
@@ -91,10 +91,10 @@ func (e *engine) Trace(context.Context, string, int, time.Duration) (*packettrac
 	return e.traced, e.err
 }
 
-func (e *engine) Calibrate(_ context.Context, besideLines bool) (*converge.Calibrated, error) {
+func (e *engine) Calibrate(_ context.Context, withLines bool) (*converge.Calibrated, error) {
 	e.during()
 	e.calibrations++
-	e.beside = besideLines
+	e.withLines = withLines
 	return e.calibrated, e.err
 }
 
@@ -329,7 +329,7 @@ func TestEveryErrorOfADocumentIsListed(t *testing.T) {
 
 // TestResponsesHaveTheStructureOfTheContract compares names and types with the contract's own documents.
 func TestResponsesHaveTheStructureOfTheContract(t *testing.T) {
-	const look = 1790000019870123
+	const observation = 1790000019870123
 	key := intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}
 	refused := &plan.Reason{Status: "failed", Code: "vpp_refused", Message: "VPP refused create_subif: Sub-interface already exists",
 		Object: "host-cust1.100", Retval: -56, VPPMessage: "create_subif"}
@@ -340,9 +340,9 @@ func TestResponsesHaveTheStructureOfTheContract(t *testing.T) {
 		Message: "somebody took the agent's tag from what was made for this end: host-cust1.100 (sw_if_index 7), which has no tag now. " +
 			"Nothing is done until it is claimed again or let go of on the router (longline-agent claim, longline-agent release)"}
 	for path, outcome := range map[string]*converge.Outcome{
-		"replies/relabelled.json":      {Generation: 42, ObservationNumber: look, Applied: true, Ends: []converge.End{{Key: gone, Revision: 2, Status: "conflict", Reason: relabelled}}},
-		"replies/vpp-refused.json":     {Generation: 42, ObservationNumber: look, Applied: true, Ends: []converge.End{{Key: key, Revision: 3, Status: "failed", Reason: refused}}},
-		"replies/vpp-unavailable.json": {Generation: 42, ObservationNumber: look, Ends: []converge.End{{Key: key, Revision: 3, Status: "pending", Reason: away}}},
+		"replies/relabelled.json":      {Generation: 42, ObservationNumber: observation, Applied: true, Ends: []converge.End{{Key: gone, Revision: 2, Status: "conflict", Reason: relabelled}}},
+		"replies/vpp-refused.json":     {Generation: 42, ObservationNumber: observation, Applied: true, Ends: []converge.End{{Key: key, Revision: 3, Status: "failed", Reason: refused}}},
+		"replies/vpp-unavailable.json": {Generation: 42, ObservationNumber: observation, Ends: []converge.End{{Key: key, Revision: 3, Status: "pending", Reason: away}}},
 	} {
 		t.Run(path, func(t *testing.T) {
 			status, got := open(t, &engine{outcome: outcome}).do("PUT", "/v1/intent", fixture(t, "intents/valid/vxlan4-dot1q.json"))

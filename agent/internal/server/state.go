@@ -18,7 +18,7 @@ type vppBody struct {
 	Simulated *bool   `json:"simulated"`
 }
 
-type heldBody struct {
+type storedBody struct {
 	Generation int64  `json:"generation"`
 	SHA256     string `json:"sha256"`
 }
@@ -81,7 +81,7 @@ type stateBody struct {
 	Router       string            `json:"router"`
 	AgentVersion string            `json:"agent_version"`
 	VPP          vppBody           `json:"vpp"`
-	Held         *heldBody         `json:"held"`
+	Held         *storedBody       `json:"held"`
 	Applied      *appliedAtBody    `json:"applied"`
 	Owned        []ownedBody       `json:"owned"`
 	Conflicts    []conflictBody    `json:"conflicts"`
@@ -108,16 +108,16 @@ func (s *Server) stateOf(ctx context.Context) stateBody {
 	for _, aside := range status.SetAside {
 		body.SetAside = append(body.SetAside, setAsideBody{aside.Path, aside.Why})
 	}
-	held := status.Held
-	if held != nil {
-		body.Held = &heldBody{held.Generation, status.SHA256}
+	stored := status.Held
+	if stored != nil {
+		body.Held = &storedBody{stored.Generation, status.SHA256}
 	} else {
-		held = &intent.Intent{Router: s.router}
+		stored = &intent.Intent{Router: s.router}
 	}
 	if status.Applied != nil {
 		body.Applied = &appliedAtBody{status.Applied.Generation, status.Applied.AtMS}
 	}
-	if todo, _, err := s.engine.Plan(ctx, held); err == nil {
+	if todo, _, err := s.engine.Plan(ctx, stored); err == nil {
 		body.fill(todo)
 	}
 	return body

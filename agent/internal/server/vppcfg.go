@@ -16,11 +16,11 @@ type vppcfgBody struct {
 
 // getVppcfg responds with the entries that a vppcfg file needs, according to the current state of VPP.
 func (s *Server) getVppcfg(w http.ResponseWriter, r *http.Request) {
-	held := cmp.Or(s.engine.Status().Held, &intent.Intent{Router: s.router})
-	todo, snapshot, err := s.engine.Plan(r.Context(), held)
+	stored := cmp.Or(s.engine.Status().Held, &intent.Intent{Router: s.router})
+	todo, snapshot, err := s.engine.Plan(r.Context(), stored)
 	if err != nil {
 		unavailable(err).write(w)
 		return
 	}
-	writeJSON(w, vppcfgBody{1, s.router, vppcfg.Of(snapshot, todo, held)})
+	writeJSON(w, vppcfgBody{1, s.router, vppcfg.Of(snapshot, todo, stored)})
 }

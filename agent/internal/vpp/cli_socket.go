@@ -47,7 +47,7 @@ func CLI(ctx context.Context, socket, command string) (string, error) {
 func converse(conn net.Conn, command string) (string, error) {
 	in := bufio.NewReader(conn)
 	var answer bytes.Buffer
-	for asked := false; answer.Len() < maxAnswer; {
+	for requested := false; answer.Len() < maxAnswer; {
 		b, err := in.ReadByte()
 		switch {
 		case err != nil:
@@ -57,15 +57,15 @@ func converse(conn net.Conn, command string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			if option == telnetType && !asked {
-				asked = true
+			if option == telnetType && !requested {
+				requested = true
 				if _, err := conn.Write(slices.Concat(lineClient, []byte(command+"\n"))); err != nil {
 					return "", err
 				}
 			}
-		case b == 0 && asked:
+		case b == 0 && requested:
 			return answer.String(), nil
-		case asked:
+		case requested:
 			answer.WriteByte(b)
 		}
 	}

@@ -42,17 +42,17 @@ func keep(t *testing.T, d Dialer) *keeper {
 	return k
 }
 
-func (k *keeper) heard() (refused error, noticed []string) {
+func (k *keeper) reports() (refused error, noticed []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.refused, slices.Clone(k.noticed)
 }
 
-func until(t *testing.T, what string, is func() bool) {
+func until(t *testing.T, condition string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(testTimeout); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
+			t.Fatalf("never: %s", condition)
 		}
 	}
 }
@@ -121,8 +121,8 @@ func TestADeadAgentInVPPsListBlocksNoOther(t *testing.T) {
 	k := keep(t, dialer)
 	until(t, "a session", func() bool { return k.sessions.Load() == 1 })
 	until(t, "VPP notices", func() bool { return sim.Clients() == 1 })
-	until(t, "it is told", func() bool { _, noticed := k.heard(); return len(noticed) == 2 })
-	if _, noticed := k.heard(); !slices.Contains(noticed, dialer.Name) || !slices.Contains(noticed, "longline/zzzzz/rhino") {
+	until(t, "it is told", func() bool { _, noticed := k.reports(); return len(noticed) == 2 })
+	if _, noticed := k.reports(); !slices.Contains(noticed, dialer.Name) || !slices.Contains(noticed, "longline/zzzzz/rhino") {
 		t.Errorf("noticed %q", noticed)
 	}
 }
@@ -167,7 +167,7 @@ func TestAHangingVPPIsReportedAndPolledOnOneConnection(t *testing.T) {
 		}
 	}()
 	k := keep(t, Dialer{Socket: socket, Timeout: 20 * time.Millisecond, Name: AgentName("rhino")})
-	until(t, "it is told", func() bool { refused, _ := k.heard(); return refused == ErrHangs })
+	until(t, "it is told", func() bool { refused, _ := k.reports(); return refused == ErrHangs })
 	time.Sleep(200 * time.Millisecond)
 	if got := connections.Load(); got != 1 {
 		t.Errorf("%d connections", got)
@@ -184,12 +184,12 @@ func TestAVPPThatRespondsAgainIsNoLongerReportedAsHanging(t *testing.T) {
 	}()
 	until(t, "it hangs", func() bool { return sim.Clients() >= 16 })
 	k := keep(t, dialer)
-	until(t, "it is told", func() bool { refused, _ := k.heard(); return refused == ErrHangs })
+	until(t, "it is told", func() bool { refused, _ := k.reports(); return refused == ErrHangs })
 	if err := sim.Restart(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "a session", func() bool { return k.sessions.Load() > 0 })
-	until(t, "it is no longer told", func() bool { refused, _ := k.heard(); return refused == nil })
+	until(t, "it is no longer told", func() bool { refused, _ := k.reports(); return refused == nil })
 }
 
 func TestTheListOfClientsIsParsed(t *testing.T) {

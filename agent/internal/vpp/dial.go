@@ -51,7 +51,7 @@ type Dialer struct {
 	Interfaces func(bootMS int64) (indices int, epoch int64, err error)
 }
 
-// pingEvery is the interval at which an idle session checks that VPP responds: a VPP that hangs keeps its
+// pingEvery is the interval between an idle session's checks that VPP responds: a VPP that hangs keeps its
 // socket open.
 const pingEvery = time.Second
 
@@ -94,7 +94,7 @@ func (d Dialer) dial(ctx, greeting context.Context) (*Session, error) {
 		silent:  make(chan struct{}),
 		left:    make(chan struct{}),
 	}
-	s.learnMessages()
+	s.readMessageTypes()
 	go s.receiveAll()
 	if err := s.introduce(ctx, d.BootMS); err != nil {
 		s.Close()
@@ -110,7 +110,7 @@ func IsAbsent(err error) bool {
 	return errors.Is(err, syscall.ENOENT) || errors.Is(err, syscall.ECONNREFUSED)
 }
 
-func (s *Session) learnMessages() {
+func (s *Session) readMessageTypes() {
 	for _, messages := range api.GetRegisteredMessages() {
 		for _, msg := range messages {
 			if id, known := s.sock.table[key(msg)]; known {

@@ -15,9 +15,9 @@ func TestASessionWithoutABootTimeEndsWhenOneCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(sim.Stop)
-	var there atomic.Bool
+	var readable atomic.Bool
 	dialer := Dialer{Socket: sim.APISocket(), Timeout: testTimeout, BootMS: func(context.Context) (int64, error) {
-		if !there.Load() {
+		if !readable.Load() {
 			return 0, errors.New("no such socket yet")
 		}
 		return 1000, nil
@@ -30,7 +30,7 @@ func TestASessionWithoutABootTimeEndsWhenOneCanBeRead(t *testing.T) {
 	if session.Info().BootMS != 0 || session.Err() != nil {
 		t.Fatalf("got %+v, %v", session.Info(), session.Err())
 	}
-	there.Store(true)
+	readable.Store(true)
 	mustEnd(t, session)
 	if !errors.Is(session.Err(), errStatsAppeared) {
 		t.Errorf("it ended with %v", session.Err())

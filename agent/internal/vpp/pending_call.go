@@ -9,9 +9,9 @@ import (
 // needed wakes the waiting goroutine: with thousands of replies, a wake-up for each would take longer than
 // the replies themselves. All fields except the channel are protected by the session's lock.
 type pendingCall struct {
-	heard int  // number of replies received
-	until int  // number of replies to wait for, 0 for all
-	over  bool // the last reply has arrived
+	received int  // number of replies received
+	until    int  // number of replies to wait for, 0 for all
+	over     bool // the last reply has arrived
 
 	enough chan struct{} // has a token once enough replies have arrived
 }
@@ -20,9 +20,9 @@ func newPendingCall() *pendingCall { return &pendingCall{enough: make(chan struc
 
 // noteAnswer counts a reply; last says that no other follows.
 func (p *pendingCall) noteAnswer(last bool) {
-	p.heard++
+	p.received++
 	p.over = p.over || last
-	if p.heard == p.until || p.over {
+	if p.received == p.until || p.over {
 		select {
 		case p.enough <- struct{}{}:
 		default:
@@ -36,7 +36,7 @@ func (p *pendingCall) noteAnswer(last bool) {
 func (s *Session) await(ctx context.Context, p *pendingCall, until int) error {
 	s.mu.Lock()
 	p.until = until
-	heard, enough := p.heard, p.over || until > 0 && p.heard >= until
+	received, enough := p.received, p.over || until > 0 && p.received >= until
 	s.mu.Unlock()
 	if enough {
 		return nil
@@ -53,11 +53,11 @@ func (s *Session) await(ctx context.Context, p *pendingCall, until int) error {
 			return ctx.Err()
 		case <-timer.C:
 		}
-		before := heard
+		before := received
 		s.mu.Lock()
-		heard = p.heard
+		received = p.received
 		s.mu.Unlock()
-		if heard == before {
+		if received == before {
 			s.fail(ErrTimeout)
 			return ErrTimeout
 		}

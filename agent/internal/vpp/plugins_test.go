@@ -9,7 +9,7 @@ import (
 )
 
 func TestThePluginsOfVPPAreListedByName(t *testing.T) {
-	tells := func(t *testing.T, socket string, want ...string) {
+	expectPlugins := func(t *testing.T, socket string, want ...string) {
 		t.Helper()
 		session, err := Dialer{Socket: socket, Timeout: testTimeout}.Dial(t.Context())
 		if err != nil {
@@ -26,10 +26,10 @@ func TestThePluginsOfVPPAreListedByName(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(sim.Stop)
-		tells(t, sim.APISocket(), "gre", "vxlan")
+		expectPlugins(t, sim.APISocket(), "gre", "vxlan")
 	})
 	t.Run("real VPP", func(t *testing.T) {
 		real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "gre"}})
-		tells(t, real.APISocket(), "gre", "vxlan")
+		expectPlugins(t, real.APISocket(), "gre", "vxlan")
 	})
 }

@@ -34,7 +34,7 @@ func Do(ctx context.Context, session Caller, request api.Message) (api.Message, 
 
 // RunCLI runs a CLI command and returns its output. VPP reports a refusal as text, and for some commands
 // also as a code.
-func RunCLI(ctx context.Context, session Caller, line string) (said string, refused bool, err error) {
+func RunCLI(ctx context.Context, session Caller, line string) (output string, refused bool, err error) {
 	reply, err := session.Call(ctx, &vlib.CliInband{Cmd: line})
 	if err != nil {
 		return "", false, fmt.Errorf("%q: %w", line, err)
@@ -45,9 +45,9 @@ func RunCLI(ctx context.Context, session Caller, line string) (said string, refu
 
 // Order runs a CLI command that prints nothing on success. Error: *RefusedError, or that of the connection.
 func Order(ctx context.Context, session Caller, line string) error {
-	said, refused, err := RunCLI(ctx, session, line)
-	if err == nil && (refused || said != "") {
-		err = &RefusedError{Message: "cli_inband", Why: fmt.Sprintf("%q answered %q", line, said)}
+	output, refused, err := RunCLI(ctx, session, line)
+	if err == nil && (refused || output != "") {
+		err = &RefusedError{Message: "cli_inband", Why: fmt.Sprintf("%q answered %q", line, output)}
 	}
 	return err
 }

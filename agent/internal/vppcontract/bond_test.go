@@ -94,7 +94,7 @@ func TestAPolicerOnABondGetsNoFramesAlthoughVPPReportsItAsEnabled(t *testing.T) 
 		d.xconnect(of, out)
 		d.xconnect(out, of)
 		index := do(d, &policer.PolicerAdd{Name: policerName, Infos: slow()}, &policer.PolicerAddReply{}).PolicerIndex
-		seen := func() uint64 {
+		hits := func() uint64 {
 			conform, exceed, violate := d.colours(client, index)
 			return conform.Packets() + exceed.Packets() + violate.Packets()
 		}
@@ -103,7 +103,7 @@ func TestAPolicerOnABondGetsNoFramesAlthoughVPPReportsItAsEnabled(t *testing.T) 
 			d.Errorf("VPP shows %q", shown)
 		}
 		d.arrive(client, 7, member)
-		if got := seen(); got != 0 {
+		if got := hits(); got != 0 {
 			d.Errorf("the policer node got %d frames", got)
 		}
 		do(d, &policer.PolicerInput{Name: policerName, SwIfIndex: of}, &policer.PolicerInputReply{})
@@ -122,14 +122,14 @@ func TestFeaturesAreShownByIndexForAnyName(t *testing.T) {
 		sub := d.subif(port, 100)
 		for _, index := range []index{port, sub} {
 			name := d.at(index).InterfaceName
-			byIndex := ask(d, &vlib.CliInband{Cmd: fmt.Sprintf("show interface features %d", index)}, &vlib.CliInbandReply{})
-			byName := ask(d, &vlib.CliInband{Cmd: "show interface features " + name}, &vlib.CliInbandReply{})
+			byIndex := send(d, &vlib.CliInband{Cmd: fmt.Sprintf("show interface features %d", index)}, &vlib.CliInbandReply{})
+			byName := send(d, &vlib.CliInband{Cmd: "show interface features " + name}, &vlib.CliInbandReply{})
 			if byIndex.Retval != 0 || byIndex.Reply != byName.Reply || !strings.HasPrefix(byIndex.Reply, "Feature paths configured on "+name+"...") {
 				d.Errorf("%s by index: %d, %q", name, byIndex.Retval, byIndex.Reply)
 			}
 		}
 		for _, words := range []string{"9999", "loop0.5.100", "loop0.5"} {
-			if reply := ask(d, &vlib.CliInband{Cmd: "show interface features " + words}, &vlib.CliInbandReply{}); reply.Retval == 0 {
+			if reply := send(d, &vlib.CliInband{Cmd: "show interface features " + words}, &vlib.CliInbandReply{}); reply.Retval == 0 {
 				d.Errorf("%s: %q", words, reply.Reply)
 			}
 		}

@@ -101,7 +101,7 @@ func (d *device) connect() {
 }
 
 // send sends a request and returns its reply with any return code.
-func ask[Reply api.Message](d *device, request api.Message, reply Reply) Reply {
+func send[Reply api.Message](d *device, request api.Message, reply Reply) Reply {
 	d.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), answerIn)
 	defer cancel()
@@ -118,7 +118,7 @@ func retval(reply api.Message) int32 {
 // do sends a request and requires success.
 func do[Reply api.Message](d *device, request api.Message, reply Reply) Reply {
 	d.Helper()
-	if ask(d, request, reply); retval(reply) != 0 {
+	if send(d, request, reply); retval(reply) != 0 {
 		d.Fatalf("%s: retval %d", request.GetMessageName(), retval(reply))
 	}
 	return reply
@@ -127,7 +127,7 @@ func do[Reply api.Message](d *device, request api.Message, reply Reply) Reply {
 // refused sends a request and requires that return code.
 func refused(d *device, request, reply api.Message, want int32) {
 	d.Helper()
-	if ask(d, request, reply); retval(reply) != want {
+	if send(d, request, reply); retval(reply) != want {
 		d.Errorf("%s: retval %d, want %d", request.GetMessageName(), retval(reply), want)
 	}
 }

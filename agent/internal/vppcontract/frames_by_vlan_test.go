@@ -61,9 +61,9 @@ func TestTheMostSpecificSubinterfaceGetsAFrame(t *testing.T) {
 	triple := append(double[:2:2], vlanTag{0x8100, 5})
 	serviceDouble := []vlanTag{{0x88a8, 100}, {0x8100, 110}}
 	const (
-		nobody = -1
-		onPort = false
-		behind = true // a bond
+		dropped = -1
+		onPort  = false
+		behind  = true // a bond
 	)
 	cases := []struct {
 		name string
@@ -73,15 +73,15 @@ func TestTheMostSpecificSubinterfaceGetsAFrame(t *testing.T) {
 		to   int // index in subs
 	}{
 		{"two tags, further tags welcome", onPort, []sub{loose}, double, 0},
-		{"two tags, exact match", onPort, []sub{exactly}, double, nobody},
+		{"two tags, exact match", onPort, []sub{exactly}, double, dropped},
 		{"two tags, a more specific one came later", onPort, []sub{loose, pair}, double, 1},
 		{"two tags, any inner VLAN, more specific", onPort, []sub{anyInner, pair}, double, 1},
 		{"two tags, any inner VLAN before the outer", onPort, []sub{loose, anyInner}, double, 1},
 		{"one tag beside any inner VLAN", onPort, []sub{anyInner, exactly}, single, 1},
-		{"one tag, any inner VLAN alone", onPort, []sub{anyInner}, single, nobody},
+		{"one tag, any inner VLAN alone", onPort, []sub{anyInner}, single, dropped},
 		{"three tags count as two on a port", onPort, []sub{pair, loose}, triple, 0},
 		{"three tags, any inner VLAN", onPort, []sub{anyInner}, triple, 0},
-		{"three tags are no exact match of two behind a bond", behind, []sub{pair}, triple, nobody},
+		{"three tags are no exact match of two behind a bond", behind, []sub{pair}, triple, dropped},
 		{"three tags past an exact match behind a bond", behind, []sub{pair, loose}, triple, 1},
 		{"three tags, two with further tags, behind a bond", behind, []sub{pairLoose}, triple, 0},
 		{"two tags behind a bond", behind, []sub{loose, pair}, double, 1},
@@ -92,7 +92,7 @@ func TestTheMostSpecificSubinterfaceGetsAFrame(t *testing.T) {
 		{"802.1ad beside 802.1Q", onPort, []sub{loose, service}, serviceDouble, 1},
 		{"802.1Q beside 802.1ad", onPort, []sub{service, loose}, double, 1},
 		{"802.1ad, a more specific one came later", onPort, []sub{service, servicePair}, serviceDouble, 1},
-		{"0x9100 counts as no tag on a port", onPort, []sub{service, loose}, []vlanTag{{0x9100, 100}}, nobody},
+		{"0x9100 counts as no tag on a port", onPort, []sub{service, loose}, []vlanTag{{0x9100, 100}}, dropped},
 		{"0x9100 counts as 802.1Q behind a bond", behind, []sub{service, loose}, []vlanTag{{0x9100, 100}}, 1},
 		{"an inner 802.1ad tag is no second tag", onPort, []sub{exactly, pair}, []vlanTag{{0x8100, 100}, {0x88a8, 110}}, 0},
 		{"any outer VLAN goes by the outer VLAN all the same", onPort, []sub{{two | outerAny, 100, 110}}, double, 0},

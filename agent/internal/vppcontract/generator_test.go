@@ -22,7 +22,7 @@ func (d *device) generator(id uint32) interface_types.InterfaceIndex {
 // runs returns the reply to a command of the debug CLI.
 func (d *device) runs(line string) *vlib.CliInbandReply {
 	d.Helper()
-	return ask(d, &vlib.CliInband{Cmd: line}, &vlib.CliInbandReply{})
+	return send(d, &vlib.CliInband{Cmd: line}, &vlib.CliInbandReply{})
 }
 
 func (d *device) quietly(line string) {
@@ -45,11 +45,11 @@ func (d *device) streamOf(name string) (enabled, made string) {
 }
 
 // await waits until the condition is true.
-func await(d *device, what string, is func() bool) {
+func await(d *device, condition string, is func() bool) {
 	d.Helper()
 	for deadline := time.Now().Add(answerIn); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			d.Fatalf("never: %s", what)
+			d.Fatalf("never: %s", condition)
 		}
 	}
 }
@@ -132,8 +132,8 @@ func TestAMissingStreamIsRefusedWithAText(t *testing.T) {
 				d.Errorf("%s: retval %d, %q", line, reply.Retval, reply.Reply)
 			}
 		}
-		if said := d.runs("show packet-generator"); said.Retval != 0 || !strings.Contains(said.Reply, "no streams currently defined") {
-			d.Errorf("streams: %+v", said)
+		if reply := d.runs("show packet-generator"); reply.Retval != 0 || !strings.Contains(reply.Reply, "no streams currently defined") {
+			d.Errorf("streams: %+v", reply)
 		}
 		if d.interfaces()["pg5"] != nil {
 			d.Error("a stream that was refused has made its generator")

@@ -79,12 +79,12 @@ func TestAnAddressIsTakenOnce(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.portUp()
 		d.address(port, "10.0.0.1/24")
-		if again := ask(d, addAddress(port, "10.0.0.1/24"), &interfaces.SwInterfaceAddDelAddressReply{}); again.Retval == 0 {
+		if again := send(d, addAddress(port, "10.0.0.1/24"), &interfaces.SwInterfaceAddDelAddressReply{}); again.Retval == 0 {
 			d.Error("it was added twice")
 		}
 		away := addAddress(port, "10.0.0.9/24")
 		away.IsAdd = false
-		if gone := ask(d, away, &interfaces.SwInterfaceAddDelAddressReply{}); gone.Retval == 0 {
+		if gone := send(d, away, &interfaces.SwInterfaceAddDelAddressReply{}); gone.Retval == 0 {
 			d.Error("an address that is not there was deleted")
 		}
 	})

@@ -106,9 +106,9 @@ func TestAPeerOfAOneWayCrossConnectStaysConnectedToTheNextInterface(t *testing.T
 		if got := d.xconnects(); len(got) != 1 || got[b] != a {
 			d.Fatalf("cross-connects %v, want the peer's to the deleted index", got)
 		}
-		stranger := d.subif(port, 3)
-		if got := d.xconnects(); stranger != a || len(got) != 1 || got[b] != stranger {
-			d.Errorf("the next interface is %d, cross-connects %v", stranger, got)
+		unrelated := d.subif(port, 3)
+		if got := d.xconnects(); unrelated != a || len(got) != 1 || got[b] != unrelated {
+			d.Errorf("the next interface is %d, cross-connects %v", unrelated, got)
 		}
 	})
 }
@@ -119,8 +119,8 @@ func TestDeletingAHalfConnectedInterfaceTakesAnUnrelatedOneOutOfL2(t *testing.T)
 		a, b := d.subif(port, 1), d.subif(port, 2)
 		d.xconnect(b, a)
 		d.deleteSubif(a)
-		stranger, other := d.subif(port, 3), d.subif(port, 4)
-		d.xconnect(stranger, other)
+		unrelated, other := d.subif(port, 3), d.subif(port, 4)
+		d.xconnect(unrelated, other)
 		d.deleteSubif(b)
 		if got := d.xconnects(); len(got) != 0 {
 			d.Errorf("cross-connects %v", got)

@@ -99,7 +99,7 @@ func TestTheCLIShowsWhereAPolicerIsAppliedAndHowOften(t *testing.T) {
 				d.Errorf("applied %d times: %q", times, shown)
 			}
 		}
-		reply := ask(d, &vlib.CliInband{Cmd: "show interface features nosuch"}, &vlib.CliInbandReply{})
+		reply := send(d, &vlib.CliInband{Cmd: "show interface features nosuch"}, &vlib.CliInbandReply{})
 		if reply.Retval == 0 {
 			d.Errorf("an interface that is not there: %q", reply.Reply)
 		}

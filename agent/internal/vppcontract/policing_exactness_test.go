@@ -79,7 +79,7 @@ func bucket(kbps uint32, deep time.Duration) uint64 {
 
 // measure polices the frames received on an interface to a rate, and prints how exact that was.
 func (d *device) measure(
-	client *statsclient.StatsClient, what string, from, out index, kbps uint32, burst uint64, workers int, lasting time.Duration,
+	client *statsclient.StatsClient, target string, from, out index, kbps uint32, burst uint64, workers int, lasting time.Duration,
 ) {
 	d.Helper()
 	config := policer_types.PolicerConfig{
@@ -89,7 +89,7 @@ func (d *device) measure(
 	}
 	made := do(d, &policer.PolicerAdd{Name: policerName, Infos: config}, &policer.PolicerAddReply{}).PolicerIndex
 	vlan, node := "vlan 100", "l2-policer-classify"
-	if what == "VLAN" {
+	if target == "VLAN" {
 		table := d.classified(made)
 		d.classify(from, table, true)
 		defer func() {
@@ -117,12 +117,12 @@ func (d *device) measure(
 	d.cli("clear runtime")
 	d.flood(client, made, vlan, 0, 20_000, workers)
 	fmt.Printf("policing %s, %d workers, %d kbit/s, %d bytes of burst: %d frames in %.2f s, %d passed, %+.2f %%; cycles a frame: %s, all at once %s\n",
-		what, workers, kbps, burst, sent, took.Seconds(), passed, off, few, d.cycles(node))
+		target, workers, kbps, burst, sent, took.Seconds(), passed, off, few, d.cycles(node))
 	if all := conform.Packets() + violate.Packets(); all > sent || workers < 2 && all != sent {
-		d.Errorf("%s: %d frames were counted of %d", what, all, sent)
+		d.Errorf("%s: %d frames were counted of %d", target, all, sent)
 	}
 	if passed == 0 || passed == sent || passed != conform.Packets() {
-		d.Errorf("%s: %d of %d frames passed, and %d by the counters", what, passed, sent, conform.Packets())
+		d.Errorf("%s: %d of %d frames passed, and %d by the counters", target, passed, sent, conform.Packets())
 	}
 }
 

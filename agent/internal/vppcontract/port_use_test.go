@@ -53,17 +53,17 @@ func TestAnInterfaceIsInOneTableOfEachFamily(t *testing.T) {
 func TestALinkLocalAddressExistsWhileIPv6IsEnabledButIsInNoDump(t *testing.T) {
 	both(t, func(d *device) {
 		port := d.port()
-		ask := &ip.SwInterfaceIP6GetLinkLocalAddress{SwIfIndex: port}
-		refused(d, ask, &ip.SwInterfaceIP6GetLinkLocalAddressReply{}, -62)
+		request := &ip.SwInterfaceIP6GetLinkLocalAddress{SwIfIndex: port}
+		refused(d, request, &ip.SwInterfaceIP6GetLinkLocalAddressReply{}, -62)
 		do(d, &ip.SwInterfaceIP6EnableDisable{SwIfIndex: port, Enable: true}, &ip.SwInterfaceIP6EnableDisableReply{})
-		if found := do(d, ask, &ip.SwInterfaceIP6GetLinkLocalAddressReply{}).IP; !found.ToIP().IsLinkLocalUnicast() {
+		if found := do(d, request, &ip.SwInterfaceIP6GetLinkLocalAddressReply{}).IP; !found.ToIP().IsLinkLocalUnicast() {
 			d.Errorf("the address is %s", found)
 		}
 		if dumped := d.addresses(port, true); len(dumped) != 0 {
 			d.Errorf("dumped: %v", dumped)
 		}
 		do(d, &ip.SwInterfaceIP6EnableDisable{SwIfIndex: port}, &ip.SwInterfaceIP6EnableDisableReply{})
-		refused(d, ask, &ip.SwInterfaceIP6GetLinkLocalAddressReply{}, -62)
+		refused(d, request, &ip.SwInterfaceIP6GetLinkLocalAddressReply{}, -62)
 	})
 }
 

@@ -51,7 +51,7 @@ func TestAMessageOfAPluginThatIsNotLoadedIsAbsent(t *testing.T) {
 
 func TestTheCLIShowsTheVersion(t *testing.T) {
 	both(t, func(d *device) {
-		if reply := ask(d, &vlib.CliInband{Cmd: "show version"}, &vlib.CliInbandReply{}); reply.Retval != 0 || reply.Reply == "" {
+		if reply := send(d, &vlib.CliInband{Cmd: "show version"}, &vlib.CliInbandReply{}); reply.Retval != 0 || reply.Reply == "" {
 			d.Errorf("show version: %+v", reply)
 		}
 	})
@@ -59,15 +59,15 @@ func TestTheCLIShowsTheVersion(t *testing.T) {
 
 func TestControlPingReturnsTheProcessIDUntilARestart(t *testing.T) {
 	both(t, func(d *device) {
-		first := ask(d, &memclnt.ControlPing{}, &memclnt.ControlPingReply{}).VpePID
-		if again := ask(d, &memclnt.ControlPing{}, &memclnt.ControlPingReply{}).VpePID; again != first || first == 0 {
+		first := send(d, &memclnt.ControlPing{}, &memclnt.ControlPingReply{}).VpePID
+		if again := send(d, &memclnt.ControlPing{}, &memclnt.ControlPingReply{}).VpePID; again != first || first == 0 {
 			d.Errorf("pid %d, then %d", first, again)
 		}
 		if err := d.restart(); err != nil {
 			d.Fatal(err)
 		}
 		d.connect()
-		if again := ask(d, &memclnt.ControlPing{}, &memclnt.ControlPingReply{}).VpePID; again == first {
+		if again := send(d, &memclnt.ControlPing{}, &memclnt.ControlPingReply{}).VpePID; again == first {
 			d.Errorf("after a restart the pid is still %d", first)
 		}
 	})

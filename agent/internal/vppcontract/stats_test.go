@@ -130,7 +130,7 @@ func TestTheEpochChangesExactlyWhenInterfacesChange(t *testing.T) {
 			return epoch != before
 		}
 		moved()
-		for what, do := range map[string]func(){
+		for change, do := range map[string]func(){
 			"dumps":        func() { d.interfaces(); d.xconnects() },
 			"a flag":       func() { d.setFlags(other, up) },
 			"a connection": func() { d.xconnect(other, port) },
@@ -141,11 +141,11 @@ func TestTheEpochChangesExactlyWhenInterfacesChange(t *testing.T) {
 			"a second idle": func() { time.Sleep(time.Second) },
 		} {
 			if do(); moved() {
-				d.Errorf("%s moved the epoch: the agent would always look again", what)
+				d.Errorf("%s moved the epoch: the agent would always look again", change)
 			}
 		}
 		var made index
-		for what, c := range map[string]struct{ make, delete func() }{
+		for change, c := range map[string]struct{ make, delete func() }{
 			"sub-interface": {func() { made = d.subif(port, 100) }, func() { d.deleteSubif(made) }},
 			"port":          {func() { made = d.port() }, func() { do(d, &interfaces.DeleteLoopback{SwIfIndex: made}, &interfaces.DeleteLoopbackReply{}) }},
 			"VXLAN tunnel": {func() { d.vxlan("10.0.0.1", "10.0.0.2", 5) }, func() {
@@ -161,11 +161,11 @@ func TestTheEpochChangesExactlyWhenInterfacesChange(t *testing.T) {
 			for range 3 { // the same name and index again each time
 				c.make()
 				if !moved() {
-					d.Errorf("a %s was made and the epoch stands", what)
+					d.Errorf("a %s was made and the epoch stands", change)
 				}
 				c.delete()
 				if !moved() {
-					d.Errorf("a %s was deleted and the epoch stands", what)
+					d.Errorf("a %s was deleted and the epoch stands", change)
 				}
 			}
 		}

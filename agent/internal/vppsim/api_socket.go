@@ -61,18 +61,18 @@ func (v *vpp) serveClient(c *client) {
 			v.awaitNotice(c, err)
 			return
 		}
-		op, asked, message, ok := c.request(data)
+		op, request, message, ok := c.request(data)
 		if !ok {
 			continue
 		}
-		if !v.serve(op, asked, message) {
+		if !v.serve(op, request, message) {
 			return
 		}
 	}
 }
 
 // serve serves one request. It returns false if the VPP has stopped.
-func (v *vpp) serve(op operation, asked *call, message api.Message) bool {
+func (v *vpp) serve(op operation, request *call, message api.Message) bool {
 	free, _ := v.occupy()
 	defer free()
 	v.mu.Lock()
@@ -83,7 +83,7 @@ func (v *vpp) serve(op operation, asked *call, message api.Message) bool {
 	if v.stopped {
 		return false
 	}
-	op.serve(v, asked, message)
+	op.serve(v, request, message)
 	return true
 }
 

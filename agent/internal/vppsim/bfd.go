@@ -27,7 +27,7 @@ func bfdOperations() []operation {
 	}
 }
 
-// bfdEvery is the interval at which the stand-in checks that its BFD sessions and their peers reach each
+// bfdEvery is the interval between the stand-in's checks that its BFD sessions and their peers reach each
 // other.
 const bfdEvery = 100 * time.Millisecond
 
@@ -52,7 +52,7 @@ type bfdSession struct {
 	multiplier uint8
 	state      bfd.BfdState
 	shut       bool
-	heardAt    time.Time
+	receivedAt time.Time
 	socket     *net.UnixConn // nil: it sends nothing that arrives
 }
 
@@ -73,25 +73,25 @@ func (v *vpp) bfdAt(index interface_types.InterfaceIndex, local, peer ip_types.A
 	return key, v.bfd.byKey[key], 0
 }
 
-// bfdThere is bfdAt for a message about an existing session.
-func (v *vpp) bfdThere(index interface_types.InterfaceIndex, local, peer ip_types.Address) (*bfdSession, int32) {
-	_, there, retval := v.bfdAt(index, local, peer)
-	if retval == 0 && there == nil {
+// existingBFD is bfdAt for a message about an existing session.
+func (v *vpp) existingBFD(index interface_types.InterfaceIndex, local, peer ip_types.Address) (*bfdSession, int32) {
+	_, session, retval := v.bfdAt(index, local, peer)
+	if retval == 0 && session == nil {
 		retval = retvalBFDNoSuchEntry
 	}
-	return there, retval
+	return session, retval
 }
 
 func (v *vpp) bfdAdd(c *call, m *bfd.BfdUDPAdd) {
 	reply := &bfd.BfdUDPAddReply{}
 	defer c.reply(reply)
-	key, there, retval := v.bfdAt(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
+	key, session, retval := v.bfdAt(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
 	switch {
 	case retval != 0:
 		reply.Retval = retval
 	case m.DetectMult < 1 || m.DesiredMinTx < 1:
 		reply.Retval = retvalInvalidArgument
-	case there != nil:
+	case session != nil:
 		reply.Retval = retvalBFDExists
 	case m.IsAuthenticated: // there are no keys
 		reply.Retval = retvalBFDNoSuchEntry
@@ -105,42 +105,42 @@ func (v *vpp) bfdAdd(c *call, m *bfd.BfdUDPAdd) {
 func (v *vpp) bfdMod(c *call, m *bfd.BfdUDPMod) {
 	reply := &bfd.BfdUDPModReply{}
 	defer c.reply(reply)
-	there, retval := v.bfdThere(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
+	session, retval := v.existingBFD(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
 	switch {
 	case retval != 0:
 		reply.Retval = retval
 	default: // any other value: only new sessions are checked
-		there.interval, there.multiplier = [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, m.DetectMult
+		session.interval, session.multiplier = [2]uint32{m.DesiredMinTx, m.RequiredMinRx}, m.DetectMult
 	}
 }
 
 func (v *vpp) bfdDel(c *call, m *bfd.BfdUDPDel) {
 	reply := &bfd.BfdUDPDelReply{}
 	defer c.reply(reply)
-	there, retval := v.bfdThere(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
+	session, retval := v.existingBFD(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
 	switch {
 	case retval != 0:
 		reply.Retval = retval
 	default:
-		v.bfdSilence(there)
-		delete(v.bfd.byKey, there.bfdKey)
+		v.bfdSilence(session)
+		delete(v.bfd.byKey, session.bfdKey)
 	}
 }
 
 func (v *vpp) bfdSetFlags(c *call, m *bfd.BfdUDPSessionSetFlags) {
 	reply := &bfd.BfdUDPSessionSetFlagsReply{}
 	defer c.reply(reply)
-	there, retval := v.bfdThere(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
+	session, retval := v.existingBFD(m.SwIfIndex, m.LocalAddr, m.PeerAddr)
 	switch {
 	case retval != 0:
 		reply.Retval = retval
 	case m.Flags&interface_types.IF_STATUS_API_FLAG_ADMIN_UP == 0:
-		there.shut = true
-		v.bfdSilence(there)
-		v.bfdTurn(there, bfd.BFD_STATE_API_ADMIN_DOWN)
-	case there.shut:
-		there.shut = false
-		v.bfdTurn(there, bfd.BFD_STATE_API_DOWN)
+		session.shut = true
+		v.bfdSilence(session)
+		v.bfdTurn(session, bfd.BFD_STATE_API_ADMIN_DOWN)
+	case session.shut:
+		session.shut = false
+		v.bfdTurn(session, bfd.BFD_STATE_API_DOWN)
 	}
 }
 
@@ -177,11 +177,11 @@ func (v *vpp) bfdTurn(s *bfdSession, state bfd.BfdState) {
 		return
 	}
 	s.state = state
-	v.bfdTell(s)
+	v.bfdNotify(s)
 }
 
 // bfdNotify sends events without the process ID that a client registered with, as VPP does.
-func (v *vpp) bfdTell(s *bfdSession) {
+func (v *vpp) bfdNotify(s *bfdSession) {
 	for c, watching := range v.bfd.watchers {
 		if !watching {
 			continue
@@ -214,10 +214,10 @@ func (v *vpp) bfdTick(now time.Time) {
 		}
 		switch {
 		case s.shut:
-		case s.socket != nil && v.bfdHears(s):
-			s.heardAt = now
+		case s.socket != nil && v.bfdReceives(s):
+			s.receivedAt = now
 			v.bfdTurn(s, bfd.BFD_STATE_API_UP)
-		case now.Sub(s.heardAt) >= time.Duration(s.multiplier)*time.Duration(max(s.interval[0], s.interval[1]))*time.Microsecond:
+		case now.Sub(s.receivedAt) >= time.Duration(s.multiplier)*time.Duration(max(s.interval[0], s.interval[1]))*time.Microsecond:
 			v.bfdTurn(s, bfd.BFD_STATE_API_DOWN)
 		}
 	}
@@ -228,7 +228,7 @@ func (v *vpp) bfdSocket(local, peer netip.Addr) *net.UnixAddr {
 	return &net.UnixAddr{Net: "unixgram", Name: fmt.Sprintf("/proc/self/fd/%d/bfd-%s-%s", v.underlay.folder.Fd(), local, peer)}
 }
 
-func (v *vpp) bfdHears(s *bfdSession) bool {
+func (v *vpp) bfdReceives(s *bfdSession) bool {
 	socket, err := net.DialUnix("unixgram", nil, v.bfdSocket(s.peer, s.local))
 	if err != nil {
 		return false

@@ -143,12 +143,12 @@ func (v *vpp) classifySessionDump(c *call, m *classify.ClassifySessionDump) {
 func (v *vpp) policerClassifySet(c *call, m *classify.PolicerClassifySetInterface) {
 	reply := &classify.PolicerClassifySetInterfaceReply{}
 	at, table := uint32(m.SwIfIndex), m.L2TableIndex
-	there, bound := v.classifiers.bound[at]
+	existing, bound := v.classifiers.bound[at]
 	switch {
 	case v.at(m.SwIfIndex) == nil:
 		reply.Retval = retvalInvalidInterface
 	case table == none:
-	case v.classifyTableAt(table) == nil, !m.IsAdd && (!bound || there != table):
+	case v.classifyTableAt(table) == nil, !m.IsAdd && (!bound || existing != table):
 		reply.Retval = retvalNoSuchTable
 	case m.IsAdd && bound:
 	case m.IsAdd:

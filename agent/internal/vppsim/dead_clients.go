@@ -61,20 +61,20 @@ func (v *vpp) failed(err error) {
 
 // LeaveErrno simulates a call on VPP's main thread that has just failed.
 func (s *Sim) LeaveErrno(errno syscall.Errno) {
-	s.look(func(v *vpp) error { v.setErrno(errno); return nil })
+	s.inspect(func(v *vpp) error { v.setErrno(errno); return nil })
 }
 
 // Clients returns the number of connections to the API socket that VPP keeps open, including overlooked
 // ones.
 func (s *Sim) Clients() int {
 	clients := 0
-	s.look(func(v *vpp) error { clients = len(v.clients); return nil })
+	s.inspect(func(v *vpp) error { clients = len(v.clients); return nil })
 	return clients
 }
 
 // Overlooked returns the number of ended clients that VPP has not noticed.
 func (s *Sim) Overlooked() int {
 	clients := 0
-	s.look(func(v *vpp) error { clients = len(v.overlooked); return nil })
+	s.inspect(func(v *vpp) error { clients = len(v.overlooked); return nil })
 	return clients
 }

@@ -39,7 +39,7 @@ func (v *vpp) generatorCreate(c *call, m *pg.PgCreateInterfaceV3) {
 
 // generator finds or creates the interface with that ID; VPP accepts every ID.
 func (v *vpp) generator(id uint32) *iface {
-	if index, there := v.generators[id]; there {
+	if index, found := v.generators[id]; found {
 		return v.interfaces[index]
 	}
 	i := v.insert(&iface{
@@ -146,7 +146,7 @@ func (v *vpp) generate(s *stream) {
 	v.setAdmin(i, true)
 	s.made = s.limit
 	if s.frame != nil {
-		v.comeIn(i, s.limit, s.size, s.frame)
+		v.receiveFrames(i, s.limit, s.size, s.frame)
 		return
 	}
 	if out := v.named(s.node); out != nil && out.adminUp {

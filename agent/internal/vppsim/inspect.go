@@ -8,7 +8,7 @@ import "fmt"
 // Forwarding returns nil if frames of the named access interface are forwarded in both directions,
 // otherwise the reason.
 func (s *Sim) Forwarding(name string) error {
-	return s.look(func(v *vpp) error {
+	return s.inspect(func(v *vpp) error {
 		i := v.named(name)
 		if i == nil {
 			return fmt.Errorf("%s does not exist", name)
@@ -34,7 +34,7 @@ func (s *Sim) Forwarding(name string) error {
 // Interfaces lists the names of all interfaces, by index; local0 is the first.
 func (s *Sim) Interfaces() []string {
 	var names []string
-	s.look(func(v *vpp) error {
+	s.inspect(func(v *vpp) error {
 		for _, i := range v.interfaces {
 			if i != nil {
 				names = append(names, i.name)
@@ -47,7 +47,7 @@ func (s *Sim) Interfaces() []string {
 
 // SetCarrier connects or disconnects the cable of a port.
 func (s *Sim) SetCarrier(name string, in bool) error {
-	return s.look(func(v *vpp) error {
+	return s.inspect(func(v *vpp) error {
 		i := v.named(name)
 		if i == nil || i.isSub() {
 			return fmt.Errorf("%s is not a port", name)
@@ -62,7 +62,7 @@ func (s *Sim) SetCarrier(name string, in bool) error {
 }
 
 // inspect calls at with the running VPP, which is locked during the call.
-func (s *Sim) look(at func(*vpp) error) error {
+func (s *Sim) inspect(at func(*vpp) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.vpp == nil {

@@ -108,9 +108,9 @@ func (v *vpp) drop(i *iface, packets uint64) {
 // Lose makes an interface lose frames: counter is "drops", "rx-miss", "rx-error", "rx-no-buf" or
 // "tx-error".
 func (s *Sim) Lose(name, counter string, packets uint64) error {
-	return s.look(func(v *vpp) error {
+	return s.inspect(func(v *vpp) error {
 		i := v.named(name)
-		if _, there := v.segment.losses["/if/"+counter]; i == nil || !there {
+		if _, found := v.segment.losses["/if/"+counter]; i == nil || !found {
 			return fmt.Errorf("%s counts no %s", name, counter)
 		}
 		if counter == "drops" {
@@ -124,7 +124,7 @@ func (s *Sim) Lose(name, counter string, packets uint64) error {
 
 // UseBuffers sets the number of buffers in use, out of 16,384.
 func (s *Sim) UseBuffers(used uint64) error {
-	return s.look(func(v *vpp) error { v.segment.useBuffers(min(used, buffers)); return nil })
+	return s.inspect(func(v *vpp) error { v.segment.useBuffers(min(used, buffers)); return nil })
 }
 
 // noSuchTunnel counts packets for a tunnel that does not exist, also on the interface where they were

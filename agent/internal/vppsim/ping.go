@@ -88,12 +88,12 @@ func (v *vpp) sendEcho(table uint32, f frames) {
 
 // echoArrives answers a request, and passes a reply to the ping that waits for it.
 func (v *vpp) echoArrives(f frames) {
-	here := v.upWith(f.Destination)
-	if here == nil {
+	local := v.upWith(f.Destination)
+	if local == nil {
 		return
 	}
 	if !f.Echo.Reply {
-		v.sendEcho(here.tables[family(f.Destination.Is6())], frames{Source: f.Destination, Destination: f.Source, Echo: &echo{f.Echo.ID, f.Echo.Sequence, true}})
+		v.sendEcho(local.tables[family(f.Destination.Is6())], frames{Source: f.Destination, Destination: f.Source, Echo: &echo{f.Echo.ID, f.Echo.Sequence, true}})
 		return
 	}
 	if replies := v.echoes[f.Echo.ID]; replies != nil {

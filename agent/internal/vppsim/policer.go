@@ -30,7 +30,7 @@ type namedPolicer struct {
 // applied is the state of an interface after policer_input.
 type applied struct {
 	policer uint32
-	times   int  // how often it was applied; each time polices once more
+	times   int  // how often it was applied; each application polices again
 	l2      bool // from 26.06 on: the L2 feature, which does not survive a move to L3
 }
 
@@ -57,8 +57,8 @@ func (v *vpp) policerAt(index uint32) *namedPolicer {
 	return nil
 }
 
-// sane implements VPP's own check (x86_pol_compute_hw_params in xlate.c) for the types in use: one rate
-// with a bucket, or a committed rate and a peak rate that is not lower, each with its own bucket.
+// sane implements VPP's own check (x86_pol_compute_hw_params in xlate.c) for the types in use. These
+// have one rate with a bucket, or a committed rate and a peak rate that is not lower, each with a bucket.
 func sane(c policer_types.PolicerConfig) bool {
 	switch c.Type {
 	case policer_types.SSE2_QOS_POLICER_TYPE_API_1R2C:
@@ -138,23 +138,23 @@ func (v *vpp) policerInput(c *call, m *policer.PolicerInput) {
 	reply := &policer.PolicerInputReply{}
 	index, known := v.policers.byName[strings.TrimRight(m.Name, "\x00")]
 	at := uint32(m.SwIfIndex)
-	there := v.policers.applied[at]
+	existing := v.policers.applied[at]
 	switch {
 	case v.at(m.SwIfIndex) == nil:
 		reply.Retval = retvalInvalidInterface
 	case !known:
 		reply.Retval = retvalNoSuchEntry
 	case m.Apply:
-		if there == nil {
-			there = &applied{}
-			v.policers.applied[at] = there
+		if existing == nil {
+			existing = &applied{}
+			v.policers.applied[at] = existing
 		}
-		there.policer, there.l2 = index, v.policesSubInterfaces()
-		there.times++
+		existing.policer, existing.l2 = index, v.policesSubInterfaces()
+		existing.times++
 		v.policers.reach = max(v.policers.reach, at+1)
-	case there != nil:
-		there.policer, there.l2 = none, false
-		if there.times--; there.times == 0 {
+	case existing != nil:
+		existing.policer, existing.l2 = none, false
+		if existing.times--; existing.times == 0 {
 			delete(v.policers.applied, at)
 		}
 	}
@@ -170,12 +170,12 @@ func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
 		arc, last = "ip4-unicast", "ip4-lookup"
 	}
 	at := uint32(m.SwIfIndex)
-	switch asked := strings.TrimRight(m.FeatureName, "\x00"); {
+	switch name := strings.TrimRight(m.FeatureName, "\x00"); {
 	case v.at(m.SwIfIndex) == nil:
 		reply.Retval = retvalInvalidInterface
-	case at >= v.policers.reach, strings.TrimRight(m.ArcName, "\x00") != arc, asked != "policer-input" && asked != last:
+	case at >= v.policers.reach, strings.TrimRight(m.ArcName, "\x00") != arc, name != "policer-input" && name != last:
 		reply.IsEnabled = true
-	case asked == "policer-input":
+	case name == "policer-input":
 		reply.IsEnabled = v.policers.applied[at] != nil
 	}
 	c.reply(reply)
@@ -183,10 +183,10 @@ func (v *vpp) featureIsEnabled(c *call, m *feature.FeatureIsEnabled) {
 
 // showFeatures prints the two arcs of policers as in vnet/feature/feature.c. A policer that was applied
 // several times has several lines.
-func (v *vpp) showFeatures(words string) *vlib.CliInbandReply {
-	i := v.addressed(words)
+func (v *vpp) showFeatures(line string) *vlib.CliInbandReply {
+	i := v.addressed(line)
 	if i == nil {
-		return &vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "show interface: unknown input `" + words + "'"}
+		return &vlib.CliInbandReply{Retval: retvalUnspecified, Reply: "show interface: unknown input `" + line + "'"}
 	}
 	arcs, on := []string{"ip4-unicast", "device-input"}, "device-input"
 	if v.policesSubInterfaces() {
@@ -196,8 +196,8 @@ func (v *vpp) showFeatures(words string) *vlib.CliInbandReply {
 	fmt.Fprintf(&b, "Feature paths configured on %s...\n", i.name)
 	for _, arc := range arcs {
 		fmt.Fprintf(&b, "\n%s:\n", arc)
-		if there := v.policers.applied[i.index]; arc == on && there != nil {
-			b.WriteString(strings.Repeat("  policer-input\n", there.times))
+		if existing := v.policers.applied[i.index]; arc == on && existing != nil {
+			b.WriteString(strings.Repeat("  policer-input\n", existing.times))
 		} else {
 			b.WriteString("  none configured\n")
 		}
@@ -210,8 +210,8 @@ func (v *vpp) showFeatures(words string) *vlib.CliInbandReply {
 // first dot as the name of a port, and a number after it as a sub-interface (unformat_vnet_sw_interface in
 // vnet/interface_format.c). The command may also give the sw_if_index (show_sw_interfaces in
 // vnet/interface_cli.c).
-func (v *vpp) addressed(words string) *iface {
-	name, rest, dotted := strings.Cut(words, ".")
+func (v *vpp) addressed(line string) *iface {
+	name, rest, dotted := strings.Cut(line, ".")
 	if port := v.named(name); port != nil && !port.isSub() {
 		if !dotted {
 			return port
@@ -221,7 +221,7 @@ func (v *vpp) addressed(words string) *iface {
 		}
 		return nil
 	}
-	if index, err := strconv.ParseUint(words, 10, 32); err == nil {
+	if index, err := strconv.ParseUint(line, 10, 32); err == nil {
 		return v.at(interface_types.InterfaceIndex(index))
 	}
 	return nil
@@ -271,7 +271,7 @@ func (v *vpp) l2Policer(i *iface) (*namedPolicer, uint32) {
 // Policed returns the policer that frames from the named interface pass, and how often it was applied: an
 // application more than once polices more than once. It returns "" and 0 if none works.
 func (s *Sim) Policed(name string) (policer string, times int) {
-	s.look(func(v *vpp) error {
+	s.inspect(func(v *vpp) error {
 		i := v.named(name)
 		if i == nil {
 			return nil

@@ -29,14 +29,14 @@ const (
 func readHeader(frame []byte, mixed bool) tagHeader {
 	h := tagHeader{}
 	at := 12
-	word := func() uint16 {
+	next16 := func() uint16 {
 		if at+2 > len(frame) {
 			return 0
 		}
 		at += 2
 		return binary.BigEndian.Uint16(frame[at-2:])
 	}
-	first := word()
+	first := next16()
 	switch first {
 	case typeVLAN, typeDot1ad:
 	case typeVLAN9100, typeVLAN9200:
@@ -46,12 +46,12 @@ func readHeader(frame []byte, mixed bool) tagHeader {
 	default:
 		return h
 	}
-	h.dot1ad, h.tags, h.outer = first == typeDot1ad, 1, word()&0xfff
-	if word() != typeVLAN {
+	h.dot1ad, h.tags, h.outer = first == typeDot1ad, 1, next16()&0xfff
+	if next16() != typeVLAN {
 		return h
 	}
-	h.tags, h.inner = 2, word()&0xfff
-	if word() == typeVLAN && mixed {
+	h.tags, h.inner = 2, next16()&0xfff
+	if next16() == typeVLAN && mixed {
 		h.tags = 3
 	}
 	return h
@@ -91,10 +91,10 @@ func (v *vpp) classify(port *iface, h tagHeader) *iface {
 	return nil
 }
 
-// comeIn processes equal frames that a port receives at once, as from a packet generator. They pass the
+// receiveFrames processes equal frames that a port receives at once, as from a packet generator. They pass the
 // port's own features, its bond, the table of VLANs and the L2 features, and leave by the cross-connected
 // interface.
-func (v *vpp) comeIn(port *iface, count, size int, frame []byte) {
+func (v *vpp) receiveFrames(port *iface, count, size int, frame []byte) {
 	if !port.adminUp {
 		return
 	}

@@ -123,13 +123,13 @@ func (s *Sim) Busy() (done func(), err error) {
 // Count updates the counters to the clock's time, as the ticker does regularly. It is for tests that set
 // the clock.
 func (s *Sim) Count() {
-	s.look(func(v *vpp) error { v.count(); return nil })
+	s.inspect(func(v *vpp) error { v.count(); return nil })
 }
 
 func (s *Sim) tick(ctx context.Context) {
-	count, heartbeat, hear := time.NewTicker(countEvery), time.NewTicker(heartbeatEvery), time.NewTicker(bfdEvery)
+	count, heartbeat, bfd := time.NewTicker(countEvery), time.NewTicker(heartbeatEvery), time.NewTicker(bfdEvery)
 	defer count.Stop()
-	defer hear.Stop()
+	defer bfd.Stop()
 	defer heartbeat.Stop()
 	for {
 		select {
@@ -137,15 +137,15 @@ func (s *Sim) tick(ctx context.Context) {
 			return
 		case <-count.C:
 			s.Count()
-		case <-hear.C:
-			s.look(func(v *vpp) error {
+		case <-bfd.C:
+			s.inspect(func(v *vpp) error {
 				if len(v.main) == 0 { // BFD runs on the main thread
 					v.bfdTick(time.Now())
 				}
 				return nil
 			})
 		case <-heartbeat.C:
-			s.look(func(v *vpp) error {
+			s.inspect(func(v *vpp) error {
 				if !v.hangs() && len(v.main) == 0 {
 					v.segment.beat(s.config.Clock())
 				}

@@ -172,14 +172,14 @@ func TestACompleteVLLForwardsAndCountsInBothDirections(t *testing.T) {
 	now.Advance(10 * time.Second)
 	sim.Count()
 	after := counters(t, segment)["host-cust1.100"]
-	for way, pair := range map[string][2]api.InterfaceCounterCombined{
+	for direction, pair := range map[string][2]api.InterfaceCounterCombined{
 		"in": {before.Rx, after.Rx}, "out": {before.Tx, after.Tx}} {
 		bytes, packets := pair[1].Bytes-pair[0].Bytes, pair[1].Packets-pair[0].Packets
 		if bytes < 7_500_000 || bytes > 12_500_000 {
-			t.Errorf("%s: %d bytes in 10 s at 8 Mbit/s", way, bytes)
+			t.Errorf("%s: %d bytes in 10 s at 8 Mbit/s", direction, bytes)
 		}
 		if packets*500 != bytes {
-			t.Errorf("%s: %d packets of 500 bytes are not %d bytes", way, packets, bytes)
+			t.Errorf("%s: %d packets of 500 bytes are not %d bytes", direction, packets, bytes)
 		}
 	}
 	if tunnel := counters(t, segment)["vxlan_tunnel0"]; tunnel.Rx.Bytes != after.Tx.Bytes || tunnel.Tx.Bytes != after.Rx.Bytes {

@@ -205,7 +205,7 @@ func (v *vpp) receive(socket *net.UnixConn) {
 
 // arrive counts frames on the tunnel with their key. A tunnel that is connected with nothing drops them.
 func (v *vpp) arrive(f frames) {
-	links, there := v.links(), false
+	links, found := v.links(), false
 	if links.Down {
 		return
 	}
@@ -214,7 +214,7 @@ func (v *vpp) arrive(f frames) {
 			name, overhead := t.encapsulation()
 			mirrored := name == f.Encapsulation && netipAddr(t.local) == f.Destination && netipAddr(t.remote) == f.Source && t.vni&vniMask == f.VNI &&
 				t.key.key == f.GREKey
-			there = there || mirrored
+			found = found || mirrored
 			if !mirrored || !v.interfaces[t.index].adminUp || f.Size+overhead > links.MTU ||
 				v.fib().lookup(t.table, f.Destination).path != fib_types.FIB_API_PATH_TYPE_LOCAL {
 				return
@@ -232,7 +232,7 @@ func (v *vpp) arrive(f frames) {
 			}
 		})
 	}
-	if !there {
+	if !found {
 		v.noSuchTunnel(f)
 	}
 }

@@ -99,11 +99,11 @@ func (s *site) awaitReceived(want uint64) {
 	s.await("received", s.received, want)
 }
 
-func (s *site) await(what string, count func() uint64, want uint64) {
+func (s *site) await(condition string, count func() uint64, want uint64) {
 	s.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); count() != want; time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("%s %d frames, want %d", what, count(), want)
+			s.t.Fatalf("%s %d frames, want %d", condition, count(), want)
 		}
 	}
 }
