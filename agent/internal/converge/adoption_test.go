@@ -16,8 +16,8 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// letGo are tombstones of ends that are let go of, and bear these tags then.
-func letGo(ends []intent.End, accessTag, tunnelTag string) (all []intent.Tombstone) {
+// released returns tombstones of ends that are released, and the tags that they get.
+func released(ends []intent.End, accessTag, tunnelTag string) (all []intent.Tombstone) {
 	for _, e := range ends {
 		t := tombstone(e)
 		t.Release, t.AccessTag, t.TunnelTag = true, accessTag, tunnelTag
@@ -26,7 +26,7 @@ func letGo(ends []intent.End, accessTag, tunnelTag string) (all []intent.Tombsto
 	return all
 }
 
-// adopted are the same ends of another VLL, which takes what is there.
+// adopted returns the same ends for another VLL, which adopts the existing interfaces.
 func adopted(ends []intent.End, vll int) []intent.End {
 	ends = slices.Clone(ends)
 	for n := range ends {
@@ -35,7 +35,7 @@ func adopted(ends []intent.End, vll int) []intent.End {
 	return ends
 }
 
-// inService are the same ends once they are no longer adopted.
+// inService returns the same ends after the adoption.
 func inService(ends []intent.End) []intent.End {
 	ends = slices.Clone(ends)
 	for n := range ends {
@@ -44,7 +44,7 @@ func inService(ends []intent.End) []intent.End {
 	return ends
 }
 
-// untagged is VPP without the tags of what was made for ends.
+// untagged returns the state of VPP without the tags of the agent's interfaces.
 func (r *router) untagged() map[string]string {
 	s := r.snapshot()
 	for _, i := range s.Interfaces {
@@ -63,9 +63,9 @@ func (r *router) tags() map[string]string {
 	return tags
 }
 
-// TestLinesOfOthersAreAdoptedAndLetGoByTheirTagsAlone: made by one VLL and let go of, a line is somebody's; another VLL
-// adopts it, has it in service and lets it go.
-func TestLinesOfOthersAreAdoptedAndLetGoByTheirTagsAlone(t *testing.T) {
+// TestAdoptionAndReleaseChangeOnlyTags: a line of one VLL is released and so becomes foreign. Another VLL
+// adopts it, has it in service and releases it.
+func TestAdoptionAndReleaseChangeOnlyTags(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		for _, w := range r.wires() {
 			for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
@@ -78,11 +78,11 @@ func TestLinesOfOthersAreAdoptedAndLetGoByTheirTagsAlone(t *testing.T) {
 					}
 					r.put(made).mustAllBe(t, "verified")
 					ours := r.untagged()
-					r.put(nil, letGo(made, accessTag, "by hand")...).mustAllBe(t, "removed")
+					r.put(nil, released(made, accessTag, "by hand")...).mustAllBe(t, "removed")
 					theirs := r.tags()
 					for name, tag := range theirs {
 						if tag != "cust-7" && tag != "by hand" {
-							t.Errorf("%s bears %q", name, tag)
+							t.Errorf("%s has the tag %q", name, tag)
 						}
 					}
 					r.mustBeOnly(t, ours)
@@ -94,7 +94,7 @@ func TestLinesOfOthersAreAdoptedAndLetGoByTheirTagsAlone(t *testing.T) {
 					r.put(inService(ends)).mustAllBe(t, "verified")
 					r.mustBeOnly(t, ours)
 
-					r.put(nil, letGo(inService(ends), accessTag, "by hand")...).mustAllBe(t, "removed")
+					r.put(nil, released(inService(ends), accessTag, "by hand")...).mustAllBe(t, "removed")
 					r.mustBeOnly(t, ours)
 					if now := r.tags(); !maps.Equal(now, theirs) {
 						t.Errorf("the tags are %v, and were %v", now, theirs)
@@ -115,7 +115,7 @@ func TestLinesOfOthersAreAdoptedAndLetGoByTheirTagsAlone(t *testing.T) {
 	})
 }
 
-// mustBeOnly: VPP is as then, whatever the tags are.
+// mustBeOnly checks that VPP has this state, apart from tags.
 func (r *router) mustBeOnly(t *testing.T, then map[string]string) {
 	t.Helper()
 	if now := r.untagged(); !reflect.DeepEqual(now, then) {
@@ -123,7 +123,7 @@ func (r *router) mustBeOnly(t *testing.T, then map[string]string) {
 	}
 }
 
-func TestWhatIsNotAsOrderedIsNotAdoptedAndStaysAsItIs(t *testing.T) {
+func TestDifferingLineIsNotAdoptedAndNotChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*router, *intent.End)
 		says   string
@@ -144,7 +144,7 @@ func TestWhatIsNotAsOrderedIsNotAdoptedAndStaysAsItIs(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
 				made := []intent.End{vxlanEnd(1, r.ports[0])}
 				r.put(made).mustAllBe(t, "verified")
-				r.put(nil, letGo(made, "somebody's", "")...).mustAllBe(t, "removed")
+				r.put(nil, released(made, "somebody's", "")...).mustAllBe(t, "removed")
 				ends := adopted(made, 2)
 				c.change(r, &ends[0])
 				before := comparable(r.snapshot())
@@ -154,7 +154,7 @@ func TestWhatIsNotAsOrderedIsNotAdoptedAndStaysAsItIs(t *testing.T) {
 						t.Errorf("got %+v %+v", e, e.Reason)
 					}
 				}
-				r.put(nil, letGo(ends, "", "")...).mustAllBe(t, "removed")
+				r.put(nil, released(ends, "", "")...).mustAllBe(t, "removed")
 				if after := comparable(r.snapshot()); !reflect.DeepEqual(after, before) {
 					t.Errorf("changed:\n got %+v\nwant %+v", after, before)
 				}
@@ -166,8 +166,8 @@ func TestWhatIsNotAsOrderedIsNotAdoptedAndStaysAsItIs(t *testing.T) {
 	}
 }
 
-// TestWhatSomebodyPolicesIsNotAdopted: a second policer would work beside theirs.
-func TestWhatSomebodyPolicesIsNotAdopted(t *testing.T) {
+// TestForeignPolicedSubInterfaceIsNotAdopted: a second policer would work next to the foreign one.
+func TestForeignPolicedSubInterfaceIsNotAdopted(t *testing.T) {
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{Version: "26.06-vppsim"})
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +176,7 @@ func TestWhatSomebodyPolicesIsNotAdopted(t *testing.T) {
 	r := newRouter(t, sim.APISocket(), sim.StatsSocket())
 	made := []intent.End{vxlanEnd(1, r.ports[0])}
 	r.put(made).mustAllBe(t, "verified")
-	r.put(nil, letGo(made, "", "")...).mustAllBe(t, "removed")
+	r.put(nil, released(made, "", "")...).mustAllBe(t, "removed")
 	r.policeByHand(r.ports[0] + ".101")
 	ends := adopted(made, 2)
 	if e := r.put(ends).of(t, ends[0].Key); e.Reason == nil || e.Reason.Code != "adoption_differs" || !strings.Contains(e.Reason.Message, "a policer") {
@@ -184,9 +184,9 @@ func TestWhatSomebodyPolicesIsNotAdopted(t *testing.T) {
 	}
 }
 
-// TestALineThatIsPolicedIsNotLetGoWhileSomebodyElsesTagIsOnIt: its policer would be deleted under it, and VPP gives its
-// place to the next one.
-func TestALineThatIsPolicedIsNotLetGoWhileSomebodyElsesTagIsOnIt(t *testing.T) {
+// TestPolicedLineIsNotReleasedWithAForeignTag: its policer would be deleted while in use, and VPP reuses
+// the index.
+func TestPolicedLineIsNotReleasedWithAForeignTag(t *testing.T) {
 	onSims(t, func(t *testing.T, r *router, _ *vppsim.Sim) {
 		_, vlan := policedEnds(r)
 		r.put([]intent.End{vlan}).mustAllBe(t, "verified")
@@ -194,7 +194,7 @@ func TestALineThatIsPolicedIsNotLetGoWhileSomebodyElsesTagIsOnIt(t *testing.T) {
 			t.Skip("this release does not police VLANs")
 		}
 		r.relabel("somebody's", vlan.Key)
-		gone := letGo([]intent.End{vlan}, "", "")
+		gone := released([]intent.End{vlan}, "", "")
 		if e := r.put(nil, gone...).of(t, vlan.Key); e.Status != "conflict" || e.Reason.Code != "relabelled" {
 			t.Errorf("got %+v %+v", e, e.Reason)
 		}
@@ -211,11 +211,11 @@ func TestALineThatIsPolicedIsNotLetGoWhileSomebodyElsesTagIsOnIt(t *testing.T) {
 	})
 }
 
-func TestNothingIsAdoptedUnlessTheAgentsFileAllowsIt(t *testing.T) {
+func TestAdoptionNeedsThePermissionOfTheAgentsFile(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		made := []intent.End{vxlanEnd(1, r.ports[0])}
 		r.put(made).mustAllBe(t, "verified")
-		r.put(nil, letGo(made, "somebody's", "")...).mustAllBe(t, "removed")
+		r.put(nil, released(made, "somebody's", "")...).mustAllBe(t, "removed")
 		before := comparable(r.snapshot())
 		r.Adoption = false
 		ends := adopted(made, 2)
@@ -232,12 +232,12 @@ func TestNothingIsAdoptedUnlessTheAgentsFileAllowsIt(t *testing.T) {
 	})
 }
 
-func TestALineOfAnotherVLLIsNotAdopted(t *testing.T) {
+func TestLineOfAnotherVLLIsNotAdopted(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		made := []intent.End{vxlanEnd(1, r.ports[0])}
 		r.put(made).mustAllBe(t, "verified")
 		before := comparable(r.snapshot())
-		// The first one is not named any more: quarantined, and nobody's to take.
+		// The first VLL is no longer named: its interfaces are quarantined, and no VLL may adopt them.
 		ends := adopted(made, 2)
 		if e := r.put(ends).of(t, ends[0].Key); e.Status != "conflict" || e.Reason.Code != "adoption_differs" {
 			t.Errorf("got %+v %+v", e, e.Reason)
@@ -248,7 +248,7 @@ func TestALineOfAnotherVLLIsNotAdopted(t *testing.T) {
 	})
 }
 
-// takeover is the way of a line from one VLL to somebody else, to another VLL, and to nothing.
+// takeover returns the steps of a line from one VLL to a foreign owner, to another VLL, and to its removal.
 func (r *router) takeover() []step {
 	whole, vlan := vxlanEnd(1, r.ports[1]), vxlanEnd(2, r.ports[0])
 	whole.Access = accessOf(intent.Untagged, r.ports[1])
@@ -259,15 +259,16 @@ func (r *router) takeover() []step {
 	}
 	last := inService(ends)
 	last[1].Bandwidth = profile
-	theirs := append(letGo(made[:1], "", "theirs"), letGo(made[1:], "somebody's", "theirs")...)
+	theirs := append(released(made[:1], "", "theirs"), released(made[1:], "somebody's", "theirs")...)
 	return []step{
 		{made, nil, "verified"}, {nil, theirs, "removed"}, {ends, nil, "verified"},
 		{last, nil, "verified"}, {nil, []intent.Tombstone{tombstone(last[0]), tombstone(last[1])}, "removed"},
 	}
 }
 
-// TestAFaultMayStrikeWhileALineIsLetGoOrAdopted: but for VPP's own restart, after which nothing is left to adopt.
-func TestAFaultMayStrikeWhileALineIsLetGoOrAdopted(t *testing.T) {
+// TestFaultDuringReleaseOrAdoptionIsRepaired covers all faults except a restart of VPP, after which there
+// is nothing to adopt.
+func TestFaultDuringReleaseOrAdoptionIsRepaired(t *testing.T) {
 	for _, f := range faults {
 		if f.name == "VPP restarts" {
 			continue
@@ -285,7 +286,7 @@ func TestAFaultMayStrikeWhileALineIsLetGoOrAdopted(t *testing.T) {
 	}
 }
 
-func TestASuspendedLineIsLetGoAsItIs(t *testing.T) {
+func TestReleaseKeepsASuspendedLineDown(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		end.AdminUp = false
@@ -293,7 +294,7 @@ func TestASuspendedLineIsLetGoAsItIs(t *testing.T) {
 		r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: r.index(r.ports[1]), Tag: "rack 7"})
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
 		before := r.untagged()
-		r.put(nil, letGo([]intent.End{end}, "", "")...).mustAllBe(t, "removed")
+		r.put(nil, released([]intent.End{end}, "", "")...).mustAllBe(t, "removed")
 		r.mustBeOnly(t, before)
 		if tag := r.snapshot().ByName(r.ports[1]).Tag; tag != "rack 7" {
 			t.Errorf("the port's tag is %q", tag)

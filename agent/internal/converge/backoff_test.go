@@ -19,7 +19,7 @@ func refusedOf(e intent.End) *Outcome {
 	}}
 }
 
-func TestARefusedEndIsTriedAgainAfterTwiceAsLongEachTime(t *testing.T) {
+func TestPauseOfARefusedEndDoublesEachTime(t *testing.T) {
 	p, now := make(backoff), time.Unix(1_790_000_000, 0)
 	end := vxlanEnd(1, "cust0")
 	in := &intent.Intent{Present: []intent.End{end}}
@@ -42,7 +42,7 @@ func TestARefusedEndIsTriedAgainAfterTwiceAsLongEachTime(t *testing.T) {
 	}
 }
 
-func TestAnEndThatIsWantedOtherwiseIsTriedAtOnce(t *testing.T) {
+func TestChangedEndIsTriedAtOnce(t *testing.T) {
 	p, now := make(backoff), time.Unix(1_790_000_000, 0)
 	end := vxlanEnd(1, "cust0")
 	p.note(&intent.Intent{Present: []intent.End{end}}, refusedOf(end), nil, now)
@@ -55,7 +55,7 @@ func TestAnEndThatIsWantedOtherwiseIsTriedAtOnce(t *testing.T) {
 	}
 }
 
-func TestSuccessAndRemovalFromTheIntentEndTheWaiting(t *testing.T) {
+func TestSuccessOrRemovalEndsThePause(t *testing.T) {
 	now := time.Unix(1_790_000_000, 0)
 	end := vxlanEnd(1, "cust0")
 	in := &intent.Intent{Present: []intent.End{end}}
@@ -76,11 +76,11 @@ func TestSuccessAndRemovalFromTheIntentEndTheWaiting(t *testing.T) {
 	}
 }
 
-// refusing is a session to a VPP that refuses to make sub-interfaces with one VLAN.
+// refusing is a session to a VPP that refuses to create sub-interfaces with one VLAN.
 type refusing struct {
 	*vpp.Session
-	vlan  uint16
-	asked int
+	vlan     uint16
+	requests int
 }
 
 func (r *refusing) Calls(ctx context.Context, requests []api.Message) ([]api.Message, error) {
@@ -88,7 +88,7 @@ func (r *refusing) Calls(ctx context.Context, requests []api.Message) ([]api.Mes
 	var refused []int
 	for i, request := range requests {
 		if sub, ok := request.(*interfaces.CreateSubif); ok && sub.OuterVlanID == r.vlan {
-			r.asked++
+			r.requests++
 			refused = append(refused, i)
 			continue
 		}
@@ -110,7 +110,7 @@ func (r *refusing) Calls(ctx context.Context, requests []api.Message) ([]api.Mes
 	return replies, nil
 }
 
-func TestARefusedEndDoesNotHoldUpTheOthersNorIsItTriedWithEachOfThem(t *testing.T) {
+func TestRefusedEndDoesNotDelayOthersAndIsNotTriedWithThem(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		clock := time.Now()
 		r.now = func() time.Time { return clock }
@@ -129,15 +129,15 @@ func TestARefusedEndDoesNotHoldUpTheOthersNorIsItTriedWithEachOfThem(t *testing.
 				t.Fatalf("the good end: %+v %+v", e, e.Reason)
 			}
 		}
-		if vpp.asked != 1 {
-			t.Errorf("asked %d times within a moment", vpp.asked)
+		if vpp.requests != 1 {
+			t.Errorf("requested %d times within a moment", vpp.requests)
 		}
-		if r.repair(t.Context()); vpp.asked != 1 {
-			t.Errorf("the background check asked again at once")
+		if r.repair(t.Context()); vpp.requests != 1 {
+			t.Errorf("the background check requested it again immediately")
 		}
 		clock = clock.Add(firstRetry)
-		if r.repair(t.Context()); vpp.asked != 2 {
-			t.Errorf("asked %d times when it was time", vpp.asked)
+		if r.repair(t.Context()); vpp.requests != 2 {
+			t.Errorf("requested %d times after the pause", vpp.requests)
 		}
 		vpp.vlan = 0
 		clock = clock.Add(2 * firstRetry)

@@ -17,7 +17,7 @@ func (r *router) setAdmin(name string, flags interface_types.IfStatusFlags) {
 	r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(name), Flags: flags})
 }
 
-// bondOf makes a bond of these ports that is up.
+// bondOf creates a bond of these ports that is up.
 func (r *router) bondOf(members ...string) string {
 	r.t.Helper()
 	for _, member := range members {
@@ -27,8 +27,9 @@ func (r *router) bondOf(members ...string) string {
 	return "BondEthernet7"
 }
 
-// TestNoKindOfLineIsMadeOnAMemberOfABond: VPP takes each of them and gives all frames of the member to its bond.
-func TestNoKindOfLineIsMadeOnAMemberOfABond(t *testing.T) {
+// TestNoLineIsCreatedOnAMemberOfABond: VPP accepts such a line, but passes all frames of the member to its
+// bond.
+func TestNoLineIsCreatedOnAMemberOfABond(t *testing.T) {
 	for name, access := range map[string]intent.Access{
 		"whole port": {Tagging: intent.Untagged, Exact: true}, "dot1q": {Tagging: intent.Dot1q, Outer: 100, Exact: true},
 		"qinq":   {Tagging: intent.QinQ, Outer: 100, Inner: 110, Exact: true},
@@ -60,8 +61,8 @@ func TestNoKindOfLineIsMadeOnAMemberOfABond(t *testing.T) {
 	}
 }
 
-// TestALineWhosePortJoinsABondSaysSo: also one that is served already, and the first look that is not a full one shows it.
-func TestALineWhosePortJoinsABondSaysSo(t *testing.T) {
+// TestLineReportsThatItsPortJoinedABond also covers a line in service, and a quick observation.
+func TestLineReportsThatItsPortJoinedABond(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		ends := []intent.End{vxlanEnd(1, r.ports[0]), wholePort(2, r.ports[1])}
 		r.put(ends).mustAllBe(t, "verified")
@@ -74,8 +75,8 @@ func TestALineWhosePortJoinsABondSaysSo(t *testing.T) {
 	})
 }
 
-// TestALinePassesOverABond: the bond is the port, and its members carry it.
-func TestALinePassesOverABond(t *testing.T) {
+// TestLineOnABondCarriesFrames: the bond is the line's port, and its members carry the frames.
+func TestLineOnABondCarriesFrames(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		member := r.generatedPort(7)
 		bonded := r.bondOf(member)
@@ -87,8 +88,8 @@ func TestALinePassesOverABond(t *testing.T) {
 	})
 }
 
-// TestABondHasALinkWhileAMemberIsActive: VPP's own flag says up without any member.
-func TestABondHasALinkWhileAMemberIsActive(t *testing.T) {
+// TestBondHasALinkWhileAMemberIsActive: VPP's own flag is set even without a member.
+func TestBondHasALinkWhileAMemberIsActive(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		bonded := r.bondOf(r.ports[0], r.ports[1])
 		r.put([]intent.End{vxlanEnd(1, bonded)}).mustAllBe(t, "verified")
@@ -112,7 +113,7 @@ func TestABondHasALinkWhileAMemberIsActive(t *testing.T) {
 	})
 }
 
-// areUp says which of these ports are up.
+// areUp returns which of these ports are up.
 func (r *router) areUp(names ...string) (up []bool) {
 	r.t.Helper()
 	s := r.snapshot()
@@ -131,11 +132,11 @@ func (r *router) mustBeUp(when string, names []string, want ...bool) {
 	}
 }
 
-func TestTheMembersOfABondAreKeptDownForTheFarEndsLinkAndSetUpAgain(t *testing.T) {
+func TestMembersOfABondFollowTheFarEndsLink(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		names := []string{"", r.ports[0], r.ports[1], r.ports[2]}
 		names[0] = r.bondOf(names[1:]...)
-		r.setAdmin(names[3], 0) // an operator had shut it before
+		r.setAdmin(names[3], 0) // an operator had shut it down before
 		end := wholePort(1, names[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
 		r.mustBeUp("before", names, true, true, true, false)
@@ -147,21 +148,22 @@ func TestTheMembersOfABondAreKeptDownForTheFarEndsLinkAndSetUpAgain(t *testing.T
 			t.Error("the member that somebody set up is not repaired")
 		}
 		r.mustBeUp("after the repair", names, false, false, false, false)
-		r.open() // the claims have to be on disk
+		r.open() // the claims must be on disk
 		end.UNILinkDown = false
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
 		r.mustBeUp("when the link is back", names, true, true, true, false)
 		if claims := r.journal.Of(boot(r.session)).Claims; len(claims) != 1 || claims[0].Member != "" {
 			t.Errorf("claimed: %+v", claims)
 		}
-		r.setAdmin(names[1], 0) // whatever the operator shuts now stays so
+		r.setAdmin(names[1], 0) // a port that the operator shuts down now stays down
 		r.repair(t.Context())
 		r.mustBeUp("when the operator shuts one", names, true, false, true, false)
 	})
 }
 
-// TestMembersAreSetUpAgainHoweverTheLineEnds: a port of the operator's never stays down because of a line that is no more.
-func TestMembersAreSetUpAgainHoweverTheLineEnds(t *testing.T) {
+// TestMembersComeUpAgainWithoutTheLine: an operator's port must not stay down because of a line that no
+// longer exists.
+func TestMembersComeUpAgainWithoutTheLine(t *testing.T) {
 	for name, finish := range map[string]func(r *router, end intent.End){
 		"the line is removed":         func(r *router, end intent.End) { r.put(nil, tombstone(end)) },
 		"the intent forgets the line": func(r *router, _ intent.End) { r.put(nil) },
@@ -196,9 +198,9 @@ func TestMembersAreSetUpAgainHoweverTheLineEnds(t *testing.T) {
 	}
 }
 
-// TestABondIsAsFastAsItsActiveMembers: VPP itself names no speed of a bond. Where it knows none of the members either, none is shown;
-// observe's TestSpeedOfABond has the sums.
-func TestABondIsAsFastAsItsActiveMembers(t *testing.T) {
+// TestBondHasTheSpeedOfItsActiveMembers: VPP reports no speed of a bond. Without known speeds of members, no
+// speed is shown. TestSpeedOfABond of package observe checks the sums.
+func TestBondHasTheSpeedOfItsActiveMembers(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		bonded := r.bondOf(r.ports[0], r.ports[1])
 		speed := func(name string) uint64 { return r.snapshot().ByName(name).SpeedBPS }

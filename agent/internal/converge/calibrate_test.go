@@ -17,9 +17,9 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-func said(on, known bool) func() (bool, bool) { return func() (bool, bool) { return on, known } }
+func maintenance(on, known bool) func() (bool, bool) { return func() (bool, bool) { return on, known } }
 
-func TestARouterInServiceIsNotCalibratedAndNothingIsDone(t *testing.T) {
+func TestCalibrateChangesNothingOnARouterInService(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		serving, tested, down := vxlanEnd(1, r.ports[0]), testedEnd(2, r.ports[0]), vxlanEnd(3, r.ports[0])
 		down.AdminUp = false
@@ -27,18 +27,18 @@ func TestARouterInServiceIsNotCalibratedAndNothingIsDone(t *testing.T) {
 		before := comparable(r.snapshot())
 		for name, c := range map[string]struct {
 			maintenance func() (bool, bool)
-			beside      bool
+			withLines   bool
 			says        string
 		}{
 			"without a portal":          {nil, true, "not known"},
-			"not told lately":           {said(true, false), true, "not known"},
-			"not under maintenance":     {said(false, true), true, "does not have this router under maintenance"},
-			"a line carries frames":     {said(true, true), false, "lines carry frames here, at 1 of their ends"},
+			"not reported recently":     {maintenance(true, false), true, "not known"},
+			"not under maintenance":     {maintenance(false, true), true, "does not have this router under maintenance"},
+			"a line carries frames":     {maintenance(true, true), false, "lines carry frames here, at 1 of their ends"},
 			"without a portal and line": {nil, false, "not known"},
 		} {
 			r.Maintenance = c.maintenance
 			var inService *InServiceError
-			if found, err := r.Calibrate(t.Context(), c.beside); !errors.As(err, &inService) || !strings.Contains(err.Error(), c.says) {
+			if found, err := r.Calibrate(t.Context(), c.withLines); !errors.As(err, &inService) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%s: %+v, %v", name, found, err)
 			}
 		}
@@ -48,10 +48,10 @@ func TestARouterInServiceIsNotCalibratedAndNothingIsDone(t *testing.T) {
 	})
 }
 
-func TestARouterUnderMaintenanceIsCalibratedWhereItForwards(t *testing.T) {
+func TestCalibrateMeasuresARealVPPUnderMaintenance(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanTest)
-		r.Maintenance = said(true, true)
+		r.Maintenance = maintenance(true, true)
 		serving := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{serving}).mustAllBe(t, "verified")
 		before := comparable(r.snapshot())
@@ -71,12 +71,12 @@ func TestARouterUnderMaintenanceIsCalibratedWhereItForwards(t *testing.T) {
 	})
 }
 
-func TestWhatACalibrationLeftGoesWithTheNextConnection(t *testing.T) {
+func TestNextConnectionRemovesTheRestOfACalibration(t *testing.T) {
 	r, _ := newRealRouter(t)
 	r.needs(t, observe.CanTest)
 	r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 	before := comparable(r.snapshot())
-	// As far as the agent comes before the first tag.
+	// The agent may be interrupted before it sets the first tag.
 	r.must(&pg.PgCreateInterfaceV3{InterfaceID: 0x4c4c0001})
 	go r.Serve(t.Context(), r.session)
 	left := func() (names []string) {

@@ -8,17 +8,17 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// TestWhatHappensToOthersWhileManyLinesAreMadeIsInTheAnswer: so many that all of VPP is read back.
-func TestWhatHappensToOthersWhileManyLinesAreMadeIsInTheAnswer(t *testing.T) {
+// TestOutcomeContainsForeignChangesDuringAConverge uses so many lines that the agent reads back all of VPP.
+func TestOutcomeContainsForeignChangesDuringAConverge(t *testing.T) {
 	for name, c := range map[string]struct {
 		happens func(r *router, whole, vlan intent.End)
-		status  string // of the line that has the port
+		status  string // of the line on the port
 		code    string
 	}{
 		"a whole port goes": {func(r *router, whole, _ intent.End) {
 			r.must(&interfaces.DeleteLoopback{SwIfIndex: r.index(whole.Access.Interface)})
 		}, "pending", "unknown_interface"},
-		"a sub-interface goes, and is made anew": {func(r *router, _, vlan intent.End) {
+		"a sub-interface is deleted and created again": {func(r *router, _, vlan intent.End) {
 			r.must(&interfaces.DeleteSubif{SwIfIndex: r.index(r.accessName(vlan))})
 		}, "verified", ""},
 		"somebody sends into a line": {func(r *router, whole, _ intent.End) {

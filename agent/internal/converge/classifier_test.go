@@ -16,7 +16,7 @@ import (
 	"longline.dev/agent/internal/ownership"
 )
 
-// byClassifier runs a test where VLANs are policed by classify tables.
+// byClassifier runs a test on VPPs that police VLANs with classify tables.
 func byClassifier(t *testing.T, test func(*testing.T, *router)) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		if r.snapshot().Policing != observe.ClassifierPolicing {
@@ -28,7 +28,7 @@ func byClassifier(t *testing.T, test func(*testing.T, *router)) {
 
 const noTable = observe.NoIndex
 
-// bind binds a table to an interface by hand, or takes it off.
+// bind binds a table to an interface manually, or removes it.
 func (r *router) bind(name string, table uint32, on bool) {
 	r.t.Helper()
 	r.must(&classify.PolicerClassifySetInterface{
@@ -41,7 +41,7 @@ func (r *router) deleteTable(table uint32) {
 	r.must(&classify.ClassifyAddDelTable{TableIndex: table, MatchNVectors: 1, MaskLen: 16, Mask: observe.GroupBit})
 }
 
-// tableByHand makes a table like the agent's, but for its mark.
+// tableByHand creates a table like the agent's, except for its mark.
 func (r *router) tableByHand() uint32 {
 	r.t.Helper()
 	return r.must(&classify.ClassifyAddDelTable{
@@ -57,13 +57,14 @@ func (r *router) leadTo(table uint32, group byte, to uint32, add bool) {
 	})
 }
 
-// place is where an end is policed.
+// place identifies the policing of an end.
 type place struct {
 	name           string // of its access
 	table, policer uint32
 }
 
-// mustPolice: the end's access is bound to its table, which leads all frames to its policer, and nothing else is there.
+// mustPolice checks that the end's access is bound to its table, that the table leads all frames to its
+// policer, and that there are no other tables and policers.
 func (r *router) mustPolice(t *testing.T, end intent.End) {
 	t.Helper()
 	s := r.snapshot()
@@ -77,7 +78,7 @@ func (r *router) mustPolice(t *testing.T, end intent.End) {
 	}
 }
 
-func TestWhatAHandDidToAClassifierIsFoundAndRepaired(t *testing.T) {
+func TestManualChangesOfAClassifierAreRepaired(t *testing.T) {
 	for why, change := range map[string]func(*router, place){
 		"taken off":            func(r *router, p place) { r.bind(p.name, p.table, false) },
 		"led elsewhere":        func(r *router, p place) { r.leadTo(p.table, 1, p.policer+9, true) },
@@ -120,7 +121,8 @@ func TestWhatAHandDidToAClassifierIsFoundAndRepaired(t *testing.T) {
 	}
 }
 
-// leaveAndJoin takes the access out of its cross-connect and puts it back: VPP keeps the table bound and no longer polices.
+// leaveAndJoin removes the access from its cross-connect and puts it back: VPP keeps the table bound but no
+// longer polices.
 func leaveAndJoin(r *router, _ place) {
 	s := r.snapshot()
 	for from, to := range s.Connects {
@@ -134,7 +136,7 @@ func leaveAndJoin(r *router, _ place) {
 	}
 }
 
-func TestTheTableOfSomebodyElseIsAConflictAndStays(t *testing.T) {
+func TestForeignTableIsAConflictAndNotChanged(t *testing.T) {
 	byClassifier(t, func(t *testing.T, r *router) {
 		_, vlan := policedEnds(r)
 		without := vlan
@@ -161,9 +163,9 @@ func TestTheTableOfSomebodyElseIsAConflictAndStays(t *testing.T) {
 	})
 }
 
-// TestANewAccessThatGetsAnIndexWithSomebodysTableIsAConflict: VPP keeps tables bound by index when an interface goes, and
-// answers with success when it is given another one.
-func TestANewAccessThatGetsAnIndexWithSomebodysTableIsAConflict(t *testing.T) {
+// TestNewAccessWithAForeignTableIsAConflict: VPP keeps tables bound by index when an interface is deleted,
+// and replies with success when it is given another one.
+func TestNewAccessWithAForeignTableIsAConflict(t *testing.T) {
 	byClassifier(t, func(t *testing.T, r *router) {
 		_, vlan := policedEnds(r)
 		r.subByHand(r.ports[3], 900, 900)
@@ -184,7 +186,7 @@ func TestANewAccessThatGetsAnIndexWithSomebodysTableIsAConflict(t *testing.T) {
 	})
 }
 
-func TestAVLANIsPolicedAgainAfterVPPRestarted(t *testing.T) {
+func TestVLANIsPolicedAgainAfterARestartOfVPP(t *testing.T) {
 	byClassifier(t, func(t *testing.T, r *router) {
 		_, vlan := policedEnds(r)
 		r.put([]intent.End{vlan}).mustAllBe(t, "verified")

@@ -17,8 +17,7 @@ import (
 // VPP busy permanently.
 //
 // When nobody has changed the field for the time calm, the next change counts as the first one. An hour is
-// longer than the usual interval of half an hour at which configuration tools run, so they are detected
-// too.
+// longer than half an hour, the usual interval of configuration tools, so they are detected too.
 const calm = time.Hour
 
 // Contested is a field that another client has changed again after a repair, with its last foreign value.

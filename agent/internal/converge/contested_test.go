@@ -13,7 +13,7 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// stopped gives the engine a clock that goes on only when the test moves it.
+// stopped gives the engine a clock that only the test moves.
 func (r *router) stopped() *time.Time {
 	clock := time.Now()
 	r.now = func() time.Time { return clock }
@@ -25,7 +25,7 @@ func (r *router) setDown(name string) {
 	r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(name)})
 }
 
-func TestAWriterWhoUndoesEachRepairIsRepairedEverMoreRarely(t *testing.T) {
+func TestRepairsOfAContestedFieldGetLessFrequent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		clock := r.stopped()
 		end := vxlanEnd(1, r.ports[0])
@@ -42,12 +42,12 @@ func TestAWriterWhoUndoesEachRepairIsRepairedEverMoreRarely(t *testing.T) {
 		}
 		totals := r.Status().Statistics
 		repairs, fullObservations := totals.Repairs-began.Repairs, totals.FullObservations-began.FullObservations
-		// With pauses of 5, 10, 20, ... 300 s these are the first and seven more.
+		// With pauses of 5, 10, 20, ... 300 s, this is the first repair and seven more.
 		if repairs < 4 || repairs > 8 {
 			t.Errorf("%d repairs in ten minutes", repairs)
 		}
 		if fullObservations > repairs {
-			t.Errorf("%d full looks for %d repairs", fullObservations, repairs)
+			t.Errorf("%d full observations for %d repairs", fullObservations, repairs)
 		}
 		*clock = clock.Add(longestRetry)
 		if !r.repair(t.Context()) || len(r.fieldsOff()) != 0 {
@@ -56,7 +56,7 @@ func TestAWriterWhoUndoesEachRepairIsRepairedEverMoreRarely(t *testing.T) {
 	})
 }
 
-func TestWhatNobodyFightsOverIsRepairedAtOnceBesideWhatIsContested(t *testing.T) {
+func TestOtherDriftIsRepairedAtOnceDuringAContest(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		clock := r.stopped()
 		contested, other := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
@@ -89,7 +89,7 @@ func (r *router) isDown(name string) bool {
 	return !r.snapshot().ByName(name).AdminUp
 }
 
-func TestDocumentsForOtherLinesDoNotRepairWhatIsContested(t *testing.T) {
+func TestDocumentsForOtherLinesDoNotRepairContestedFields(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.stopped()
 		ends := []intent.End{vxlanEnd(1, r.ports[0])}
@@ -123,7 +123,7 @@ func TestDocumentsForOtherLinesDoNotRepairWhatIsContested(t *testing.T) {
 	})
 }
 
-func TestSomebodyElseWhoChangesALineAgainAndAgainIsTold(t *testing.T) {
+func TestContestedFieldIsReported(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		clock := r.stopped()
 		end := vxlanEnd(1, r.ports[0])
@@ -153,12 +153,12 @@ func TestSomebodyElseWhoChangesALineAgainAndAgainIsTold(t *testing.T) {
 		select {
 		case <-r.Changed():
 		default:
-			t.Error("nobody is told to look")
+			t.Error("no token on Changed")
 		}
 		*clock = clock.Add(longestRetry)
 		r.repair(t.Context())
 		if found := contested(); len(found) != 1 || found[0].Repairs != 2 {
-			t.Errorf("once repaired again it is told no more, or wrongly: %+v", found)
+			t.Errorf("after another repair it is not reported, or with wrong values: %+v", found)
 		}
 		*clock = clock.Add(calm)
 		r.repair(t.Context())
@@ -172,7 +172,7 @@ func TestSomebodyElseWhoChangesALineAgainAndAgainIsTold(t *testing.T) {
 	})
 }
 
-func TestServingALineThatSomebodyKeepsTakingDownStaysCalm(t *testing.T) {
+func TestServeRepairsAContestedLineRarely(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		began, access := r.Status().Statistics, r.index(r.ports[0]+".101")
@@ -198,15 +198,16 @@ func TestServingALineThatSomebodyKeepsTakingDownStaysCalm(t *testing.T) {
 		if got := repairs(); got < 2 || within < 9*time.Second && got > 2 {
 			t.Errorf("%d repairs, of which the last but two within %s", got, within)
 		}
-		// The first look at all, the one that a repair is planned from, and one more where an attempt failed.
-		if looks := totals.FullObservations - began.FullObservations; looks > 2*repairs()+1 {
-			t.Errorf("%d full looks for %d repairs", looks, repairs())
+		// The first observation, the one that a repair is planned from, and one more after a failed
+		// attempt.
+		if observations := totals.FullObservations - began.FullObservations; observations > 2*repairs()+1 {
+			t.Errorf("%d full observations for %d repairs", observations, repairs())
 		}
 	})
 }
 
-// The portal repeats what it wants under a new number for as long as some end cannot be made.
-func TestDocumentsRepeatedForAPendingEndDoNotRepairWhatIsContested(t *testing.T) {
+// The portal repeats the wanted state under a new number while an end cannot be built.
+func TestRepeatedDocumentsDoNotRepairContestedFields(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		clock := r.stopped()
 		contested, pending := vxlanEnd(1, r.ports[0]), vxlanEnd(2, "not-there")

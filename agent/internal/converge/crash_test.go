@@ -18,25 +18,26 @@ import (
 
 var errCrash = errors.New("the agent dies here")
 
-// fault is what happens after so many changes of VPP have been made and acknowledged.
+// fault is an event that happens after that many confirmed changes of VPP.
 type fault struct {
 	name string
-	// strike happens with the requests that were not sent any more; the session gives an error afterwards.
+	// strike is called with the requests that are not sent any more. Afterwards the session returns an
+	// error.
 	strike func(*router, *vpp.Session, []api.Message)
-	// recover is what the world does before the next attempt.
+	// recover restores the environment before the next attempt.
 	recover func(*router)
-	// forgets: ownership of what was made and not yet tagged cannot be proven afterwards.
+	// forgets is set if the owner of created but untagged objects cannot be determined afterwards.
 	forgets bool
 }
 
 func nothing(*router, *vpp.Session, []api.Message) {}
 
-// restarted: VPP comes back empty, and with it what others configure in it.
+// restarted restarts VPP, which comes back empty, and restores the foreign configuration.
 func restarted(r *router, session *vpp.Session, _ []api.Message) {
 	if err := r.restart(); err != nil {
 		r.t.Fatal(err)
 	}
-	for session.Err() == nil { // sooner than it would notice by itself
+	for session.Err() == nil { // so that the session notices it immediately
 		_, _ = session.Call(context.Background(), &memclnt.ControlPing{})
 	}
 }
@@ -48,7 +49,7 @@ func comeBack(r *router) {
 	r.open()
 }
 
-// reconnected: the socket broke; VPP lives on.
+// reconnected breaks the connection. VPP keeps running.
 func reconnected(r *router) {
 	r.session.Close()
 	r.connect()
@@ -72,7 +73,7 @@ var faults = []fault{
 	{name: "the agent dies and its journal is lost", strike: nothing, recover: loseJournal, forgets: true},
 }
 
-// faulty is a session at which a fault strikes after so many changes of VPP.
+// faulty is a session with a fault after that many changes of VPP.
 type faulty struct {
 	*vpp.Session
 	left   int
@@ -97,24 +98,24 @@ func (f *faulty) Calls(ctx context.Context, requests []api.Message) ([]api.Messa
 	return f.Session.Calls(ctx, requests)
 }
 
-var questions = map[string]bool{
+var queries = map[string]bool{
 	"feature_is_enabled": true, "cli_inband": true, "sw_interface_get_table": true, "sw_interface_ip6_get_link_local_address": true,
 	"classify_table_ids": true, "classify_table_info": true,
 }
 
-// isChange tells changes from the questions that observing asks.
+// isChange distinguishes changes from the queries of an observation.
 func isChange(requests []api.Message) bool {
-	return len(requests) > 0 && !questions[requests[0].GetMessageName()]
+	return len(requests) > 0 && !queries[requests[0].GetMessageName()]
 }
 
-// step is an intent, and what all its ends have to be in the end.
+// step is an intent with the final status of all its ends.
 type step struct {
 	present []intent.End
 	removed []intent.Tombstone
 	status  string
 }
 
-// newKeys is the way to a first intent, to one where everything has another key, and to nothing.
+// newKeys returns a first intent, one in which everything has another key, and an empty one.
 func (r *router) newKeys() []step {
 	first := []intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}
 	first[1].Access = intent.Access{Interface: r.ports[1], Tagging: intent.Untagged, Exact: true}
@@ -129,8 +130,8 @@ func (r *router) newKeys() []step {
 	return []step{{first, nil, "verified"}, {second, nil, "verified"}, {nil, gone, "removed"}}
 }
 
-// otherKinds is the way to GENEVE with two tags, GRE with two others and a local cross-connect, to changes of these
-// in place, with a key for the GRE tunnel, and to nothing.
+// otherKinds returns GENEVE with two tags, GRE with two others and a local cross-connect, then changes of
+// these in place, with a key for the GRE tunnel, and an empty intent.
 func (r *router) otherKinds() []step {
 	geneve, gre := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])
 	geneve.Tunnel.Encapsulation, geneve.Access.Tagging, geneve.Access.Inner = intent.GENEVE, intent.QinQ, 7
@@ -152,53 +153,56 @@ func (r *router) otherKinds() []step {
 	return []step{{first, nil, "verified"}, {second, nil, "verified"}, {nil, gone, "removed"}}
 }
 
-// tests is the way of a line that is tested before it is handed over, and again while it serves, and to nothing.
+// tests returns a line that is tested before it is handed over and again while it is in service, and an
+// empty intent.
 func (r *router) tests() []step {
 	untagged, vlan := testedEnd(1, r.ports[0]), testedEnd(2, r.ports[1])
 	untagged.Access = intent.Access{Interface: r.ports[0], Tagging: intent.Untagged, Exact: true}
 	vlan.Tunnel.Encapsulation = intent.GENEVE
-	var way []step
+	var sequence []step
 	for n, status := range []string{"testing", "verified", "testing", "verified"} {
 		var ends []intent.End
 		for _, end := range []intent.End{untagged, vlan} {
 			end.Revision, end.Testing = int32(n+1), status == "testing"
 			ends = append(ends, end)
 		}
-		way = append(way, step{ends, nil, status})
+		sequence = append(sequence, step{ends, nil, status})
 	}
-	last := way[len(way)-1].present
-	return append(way, step{nil, []intent.Tombstone{tombstone(last[0]), tombstone(last[1])}, "removed"})
+	last := sequence[len(sequence)-1].present
+	return append(sequence, step{nil, []intent.Tombstone{tombstone(last[0]), tombstone(last[1])}, "removed"})
 }
 
-// TestAFaultMayStrikeBetweenAnyTwoMessages lets each fault strike at each of them, on several ways. The next
-// attempt gets there; at the end VPP is as it was before the first, and what others made was never moved.
-func TestAFaultMayStrikeBetweenAnyTwoMessages(t *testing.T) {
-	ways := map[string]func(*router) []step{
+// TestFaultBetweenAnyTwoMessagesIsRepaired tries each fault after each message of several sequences. The
+// next attempt succeeds. At the end VPP is as it was before the first step, and foreign objects were never
+// changed.
+func TestFaultBetweenAnyTwoMessagesIsRepaired(t *testing.T) {
+	sequences := map[string]func(*router) []step{
 		"new keys": (*router).newKeys, "other kinds": (*router).otherKinds, "tests": (*router).tests,
 	}
-	for name, way := range ways {
+	for name, sequence := range sequences {
 		for n, f := range faults {
 			t.Run(name+"/"+f.name, func(t *testing.T) {
 				onEveryVPP(t, func(t *testing.T, r *router) {
 					r.furnishForeign()
-					first, stride, isReal := 0, 1, r.forwards == nil // real VPPs take their time
+					first, stride, isReal := 0, 1, r.forwards == nil // real VPPs are slower
 					switch {
 					case isReal && testing.Short():
 						first, stride = n, 8
 					case isReal && name != "new keys":
 						stride = 3
 					}
-					r.strikeEverywhere(t, f, way, first, stride)
+					r.strikeEverywhere(t, f, sequence, first, stride)
 				})
 			})
 		}
 	}
 }
 
-// strikeEverywhere lets the fault strike after each number of messages, or each of some, until the way takes no more.
-func (r *router) strikeEverywhere(t *testing.T, f fault, way func(*router) []step, first, stride int) {
+// strikeEverywhere tries the fault after each number of messages, or after some, until the sequence has no
+// more messages.
+func (r *router) strikeEverywhere(t *testing.T, f fault, sequence func(*router) []step, first, stride int) {
 	for after, struck := first, true; struck; after += stride {
-		struck = r.strikeOnce(t, f, way(r), after)
+		struck = r.strikeOnce(t, f, sequence(r), after)
 		if t.Failed() {
 			t.Fatalf("after %d messages", after)
 		}
@@ -208,10 +212,10 @@ func (r *router) strikeEverywhere(t *testing.T, f fault, way func(*router) []ste
 	}
 }
 
-// strikeOnce reports whether the fault struck on the way.
-func (r *router) strikeOnce(t *testing.T, f fault, way []step, after int) (struck bool) {
+// strikeOnce reports whether the fault happened during the sequence.
+func (r *router) strikeOnce(t *testing.T, f fault, sequence []step, after int) (struck bool) {
 	before := comparable(r.snapshot())
-	for n, step := range way {
+	for n, step := range sequence {
 		session := &faulty{Session: r.session, left: after}
 		session.strike = func(rest []api.Message) { f.strike(r, r.session, rest) }
 		r.Attach(session)
@@ -220,7 +224,7 @@ func (r *router) strikeOnce(t *testing.T, f fault, way []step, after int) (struc
 		if session.struck {
 			struck = true
 			if outcome.Applied {
-				t.Errorf("step %d: %s, and the answer says applied", n, f.name)
+				t.Errorf("step %d: %s, and the outcome says applied", n, f.name)
 			}
 			f.recover(r)
 		}
@@ -237,8 +241,8 @@ func (r *router) strikeOnce(t *testing.T, f fault, way []step, after int) (struc
 	return struck
 }
 
-// clearOrphans plays the operator: each conflict has to name an object without a tag, and that is deleted
-// by hand.
+// clearOrphans acts as the operator: each conflict must name an object without a tag, and the operator
+// deletes it.
 func (r *router) clearOrphans(t *testing.T, o *Outcome) {
 	t.Helper()
 	s, deleted := r.snapshot(), make(map[uint32]bool)

@@ -23,11 +23,11 @@ func TestComparisonsSlowDownWhileNothingHappens(t *testing.T) {
 		}
 	}
 	if p.changed(); time.Duration(p) != soonest {
-		t.Errorf("after news %v", time.Duration(p))
+		t.Errorf("after a change %v", time.Duration(p))
 	}
 }
 
-func TestAnEndThatWaitsForItsPortIsBuiltWhenThePortComes(t *testing.T) {
+func TestEndIsBuiltWhenItsPortAppears(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, "loop7")
 		outcome := r.put([]intent.End{end})

@@ -8,7 +8,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// fieldsOff are the fields in which VPP differs from the held intent.
+// fieldsOff returns the fields in which VPP differs from the held intent.
 func (r *router) fieldsOff() map[string]bool {
 	r.t.Helper()
 	held, _ := r.store.Held()
@@ -23,7 +23,7 @@ func (r *router) fieldsOff() map[string]bool {
 	return fields
 }
 
-func TestHeldDriftIsReportedAndLeftUntilTheIntentIsSentAgain(t *testing.T) {
+func TestHoldReportsDriftUntilTheIntentIsSentAgain(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = Hold
 		end := vxlanEnd(1, r.ports[0])
@@ -54,7 +54,7 @@ func TestHeldDriftIsReportedAndLeftUntilTheIntentIsSentAgain(t *testing.T) {
 	})
 }
 
-func TestUnderHoldWhatWaitedForItsPortIsStillBuilt(t *testing.T) {
+func TestHoldStillBuildsAnEndWhenItsPortAppears(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = Hold
 		drifted, waiting := vxlanEnd(1, r.ports[0]), vxlanEnd(2, "loop7")
@@ -73,7 +73,7 @@ func TestUnderHoldWhatWaitedForItsPortIsStillBuilt(t *testing.T) {
 	})
 }
 
-func TestUnderHoldARestartedVPPIsFilledAgain(t *testing.T) {
+func TestHoldBuildsEverythingAgainAfterARestartOfVPP(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = Hold
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
@@ -85,8 +85,8 @@ func TestUnderHoldARestartedVPPIsFilledAgain(t *testing.T) {
 	})
 }
 
-// toldDrift is what is told of changes by others: the last digit of a line's id, and the field.
-func (r *router) toldDrift() map[string]bool {
+// reportedDrift returns the reported foreign changes: the last digit of a line's id, and the field.
+func (r *router) reportedDrift() map[string]bool {
 	r.t.Helper()
 	p, err := r.ObservedStateToReport(r.t.Context())
 	if err != nil {
@@ -101,32 +101,33 @@ func (r *router) toldDrift() map[string]bool {
 	return fields
 }
 
-func TestDriftThatANewDocumentRepairsInPassingIsToldOnce(t *testing.T) {
+func TestDriftThatANewDocumentRepairsIsReportedOnce(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		drifted, changed := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
 		r.put([]intent.End{drifted, changed}).mustAllBe(t, "verified")
-		if first := r.toldDrift(); len(first) != 0 {
-			t.Errorf("without drift %v was told", first)
+		if first := r.reportedDrift(); len(first) != 0 {
+			t.Errorf("without drift %v was reported", first)
 		}
 		r.disconnect(r.ports[0] + ".101")
 		changed.Revision, changed.AdminUp = 2, false
 		r.put([]intent.End{drifted, changed, vxlanEnd(3, r.ports[1])}).mustAllBe(t, "verified")
-		if now := r.toldDrift(); len(now) != 2 || !now["1 xconnect"] || !now["1 rewrite"] {
-			t.Errorf("told %v, want what was done to the first alone", now)
+		if now := r.reportedDrift(); len(now) != 2 || !now["1 xconnect"] || !now["1 rewrite"] {
+			t.Errorf("reported %v, want only the changes of the first", now)
 		}
-		if again := r.toldDrift(); len(again) != 0 {
-			t.Errorf("told again %v", again)
+		if again := r.reportedDrift(); len(again) != 0 {
+			t.Errorf("reported again %v", again)
 		}
 	})
 }
 
-// TestRepairedDriftIsTold once, whatever else is repaired, whoever looks and whether the connection is lost before the next
-// report; and another report follows, so that the same is told when it happens again.
-func TestRepairedDriftIsTold(t *testing.T) {
+// TestRepairedDriftIsReported checks that drift is reported once, regardless of other repairs, other
+// readers of the state and a lost connection before the next report. Another report follows, so that a
+// repetition is reported again.
+func TestRepairedDriftIsReported(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		first, second := r.ports[0]+".101", r.ports[0]+".102"
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])}).mustAllBe(t, "verified")
-		r.toldDrift()
+		r.reportedDrift()
 		for _, change := range []func(){
 			func() { r.disconnect(first) }, func() { r.disconnect(second) }, func() { r.setDown(first) },
 		} {
@@ -142,27 +143,28 @@ func TestRepairedDriftIsTold(t *testing.T) {
 		case <-r.Changed():
 		default:
 		}
-		if now := r.toldDrift(); !now["1 xconnect"] || !now["1 admin_up"] || !now["2 xconnect"] {
-			t.Errorf("told %v, want all that was done", now)
+		if now := r.reportedDrift(); !now["1 xconnect"] || !now["1 admin_up"] || !now["2 xconnect"] {
+			t.Errorf("reported %v, want all changes", now)
 		}
 		select {
 		case <-r.Changed():
 		default:
 			t.Error("no report follows")
 		}
-		if again := r.toldDrift(); len(again) != 0 {
-			t.Errorf("told again %v", again)
+		if again := r.reportedDrift(); len(again) != 0 {
+			t.Errorf("reported again %v", again)
 		}
 	})
 }
 
-// TestDriftThatComesWhileADocumentIsCarriedOutIsTold, before whichever message: what is read back shows all cross-connects.
-func TestDriftThatComesWhileADocumentIsCarriedOutIsTold(t *testing.T) {
+// TestDriftDuringAConvergeIsReported tries drift before each message: the read-back shows all
+// cross-connects.
+func TestDriftDuringAConvergeIsReported(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		drifted := vxlanEnd(1, r.ports[0])
 		for left := 0; ; left++ {
 			r.put([]intent.End{drifted}).mustAllBe(t, "verified")
-			r.toldDrift()
+			r.reportedDrift()
 			session := &sessionWithMeddler{Session: r.session, left: left, meddle: func() { r.disconnect(r.ports[0] + ".101") }}
 			r.use(session)
 			r.put([]intent.End{drifted, vxlanEnd(3, r.ports[1])}).mustAllBe(t, "verified")
@@ -171,14 +173,14 @@ func TestDriftThatComesWhileADocumentIsCarriedOutIsTold(t *testing.T) {
 				return
 			}
 			r.CheckDrift(t.Context())
-			if now := r.toldDrift(); !now["1 xconnect"] || now["3 xconnect"] {
-				t.Errorf("after %d messages: told %v, want what was done to the first alone", left, now)
+			if now := r.reportedDrift(); !now["1 xconnect"] || now["3 xconnect"] {
+				t.Errorf("after %d messages: reported %v, want only the changes of the first", left, now)
 			}
 		}
 	})
 }
 
-func TestThatARestartedVPPLacksEverythingIsNoDrift(t *testing.T) {
+func TestRestartOfVPPIsNoDrift(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		ends := []intent.End{vxlanEnd(1, r.ports[0])}
 		r.put(ends).mustAllBe(t, "verified")
@@ -191,7 +193,7 @@ func TestThatARestartedVPPLacksEverythingIsNoDrift(t *testing.T) {
 		r.put(append(ends, vxlanEnd(2, r.ports[0]))).mustAllBe(t, "verified")
 		p, err := r.ObservedStateToReport(t.Context())
 		if err != nil || len(p.Drift) != 0 {
-			t.Errorf("%v, told %v", err, p.Drift)
+			t.Errorf("%v, reported %v", err, p.Drift)
 		}
 	})
 }

@@ -23,14 +23,14 @@ var wires = []wire{
 	{intent.GRE, 4, 0}, {intent.GRE, 6, 0}, {intent.GRE, 4, 1<<32 - 1}, {intent.GRE, 6, 100},
 }
 
-// wires are those that this VPP can make.
+// wires returns the transports that this VPP supports.
 func (r *router) wires() []wire {
 	r.t.Helper()
 	keys := r.can(observe.CanGREKeys)
 	return slices.DeleteFunc(slices.Clone(wires), func(w wire) bool { return w.greKey != 0 && !keys })
 }
 
-// name is as in "vxlan4" and "gre4 with the key 100".
+// name returns the name, such as "vxlan4" or "gre4 with the key 100".
 func (w wire) name() string {
 	name := fmt.Sprint(w.encapsulation, w.family)
 	if w.greKey != 0 {
@@ -50,7 +50,7 @@ func accessOf(t intent.Tagging, port string) intent.Access {
 	return a
 }
 
-// ends are the ends, on this router, of one VLL of that kind.
+// ends returns the ends on this router of one VLL of that kind.
 func (r *router) ends(w wire, t intent.Tagging) []intent.End {
 	end := intent.End{
 		Key: intent.Key{VLL: vllID(1), End: "a"}, Revision: 1, AdminUp: true, Frame: 9018, Access: accessOf(t, r.ports[0]),
@@ -67,7 +67,7 @@ func (r *router) ends(w wire, t intent.Tagging) []intent.End {
 	return []intent.End{end}
 }
 
-func TestEveryEncapsulationWithEveryTaggingConvergesOnceAndLeavesNothingBehind(t *testing.T) {
+func TestEveryEncapsulationAndTaggingConvergesOnceAndIsRemovedCompletely(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		for _, w := range r.wires() {
 			for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
@@ -95,13 +95,13 @@ func TestEveryEncapsulationWithEveryTaggingConvergesOnceAndLeavesNothingBehind(t
 	})
 }
 
-// comparable is a snapshot without the look-ups and indices that differ although nothing else does.
+// comparable returns a snapshot without indices and lookups, which may differ between equal states.
 func comparable(s *observe.Snapshot) map[string]string {
 	flat := make(map[string]string)
 	for _, i := range s.Interfaces {
 		same := *i
 		if s.TunnelAt(i.Index) != nil {
-			same.MAC = [6]byte{} // VPP draws one for each tunnel that is made
+			same.MAC = [6]byte{} // VPP chooses a random one for each new tunnel
 		}
 		flat[i.Name] = fmt.Sprintf("%+v", same)
 	}
@@ -110,7 +110,8 @@ func comparable(s *observe.Snapshot) map[string]string {
 	return flat
 }
 
-// mustForward checks what the customer's frames need: cross-connected both ways, up, tags popped, MTU.
+// mustForward checks the requirements of the customer's frames: cross-connected in both directions, up,
+// tags popped, MTU.
 func (r *router) mustForward(t *testing.T, ends []intent.End) {
 	t.Helper()
 	s := r.snapshot()
@@ -148,7 +149,7 @@ func owned(r *router, ends []intent.End) []*observe.Interface {
 	return found
 }
 
-func TestWithoutAStatsSegmentVLLsAreBuiltAndRemovedAllTheSame(t *testing.T) {
+func TestVLLsAreBuiltAndRemovedWithoutAStatsSegment(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		session, err := vpp.Dialer{Socket: r.api, Timeout: realvpp.ReplyTimeout}.Dial(t.Context())
 		if err != nil {
@@ -162,7 +163,7 @@ func TestWithoutAStatsSegmentVLLsAreBuiltAndRemovedAllTheSame(t *testing.T) {
 	})
 }
 
-func TestAnIntentWithoutVPPIsHeldAndSaysSo(t *testing.T) {
+func TestIntentIsStoredWithoutVPP(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Attach(nil)
 		end := vxlanEnd(1, r.ports[0])

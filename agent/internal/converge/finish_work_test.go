@@ -14,8 +14,8 @@ import (
 // interrupted is a session that reports the first change of VPP and waits before it sends it.
 type interrupted struct {
 	Session
-	reached chan struct{} // closed when the first change is about to be sent
-	goOn    chan struct{} // the change is sent once this is closed
+	reached chan struct{} // closed before the first change is sent
+	goOn    chan struct{} // the change is sent when this is closed
 	done    bool
 }
 
@@ -28,12 +28,12 @@ func (s *interrupted) Calls(ctx context.Context, requests []api.Message) ([]api.
 	return s.Session.Calls(ctx, requests)
 }
 
-func TestStoppingWaitsForTheConvergeThatIsRunningAndRefusesAllOtherWork(t *testing.T) {
+func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		lines := []intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}
 		r.put(lines).mustAllBe(t, "verified")
 		for n := range lines {
-			lines[n].Tunnel.VNI += 500 // another key: both are deleted and made again
+			lines[n].Tunnel.VNI += 500 // another key: both are deleted and created again
 			lines[n].Revision++
 		}
 		held := &interrupted{Session: r.session, reached: make(chan struct{}), goOn: make(chan struct{})}
@@ -75,7 +75,7 @@ func TestStoppingWaitsForTheConvergeThatIsRunningAndRefusesAllOtherWork(t *testi
 	})
 }
 
-func TestAConvergeThatWasKilledIsFinishedUnderHoldToo(t *testing.T) {
+func TestKilledConvergeIsFinishedUnderHold(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = Hold
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}).mustAllBe(t, "verified")
@@ -83,7 +83,8 @@ func TestAConvergeThatWasKilledIsFinishedUnderHoldToo(t *testing.T) {
 		r.disconnect(r.ports[0] + ".101")
 		r.disconnect(r.ports[1] + ".102")
 
-		// The portal sends the same generation again, which repairs what somebody changed; the agent is killed then.
+		// The portal sends the same generation again, which repairs foreign changes; then the agent is
+		// killed.
 		r.Attach(&faulty{Session: r.session, left: 1, strike: func([]api.Message) {}})
 		if outcome, err := r.Put(t.Context(), held, ""); err != nil || outcome.Applied {
 			t.Fatalf("the converge was not cut off: %+v, %v", outcome, err)

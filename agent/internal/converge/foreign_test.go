@@ -25,7 +25,7 @@ func (r *router) index(name string) interface_types.InterfaceIndex {
 	return interface_types.InterfaceIndex(i.Index)
 }
 
-// subByHand makes an exact-match sub-interface the way somebody else would.
+// subByHand creates an exact-match sub-interface as another client.
 func (r *router) subByHand(port string, id uint32, vlan uint16) {
 	r.t.Helper()
 	r.must(&interfaces.CreateSubif{SwIfIndex: r.index(port), SubID: id, OuterVlanID: vlan,
@@ -44,7 +44,7 @@ func (r *router) tunnelByHand(t intent.Tunnel) {
 		EncapVrfID: t.Table, Vni: t.VNI, McastSwIfIndex: interface_types.InterfaceIndex(none), DecapNextIndex: none})
 }
 
-// disconnect moves an interface out of its cross-connect.
+// disconnect removes an interface from its cross-connect.
 func (r *router) disconnect(name string) {
 	r.t.Helper()
 	r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: r.index(name), Enable: false})
@@ -57,11 +57,11 @@ func (o *Outcome) of(t *testing.T, key intent.Key) End {
 			return e
 		}
 	}
-	t.Fatalf("no answer about %s", key)
+	t.Fatalf("the outcome does not contain %s", key)
 	return End{}
 }
 
-func TestWhatOthersMadeIsNamedAsAConflictAndLeftAsItIs(t *testing.T) {
+func TestForeignObjectsAreConflictsAndNotChanged(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		port := r.ports[0]
 		vlan, tunnel, free := vxlanEnd(1, port), vxlanEnd(2, port), vxlanEnd(3, port)
@@ -85,7 +85,7 @@ func TestWhatOthersMadeIsNamedAsAConflictAndLeftAsItIs(t *testing.T) {
 	})
 }
 
-func TestAfterARestartOfVPPEverythingIsThereAgain(t *testing.T) {
+func TestEverythingIsCreatedAgainAfterARestartOfVPP(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		ends := []intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}
 		r.put(ends).mustAllBe(t, "verified")
@@ -100,7 +100,7 @@ func TestAfterARestartOfVPPEverythingIsThereAgain(t *testing.T) {
 	})
 }
 
-func TestWhatACrashLeftBetweenCreationAndTagIsAdopted(t *testing.T) {
+func TestUntaggedCreationsOfACrashAreAdopted(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		in := &intent.Intent{Router: "rhino", Generation: 1, Present: []intent.End{end}}
@@ -120,7 +120,7 @@ func TestWhatACrashLeftBetweenCreationAndTagIsAdopted(t *testing.T) {
 	})
 }
 
-func TestAnInPlaceChangeKeepsInterfacesAndCrossConnects(t *testing.T) {
+func TestInPlaceChangeKeepsInterfacesAndCrossConnects(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
@@ -143,7 +143,7 @@ func TestAnInPlaceChangeKeepsInterfacesAndCrossConnects(t *testing.T) {
 	})
 }
 
-func TestDriftIsFoundAndRepaired(t *testing.T) {
+func TestDriftIsDetectedAndRepaired(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
@@ -174,14 +174,14 @@ func TestDriftIsFoundAndRepaired(t *testing.T) {
 	})
 }
 
-func TestAWholePortWithADescriptionIsUsedAndGivenBack(t *testing.T) {
+func TestWholePortKeepsItsDescriptionAfterTheLine(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[1])
 		end.Access = intent.Access{Interface: r.ports[1], Tagging: intent.Untagged, Exact: true}
 		r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: r.index(r.ports[1]), Tag: "rack 3, blue cable"})
 		before := comparable(r.snapshot())
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
-		r.open() // the claim has to be on disk
+		r.open() // the claim must be on disk
 		r.put(nil, tombstone(end)).mustAllBe(t, "removed")
 		if after := comparable(r.snapshot()); !maps.Equal(after, before) {
 			t.Errorf("got  %v\nwant %v", after, before)

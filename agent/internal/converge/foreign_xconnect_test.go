@@ -13,10 +13,10 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// foreignSender is the sub-interface of somebody that the two below connect.
+// foreignSender returns the foreign sub-interface that the next two functions connect.
 func (r *router) foreignSender() string { return r.ports[3] + ".800" }
 
-// sendInto lets somebody's sub-interface send into an interface, which does not send back.
+// sendInto makes a foreign sub-interface send into an interface, which does not send back.
 func (r *router) sendInto(name string) {
 	r.t.Helper()
 	r.subByHand(r.ports[3], 800, 800)
@@ -24,22 +24,22 @@ func (r *router) sendInto(name string) {
 	r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: r.index(r.foreignSender()), TxSwIfIndex: r.index(name), Enable: true})
 }
 
-// sendIntoWhatComesNext leaves it sending into an index that the next interface gets.
-func (r *router) sendIntoWhatComesNext() {
+// sendIntoNextInterface makes it send into the index of the next created interface.
+func (r *router) sendIntoNextInterface() {
 	r.t.Helper()
 	made := r.must(&interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: 800}).(*interfaces.CreateLoopbackInstanceReply)
 	r.sendInto("loop800")
 	r.must(&interfaces.DeleteLoopback{SwIfIndex: interface_types.InterfaceIndex(made.SwIfIndex)})
 }
 
-func TestWhatSomebodySendsIntoIsNamedAsAConflict(t *testing.T) {
+func TestInterfaceWithAForeignSenderIsAConflict(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(r *router, access, tunnel string)
 		whole   bool
-		later   bool // once the line is there
+		later   bool // after the line was built
 	}{
 		"a port that is to be taken":         {prepare: func(r *router, access, _ string) { r.sendInto(access) }, whole: true},
-		"an interface that is made just now": {prepare: func(r *router, _, _ string) { r.sendIntoWhatComesNext() }},
+		"an interface that is made just now": {prepare: func(r *router, _, _ string) { r.sendIntoNextInterface() }},
 		"an access in service":               {prepare: func(r *router, access, _ string) { r.sendInto(access) }, later: true},
 		"a tunnel in service":                {prepare: func(r *router, _, tunnel string) { r.sendInto(tunnel) }, later: true},
 	} {
@@ -72,16 +72,16 @@ func TestWhatSomebodySendsIntoIsNamedAsAConflict(t *testing.T) {
 				before := maps.Clone(r.snapshot().Connects)
 				r.put([]intent.End{end, other}).mustAllBe(t, "verified")
 				if c.later && !maps.Equal(before, r.snapshot().Connects) {
-					t.Error("the line was connected anew")
+					t.Error("the line was connected again")
 				}
 			})
 		})
 	}
 }
 
-// TestALineIsRemovedAlthoughSomebodySendsIntoIt, and their frames reach nobody else: VPP gives the index to what is
-// made next, as a rule.
-func TestALineIsRemovedAlthoughSomebodySendsIntoIt(t *testing.T) {
+// TestLineIsRemovedWithAForeignSender also checks that the foreign frames reach no other line. Usually VPP
+// gives the index to the next created interface.
+func TestLineIsRemovedWithAForeignSender(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end, next := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")

@@ -7,7 +7,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// circuits are those of others, as a report has them.
+// circuits returns the foreign lines of a report.
 func (r *router) circuits() []foundlines.Circuit {
 	r.t.Helper()
 	state, err := r.ObservedState(r.t.Context())
@@ -17,11 +17,11 @@ func (r *router) circuits() []foundlines.Circuit {
 	return foundlines.Circuits(state.Snapshot, state.Plan)
 }
 
-func TestLinesOfOthersAreFoundAndTheAgentsAreNot(t *testing.T) {
+func TestOnlyForeignLinesAreFound(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}).mustAllBe(t, "verified")
 		if found := r.circuits(); len(found) != 0 {
-			t.Fatalf("found %+v beside two lines of the agent's", found)
+			t.Fatalf("found %+v in addition to two lines of the agent", found)
 		}
 		r.lineByHand(r.ports[3], 900, 901)
 		r.tunnelByHand(intent.Tunnel{Local: locals[4], Remote: remotes[4], VNI: 902})
@@ -45,7 +45,7 @@ func TestLinesOfOthersAreFoundAndTheAgentsAreNot(t *testing.T) {
 	})
 }
 
-func TestALineThatSomebodyRelabelledIsNotFound(t *testing.T) {
+func TestRelabelledLineIsNotFound(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")

@@ -7,7 +7,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-func TestAVPPThatRestartsWhileTheDiskIsFullGetsItsLinesBackAndTakesChanges(t *testing.T) {
+func TestRestartOfVPPIsRepairedWithAFullDisk(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.folder = durabletest.SmallDisk(t, "1m")
 		r.open()

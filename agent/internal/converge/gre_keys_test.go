@@ -17,21 +17,22 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// greEnd is VLAN n+100 of a port over GRE with that key, 0 for none, between the first pair of addresses.
+// greEnd returns VLAN n+100 of a port over GRE with that key (0 for none), between the first pair of
+// addresses.
 func greEnd(n int, port string, key uint32) intent.End {
 	end := vxlanEnd(n, port)
 	end.Tunnel.Encapsulation, end.Tunnel.VNI, end.Tunnel.GREKey = intent.GRE, 0, key
 	return end
 }
 
-// greByHand makes a GRE tunnel, as somebody else would.
+// greByHand creates a GRE tunnel as another client.
 func (r *router) greByHand(key uint32) string {
 	r.t.Helper()
 	made := r.greTunnel(true, intent.Tunnel{Local: locals[4], Remote: remotes[4], GREKey: key})
 	return r.snapshot().ByIndex(made).Name
 }
 
-// keysOfGRE are the keys of all GRE tunnels, sorted; 0 stands for none.
+// keysOfGRE returns the keys of all GRE tunnels, sorted; 0 means none.
 func (r *router) keysOfGRE() []uint32 {
 	r.t.Helper()
 	var keys []uint32
@@ -51,7 +52,7 @@ func (r *router) mustHaveGREKeys(t *testing.T, want ...uint32) {
 	}
 }
 
-func TestOnePairOfAddressesServesAsManyGRELinesAsThereAreKeys(t *testing.T) {
+func TestGRELinesWithKeysShareAPairOfAddresses(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanGREKeys)
 		var ends []intent.End
@@ -65,7 +66,7 @@ func TestOnePairOfAddressesServesAsManyGRELinesAsThereAreKeys(t *testing.T) {
 		if again := r.writes() - writes; again != 0 {
 			t.Errorf("the second converge wrote %d messages", again)
 		}
-		for len(ends) > 0 { // each goes alone, whose delete names the pair of all others too
+		for len(ends) > 0 { // each is removed alone; its deletion also names the pair of addresses of the others
 			last := ends[len(ends)-1]
 			ends = ends[:len(ends)-1]
 			kept := r.tunnelNames(ends)
@@ -78,7 +79,7 @@ func TestOnePairOfAddressesServesAsManyGRELinesAsThereAreKeys(t *testing.T) {
 	})
 }
 
-// tunnelNames are the names of the ends' tunnels.
+// tunnelNames returns the names of the ends' tunnels.
 func (r *router) tunnelNames(ends []intent.End) map[intent.Key]string {
 	r.t.Helper()
 	names := make(map[intent.Key]string)
@@ -88,7 +89,7 @@ func (r *router) tunnelNames(ends []intent.End) map[intent.Key]string {
 	return names
 }
 
-func TestALineThatGetsAGREKeyHasOnlyItsTunnelMadeAnew(t *testing.T) {
+func TestChangeOfAGREKeyRecreatesOnlyTheTunnel(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanGREKeys)
 		changed, other := greEnd(1, r.ports[0], 0), greEnd(2, r.ports[0], 200)
@@ -113,7 +114,7 @@ func TestALineThatGetsAGREKeyHasOnlyItsTunnelMadeAnew(t *testing.T) {
 	})
 }
 
-func TestAGRETunnelOfSomebodyElseIsInTheWayOfItsOwnKeyAlone(t *testing.T) {
+func TestForeignGRETunnelConflictsOnlyWithItsKey(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanGREKeys)
 		theirs := []string{r.greByHand(0), r.greByHand(100)}
@@ -134,7 +135,7 @@ func TestAGRETunnelOfSomebodyElseIsInTheWayOfItsOwnKeyAlone(t *testing.T) {
 	})
 }
 
-func TestAKeyedTunnelThatAHandDeletedIsDriftAndMadeAgain(t *testing.T) {
+func TestDeletedKeyedTunnelIsDriftAndCreatedAgain(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanGREKeys)
 		ends := []intent.End{greEnd(1, r.ports[0], 100), greEnd(2, r.ports[0], 200)}
@@ -146,7 +147,7 @@ func TestAKeyedTunnelThatAHandDeletedIsDriftAndMadeAgain(t *testing.T) {
 			t.Fatal("nothing was repaired")
 		}
 		if drift := r.driftOf(ends[0].Key); !slices.Contains(drift, "exists") {
-			t.Errorf("told are %v", drift)
+			t.Errorf("reported: %v", drift)
 		}
 		r.mustHaveGREKeys(t, 100, 200)
 		if now := r.tunnelNames(ends[1:]); !maps.Equal(now, kept) || len(r.driftOf(ends[1].Key)) != 0 {
@@ -155,8 +156,8 @@ func TestAKeyedTunnelThatAHandDeletedIsDriftAndMadeAgain(t *testing.T) {
 	})
 }
 
-// TestAKeyedTunnelWhoseTagACrashForestalledIsAdoptedByItsKey: the journal names the key that was about to be made.
-func TestAKeyedTunnelWhoseTagACrashForestalledIsAdoptedByItsKey(t *testing.T) {
+// TestUntaggedKeyedTunnelOfACrashIsAdopted: the journal has the key of the planned tunnel.
+func TestUntaggedKeyedTunnelOfACrashIsAdopted(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanGREKeys)
 		end := greEnd(1, r.ports[0], 100)
@@ -166,7 +167,7 @@ func TestAKeyedTunnelWhoseTagACrashForestalledIsAdoptedByItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.greByHand(100)
-		theirs := r.greByHand(200) // beside it, and nobody's of ours
+		theirs := r.greByHand(200) // a foreign tunnel with the same addresses
 		r.open()                   // the agent starts again
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
 		r.mustHaveGREKeys(t, 100, 200)
@@ -176,7 +177,7 @@ func TestAKeyedTunnelWhoseTagACrashForestalledIsAdoptedByItsKey(t *testing.T) {
 	})
 }
 
-// withoutGREKeys is a stand-in for VPP up to 25.06: what tells it apart is its message table.
+// withoutGREKeys starts a stand-in for VPP up to 25.06, which differs in its message table.
 func withoutGREKeys(t *testing.T) (api, stats string) {
 	t.Helper()
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{
@@ -189,7 +190,8 @@ func withoutGREKeys(t *testing.T) (api, stats string) {
 	return sim.APISocket(), sim.StatsSocket()
 }
 
-// realWithGREKeys starts one of the VPPs of this machine that has keys, or has none, by its message table.
+// realWithGREKeys starts one of the VPPs of this machine that supports keys, or does not, by its message
+// table.
 func realWithGREKeys(has bool) func(t *testing.T) (api, stats string) {
 	return func(t *testing.T) (string, string) {
 		t.Helper()
@@ -206,7 +208,7 @@ func realWithGREKeys(has bool) func(t *testing.T) (api, stats string) {
 	}
 }
 
-// becomes is another release of VPP in the place of the one before: another process, with nothing but its ports.
+// becomes replaces VPP by another release: another process that has only its ports.
 func (r *router) becomes(api, stats string) {
 	r.t.Helper()
 	r.session.Close()
@@ -216,9 +218,10 @@ func (r *router) becomes(api, stats string) {
 	r.furnish()
 }
 
-// TestARouterWhoseVPPGainsOrLosesGREKeys is upgraded, and put back, with one line of each kind: what this VPP can make
-// is there each time, and what it cannot is said and left to the portal, which gives the line a pair of its own.
-func TestARouterWhoseVPPGainsOrLosesGREKeys(t *testing.T) {
+// TestUpgradeAndDowngradeOfGREKeys upgrades a router with one line of each kind and downgrades it again.
+// Each time, the lines that this VPP supports are built. The others are reported, and the portal must give
+// them a separate pair of addresses.
+func TestUpgradeAndDowngradeOfGREKeys(t *testing.T) {
 	type start = func(t *testing.T) (api, stats string)
 	standIn := func(t *testing.T) (string, string) {
 		sim, err := vppsim.Start(t.Context(), vppsim.Config{})
@@ -246,7 +249,7 @@ func TestARouterWhoseVPPGainsOrLosesGREKeys(t *testing.T) {
 
 			r.becomes(c.older(t))
 			r.mustRefuseTheKey(t, r.put(both))
-			r.becomes(c.newer(t)) // put back for an hour only: the same document builds all of it again
+			r.becomes(c.newer(t)) // downgraded for an hour only: the same document builds everything again
 			r.Converge(t.Context()).mustAllBe(t, "verified")
 			r.mustHaveGREKeys(t, 0, 100)
 			r.becomes(c.older(t))
@@ -264,7 +267,8 @@ func TestARouterWhoseVPPGainsOrLosesGREKeys(t *testing.T) {
 	}
 }
 
-// mustRefuseTheKey: of the two, the end without a key is verified, and the other is more than this VPP can do.
+// mustRefuseTheKey checks that the end without a key is verified, and that the other needs more than this
+// VPP supports.
 func (r *router) mustRefuseTheKey(t *testing.T, outcome *Outcome) {
 	t.Helper()
 	plain, keyed := outcome.Ends[0], outcome.Ends[1]

@@ -9,14 +9,13 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// TestAnInPlaceChangeSendsNothingAboutOthersAndNothingThatStopsFrames counts the messages by interface. What
-// changes in place must not be taken out of its cross-connect, deleted or made again, and no message may be
-// about another VLL.
-func TestAnInPlaceChangeSendsNothingAboutOthersAndNothingThatStopsFrames(t *testing.T) {
+// TestInPlaceChangeDoesNotInterruptLines counts the messages by interface. The changed line must not be
+// removed from its cross-connect, deleted or created again, and no message may concern another VLL.
+func TestInPlaceChangeDoesNotInterruptLines(t *testing.T) {
 	gre := func(e *intent.End) {
 		e.Tunnel.Encapsulation, e.Tunnel.VNI = intent.GRE, 0
 	}
-	// Frames of a loopback pass the policer node by, so the classifier polices it where VPP has one.
+	// Frames of a loopback bypass the policer node, so a VPP with classifiers polices them by classifier.
 	byTable := func(r *router, e *intent.End) {
 		e.Access = accessOf(intent.Untagged, r.ports[1])
 		e.Bandwidth = profile
@@ -38,7 +37,7 @@ func TestAnInPlaceChangeSendsNothingAboutOthersAndNothingThatStopsFrames(t *test
 		"GRE frame":                {func(_ *router, e *intent.End) { gre(e) }, func(e *intent.End) { e.Frame = 9500 }, []string{"sw_interface_set_mtu"}},
 		"rate of a port, by table": {byTable, func(e *intent.End) { e.Bandwidth.CIR *= 2 }, nil},
 		"rate of a port, by node":  {byNode, func(e *intent.End) { e.Bandwidth.CIR *= 2 }, nil},
-		// From 26.06 on the node polices every port.
+		// From 26.06 on, the node polices every port.
 		"profile away, by table": {byTable, withoutProfile, []string{"policer_classify_set_interface", "policer_input"}},
 		"profile away, by node":  {byNode, withoutProfile, []string{"policer_input"}},
 	} {
@@ -77,7 +76,7 @@ func TestAnInPlaceChangeSendsNothingAboutOthersAndNothingThatStopsFrames(t *test
 	}
 }
 
-// indicesOf are the interfaces that the end holds.
+// indicesOf returns the interfaces of the end.
 func (r *router) indicesOf(key intent.Key) []uint32 {
 	r.t.Helper()
 	held, _ := r.store.Held()

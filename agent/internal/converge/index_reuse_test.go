@@ -21,17 +21,18 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// sessionWithMeddler is a session at which something happens once: after so many rounds of changes have been answered,
-// or with none, as late as possible before the first: when the epoch is asked for the second time, or else with the
+// sessionWithMeddler is a session with one foreign change: after that many rounds of changes, or with none
+// as late as possible before the first round. This is when the epoch is read for the second time, or at the
 // first message of the apply.
 type sessionWithMeddler struct {
 	*vpp.Session
-	epoch   func(int64) (int64, error) // the engine's, nil without a stats segment
-	asked   int
+	epoch   func(int64) (int64, error) // the engine's function, nil without a stats segment
+	reads   int
 	left    int
 	meddle  func()
 	meddled bool
-	// foreign is the index that is not the agent's from then on, and touched what the agent sends about it.
+	// foreign is the index that no longer belongs to the agent. touched lists the agent's messages about it
+	// afterwards.
 	foreign uint32
 	touched []string
 }
@@ -43,9 +44,9 @@ func (s *sessionWithMeddler) begin() {
 	}
 }
 
-// Epoch is asked for once before VPP is looked at, and then before changes.
+// Epoch is called once before an observation, and then before changes.
 func (s *sessionWithMeddler) Epoch(bootMS int64) (int64, error) {
-	if s.asked++; s.asked > 1 {
+	if s.reads++; s.reads > 1 {
 		s.begin()
 	}
 	return s.epoch(bootMS)
@@ -83,8 +84,9 @@ func (s *sessionWithMeddler) Calls(ctx context.Context, requests []api.Message) 
 	return replies, err
 }
 
-// named are the interfaces that a message names by index. Taking the agent's classify table off whatever got the index is no
-// change of theirs: VPP keeps the table bound there, where it does not work, and refuses every other one meanwhile.
+// named returns the interfaces that a message names by index. It ignores the removal of the agent's
+// classify table from an interface that reuses the index. This does not change the foreign interface: VPP
+// keeps the table bound there, where it does not work, and meanwhile refuses every other table.
 func named(request api.Message) (indices []uint32) {
 	if m, ok := request.(*classify.PolicerClassifySetInterface); ok && !m.IsAdd {
 		return nil
@@ -101,12 +103,13 @@ func named(request api.Message) (indices []uint32) {
 	return indices
 }
 
-// replace deletes an interface and makes one of somebody else's, which VPP gives its index: in a bridge domain of theirs,
-// up where a line would be shut and down where a port would be set up. A twin has the name of the one before.
+// replace deletes an interface and creates a foreign one, which gets its index: in a foreign bridge domain,
+// up where a line would be shut down, and down where a port would be set up. A twin has the name of the
+// deleted interface.
 func (r *router) replace(victim *observe.Interface, twin bool) {
 	r.t.Helper()
 	s, up := r.snapshot(), interface_types.IF_STATUS_API_FLAG_ADMIN_UP
-	theirs := interface_types.InterfaceIndex(victim.Index) // or it does not work
+	theirs := interface_types.InterfaceIndex(victim.Index) // otherwise it does not work
 	if isPort := !victim.IsSub() && tunnelAt(s, victim) == nil; isPort {
 		r.must(&interfaces.DeleteLoopback{SwIfIndex: theirs})
 		r.must(&interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: 900})
@@ -123,8 +126,8 @@ func (r *router) replace(victim *observe.Interface, twin bool) {
 	r.must(&l2.SwInterfaceSetL2Bridge{RxSwIfIndex: theirs, BdID: 900, Enable: true})
 }
 
-// whatIs is all that is seen of an interface.
-func whatIs(s *observe.Snapshot, index uint32) string {
+// describe returns all observed properties of an interface.
+func describe(s *observe.Snapshot, index uint32) string {
 	if s.ByIndex(index) == nil {
 		return "nothing"
 	}
@@ -132,8 +135,8 @@ func whatIs(s *observe.Snapshot, index uint32) string {
 	return fmt.Sprintf("%+v, bridge %d, cross-connect %v %d, policed %v", *s.ByIndex(index), s.Bridged[index], connected, to, s.Policed[index] || s.Classified[index])
 }
 
-// way is what is done to a line: it is made, changed in place, given another key, removed.
-var way = []struct {
+// steps lists the changes of a line: it is created, changed in place, given another key, and removed.
+var steps = []struct {
 	name   string
 	change func(*intent.End)
 }{
@@ -155,10 +158,10 @@ var way = []struct {
 	{"remove", nil},
 }
 
-// changed changes all ends the same way.
+// changed changes all ends in the same way.
 func changed(ends []intent.End, n int) []intent.End {
 	for i := range ends {
-		way[n].change(&ends[i])
+		steps[n].change(&ends[i])
 	}
 	return ends
 }
@@ -170,7 +173,7 @@ func gone(ends []intent.End) (tombstones []intent.Tombstone) {
 	return tombstones
 }
 
-// replaceable is a line of a kind; the kinds differ in their writes.
+// replaceable returns a line of a kind. The kinds differ in their messages.
 func (r *router) replaceable(kind string) []intent.End {
 	end := vxlanEnd(1, r.ports[0])
 	switch kind {
@@ -196,27 +199,27 @@ func (r *router) replaceable(kind string) []intent.End {
 	return []intent.End{end}
 }
 
-// TestWhatGotTheIndexOfOursIsNotTouched lets somebody replace an interface of a line right before each round of changes of
-// everything that is done to it. VPP gives the index out again at once. Without VPP's stats segment all is read before each
-// change.
-func TestWhatGotTheIndexOfOursIsNotTouched(t *testing.T) {
+// TestInterfaceThatReusesAnIndexIsNotChanged replaces an interface of a line immediately before each round
+// of changes of each step. VPP reuses the index at once. Without VPP's stats segment, the agent reads
+// everything before each change.
+func TestInterfaceThatReusesAnIndexIsNotChanged(t *testing.T) {
 	for _, kind := range []string{
 		"VLAN", "VLAN, by one of the same name", "policed VLAN", "whole port", "GRE under a port that is down", "local", "VLAN, with no stats segment",
 	} {
-		for to := range way {
-			t.Run(kind+"/"+way[to].name, func(t *testing.T) {
+		for to := range steps {
+			t.Run(kind+"/"+steps[to].name, func(t *testing.T) {
 				onEveryVPP(t, func(t *testing.T, r *router) {
 					var epoch func(int64) (int64, error)
 					if kind != "VLAN, with no stats segment" {
 						epoch = statseg.NewReopeningSegment(r.stats).Epoch
 					}
-					beside := vxlanEnd(9, r.ports[0])
-					r.put([]intent.End{beside}).mustAllBe(t, "verified")
+					other := vxlanEnd(9, r.ports[0])
+					r.put([]intent.End{other}).mustAllBe(t, "verified")
 					for nth, any := 0, true; any; nth++ {
 						any = false
 						for after, ended := 0, false; !ended; after++ {
 							var replaced bool
-							replaced, ended = r.replaceOnce(t, epoch, beside, kind, to, nth, after)
+							replaced, ended = r.replaceOnce(t, epoch, other, kind, to, nth, after)
 							any = any || replaced
 							if t.Failed() {
 								t.Fatalf("interface %d of the line, after %d rounds of changes", nth, after)
@@ -235,20 +238,20 @@ func TestWhatGotTheIndexOfOursIsNotTouched(t *testing.T) {
 	}
 }
 
-// TestWhatGotTheIndexOfOursAmongManyIsNotTouched is the same for so many lines that what a stage names is read as a whole, and
-// then sent about in many rounds.
-func TestWhatGotTheIndexOfOursAmongManyIsNotTouched(t *testing.T) {
-	for to := range way {
-		t.Run(way[to].name, func(t *testing.T) {
+// TestInterfaceThatReusesAnIndexAmongManyIsNotChanged is the same for so many lines that the agent reads
+// the objects of a stage as a whole, and then sends the changes in many rounds.
+func TestInterfaceThatReusesAnIndexAmongManyIsNotChanged(t *testing.T) {
+	for to := range steps {
+		t.Run(steps[to].name, func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
 				epoch := statseg.NewReopeningSegment(r.stats).Epoch
-				beside := vxlanEnd(999, r.ports[0])
-				r.put([]intent.End{beside}).mustAllBe(t, "verified")
+				other := vxlanEnd(999, r.ports[0])
+				r.put([]intent.End{other}).mustAllBe(t, "verified")
 				for _, nth := range []int{0, 2*manyLines - 1} {
 					any := false
 					for after, ended := 0, false; !ended; after++ {
 						var replaced bool
-						replaced, ended = r.replaceOnce(t, epoch, beside, "many", to, nth, after)
+						replaced, ended = r.replaceOnce(t, epoch, other, "many", to, nth, after)
 						any = any || replaced
 						if t.Failed() {
 							t.Fatalf("interface %d of the lines, after %d rounds of changes", nth, after)
@@ -263,13 +266,13 @@ func TestWhatGotTheIndexOfOursAmongManyIsNotTouched(t *testing.T) {
 	}
 }
 
-// manyLines are enough for several rounds of changes of each kind.
+// manyLines is enough for several rounds of changes of each kind.
 const manyLines = 70
 
-// replaceOnce brings a line to where a part of the way begins and lets the nth interface of it be replaced on that part.
-// ended: there were not so many rounds; replaced: the line had such an interface.
+// replaceOnce brings a line to the start of a step, and replaces its nth interface during the step. ended
+// means that there were not so many rounds; replaced means that the line had such an interface.
 func (r *router) replaceOnce(
-	t *testing.T, epoch func(int64) (int64, error), beside intent.End, kind string, to, nth, after int,
+	t *testing.T, epoch func(int64) (int64, error), other intent.End, kind string, to, nth, after int,
 ) (replaced, ended bool) {
 	t.Helper()
 	ends := r.replaceable(kind)
@@ -278,7 +281,7 @@ func (r *router) replaceOnce(
 	}
 	belongs := r.belongs(ends)
 	for n := range to {
-		r.put(append([]intent.End{beside}, changed(ends, n)...)).mustAllBe(t, "verified")
+		r.put(append([]intent.End{other}, changed(ends, n)...)).mustAllBe(t, "verified")
 	}
 	session := &sessionWithMeddler{Session: r.session, epoch: epoch, left: after, foreign: observe.NoIndex}
 	if r.Epoch = nil; epoch != nil {
@@ -294,15 +297,15 @@ func (r *router) replaceOnce(
 		if nth < len(candidates) {
 			victim = candidates[nth]
 			r.replace(victim, sameName)
-			session.foreign, was = victim.Index, whatIs(r.snapshot(), victim.Index)
+			session.foreign, was = victim.Index, describe(r.snapshot(), victim.Index)
 		}
 	}
 	r.use(session)
 	var outcome *Outcome
-	if way[to].change == nil {
-		outcome = r.put([]intent.End{beside}, gone(ends)...)
+	if steps[to].change == nil {
+		outcome = r.put([]intent.End{other}, gone(ends)...)
 	} else {
-		outcome = r.put(append([]intent.End{beside}, changed(ends, to)...))
+		outcome = r.put(append([]intent.End{other}, changed(ends, to)...))
 	}
 	r.use(r.session)
 	if victim != nil {
@@ -311,7 +314,7 @@ func (r *router) replaceOnce(
 			if len(session.touched) != 0 {
 				t.Errorf("theirs, once %s, was touched by %v", plan.Describe(victim), session.touched)
 			}
-			if now := whatIs(r.snapshot(), victim.Index); now != was {
+			if now := describe(r.snapshot(), victim.Index); now != was {
 				t.Errorf("theirs is\n%s\nand was\n%s", now, was)
 			}
 		}
@@ -322,8 +325,8 @@ func (r *router) replaceOnce(
 			if end.Reason == nil {
 				continue
 			}
-			names := end.Reason.Object == theirs || s.ByName(end.Reason.Object) == nil // what went with it, or was not made
-			if end.Key == beside.Key || end.Status == "failed" || !names {
+			names := end.Reason.Object == theirs || s.ByName(end.Reason.Object) == nil // objects that were deleted with it, or not created
+			if end.Key == other.Key || end.Status == "failed" || !names {
 				t.Errorf("%s is %s, %+v, and theirs is %s", end.Key, end.Status, end.Reason, theirs)
 			}
 		}
@@ -338,20 +341,21 @@ func (r *router) replaceOnce(
 			t.Errorf("once theirs is gone, %s is %s, %+v", end.Key, end.Status, end.Reason)
 		}
 	}
-	if way[to].change != nil {
-		r.put([]intent.End{beside}, gone(ends)...)
+	if steps[to].change != nil {
+		r.put([]intent.End{other}, gone(ends)...)
 	}
 	return victim != nil, !session.meddled
 }
 
-// use gives the engine a session of the same connection: what was seen through it stays seen.
+// use gives the engine a session of the same connection, so that it keeps its observations.
 func (r *router) use(session Session) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Engine.session = session
 }
 
-// belongs tells what belongs to these ends from what is there now: what comes, and the ports that they have whole or set up.
+// belongs returns a function that recognizes interfaces of these ends: new ones, and the ports that the
+// ends have as a whole.
 func (r *router) belongs(ends []intent.End) func(*observe.Interface) bool {
 	known := make(map[string]bool)
 	for _, i := range r.snapshot().Interfaces {
@@ -365,7 +369,7 @@ func (r *router) belongs(ends []intent.End) func(*observe.Interface) bool {
 	return func(i *observe.Interface) bool { return !known[i.Name] }
 }
 
-// takeAway deletes what replaced an interface, and makes a port anew.
+// takeAway deletes the replacement of an interface, and creates a port again.
 func (r *router) takeAway(victim *observe.Interface) {
 	r.t.Helper()
 	s := r.snapshot()

@@ -14,7 +14,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// countingMessages is a session that counts the messages that it sends, by name.
+// countingMessages is a session that counts its messages by name.
 type countingMessages struct {
 	*vpp.Session
 	sent map[string]int
@@ -52,18 +52,19 @@ func (s *countingMessages) all() (all int) {
 	return all
 }
 
-// countMessages counts what the engine sends from here on.
+// countMessages counts the engine's messages from now on.
 func (r *router) countMessages() *countingMessages {
 	r.t.Helper()
 	r.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
 	session := &countingMessages{r.session, make(map[string]int)}
 	r.mu.Lock()
-	r.Engine.session = session // the same connection: what was seen through it stays seen
+	r.Engine.session = session // the same connection, so the engine keeps its observations
 	r.mu.Unlock()
 	return session
 }
 
-// afterEvents does what Serve does when VPP has announced that interfaces changed, and returns the messages that it sent.
+// afterEvents does the same as Serve after VPP has reported changed interfaces, and returns the number of
+// messages.
 func (r *router) afterEvents(session *countingMessages, changed ...uint32) (sent int) {
 	r.t.Helper()
 	clear(session.sent)
@@ -74,7 +75,7 @@ func (r *router) afterEvents(session *countingMessages, changed ...uint32) (sent
 	return session.all()
 }
 
-func TestAnInterfaceThatComesOrGoesCostsNoMoreWithManyForeignPorts(t *testing.T) {
+func TestInterfaceEventCostsTheSameWithManyForeignPorts(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		const foreign = 60
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}).mustAllBe(t, "verified")
@@ -102,7 +103,7 @@ func TestAnInterfaceThatComesOrGoesCostsNoMoreWithManyForeignPorts(t *testing.T)
 	})
 }
 
-func TestAFullObservationAsksForPolicersOnlyOnPortsThatLinesUse(t *testing.T) {
+func TestFullObservationReadsPolicersOnlyOnPortsOfLines(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		session := r.countMessages()
 		whole := vxlanEnd(1, r.ports[0])
@@ -112,7 +113,7 @@ func TestAFullObservationAsksForPolicersOnlyOnPortsThatLinesUse(t *testing.T) {
 		if _, err := r.fullObservation(t.Context(), session); err != nil {
 			t.Fatal(err)
 		}
-		asked := session.sent["feature_is_enabled"] + session.sent["cli_inband"]
+		before := session.sent["feature_is_enabled"] + session.sent["cli_inband"]
 		for n := range uint32(20) {
 			r.portByHand(400 + n)
 		}
@@ -120,13 +121,13 @@ func TestAFullObservationAsksForPolicersOnlyOnPortsThatLinesUse(t *testing.T) {
 		if _, err := r.fullObservation(t.Context(), session); err != nil {
 			t.Fatal(err)
 		}
-		if more := session.sent["feature_is_enabled"] + session.sent["cli_inband"]; more != asked || asked == 0 {
-			t.Errorf("with 20 foreign ports more it asks %d times for policers, want %d as before", more, asked)
+		if more := session.sent["feature_is_enabled"] + session.sent["cli_inband"]; more != before || before == 0 {
+			t.Errorf("with 20 foreign ports more it reads policers %d times, want %d as before", more, before)
 		}
 	})
 }
 
-func TestWhatAnEventIsAboutIsReadAlthoughItsIndexAndNameAreTheSame(t *testing.T) {
+func TestEventMakesTheAgentReadAnInterfaceWithTheSameIndexAndName(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
@@ -146,7 +147,7 @@ func TestWhatAnEventIsAboutIsReadAlthoughItsIndexAndNameAreTheSame(t *testing.T)
 	})
 }
 
-func TestEventsThatWereLostMakeTheNextObservationAFullOne(t *testing.T) {
+func TestLostEventsCauseAFullObservation(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		r.countMessages()
@@ -160,7 +161,7 @@ func TestEventsThatWereLostMakeTheNextObservationAFullOne(t *testing.T) {
 	})
 }
 
-func TestAServingEngineBuildsWhatWaitedForAPortWithoutReadingAllOfVPP(t *testing.T) {
+func TestServeBuildsAnEndAfterAnEventWithoutAFullObservation(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, "loop7")
 		r.Epoch = statseg.NewReopeningSegment(r.stats).Epoch

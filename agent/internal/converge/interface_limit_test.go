@@ -9,14 +9,14 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// moreThanFit is more VLLs than a VPP with this small a stats segment survives: without the guard, VPP 25.10 aborts.
+// moreThanFit is more VLLs than fit into this small stats segment: without the limit, VPP 25.10 aborts.
 const (
 	moreThanFit    = 800
 	smallSegment   = 4 << 20
 	smallInStartup = "4M"
 )
 
-func TestVPPIsNotAskedForMoreInterfacesThanItSurvives(t *testing.T) {
+func TestConvergeRespectsTheInterfaceLimitOfVPP(t *testing.T) {
 	t.Run("vppsim", func(t *testing.T) {
 		sim, err := vppsim.Start(t.Context(), vppsim.Config{StatsSegment: smallSegment})
 		if err != nil {
@@ -62,7 +62,7 @@ func fillTheRouter(t *testing.T, r *router) {
 		gone = append(gone, tombstone(end))
 	}
 	r.put(ends[fewer:made], gone...).mustBe(t, ends[fewer:made], "verified")
-	// VPP uses the slots of what was deleted again.
+	// VPP reuses the slots of deleted interfaces.
 	r.put(ends[fewer:made+fewer], gone...).mustBe(t, ends[fewer:made+fewer], "verified")
 }
 

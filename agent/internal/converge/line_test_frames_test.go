@@ -24,7 +24,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// generator is the interface of the agent's packet generator, by the number that is reserved for it.
+// generator is the interface of the agent's packet generator, with its reserved number.
 const (
 	generatorID = 0x4c4c0000
 	generator   = "pg1280049152"
@@ -40,7 +40,7 @@ func frames(end intent.End, count int) *intent.TestFrames {
 	return &intent.TestFrames{Key: end.Key, Revision: end.Revision, Frame: 1514, Count: count, Rate: 1000}
 }
 
-// leftOfTests is what tests have left in VPP, as somebody beside the agent sees it.
+// leftOfTests returns the objects that tests have left in VPP, as another client sees them.
 func (r *router) leftOfTests() string {
 	r.t.Helper()
 	left := r.must(&vlib.CliInband{Cmd: "show packet-generator"}).(*vlib.CliInbandReply).Reply
@@ -59,7 +59,7 @@ func (r *router) leftOfTests() string {
 	return left
 }
 
-func TestFramesGoIntoTheTunnelOfAnEndThatIsTested(t *testing.T) {
+func TestSendTestFramesUsesTheTunnelOfATestedEnd(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanTest)
 		end := testedEnd(1, r.ports[0])
@@ -68,7 +68,7 @@ func TestFramesGoIntoTheTunnelOfAnEndThatIsTested(t *testing.T) {
 		if err != nil || before.Sent != 0 || before.VPP.Version == "" || before.AtMS == 0 {
 			t.Fatalf("got %+v, %v", before, err)
 		}
-		looks := r.Status().Statistics.FullObservations
+		observations := r.Status().Statistics.FullObservations
 		for n := range uint64(3) {
 			result, err := r.SendTestFrames(t.Context(), frames(end, 7))
 			if err != nil || result.Sent != 7 || result.Counters.Tx-before.Counters.Tx != 7*(n+1) {
@@ -78,8 +78,8 @@ func TestFramesGoIntoTheTunnelOfAnEndThatIsTested(t *testing.T) {
 				t.Fatalf("left: %s", left)
 			}
 		}
-		if now := r.Status().Statistics.FullObservations; now != looks {
-			t.Errorf("all of VPP was read %d times", now-looks)
+		if now := r.Status().Statistics.FullObservations; now != observations {
+			t.Errorf("all of VPP was read %d times", now-observations)
 		}
 		other, err := r.SendTestFrames(t.Context(), frames(testedEnd(2, r.ports[0]), 0))
 		if err != nil || other.Counters.Tx != 0 {
@@ -89,10 +89,10 @@ func TestFramesGoIntoTheTunnelOfAnEndThatIsTested(t *testing.T) {
 	})
 }
 
-func TestWhatIsNotHeldToBeTestedGetsNoFrames(t *testing.T) {
+func TestSendTestFramesRefusesEndsThatAreNotUnderTest(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		tested, serving, bare := testedEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0]), testedEnd(3, r.ports[0])
-		bare.Tunnel.Local = netip.MustParseAddr("10.255.0.99") // which nobody has
+		bare.Tunnel.Local = netip.MustParseAddr("10.255.0.99") // no interface has this address
 		far := testedEnd(4, r.ports[0])
 		far.Tunnel.Encapsulation, far.Tunnel.Remote = intent.GENEVE, netip.MustParseAddr("10.255.0.77")
 		elsewhere := testedEnd(5, r.ports[0])
@@ -107,8 +107,8 @@ func TestWhatIsNotHeldToBeTestedGetsNoFrames(t *testing.T) {
 		older, longer := frames(tested, 1), frames(tested, 1)
 		older.Revision, longer.Frame = 7, 1515
 		for name, c := range map[string]struct {
-			asked *intent.TestFrames
-			says  string
+			request *intent.TestFrames
+			says    string
 		}{
 			"not held":                   {frames(vxlanEnd(9, r.ports[0]), 1), "names no VLL end"},
 			"in service":                 {frames(serving, 1), "not to be tested"},
@@ -119,7 +119,7 @@ func TestWhatIsNotHeldToBeTestedGetsNoFrames(t *testing.T) {
 			"a frame that is too long":   {longer, "1514"},
 			"not built, only to be read": {frames(bare, 0), "10.255.0.99"},
 		} {
-			_, err := r.SendTestFrames(t.Context(), c.asked)
+			_, err := r.SendTestFrames(t.Context(), c.request)
 			var notTesting *NotTestingError
 			var tooLong *FrameTooLongError
 			if !errors.As(err, &notTesting) && !errors.As(err, &tooLong) || !strings.Contains(err.Error(), c.says) {
@@ -142,7 +142,7 @@ func TestWhatIsNotHeldToBeTestedGetsNoFrames(t *testing.T) {
 	})
 }
 
-func TestAVPPThatCannotSendStillCounts(t *testing.T) {
+func TestVPPWithoutAGeneratorStillReportsCounters(t *testing.T) {
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{WithoutMessages: []string{"pg_create_interface_v3"}})
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestAVPPThatCannotSendStillCounts(t *testing.T) {
 	}
 }
 
-func TestAFullStatsSegmentTakesNoGenerator(t *testing.T) {
+func TestSendTestFramesNeedsRoomInTheStatsSegment(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := testedEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "testing")
@@ -172,20 +172,21 @@ func TestAFullStatsSegmentTakesNoGenerator(t *testing.T) {
 	})
 }
 
-// TestTheGeneratorIsNoInterfaceOfTheRouter: while frames are sent nobody reports it, and nobody takes it for a change.
-func TestTheGeneratorIsNoInterfaceOfTheRouter(t *testing.T) {
+// TestGeneratorIsNotReportedAsAnInterface: while frames are sent, the generator is neither reported nor
+// counted as a change.
+func TestGeneratorIsNotReportedAsAnInterface(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanTest)
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		before := r.snapshot()
-		looks := r.Status().Statistics.FullObservations
+		observations := r.Status().Statistics.FullObservations
 		made := r.must(&pg.PgCreateInterfaceV3{InterfaceID: generatorID}).(*pg.PgCreateInterfaceV3Reply).SwIfIndex
 		for _, tag := range []string{"", "longline:line-test"} {
 			if tag != "" {
 				r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: made, Tag: tag})
 			}
 			if s := r.snapshot(); s.ByName(generator) != nil || len(s.Interfaces) != len(before.Interfaces) {
-				t.Errorf("with the tag %q it is seen", tag)
+				t.Errorf("with the tag %q it is reported", tag)
 			}
 			r.CheckDrift(t.Context())
 			state, err := r.ObservedStateToReport(t.Context())
@@ -193,8 +194,8 @@ func TestTheGeneratorIsNoInterfaceOfTheRouter(t *testing.T) {
 				t.Errorf("taken for a change: %+v, %v", state, err)
 			}
 		}
-		if now := r.Status().Statistics.FullObservations; now != looks {
-			t.Errorf("all of VPP was read %d times for it", now-looks)
+		if now := r.Status().Statistics.FullObservations; now != observations {
+			t.Errorf("all of VPP was read %d times for it", now-observations)
 		}
 		r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: made, Tag: "lab"})
 		if r.snapshot().ByName(generator) == nil {
@@ -203,11 +204,11 @@ func TestTheGeneratorIsNoInterfaceOfTheRouter(t *testing.T) {
 	})
 }
 
-// endingSession is a session that ends after so many requests.
+// endingSession is a session that ends after that many requests.
 type endingSession struct {
 	*vpp.Session
 	left int
-	// answered: the request that the session ends with reached VPP.
+	// answered means that VPP received the last request.
 	answered bool
 	ended    bool
 }
@@ -219,7 +220,7 @@ func (c *endingSession) Err() error {
 	return c.Session.Err()
 }
 
-// next counts a request; do is sent by the last one too if VPP got it.
+// next counts a request. The last request is sent only if answered is set.
 func (c *endingSession) next(do func() error) error {
 	if c.left--; c.left >= 0 {
 		return do()
@@ -249,8 +250,8 @@ func (c *endingSession) DumpEach(ctx context.Context, requests []api.Message, ea
 	return c.next(func() error { return c.Session.DumpEach(ctx, requests, each) })
 }
 
-// TestATestMayBeCutOffAfterAnyMessage, and the next connection leaves nothing of it.
-func TestATestMayBeCutOffAfterAnyMessage(t *testing.T) {
+// TestNextConnectionCleansUpAnInterruptedTest interrupts a test after each message.
+func TestNextConnectionCleansUpAnInterruptedTest(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanTest)
 		r.furnishForeign()
@@ -284,7 +285,7 @@ func TestATestMayBeCutOffAfterAnyMessage(t *testing.T) {
 	})
 }
 
-// serveUntilTidy connects as the agent does.
+// serveUntilTidy connects in the same way as the agent.
 func (r *router) serveUntilTidy(t *testing.T, when string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -302,8 +303,8 @@ func (r *router) serveUntilTidy(t *testing.T, when string) {
 	<-served
 }
 
-// FuzzWhateverVPPsSocketSaysDuringATest: no answer is made up, and nothing of the agent's or of others' is left otherwise.
-func FuzzWhateverVPPsSocketSaysDuringATest(f *testing.F) {
+// FuzzVPPMessagesDuringATest checks that no result is invented, and that no objects are left or changed.
+func FuzzVPPMessagesDuringATest(f *testing.F) {
 	for step := byte(1); step < kinds; step++ {
 		for n := range 14 {
 			f.Add(skip(n, step))

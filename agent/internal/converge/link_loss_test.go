@@ -11,8 +11,8 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// TestAPortIsKeptDownForTheFarEndsLinkAndSetUpAgain: and whoever sets it up by hand meanwhile is overruled, as everywhere.
-func TestAPortIsKeptDownForTheFarEndsLinkAndSetUpAgain(t *testing.T) {
+// TestPortFollowsTheFarEndsLink also checks that a port that another client sets up is shut down again.
+func TestPortFollowsTheFarEndsLink(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		port := r.ports[0]
 		end := wholePort(1, port)
@@ -34,12 +34,12 @@ func TestAPortIsKeptDownForTheFarEndsLinkAndSetUpAgain(t *testing.T) {
 	})
 }
 
-// TestAPortThatSomebodyElseUsesIsNotTakenDown: not even if it was the line's alone when that was ordered.
-func TestAPortThatSomebodyElseUsesIsNotTakenDown(t *testing.T) {
+// TestPortWithAForeignUseIsNotShutDown, not even if the line had the port alone when this was requested.
+func TestPortWithAForeignUseIsNotShutDown(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		uses := map[string]func(){
 			r.ports[0]: func() { r.subByHand(r.ports[0], 7, 7) },
-			// No look shows these that is not about the port.
+			// Only a reading of the port's uses shows these.
 			r.ports[1]: func() { r.setTable(r.ports[1], false, 10) },
 			r.ports[2]: func() { r.bond(r.ports[2]) },
 		}
@@ -65,9 +65,9 @@ func TestAPortThatSomebodyElseUsesIsNotTakenDown(t *testing.T) {
 	})
 }
 
-// TestAPortThatIsKeptDownIsSetUpWhenSomebodyElseUsesIt: also by an agent that has started anew meanwhile. What they shut
-// themselves after that stays so.
-func TestAPortThatIsKeptDownIsSetUpWhenSomebodyElseUsesIt(t *testing.T) {
+// TestPortComesUpForAForeignUse also covers an agent that has restarted in the meantime. If the foreign
+// user shuts the port down afterwards, it stays down.
+func TestPortComesUpForAForeignUse(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		port := r.ports[0]
 		end := wholePort(1, port)
@@ -90,8 +90,8 @@ func TestAPortThatIsKeptDownIsSetUpWhenSomebodyElseUsesIt(t *testing.T) {
 	})
 }
 
-// TestAPortThatIsKeptDownIsSetUpForItsUserThoughDriftIsHeld: it was the agent that shut the port.
-func TestAPortThatIsKeptDownIsSetUpForItsUserThoughDriftIsHeld(t *testing.T) {
+// TestPortComesUpForAForeignUseUnderHold: the agent had shut down the port.
+func TestPortComesUpForAForeignUseUnderHold(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = Hold
 		port := r.ports[0]
@@ -107,8 +107,8 @@ func TestAPortThatIsKeptDownIsSetUpForItsUserThoughDriftIsHeld(t *testing.T) {
 	})
 }
 
-// TestAPortThatIsKeptDownIsSetUpThoughItsEndIsBlocked: else the far end would be taken down for it.
-func TestAPortThatIsKeptDownIsSetUpThoughItsEndIsBlocked(t *testing.T) {
+// TestPortComesUpAlthoughItsEndIsBlocked: otherwise the far end would be shut down because of this port.
+func TestPortComesUpAlthoughItsEndIsBlocked(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		port := r.ports[0]
 		end := wholePort(1, port)
@@ -132,12 +132,12 @@ func TestAPortThatIsKeptDownIsSetUpThoughItsEndIsBlocked(t *testing.T) {
 	})
 }
 
-// TestAPortThatIsKeptDownIsUpWhenItsLineGoes: whether it is removed, let go of, moved or left out of the
-// document, and though the journal was lost or the port was found down.
-func TestAPortThatIsKeptDownIsUpWhenItsLineGoes(t *testing.T) {
+// TestPortComesUpWhenItsLineIsGone: the line is removed, released, moved or left out of the document. The
+// journal may be lost, or the port may have been down before.
+func TestPortComesUpWhenItsLineIsGone(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		port := r.ports[0]
-		for n, how := range []string{"removed", "removed without a journal", "removed, found down", "moved", "left out", "let go of"} {
+		for n, how := range []string{"removed", "removed without a journal", "removed, found down", "moved", "left out", "released"} {
 			end := wholePort(n+1, port)
 			if how == "removed, found down" {
 				r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(port)})
@@ -161,7 +161,7 @@ func TestAPortThatIsKeptDownIsUpWhenItsLineGoes(t *testing.T) {
 				r.put(nil)
 			default:
 				gone := tombstone(end)
-				gone.Release = how == "let go of"
+				gone.Release = how == "released"
 				r.put(nil, gone).mustAllBe(t, "removed")
 			}
 			if now := r.snapshot().ByName(port); !now.AdminUp || now.Tag != "" && how != "left out" {

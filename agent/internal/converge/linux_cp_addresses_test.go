@@ -14,9 +14,9 @@ import (
 	"longline.dev/agent/internal/realvpp"
 )
 
-// linuxCP is a VPP whose pairs stand for Linux interfaces of a network namespace of its own, from which linux_nl hears of
-// addresses as it does beside BIRD or FRR. VPP's test plugin makes the pairs, with Linux interface indices from 1 on: no TAP
-// carries frames, for which a machine needs /dev/vhost-net.
+// linuxCP is a VPP with pairs for Linux interfaces of a separate network namespace. linux_nl receives their
+// addresses from it, as it does with BIRD or FRR. VPP's test plugin creates the pairs, with Linux interface
+// indices from 1 on. No TAP is needed, which would require /dev/vhost-net.
 type linuxCP struct {
 	*router
 	real   *realvpp.VPP
@@ -26,7 +26,7 @@ type linuxCP struct {
 // newLinuxCP has the ports memif0/0, with the operator's VLAN 10 on it, and memif0/1; all three are paired.
 func newLinuxCP(t *testing.T) *linuxCP {
 	t.Helper()
-	runtime.LockOSThread() // and never unlocked: the thread ends with the test, and so does the namespace
+	runtime.LockOSThread() // never unlocked: the thread and the namespace end with the test
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		t.Skipf("SKIPPED, NO ADDRESSES OF LINUX CP PAIRS: no network namespace can be made: %v", err)
 	}
@@ -71,7 +71,7 @@ func (l *linuxCP) cli(t *testing.T, line string) string {
 	return said
 }
 
-// picture is all pairs, and the addresses of what is paired, as VPP itself shows them.
+// picture returns all pairs and the addresses of paired interfaces, as VPP shows them.
 func (l *linuxCP) picture(t *testing.T) string {
 	t.Helper()
 	all := l.cli(t, "show lcp")
@@ -99,7 +99,7 @@ func (l *linuxCP) await(t *testing.T, addresses ...string) {
 	}
 }
 
-func TestPairsOfLinuxCPAndTheirAddressesStayWhateverBecomesOfLines(t *testing.T) {
+func TestLinesDoNotChangeLinuxCPPairsAndTheirAddresses(t *testing.T) {
 	l := newLinuxCP(t)
 	before := l.picture(t)
 	line, far := vxlanEnd(1, "memif0/0"), vxlanEnd(2, "memif0/1")
@@ -125,7 +125,7 @@ func TestPairsOfLinuxCPAndTheirAddressesStayWhateverBecomesOfLines(t *testing.T)
 		{"tested", []intent.End{tested}, []intent.Tombstone{tombstone(far), tombstone(near), tombstone(other)}, ""},
 		{"removed", nil, []intent.Tombstone{tombstone(line)}, "removed"},
 		{"made again", []intent.End{line}, nil, "verified"},
-		{"let go of", nil, letGo([]intent.End{line}, "cust-7", "by hand"), "removed"},
+		{"let go of", nil, released([]intent.End{line}, "cust-7", "by hand"), "removed"},
 		{"adopted", ends, nil, "verified"},
 		{"removed as ours", nil, []intent.Tombstone{tombstone(ends[0])}, "removed"},
 	} {
@@ -143,8 +143,9 @@ func TestPairsOfLinuxCPAndTheirAddressesStayWhateverBecomesOfLines(t *testing.T)
 	l.await(t, "198.51.100.5/24")
 }
 
-// A cross-connect keeps frames from the pair of its interface without a word of VPP's, and the pair goes with the interface.
-func TestAPairOnTheVLANThatALineWantsIsAConflict(t *testing.T) {
+// A cross-connect takes the frames away from the pair of its interface, without an error of VPP, and the
+// pair is deleted with the interface.
+func TestLinuxCPPairOnTheVLANOfALineIsAConflict(t *testing.T) {
 	l := newLinuxCP(t)
 	before := l.picture(t)
 	end := vxlanEnd(1, "memif0/0")

@@ -13,8 +13,8 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// pairer makes Linux CP pairs the way somebody else would. VPP's own test plugin joins a port with a loopback; where
-// a VPP comes without that plugin the pair takes a TAP, and a TAP takes /dev/vhost-net.
+// pairer creates Linux CP pairs as another client. VPP's own test plugin joins a port with a loopback.
+// Without that plugin the pair needs a TAP, and a TAP needs /dev/vhost-net.
 func pairer(real *realvpp.VPP) func(port string) error {
 	return func(port string) error {
 		host, err := real.CLI("create loopback interface")
@@ -37,7 +37,7 @@ func pairer(real *realvpp.VPP) func(port string) error {
 	}
 }
 
-func TestAPairedPortIsNoWholePortAndItsPairStays(t *testing.T) {
+func TestPairedPortIsNotUsedAsAWholePort(t *testing.T) {
 	t.Run("vppsim", func(t *testing.T) {
 		sim, err := vppsim.Start(t.Context(), vppsim.Config{LCPPairs: []vppsim.LCPPair{{Interface: "loop102", Host: "paired"}}})
 		if err != nil {
@@ -59,7 +59,7 @@ func TestAPairedPortIsNoWholePortAndItsPairStays(t *testing.T) {
 	})
 }
 
-// pairStays: the third port is paired.
+// pairStays checks a router whose third port is paired.
 func pairStays(t *testing.T, r *router) {
 	t.Helper()
 	paired := r.ports[2]

@@ -19,15 +19,15 @@ import (
 
 func describeInterface(i *observe.Interface) string { return plan.Describe(i) }
 
-// furnishForeign makes what somebody else uses: a sub-interface with a tag of theirs, cross-connected with a
-// tunnel, both beside the agent's work.
+// furnishForeign creates foreign objects: a sub-interface with a foreign tag, cross-connected with a
+// tunnel.
 func (r *router) furnishForeign() {
 	r.t.Helper()
 	r.lineByHand(r.ports[3], 900, 900)
 }
 
-// lineByHand makes somebody's line: a sub-interface that is up and bears a tag of theirs, cross-connected with a
-// tunnel whose VNI is the VLAN.
+// lineByHand creates a foreign line: a sub-interface that is up and has a foreign tag, cross-connected with
+// a tunnel that has the VLAN as its VNI.
 func (r *router) lineByHand(port string, id uint32, vlan uint16) {
 	r.t.Helper()
 	r.subByHand(port, id, vlan)
@@ -63,7 +63,7 @@ func (r *router) deleteByHand(s *observe.Snapshot, i *observe.Interface) {
 	}
 }
 
-// tunnelAt is nil for an interface that is no tunnel.
+// tunnelAt returns nil for an interface that is not a tunnel.
 func tunnelAt(s *observe.Snapshot, i *observe.Interface) *observe.Tunnel {
 	for _, t := range s.Tunnels {
 		if t.Index == i.Index {
@@ -73,7 +73,7 @@ func tunnelAt(s *observe.Snapshot, i *observe.Interface) *observe.Tunnel {
 	return nil
 }
 
-// deleteUntagged deletes what nobody claims: neither the agent's nor somebody else's.
+// deleteUntagged deletes interfaces without any tag.
 func (r *router) deleteUntagged(t *testing.T) {
 	t.Helper()
 	s := r.snapshot()

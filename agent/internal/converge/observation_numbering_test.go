@@ -7,11 +7,11 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// TestWhatWasSeenBeforeAnAnswerHasASmallerNumber: the portal leaves a report that was on its way already when
-// the answer came.
-func TestWhatWasSeenBeforeAnAnswerHasASmallerNumber(t *testing.T) {
+// TestObservationsBeforeAReplyHaveSmallerNumbers: the portal ignores a report that was sent before the
+// reply arrived.
+func TestObservationsBeforeAReplyHaveSmallerNumbers(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		look := func() int64 {
+		number := func() int64 {
 			t.Helper()
 			p, err := r.ObservedState(t.Context())
 			if err != nil {
@@ -21,36 +21,36 @@ func TestWhatWasSeenBeforeAnAnswerHasASmallerNumber(t *testing.T) {
 		}
 		end := vxlanEnd(1, r.ports[0])
 		for range 3 {
-			before := look()
+			before := number()
 			end.Revision++
 			answer := r.put([]intent.End{end})
 			answer.mustAllBe(t, "verified")
 			if answer.ObservationNumber <= before {
-				t.Errorf("the answer bears %d, what was seen before it %d", answer.ObservationNumber, before)
+				t.Errorf("the reply has %d, the observation before it %d", answer.ObservationNumber, before)
 			}
-			if after := look(); after < answer.ObservationNumber {
-				t.Errorf("the answer bears %d, what was seen after it %d", answer.ObservationNumber, after)
+			if after := number(); after < answer.ObservationNumber {
+				t.Errorf("the reply has %d, the observation after it %d", answer.ObservationNumber, after)
 			}
 		}
-		before := look()
+		before := number()
 		r.Attach(nil)
 		if away := r.Status().ObservationNumber; away <= before {
-			t.Errorf("that VPP is away bears %d, what was seen before it %d", away, before)
+			t.Errorf("the loss of VPP has %d, the observation before it %d", away, before)
 		}
 	})
 }
 
-func TestTheNumbersGrowThoughTheClockStandsOrGoesBack(t *testing.T) {
+func TestNumbersGrowIfTheClockStopsOrGoesBack(t *testing.T) {
 	now := time.UnixMilli(1_790_000_000_000)
 	e := New(nil, nil, nil, func() time.Time { return now })
 	last := int64(0)
 	for range 3 {
 		e.Attach(nil)
-		look, _ := e.lastObserved()
-		if look <= last {
-			t.Errorf("%d after %d", look, last)
+		number, _ := e.lastObserved()
+		if number <= last {
+			t.Errorf("%d after %d", number, last)
 		}
-		last = look
+		last = number
 		now = now.Add(-time.Hour)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// recorder notes which interfaces the agent's changes are about.
+// recorder records the interfaces that the agent's changes concern.
 type recorder struct {
 	*vpp.Session
 	touched map[uint32][]string // interface -> messages
@@ -43,9 +43,12 @@ func (r *recorder) Calls(ctx context.Context, requests []api.Message) ([]api.Mes
 	return r.Session.Calls(ctx, requests)
 }
 
-// litter is what others have: some of the VLANs and VNIs that the intents want, an address on the third
-// port or a Linux CP pair of it, a bridge with the fourth, a description on the second, a line of their own with a
-// tag of theirs.
+// litter creates foreign objects:
+//   - some of the VLANs and VNIs that the intents want;
+//   - a description on the second port;
+//   - an address or a Linux CP pair on the third port;
+//   - a bridge with the fourth port;
+//   - a line with a foreign tag.
 func (r *router) litter(random *rand.Rand) {
 	r.t.Helper()
 	r.furnishForeign()
@@ -72,7 +75,7 @@ func (r *router) litter(random *rand.Rand) {
 		used[port] = true
 		r.sendInto(port)
 	case 1:
-		r.sendIntoWhatComesNext()
+		r.sendIntoNextInterface()
 	}
 	if random.IntN(2) == 0 {
 		r.must(&l2.SwInterfaceSetL2Bridge{RxSwIfIndex: r.index(r.ports[3]), BdID: 7, Enable: true})
@@ -86,10 +89,10 @@ func (r *router) litter(random *rand.Rand) {
 	}
 }
 
-// isHarmless: a sub-interface of the agent's may be made on a port that has other uses.
+// isHarmless reports whether a message may concern a used port: it only creates a sub-interface.
 func isHarmless(message string) bool { return message == "create_subif" }
 
-// theirs are the interfaces that no change may be about.
+// theirs returns the interfaces that no change may concern.
 func theirs(s *observe.Snapshot, bare ...string) map[uint32]string {
 	found := make(map[uint32]string)
 	for _, i := range s.Interfaces {
@@ -125,8 +128,8 @@ func (r *router) randomEnd(random *rand.Rand, n int) intent.End {
 	return e
 }
 
-// randomIntent names some of six VLLs as wanted and some as removed; the others are quarantined. Ends that
-// break a rule of the contract are left out.
+// randomIntent names some of six VLLs as wanted and some as removed; the others are quarantined. It omits
+// ends that violate the contract.
 func (r *router) randomIntent(random *rand.Rand) (present []intent.End, removed []intent.Tombstone) {
 	for n := range 6 {
 		switch random.IntN(5) {
@@ -143,9 +146,9 @@ func (r *router) randomIntent(random *rand.Rand) (present []intent.End, removed 
 	return present, removed
 }
 
-// TestNotOneMessageIsAboutWhatOthersMade hands random intents to a VPP that others have configured too, with so
-// few VLANs, VNIs and ports that almost everything collides.
-func TestNotOneMessageIsAboutWhatOthersMade(t *testing.T) {
+// TestNoMessageConcernsForeignObjects sends random intents to a VPP with foreign configuration. There are
+// so few VLANs, VNIs and ports that almost everything conflicts.
+func TestNoMessageConcernsForeignObjects(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		for seed := range uint64(25) {
 			random := rand.New(rand.NewPCG(seed, 2))
@@ -192,7 +195,8 @@ func TestNotOneMessageIsAboutWhatOthersMade(t *testing.T) {
 	})
 }
 
-// mustBeAnswered: every end is done, or in conflict with a named object or waits for one; nothing is left to do.
+// mustBeAnswered checks that every end is done, is in conflict with a named object or waits for one, and
+// that nothing is left to do.
 func (r *router) mustBeAnswered(t *testing.T, at string, o *Outcome) (conflicts int) {
 	t.Helper()
 	for _, e := range o.Ends {
@@ -200,7 +204,7 @@ func (r *router) mustBeAnswered(t *testing.T, at string, o *Outcome) (conflicts 
 		case e.Reason == nil:
 		case e.Status == "conflict" && e.Reason.Object != "":
 			conflicts++
-		case e.Reason.Code == "port_down" && e.Reason.Object != "": // a whole-port VLL that was to be down left it so
+		case e.Reason.Code == "port_down" && e.Reason.Object != "": // a whole-port VLL that was to be down left it down
 		default:
 			t.Errorf("%s: %s is %s: %+v", at, e.Key, e.Status, e.Reason)
 		}
@@ -211,8 +215,8 @@ func (r *router) mustBeAnswered(t *testing.T, at string, o *Outcome) (conflicts 
 	return conflicts
 }
 
-// stateOf is all that VPP shows of these interfaces, and whether they forward: a refused sub-interface
-// with the same VLAN stops that without a trace in any dump.
+// stateOf returns everything that VPP shows about these interfaces, and whether they forward. A refused
+// sub-interface with the same VLAN stops forwarding without a sign in any dump.
 func (r *router) stateOf(s *observe.Snapshot, of map[uint32]string) map[string]string {
 	var ports []*observe.Interface
 	for index := range of {
@@ -229,7 +233,7 @@ func (r *router) stateOf(s *observe.Snapshot, of map[uint32]string) map[string]s
 		if i := s.ByIndex(index); i != nil {
 			state[name] = fmt.Sprintf("%+v to %d, bridge %d, Linux %q, policed %v, use %+v", *i, s.Connects[index], s.Bridged[index], s.LCP[index],
 				s.Policed[index], s.Uses[index])
-			if r.forwards != nil && name != r.foreignSender() { // that one's frames go wherever its index leads by now
+			if r.forwards != nil && name != r.foreignSender() { // the frames of that sub-interface go to the interface that has the index now
 				state[name] += fmt.Sprint(r.forwards(name))
 			}
 		}

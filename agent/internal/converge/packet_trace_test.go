@@ -15,30 +15,31 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// tracingSession is a session whose tracer takes one packet, which entered L2 by the interface at index.
+// tracingSession is a session with a tracer that captures one packet, which entered L2 on the interface at
+// index.
 type tracingSession struct {
 	*vpp.Session
-	index uint32
-	taken func() // called once a packet was taken
-	told  []string
+	index    uint32
+	taken    func() // called after the packet was captured
+	commands []string
 }
 
 func (s *tracingSession) Call(ctx context.Context, request api.Message) (api.Message, error) {
-	asked, isLine := request.(*vlib.CliInband)
-	if !isLine || !strings.Contains(asked.Cmd, "trace") {
+	command, isLine := request.(*vlib.CliInband)
+	if !isLine || !strings.Contains(command.Cmd, "trace") {
 		return s.Session.Call(ctx, request)
 	}
-	s.told = append(s.told, asked.Cmd)
+	s.commands = append(s.commands, command.Cmd)
 	reply := &vlib.CliInbandReply{}
-	if strings.HasPrefix(asked.Cmd, "show trace") && asked.Cmd != "show trace max 1" {
+	if strings.HasPrefix(command.Cmd, "show trace") && command.Cmd != "show trace max 1" {
 		reply.Reply = fmt.Sprintf("Packet 1\n\n00:00:01:000000: l2-input\n  l2-input: sw_if_index %d dst 02:00:00:00:00:0b src 02:00:00:00:00:0a\n", s.index)
 		s.taken()
 	}
 	return reply, nil
 }
 
-// TestATraceShowsPacketsOfTheLineAlone, also where VPP gives an index of the line to another one while it is traced.
-func TestATraceShowsPacketsOfTheLineAlone(t *testing.T) {
+// TestTraceShowsOnlyPacketsOfTheLine also covers an index that VPP gives to another line during the trace.
+func TestTraceShowsOnlyPacketsOfTheLine(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		one, two := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
 		r.put([]intent.End{one}).mustAllBe(t, "verified")
@@ -47,23 +48,23 @@ func TestATraceShowsPacketsOfTheLineAlone(t *testing.T) {
 		session := &tracingSession{Session: r.session, index: access.Index}
 		session.taken = func() { _, inTheWay = r.Trace(t.Context(), one.VLL, 1, time.Second) }
 		r.Attach(session)
-		looks := r.Status().Statistics.FullObservations
+		observations := r.Status().Statistics.FullObservations
 		result, err := r.Trace(t.Context(), one.VLL, 1, time.Minute)
 		if err != nil || len(result.Packets) != 1 || result.Packets[0].From != access.Name {
 			t.Fatalf("got %+v, %v", result, err)
 		}
-		if now := r.Status().Statistics.FullObservations; now > looks+1 { // nothing is known of VPP through a new connection
-			t.Errorf("all of VPP was read %d times", now-looks)
+		if now := r.Status().Statistics.FullObservations; now > observations+1 { // nothing is known of VPP through a new connection
+			t.Errorf("all of VPP was read %d times", now-observations)
 		}
 		if !errors.Is(inTheWay, ErrTracing) {
-			t.Errorf("beside another one: %v", inTheWay)
+			t.Errorf("during another trace: %v", inTheWay)
 		}
 
 		session.taken = func() {
 			r.put(nil, tombstone(one))
 			r.put([]intent.End{two})
 		}
-		session.told = nil
+		session.commands = nil
 		var nothing *NotTestingError
 		result, err = r.Trace(t.Context(), one.VLL, 1, time.Minute)
 		if result != nil || !errors.As(err, &nothing) || !strings.Contains(err.Error(), "changed meanwhile") {
@@ -72,13 +73,13 @@ func TestATraceShowsPacketsOfTheLineAlone(t *testing.T) {
 		if now := r.snapshot().ByIndex(access.Index); now == nil || !strings.Contains(now.Tag, two.VLL) {
 			t.Errorf("this test shows nothing: of the other line's interfaces none has the index: %+v", now)
 		}
-		if len(session.told) == 0 || session.told[len(session.told)-1] != "clear trace" {
-			t.Errorf("the tracer is not cleared: %q", session.told)
+		if len(session.commands) == 0 || session.commands[len(session.commands)-1] != "clear trace" {
+			t.Errorf("the tracer is not cleared: %q", session.commands)
 		}
 
-		session.told = nil
-		if _, err = r.Trace(t.Context(), one.VLL, 1, time.Minute); !errors.As(err, &nothing) || len(session.told) != 0 {
-			t.Errorf("a line that is not here: %v, %q", err, session.told)
+		session.commands = nil
+		if _, err = r.Trace(t.Context(), one.VLL, 1, time.Minute); !errors.As(err, &nothing) || len(session.commands) != 0 {
+			t.Errorf("a line that is not here: %v, %q", err, session.commands)
 		}
 	})
 }

@@ -28,28 +28,28 @@ func (a *countingReads) Dump(ctx context.Context, requests []api.Message, each f
 	return a.Session.Dump(ctx, requests, each)
 }
 
-// countReads gives the engine VPP's stats segment, and counts from here on.
+// countReads gives the engine VPP's stats segment, and counts from now on.
 func (r *router) countReads() *countingReads {
 	r.t.Helper()
 	r.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
 	session := &countingReads{Session: r.session}
 	r.mu.Lock()
-	r.Engine.session = session // the same connection: what was seen through it stays seen
+	r.Engine.session = session // the same connection, so the engine keeps its observations
 	r.mu.Unlock()
 	return session
 }
 
-func TestADocumentReadsWhatItChangesAndWhatIsNotOurs(t *testing.T) {
+func TestPartialObservationReadsChangedLinesAndForeignObjects(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		first, second, third := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0]), vxlanEnd(3, r.ports[1])
 		session := r.countReads()
 		r.put([]intent.End{first, second}).mustAllBe(t, "verified")
-		r.repair(t.Context()) // as it is done soon after each change
+		r.repair(t.Context()) // as soon after each change
 		session.all = 0
 		third.Access.Exact = false
 		r.put([]intent.End{first, second, third}).mustAllBe(t, "verified")
 		if totals := r.Status().Statistics; session.all != 0 || totals.PartialObservations != 1 {
-			t.Errorf("all interfaces were read %d times, looked at in part %d times", session.all, totals.PartialObservations)
+			t.Errorf("all interfaces were read %d times, observed in part %d times", session.all, totals.PartialObservations)
 		}
 		r.repair(t.Context())
 		session.all = 0
@@ -71,8 +71,8 @@ func TestADocumentReadsWhatItChangesAndWhatIsNotOurs(t *testing.T) {
 	})
 }
 
-// TestWhatAPartialObservationDoesNotReadIsFoundByTheNextQuickObservation: the work for lines that a document does not change.
-func TestWhatAPartialObservationDoesNotReadIsFoundByTheNextQuickObservation(t *testing.T) {
+// TestQuickObservationFindsDriftThatAPartialOneDoesNotRead covers lines that a document does not change.
+func TestQuickObservationFindsDriftThatAPartialOneDoesNotRead(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		first, second := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
 		r.countReads()
@@ -81,11 +81,11 @@ func TestWhatAPartialObservationDoesNotReadIsFoundByTheNextQuickObservation(t *t
 		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(r.ports[0] + ".101")})
 		r.put([]intent.End{first, second}).mustAllBe(t, "verified")
 		if !r.repair(t.Context()) {
-			t.Error("the quick look found nothing")
+			t.Error("the quick observation found nothing")
 		}
 		state, err := r.ObservedStateToReport(t.Context())
 		if err != nil || len(state.Drift[first.Key]) == 0 {
-			t.Errorf("%v, told: %v", err, state.Drift)
+			t.Errorf("%v, reported: %v", err, state.Drift)
 		}
 		if !r.snapshot().ByName(r.ports[0] + ".101").AdminUp {
 			t.Error("it is still down")
@@ -93,7 +93,7 @@ func TestWhatAPartialObservationDoesNotReadIsFoundByTheNextQuickObservation(t *t
 	})
 }
 
-func TestAPartialObservationIsNotEnough(t *testing.T) {
+func TestChangeThatNeedsMoreThanAPartialObservation(t *testing.T) {
 	const up = interface_types.IF_STATUS_API_FLAG_ADMIN_UP
 	for name, c := range map[string]struct {
 		meanwhile func(r *router, next *intent.End)

@@ -14,14 +14,14 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// change is a message that changes VPP, and the interface it is about: observe.NoIndex where a plan cannot know that,
-// or where the message goes by another key.
+// change is a message that changes VPP, with its interface. The interface is observe.NoIndex if a plan
+// cannot know it, or if the message uses another key.
 type change struct {
 	message string
 	index   uint32
 }
 
-// writes is a session of which the changes are noted in order.
+// writes is a session that records the changes in order.
 type writes struct {
 	Session
 	sent []change
@@ -42,7 +42,7 @@ func (w *writes) Calls(ctx context.Context, requests []api.Message) ([]api.Messa
 	return w.Session.Calls(ctx, requests)
 }
 
-// planned is what a plan says about the same.
+// planned returns the changes of a plan in the same form.
 func planned(p *plan.Plan) (changes []change) {
 	for _, op := range p.Ops {
 		index := op.Action.Target().Index
@@ -55,12 +55,12 @@ func planned(p *plan.Plan) (changes []change) {
 	return changes
 }
 
-// same: of what is made only then, a plan does not know the index.
+// same compares changes. A plan does not know the index of an interface that does not exist yet.
 func same(sent, planned change) bool {
 	return sent.message == planned.message && (planned.index == observe.NoIndex || sent.index == planned.index)
 }
 
-// mustDoAsPlanned plans the next generation, hands it in and compares.
+// mustDoAsPlanned plans the next generation, applies it and compares.
 func (r *router) mustDoAsPlanned(t *testing.T, session Session, present []intent.End, removed ...intent.Tombstone) *plan.Plan {
 	t.Helper()
 	generation := int64(1)
@@ -85,9 +85,9 @@ func (r *router) mustDoAsPlanned(t *testing.T, session Session, present []intent
 	return p
 }
 
-// TestWhatWasPlannedIsWhatIsSent to make each kind of line, to give it another key, to change it in place and to
-// remove it.
-func TestWhatWasPlannedIsWhatIsSent(t *testing.T) {
+// TestConvergeSendsThePlan creates each kind of line, gives it another key, changes it in place and removes
+// it.
+func TestConvergeSendsThePlan(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		for _, w := range r.wires() {
 			for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
@@ -122,8 +122,9 @@ func TestWhatWasPlannedIsWhatIsSent(t *testing.T) {
 	})
 }
 
-// TestAPlanLeavesOutWhatWaitsAfterARefusal as the next intent does, and says so.
-func TestAPlanLeavesOutWhatWaitsAfterARefusal(t *testing.T) {
+// TestPlanOmitsRefusedEnds: the plan omits ends that wait after a refusal, like the next intent, and says
+// so.
+func TestPlanOmitsRefusedEnds(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		bad, good := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
 		session := &refusing{Session: r.session, vlan: bad.Access.Outer}

@@ -14,8 +14,9 @@ import (
 	"longline.dev/agent/internal/realvpp"
 )
 
-// typeIn gives VPP's own CLI the lines of a plan, as an operator would, who puts the name that VPP gives a new
-// interface, or the index that it gives a new classify table, where the plan cannot know it. What the CLI cannot do is done through the API.
+// typeIn enters the lines of a plan into VPP's CLI like an operator. Where the plan cannot know it, the
+// operator inserts the name of a new interface or the index of a new classify table. Operations without a
+// CLI command use the API.
 func (r *router) typeIn(ops []plan.Op) {
 	r.t.Helper()
 	given := make(map[string]string)
@@ -45,7 +46,7 @@ func (r *router) typeIn(ops []plan.Op) {
 			if strings.HasPrefix(line, "comment ") {
 				byAPI(op, a.Tunnel, false)
 			}
-			said = strings.TrimPrefix(said, "DELETED") // GRE says so
+			said = strings.TrimPrefix(said, "DELETED") // GRE prints this
 			said, _, _ = strings.Cut(said, " (")
 		case plan.AddTable:
 			for index, t := range r.snapshot().Tables {
@@ -62,8 +63,8 @@ func (r *router) typeIn(ops []plan.Op) {
 	}
 }
 
-// TestTheLinesOfAPlanDoWhatItsMessagesDo to make each kind of line, to change it in place, and to remove it.
-func TestTheLinesOfAPlanDoWhatItsMessagesDo(t *testing.T) {
+// TestCLILinesOfAPlanDoTheSameAsItsMessages creates each kind of line, changes it in place, and removes it.
+func TestCLILinesOfAPlanDoTheSameAsItsMessages(t *testing.T) {
 	real := realvpp.StartOrSkip(t, realvpp.Options{Plugins: []string{"vxlan", "geneve", "gre", "policer"}})
 	for _, w := range shared(t, real).wires() {
 		for _, tagging := range []intent.Tagging{intent.Untagged, intent.Dot1q, intent.QinQ, intent.Dot1ad} {
@@ -100,7 +101,7 @@ func TestTheLinesOfAPlanDoWhatItsMessagesDo(t *testing.T) {
 	}
 }
 
-// shared is a router of its own beside a VPP that several tests use one after the other.
+// shared returns a separate router for a VPP that several tests use in sequence.
 func shared(t *testing.T, real *realvpp.VPP) *router {
 	t.Helper()
 	r := &router{t: t, folder: t.TempDir(), api: real.APISocket(), stats: real.StatsSocket()}

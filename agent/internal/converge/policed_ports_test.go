@@ -21,10 +21,11 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// tight lets 20 frames of 200 bytes through at once, and one each 1.6 ms.
+// tight allows 20 frames of 200 bytes at once, and then one every 1.6 ms.
 var tight = intent.Bandwidth{CIR: 1_000_000, CBS: 4_000}
 
-// policedFrames counts the frames that the end's policer got, and those of them that it dropped.
+// policedFrames returns the number of frames that the end's policer received, and how many of them it
+// dropped.
 func (r *router) policedFrames(end intent.Key) (all, dropped uint64) {
 	r.t.Helper()
 	index := r.snapshot().Policers[ownership.PolicerName(end)].Index
@@ -51,7 +52,7 @@ func (r *router) policedFrames(end intent.Key) (all, dropped uint64) {
 	return all, dropped
 }
 
-// mustBePoliced: frames that come in on a port beyond the rate are dropped by the end's policer.
+// mustBePoliced checks that the end's policer drops frames of the port that exceed the rate.
 func (r *router) mustBePoliced(t *testing.T, end intent.Key, port string) {
 	t.Helper()
 	r.send(port, port, "")
@@ -60,7 +61,7 @@ func (r *router) mustBePoliced(t *testing.T, end intent.Key, port string) {
 	}
 }
 
-func TestAWholeBondIsPoliced(t *testing.T) {
+func TestWholeBondIsPoliced(t *testing.T) {
 	for name, before := range map[string]func(*router, intent.End){
 		"a new line": func(*router, intent.End) {},
 		"a line that an earlier agent policed where no frame comes": func(r *router, end intent.End) {
@@ -97,8 +98,8 @@ func TestAWholeBondIsPoliced(t *testing.T) {
 	}
 }
 
-// TestAWholePortIsPolicedByThePolicerNode: where its frames come to it.
-func TestAWholePortIsPolicedByThePolicerNode(t *testing.T) {
+// TestWholePortUsesThePolicerNode covers ports whose frames pass that node.
+func TestWholePortUsesThePolicerNode(t *testing.T) {
 	byClassifier(t, func(t *testing.T, r *router) {
 		end := wholePort(1, r.generatedPort(7))
 		end.Bandwidth = tight
@@ -111,8 +112,9 @@ func TestAWholePortIsPolicedByThePolicerNode(t *testing.T) {
 	})
 }
 
-// TestAWholePortIsPolicedOnlyWhereItsFramesMeetAPolicer: ports of VPP's device API need their hardware, so the stand-in plays them.
-func TestAWholePortIsPolicedOnlyWhereItsFramesMeetAPolicer(t *testing.T) {
+// TestWholePortIsPolicedOnlyIfItsFramesPassAPolicer: ports of VPP's device API need their hardware, so the
+// stand-in simulates them.
+func TestWholePortIsPolicedOnlyIfItsFramesPassAPolicer(t *testing.T) {
 	for _, device := range []string{"", "iavf", "octeon", "ena", "mvpp2", "of a later VPP"} {
 		for version, without := range map[string][]string{
 			"25.10-vppsim": nil, "26.02-vppsim.ports": {"classify_session_dump"}, "26.06-vppsim": nil,
@@ -139,7 +141,8 @@ func TestAWholePortIsPolicedOnlyWhereItsFramesMeetAPolicer(t *testing.T) {
 	}
 }
 
-// dottedRouters run a test where the name of a port has a dot, beside a port whose sub-interface has the same name.
+// dottedRouters runs a test with a dot in the name of a port, next to a port with a sub-interface of the
+// same name.
 func dottedRouters(t *testing.T, test func(t *testing.T, r *router, port string)) {
 	t.Run("vppsim", func(t *testing.T) {
 		sim, err := vppsim.Start(t.Context(), vppsim.Config{Interfaces: []vppsim.Interface{
@@ -164,7 +167,7 @@ func dottedRouters(t *testing.T, test func(t *testing.T, r *router, port string)
 	})
 }
 
-func TestALineOnAPortWhoseNameHasADotIsPolicedAndVerified(t *testing.T) {
+func TestLineOnAPortWithADotInItsNameIsPoliced(t *testing.T) {
 	dottedRouters(t, func(t *testing.T, r *router, port string) {
 		vlan := vxlanEnd(1, port)
 		vlan.Bandwidth = profile
@@ -198,9 +201,9 @@ func (s silentCLI) Calls(ctx context.Context, requests []api.Message) ([]api.Mes
 	return answers, err
 }
 
-// TestALineOfWhichVPPDoesNotShowWhetherItIsPolicedIsVerifiedAndNotSaidToBePoliced: a refused question is no answer. Nothing is done
-// again and again for it, and nothing is claimed.
-func TestALineOfWhichVPPDoesNotShowWhetherItIsPolicedIsVerifiedAndNotSaidToBePoliced(t *testing.T) {
+// TestPolicingIsNotReportedIfVPPDoesNotShowIt: a refused query is no result. The line is verified, the
+// agent does not repeat its work, and it does not report the line as policed.
+func TestPolicingIsNotReportedIfVPPDoesNotShowIt(t *testing.T) {
 	byClassifier(t, func(t *testing.T, r *router) {
 		r.mu.Lock()
 		r.Engine.session = silentCLI{r.session}

@@ -15,8 +15,9 @@ import (
 
 var profile = intent.Bandwidth{CIR: 50_000_000, CBS: 64_000, EIR: 10_000_000, EBS: 32_000}
 
-// onSims runs a test beside stand-ins of releases that police sub-interfaces by classifier, of which the first tells where
-// ports are policed on its CLI alone, of one that lacks what that takes, and of one that polices them like ports.
+// onSims runs a test on stand-ins of several releases. The first two police sub-interfaces by classifier,
+// and the first shows the policing of ports only on its CLI. Another lacks the messages of classifiers, and
+// the last one polices sub-interfaces like ports.
 func onSims(t *testing.T, test func(*testing.T, *router, *vppsim.Sim)) {
 	for _, config := range []vppsim.Config{
 		{Version: "25.02-vppsim", WithoutMessages: []string{"feature_is_enabled", "feature_is_enabled_reply"}},
@@ -35,7 +36,7 @@ func onSims(t *testing.T, test func(*testing.T, *router, *vppsim.Sim)) {
 	}
 }
 
-// policedEnds are a whole port and a VLAN, both with a profile.
+// policedEnds returns a whole port and a VLAN, both with a profile.
 func policedEnds(r *router) (port, vlan intent.End) {
 	port, vlan = vxlanEnd(1, r.ports[1]), vxlanEnd(2, r.ports[0])
 	port.Access = accessOf(intent.Untagged, r.ports[1])
@@ -43,13 +44,13 @@ func policedEnds(r *router) (port, vlan intent.End) {
 	return port, vlan
 }
 
-func TestAProfileIsEnforcedWhereTheReleaseCanAndTheAnswerSaysWhere(t *testing.T) {
+func TestProfileIsEnforcedAndReportedAccordingToTheRelease(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		port, vlan := policedEnds(r)
 		policing := r.snapshot().Policing
 		outcome := r.put([]intent.End{port, vlan})
 		outcome.mustAllBe(t, "verified")
-		// Frames of a loopback pass the policer node by, so it takes the classifier.
+		// Frames of a loopback bypass the policer node, so it needs the classifier.
 		if got, want := outcome.of(t, port.Key).Policed, policing.Reach() == observe.SubInterfacePolicing; got != want {
 			t.Errorf("the port is policed: %v, and this VPP can police: %s", got, policing)
 		}
@@ -63,8 +64,8 @@ func TestAProfileIsEnforcedWhereTheReleaseCanAndTheAnswerSaysWhere(t *testing.T)
 	})
 }
 
-// TestAWholeHostInterfaceOfAVPPBefore2406IsPolicedByTheClassifier: frames pass the policer node by there.
-func TestAWholeHostInterfaceOfAVPPBefore2406IsPolicedByTheClassifier(t *testing.T) {
+// TestHostInterfaceBefore2406IsPolicedByTheClassifier: frames bypass the policer node there.
+func TestHostInterfaceBefore2406IsPolicedByTheClassifier(t *testing.T) {
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{
 		Version: "24.02-vppsim", WithoutMessages: []string{"feature_is_enabled", "feature_is_enabled_reply"},
 		Interfaces: []vppsim.Interface{{Name: "host-cust1"}},
@@ -80,7 +81,7 @@ func TestAWholeHostInterfaceOfAVPPBefore2406IsPolicedByTheClassifier(t *testing.
 	outcome.mustAllBe(t, "verified")
 	for _, end := range []intent.End{port, vlan} {
 		if name, times := sim.Policed(r.accessName(end)); !outcome.of(t, end.Key).Policed || times != 1 || name != ownership.PolicerName(end.Key) {
-			t.Errorf("%s passes %q %d times, and the answer says %v", end.Key, name, times, outcome.of(t, end.Key).Policed)
+			t.Errorf("%s passes %q %d times, and the outcome says %v", end.Key, name, times, outcome.of(t, end.Key).Policed)
 		}
 	}
 	if s := r.snapshot(); len(s.Bound) != 2 || s.Policed[uint32(r.index("host-cust1"))] {
@@ -88,7 +89,7 @@ func TestAWholeHostInterfaceOfAVPPBefore2406IsPolicedByTheClassifier(t *testing.
 	}
 }
 
-func TestNoPolicerIsEverAppliedTwice(t *testing.T) {
+func TestPolicerIsNotAppliedTwice(t *testing.T) {
 	onSims(t, func(t *testing.T, r *router, sim *vppsim.Sim) {
 		port, vlan := policedEnds(r)
 		steps := []struct {
@@ -111,14 +112,14 @@ func TestNoPolicerIsEverAppliedTwice(t *testing.T) {
 				name, times := sim.Policed(r.accessName(end))
 				want := outcome.of(t, end.Key).Policed
 				if want != (times == 1) || want != (name == ownership.PolicerName(end.Key)) || times > 1 {
-					t.Errorf("%s: %s passes %q %d times, and the answer says %v", step.why, end.Key, name, times, want)
+					t.Errorf("%s: %s passes %q %d times, and the outcome says %v", step.why, end.Key, name, times, want)
 				}
 			}
 		}
 	})
 }
 
-// accessName is the interface that serves as the end's access.
+// accessName returns the name of the end's access interface.
 func (r *router) accessName(end intent.End) string {
 	r.t.Helper()
 	if end.Access.Tagging == intent.Untagged {
@@ -127,7 +128,7 @@ func (r *router) accessName(end intent.End) string {
 	return fmt.Sprintf("%s.%d", end.Access.Interface, end.Access.Outer)
 }
 
-func TestAPolicerThatStoppedWhenTheAccessLeftL2IsAppliedAgain(t *testing.T) {
+func TestPolicerIsAppliedAgainAfterTheAccessLeftL2(t *testing.T) {
 	onSims(t, func(t *testing.T, r *router, sim *vppsim.Sim) {
 		_, vlan := policedEnds(r)
 		r.put([]intent.End{vlan}).mustAllBe(t, "verified")
@@ -143,7 +144,7 @@ func TestAPolicerThatStoppedWhenTheAccessLeftL2IsAppliedAgain(t *testing.T) {
 	})
 }
 
-func TestPolicersOfOthersStayAsTheyAre(t *testing.T) {
+func TestForeignPolicersAreNotChanged(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		if r.snapshot().Policing == observe.NoPolicing {
 			t.Skip("this VPP has no policers")

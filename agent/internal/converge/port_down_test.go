@@ -9,8 +9,9 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// TestAPortThatSomebodyShutAndMarkedIsLeftDownUntilTheySetItUp: then the line is built without being asked for again.
-func TestAPortThatSomebodyShutAndMarkedIsLeftDownUntilTheySetItUp(t *testing.T) {
+// TestPortWithAForeignTagThatIsDownIsNotSetUp also checks that the line is built automatically when its
+// owner sets the port up.
+func TestPortWithAForeignTagThatIsDownIsNotSetUp(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		port := r.index(r.ports[0])
 		r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: port, Tag: "shut by the NOC, ticket 7"})
@@ -30,8 +31,8 @@ func TestAPortThatSomebodyShutAndMarkedIsLeftDownUntilTheySetItUp(t *testing.T) 
 	})
 }
 
-// TestAPortIsGivenBackUpIfItsLineShutIt: a removal's cooling-off takes the line down before it goes.
-func TestAPortIsGivenBackUpIfItsLineShutIt(t *testing.T) {
+// TestPortComesUpAfterALineThatShutItDown: during the cool-down of a removal, the line is down.
+func TestPortComesUpAfterALineThatShutItDown(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		port := r.ports[0]
 		r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: r.index(port), Tag: "rack 3, blue cable"})
@@ -43,10 +44,10 @@ func TestAPortIsGivenBackUpIfItsLineShutIt(t *testing.T) {
 		if r.snapshot().ByName(port).AdminUp {
 			t.Fatal("the line is to be down, and its port is up")
 		}
-		r.open() // how it was found has to be on disk
+		r.open() // the previous state of the port must be on disk
 		r.put(nil, tombstone(line)).mustAllBe(t, "removed")
 		if now := r.snapshot().ByName(port); !now.AdminUp || now.Tag != "rack 3, blue cable" {
-			t.Errorf("the port is given back as %+v", now)
+			t.Errorf("afterwards the port is %+v", now)
 		}
 		r.put([]intent.End{vlan}).mustAllBe(t, "verified")
 	})

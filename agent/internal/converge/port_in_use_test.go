@@ -13,10 +13,11 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// usesByHand are ways in which somebody uses a port that no dump of everything shows. make does it, end ends it.
+// usesByHand lists foreign uses of a port that no complete dump shows. make creates the use, and end ends
+// it.
 var usesByHand = map[string]struct {
 	make, end func(r *router, port string)
-	object    string // what the conflict names, the port when empty
+	object    string // object of the conflict; "" means the port
 }{
 	"unnumbered": {
 		make: func(r *router, port string) { r.unnumber(port, true) },
@@ -59,16 +60,16 @@ func (r *router) bond(port string) {
 	r.must(&bond.BondAddMember{SwIfIndex: r.index(port), BondSwIfIndex: r.index("BondEthernet7")})
 }
 
-// policeByHand lets somebody's policer work on what comes in from a port.
+// policeByHand applies a foreign policer to the input of a port.
 func (r *router) policeByHand(port string) {
 	const theirs = "theirs"
 	r.must(&policer.PolicerAdd{Name: theirs, Infos: observe.PolicerConfig(intent.Bandwidth{CIR: 1e6, CBS: 64_000})})
 	r.must(&policer.PolicerInput{Name: theirs, SwIfIndex: r.index(port), Apply: true})
 }
 
-// TestAPortThatSomebodyUsesIsNotTakenWhole: neither when all of VPP was read just before, nor when it was only
-// had a quick look at. When that use ends, the port is taken.
-func TestAPortThatSomebodyUsesIsNotTakenWhole(t *testing.T) {
+// TestPortWithAForeignUseIsNotTakenAsAWhole covers full and quick observations. When the use ends, the line
+// is built.
+func TestPortWithAForeignUseIsNotTakenAsAWhole(t *testing.T) {
 	for name, use := range usesByHand {
 		t.Run(name, func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
@@ -89,8 +90,8 @@ func TestAPortThatSomebodyUsesIsNotTakenWhole(t *testing.T) {
 						t.Errorf("%s: %+v %+v", when, e, e.Reason)
 					}
 				}
-				mustConflict("after a quick look", r.put([]intent.End{other, whole}))
-				mustConflict("after a full look", r.Converge(t.Context()))
+				mustConflict("after a quick observation", r.put([]intent.End{other, whole}))
+				mustConflict("after a full observation", r.Converge(t.Context()))
 				if r.repair(t.Context()) {
 					t.Error("something was repaired")
 				}
@@ -113,9 +114,9 @@ func TestAPortThatSomebodyUsesIsNotTakenWhole(t *testing.T) {
 	}
 }
 
-// TestAPolicerThatSomebodyAppliedAfterTheLastFullObservationIsNotTakenForOurs: else the port is said to be policed by a
-// policer that is not the agent's, and a removal takes theirs off.
-func TestAPolicerThatSomebodyAppliedAfterTheLastFullObservationIsNotTakenForOurs(t *testing.T) {
+// TestForeignPolicerAfterTheLastFullObservationIsDetected: otherwise the port would be reported as policed
+// by the agent, and a removal would remove the foreign policer.
+func TestForeignPolicerAfterTheLastFullObservationIsDetected(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		if r.snapshot().Policing == observe.NoPolicing {
 			t.Skip("this VPP has no policers")

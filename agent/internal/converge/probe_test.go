@@ -8,7 +8,7 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// probes are one of each encapsulation.
+// probes returns one probe of each encapsulation.
 func probes() []intent.End {
 	vxlan, geneve, gre := vxlanEnd(1, ""), vxlanEnd(2, ""), vxlanEnd(3, "")
 	geneve.Tunnel.Encapsulation = intent.GENEVE
@@ -20,7 +20,7 @@ func probes() []intent.End {
 	return ends
 }
 
-func TestAProbeCarriesTestFramesBesideALineAndLeavesNothing(t *testing.T) {
+func TestProbeCarriesTestFramesAndIsRemovedCompletely(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanTest)
 		line := vxlanEnd(9, r.ports[0])
@@ -40,13 +40,13 @@ func TestAProbeCarriesTestFramesBesideALineAndLeavesNothing(t *testing.T) {
 			t.Errorf("%d messages for what is as it should be", r.writes()-writes)
 		}
 		for _, end := range ends {
-			asked := frames(end, 7)
+			request := frames(end, 7)
 			counted, err := r.SendTestFrames(t.Context(), frames(end, 0))
 			if err != nil {
 				t.Fatal(err)
 			}
-			asked.Frame = 8900
-			result, err := r.SendTestFrames(t.Context(), asked)
+			request.Frame = 8900
+			result, err := r.SendTestFrames(t.Context(), request)
 			if err != nil || result.Sent != 7 {
 				t.Fatalf("%s: got %+v, %v", end.Tunnel.Encapsulation, result, err)
 			}

@@ -12,7 +12,7 @@ import (
 	"longline.dev/agent/internal/observe"
 )
 
-// mustBeAsRead fails the test where the snapshot differs from VPP.
+// mustBeAsRead fails the test if the snapshot differs from VPP.
 func (r *router) mustBeAsRead(t *testing.T, got *observe.Snapshot) {
 	t.Helper()
 	full, err := observe.Full(t.Context(), r.session, boot(r.session))
@@ -27,8 +27,9 @@ func (r *router) mustBeAsRead(t *testing.T, got *observe.Snapshot) {
 	}
 }
 
-// TestAQuickObservationReadsAllOfAnInterfaceThatAnEventNamed: an interface that came is read like one that no event named.
-func TestAQuickObservationReadsAllOfAnInterfaceThatAnEventNamed(t *testing.T) {
+// TestQuickObservationReadsEverythingAboutAnInterfaceOfAnEvent: a new interface is read like one without an
+// event.
+func TestQuickObservationReadsEverythingAboutAnInterfaceOfAnEvent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		r.repair(t.Context())
@@ -52,7 +53,8 @@ func TestAQuickObservationReadsAllOfAnInterfaceThatAnEventNamed(t *testing.T) {
 	})
 }
 
-// cutSession is a session whose connection is cut at the first message, or before the requests about single interfaces.
+// cutSession is a session with a connection that breaks at the first message, or before the requests about
+// single interfaces.
 type cutSession struct {
 	Session
 	first bool
@@ -73,13 +75,13 @@ func (s cutSession) Dump(ctx context.Context, requests []api.Message, each func(
 	return s.Session.Dump(ctx, requests, each)
 }
 
-// TestEventsOfAnObservationThatFailedAreNotLost: what they are about is read by the next observation.
-func TestEventsOfAnObservationThatFailedAreNotLost(t *testing.T) {
+// TestEventsOfAFailedObservationAreNotLost: the next observation reads their interfaces.
+func TestEventsOfAFailedObservationAreNotLost(t *testing.T) {
 	cutFrom := map[string]func(Session) Session{
 		"at the first message": func(s Session) Session { return cutSession{s, true} },
 		"late":                 func(s Session) Session { return cutSession{s, false} },
 	}
-	for name, look := range map[string]func(*Engine) observeFunc{
+	for name, read := range map[string]func(*Engine) observeFunc{
 		"full": func(e *Engine) observeFunc { return e.fullObservation }, "quick": func(e *Engine) observeFunc { return e.quickObservation },
 		"event": func(e *Engine) observeFunc { return e.eventObservation },
 	} {
@@ -91,7 +93,7 @@ func TestEventsOfAnObservationThatFailedAreNotLost(t *testing.T) {
 					r.noteEvent(uint32(r.index(r.ports[0])), 0, 64)
 					r.busy.Lock()
 					defer r.busy.Unlock()
-					if _, err := look(r.Engine)(t.Context(), cut(r.session), r.heldOrEmpty()); err == nil {
+					if _, err := read(r.Engine)(t.Context(), cut(r.session), r.heldOrEmpty()); err == nil {
 						t.Fatal("it did not fail")
 					}
 					before := r.Status().Statistics.FullObservations

@@ -16,7 +16,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// counted is a session of which the messages are counted by name.
+// counted is a session that counts its messages by name.
 type counted struct {
 	*vpp.Session
 	sent map[string]int
@@ -45,14 +45,14 @@ func (c *counted) DumpEach(ctx context.Context, requests []api.Message, each fun
 	return c.Session.DumpEach(ctx, requests, each)
 }
 
-// count gives the engine a counted session, as if it had just connected.
+// count gives the engine a counted session, like a new connection.
 func (r *router) count() *counted {
 	session := &counted{r.session, make(map[string]int)}
 	r.Attach(session)
 	return session
 }
 
-// ofEachKind has an end of each encapsulation.
+// ofEachKind returns an end of each encapsulation.
 func (r *router) ofEachKind() []intent.End {
 	var ends []intent.End
 	for n, encapsulation := range []intent.Encapsulation{intent.VXLAN, intent.GENEVE, intent.GRE} {
@@ -65,7 +65,7 @@ func (r *router) ofEachKind() []intent.End {
 	return ends
 }
 
-func TestReportsAskVPPNothing(t *testing.T) {
+func TestReportsSendNoMessagesToVPP(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		session := r.count()
 		r.put(r.ofEachKind()).mustAllBe(t, "verified")
@@ -82,8 +82,8 @@ func TestReportsAskVPPNothing(t *testing.T) {
 	})
 }
 
-// TestLookingForDriftReadsNoTunnels: VPP stops its workers for dumps of tunnels and of Linux pairs.
-func TestLookingForDriftReadsNoTunnels(t *testing.T) {
+// TestCheckDriftReadsNoTunnels: VPP stops its workers for dumps of tunnels and of Linux CP pairs.
+func TestCheckDriftReadsNoTunnels(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		session := r.count()
 		r.put(r.ofEachKind()).mustAllBe(t, "verified")
@@ -96,19 +96,19 @@ func TestLookingForDriftReadsNoTunnels(t *testing.T) {
 		delete(session.sent, "ip_address_dump") // two for each port
 		want := map[string]int{
 			"sw_interface_dump": 10, "l2_xconnect_dump": 10, "bridge_domain_dump": 10,
-			"sw_interface_get_table": 20, // of the two host addresses, where tunnels may end
+			"sw_interface_get_table": 20, // for the two host addresses, where tunnels may end
 		}
 		if !maps.Equal(session.sent, want) {
 			t.Errorf("sent %v\nwant %v", session.sent, want)
 		}
 		if totals := r.Status().Statistics; totals.QuickObservations != 10 {
-			t.Errorf("counted %d quick looks", totals.QuickObservations)
+			t.Errorf("counted %d quick observations", totals.QuickObservations)
 		}
 	})
 }
 
-// TestAQuickObservationFindsWhatAHandChanged lets somebody change one thing at a time, all of it in VPP alone.
-func TestAQuickObservationFindsWhatAHandChanged(t *testing.T) {
+// TestQuickObservationFindsForeignChanges makes one foreign change at a time in VPP.
+func TestQuickObservationFindsForeignChanges(t *testing.T) {
 	const push1 = 1
 	edits := map[string]struct {
 		edit  func(r *router, access, tunnel string)
@@ -138,7 +138,7 @@ func TestAQuickObservationFindsWhatAHandChanged(t *testing.T) {
 				r.put(ends).mustAllBe(t, "verified")
 				access, tunnel := r.ports[0]+".102", r.tunnelOf(gre.Key)
 				session := r.count()
-				if _, err := r.ObservedStateToReport(t.Context()); err != nil { // so that there is something to look again from
+				if _, err := r.ObservedStateToReport(t.Context()); err != nil { // so that there is a previous observation
 					t.Fatal(err)
 				}
 				clear(session.sent)
@@ -152,12 +152,12 @@ func TestAQuickObservationFindsWhatAHandChanged(t *testing.T) {
 				for _, drift := range p.Drift[gre.Key] {
 					fields = append(fields, drift.Field)
 				}
-				if c.field == "" { // without its tag nothing is done to it
+				if c.field == "" { // without its tag it is not changed
 					if reason := p.Plan.Blocked[gre.Key]; reason == nil || reason.Code != "relabelled" {
 						t.Errorf("the end is blocked by %+v", reason)
 					}
 				} else if !slices.Contains(fields, c.field) {
-					t.Errorf("told are %v; sent %v", fields, session.sent)
+					t.Errorf("reported: %v; sent %v", fields, session.sent)
 				} else {
 					if off := r.fieldsOff(); len(off) != 0 {
 						t.Errorf("left as they were: %v", off)
@@ -173,7 +173,7 @@ func (r *router) setMTU(name string, mtu uint32) {
 	r.must(&interfaces.SwInterfaceSetMtu{SwIfIndex: r.index(name), Mtu: []uint32{mtu, 0, 0, 0}})
 }
 
-// tunnelOf is the name of the end's tunnel.
+// tunnelOf returns the name of the end's tunnel.
 func (r *router) tunnelOf(key intent.Key) string {
 	r.t.Helper()
 	p, err := r.ObservedState(r.t.Context())
@@ -189,7 +189,7 @@ func (r *router) tunnelOf(key intent.Key) string {
 	return ""
 }
 
-// deleteTunnel deletes a GRE tunnel the way somebody else would: without asking whose it is.
+// deleteTunnel deletes a GRE tunnel as another client, regardless of its owner.
 func (r *router) deleteTunnel(name string) {
 	r.t.Helper()
 	s := r.snapshot()
@@ -201,8 +201,8 @@ func (r *router) deleteTunnel(name string) {
 	}
 }
 
-// TestDriftIsToldThoughItIsRepaired: or nobody would ever learn that there was any.
-func TestDriftIsToldThoughItIsRepaired(t *testing.T) {
+// TestDriftIsReportedAlthoughItIsRepaired: otherwise operators would not learn of it.
+func TestDriftIsReportedAlthoughItIsRepaired(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
@@ -211,10 +211,10 @@ func TestDriftIsToldThoughItIsRepaired(t *testing.T) {
 			t.Fatal("nothing was repaired")
 		}
 		if first := r.driftOf(end.Key); !slices.Contains(first, "xconnect") {
-			t.Errorf("told are %v", first)
+			t.Errorf("reported: %v", first)
 		}
 		if again := r.driftOf(end.Key); len(again) != 0 {
-			t.Errorf("told again: %v", again)
+			t.Errorf("reported again: %v", again)
 		}
 		r.Repair = Hold
 		r.disconnect(r.ports[0] + ".101")
@@ -223,13 +223,13 @@ func TestDriftIsToldThoughItIsRepaired(t *testing.T) {
 		}
 		for range 2 {
 			if held := r.driftOf(end.Key); !slices.Contains(held, "xconnect") {
-				t.Errorf("of what is held, told are %v", held)
+				t.Errorf("under Hold, reported: %v", held)
 			}
 		}
 	})
 }
 
-// driftOf are the fields in which the observed state shows that the end has drifted.
+// driftOf returns the fields in which the end has drifted according to the observed state.
 func (r *router) driftOf(key intent.Key) (fields []string) {
 	r.t.Helper()
 	p, err := r.ObservedStateToReport(r.t.Context())
@@ -242,7 +242,7 @@ func (r *router) driftOf(key intent.Key) (fields []string) {
 	return fields
 }
 
-// rereading is a session at which the readings of what changes name are counted.
+// rereading is a session that counts the readings of objects before changes.
 type rereading struct {
 	*vpp.Session
 	rounds int
@@ -250,20 +250,20 @@ type rereading struct {
 
 func (r *rereading) DumpEach(ctx context.Context, requests []api.Message, each func(int, api.Message)) error {
 	if dump, ok := requests[0].(*interfaces.SwInterfaceDump); ok && uint32(dump.SwIfIndex) != observe.NoIndex {
-		r.rounds++ // a look begins with what it reads as a whole
+		r.rounds++ // an observation starts with a dump of all interfaces
 	}
 	return r.Session.DumpEach(ctx, requests, each)
 }
 
-// TestWhatChangesNameIsReadOnce for each thing that is done to a line: its changes do not move the epoch of VPP's stats segment,
-// but for those that make or delete, which stand before or after all others.
-func TestWhatChangesNameIsReadOnce(t *testing.T) {
+// TestObjectsOfChangesAreReadOnce for each change of a line. Changes do not move the epoch of VPP's stats
+// segment, except for creations and deletions, which come before or after all others.
+func TestObjectsOfChangesAreReadOnce(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		session := &rereading{Session: r.session}
 		r.Epoch = statseg.NewReopeningSegment(r.stats).Epoch
 		r.use(session)
-		for n, step := range way[:2] {
+		for n, step := range steps[:2] {
 			step.change(&end)
 			if r.put([]intent.End{end}).mustAllBe(t, "verified"); session.rounds != n+1 {
 				t.Errorf("%s: read %d times by now", step.name, session.rounds)

@@ -12,9 +12,9 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// TestManyLinesAreReadInPortionsAndJustAsAtOnce: VPP's main thread does nothing else while it answers one dump, and BFD, LACP and
-// ARP run on it.
-func TestManyLinesAreReadInPortionsAndJustAsAtOnce(t *testing.T) {
+// TestManyLinesAreReadInPortions with the same result as one dump. VPP's main thread does nothing else
+// during a dump, and BFD, LACP and ARP run on it.
+func TestManyLinesAreReadInPortions(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		const lines = 1050 // two interfaces each: more than are requested at once
 		var ends []intent.End

@@ -20,7 +20,8 @@ import (
 
 const framesEach = 10
 
-// generated sends frames with a VLAN into pg0 of a real VPP, and says how many of them its sub-interface counted.
+// generated sends frames with a VLAN into pg0 of a real VPP, and returns how many of them its sub-interface
+// counted.
 func (r *router) generated(name string, vlan uint16) (arrived uint64) {
 	r.t.Helper()
 	segment := statseg.NewReopeningSegment(r.stats)
@@ -49,7 +50,8 @@ func (r *router) generated(name string, vlan uint16) (arrived uint64) {
 	return rx(name) - before
 }
 
-// onEveryVPPWithFrames has a port into which frames can be sent: takes says why an end's access does not take them.
+// onEveryVPPWithFrames has a port that can receive frames. takes returns an error if an end's access does
+// not accept them.
 func onEveryVPPWithFrames(t *testing.T, test func(t *testing.T, r *router, port string, takes func(end intent.End) error)) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.must(&ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{
@@ -71,7 +73,7 @@ func onEveryVPPWithFrames(t *testing.T, test func(t *testing.T, r *router, port 
 	})
 }
 
-// duplicate asks for a second sub-interface with the VLAN, as a neighbour would; VPP must refuse it.
+// duplicate requests a second sub-interface with the VLAN, like a neighbour. VPP must refuse it.
 func (r *router) duplicate(end intent.End) {
 	r.t.Helper()
 	reply, err := r.session.Call(r.t.Context(), &interfaces.CreateSubif{
@@ -82,10 +84,10 @@ func (r *router) duplicate(end intent.End) {
 	}
 }
 
-func TestARebuildRestoresAVLANThatARefusedDuplicateTook(t *testing.T) {
+func TestRebuildRestoresAVLANAfterARefusedDuplicate(t *testing.T) {
 	onEveryVPPWithFrames(t, func(t *testing.T, r *router, port string, takes func(intent.End) error) {
-		end, beside := vxlanEnd(1, port), vxlanEnd(2, port)
-		r.put([]intent.End{end, beside}).mustAllBe(t, "verified")
+		end, other := vxlanEnd(1, port), vxlanEnd(2, port)
+		r.put([]intent.End{end, other}).mustAllBe(t, "verified")
 		if err := takes(end); err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +99,7 @@ func TestARebuildRestoresAVLANThatARefusedDuplicateTook(t *testing.T) {
 		if takes(end) == nil {
 			t.Fatal("a dump shows it after all: a search for drift repaired it")
 		}
-		name, indexBeside := r.accessName(end), r.index(r.accessName(beside))
+		name, indexOfOther := r.accessName(end), r.index(r.accessName(other))
 		_ = r.Rebuild(uint32(r.index(name)), name, false)
 		r.CheckDrift(t.Context())
 		if err := takes(end); err != nil {
@@ -110,7 +112,7 @@ func TestARebuildRestoresAVLANThatARefusedDuplicateTook(t *testing.T) {
 		if len(state.Plan.Ops) != 0 || len(state.Drift) != 0 || len(state.Contested) != 0 {
 			t.Errorf("left to do: %v, drift: %v, contested: %v", state.Plan.Ops, state.Drift, state.Contested)
 		}
-		if state.Made[uint32(r.index(name))] == 0 || r.index(r.accessName(beside)) != indexBeside {
+		if state.Made[uint32(r.index(name))] == 0 || r.index(r.accessName(other)) != indexOfOther {
 			t.Error("it was not rebuilt, or the other line was")
 		}
 		writes := r.writes()
@@ -121,7 +123,7 @@ func TestARebuildRestoresAVLANThatARefusedDuplicateTook(t *testing.T) {
 	})
 }
 
-func TestOnlyTheAgentsSubInterfacesAreRebuilt(t *testing.T) {
+func TestRebuildAcceptsOnlySubInterfacesOfTheAgent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
@@ -140,7 +142,7 @@ func TestOnlyTheAgentsSubInterfacesAreRebuilt(t *testing.T) {
 	})
 }
 
-func TestWhereDriftIsOnlyReportedOnlyAnOperatorRebuilds(t *testing.T) {
+func TestRebuildUnderHoldNeedsAnOperator(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.Repair = Hold
@@ -163,8 +165,8 @@ func TestWhereDriftIsOnlyReportedOnlyAnOperatorRebuilds(t *testing.T) {
 	})
 }
 
-// The wait for the next comparison would be half a minute.
-func TestARebuildDoesNotWaitForTheNextComparison(t *testing.T) {
+// The pause before the next comparison would be half a minute.
+func TestRebuildDoesNotWaitForTheNextComparison(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")

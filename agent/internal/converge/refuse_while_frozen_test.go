@@ -33,7 +33,7 @@ func (r *router) keeps(id string) bool {
 	return held != nil && held.ID == id && !held.Over(time.Now())
 }
 
-func TestNothingIsRepairedWhileARouterIsFrozenNorBeforeSomebodyHasLooked(t *testing.T) {
+func TestFreezePreventsRepairsUntilTheReview(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		r.freeze()
@@ -56,13 +56,13 @@ func TestNothingIsRepairedWhileARouterIsFrozenNorBeforeSomebodyHasLooked(t *test
 		if err := r.Unfreeze(); err != nil {
 			t.Fatal(err)
 		}
-		left("after the freeze, before somebody has looked")
+		left("after the freeze, before the review")
 		over := r.Status().Freeze
 		if over == nil || !over.Over(time.Now()) {
 			t.Fatalf("the freeze is %+v, want one that is over", over)
 		}
 		if !r.refuses() || r.Converge(t.Context()) != nil {
-			t.Error("an intent was taken before somebody has looked")
+			t.Error("an intent was taken before the review")
 		}
 		held, _ := r.store.Held()
 		outcome, err := r.Put(t.Context(), held, over.ID)
@@ -71,12 +71,12 @@ func TestNothingIsRepairedWhileARouterIsFrozenNorBeforeSomebodyHasLooked(t *test
 		}
 		outcome.mustAllBe(t, "verified")
 		if off := r.fieldsOff(); len(off) != 0 || r.Status().Freeze != nil {
-			t.Errorf("somebody has looked, and these are off: %v; the freeze is %+v", off, r.Status().Freeze)
+			t.Errorf("after the review these are off: %v; the freeze is %+v", off, r.Status().Freeze)
 		}
 	})
 }
 
-func TestAVPPThatStartsAnewInAFreezeIsLeftAsItIs(t *testing.T) {
+func TestFreezePreventsChangesAfterARestartOfVPP(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		r.freeze()
@@ -91,7 +91,7 @@ func TestAVPPThatStartsAnewInAFreezeIsLeftAsItIs(t *testing.T) {
 	})
 }
 
-func TestAFreezeThatLeftEverythingAsItWasNeedsNobody(t *testing.T) {
+func TestFreezeWithoutDifferencesNeedsNoReview(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		r.freeze()
@@ -110,9 +110,9 @@ func TestAFreezeThatLeftEverythingAsItWasNeedsNobody(t *testing.T) {
 	})
 }
 
-// TestABlockedEndIsLookedAtByAnAgentThatDoesNotKnowWhatWasReached: it was started again in the freeze, before it had carried
-// out the intent that it holds.
-func TestABlockedEndIsLookedAtByAnAgentThatDoesNotKnowWhatWasReached(t *testing.T) {
+// TestBlockedEndNeedsAReviewAfterARestartOfTheAgent: the agent restarted during the freeze, before it had
+// applied the held intent.
+func TestBlockedEndNeedsAReviewAfterARestartOfTheAgent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		line := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{line}).mustAllBe(t, "verified")
@@ -132,12 +132,12 @@ func TestABlockedEndIsLookedAtByAnAgentThatDoesNotKnowWhatWasReached(t *testing.
 		}
 		r.repair(t.Context())
 		if over := r.Status().Freeze; over == nil || !over.Over(time.Now()) {
-			t.Errorf("the freeze is %+v, want one that is over: nobody has looked", over)
+			t.Errorf("the freeze is %+v, want one that is over without a review", over)
 		}
 	})
 }
 
-func TestTheFreezeOfAnOperatorOnTheRouterIsNotThePortalsToEnd(t *testing.T) {
+func TestPortalCannotEndAFreezeOfAnOperatorOnTheRouter(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		until := time.Now().Add(time.Hour)
@@ -173,7 +173,7 @@ func TestTheFreezeOfAnOperatorOnTheRouterIsNotThePortalsToEnd(t *testing.T) {
 	})
 }
 
-func TestALineThatIsBeingTestedIsNotFrozenInTwo(t *testing.T) {
+func TestRouterIsNotFrozenDuringATestOfALineInService(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		end.Testing = true
@@ -193,7 +193,7 @@ func TestALineThatIsBeingTestedIsNotFrozenInTwo(t *testing.T) {
 	})
 }
 
-func TestWhatAFreezeKeepsFromBeingDone(t *testing.T) {
+func TestFreezeRefusesAllOperations(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")

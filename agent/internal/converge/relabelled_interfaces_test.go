@@ -16,7 +16,8 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// relabel gives what the agent owns of an end another tag by hand, none for the empty one, and returns what it was.
+// relabel manually gives the interfaces of an end another tag, or none for "", and returns the previous
+// state.
 func (r *router) relabel(tag string, end intent.Key) (before []*plan.Holding) {
 	r.t.Helper()
 	held, _ := r.store.Held()
@@ -36,13 +37,14 @@ func (r *router) relabel(tag string, end intent.Key) (before []*plan.Holding) {
 	return before
 }
 
-// tagByHand clears the tag where it is empty.
+// tagByHand sets a tag, or clears it if tag is empty.
 func (r *router) tagByHand(index uint32, tag string) {
 	r.t.Helper()
 	r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: tag != "", SwIfIndex: interface_types.InterfaceIndex(index), Tag: tag})
 }
 
-// mustBeRelabelled: the end is in conflict with one of these, by name, index and the tag that it has now.
+// mustBeRelabelled checks that the end is in conflict with one of these interfaces, by name, index and its
+// present tag.
 func (e End) mustBeRelabelled(t *testing.T, tag string, among []*plan.Holding) {
 	t.Helper()
 	if e.Status != "conflict" || e.Reason.Code != "relabelled" {
@@ -63,9 +65,9 @@ func (e End) mustBeRelabelled(t *testing.T, tag string, among []*plan.Holding) {
 	t.Errorf("it names %q", e.Reason.Object)
 }
 
-// TestARemovalDoesNotSayRemovedWhileARelabelledLineStands goes through clearing and replacing the tags of every kind of
-// line, with a restart of the agent between that and the removal, or without.
-func TestARemovalDoesNotSayRemovedWhileARelabelledLineStands(t *testing.T) {
+// TestRemovalWaitsWhileALineIsRelabelled clears and replaces the tags of every kind of line, with and
+// without a restart of the agent before the removal.
+func TestRemovalWaitsWhileALineIsRelabelled(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		for _, w := range r.wires() {
 			for _, tag := range []string{"", "rack 3, blue cable"} {
@@ -75,7 +77,7 @@ func TestARemovalDoesNotSayRemovedWhileARelabelledLineStands(t *testing.T) {
 						before := comparable(r.snapshot())
 						r.put(ends).mustAllBe(t, "verified")
 						theirs := r.relabel(tag, ends[0].Key)
-						stands := comparable(r.snapshot())
+						unchanged := comparable(r.snapshot())
 						if restarted {
 							r.open()
 						}
@@ -86,8 +88,8 @@ func TestARemovalDoesNotSayRemovedWhileARelabelledLineStands(t *testing.T) {
 						for _, e := range r.put(nil, gone...).Ends {
 							e.mustBeRelabelled(t, tag, theirs)
 						}
-						if after := comparable(r.snapshot()); !maps.Equal(after, stands) {
-							t.Errorf("got  %v\nwant %v", after, stands)
+						if after := comparable(r.snapshot()); !maps.Equal(after, unchanged) {
+							t.Errorf("got  %v\nwant %v", after, unchanged)
 						}
 						for _, h := range theirs {
 							r.tagByHand(h.Interface.Index, h.Interface.Tag)
@@ -103,7 +105,7 @@ func TestARemovalDoesNotSayRemovedWhileARelabelledLineStands(t *testing.T) {
 	})
 }
 
-func TestAClaimedLineIsRemovedAndAClaimSurvivesTheAgent(t *testing.T) {
+func TestClaimedLineIsRemovedAfterARestartOfTheAgent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		before := comparable(r.snapshot())
@@ -133,12 +135,12 @@ func TestAClaimedLineIsRemovedAndAClaimSurvivesTheAgent(t *testing.T) {
 	})
 }
 
-func TestAReleasedLineForwardsOnAndIsRemovedForThePortal(t *testing.T) {
+func TestReleasedLineKeepsForwardingAndIsReportedAsRemoved(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
 		theirs := r.relabel("", end.Key)
-		stands := comparable(r.snapshot())
+		unchanged := comparable(r.snapshot())
 		r.put(nil, tombstone(end)).of(t, end.Key).mustBeRelabelled(t, "", theirs)
 		if found, err := r.Release(t.Context(), end.Key, ""); err != nil || len(found) != len(theirs) {
 			t.Fatalf("%v, found %+v", err, found)
@@ -146,8 +148,8 @@ func TestAReleasedLineForwardsOnAndIsRemovedForThePortal(t *testing.T) {
 		r.Converge(t.Context()).mustAllBe(t, "removed")
 		r.open()
 		r.Converge(t.Context()).mustAllBe(t, "removed")
-		if after := comparable(r.snapshot()); !maps.Equal(after, stands) {
-			t.Errorf("got  %v\nwant %v", after, stands)
+		if after := comparable(r.snapshot()); !maps.Equal(after, unchanged) {
+			t.Errorf("got  %v\nwant %v", after, unchanged)
 		}
 		again := end
 		again.Key.VLL = vllID(2)
@@ -157,9 +159,9 @@ func TestAReleasedLineForwardsOnAndIsRemovedForThePortal(t *testing.T) {
 	})
 }
 
-// TestALineInServiceThatIsRelabelledIsAConflictAndLeftAsItIs, while the next line on its VLAN is told whose that is, and
-// no other line waits for it.
-func TestALineInServiceThatIsRelabelledIsAConflictAndLeftAsItIs(t *testing.T) {
+// TestRelabelledLineInServiceIsAConflict and is not changed. The next line on its VLAN learns the owner,
+// and no other line waits for it.
+func TestRelabelledLineInServiceIsAConflict(t *testing.T) {
 	for _, repair := range []Repair{Auto, Hold} {
 		t.Run(string(repair), func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
@@ -168,10 +170,10 @@ func TestALineInServiceThatIsRelabelledIsAConflictAndLeftAsItIs(t *testing.T) {
 				late.Key.VLL, late.Tunnel.VNI = vllID(3), 3000
 				r.put([]intent.End{end}).mustAllBe(t, "verified")
 				theirs := r.relabel("rack 3", end.Key)
-				stands := comparable(r.snapshot())
+				unchanged := comparable(r.snapshot())
 				r.repair(t.Context())
-				if after := comparable(r.snapshot()); !maps.Equal(after, stands) {
-					t.Errorf("got  %v\nwant %v", after, stands)
+				if after := comparable(r.snapshot()); !maps.Equal(after, unchanged) {
+					t.Errorf("got  %v\nwant %v", after, unchanged)
 				}
 				outcome := r.put([]intent.End{end, other})
 				outcome.of(t, end.Key).mustBeRelabelled(t, "rack 3", theirs)
@@ -195,8 +197,9 @@ func TestALineInServiceThatIsRelabelledIsAConflictAndLeftAsItIs(t *testing.T) {
 	}
 }
 
-// TestAPortIsHeldWhileItsTunnelIsRelabelled: what says that a port with somebody's tag is in use leads to the tunnel.
-func TestAPortIsHeldWhileItsTunnelIsRelabelled(t *testing.T) {
+// TestPortStaysInUseWhileItsTunnelIsRelabelled: the record of a port with a foreign tag refers to the
+// tunnel.
+func TestPortStaysInUseWhileItsTunnelIsRelabelled(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := wholePort(1, r.ports[1])
 		r.tagByHand(uint32(r.index(r.ports[1])), "rack 3")
@@ -219,19 +222,20 @@ func TestAPortIsHeldWhileItsTunnelIsRelabelled(t *testing.T) {
 	})
 }
 
-// TestWhatSomebodyMakesWhereALineWasIsNeverTornDown: it may have the key, the index and the name that the line's had. Where
-// that tells nothing apart, the end is in conflict with it until somebody lets go of it; otherwise it is plainly theirs.
-func TestWhatSomebodyMakesWhereALineWasIsNeverTornDown(t *testing.T) {
+// TestForeignReplacementOfALineIsNotDeleted: a foreign interface may have the key, the index and the name
+// of the line's interface. If nothing distinguishes them, the end is in conflict with it until an operator
+// releases it. Otherwise it is recognized as foreign.
+func TestForeignReplacementOfALineIsNotDeleted(t *testing.T) {
 	for name, c := range map[string]struct {
-		id     uint32                    // of their sub-interface
-		meet   func(*router)             // between their deleting ours and making theirs
-		answer string                    // to the removal
-		settle func(*router, intent.Key) // what an operator has to say to it
+		id     uint32                    // of the foreign sub-interface
+		meet   func(*router)             // between the deletion of the line's interface and the creation of the foreign one
+		answer string                    // result of the removal
+		settle func(*router, intent.Key) // decision of the operator
 	}{
-		"just like ours":      {101, func(*router) {}, "conflict", func(r *router, end intent.Key) { r.mustRelease(end) }},
-		"under another name":  {7, func(*router) {}, "removed", func(*router, intent.Key) {}},
-		"after a look":        {101, func(r *router) { r.Repair = Hold; r.repair(r.t.Context()) }, "removed", func(*router, intent.Key) {}},
-		"after VPP came anew": {101, func(r *router) { r.restartVPP() }, "removed", func(*router, intent.Key) {}},
+		"just like ours":         {101, func(*router) {}, "conflict", func(r *router, end intent.Key) { r.mustRelease(end) }},
+		"under another name":     {7, func(*router) {}, "removed", func(*router, intent.Key) {}},
+		"after an observation":   {101, func(r *router) { r.Repair = Hold; r.repair(r.t.Context()) }, "removed", func(*router, intent.Key) {}},
+		"after a restart of VPP": {101, func(r *router) { r.restartVPP() }, "removed", func(*router, intent.Key) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
@@ -263,7 +267,7 @@ func (r *router) mustRelease(end intent.Key) {
 	}
 }
 
-func TestWhatCannotBeClaimedOrReleasedIsSaidWithItsCause(t *testing.T) {
+func TestClaimAndReleaseNameTheCauseOfARefusal(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end, relabelled, never := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0]), vxlanEnd(3, r.ports[0])
 		r.put([]intent.End{end, relabelled}).mustAllBe(t, "verified")
@@ -283,13 +287,13 @@ func TestWhatCannotBeClaimedOrReleasedIsSaidWithItsCause(t *testing.T) {
 			"somebody's":                 {end.Key, "loop101.7", "was not made by the agent in this run of VPP"},
 			"a port":                     {end.Key, "loop101", "was not made by the agent in this run of VPP"},
 		} {
-			for word, decide := range map[string]func(context.Context, intent.Key, string) ([]*plan.Holding, error){
+			for decision, decide := range map[string]func(context.Context, intent.Key, string) ([]*plan.Holding, error){
 				"claim": r.Claim, "release": r.Release,
 			} {
 				found, err := decide(t.Context(), c.end, c.name)
 				var refused *NotRelabelledError
 				if !errors.As(err, &refused) || !strings.Contains(err.Error(), c.say) || found != nil {
-					t.Errorf("%s, %s: %v, found %v", why, word, err, found)
+					t.Errorf("%s, %s: %v, found %v", why, decision, err, found)
 				}
 			}
 		}
@@ -303,8 +307,8 @@ func TestWhatCannotBeClaimedOrReleasedIsSaidWithItsCause(t *testing.T) {
 	})
 }
 
-// TestAPolicerIsTakenOffWhatIsReleased: it goes with its end, and the next one gets its index.
-func TestAPolicerIsTakenOffWhatIsReleased(t *testing.T) {
+// TestReleaseRemovesThePolicer: it is deleted with its end, and the next policer gets its index.
+func TestReleaseRemovesThePolicer(t *testing.T) {
 	onSims(t, func(t *testing.T, r *router, sim *vppsim.Sim) {
 		_, end := policedEnds(r)
 		next := vxlanEnd(3, r.ports[0])

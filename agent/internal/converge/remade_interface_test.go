@@ -6,7 +6,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-func TestAnInterfaceThatIsMadeAnewIsToldFromTheOneBefore(t *testing.T) {
+func TestRecreatedInterfaceIsDistinguishedFromThePreviousOne(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		name := r.ports[0] + ".101"

@@ -17,8 +17,8 @@ func roundTrip(end intent.End) *intent.RoundTrip {
 	return &intent.RoundTrip{Key: end.Key, Revision: end.Revision}
 }
 
-// The far address is one of this router: that other routers answer is shown by roundtrip's tests.
-func TestRoundTripsAreMeasuredFromTheTunnelsAddressToItsFarOne(t *testing.T) {
+// The far address belongs to this router. Tests of package roundtrip cover other routers.
+func TestMeasureRoundTripUsesTheTunnelsAddresses(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		end.Tunnel.Remote = netip.MustParseAddr("10.255.0.77")
@@ -26,28 +26,28 @@ func TestRoundTripsAreMeasuredFromTheTunnelsAddressToItsFarOne(t *testing.T) {
 		port := r.snapshot().ByName("loop0")
 		r.must(&interfaces.SwInterfaceAddDelAddress{SwIfIndex: interface_types.InterfaceIndex(port.Index), IsAdd: true,
 			Prefix: ip_types.AddressWithPrefix{Address: vpp.IPAddress(end.Tunnel.Remote), Len: 32}})
-		looks, wrote := r.Status().ObservationNumber, r.writes()
+		observation, wrote := r.Status().ObservationNumber, r.writes()
 		times, err := r.MeasureRoundTrip(t.Context(), roundTrip(end))
 		if err != nil || times.Sent == 0 || times.Avg < times.Min || times.Max < times.Avg {
 			t.Errorf("got %+v, %v", times, err)
 		}
-		simulated := r.forwards != nil // VPP itself does not answer itself
+		simulated := r.forwards != nil // VPP does not reply to itself
 		if simulated && (times.Received != times.Sent || times.Min <= 0) {
 			t.Errorf("got %+v", times)
 		}
-		if r.Status().ObservationNumber != looks || r.writes() != wrote {
-			t.Error("VPP was looked at, or written to")
+		if r.Status().ObservationNumber != observation || r.writes() != wrote {
+			t.Error("VPP was observed or changed")
 		}
 	})
 }
 
-func TestOnlyTunnelsOfTheHeldIntentHaveRoundTrips(t *testing.T) {
+func TestMeasureRoundTripNeedsATunnelOfTheHeldIntent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		held, local, bare := vxlanEnd(1, r.ports[0]), vxlanEnd(3, r.ports[1]), vxlanEnd(4, r.ports[0])
 		local.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC}
 		itsOther := local
 		itsOther.End, itsOther.Access.Interface = "z", r.ports[2]
-		bare.Tunnel.Local = netip.MustParseAddr("10.255.0.99") // which nobody has
+		bare.Tunnel.Local = netip.MustParseAddr("10.255.0.99") // no interface has this address
 		r.put([]intent.End{held, local, itsOther, bare})
 		another := held
 		another.Revision++

@@ -16,7 +16,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// generatedPort makes a port on which frames can come in.
+// generatedPort creates a port that can receive frames.
 func (r *router) generatedPort(id uint32) string {
 	r.t.Helper()
 	made := r.must(&pg.PgCreateInterfaceV3{InterfaceID: interface_types.InterfaceIndex(id)}).(*pg.PgCreateInterfaceV3Reply)
@@ -24,7 +24,7 @@ func (r *router) generatedPort(id uint32) string {
 	return fmt.Sprintf("pg%d", id)
 }
 
-// received counts the frames that an interface got.
+// received returns the number of frames that an interface received.
 func (r *router) received(name string) uint64 {
 	r.t.Helper()
 	index := r.index(name)
@@ -48,8 +48,8 @@ func (r *router) received(name string) uint64 {
 
 const sentFrames = 100
 
-// send lets frames come in on a port and returns how many the interface named to got of them. header is what follows the MAC
-// addresses.
+// send makes a port receive frames, and returns how many of them the interface to received. header follows
+// the MAC addresses.
 func (r *router) send(port, to, header string) uint64 {
 	r.t.Helper()
 	if _, err := hex.DecodeString(header); err != nil {
@@ -80,7 +80,8 @@ const (
 	exactTag = interface_types.SUB_IF_API_FLAG_EXACT_MATCH
 )
 
-// sharedFrames are sub-interfaces of somebody else, lines that share frames with them, and a frame that both match.
+// sharedFrames lists foreign sub-interfaces, lines that share frames with them, and a frame that both
+// match.
 var sharedFrames = map[string]struct {
 	theirs interfaces.CreateSubif
 	ours   intent.Access
@@ -103,7 +104,7 @@ var sharedFrames = map[string]struct {
 		intent.Access{Tagging: intent.Dot1q, Outer: 100}, "810000648100006e"},
 }
 
-// theirSub makes a sub-interface of somebody else that is up.
+// theirSub creates a foreign sub-interface that is up.
 func (r *router) theirSub(port string, create interfaces.CreateSubif) string {
 	r.t.Helper()
 	create.SwIfIndex = r.index(port)
@@ -119,7 +120,7 @@ func lineOn(port string, access intent.Access) intent.End {
 	return end
 }
 
-func TestNoLineSharesFramesWithSomebodysSubInterface(t *testing.T) {
+func TestLineThatSharesFramesWithAForeignSubInterfaceIsAConflict(t *testing.T) {
 	for name, c := range sharedFrames {
 		t.Run(name, func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
@@ -143,7 +144,7 @@ func TestNoLineSharesFramesWithSomebodysSubInterface(t *testing.T) {
 	}
 }
 
-func TestASubInterfaceThatAppearsRightBeforeTheCreateKeepsItsFrames(t *testing.T) {
+func TestForeignSubInterfaceJustBeforeTheCreationKeepsItsFrames(t *testing.T) {
 	for name, c := range sharedFrames {
 		t.Run(name, func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
@@ -168,9 +169,9 @@ func TestASubInterfaceThatAppearsRightBeforeTheCreateKeepsItsFrames(t *testing.T
 	}
 }
 
-// TestALineSaysThatAMoreSpecificSubInterfaceTakesItsFrames: what somebody makes later takes frames of the line, and the agent
-// takes nothing back.
-func TestALineSaysThatAMoreSpecificSubInterfaceTakesItsFrames(t *testing.T) {
+// TestLineReportsAMoreSpecificForeignSubInterface: a later foreign sub-interface takes frames of the line,
+// and the agent does not change it.
+func TestLineReportsAMoreSpecificForeignSubInterface(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		port := r.generatedPort(7)
 		c := sharedFrames["they take two VLANs, and the line further tags"]
@@ -187,12 +188,12 @@ func TestALineSaysThatAMoreSpecificSubInterfaceTakesItsFrames(t *testing.T) {
 	})
 }
 
-// TestASubInterfaceForUntaggedFramesSharesNoneWithAVLAN: it stays, and so does the line.
-func TestASubInterfaceForUntaggedFramesSharesNoneWithAVLAN(t *testing.T) {
+// TestSubInterfaceForUntaggedFramesDoesNotConflictWithAVLAN: both stay.
+func TestSubInterfaceForUntaggedFramesDoesNotConflictWithAVLAN(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		port := r.generatedPort(7)
 		create := &interfaces.CreateSubif{SwIfIndex: r.index(port), SubID: 9, SubIfFlags: interface_types.SUB_IF_API_FLAG_NO_TAGS | exactTag}
-		if _, err := r.session.Call(t.Context(), create); err != nil { // VPP refuses the first one and frees the port's own place
+		if _, err := r.session.Call(t.Context(), create); err != nil { // VPP refuses the first one and frees the port's own slot
 			t.Fatal(err)
 		}
 		r.must(create)

@@ -11,12 +11,12 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-func TestTheSecondAgentOnOneVPPChangesNothingAndNamesTheFirst(t *testing.T) {
+func TestSecondAgentOnAVPPChangesNothingAndNamesTheFirst(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		dialer := func(router string) vpp.Dialer {
 			return vpp.Dialer{Socket: r.api, Timeout: realvpp.ReplyTimeout, Name: vpp.AgentName(router)}
 		}
-		one, two := dialer("rhino"), dialer("rhino") // a copy of the same machine, say
+		one, two := dialer("rhino"), dialer("rhino") // for example a copy of the same machine
 		first, err := one.Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -37,7 +37,7 @@ func TestTheSecondAgentOnOneVPPChangesNothingAndNamesTheFirst(t *testing.T) {
 		if err := r.Ready(); err == nil || !strings.Contains(err.Error(), "another agent") {
 			t.Errorf("ready: %v", err)
 		}
-		first.Close() // it is over when it returns
+		first.Close() // the session has ended when Close returns
 		session, err := two.Dial(t.Context())
 		if err != nil {
 			t.Fatal(err)

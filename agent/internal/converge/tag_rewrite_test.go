@@ -10,9 +10,9 @@ import (
 	"longline.dev/agent/internal/plan"
 )
 
-// TestAStaleTagRewriteOfAnIndexDoesNotReachTheNextHolder: VPP keeps a rewrite by interface index, and one
-// that was set in L3 mode outlives the interface.
-func TestAStaleTagRewriteOfAnIndexDoesNotReachTheNextHolder(t *testing.T) {
+// TestTagRewriteOfAnEarlierInterfaceIsReset: VPP keeps a rewrite by interface index, and a rewrite that was
+// set in L3 mode survives the interface.
+func TestTagRewriteOfAnEarlierInterfaceIsReset(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		for name, access := range map[string]intent.Access{
 			"a tunnel":        accessOf(intent.Dot1q, r.ports[1]),
@@ -38,7 +38,7 @@ func TestAStaleTagRewriteOfAnIndexDoesNotReachTheNextHolder(t *testing.T) {
 	})
 }
 
-func TestAWholePortThatRewritesTagsIsResetWhenItIsGivenToAVLL(t *testing.T) {
+func TestTagRewriteOfAWholePortIsReset(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		const push1, dot1q = 1, 1
 		r.must(&l2.L2InterfaceVlanTagRewrite{SwIfIndex: r.index(r.ports[1]), VtrOp: push1, PushDot1q: dot1q, Tag1: 9})

@@ -26,16 +26,16 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// router is an agent's engine beside a VPP with four customer ports and a local address of each family.
+// router is an agent's engine with a VPP that has four customer ports and a local address of each family.
 type router struct {
 	*Engine
 	t       *testing.T
 	session *vpp.Session
 	ports   []string
 	restart func() error
-	// forwards says why frames of an access do not pass; nil where that would take real frames.
+	// forwards returns why frames of an access do not pass. It is nil if this needs real frames.
 	forwards func(name string) error
-	// pair gives a port a Linux CP pair; nil where the stand-in has none.
+	// pair creates a Linux CP pair of a port. It is nil if the stand-in supports none.
 	pair   func(port string) error
 	folder string
 	api    string
@@ -47,8 +47,8 @@ var (
 	remotes = map[int]netip.Addr{4: netip.MustParseAddr("10.255.0.2"), 6: netip.MustParseAddr("fd00:255::2")}
 )
 
-// onEveryVPP runs a test against vppsim and, where one is installed, against a real VPP. Loopbacks play
-// the customers' ports there: they take sub-interfaces and cross-connects like any Ethernet port.
+// onEveryVPP runs a test with vppsim and, if a VPP is installed, with a real VPP. There, loopbacks simulate
+// the customers' ports: they support sub-interfaces and cross-connects like any Ethernet port.
 func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
 	t.Run("vppsim", func(t *testing.T) {
 		sim, err := vppsim.Start(t.Context(), vppsim.Config{})
@@ -67,13 +67,13 @@ func onEveryVPP(t *testing.T, test func(*testing.T, *router)) {
 	})
 }
 
-// newRealRouter skips the test where no VPP is installed.
+// newRealRouter skips the test if no VPP is installed.
 func newRealRouter(t *testing.T) (*router, *realvpp.VPP) {
 	t.Helper()
 	return newRealRouterWith(t)
 }
 
-// newRealRouterWith loads more plugins.
+// newRealRouterWith loads additional plugins.
 func newRealRouterWith(t *testing.T, plugins ...string) (*router, *realvpp.VPP) {
 	t.Helper()
 	real := realvpp.StartOrSkip(t, realvpp.Options{
@@ -86,22 +86,23 @@ func newRealRouterWith(t *testing.T, plugins ...string) (*router, *realvpp.VPP) 
 	return r, real
 }
 
-// can says what this VPP has the messages for.
+// can reports whether this VPP has the messages of the capability.
 func (r *router) can(capability observe.Capability) bool {
 	r.t.Helper()
 	return r.snapshot().Supported[capability]
 }
 
-// needs skips what a real VPP of an earlier release cannot show. Stand-ins can do everything.
+// needs skips a test if a real VPP of an earlier release lacks the capability. Stand-ins support
+// everything.
 func (r *router) needs(t *testing.T, capability observe.Capability) {
 	t.Helper()
 	if !r.session.Info().Simulated() && !r.can(capability) {
-		t.Skipf("SKIPPED, NOT SHOWN ON THIS VPP: it lacks the messages of %s", capability)
+		t.Skipf("SKIPPED ON THIS VPP: it lacks the messages of %s", capability)
 	}
 }
 
-// greTunnel adds or deletes a GRE tunnel between the addresses, and with the key, of t, and returns the index of what it
-// made; an earlier VPP has no message that takes a key.
+// greTunnel adds or deletes a GRE tunnel with the addresses and the key of t, and returns its index. An
+// earlier VPP has no message with a key.
 func (r *router) greTunnel(add bool, t intent.Tunnel) uint32 {
 	r.t.Helper()
 	local, remote := vpp.IPAddress(t.Local), vpp.IPAddress(t.Remote)
@@ -119,7 +120,7 @@ const noInstance = ^uint32(0)
 
 var customerPorts = []string{"loop100", "loop101", "loop102", "loop103"}
 
-// furnish makes the ports loop100..loop103 and loop0 with the local addresses.
+// furnish creates the ports loop100..loop103 and loop0 with the local addresses.
 func (r *router) furnish() {
 	r.t.Helper()
 	for _, instance := range []uint32{0, 100, 101, 102, 103} {
@@ -134,7 +135,7 @@ func (r *router) furnish() {
 	r.ports = customerPorts
 }
 
-// portByHand makes a loopback that is up.
+// portByHand creates a loopback that is up.
 func (r *router) portByHand(instance uint32) interface_types.InterfaceIndex {
 	r.t.Helper()
 	made := r.must(&interfaces.CreateLoopbackInstance{IsSpecified: true, UserInstance: instance}).(*interfaces.CreateLoopbackInstanceReply)
@@ -142,7 +143,7 @@ func (r *router) portByHand(instance uint32) interface_types.InterfaceIndex {
 	return made.SwIfIndex
 }
 
-// must sends a request beside the engine, as somebody else would.
+// must sends a request as another client.
 func (r *router) must(request api.Message) api.Message {
 	r.t.Helper()
 	reply, err := r.session.Call(r.t.Context(), request)
@@ -164,7 +165,7 @@ func newRouter(t *testing.T, api, stats string) *router {
 	return r
 }
 
-// open plays a fresh start of the agent on the same folder.
+// open simulates a start of the agent on the same folder.
 func (r *router) open() {
 	r.t.Helper()
 	store := intent.OpenStore(r.folder, "rhino")
@@ -172,7 +173,7 @@ func (r *router) open() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	heard, err := pathwatch.OpenUpPaths(r.folder)
+	upPaths, err := pathwatch.OpenUpPaths(r.folder)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -182,7 +183,7 @@ func (r *router) open() {
 	}
 	session := r.session
 	r.Engine = New(store, journal, slog.New(slog.NewTextHandler(io.Discard, nil)), time.Now)
-	r.RememberPaths(heard)
+	r.RememberPaths(upPaths)
 	r.Frozen = frozen
 	r.FullObservation, r.Adoption = time.Hour, true
 	counters := statseg.NewReopeningSegment(r.stats)
@@ -207,7 +208,7 @@ func (r *router) connect() {
 	r.Attach(session)
 }
 
-// restartVPP leaves nothing in VPP but its ports, and connects again; nothing is converged yet.
+// restartVPP leaves only the ports in VPP, and connects again without a converge.
 func (r *router) restartVPP() {
 	r.t.Helper()
 	if err := r.restart(); err != nil {
@@ -220,14 +221,14 @@ func (r *router) restartVPP() {
 
 func (r *router) snapshot() *observe.Snapshot {
 	r.t.Helper()
-	s, err := observe.Full(r.t.Context(), r.session, boot(r.session), r.ports...) // policers are asked about on all ports
+	s, err := observe.Full(r.t.Context(), r.session, boot(r.session), r.ports...) // policers are read on all ports
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	return s
 }
 
-// put hands the engine the next generation.
+// put gives the engine the next generation.
 func (r *router) put(present []intent.End, removed ...intent.Tombstone) *Outcome {
 	r.t.Helper()
 	generation := int64(1)
@@ -261,7 +262,7 @@ func (o *Outcome) mustAllBe(t *testing.T, status string) {
 
 func vllID(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
-// vxlanEnd is the plainest end: VLAN n+100 of a port over VXLAN with VNI n+1000.
+// vxlanEnd returns the simplest end: VLAN n+100 of a port over VXLAN with VNI n+1000.
 func vxlanEnd(n int, port string) intent.End {
 	return intent.End{
 		Key: intent.Key{VLL: vllID(n), End: "a"}, Revision: 1, AdminUp: true, Frame: 1514,

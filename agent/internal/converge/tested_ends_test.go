@@ -7,8 +7,9 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// TestATestBetweenTwoSamplesIsKnown: also one that began and ended since the last sample, and one that goes on.
-func TestATestBetweenTwoSamplesIsKnown(t *testing.T) {
+// TestTestedSinceContainsTestsBetweenTwoSamples: a test that started and ended since the last sample, and a
+// running one.
+func TestTestedSinceContainsTestsBetweenTwoSamples(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		tested, serving := testedEnd(1, r.ports[0]), vxlanEnd(1, r.ports[0])
 		other := vxlanEnd(2, r.ports[0])

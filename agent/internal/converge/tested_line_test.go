@@ -10,7 +10,7 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// testedEnds are ends of all kinds, all of them to be tested or none.
+// testedEnds returns ends of all kinds, all of them under test or none.
 func (r *router) testedEnds(tested bool) []intent.End {
 	vlan, port, two := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1]), vxlanEnd(3, r.ports[0])
 	vlan.Bandwidth = profile
@@ -24,7 +24,7 @@ func (r *router) testedEnds(tested bool) []intent.End {
 	return ends
 }
 
-// mustBeApart: nothing of the ends is cross-connected or policed, and all of it is up.
+// mustBeApart checks that no interface of the ends is cross-connected or policed, and that all are up.
 func (r *router) mustBeApart(t *testing.T, ends []intent.End) {
 	t.Helper()
 	s := r.snapshot()
@@ -46,7 +46,7 @@ func (r *router) mustBeApart(t *testing.T, ends []intent.End) {
 	}
 }
 
-func TestALineIsBuiltApartThenJoinedAndTakenApartAgain(t *testing.T) {
+func TestLineIsTestedConnectedAndTestedAgain(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		apart, joined := r.testedEnds(true), r.testedEnds(false)
 		for range 2 {
@@ -81,7 +81,7 @@ func TestALineIsBuiltApartThenJoinedAndTakenApartAgain(t *testing.T) {
 	})
 }
 
-func TestWhoeverJoinsATestedTunnelIsUndoneAndTold(t *testing.T) {
+func TestForeignConnectionOfATestedTunnelIsRemovedAndReported(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		end.Testing = true
@@ -103,14 +103,14 @@ func TestWhoeverJoinsATestedTunnelIsUndoneAndTold(t *testing.T) {
 			}
 			state, err := r.ObservedStateToReport(t.Context())
 			if err != nil || len(state.Drift[end.Key]) != 1 || state.Drift[end.Key][0].Field != "xconnect" {
-				t.Errorf("%s is told as %+v, %v", name, state.Drift, err)
+				t.Errorf("%s is reported as %+v, %v", name, state.Drift, err)
 			}
 			clear(r.contests)
 		}
 	})
 }
 
-func TestAWholePortThatSomebodyElseConnectedIsNotTested(t *testing.T) {
+func TestForeignCrossConnectOfAWholePortIsAConflict(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		index := func(name string) interface_types.InterfaceIndex {
 			return interface_types.InterfaceIndex(r.snapshot().ByName(name).Index)

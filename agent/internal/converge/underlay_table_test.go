@@ -19,7 +19,7 @@ import (
 
 const underlayTable = 10
 
-// endsInTheTable are lines of the five transports that a table other than 0 can have.
+// endsInTheTable returns lines of the five transports that support a table other than 0.
 func endsInTheTable(r *router) (ends []intent.End) {
 	for _, end := range endsOfAllTransports(r) {
 		if end.Tunnel.Table = underlayTable; end.Tunnel.Encapsulation != intent.GENEVE || end.Tunnel.Local.Is4() {
@@ -29,7 +29,7 @@ func endsInTheTable(r *router) (ends []intent.End) {
 	return ends
 }
 
-// makeTable makes the table of both families, and in it loop10 with the local addresses.
+// makeTable creates the table of both families, and in it loop10 with the local addresses.
 func (r *router) makeTable() interface_types.InterfaceIndex {
 	r.t.Helper()
 	port := r.portByHand(10)
@@ -43,7 +43,7 @@ func (r *router) makeTable() interface_types.InterfaceIndex {
 	return port
 }
 
-// mustWait: every end waits for its local address, and says this.
+// mustWait checks that every end waits for its local address and says this.
 func (o *Outcome) mustWait(t *testing.T, says string) {
 	t.Helper()
 	o.mustAllBe(t, "pending")
@@ -54,7 +54,7 @@ func (o *Outcome) mustWait(t *testing.T, says string) {
 	}
 }
 
-func TestTunnelsAreMadeInTheUnderlaysTableOnceTheirAddressesAreInIt(t *testing.T) {
+func TestTunnelsWaitForTheirAddressesInTheUnderlaysTable(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		ends := endsInTheTable(r)
 		nowhere := ends[0]
@@ -101,8 +101,8 @@ func TestTunnelsAreMadeInTheUnderlaysTableOnceTheirAddressesAreInIt(t *testing.T
 	})
 }
 
-// TestATunnelOfOthersInAnotherTableIsInTheWayOfGENEVEAlone: VPP tells the others apart by their tables.
-func TestATunnelOfOthersInAnotherTableIsInTheWayOfGENEVEAlone(t *testing.T) {
+// TestForeignTunnelInAnotherTableConflictsOnlyWithGENEVE: VPP distinguishes the others by their tables.
+func TestForeignTunnelInAnotherTableConflictsOnlyWithGENEVE(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.makeTable()
 		ends := endsInTheTable(r)
@@ -123,7 +123,7 @@ func TestATunnelOfOthersInAnotherTableIsInTheWayOfGENEVEAlone(t *testing.T) {
 	})
 }
 
-func TestATunnelOfOthersIsFoundWithItsTable(t *testing.T) {
+func TestForeignTunnelIsFoundWithItsTable(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.makeTable()
 		r.tunnelByHand(intent.Tunnel{Encapsulation: intent.VXLAN, Local: locals[4], Remote: remotes[4], VNI: 902, Table: underlayTable})
@@ -139,8 +139,9 @@ func TestATunnelOfOthersIsFoundWithItsTable(t *testing.T) {
 	})
 }
 
-// TestAQuickObservationSeesThatAnAddressWasMoved: an operator's script takes it off, moves its interface and gives it back at once.
-func TestAQuickObservationSeesThatAnAddressWasMoved(t *testing.T) {
+// TestQuickObservationDetectsThatAnAddressWasMoved: an operator's script removes it, moves its interface
+// and adds it again immediately.
+func TestQuickObservationDetectsThatAnAddressWasMoved(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		end := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
@@ -156,12 +157,12 @@ func TestAQuickObservationSeesThatAnAddressWasMoved(t *testing.T) {
 			t.Fatal(same, err)
 		}
 		if now.ByAddress(0, locals[4]) != nil || now.ByAddress(underlayTable, locals[4]) == nil {
-			t.Error("it is looked for where it was")
+			t.Error("it is still in its old table")
 		}
 	})
 }
 
-// routeIntoTheTable has table 0 look up the far ends in the underlay's table.
+// routeIntoTheTable makes table 0 look up the far endpoints in the underlay's table.
 func (r *router) routeIntoTheTable(add bool) {
 	r.t.Helper()
 	for family, proto := range map[int]fib_types.FibPathNhProto{4: fib_types.FIB_API_PATH_NH_PROTO_IP4, 6: fib_types.FIB_API_PATH_NH_PROTO_IP6} {
@@ -172,8 +173,8 @@ func (r *router) routeIntoTheTable(add bool) {
 	}
 }
 
-// TestAPathInATableIsWatchedWhereTableZeroLeadsIntoIt: VPP sends its packets by table 0 alone.
-func TestAPathInATableIsWatchedWhereTableZeroLeadsIntoIt(t *testing.T) {
+// TestPathInATableNeedsARouteInTableZero: VPP sends the packets of a session by table 0.
+func TestPathInATableNeedsARouteInTableZero(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		port := r.makeTable()
@@ -196,7 +197,7 @@ func TestAPathInATableIsWatchedWhereTableZeroLeadsIntoIt(t *testing.T) {
 		r.mustWatch(watched, pathOf(4), pathOf(6))
 		r.routeIntoTheTable(false)
 		r.Converge(t.Context())
-		r.mustWatch(watched, pathOf(4), pathOf(6)) // as where the underlay fails: neither table leads anywhere
+		r.mustWatch(watched, pathOf(4), pathOf(6)) // as after a failure of the underlay: neither table has a route
 		for family, proto := range map[int]fib_types.FibPathNhProto{4: fib_types.FIB_API_PATH_NH_PROTO_IP4, 6: fib_types.FIB_API_PATH_NH_PROTO_IP6} {
 			to := ip_types.Prefix{Address: vpp.IPAddress(remotes[family]), Len: uint8(remotes[family].BitLen())}
 			r.must(&ip.IPRouteAddDel{IsAdd: true, Route: ip.IPRoute{TableID: underlayTable, Prefix: to, NPaths: 1, Paths: []fib_types.FibPath{{

@@ -8,11 +8,11 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// fullDisk lets no journal be written until it is called off.
+// fullDisk prevents writes of the journal until freed is called.
 func (r *router) fullDisk() (freed func()) {
 	r.t.Helper()
-	// Neither file of the journal can be made where a folder with something in it stands. Taking away the right
-	// to write would not stop root.
+	// Neither file of the journal can replace a folder that is not empty. Removing the
+	// permission to write would not stop root.
 	var blockers []string
 	for _, name := range []string{"journal.json", "journal.json.new"} {
 		path := filepath.Join(r.folder, name)
@@ -33,13 +33,13 @@ func (r *router) fullDisk() (freed func()) {
 	}
 }
 
-func TestAConvergeThatCouldNotBeNotedIsFinishedLater(t *testing.T) {
+func TestConvergeWithoutAJournalIsFinishedLater(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		if err := os.Remove(filepath.Join(r.folder, "journal.json")); err != nil {
 			t.Fatal(err)
 		}
-		r.open() // a new start of the agent, which knows of nothing applied
+		r.open() // a new start of the agent, which has applied nothing yet
 		freed := r.fullDisk()
 		if outcome := r.Converge(t.Context()); outcome.Applied {
 			t.Error("it was applied without a journal")
@@ -53,12 +53,12 @@ func TestAConvergeThatCouldNotBeNotedIsFinishedLater(t *testing.T) {
 			t.Errorf("nothing is left to do, and still: %v", err)
 		}
 		if r.repair(t.Context()) {
-			t.Error("what is finished is done once more")
+			t.Error("finished work is done again")
 		}
 	})
 }
 
-func TestUnderHoldANewRunOfVPPIsBuiltThoughTheFirstAttemptFailed(t *testing.T) {
+func TestHoldBuildsANewRunOfVPPAfterAFailedAttempt(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = Hold
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")

@@ -14,8 +14,9 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// sessionWithLateMeddler is a session at which something happens once, as late as possible before the first change:
-// when the ports are looked at once more, or when it is asked whether that is needed, or else with the change itself.
+// sessionWithLateMeddler is a session with one foreign change, as late as possible before the agent's first change. It
+// happens when the agent reads the ports again, when it reads the epoch to check whether that is needed, or at the
+// change itself.
 type sessionWithLateMeddler struct {
 	*vpp.Session
 	once   sync.Once
@@ -32,14 +33,14 @@ func (l *sessionWithLateMeddler) Dump(ctx context.Context, requests []api.Messag
 	return l.Session.Dump(ctx, requests, each)
 }
 
-// epoch is the engine's, which asks once before it looks and once before it creates.
-func (l *sessionWithLateMeddler) epoch(ask func(int64) (int64, error)) func(int64) (int64, error) {
-	asked := 0
+// epoch wraps the engine's function, which is called once before an observation and once before a creation.
+func (l *sessionWithLateMeddler) epoch(read func(int64) (int64, error)) func(int64) (int64, error) {
+	reads := 0
 	return func(bootMS int64) (int64, error) {
-		if asked++; asked == 2 {
+		if reads++; reads == 2 {
 			l.once.Do(l.happen)
 		}
-		return ask(bootMS)
+		return read(bootMS)
 	}
 }
 
@@ -53,19 +54,19 @@ func (l *sessionWithLateMeddler) Calls(ctx context.Context, requests []api.Messa
 	return l.Session.Calls(ctx, requests)
 }
 
-// TestAVLANThatSomebodyTakesAfterTheLookIsLeftToThem: a second sub-interface with the same VLAN is refused and
-// stops the frames of the first. The agent writes to disk twice between its look and the create, which is time
-// enough.
-func TestAVLANThatSomebodyTakesAfterTheLookIsLeftToThem(t *testing.T) {
+// TestVLANOfAForeignSubInterfaceAfterTheObservationIsNotTaken: VPP would refuse a second sub-interface with
+// the same VLAN and stop the frames of the first. The agent writes to disk twice between its observation
+// and the creation, which is time enough for a foreign change.
+func TestVLANOfAForeignSubInterfaceAfterTheObservationIsNotTaken(t *testing.T) {
 	for name, c := range map[string]struct{ later, stats bool }{
-		"first intent, after a full look": {}, "later intent, after a quick look": {later: true},
+		"first intent, after a full observation": {}, "later intent, after a quick observation": {later: true},
 		"first intent, with a stats segment": {stats: true}, "later intent, with a stats segment": {true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
-				beside, raced, free := vxlanEnd(5, r.ports[0]), vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
+				existing, raced, free := vxlanEnd(5, r.ports[0]), vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
 				if c.later {
-					r.put([]intent.End{beside}).mustAllBe(t, "verified")
+					r.put([]intent.End{existing}).mustAllBe(t, "verified")
 				}
 				session := &sessionWithLateMeddler{Session: r.session}
 				if c.stats {
@@ -79,13 +80,13 @@ func TestAVLANThatSomebodyTakesAfterTheLookIsLeftToThem(t *testing.T) {
 					}
 				}
 				r.mu.Lock()
-				r.Engine.session = session // the same connection: what was seen through it stays seen
+				r.Engine.session = session // the same connection, so the engine keeps its observations
 				r.mu.Unlock()
-				outcome := r.put([]intent.End{beside, raced, free})
+				outcome := r.put([]intent.End{existing, raced, free})
 				if e := outcome.of(t, raced.Key); e.Status != "pending" || e.Reason.Object != describeInterface(r.snapshot().ByName(theirs)) {
 					t.Errorf("the raced one is %+v %+v", e, e.Reason)
 				}
-				for _, other := range []intent.End{beside, free} {
+				for _, other := range []intent.End{existing, free} {
 					if e := outcome.of(t, other.Key); e.Status != "verified" {
 						t.Errorf("%s is %+v %+v", other.Key, e, e.Reason)
 					}
@@ -95,7 +96,7 @@ func TestAVLANThatSomebodyTakesAfterTheLookIsLeftToThem(t *testing.T) {
 					want = 1
 				}
 				if got := countOf(session.sent, "create_subif"); got != want {
-					t.Errorf("%d sub-interfaces were asked for, want %d", got, want)
+					t.Errorf("%d sub-interfaces were requested, want %d", got, want)
 				}
 				if r.forwards != nil {
 					if after := r.forwards(theirs); fmt.Sprint(after) != fmt.Sprint(before) {

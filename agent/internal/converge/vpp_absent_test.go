@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestAVPPThatWasThereAndIsGoneIsAbsentAndOneThatNeverWasIsNot(t *testing.T) {
+func TestOnlyAVPPThatWasConnectedBeforeIsReportedAsAbsent(t *testing.T) {
 	nobodyListens := fmt.Errorf("connect: %w", syscall.ECONNREFUSED)
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Attach(nil)
@@ -21,7 +21,7 @@ func TestAVPPThatWasThereAndIsGoneIsAbsentAndOneThatNeverWasIsNot(t *testing.T) 
 		}
 		stranger := New(r.store, nil, r.log, r.now)
 		if stranger.Refused(nobodyListens); stranger.Status().Absent {
-			t.Error("it may be looked for in the wrong place")
+			t.Error("the path of its socket may be wrong")
 		}
 	})
 }

@@ -19,7 +19,7 @@ import (
 	"longline.dev/agent/internal/vppsim"
 )
 
-// The effects of a byte of a script on one message from VPP; all others are passed on as they are.
+// Effects of one byte of a script on one message from VPP. Further messages pass unchanged.
 const (
 	passOn = iota
 	cutOff
@@ -33,8 +33,8 @@ const (
 	kinds
 )
 
-// meddler stands between the agent and VPP. It passes everything on until it is armed, then does to each
-// message from VPP what the script says.
+// meddler is a proxy between the agent and VPP. It passes all messages until it is armed. Then it applies
+// the script to each message from VPP.
 type meddler struct {
 	listener net.Listener
 	to       string
@@ -94,7 +94,7 @@ func (m *meddler) serve(agent net.Conn) {
 	}
 }
 
-// change carries out the next step of the script; nil is to hang up.
+// change applies the next step of the script. nil closes the connection.
 func (m *meddler) change(frame []byte, reader io.Reader) [][]byte {
 	script := m.script.Load()
 	if script == nil || len(*script) == 0 {
@@ -142,7 +142,7 @@ func readFrame(r io.Reader) ([]byte, error) {
 	return frame, err
 }
 
-// dialThrough opens a session with the router's VPP that m stands in the way of.
+// dialThrough opens a session with the router's VPP through the proxy m.
 func (r *router) dialThrough(m *meddler) *vpp.Session {
 	r.t.Helper()
 	dialer := vpp.Dialer{Socket: m.socket(), Timeout: 300 * time.Millisecond, BootMS: func(ctx context.Context) (int64, error) {
@@ -155,13 +155,13 @@ func (r *router) dialThrough(m *meddler) *vpp.Session {
 	return session
 }
 
-// skip lets n messages pass before the script goes on.
+// skip lets n messages pass before the script.
 func skip(n int, script ...byte) []byte { return append(make([]byte, n), script...) }
 
-// FuzzWhateverVPPsSocketSaysIsAnErrorAndNothingIsLost: whatever comes from the socket, the agent neither
-// panics nor says that it is done when it is not; and with a socket that tells the truth again, it gets
-// there, and nothing that others made has moved.
-func FuzzWhateverVPPsSocketSaysIsAnErrorAndNothingIsLost(f *testing.F) {
+// FuzzVPPMessages checks that the agent does not panic and does not report unfinished work as done, for any
+// messages from the socket. With a correct socket, the agent then finishes, and no foreign object has
+// changed.
+func FuzzVPPMessages(f *testing.F) {
 	for step := byte(1); step < kinds; step++ {
 		for _, n := range []int{0, 3, 11, 17, 18, 19, 20, 22, 24, 26, 28, 30} {
 			f.Add(skip(n, step))
@@ -195,8 +195,8 @@ func FuzzWhateverVPPsSocketSaysIsAnErrorAndNothingIsLost(f *testing.F) {
 				t.Errorf("said to be done, and these are off: %v", off)
 			}
 		}
-		// VPP may still carry out what the other connection sent, after this converge has read and before it creates. It
-		// refuses to create a second interface then, and the next converge finishes the work.
+		// VPP may still process messages of the other connection after this converge has read and before it
+		// creates. Then it refuses to create a second interface, and the next converge finishes the work.
 		outcome = r.Converge(t.Context())
 		if slices.ContainsFunc(outcome.Ends, func(e End) bool { return e.Status == "pending" }) {
 			outcome = r.Converge(t.Context())

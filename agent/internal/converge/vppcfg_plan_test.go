@@ -20,7 +20,7 @@ import (
 	"longline.dev/agent/internal/vppcfg"
 )
 
-// operatorsVppcfg names what newVppcfgRouter has without any line.
+// operatorsVppcfg names the objects of newVppcfgRouter without any line.
 const operatorsVppcfg = `# core router
 loopbacks:
   loop0: {mtu: 9000, addresses: [10.255.0.1/32, "fd00:255::1/128"]}
@@ -38,19 +38,19 @@ interfaces:
   memif0/2: {mtu: 9000}
 `
 
-// vppcfgRunner runs vppcfg against a real VPP. VPPCFG names the program where it is not in PATH.
+// vppcfgRunner runs vppcfg against a real VPP. VPPCFG names the program if it is not in PATH.
 type vppcfgRunner struct {
 	t               *testing.T
 	program, socket string
 	messages        string // folder of the message definitions
 }
 
-// newVppcfgRouter has three ports that vppcfg takes for physical ones, of which the first carries an operator's VLAN.
+// newVppcfgRouter has three ports that vppcfg treats as physical. The first has an operator's VLAN.
 func newVppcfgRouter(t *testing.T) (*router, vppcfgRunner) {
 	t.Helper()
 	program, err := exec.LookPath(cmp.Or(os.Getenv("VPPCFG"), "vppcfg"))
 	if err != nil {
-		t.Skipf("SKIPPED, NOT SHOWN WITH VPPCFG: %v (set VPPCFG, or put it in PATH)", err)
+		t.Skipf("SKIPPED, NOT TESTED WITH VPPCFG: %v (set VPPCFG, or put it in PATH)", err)
 	}
 	r, real := newRealRouterWith(t, "memif")
 	install, err := realvpp.Find()
@@ -71,7 +71,8 @@ func newVppcfgRouter(t *testing.T) (*router, vppcfgRunner) {
 	return r, vppcfgRunner{t, program, real.APISocket(), filepath.Join(filepath.Dir(filepath.Dir(install.Binary)), "share/vpp/api")}
 }
 
-// plan is what vppcfg would have VPP do, a line of VPP's CLI each, after it has checked the file; or why it plans nothing.
+// plan checks the file with vppcfg and returns the lines of VPP's CLI that vppcfg plans, or why it makes no
+// plan.
 func (v vppcfgRunner) plan(file []byte) (lines []string, refusal string) {
 	v.t.Helper()
 	path := filepath.Join(v.t.TempDir(), "vppcfg.yaml")
@@ -99,8 +100,8 @@ func (v vppcfgRunner) plan(file []byte) (lines []string, refusal string) {
 	return lines, ""
 }
 
-// mustRemove wants a plan with these lines. Without VPP's ACL plugin vppcfg 0.0.7 cannot plan to remove an interface, and breaks
-// off (cache_remove_interface in vpp/vppapi.py).
+// mustRemove expects a plan with these lines. Without VPP's ACL plugin, vppcfg 0.0.7 cannot plan to remove
+// an interface, and fails (cache_remove_interface in vpp/vppapi.py).
 func (v vppcfgRunner) mustRemove(lines []string, refusal string, wanted ...string) {
 	v.t.Helper()
 	if strings.Contains(refusal, "ACL API not found") && strings.Contains(refusal, "cache_remove_interface") {
@@ -132,7 +133,7 @@ func (r *router) withVppcfg() []byte {
 	return whole
 }
 
-// linesForVppcfg are lines of every kind that a file of vppcfg can name.
+// linesForVppcfg returns lines of every kind that a file of vppcfg can name.
 func linesForVppcfg() []intent.End {
 	v6 := vxlanEnd(2, "memif0/0")
 	v6.Access.Tagging, v6.Access.Inner = intent.QinQ, 7
@@ -159,7 +160,7 @@ func linesForVppcfg() []intent.End {
 	return []intent.End{vxlanEnd(1, "memif0/0"), v6, ad, loose, whole, suspended, tested, overGRE, near, far, policed, probe}
 }
 
-func TestAPlanOfVppcfgIsEmptyWithOurPartAndNotWithoutIt(t *testing.T) {
+func TestPlanOfVppcfgIsEmptyOnlyWithTheAgentsPart(t *testing.T) {
 	r, v := newVppcfgRouter(t)
 	if lines, refusal := v.plan([]byte(operatorsVppcfg)); len(lines) != 0 || refusal != "" {
 		t.Fatalf("the operator's own file is to fit before there is any line: %q %s", lines, refusal)
@@ -182,7 +183,7 @@ func TestAPlanOfVppcfgIsEmptyWithOurPartAndNotWithoutIt(t *testing.T) {
 	}
 
 	if _, refusal := v.plan([]byte(operatorsVppcfg)); !strings.Contains(refusal, "Not all PHYs in VPP exist in the config") {
-		t.Errorf("without our part and beside GRE vppcfg is to stop: %s", refusal)
+		t.Errorf("with GRE and without the agent's part vppcfg must stop: %s", refusal)
 	}
 	var left []intent.End
 	for _, e := range linesForVppcfg() {
@@ -205,7 +206,7 @@ func TestAPlanOfVppcfgIsEmptyWithOurPartAndNotWithoutIt(t *testing.T) {
 	}
 }
 
-func TestWithoutItsMTUsALineCostsVppcfgTheMTUAlone(t *testing.T) {
+func TestPlanOfVppcfgSetsOnlyMTUsWithoutPortMTUs(t *testing.T) {
 	r, v := newVppcfgRouter(t)
 	r.put([]intent.End{vxlanEnd(1, "memif0/0"), vxlanEnd(2, "memif0/1")})
 	lines, refusal := v.plan(r.withVppcfg())
@@ -213,25 +214,25 @@ func TestWithoutItsMTUsALineCostsVppcfgTheMTUAlone(t *testing.T) {
 	if refusal != "" || strings.Join(lines, "|") != strings.Join(want, "|") {
 		t.Errorf("vppcfg would do %q %s", lines, refusal)
 	}
-	r.PortMTUs = true // in an agent that was started anew
+	r.PortMTUs = true // after a restart of the agent
 	r.Converge(t.Context()).mustAllBe(t, "verified")
 	if lines, refusal = v.plan(r.withVppcfg()); len(lines) != 0 || refusal != "" {
 		t.Errorf("with its MTUs vppcfg would do %q %s", lines, refusal)
 	}
 }
 
-// What a file cannot name is told, and what is said of it is what vppcfg does.
-func TestWhatVppcfgCannotNameIsToldWithWhatItDoes(t *testing.T) {
+// Compares the reported consequences for interfaces that a file cannot name with vppcfg's behaviour.
+func TestReportedConsequencesMatchVppcfg(t *testing.T) {
 	geneve := vxlanEnd(1, "memif0/0")
 	geneve.Tunnel.Encapsulation = intent.GENEVE
-	overGRE := vxlanEnd(1, "memif0/1") // whose MTU of 1500 is below a GRE tunnel's
+	overGRE := vxlanEnd(1, "memif0/1") // the port's MTU of 1500 is lower than that of a GRE tunnel
 	overGRE.Tunnel = intent.Tunnel{Encapsulation: intent.GRE, Local: locals[4], Remote: remotes[4]}
 	here, there := vxlanEnd(1, ""), vxlanEnd(2, "")
 	here.Access, there.Access, here.Testing, there.Testing = intent.Access{}, intent.Access{}, true, true
 	there.Tunnel.Remote, there.Tunnel.VNI = netip.MustParseAddr("10.255.0.3"), here.Tunnel.VNI
 	for name, c := range map[string]struct {
 		ends    []intent.End
-		refusal string // "" where the plan removes
+		refusal string // "" if the plan removes the interface
 		removes string
 	}{
 		"GENEVE":              {[]intent.End{geneve}, "Interface geneve_tunnel0 does not exist in the config", ""},
@@ -250,14 +251,14 @@ func TestWhatVppcfgCannotNameIsToldWithWhatItDoes(t *testing.T) {
 			if c.refusal == "" {
 				v.mustRemove(lines, refusal, c.removes)
 			} else if !strings.Contains(refusal, c.refusal) {
-				t.Errorf("it is said of it: %s. But vppcfg does %q %s", unnamed[0].Consequence(), lines, refusal)
+				t.Errorf("reported: %s. But vppcfg does %q %s", unnamed[0].Consequence(), lines, refusal)
 			}
 		})
 	}
 }
 
-// VPP forwards frames that are larger than the L3 MTU of what they are cross-connected through.
-func TestTheMTUOfThePortStopsNoFrameOfALine(t *testing.T) {
+// VPP forwards frames that are larger than the L3 MTU of the cross-connected interfaces.
+func TestMTUOfThePortDoesNotLimitFramesOfALine(t *testing.T) {
 	r, real := newRealRouterWith(t)
 	cli := func(line string) string {
 		t.Helper()
@@ -291,8 +292,9 @@ func TestTheMTUOfThePortStopsNoFrameOfALine(t *testing.T) {
 	t.Errorf("of 10 frames of 4,000 bytes went out: %s", shown)
 }
 
-// TestThatLinesFollowTheMTUOfTheirPortIsNoDrift: an operator who changes it has changed no line, and a hold is no reason to stay behind.
-func TestThatLinesFollowTheMTUOfTheirPortIsNoDrift(t *testing.T) {
+// TestLinesFollowTheMTUOfTheirPortWithoutDrift: an operator who changes it has changed no line. Hold does
+// not prevent it.
+func TestLinesFollowTheMTUOfTheirPortWithoutDrift(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.PortMTUs = true
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])}).mustAllBe(t, "verified")
@@ -307,7 +309,7 @@ func TestThatLinesFollowTheMTUOfTheirPortIsNoDrift(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(state.Drift) != 0 || len(state.Contested) != 0 {
-				t.Errorf("%s: told as somebody's change: %v %v", repair, state.Drift, state.Contested)
+				t.Errorf("%s: reported as a foreign change: %v %v", repair, state.Drift, state.Contested)
 			}
 			for _, sub := range state.Snapshot.Subs(uint32(r.index(r.ports[0]))) {
 				if sub.L3MTU != mtu {

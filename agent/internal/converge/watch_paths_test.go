@@ -27,7 +27,7 @@ func pathOf(family int) intent.Path {
 	return intent.Path{Local: locals[family], Remote: remotes[family]}
 }
 
-// putWatched is put with paths watched.
+// putWatched is put with monitoring of paths.
 func (r *router) putWatched(watch intent.Watch, present ...intent.End) *Outcome {
 	r.t.Helper()
 	generation := int64(1)
@@ -46,7 +46,7 @@ func (r *router) putWatched(watch intent.Watch, present ...intent.End) *Outcome 
 	return outcome
 }
 
-// sessions are the multihop sessions in VPP.
+// sessions returns the multihop sessions in VPP.
 func (r *router) sessions() map[intent.Path]pathwatch.Session {
 	r.t.Helper()
 	there, err := pathwatch.Read(r.t.Context(), r.session)
@@ -56,7 +56,7 @@ func (r *router) sessions() map[intent.Path]pathwatch.Session {
 	return there
 }
 
-// mustWatch: VPP has sessions for these paths and no others, each as wanted.
+// mustWatch checks that VPP has exactly the sessions of these paths, with the wanted settings.
 func (r *router) mustWatch(watch intent.Watch, paths ...intent.Path) {
 	r.t.Helper()
 	there := r.sessions()
@@ -79,7 +79,7 @@ func (r *router) byHand(path intent.Path, interval uint32) *bfd.BfdUDPAdd {
 	}
 }
 
-// endsOfAllTransports are lines of all six transports between the same two routers.
+// endsOfAllTransports returns lines of all six transports between the same two routers.
 func endsOfAllTransports(r *router) (ends []intent.End) {
 	n := 0
 	for _, family := range []int{4, 6} {
@@ -96,7 +96,7 @@ func endsOfAllTransports(r *router) (ends []intent.End) {
 	return ends
 }
 
-func TestLinesOfAllTransportsShareASessionForEachPairOfAddresses(t *testing.T) {
+func TestLinesOfAllTransportsShareOneSessionPerPath(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		ends := endsOfAllTransports(r)
@@ -113,7 +113,7 @@ func TestLinesOfAllTransportsShareASessionForEachPairOfAddresses(t *testing.T) {
 	})
 }
 
-func TestAHundredPeersAreAHundredSessionsAndAThousandLinesToOneAreOne(t *testing.T) {
+func TestOneSessionPerPeerRegardlessOfTheNumberOfLines(t *testing.T) {
 	in := &intent.Intent{Watch: watched}
 	for n := range 1000 {
 		end := vxlanEnd(n, "loop0")
@@ -137,7 +137,7 @@ func TestAHundredPeersAreAHundredSessionsAndAThousandLinesToOneAreOne(t *testing
 	})
 }
 
-func TestTimersFollowTheIntent(t *testing.T) {
+func TestSessionsHaveTheTimersOfTheIntent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		end, slower := vxlanEnd(1, r.ports[0]), intent.Watch{IntervalMS: 1000, Multiplier: 5}
@@ -147,7 +147,7 @@ func TestTimersFollowTheIntent(t *testing.T) {
 	})
 }
 
-func TestASessionOfSomebodyElseIsReadAndLeftAlone(t *testing.T) {
+func TestForeignSessionIsReadAndNotChanged(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		r.must(&bfd.BfdUDPEnableMultihop{})
@@ -166,7 +166,7 @@ func TestASessionOfSomebodyElseIsReadAndLeftAlone(t *testing.T) {
 	})
 }
 
-// spoil changes the agent's session over IPv4 and deletes that over IPv6.
+// spoil changes the agent's session over IPv4 and deletes the one over IPv6.
 func (r *router) spoil() {
 	r.must(&bfd.BfdUDPMod{
 		SwIfIndex: noInterface, LocalAddr: vpp.IPAddress(locals[4]), PeerAddr: vpp.IPAddress(remotes[4]),
@@ -176,7 +176,7 @@ func (r *router) spoil() {
 	r.must(&bfd.BfdUDPDel{SwIfIndex: noInterface, LocalAddr: vpp.IPAddress(locals[6]), PeerAddr: vpp.IPAddress(remotes[6])})
 }
 
-func TestWhatAHandChangesOfASessionIsRepairedAndUnderHoldNotBeforeTheNextIntent(t *testing.T) {
+func TestChangedSessionIsRepairedOrHeldUntilTheNextIntent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		ends := endsOfAllTransports(r)
@@ -201,7 +201,7 @@ func TestWhatAHandChangesOfASessionIsRepairedAndUnderHoldNotBeforeTheNextIntent(
 	})
 }
 
-func TestAnAgentThatStartsAnewKnowsItsSessions(t *testing.T) {
+func TestSessionsBelongToTheAgentAfterItsRestart(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
@@ -215,7 +215,7 @@ func TestAnAgentThatStartsAnewKnowsItsSessions(t *testing.T) {
 	})
 }
 
-func TestAnAgentThatLostItsIntentLeavesItsSessions(t *testing.T) {
+func TestSessionsStayWithoutAnIntent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
@@ -237,20 +237,20 @@ func TestAnAgentThatLostItsIntentLeavesItsSessions(t *testing.T) {
 	})
 }
 
-func TestSessionsAreMadeAgainInAVPPThatRestarted(t *testing.T) {
+func TestSessionsAreCreatedAgainAfterARestartOfVPP(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
 		r.restartVPP()
 		if paths := r.Paths(); len(paths) != 0 {
-			t.Errorf("before anybody looked: %+v", paths)
+			t.Errorf("before the first reading: %+v", paths)
 		}
 		r.Converge(t.Context())
 		r.mustWatch(watched, pathOf(4))
 	})
 }
 
-func TestAVPPWithoutMultihopBFDIsNotAskedForIt(t *testing.T) {
+func TestVPPWithoutMultihopBFDGetsNoSessions(t *testing.T) {
 	sim, err := vppsim.Start(t.Context(), vppsim.Config{WithoutMessages: []string{"bfd_udp_enable_multihop"}})
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +264,7 @@ func TestAVPPWithoutMultihopBFDIsNotAskedForIt(t *testing.T) {
 	r.mustWatch(watched)
 }
 
-func TestARouterThatIsNeverToWatchGivesItsSessionsUp(t *testing.T) {
+func TestNeverWatchDeletesTheSessions(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
@@ -274,7 +274,7 @@ func TestARouterThatIsNeverToWatchGivesItsSessionsUp(t *testing.T) {
 	})
 }
 
-func TestAConvergeThatWantsTheSamePathsAsksNothingOfBFD(t *testing.T) {
+func TestConvergeWithTheSamePathsSendsNoBFDMessages(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		one, two := vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[0])
@@ -282,7 +282,7 @@ func TestAConvergeThatWantsTheSamePathsAsksNothingOfBFD(t *testing.T) {
 		r.spoilQuietly()
 		r.putWatched(watched, one, two)
 		if s := r.sessions()[pathOf(4)]; s.Multiplier != 9 {
-			t.Error("a converge of another line looked at the session")
+			t.Error("a converge of another line read the session")
 		}
 	})
 }
@@ -294,7 +294,7 @@ func (r *router) spoilQuietly() {
 	})
 }
 
-func TestWhatVPPTellsOfASessionIsKnownWhileAConvergeRuns(t *testing.T) {
+func TestPathEventsAreAppliedDuringAConverge(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.needs(t, observe.CanWatch)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -304,13 +304,13 @@ func TestWhatVPPTellsOfASessionIsKnownWhileAConvergeRuns(t *testing.T) {
 		r.must(r.byHand(pathOf(4), 50_000))
 		r.putWatched(watched, vxlanEnd(1, r.ports[0]))
 		<-r.PathsChanged()
-		r.busy.Lock() // as a converge does
+		r.busy.Lock() // like a converge
 		defer r.busy.Unlock()
 		r.must(&bfd.BfdUDPSessionSetFlags{SwIfIndex: noInterface, LocalAddr: vpp.IPAddress(locals[4]), PeerAddr: vpp.IPAddress(remotes[4])})
 		select {
 		case <-r.PathsChanged():
 		case <-time.After(10 * time.Second):
-			t.Fatal("nothing is told")
+			t.Fatal("no event")
 		}
 		if !slices.ContainsFunc(r.Paths(), func(w pathwatch.Watched) bool { return w.State == pathwatch.Shut }) {
 			t.Errorf("%+v", r.Paths())

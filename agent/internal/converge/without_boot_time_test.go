@@ -11,7 +11,7 @@ import (
 	"longline.dev/agent/internal/vpp"
 )
 
-// connectBlind connects without a stats segment, so that VPP's boot time is not known.
+// connectBlind connects without a stats segment, so that VPP's boot time is unknown.
 func (r *router) connectBlind() {
 	r.t.Helper()
 	session, err := vpp.Dialer{Socket: r.api, Timeout: realvpp.ReplyTimeout}.Dial(r.t.Context())
@@ -23,18 +23,18 @@ func (r *router) connectBlind() {
 	r.Attach(session)
 }
 
-// wholePort is an end that has a port whole.
+// wholePort returns an end that uses a whole port.
 func wholePort(n int, port string) intent.End {
 	end := vxlanEnd(n, port)
 	end.Access = intent.Access{Interface: port, Tagging: intent.Untagged, Exact: true}
 	return end
 }
 
-// TestAPortWithSomebodysTagIsGivenBackWithoutAStatsSegment: nothing but the journal knows such a port, and the line that
-// comes next gets the index of the tunnel that the port was cross-connected to.
-func TestAPortWithSomebodysTagIsGivenBackWithoutAStatsSegment(t *testing.T) {
+// TestPortWithAForeignTagIsRestoredWithoutAStatsSegment: only the journal knows such a port, and the next
+// line gets the index of the tunnel that was cross-connected with the port.
+func TestPortWithAForeignTagIsRestoredWithoutAStatsSegment(t *testing.T) {
 	for name, between := range map[string]func(*router){
-		"at once": func(*router) {}, "after a restart of the agent": (*router).open, "after a new connection": (*router).connectBlind,
+		"immediately": func(*router) {}, "after a restart of the agent": (*router).open, "after a new connection": (*router).connectBlind,
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEveryVPP(t, func(t *testing.T, r *router) {
