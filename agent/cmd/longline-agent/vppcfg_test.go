@@ -60,6 +60,6 @@ func TestTheVppcfgCommandHasAnotherExitCodeIfObjectsHaveNoName(t *testing.T) {
 	if !errors.As(err, &partly) || len(partly.unnamed) != 2 {
 		t.Fatalf("got %v", err)
 	}
-	wants(t, err.Error(), "2 interfaces cannot be named in a file of vppcfg:", "geneve_tunnel0 of line", "vppcfg plans nothing on this router while it is there")
+	wants(t, err.Error(), "2 interfaces cannot be named in a file of vppcfg:", "geneve_tunnel0 of line", "vppcfg plans nothing on this router while it exists")
 	wants(t, out, "# NOT NAMED: geneve_tunnel0 of line ")
 }
