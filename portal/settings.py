@@ -15,7 +15,7 @@ from csp.constants import NONE, SELF
 from portal.beat_schedule import EVERY_S
 from portal.core.database_url import read_database_url
 from portal.core.environment import Environment
-from portal.core.integer_overflow import refuse_what_does_not_fit
+from portal.core.integer_overflow import require_integers_to_fit
 from portal.core.line_test_mode import LineTestMode
 from portal.core.path_bfd import PathWatch
 from portal.core.provider import Provider
@@ -90,7 +90,7 @@ MIDDLEWARE = [
     "portal.web.compression.PageGZipMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "portal.core.request_id.RequestIdMiddleware",
-    "portal.core.postgres_plans.ReadsPlannedAnew",
+    "portal.core.postgres_plans.PlanReadsWithValues",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -171,7 +171,7 @@ if _REPLICA_URL := env.str("DATABASE_REPLICA_URL", default=""):
 # As old as its newest commit may be, in seconds; what is older is asked of the primary.
 LONGLINE_REPLICA_MAX_AGE_S = env.int("LONGLINE_REPLICA_MAX_AGE_S", default=10)
 # Here, because connections take over what is registered when the first of them is made.
-refuse_what_does_not_fit()
+require_integers_to_fit()
 # The audit trail: who did it is kept with each event, and no event is ever changed. Its triggers belong to
 # the audit app although they sit on other apps' tables: they follow the models after every migrate, by
 # portal/audit/post_migrate.py.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 
-from portal.core.errors import TEXTS, Conflict, DomainError, TooSoon, errors_with_words
+from portal.core.errors import TEXTS, Conflict, DomainError, TooSoon, errors_with_sentences
 from portal.vll.errors import NotAllowedToOrder, NotForYouToForce
 
 # Status and title of what is no DomainError.
@@ -62,7 +62,7 @@ class Entry:
 def entries() -> list[Entry]:
     """All of them, by code."""
     found = [Entry(code, status, f"{gettext(title)}.", []) for code, (status, title) in KINDS.items()]
-    for kind in errors_with_words():
+    for kind in errors_with_sentences():
         meaning = gettext(TEXTS[kind]) if kind in TEXTS else " ".join((kind.__doc__ or "").split())
         found.append(Entry(kind.code, status_of(kind), meaning, kind.fact_names()))
     return sorted(found, key=lambda entry: entry.code)

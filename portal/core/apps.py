@@ -6,5 +6,5 @@ class CoreConfig(AppConfig):
     name = "portal.core"
 
     def ready(self) -> None:
-        # The words of each app register themselves by being imported.
+        # The module ``error_messages`` of each app registers its sentences when it is imported.
         autodiscover_modules("error_messages")

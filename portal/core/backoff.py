@@ -1,12 +1,12 @@
-"""The pauses after failures."""
+"""Pauses after repeated failures."""
 
 from datetime import timedelta
 
 
 def backoff(failures: int, *, first: timedelta, longest: timedelta) -> timedelta:
-    """The wait after a failure that ``failures`` others came before: ``first``, doubled for each of them.
+    """Return the pause after a failure: ``first``, doubled for each of the ``failures`` before it.
 
-    Never more than ``longest``, whatever the number; ``failures`` is 0 or more.
+    The pause is never longer than ``longest``. ``failures`` is 0 or more.
     """
     enough: int = (longest // first).bit_length()
     return min(first * (1 << min(failures, enough)), longest)

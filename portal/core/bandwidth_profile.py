@@ -5,27 +5,27 @@ from enum import StrEnum
 
 from portal.core.vlan_tags import Tagging
 
-# What VPP's policers count in: kbit/s.
+# VPP's policers count in kbit/s.
 MIN_RATE_BPS = 1000
-# A shallower bucket costs bursty customers frames well below their rate. Juniper's guideline for policers is
-# no less than 10 of the largest frames and no less than 5 ms; MEF 10.4 only asks for a CBS above 0.
+# With a shallower bucket, customers who send bursts lose frames well below their rate. Juniper's guideline
+# for policers is at least 10 of the largest frames and at least 5 ms. MEF 10.4 only requires a CBS above 0.
 BURST_FRAMES = 10
 BURST_MS = 10
-# Tags that are on the frame when it is policed, and popped afterwards (bytes).
+# Bytes of the tags that a frame still has when VPP polices it, and that VPP pops afterwards.
 _POPPED_TAGS = 8
-# The largest that the agent's contract and VPP's policers take (docs/reference/agent-api.md).
+# The largest burst that the agent's contract and VPP's policers accept (docs/reference/agent-api.md).
 MAX_BURST = 2**31 - 1
 
 
 class Policing(StrEnum):
-    """The places where a router's VPP can police what comes in (docs/reference/agent-reports.md)."""
+    """The places where a router's VPP can police incoming frames (docs/reference/agent-reports.md)."""
 
     NONE = "none"
     PORT = "port"
     SUBINTERFACE = "subinterface"
 
     def covers(self, tagging: Tagging) -> bool:
-        """Whether an end that picks its frames so can be policed: a whole port, or VLANs of one."""
+        """Return whether VPP can police an end with this tagging: a whole port, or VLANs of a port."""
         return self is Policing.SUBINTERFACE or (self is Policing.PORT and tagging is Tagging.UNTAGGED)
 
 
@@ -33,8 +33,9 @@ class Policing(StrEnum):
 class BandwidthProfile:
     """An ingress bandwidth profile per EVC and UNI (MEF 10.3), color-blind.
 
-    Rates in bit/s, bursts in bytes; no excess: both 0. Frames within CIR and CBS are green, those within EIR
-    and EBS yellow: both are forwarded, and neither color changes how. Only the CIR is booked.
+    Rates are in bit/s and bursts in bytes. Without excess bandwidth, EIR and EBS are 0. Frames within CIR and
+    CBS are green, frames within EIR and EBS are yellow. VPP forwards both colors alike. Only the CIR is
+    booked.
     """
 
     cir_bps: int
@@ -51,10 +52,10 @@ def bandwidth_profile(
     cbs_bytes: int | None = None,
     ebs_bytes: int | None = None,
 ) -> BandwidthProfile:
-    """The profile that is policed for a line whose largest carried frame has ``frame`` bytes.
+    """Return the profile to police for a line. Its largest carried frame has ``frame`` bytes.
 
-    A burst that is None becomes 10 ms at its rate and at least 10 of the largest frames. Without an EIR
-    there is no EBS.
+    A burst of None becomes 10 ms at its rate, and at least 10 of the largest frames. Without an EIR there is
+    no EBS.
     """
     cir_bps = max(cir_bps, MIN_RATE_BPS)
     ebs = 0 if eir_bps == 0 else ebs_bytes or _default_burst(eir_bps, frame)

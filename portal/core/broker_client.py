@@ -1,4 +1,4 @@
-"""Asking the broker itself, which is Redis, where Celery has no question for it."""
+"""A client of the broker (Redis), for queries that Celery has no function for."""
 
 from contextlib import AbstractContextManager
 
@@ -9,8 +9,8 @@ from portal.core.redis_url import read_redis_url
 
 
 def broker_client(*, patience_s: float) -> AbstractContextManager[redis.Redis]:
-    """A new client for the block; connecting and each answer may take ``patience_s``.
+    """Return a new client for the block; connecting and each response may take ``patience_s``.
 
-    Whatever is asked of it raises redis.RedisError once it does not answer in time.
+    Each command raises redis.RedisError if Redis does not respond in time.
     """
     return read_redis_url(settings.REDIS_URL, variable="REDIS_URL").client(patience_s=patience_s)

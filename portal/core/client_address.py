@@ -1,4 +1,4 @@
-"""The caller's address. Proxy headers count only when a trusted proxy wrote them."""
+"""The caller's address. Proxy headers count only if a trusted proxy wrote them."""
 
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 
@@ -9,23 +9,23 @@ Address = IPv4Address | IPv6Address
 
 
 def client_address(request: HttpRequest) -> Address | None:
-    """The caller's address, or None on a Unix socket.
+    """Return the caller's address, or None on a Unix socket.
 
-    ``X-Forwarded-For`` is read from its end, where the nearest proxy wrote, for as long as the writer is in
-    ``LONGLINE_TRUSTED_PROXIES``; what a caller puts in front of that is never believed.
+    ``X-Forwarded-For`` is read from its end, where the nearest proxy wrote. Reading goes on as long as the
+    writer is in ``LONGLINE_TRUSTED_PROXIES``. Addresses that a caller puts at the front are never trusted.
     """
     address = _connected(request)
     hops = [hop for hop in request.headers.get("X-Forwarded-For", "").split(",") if hop.strip()]
     while address is not None and hops and _trusted(address):
-        said = _read(hops.pop())
-        if said is None:
+        hop = _read(hops.pop())
+        if hop is None:
             break
-        address = said
+        address = hop
     return address
 
 
 def from_trusted_proxy(request: HttpRequest) -> bool:
-    """Whether what connected to us is in ``LONGLINE_TRUSTED_PROXIES``."""
+    """Return whether the peer that connected to the portal is in ``LONGLINE_TRUSTED_PROXIES``."""
     address = _connected(request)
     return address is not None and _trusted(address)
 

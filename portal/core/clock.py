@@ -1,8 +1,8 @@
-"""The one place where wall-clock time is read; operations take ``now`` as a keyword."""
+"""The only place that reads wall-clock time; operations take ``now`` as a keyword."""
 
 from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """The current time, aware, in UTC."""
+    """Return the current time, aware, in UTC."""
     return datetime.now(tz=UTC)

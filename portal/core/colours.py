@@ -1,26 +1,28 @@
-"""Colours as hexadecimal sRGB, and whether text on them can be read (WCAG 2.2, success criterion 1.4.3)."""
+"""Colours as hexadecimal sRGB, and whether text in them is readable (WCAG 2.2, success criterion 1.4.3)."""
 
 from colorsys import hls_to_rgb, rgb_to_hls
 
-# The least contrast of text with what is behind it (level AA).
+# The smallest contrast between text and its background (level AA).
 READABLE = 4.5
 
 Rgb = tuple[int, int, int]
 
 
 def rgb(colour: str) -> Rgb:
-    """The three parts of ``#rrggbb``, 0 to 255."""
+    """Return the three parts of ``#rrggbb``, each from 0 to 255."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
 def contrast(one: str, other: str) -> float:
-    """The contrast ratio of two colours, from 1 to 21."""
+    """Return the contrast ratio of two colours, from 1 to 21."""
     darker, lighter = sorted((_luminance(one), _luminance(other)))
     return (lighter + 0.05) / (darker + 0.05)
 
 
 def lightened(colour: str, *, behind: tuple[str, ...], least: float = READABLE) -> str:
-    """``colour`` as little lighter as makes its contrast with each of ``behind`` at least ``least``."""
+    """Return ``colour``, made just light enough for a contrast of ``least`` with each colour of
+    ``behind``.
+    """
     hue, lightness, saturation = rgb_to_hls(*(part / 255 for part in rgb(colour)))
     for percent in range(0, 101, 2):
         parts = hls_to_rgb(hue, lightness + (1 - lightness) * percent / 100, saturation)
@@ -31,7 +33,7 @@ def lightened(colour: str, *, behind: tuple[str, ...], least: float = READABLE) 
 
 
 def _luminance(colour: str) -> float:
-    """Relative luminance, 0 for black and 1 for white (WCAG 2.2, "relative luminance")."""
+    """Return the relative luminance, 0 for black and 1 for white (WCAG 2.2, "relative luminance")."""
     linear = [
         part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
         for part in (each / 255 for each in rgb(colour))

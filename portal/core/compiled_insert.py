@@ -1,6 +1,6 @@
-"""Insert rows by a statement that is compiled once per model, columns and number of rows.
+"""Insert rows with a statement that is compiled once per model, columns and number of rows.
 
-Django would compile the SQL of an insert each time (see portal.core.compiled_query), and send every column.
+Django would compile the SQL of each insert again (see portal.core.compiled_query), and send every column.
 """
 
 from functools import cache
@@ -16,8 +16,8 @@ M = TypeVar("M", bound=Model)
 def insert(*rows: M) -> None:
     """Insert new rows of one model in one statement.
 
-    A key that the database draws stays unknown here, and so does the value of an expression that is a
-    column's default. No signal is sent. Errors of the statement come where the pipeline waits for it
+    The new rows do not learn keys that the database generates, nor the values of expressions that are a
+    column's default. No signal is sent. Errors of the statement are raised where the pipeline waits for it
     (portal.core.postgres_pipeline).
     """
     model = type(rows[0])
@@ -58,7 +58,8 @@ def _database_default(field: "Field[Any, Any]") -> Any:
 @cache
 def _statement(model: type[Model], places: tuple[int, ...], count: int) -> str:
     query = InsertQuery(model)
-    # For several rows Django may send arrays. Repeating one row's placeholders keeps the values as they are.
+    # For several rows Django may send arrays. Repeating the placeholders of one row keeps the values
+    # unchanged.
     query.insert_values([_columns(model)[place][0] for place in places], [model()])
     ((sql, _),) = query.get_compiler(connection=connection).as_sql()
     into, placeholders = sql.rsplit(" VALUES ", 1)

@@ -1,7 +1,7 @@
-"""Reads that come again and again, compiled once: Django makes the SQL of a queryset anew each time, which
-took longer than sending it and reading the rows.
+"""Frequent reads, compiled once. Django compiles the SQL of a queryset for each use, which took longer than
+sending it and reading the rows.
 
-It leans on what ``ModelIterable`` does with a compiler (django/db/models/query.py); a test compares the two.
+The code relies on how ``ModelIterable`` uses a compiler (django/db/models/query.py). A test compares the two.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -12,14 +12,14 @@ from django.db.models import Model, QuerySet
 from django.db.models.query import get_related_populators
 
 M = TypeVar("M", bound=Model)
-# In compiled statements these stand for the values; no row, and nobody's input, ever comes near them.
+# Compiled statements contain these numbers instead of the values. No row and no input comes near them.
 _FIRST_STAND_IN = 2_000_000_000
 
 
 class CompiledQuery(Generic[M]):
-    """The rows of ``make(*values, **variant)``, a queryset whose SQL differs with ``variant`` alone.
+    """The rows of ``make(*values, **variant)``, a queryset whose SQL depends on ``variant`` only.
 
-    ``make`` passes each of the values on to lookups of integers or of text, untouched.
+    ``make`` passes each value unchanged to lookups of integers or of text.
     """
 
     def __init__(self, make: Callable[..., QuerySet[M]]) -> None:
@@ -53,7 +53,7 @@ class _Compiled(Generic[M]):
         fields = info["select_fields"]
         self._columns = slice(fields[0], fields[-1] + 1)
         self._names = [column[0].target.attname for column in select[self._columns]]
-        # django-stubs write of Django 6.1, where this takes more.
+        # django-stubs describes Django 6.1, where this function takes more arguments.
         self._related = get_related_populators(info, select, connection.alias)  # type: ignore[call-arg]
         self._annotations = dict(compiler.annotation_col_map or {})
         self._converters = [

@@ -1,4 +1,4 @@
-"""CSV that a spreadsheet cannot be attacked with (RFC 4180; OWASP: CSV Injection)."""
+"""CSV that cannot attack a spreadsheet (RFC 4180; OWASP: CSV Injection)."""
 
 import csv
 import unicodedata
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from portal.core.plain_text import made_plain
 
-# As wide as a Latin letter and as wide as a Chinese one: some spreadsheets take either.
+# In half width and in full width (East Asian forms): some spreadsheets accept both.
 _FORMULA_STARTS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
 
 
@@ -16,17 +16,17 @@ class _Echo:
 
 
 def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    """One line of text for each row, of cells that are all ``neutral``."""
+    """Yield one line of text for each row; each cell is made ``neutral``."""
     writer = csv.writer(_Echo())
     for row in rows:
         yield writer.writerow([neutral(cell) for cell in row])
 
 
 def neutral(cell: object) -> object:
-    """The cell, as text that no spreadsheet takes for a formula and no terminal for a command.
+    """Return the cell as text that no spreadsheet reads as a formula and no terminal as a command.
 
-    Control characters, line ends and what turns the direction of writing become a space, and a text that
-    begins like a formula gets a quote before it; numbers stay numbers.
+    Control characters, line ends and characters that change the direction of writing become a space. A text
+    that begins like a formula gets a quote before it. Numbers stay numbers.
     """
     if not isinstance(cell, str):
         return cell
@@ -35,6 +35,6 @@ def neutral(cell: object) -> object:
 
 
 def begins_like_a_formula(text: str) -> bool:
-    """By the first character that is seen."""
-    seen = (each for each in text if not each.isspace() and unicodedata.category(each) != "Cf")
-    return next(seen, "") in _FORMULA_STARTS
+    """Return whether the first visible character begins a formula."""
+    visible = (each for each in text if not each.isspace() and unicodedata.category(each) != "Cf")
+    return next(visible, "") in _FORMULA_STARTS

@@ -1,4 +1,4 @@
-"""A database's address as libpq reads it, several hosts included, and limits that notice a silent one.
+"""Read a database URL as libpq does, with several hosts, and add limits that detect a silent host.
 
 https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-CONNSTRING-URIS
 """
@@ -9,15 +9,15 @@ import psycopg
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
-# What holds where the address says nothing else; of sockets in the file system libpq ignores it.
+# Defaults for parameters that the URL does not set. libpq ignores them for Unix sockets.
 _LIMITS = {
-    # In seconds, for each host: one that is cut off says nothing at all.
+    # In seconds, for each host: a host that is cut off does not respond at all.
     "connect_timeout": 3,
-    # A server that is cut off while we wait for its answer is noticed after 5 + 3 * 2 s,
+    # If a server is cut off while the portal waits for its response, the portal notices after 5 + 3 * 2 s,
     "keepalives_idle": 5,
     "keepalives_interval": 2,
     "keepalives_count": 3,
-    # and one that does not confirm what it is sent after so many ms.
+    # and if the server does not confirm data that it was sent, after this time in ms.
     "tcp_user_timeout": 8000,
 }
 _IN_DJANGO = {"dbname": "NAME", "user": "USER", "password": "PASSWORD", "host": "HOST", "port": "PORT"}
@@ -25,11 +25,10 @@ _FORM = "postgres://user:password@host:5432,other:5432/name?option=value"
 
 
 def read_database_url(url: str, *, variable: str, takes_writes: bool = True) -> dict[str, Any]:
-    """An entry of Django's DATABASES; ``variable`` is where ``url`` comes from.
+    """Return an entry of Django's DATABASES; ``variable`` names the source of ``url``.
 
-    Of several hosts, only one that takes writes will do, unless ``target_session_attrs`` or ``takes_writes``
-    says otherwise.
-    Raises ImproperlyConfigured, which quotes no password.
+    If the URL names several hosts, only a host that takes writes is used, unless ``target_session_attrs`` or
+    ``takes_writes`` says otherwise. Raises ImproperlyConfigured, which quotes no password.
     """
     given = _parsed(url, variable)
     if not takes_writes:
@@ -53,7 +52,7 @@ def _parsed(url: str, variable: str) -> dict[str, Any]:
     hosts, ports = (str(parsed.get(name, "")).split(",") for name in ("host", "port"))
     if any("@" in host for host in hosts):
         raise _wrong(variable, "an @ within the user or the password is written %40")
-    # One port alone is every host's.
+    # A single port applies to every host.
     if len(ports) > 1 and len(ports) != len(hosts):
         raise _wrong(variable, f"it has {len(hosts)} hosts and {len(ports)} ports")
     for port in ports:
@@ -63,7 +62,9 @@ def _parsed(url: str, variable: str) -> dict[str, Any]:
 
 
 def _without_secrets(message: str) -> str:
-    """What libpq complains of, where that is an option's name; all else may quote a part of the password."""
+    """Return libpq's complaint only if it names an option; other complaints may quote part of
+    the password.
+    """
     first = message.strip().splitlines()[0]
     return first if first.startswith("invalid URI query parameter:") else "libpq cannot read it"
 

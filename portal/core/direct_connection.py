@@ -1,6 +1,6 @@
-"""PostgreSQL past any pooler, for what a session of its own is needed for.
+"""Connections to PostgreSQL that bypass any pooler, for work that needs a session for itself.
 
-A pooler that gives each transaction another session carries no LISTEN, and loses a session's locks.
+A pooler in transaction mode carries no LISTEN and loses the locks of a session.
 """
 
 from typing import Any
@@ -8,18 +8,18 @@ from typing import Any
 from django.conf import settings
 from django.db import connection, connections
 
-# What Django's connections have beside libpq's own parameters.
+# Parameters that Django adds to those of libpq.
 _DJANGOS = frozenset({"context", "cursor_factory", "prepare_threshold"})
 
 
 def direct_parameters() -> dict[str, Any]:
-    """For psycopg.connect, with neither Django's adapters nor its cursors."""
+    """Return parameters for psycopg.connect, without Django's adapters and cursors."""
     direct = connections[connection.alias].copy()
     direct.settings_dict.update(settings.DATABASE_DIRECT)
     return {name: value for name, value in direct.get_connection_params().items() if name not in _DJANGOS}
 
 
 def connect_directly() -> None:
-    """From now on this process' own connection goes past the pooler too."""
+    """Make the connection of this process bypass the pooler from now on."""
     connection.close()
     connection.settings_dict.update(settings.DATABASE_DIRECT)

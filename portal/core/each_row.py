@@ -1,4 +1,4 @@
-"""A loop of background work, over rows or over parts of a task: one that fails does not stop the others."""
+"""A loop of background work over rows, or over parts of a task: a failed row does not stop the others."""
 
 import logging
 from collections.abc import Callable, Iterable
@@ -13,10 +13,10 @@ R = TypeVar("R")
 
 
 def each_row(rows: Iterable[T], do: Callable[[T], R], *, what: str) -> list[R]:
-    """Return ``do(row)`` of every row that succeeds; then raise what failed, as one ExceptionGroup.
+    """Return ``do(row)`` of every row that succeeds; then raise all failures as one ExceptionGroup.
 
-    ``do`` is its own transaction, so that a failed row leaves nothing behind. ``what`` names the work in the
-    log and in the error. A lost database connection ends the loop: all further rows would fail too.
+    ``do`` runs in a separate transaction, so a failed row leaves nothing behind. ``what`` names the work in
+    the log and in the error. A lost database connection ends the loop: all further rows would fail too.
     """
     done: list[R] = []
     failures: list[Exception] = []

@@ -1,4 +1,4 @@
-"""The encapsulations that carry a VLL between its ends, over IPv4 and IPv6, and what each costs."""
+"""The encapsulations that carry a VLL between its ends, over IPv4 and IPv6, and the cost of each."""
 
 from enum import IntEnum, StrEnum
 from typing import NamedTuple
@@ -23,7 +23,7 @@ class Encapsulation(StrEnum):
 
     @property
     def leases_vni(self) -> bool:
-        """VXLAN (RFC 7348) and GENEVE (RFC 8926) tell VLLs apart by a 24-bit VNI; the others have none."""
+        """Return whether a 24-bit VNI distinguishes VLLs, as in VXLAN (RFC 7348) and GENEVE (RFC 8926)."""
         return self in (Encapsulation.VXLAN, Encapsulation.GENEVE)
 
 
@@ -48,12 +48,12 @@ class Transport(StrEnum):
 
     @property
     def family(self) -> Family | None:
-        """The underlay's address family; None for L2XC, which has no underlay."""
+        """Return the address family of the underlay; None for L2XC, which has no underlay."""
         return None if self is Transport.L2XC else Family(int(self.value[-1]))
 
     @property
-    def in_words(self) -> str:
-        """``VXLAN over IPv4``."""
+    def display_name(self) -> str:
+        """Return the name for a reader, such as ``VXLAN over IPv4``."""
         if self.family is None:
             return _("local cross-connect")
         encapsulation = self.encapsulation.upper()
@@ -61,7 +61,9 @@ class Transport(StrEnum):
 
     @classmethod
     def of(cls, encapsulation: Encapsulation, family: Family | int | None) -> "Transport":
-        """The transport of this encapsulation and family; ValueError when there is no such pair."""
+        """Return the transport of this encapsulation and family; raise ValueError if there is
+        no such pair.
+        """
         return cls(f"{encapsulation.value}{'' if family is None else int(family)}")
 
 
@@ -69,9 +71,9 @@ TUNNELS = tuple(transport for transport in Transport if transport is not Transpo
 
 
 class Cost(NamedTuple):
-    """VPP's cost of 64-byte frames on one core of a Ryzen 5950X.
+    """The cost of 64-byte frames in VPP, on one core of a Ryzen 5950X.
 
-    ``cycles_per_packet`` leaves out the NIC driver: it ranks, but must not be multiplied by a rate.
+    ``cycles_per_packet`` leaves out the NIC driver. Use it to rank transports; do not multiply it by a rate.
     """
 
     mpps_per_core: float
@@ -88,11 +90,13 @@ COST = {
     Transport.GENEVE6: Cost(8.32, 368.09),
 }
 
-# Cheapest first, and GRE only where nothing else fits (ADR 37). Before VPP 25.10, which has keys, each GRE
-# tunnel needs an address pair of its own. And from outside all frames of a GRE line look the same: it has no
-# ports, VPP sets no flow label, and few routers hash over a key (RFC 2890) or what is inside. So a GRE line
-# takes one of several equal-cost paths and one member of each link group, whatever it carries, where VXLAN
-# and GENEVE spread its flows by the UDP source port (tests/lab/test_outer_ports.py).
+# Cheapest first. GRE is used only if nothing else fits (ADR 37), for two reasons:
+#
+# * VPP before 25.10 has no GRE keys, so each GRE tunnel needs a separate address pair.
+# * To other routers all frames of a GRE line look the same. GRE has no ports, VPP sets no flow label, and few
+#   routers hash over a key (RFC 2890) or the inner frame. So a GRE line takes one of several equal-cost paths
+#   and one member of each link group. VXLAN and GENEVE spread flows by the UDP source port
+#   (tests/lab/test_outer_ports.py).
 AUTO_TUNNELS = tuple(
     sorted(
         TUNNELS,

@@ -1,6 +1,6 @@
-"""Settings from the environment, or, where ``<NAME>_FILE`` names a file, from what is in it.
+"""Settings from the environment. Where ``<NAME>_FILE`` names a file, the setting is the content of the file.
 
-So secrets need not be in the environment, which child processes inherit and `docker inspect` shows.
+Secrets in files stay out of the environment, which child processes inherit and `docker inspect` shows.
 """
 
 import environ
@@ -12,7 +12,9 @@ from portal.core.quantities import whole_rate
 
 
 class _Files(FileAwareMapping):
-    """A line feed at a file's end is no part of the secret; a file without anything else says nothing."""
+    """Settings from files. A line feed at the end of a file is not part of the setting; an empty file sets
+    nothing.
+    """
 
     def __getitem__(self, key: str) -> str:
         value: str = super().__getitem__(key)
@@ -23,7 +25,9 @@ class Environment(environ.Env):
     ENVIRON = _Files()
 
     def rate(self, name: str, default: int) -> int:
-        """A rate in bit/s, written as in a file: ``1000000`` or ``1M``. Raises ImproperlyConfigured."""
+        """Return a rate in bit/s, written as in a file: ``1000000`` or ``1M``. Raises
+        ImproperlyConfigured.
+        """
         try:
             return whole_rate(self.str(name, default=str(default)))
         except DomainError as error:

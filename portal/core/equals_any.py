@@ -1,13 +1,13 @@
-"""A column that is looked up by the ids of a subquery, which PostgreSQL runs first."""
+"""A lookup of a column by the ids of a subquery, which PostgreSQL runs first."""
 
 from django.db.models import BooleanField, Func
 
 
 class EqualsAny(Func):
-    """``EqualsAny("pk", ArraySubquery(...))``: ``id = ANY(ARRAY(SELECT ...))``.
+    """The condition ``id = ANY(ARRAY(SELECT ...))``, written ``EqualsAny("pk", ArraySubquery(...))``.
 
-    ``IN (SELECT ...)`` is a join to PostgreSQL: for the newest few of some thousands it may walk through all
-    rows by age instead.
+    PostgreSQL treats ``IN (SELECT ...)`` as a join. To find the newest few of some thousand rows, it may then
+    read all rows by age.
     """
 
     template = "%(expressions)s)"

@@ -1,4 +1,4 @@
-"""The sentences of numbers, rates and sizes that cannot be read."""
+"""Error messages for numbers, rates and sizes that cannot be read."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop

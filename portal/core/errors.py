@@ -1,4 +1,4 @@
-"""Every error that a person can cause and mend: its code, its facts, and its sentence for a reader."""
+"""The base of every error that a person can cause and fix: its code, its facts and its sentence."""
 
 import re
 from dataclasses import dataclass, fields
@@ -10,17 +10,20 @@ from django.utils.translation import gettext as _
 
 from portal.core.reader_zone import moment_text
 
-# Where it is, the other refusals that are reported with it, and whose leases conflict.
+# The path of the input at fault, the refusals that are reported with this error, and the owners of
+# conflicting leases.
 _NOT_FACTS = ("field", "also", "refusals", "holders")
 
 
 @dataclass_transform(eq_default=False, kw_only_default=True)
 @dataclass(eq=False)
 class DomainError(Exception):
-    """Carries facts, as a dataclass by keywords; the words for them are in the apps' ``error_messages``.
+    """An error with facts, a dataclass with keywords only. The apps' ``error_messages`` contain the
+    sentences.
 
     ``code`` is the stable name for programs: ``vlan-taken`` of ``VlanTaken``. ``field`` is the path of the
-    input at fault in the REST shape, such as ``a_end.outer_vlan``, or "" when no single field is.
+    input at fault in the form of the REST API, such as ``a_end.outer_vlan``. It is "" if no single field is
+    at fault.
     """
 
     code: ClassVar[str]
@@ -39,48 +42,50 @@ class DomainError(Exception):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """As JSON values; sizes in bytes, rates in bit/s."""
+        """Return the facts as JSON values; sizes in bytes, rates in bit/s."""
         return {name: _plain(getattr(self, name)) for name in self.fact_names()}
 
     @property
     def sentence(self) -> str:
-        """The sentence: what, why, and what to do about it; one or two sentences for a reader."""
+        """Return one or two sentences for a reader: the problem, its reason and its remedy."""
         return wording(self)
 
 
 class Conflict(DomainError):
-    """The input is well formed, but what it asks for is taken, full or in the wrong state."""
+    """The input is well formed, but the requested resource is taken, full or in the wrong state."""
 
 
 class TooSoon(DomainError):
-    """The same will be done from ``again_at`` on: too much of it was asked for lately."""
+    """The caller did too much of this in a short time; the portal accepts the next request at
+    ``again_at``.
+    """
 
     again_at: datetime
 
     @property
     def sentence(self) -> str:
-        # The next full minute: never one that is still too soon.
+        # Round up to the next full minute, so that a caller who waits until then is never too early.
         again = moment_text(self.again_at + timedelta(minutes=1))
         return _(TEXTS[type(self)]).format(**{**self.facts, "again_at": again})
 
 
-# The sentences that are a text with the error's facts in it; the apps' ``error_messages`` fill it.
+# Sentences that are a text with the facts of the error in it; the apps' ``error_messages`` fill it.
 TEXTS: dict[type[DomainError], str] = {}
 
 
 @singledispatch
 def wording(error: DomainError) -> str:
-    """The sentence of an error; ``error_messages`` register those that are more than a text with facts."""
+    """Return the sentence of an error; ``error_messages`` register functions for sentences that need code."""
     return _(TEXTS[type(error)]).format(**{name: _text(getattr(error, name)) for name in error.fact_names()})
 
 
-def errors_with_words() -> set[type[DomainError]]:
-    """All kinds that can be said to a reader, once the apps have filled both."""
+def errors_with_sentences() -> set[type[DomainError]]:
+    """Return all types of errors that have a sentence, once the apps have registered theirs."""
     return {*TEXTS, *wording.registry} - {object}
 
 
 def _text(value: Any) -> Any:
-    """As it is read in a sentence."""
+    """Return the value of a fact as text in a sentence."""
     return moment_text(value) if isinstance(value, datetime) else _plain(value)
 
 

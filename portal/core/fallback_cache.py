@@ -1,4 +1,4 @@
-"""A Redis cache that nobody is locked out by: while Redis is away, each process counts for itself."""
+"""A Redis cache that never locks users out: while Redis is unreachable, each process counts on its own."""
 
 import logging
 import time
@@ -14,12 +14,13 @@ from portal.core.redis_url import in_short, read_redis_url
 
 logger = logging.getLogger(__name__)
 
-# How long Redis is left alone after it failed: a frozen one must not cost its timeout at every call.
-REST_S = 5.0
+# How long the cache does not use Redis after a failure. Otherwise a hanging Redis would cost its timeout at
+# every call.
+PAUSE_S = 5.0
 
 
 class _Client(RedisCacheClient):
-    """Finds the master by Sentinels, where the address names some."""
+    """A client that finds the master through Sentinels if the URL names some."""
 
     def __init__(self, servers: list[str], *, patience_s: float) -> None:
         super().__init__(servers)
@@ -30,8 +31,9 @@ class _Client(RedisCacheClient):
 
 
 class FallbackRedisCache(RedisCache):
-    """Limits of logins and API calls live here. Without Redis they hold per process, which is weaker but
-    neither lets everybody guess without limit nor keeps everybody out."""
+    """The cache of the limits on logins and API calls. Without Redis the limits apply per process. That is
+    weaker, but nobody can guess without limit, and nobody is kept out.
+    """
 
     UNKNOWN = object()
 
@@ -39,11 +41,13 @@ class FallbackRedisCache(RedisCache):
         super().__init__(server, params)
         self._class = _Client
         self._instead = LocMemCache("instead-of-redis", {**params, "OPTIONS": {}})
-        self._resting_until = 0.0
+        self._paused_until = 0.0
 
     def get_shared(self, key: str) -> Any:
-        """What any process has set, None for nothing; ``UNKNOWN`` while Redis is away."""
-        if time.monotonic() >= self._resting_until:
+        """Return the value that any process has set; None if there is none, ``UNKNOWN`` while Redis is
+        unreachable.
+        """
+        if time.monotonic() >= self._paused_until:
             try:
                 return super().get(key)
             except RedisError as error:
@@ -51,7 +55,7 @@ class FallbackRedisCache(RedisCache):
         return self.UNKNOWN
 
     def _either(self, name: str, *args: Any, **kwargs: Any) -> Any:
-        if time.monotonic() >= self._resting_until:
+        if time.monotonic() >= self._paused_until:
             try:
                 return getattr(super(), name)(*args, **kwargs)
             except RedisError as error:
@@ -59,7 +63,7 @@ class FallbackRedisCache(RedisCache):
         return getattr(self._instead, name)(*args, **kwargs)
 
     def _rest(self, error: RedisError) -> None:
-        self._resting_until = time.monotonic() + REST_S
+        self._paused_until = time.monotonic() + PAUSE_S
         logger.warning("Redis does not answer (%s); limits are kept per process", in_short(error))
 
 

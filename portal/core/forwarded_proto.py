@@ -1,4 +1,4 @@
-"""The scheme by which the portal was called: https where a trusted proxy, which ends TLS, says so."""
+"""The scheme of a request: https if a trusted proxy, which terminates TLS, says so."""
 
 from collections.abc import Callable
 
@@ -8,9 +8,9 @@ from portal.core.client_address import from_trusted_proxy
 
 
 class ForwardedProtoMiddleware:
-    """Redirects, links and the addresses that others are told to come back to follow from it.
+    """Set the scheme of the request. Redirects, links and callback URLs follow from it.
 
-    The WSGI server is told to believe nobody (portal.processes.gunicorn_web): it does not know
+    The WSGI server is configured to trust no proxy (portal.processes.gunicorn_web), because it does not know
     ``LONGLINE_TRUSTED_PROXIES``.
     """
 

@@ -1,4 +1,6 @@
-"""Turning the database's refusals into typed ones: the constraint decides, the caller names the fact."""
+"""Turn integrity errors of the database into typed errors: the constraint decides, the caller
+supplies facts.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +14,7 @@ from portal.core.errors import DomainError
 def integrity_errors_as(refusals: Mapping[str, Callable[[], DomainError]]) -> Iterator[None]:
     """Run a write in a savepoint; a violated constraint of ``refusals`` (by name) raises its error.
 
-    The error is made after the savepoint is rolled back, so that it may look at rows for its facts.
+    The error is created after the savepoint is rolled back, so that it may query rows for its facts.
     """
     try:
         with transaction.atomic():

@@ -1,4 +1,4 @@
-"""A short name for a JSON value, by which it is known when it comes again."""
+"""A short digest of a JSON value, to recognise a repeated value."""
 
 from hashlib import blake2b
 from typing import Any
@@ -7,12 +7,12 @@ from msgspec import json
 
 
 def json_digest(value: Any) -> str:
-    """32 hexadecimal digits of the content, however it was spaced."""
+    """Return 32 hexadecimal digits of the content, regardless of white space."""
     return blake2b(json.encode(value, enc_hook=_text), digest_size=16).hexdigest()
 
 
 def _text(value: Any) -> str:
-    """For subclasses of str, which msgspec does not take by itself; nothing else has a digest."""
+    """Return subclasses of str as text, because msgspec refuses them. Nothing else has a digest."""
     if isinstance(value, str):
         return str(value)
     raise NotImplementedError(type(value).__name__)

@@ -1,7 +1,7 @@
-"""One JSON object for each line of the log, with the members that the agents' log has: time, level, msg.
+"""The log as one JSON object per line, with the members of the agents' log: time, level, msg.
 
-What is given as ``extra`` stands beside them, and ``request_id`` where the line was written for a request.
-Whoever writes a line, no secret address gets into it.
+Values given as ``extra`` are further members. ``request_id`` is added to lines that belong to a request.
+Secret URLs are masked in every line, also in lines of libraries.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from portal.core.url_redaction import masked
 
 
 def formatter() -> structlog.stdlib.ProcessorFormatter:
-    """For ``logging.config``: every line of every library goes through it."""
+    """Return the formatter for ``logging.config``, which formats the lines of all libraries."""
     return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[structlog.stdlib.ExtraAdder(), _facts],
         processors=[
@@ -37,6 +37,6 @@ def _facts(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
 
 
 def _without_secrets(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
-    # Django puts the request itself there, whose text is its whole address.
+    # Django puts the request there; its text contains the whole URL.
     event.pop("request", None)
     return {name: masked(value) for name, value in event.items()}

@@ -7,9 +7,9 @@ from django.core.exceptions import ImproperlyConfigured
 
 
 class LineTestMode(StrEnum):
-    """Whether a line has to pass a test with frames before it is handed over.
+    """Whether a line must pass an activation test with frames before the portal hands it over.
 
-    ``advisory``: it is tested, and handed over whatever was found.
+    ``advisory``: the line is tested, and handed over whether it passes or fails.
     """
 
     REQUIRED = "required"
@@ -18,7 +18,7 @@ class LineTestMode(StrEnum):
 
     @classmethod
     def read(cls, written: str) -> Self:
-        """Raises ImproperlyConfigured."""
+        """Return the mode of this name. Raises ImproperlyConfigured."""
         try:
             return cls(written)
         except ValueError as error:

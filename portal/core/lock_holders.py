@@ -1,4 +1,6 @@
-"""Who keeps a session of PostgreSQL waiting: read while it waits, because afterwards nobody knows."""
+"""The sessions that block another session of PostgreSQL, read during the wait: afterwards
+nothing shows them.
+"""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +12,7 @@ import psycopg
 
 _EVERY_S = 0.1
 _QUERY_SHOWN = 80
-# A prepared transaction has no process (pg_blocking_pids says 0), and so no row of pg_stat_activity.
+# A prepared transaction has no process (pg_blocking_pids returns 0), and so no row of pg_stat_activity.
 _HOLDERS = """
 SELECT holder.pid, coalesce(nullif(application_name, ''), backend_type), usename, host(client_addr), state,
        extract(epoch FROM clock_timestamp() - xact_start), query
@@ -21,7 +23,7 @@ SELECT holder.pid, coalesce(nullif(application_name, ''), backend_type), usename
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """As pg_stat_activity shows it; what an account may not see of another's session is None."""
+    """A blocking session, as pg_stat_activity shows it. Columns that the role may not read are None."""
 
     pid: int
     program: str | None
@@ -46,9 +48,9 @@ class Holder:
 
 
 class LockHolders:
-    """Watches one session, by another connection and in a thread of its own, for as long as it is entered.
+    """Watch one session from another connection and a thread, for as long as the context is entered.
 
-    ``told`` is called once for each wait that lasted ``after_s``, with who is waited for.
+    ``report`` is called with the blocking sessions, once for each wait that lasted ``after_s``.
     """
 
     def __init__(
@@ -57,12 +59,12 @@ class LockHolders:
         *,
         waiting_pid: int,
         after_s: float,
-        told: Callable[[str], None],
+        report: Callable[[str], None],
     ) -> None:
         self._connection = connection
         self._waiting_pid = waiting_pid
         self._after_s = after_s
-        self._told = told
+        self._report = report
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="lock-holders", daemon=True)
         self._last: list[Holder] = []
@@ -77,7 +79,7 @@ class LockHolders:
 
     @property
     def last(self) -> str:
-        """Who was waited for most recently."""
+        """Return a description of the sessions that blocked most recently."""
         return "; ".join(map(str, self._last)) or "a session that was gone before it could be read"
 
     def _watch(self) -> None:
@@ -91,5 +93,5 @@ class LockHolders:
             if since is None:
                 since = monotonic()
             elif monotonic() - since >= self._after_s:
-                self._told(self.last)
+                self._report(self.last)
                 since = float("inf")

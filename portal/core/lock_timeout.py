@@ -1,4 +1,4 @@
-"""How long a migration's statements wait for a lock (PostgreSQL's lock_timeout)."""
+"""The time that a statement of a migration waits for a lock (PostgreSQL's lock_timeout)."""
 
 from collections.abc import Callable
 from time import monotonic
@@ -10,19 +10,22 @@ _SET = "SELECT set_config('lock_timeout', %s, false)"
 
 
 class LockPatience:
-    """Little, because whoever comes later waits behind the one who waits; until the end where nobody does.
+    """Set a short lock_timeout for most statements, because later statements queue behind one that waits.
+    Statements that block nobody may wait until ``concurrently_until``.
 
-    Wraps the statements of Django's connection (``connection.execute_wrapper``). What runs CONCURRENTLY locks
-    out no reader and no writer, but waits for every older transaction: a backup, say.
+    It wraps the statements of Django's connection (``connection.execute_wrapper``). A statement that runs
+    CONCURRENTLY blocks no reader and no writer, but waits for every older transaction, such as a backup.
     """
 
     def __init__(self, *, usual_s: float, concurrently_until: float) -> None:
-        """``concurrently_until`` is of ``time.monotonic``."""
+        """Take ``concurrently_until`` as a time of ``time.monotonic``."""
         self._usual_s = usual_s
         self._concurrently_until = concurrently_until
 
     def begin(self) -> int:
-        """Set it for Django's connection, until that closes; the process of PostgreSQL that serves it."""
+        """Set the timeout on Django's connection until it closes; return the id of its process
+        of PostgreSQL.
+        """
         with connection.cursor() as cursor:
             cursor.execute(_SET, [_milliseconds(self._usual_s)])
             cursor.execute("SELECT pg_backend_pid()")
@@ -43,5 +46,5 @@ class LockPatience:
 
 
 def _milliseconds(seconds: float) -> str:
-    # 0 would be for ever.
+    # 0 would disable the timeout.
     return f"{max(1, round(seconds * 1000))}ms"

@@ -1,4 +1,4 @@
-"""SQL for what Django has no words for, in files of its own, ``portal/<app>/sql/``: functions, triggers,
+"""SQL that Django's migrations cannot express, in files in ``portal/<app>/sql/``: functions, triggers,
 partitioned tables, indexes of expressions.
 """
 
@@ -10,5 +10,7 @@ _PORTAL = Path(__file__).resolve().parent.parent
 
 
 def run_sql(app: str, name: str) -> RunSQL:
-    """Runs ``portal/<app>/sql/<name>.sql`` in a migration. It is not undone: going back is a restore."""
+    """Return an operation that runs ``portal/<app>/sql/<name>.sql``. It cannot be reversed:
+    restore a backup.
+    """
     return RunSQL((_PORTAL / app / "sql" / f"{name}.sql").read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Multihop BFD (RFC 5883) on the paths between tunnel endpoints: how it is set, and how a path stands."""
+"""Multihop BFD (RFC 5883) on the paths between tunnel endpoints: settings, and the state of a path."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -8,21 +8,25 @@ from typing import NamedTuple, Self
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-# What agents accept (agent/internal/intent/decode.go).
+# The limits of agents (agent/internal/intent/decode.go).
 _INTERVAL_MS = range(50, 10_001)
 _MULTIPLIER = range(2, 51)
 OFF = "off"
 
 
 class PathWatch(NamedTuple):
-    """A packet each ``interval_ms``; without ``multiplier`` of them a path is down (RFC 5880)."""
+    """BFD settings: a packet each ``interval_ms``; a path is down when ``multiplier`` packets are missing
+    (RFC 5880).
+    """
 
     interval_ms: int
     multiplier: int
 
     @classmethod
     def read(cls, written: str) -> Self | None:
-        """The setting LONGLINE_PATH_WATCH, like ``300x3``; None for ``off``. Raises ImproperlyConfigured."""
+        """Read the setting LONGLINE_PATH_WATCH, like ``300x3``; None for ``off``. Raises
+        ImproperlyConfigured.
+        """
         if written == OFF:
             return None
         found = fullmatch(r"(\d{1,9})x(\d{1,9})", written)
@@ -38,30 +42,32 @@ class PathWatch(NamedTuple):
 
 
 class PathState(StrEnum):
-    """How a path stands, as one router's agent tells it (docs/reference/agent-reports.md)."""
+    """The state of a path, as the agent of one router reports it (docs/reference/agent-reports.md)."""
 
     UP = "up"
-    # It was up, and is not any more.
+    # The session was up, and is not any more.
     DOWN = "down"
     STARTING = "starting"
-    # Its session has been there for a while and never was up.
+    # The session has existed for a while and was never up.
     UNHEARD = "unheard"
-    # Somebody has shut a session that is not the agent's.
+    # An operator shut a session that does not belong to the agent.
     SHUT = "shut"
     REFUSED = "refused"
 
 
-# The router has a session that works. Only where both do, one that hears nothing says something of the path.
+# States of a session that works. Silence proves a fault of the path only if both routers have such a session.
 LISTENING = frozenset({PathState.UP, PathState.DOWN, PathState.STARTING, PathState.UNHEARD})
 
 
 def is_path_down(states: Iterable[str]) -> bool:
-    """Whether a path is down, by what the routers at its two ends say of it; "": one does not watch it."""
-    said = set(states)
-    return PathState.DOWN in said and said <= LISTENING
+    """Return whether a path is down, by the states that its two routers report; "" for a router without a
+    session.
+    """
+    reported = set(states)
+    return PathState.DOWN in reported and reported <= LISTENING
 
 
 def wanted_watch(can_watch: bool) -> PathWatch | None:
-    """How a router that can, or cannot, is to watch the paths of its lines."""
+    """Return how a router is to watch the paths of its lines, given whether it can."""
     watch: PathWatch | None = settings.LONGLINE_PATH_WATCH
     return watch if can_watch else None

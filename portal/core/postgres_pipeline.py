@@ -1,6 +1,6 @@
-"""Statements that go to the server together: nobody waits for the answer of one before sending the next.
+"""Send several statements to the server without waiting for the result of each.
 
-libpq's pipeline mode, by psycopg (https://www.psycopg.org/psycopg3/docs/advanced/pipeline.html).
+This uses libpq's pipeline mode, by psycopg (https://www.psycopg.org/psycopg3/docs/advanced/pipeline.html).
 """
 
 from collections.abc import Iterator
@@ -11,10 +11,11 @@ from django.db import connection, transaction
 
 @contextmanager
 def pipelined() -> Iterator[None]:
-    """Send the statements of the block at once; their answers are there before it ends.
+    """Send the statements of the block at once; their results arrive before the block ends.
 
-    Where one is refused, those after it are not run, and the block raises its error as Django's. Reading rows
-    inside waits for them and for all before them. Only within a transaction: all are of one piece.
+    If the server refuses a statement, it skips those that follow, and the block raises Django's error.
+    Reading rows inside the block waits for that statement and all before it. Use it only within a
+    transaction.
     """
     if not connection.in_atomic_block:
         raise RuntimeError("statements are sent together within a transaction")
@@ -24,11 +25,12 @@ def pipelined() -> Iterator[None]:
 
 @contextmanager
 def pipelined_transaction() -> Iterator[None]:
-    """A transaction whose statements are sent together, and COMMIT with them.
+    """Run a transaction and send its statements together with COMMIT.
 
-    An error may come from whatever waits next, the end of the block included: catch none inside.
+    The next call that waits may raise an error of an earlier statement, and so may the end of the block. Do
+    not catch errors inside.
     """
-    # Within somebody else's transaction nothing is committed here.
+    # Inside the transaction of a caller, nothing is committed here.
     is_outermost = not connection.in_atomic_block
     with ExitStack() as until_committed, transaction.atomic():
         if is_outermost:

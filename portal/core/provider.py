@@ -1,4 +1,6 @@
-"""The provider that runs this portal, as its customers know it: name, look, terms, contact and help."""
+"""The provider that runs this portal, as its customers know it: name, logo, colour, terms,
+contact and help.
+"""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,10 +14,10 @@ from django.core.validators import validate_email
 
 from portal.core.colours import READABLE, contrast, lightened
 
-# What the accent stands on: --ll-surface, --ll-page and --ll-button of static/css/longline.css.
+# Backgrounds of the accent colour: --ll-surface, --ll-page and --ll-button of static/css/longline.css.
 _LIGHT, _DARK = ("#ffffff", "#f3f5f8"), ("#18202a", "#10161e", "#222d39")
 _ON_LIGHT, _ON_DARK = "#ffffff", "#0b1a2a"
-# By their first bytes: what a file is called proves nothing, and a secret of a container has no ending.
+# Identified by the first bytes. A file name proves nothing, and a secret of a container has no extension.
 _LOGO_TYPES = {
     b"\x89PNG\r\n": "image/png",
     b"RIFF": "image/webp",
@@ -27,7 +29,9 @@ _LOGO_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A file that the portal serves from memory. ``digest`` names its bytes, so it never changes."""
+    """A file that the portal serves from memory. ``digest`` names its bytes, so the URL's content never
+    changes.
+    """
 
     content: bytes
     content_type: str
@@ -40,11 +44,11 @@ class Served:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provider:
-    """Each text is "", and ``logo`` and ``style`` None, where the deployment says nothing."""
+    """The provider. Without a setting, a text is "", and ``logo`` and ``style`` are None."""
 
     name: str
     logo: Served | None = None
-    # A style sheet with the accent of light and of dark pages.
+    # A style sheet with the accent colour of light and of dark pages.
     style: Served | None = None
     terms_url: str = ""
     support_email: str = ""
@@ -53,12 +57,12 @@ class Provider:
 
     @property
     def phone_uri(self) -> str:
-        """``support_phone`` to dial (RFC 3966)."""
+        """Return the URI that dials ``support_phone`` (RFC 3966)."""
         return "tel:" + "".join(each for each in self.support_phone if each.isdigit() or each == "+")
 
     @property
     def has_contact(self) -> bool:
-        """Whether there is anything to say besides the name."""
+        """Return whether the provider has set anything besides the name."""
         return bool(self.terms_url or self.support_email or self.support_phone or self.help_url)
 
     @classmethod
@@ -73,7 +77,7 @@ class Provider:
         support_phone: str,
         help_url: str,
     ) -> Self:
-        """The settings LONGLINE_PROVIDER_*, as they are written. Raises ImproperlyConfigured."""
+        """Read the settings LONGLINE_PROVIDER_*. Raises ImproperlyConfigured."""
         return cls(
             name=_name(name.strip()),
             logo=_logo(logo.strip()),
@@ -90,7 +94,7 @@ def _refuse(name: str, written: str, want: str) -> ImproperlyConfigured:
 
 
 def _name(written: str) -> str:
-    """A header of a mail has it, so it is one line."""
+    """Return the name, which must be one line because it is part of a mail header."""
     if not written.isprintable() or not 0 < len(written) <= 60:
         raise _refuse("NAME", written, "write a name in one line, of 60 characters at most")
     return written
@@ -112,7 +116,9 @@ def _logo(written: str) -> Served | None:
 
 
 def _style(written: str) -> Served | None:
-    """Links and buttons have this colour; on dark pages, as much lighter as they need to be read."""
+    """Return a style sheet for links and buttons; on dark pages the colour is lightened until
+    it is readable.
+    """
     if not written:
         return None
     if not fullmatch(r"#[0-9a-fA-F]{6}", written):
@@ -149,7 +155,7 @@ def _mail_address(written: str) -> str:
 
 
 def _phone(written: str) -> str:
-    """As people write it, with the country's code (ITU-T E.123)."""
+    """Return a number with the country code, as people write it (ITU-T E.123)."""
     if written and not fullmatch(r"\+\d[\d ()/.-]{4,28}\d", written):
         raise _refuse("SUPPORT_PHONE", written, "write it with the country's code, such as +254 20 123 4567")
     return written

@@ -1,14 +1,14 @@
-"""Numbers, rates and sizes as people and spreadsheets write them, read into one value.
+"""Read numbers, rates and sizes as people and spreadsheets write them.
 
 One set of rules for pages, imports and commands:
 
 * Spaces, apostrophes and underscores separate groups of three digits.
-* Where both a comma and a point occur, the last one begins the decimals. A sign that occurs twice separates
+* If a text contains a comma and a point, the last one begins the decimals. A sign that occurs twice separates
   groups.
-* ``1,000`` is a thousand in English and one in German. ``1.000`` is ambiguous in both, and both are in a
-  file, whose language is unknown. ``QuantityAmbiguous`` then names what to write instead.
+* ``1,000`` is a thousand in English and one in German. In a file, which has no language, ``1.000`` and
+  ``1,000`` are ambiguous. ``QuantityAmbiguous`` then names the alternatives.
 * Prefixes are decimal (k, M, G, T), in either case. Only ``KiB`` and ``MiB`` are binary.
-* A rate counts bits and a size bytes. A lone letter that means the other one (``MB/s``, ``kb``) is ambiguous.
+* A rate counts bits and a size bytes. A lone letter with the other meaning (``MB/s``, ``kb``) is ambiguous.
 """
 
 import re
@@ -18,7 +18,7 @@ from typing import NoReturn
 
 from portal.core.errors import DomainError
 
-# The sign of a file, which has no language.
+# The decimal sign of a file, which has no language.
 UNKNOWN = ""
 _LONGEST = 40
 _MINUS = "-\N{MINUS SIGN}"
@@ -29,7 +29,7 @@ _WRITTEN = re.compile(r"([+\-\N{MINUS SIGN}]?)([0-9][0-9.,' _]*|[.,][0-9]+) *([A
 _RATE_UNIT = re.compile(r"([kmgt]?)(?:(bits?|b|bytes?)?(?:/s|/sec|ps)?)", re.ASCII | re.IGNORECASE)
 _SIZE_UNIT = re.compile(r"([kmg]?)(i?)(b|bytes?|octets?)?", re.ASCII | re.IGNORECASE)
 _GROUPS = re.compile(r"[1-9][0-9]{0,2}(?:([,.' _])[0-9]{3})(?:\1[0-9]{3})*", re.ASCII)
-# Only these can be groups as well as decimals: 0.125 and 2.5 are decimals.
+# Only these can be groups or decimals. 0.125 and 2.5 are always decimals.
 _EITHER = re.compile(r"[1-9][0-9]{0,2}[.,][0-9]{3}", re.ASCII)
 
 
@@ -55,7 +55,7 @@ class SizeUnreadable(DomainError):
 
 
 class QuantityAmbiguous(DomainError):
-    """The text can be read in two ways. ``readings``: both, each written so that only one reading is left."""
+    """The text has two meanings. ``readings`` contains both, each written without ambiguity."""
 
     value: str
     readings: list[str]
@@ -64,22 +64,22 @@ class QuantityAmbiguous(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """``number`` of ``unit`` (bit/s or bytes); ``unit`` is None where none is written."""
+    """A ``number`` with its ``unit`` (bit/s or bytes); ``unit`` is None if the text contains none."""
 
     number: Decimal
     unit: int | None
     written: str
 
     def of(self, unit: int) -> Decimal:
-        """The quantity in bit/s or bytes; ``unit`` applies where none is written."""
+        """Return the quantity in bit/s or bytes; ``unit`` applies if the text contains none."""
         return self.number * (self.unit or unit)
 
 
 def read_number(text: str, *, sign: str, most: Decimal | None = None) -> Decimal:
     """Read a number without a unit.
 
-    ``sign``: the decimal sign of the reader's language, or UNKNOWN. ``most``: no larger reading is
-    meant. Raises NumberUnreadable, QuantityAmbiguous.
+    ``sign`` is the decimal sign of the reader's language, or UNKNOWN. ``most`` excludes larger readings of an
+    ambiguous text. Raises NumberUnreadable, QuantityAmbiguous.
     """
     number, unit = _split(text, NumberUnreadable)
     if unit:
@@ -129,7 +129,7 @@ def read_size(text: str, *, sign: str = UNKNOWN) -> Quantity:
 
 
 def whole_rate(text: str, *, sign: str = UNKNOWN) -> int:
-    """The rate in bit/s, which is the unit where none is written.
+    """Return the rate in bit/s, which is also the default unit.
 
     Raises RateUnreadable, also for a part of a bit or a negative rate; QuantityAmbiguous.
     """
@@ -140,7 +140,7 @@ def whole_rate(text: str, *, sign: str = UNKNOWN) -> int:
 
 
 def whole_size(text: str, *, sign: str = UNKNOWN) -> int:
-    """The size in bytes.
+    """Return the size in bytes.
 
     Raises SizeUnreadable, also for a part of a byte or a negative size; QuantityAmbiguous.
     """
@@ -151,14 +151,14 @@ def whole_size(text: str, *, sign: str = UNKNOWN) -> int:
 
 
 def written_back(number: str, *, sign: str) -> str:
-    """A number as Python writes it, as a form shows it: ``read_number`` reads the same number from it."""
+    """Return a number of Python as a form shows it: ``read_number`` reads the same number from it."""
     shown = number.replace(".", sign)
-    # One zero more, and the digits after the sign cannot be a group of three.
+    # With one more zero, the digits after the sign cannot be a group of three.
     return f"{shown}0" if sign == "." and _EITHER.fullmatch(shown.lstrip("-")) else shown
 
 
 def _split(text: str, kind: type[NumberUnreadable | RateUnreadable | SizeUnreadable]) -> tuple[str, str]:
-    """The number, with its sign before it, and the unit."""
+    """Return the number, with its sign, and the unit."""
     spaced = "".join(" " if each.isspace() else each for each in text.strip()).replace(
         "\N{RIGHT SINGLE QUOTATION MARK}", "'"
     )
@@ -207,5 +207,5 @@ def _plain(number: Decimal, sign: str) -> str:
 
 
 def _shown(prefix: str) -> str:
-    """A prefix as the SI writes it."""
+    """Return a prefix as the SI writes it."""
     return "k" if prefix in ("k", "K") else prefix.upper()

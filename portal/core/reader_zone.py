@@ -1,6 +1,6 @@
 """The reader's time zone: pages show and read every time in it, and name it (ADR 70).
 
-The browser names its zone in a cookie. Without one, in the API, in mails and in stored texts, times are
+The browser names its zone in a cookie. Without a cookie, in the API, in mails and in stored texts, times are
 in UTC and say so.
 """
 
@@ -17,13 +17,13 @@ from portal.core.view_permission import View
 COOKIE = "longline_zone"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_+-]{0,30}(?:/[A-Za-z0-9_+-]{1,30}){0,2}\Z", re.ASCII)
 _OFFSET = re.compile(r"([+-]\d\d)(\d\d)?\Z", re.ASCII)
-# As the functions below write a moment inside ``in_utc``.
+# The format in which the functions below write a moment inside ``in_utc``.
 _STORED = re.compile(r"\b(\d{4}-[01]\d-[0-3]\d [0-2]\d:[0-5]\d(:[0-5]\d)?) UTC\b", re.ASCII)
 _PROGRAMS = "/api/"
 
 
 class ReaderZoneMiddleware:
-    """Activates the zone that the browser names, for pages. The API speaks UTC to everybody."""
+    """Activate the zone that the browser names, for pages. The API uses UTC for everybody."""
 
     def __init__(self, get_response: View) -> None:
         self.get_response = get_response
@@ -37,44 +37,44 @@ class ReaderZoneMiddleware:
 
 
 def zone_named(name: str) -> tzinfo | None:
-    """The zone of the IANA time zone database with this name, or None where it has none."""
+    """Return the zone of the IANA time zone database with this name, or None if there is none."""
     if not _NAME.match(name):
         return None
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (OSError, ValueError, KeyError):
-        # A folder of the database, or a name that it does not have.
+        # The name is a folder of the database, or is unknown.
         return None
 
 
 def zone_name() -> str:
-    """The name of the active zone, such as ``Europe/Berlin``."""
+    """Return the name of the active zone, such as ``Europe/Berlin``."""
     return timezone.get_current_timezone_name()
 
 
 def in_utc() -> AbstractContextManager[None]:
-    """Inside, times are in UTC: for texts that are stored or sent to others."""
+    """Write times of the block in UTC, for texts that are stored or sent to others."""
     return timezone.override(UTC)
 
 
 def moment_text(at: datetime) -> str:
-    """``2026-11-30 14:00 CET``: to the minute, in the reader's zone."""
+    """Return ``2026-11-30 14:00 CET``: to the minute, in the reader's zone."""
     return f"{timezone.localtime(at):%Y-%m-%d %H:%M} {abbreviation(at)}"
 
 
 def precise_moment_text(at: datetime) -> str:
-    """``2026-11-30 14:00:07 CET``: to the second, in the reader's zone."""
+    """Return ``2026-11-30 14:00:07 CET``: to the second, in the reader's zone."""
     return f"{timezone.localtime(at):%Y-%m-%d %H:%M:%S} {abbreviation(at)}"
 
 
 def time_text(at: datetime, *, seconds: bool = False) -> str:
-    """``14:00 CET`` or ``14:00:07 CET``, in the reader's zone."""
+    """Return ``14:00 CET`` or ``14:00:07 CET``, in the reader's zone."""
     local = timezone.localtime(at)
     return f"{local:%H:%M:%S} {abbreviation(at)}" if seconds else f"{local:%H:%M} {abbreviation(at)}"
 
 
 def stored_text_shown(text: str) -> str:
-    """A stored text as a reader sees it: its times in UTC are written in the reader's zone."""
+    """Return a stored text for a reader: its times in UTC are converted to the reader's zone."""
     return _STORED.sub(_stored_shown, text)
 
 
@@ -87,7 +87,7 @@ def _stored_shown(found: re.Match[str]) -> str:
 
 
 def abbreviation(at: datetime) -> str:
-    """``CET`` or ``CEST``; ``UTC+05:45`` where the zone has no letters of its own."""
+    """Return ``CET`` or ``CEST``; ``UTC+05:45`` if the zone has no letters."""
     local = timezone.localtime(at)
     name = local.tzname() or "UTC"
     if found := _OFFSET.match(name):

@@ -1,10 +1,9 @@
-"""Redis' address: one server's, or of Sentinels that know which server is the master at the moment.
+"""Redis URLs: of one server, or of Sentinels that know the current master.
 
-``redis://``, ``rediss://`` and ``unix://`` are redis-py's own. With Sentinel it is
-``sentinel://user:password@host:26379,other:26379/0?service=longline``: the password is Redis', the service
-what ``sentinel monitor`` calls it. Where the Sentinels themselves want a password, ``sentinel_password`` (and
-``sentinel_username``) say it.
-https://redis.io/docs/latest/develop/reference/sentinel-clients/
+``redis://``, ``rediss://`` and ``unix://`` are URLs of redis-py. With Sentinel the URL is
+``sentinel://user:password@host:26379,other:26379/0?service=longline``. The password is that of Redis, and the
+service is the name in ``sentinel monitor``. If the Sentinels require a password, add ``sentinel_password``
+(and ``sentinel_username``). https://redis.io/docs/latest/develop/reference/sentinel-clients/
 """
 
 import socket
@@ -20,7 +19,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 from redis.sentinel import Sentinel, SentinelConnectionPool
 
-# A server that is cut off while nobody sends it anything is noticed after 5 + 3 * 2 s.
+# The portal notices after 5 + 3 * 2 s that an idle connection to a server is cut off.
 KEEPALIVE = {socket.TCP_KEEPIDLE: 5, socket.TCP_KEEPINTVL: 2, socket.TCP_KEEPCNT: 3}
 _PORT = 26379
 _OPTIONS = frozenset({"service", "sentinel_username", "sentinel_password"})
@@ -29,7 +28,9 @@ _FORM = "sentinel://:password@host:26379,other:26379/0?service=name"
 
 @dataclass(frozen=True, slots=True)
 class RedisUrl:
-    """``url`` as it was given; ``sentinels`` are hosts and ports, and without any the rest says nothing."""
+    """A parsed URL. ``url`` is the original; ``sentinels`` are hosts and ports. Without Sentinels, only
+    ``url`` is used.
+    """
 
     url: str
     sentinels: tuple[tuple[str, int], ...] = ()
@@ -41,7 +42,7 @@ class RedisUrl:
     sentinel_password: str | None = None
 
     def with_database(self, number: int) -> "RedisUrl":
-        """Another database of the same server."""
+        """Return the URL of another database of the same server."""
         address, mark, options = self.url.partition("?")
         scheme, _, rest = address.partition("://")
         server = rest.partition("/")[0]
@@ -49,7 +50,7 @@ class RedisUrl:
 
     @property
     def broker_url(self) -> str:
-        """As Celery takes it: of several Sentinels, a URL for each."""
+        """Return the URL in Celery's form, which repeats the URL for each Sentinel."""
         if not self.sentinels:
             return self.url
         who = f"{quote(self.username or '', safe='')}:{quote(self.password or '', safe='')}@"
@@ -59,15 +60,16 @@ class RedisUrl:
         )
 
     def broker_options(self, *, patience_s: float) -> dict[str, Any]:
-        """What kombu's transport has to know beside that (kombu.transport.redis.SentinelChannel)."""
+        """Return the options that kombu's transport needs (kombu.transport.redis.SentinelChannel)."""
         if not self.sentinels:
             return {}
         return {"master_name": self.service, "sentinel_kwargs": self._of_sentinels(patience_s)}
 
     def pool(self, *, patience_s: float, **options: Any) -> redis.ConnectionPool:
-        """Connections to the master; connecting and each answer may take ``patience_s``, a Sentinel's too.
+        """Return a pool of connections to the master. Connecting and each response, also of a Sentinel, may
+        take ``patience_s``.
 
-        Nothing is asked twice. What is asked raises redis.RedisError where no master answers in time.
+        No command is retried. A command raises redis.RedisError if no master responds in time.
         """
         timeouts = {"socket_timeout": patience_s, "socket_connect_timeout": patience_s}
         if not self.sentinels:
@@ -84,7 +86,7 @@ class RedisUrl:
 
     @contextmanager
     def client(self, *, patience_s: float) -> Iterator[redis.Redis]:
-        """A client with connections of its own, all of which end with the block."""
+        """Return a client with separate connections, which are closed at the end of the block."""
         pool = self.pool(patience_s=patience_s)
         try:
             yield redis.Redis(connection_pool=pool)
@@ -99,13 +101,13 @@ class RedisUrl:
             "password": self.sentinel_password,
             "socket_timeout": patience_s,
             "socket_connect_timeout": patience_s,
-            # The next one is asked at once. By itself redis-py would ask a dead one for seconds.
+            # Try the next Sentinel at once. By default redis-py would retry a dead one for seconds.
             "retry": Retry(NoBackoff(), 0),
         }
 
 
 def read_redis_url(url: str, *, variable: str) -> RedisUrl:
-    """``variable`` is where ``url`` comes from. Raises ImproperlyConfigured, which quotes no password."""
+    """Parse ``url``; ``variable`` names its source. Raises ImproperlyConfigured, which quotes no password."""
     if not url.startswith("sentinel://"):
         return RedisUrl(url)
     address, _, query = url.removeprefix("sentinel://").partition("?")
@@ -132,7 +134,7 @@ def read_redis_url(url: str, *, variable: str) -> RedisUrl:
 
 
 def in_short(error: redis.RedisError) -> str:
-    """Without what redis-py says of each of the Sentinels that it asked: a thousand letters."""
+    """Return the error without redis-py's details about each Sentinel, which take a thousand characters."""
     return str(error).partition(" : ")[0]
 
 

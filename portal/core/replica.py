@@ -1,7 +1,7 @@
-"""Reading from a replica of the database, where what is read may be a few seconds old (ADR 53).
+"""Reads from a replica of the database, for data that may be a few seconds old (ADR 53).
 
-Graphs, lists and exports alone ask for it. No request that writes reads there, nobody who has just written
-something does before the replica has that too, and who may see what is asked of the primary each time.
+Only graphs, lists and exports use the replica. A request that writes never reads from it. A user who has just
+written reads from the primary until the replica has the change. Permissions are always read from the primary.
 """
 
 import logging
@@ -22,11 +22,13 @@ log = logging.getLogger(__name__)
 
 Read = TypeVar("Read")
 ALIAS = "replica"
-# The header that says as of when an answer is that was read from the replica.
+# The header with the time of the data, if a response is read from the replica.
 AS_OF = "Longline-As-Of"
-# How long it is left alone after it failed: one that is cut off must not cost its timeout at every request.
-REST_S = 10.0
-# For so long it is known who has written what the replica may not have yet: it is left alone far earlier.
+# How long the portal does not use the replica after a failure. Otherwise a replica that is cut off would cost
+# its timeout at every request.
+PAUSE_S = 10.0
+# How long the portal remembers that a user wrote something that the replica may lack. A replica that lags
+# this far is not used at all.
 _REMEMBERED_S = 600
 _READS = ("GET", "HEAD")
 _BEHIND_EVERYTHING = 2**63
@@ -37,15 +39,15 @@ WHERE pg_is_in_recovery()
 _WRITTEN = "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"
 
 
-class Asking(Protocol):
-    """Django's request, or REST framework's around it."""
+class AnyRequest(Protocol):
+    """A request of Django, or of the REST framework, which wraps Django's."""
 
     method: Any
     user: Any
 
 
-class _Rest:
-    """Of this process: until when (``time.monotonic``) the replica is left alone."""
+class _Pause:
+    """The time (``time.monotonic``) until which this process does not use the replica."""
 
     until = 0.0
 
@@ -54,42 +56,46 @@ def exists() -> bool:
     return ALIAS in connections.databases
 
 
-def from_replica(request: Asking, read: Callable[[], Read]) -> Read:
-    """What ``read`` returns, of the replica where it is at hand and fresh enough, else of the primary.
+def from_replica(request: AnyRequest, read: Callable[[], Read]) -> Read:
+    """Return the result of ``read``, from the replica if it is reachable and fresh enough, else from the
+    primary.
 
-    ``read`` must not leave rows to be read later; where the replica fails meanwhile, it is called once more.
-    The answer then bears ``AS_OF``, and a template has ``request.as_of``: a moment, None of the primary.
+    ``read`` must not return rows that are read later. If the replica fails during ``read``, the function
+    calls it again. The response then has the header ``AS_OF``, and a template has ``request.as_of``: the
+    time, or None if the data comes from the primary.
     """
     as_of = usable_as_of(request)
     if as_of is None:
         return read()
     try:
-        with _reading_there():
+        with _replica_connection():
             found = read()
     except (OperationalError, InterfaceError) as error:
-        _leave_alone(error)
+        _pause(error)
         return read()
-    _tell(request, as_of)
+    _set_as_of(request, as_of)
     return found
 
 
-def will_be_streamed(request: Asking) -> None:
-    """Say as of when an answer is that is read with ``from_replica`` after its head has been sent."""
+def will_be_streamed(request: AnyRequest) -> None:
+    """Set the time of a response that is read with ``from_replica`` after its headers are sent."""
     as_of = usable_as_of(request)
     if as_of is not None:
-        _tell(request, as_of)
+        _set_as_of(request, as_of)
 
 
-def _tell(request: Asking, as_of: datetime) -> None:
-    told: Any = getattr(request, "_request", request)
-    told.as_of = as_of
+def _set_as_of(request: AnyRequest, as_of: datetime) -> None:
+    django_request: Any = getattr(request, "_request", request)
+    django_request.as_of = as_of
 
 
-def usable_as_of(request: Asking) -> datetime | None:
-    """The moment up to which the replica has everything; None where this request is to ask the primary."""
-    if not exists() or request.method not in _READS or time.monotonic() < _Rest.until:
+def usable_as_of(request: AnyRequest) -> datetime | None:
+    """Return the time until when the replica has all data; None if this request must read from
+    the primary.
+    """
+    if not exists() or request.method not in _READS or time.monotonic() < _Pause.until:
         return None
-    # Somebody's own transaction sees what it wrote.
+    # The caller's transaction must see its own writes.
     if connection.in_atomic_block:
         return None
     written = cache.get_shared(_key(request.user))  # type: ignore[attr-defined]
@@ -98,10 +104,10 @@ def usable_as_of(request: Asking) -> datetime | None:
     try:
         with connections[ALIAS].cursor() as cursor:
             cursor.execute(_STATE)
-            # No row: it is no replica (any more).
+            # No row: the server is not a replica, or no longer.
             as_of, replayed = cursor.fetchone() or (None, 0)
     except (OperationalError, InterfaceError) as error:
-        _leave_alone(error)
+        _pause(error)
         return None
     oldest = datetime.now(tz=UTC) - timedelta(seconds=settings.LONGLINE_REPLICA_MAX_AGE_S)
     if as_of is None or as_of < oldest or (written is not None and replayed < int(written)):
@@ -110,16 +116,16 @@ def usable_as_of(request: Asking) -> datetime | None:
 
 
 def is_read_now() -> bool:
-    """Whether this thread reads from the replica."""
+    """Return whether this thread reads from the replica."""
     return exists() and connections[DEFAULT_DB_ALIAS] is connections[ALIAS]
 
 
 @contextmanager
-def _reading_there() -> Iterator[None]:
-    """Within the block, everything that this thread reads comes from the replica; it takes no writes.
+def _replica_connection() -> Iterator[None]:
+    """Make this thread read from the replica within the block; the replica takes no writes.
 
-    The connection itself changes places: most of what graphs and exports read is SQL of our own, of which a
-    router of Django's learns nothing.
+    The function swaps the connection itself. Most queries of graphs and exports are raw SQL, which a database
+    router of Django does not affect.
     """
     primary = connections[DEFAULT_DB_ALIAS]
     connections[DEFAULT_DB_ALIAS] = connections[ALIAS]
@@ -129,10 +135,10 @@ def _reading_there() -> Iterator[None]:
         connections[DEFAULT_DB_ALIAS] = primary
 
 
-def _leave_alone(error: Exception) -> None:
-    _Rest.until = time.monotonic() + REST_S
+def _pause(error: Exception) -> None:
+    _Pause.until = time.monotonic() + PAUSE_S
     connections[ALIAS].close()
-    log.warning("the replica is left alone for %g s: %s", REST_S, error)
+    log.warning("the replica is not used for %g s: %s", PAUSE_S, error)
 
 
 def _key(user: Any) -> str:
@@ -140,7 +146,7 @@ def _key(user: Any) -> str:
 
 
 class ReplicaMiddleware:
-    """Says of answers as of when they are, and remembers who has written something."""
+    """Add the time of the data to responses, and remember who has written something."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -159,7 +165,9 @@ class ReplicaMiddleware:
 
 
 def _written() -> int:
-    """The place in the WAL behind all that is committed; behind everything where the primary cannot say."""
+    """Return the position in the WAL after all commits, or the highest position if the primary cannot report
+    it.
+    """
     try:
         with connection.cursor() as cursor:
             cursor.execute(_WRITTEN)

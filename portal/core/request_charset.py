@@ -1,4 +1,4 @@
-"""Requests whose texts are UTF-8, as every page and every answer of ours is."""
+"""Requests whose text is UTF-8, like all pages and responses of the portal."""
 
 from typing import Any
 
@@ -7,15 +7,15 @@ from django.utils.http import parse_header_parameters
 
 
 class Utf8Request(WSGIRequest):
-    """Django decodes queries and forms as the header's ``charset`` says, be it ``rot13`` or ``utf-7``.
+    """A request that ignores the ``charset`` of its header; Django would decode by ``rot13`` or ``utf-7``.
 
-    The first is no encoding of text and an error before any view; the second makes halves of surrogate
-    pairs, which PostgreSQL has in no text.
+    ``rot13`` is no text encoding and causes an error before any view. ``utf-7`` produces halves of surrogate
+    pairs, which PostgreSQL does not store in text.
     """
 
     def _set_content_type_params(self, meta: dict[str, Any]) -> None:
         try:
             self.content_type, self.content_params = parse_header_parameters(meta.get("CONTENT_TYPE", ""))
         except ValueError:
-            # A parameter of RFC 2231 in an encoding that nobody knows: no type that any view takes.
+            # A parameter of RFC 2231 has an unknown encoding. No view accepts the empty type.
             self.content_type, self.content_params = "", {}

@@ -1,4 +1,4 @@
-"""Gives each request an id that its error answers, events and log lines carry."""
+"""An id for each request, which its error responses, events and log lines contain."""
 
 import re
 import uuid
@@ -12,7 +12,7 @@ current_request_id: ContextVar[str] = ContextVar("request_id", default="")
 
 
 class RequestIdMiddleware:
-    """Takes a caller's well-formed ``X-Request-Id`` or draws one, and echoes it in the answer."""
+    """Take a well-formed ``X-Request-Id`` from the caller, or generate one, and return it in the response."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

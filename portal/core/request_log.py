@@ -1,4 +1,4 @@
-"""One line for each request: what was asked, what was answered, how long it took, under which id."""
+"""One log line for each request: the request, the status, the duration and the request id."""
 
 import logging
 from collections.abc import Callable
@@ -8,12 +8,14 @@ from django.http import HttpRequest, HttpResponse
 
 log = logging.getLogger("longline.request")
 
-# Asked every few seconds by machines, and only of interest when they fail.
+# Monitoring systems request these every few seconds. Only failures are logged.
 _PROBES = frozenset({"/healthz", "/readyz"})
 
 
 class RequestLogMiddleware:
-    """Outside of RequestIdMiddleware, which names the answer. Queries, which people typed, are left out."""
+    """Log each request. It wraps RequestIdMiddleware, which sets the id. Query strings, which people typed,
+    are left out.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response

@@ -1,6 +1,6 @@
 """Frame arithmetic: from the customer's packet to the IP MTU that the underlay must have.
 
-All sizes in bytes. Frames are counted without FCS.
+All sizes are in bytes. Frames are counted without FCS.
 """
 
 from enum import StrEnum
@@ -12,31 +12,33 @@ from portal.core.vlan_tags import Tagging
 ETHERNET_HEADER = 14
 VLAN_TAG = 4
 
-# The smallest MTU that IPv4 allows (RFC 791), and the largest whose frame, with two tags, still
-# has a 16-bit length: a frame longer than 65535 bytes fits no IP packet.
+# The smallest MTU that IPv4 allows (RFC 791), and the largest MTU for which the length of a frame with two
+# tags fits 16 bits. A frame longer than 65535 bytes fits no IP packet.
 MIN_SVC_MTU = 68
 MAX_FRAME = 65535
 MAX_SVC_MTU = MAX_FRAME - ETHERNET_HEADER - 2 * VLAN_TAG
 
 IP_HEADER = {Family.V4: 20, Family.V6: 40}  # RFC 791, RFC 8200
-# What follows the IP header, down to the carried frame.
+# Headers between the IP header and the carried frame.
 UDP_VXLAN = 8 + 8  # RFC 768, RFC 7348
 UDP_GENEVE = 8 + 8  # RFC 768, RFC 8926 without options
 GRE = 4  # RFC 2784
 GRE_KEY = 4  # RFC 2890
 GRE_SEQUENCE = 4  # RFC 2890
-GENEVE_OPTIONS = 16  # what planning sets aside for options that may be added later
+GENEVE_OPTIONS = 16  # reserved by the planning policy for options that may be added later
 
 
 class MtuPolicy(StrEnum):
-    """Count the headers that are sent today (exact), or leave room for what may be added (planning)."""
+    """Which headers to count: those that are sent today (exact), or also those that may be
+    added (planning).
+    """
 
     EXACT = "exact"
     PLANNING = "planning"
 
 
 class SvcMtuOutOfRange(DomainError):
-    """No VLL carries such a packet, whatever its underlay."""
+    """No VLL carries a packet of this size over any underlay."""
 
     value: int
     minimum: int = MIN_SVC_MTU
@@ -45,14 +47,14 @@ class SvcMtuOutOfRange(DomainError):
 
 
 def carried_frame(svc_mtu: int, *, carried_tags: int) -> int:
-    """The largest frame inside the tunnel. Raises SvcMtuOutOfRange."""
+    """Return the largest frame inside the tunnel. Raises SvcMtuOutOfRange."""
     if not MIN_SVC_MTU <= svc_mtu <= MAX_SVC_MTU:
         raise SvcMtuOutOfRange(value=svc_mtu)
     return svc_mtu + ETHERNET_HEADER + VLAN_TAG * carried_tags
 
 
 def uni_frame(svc_mtu: int, *, tagging: Tagging, carried_tags: int) -> int:
-    """The largest frame on the wire of a UNI with this tagging; its port must allow it.
+    """Return the largest frame on the wire of a UNI with this tagging, which its port must allow.
 
     ``carried_tags`` is the maximum over both ends. Raises SvcMtuOutOfRange.
     """
@@ -60,9 +62,9 @@ def uni_frame(svc_mtu: int, *, tagging: Tagging, carried_tags: int) -> int:
 
 
 def overhead(transport: Transport, policy: MtuPolicy, *, gre_key: bool = False) -> int:
-    """The bytes from the outer IP header up to the carried frame; 0 for L2XC.
+    """Return the bytes from the outer IP header up to the carried frame; 0 for L2XC.
 
-    ``gre_key``: GRE tunnels carry a key (RFC 2890); planning has room for it already.
+    ``gre_key``: GRE tunnels carry a key (RFC 2890). The planning policy always includes the key.
     """
     if transport.family is None:
         return 0
@@ -80,7 +82,7 @@ def overhead(transport: Transport, policy: MtuPolicy, *, gre_key: bool = False) 
 def required_ip_mtu(
     frame: int, transport: Transport, policy: MtuPolicy, *, gre_key: bool = False
 ) -> int | None:
-    """The IP MTU that every underlay link must have to carry this frame whole; None for L2XC."""
+    """Return the IP MTU that every underlay link needs to carry this frame unfragmented; None for L2XC."""
     if transport is Transport.L2XC:
         return None
     return frame + overhead(transport, policy, gre_key=gre_key)
@@ -89,7 +91,9 @@ def required_ip_mtu(
 def largest_svc_mtu(
     ip_mtu: int, transport: Transport, policy: MtuPolicy, *, carried_tags: int, gre_key: bool = False
 ) -> int | None:
-    """The largest svc_mtu that a tunnel over this IP MTU carries; None when not even the smallest."""
+    """Return the largest svc_mtu that a tunnel over this IP MTU carries; None if not even the
+    smallest fits.
+    """
     frame = ip_mtu - overhead(transport, policy, gre_key=gre_key)
     svc_mtu = min(frame - ETHERNET_HEADER - VLAN_TAG * carried_tags, MAX_SVC_MTU)
     return svc_mtu if svc_mtu >= MIN_SVC_MTU else None

@@ -1,6 +1,6 @@
-"""The queues that workers consume: each worker notes its own in Redis while it runs.
+"""The queues that workers consume: each worker records its queues in Redis while it runs.
 
-Celery knows them too, but only the answers of all workers, for which one has to wait, would say so.
+Celery knows them too, but only by querying all workers and waiting for their responses.
 """
 
 import logging
@@ -16,9 +16,9 @@ from portal.core.redis_url import in_short
 
 log = logging.getLogger(__name__)
 
-# A worker that has noted nothing for so long has stopped. A restart takes less.
+# A worker that has recorded nothing for this time has stopped. A restart takes less.
 NOTED_FOR_S = 60
-# Redis that started later may have lost the notes.
+# A Redis that started later may have lost the records.
 KNOWN_AFTER_S = NOTED_FOR_S
 _NOTE_EVERY_S = 10.0
 _PATIENCE_S = 1.0
@@ -32,7 +32,7 @@ def queue_names() -> list[str]:
 
 
 def served_note(queues: Iterable[str]) -> None:
-    """Note that this process consumes these queues. Raises redis.RedisError."""
+    """Record that this process consumes these queues. Raises redis.RedisError."""
     with broker_client(patience_s=_PATIENCE_S) as broker, broker.pipeline(transaction=False) as pipe:
         for queue in queues:
             pipe.set(_KEY.format(queue=queue), 1, ex=NOTED_FOR_S)
@@ -42,7 +42,8 @@ def served_note(queues: Iterable[str]) -> None:
 def unserved_queues() -> dict[str, int]:
     """Return the queues in which messages wait and that no worker consumes, with the number of messages.
 
-    Redis that has just started has lost the notes: nothing is known then. Raises redis.RedisError.
+    Return nothing if Redis started only lately, because it has then lost the records. Raises
+    redis.RedisError.
     """
     names = queue_names()
     with broker_client(patience_s=_PATIENCE_S) as broker, broker.pipeline(transaction=False) as pipe:
@@ -58,13 +59,15 @@ def unserved_queues() -> dict[str, int]:
 
 
 class QueueNotes:
-    """A receiver for Celery's signal of a worker's heartbeat; the worker beats more often than is noted."""
+    """A receiver for Celery's heartbeat signal of a worker, which arrives more often than the queues are
+    recorded.
+    """
 
     def __init__(self) -> None:
         self._due = 0.0
 
     def __call__(self, *, sender: Any, **_: Any) -> None:
-        """``sender``: Celery's Heart, whose dispatcher knows the application."""
+        """Record the queues of ``sender``, Celery's Heart; its dispatcher knows the application."""
         if monotonic() < self._due:
             return
         self._due = monotonic() + _NOTE_EVERY_S

@@ -1,4 +1,4 @@
-"""Sentences that are kept in rows or sent to programs: whoever caused them need not be who reads them."""
+"""Sentences that are stored or sent to programs. Their readers may use another language than their author."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +11,8 @@ from portal.core.reader_zone import in_utc
 
 @contextmanager
 def in_english() -> Iterator[None]:
-    """Inside, texts are in English and times in UTC. Where facts are kept, pages write the sentence again."""
+    """Write texts of the block in English and times in UTC. Pages write the sentence again from
+    stored facts.
+    """
     with translation.override(settings.LANGUAGE_CODE), in_utc():
         yield

@@ -1,4 +1,4 @@
-"""JSON read strictly into msgspec's structs: what these do not allow is refused, by its place and why."""
+"""Strict reading of JSON into msgspec's structs. A refusal names the place in the document and the reason."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -10,7 +10,8 @@ from msgspec.json import Decoder
 
 Document = TypeVar("Document")
 
-# How refusals begin (https://jcristharif.com/msgspec/constraints.html, and below); a test sees each.
+# The beginnings of msgspec's messages (https://jcristharif.com/msgspec/constraints.html) and of our own
+# below; a test covers each.
 _CODES = (
     ("Expected `int` ", "out_of_range"),
     ("Expected `str` ", "out_of_range"),
@@ -23,18 +24,18 @@ _CODES = (
     ("Object contains unknown field", "unknown_field"),
 )
 _OF_A_MEMBER = re.compile(r"Object (?:missing required|contains unknown) field `(.*)`", re.DOTALL)
-# A lone surrogate, which is no text (RFC 8259, 8.2). Pairs and other escapes come first: they stay.
+# A lone surrogate, which is not text (RFC 8259, 8.2). Pairs and other escapes match first and stay.
 _LONE_SURROGATE = re.compile(
     rb"(\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\[^u])|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
 
-# A UUID in lower case with dashes, which stays the text that came.
+# A UUID in lower case with dashes, kept as the original text.
 Uuid = Annotated[str, Meta(pattern=r"^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")]
-# Counters and rates in bit/s: whole numbers that JavaScript holds too.
+# Counters and rates in bit/s: whole numbers that JavaScript represents exactly.
 Natural53 = Annotated[int, Meta(ge=0, le=2**53)]
-# Milliseconds since the epoch of a moment that is kept as one: the calendar ends with the year 9999.
+# Milliseconds since the epoch, for values that are stored as a time: the calendar ends with the year 9999.
 EpochMs = Annotated[int, Meta(ge=0, lt=253_370_764_800_000)]
-# What PostgreSQL's integer and bigint hold.
+# The ranges of PostgreSQL's integer and bigint.
 Integer31 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Natural31 = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Positive31 = Annotated[int, Meta(ge=1, le=2**31 - 1)]
@@ -43,11 +44,11 @@ Positive63 = Annotated[int, Meta(ge=1, le=2**63 - 1)]
 
 
 class Malformed(ValueError):
-    """The body is no JSON."""
+    """The body is not JSON."""
 
 
 class Invalid(Exception):
-    """The document is not what it has to be; ``fault``: ``pointer`` (RFC 6901), ``code``, ``detail``."""
+    """The document breaks its schema; ``fault``: ``pointer`` (RFC 6901), ``code``, ``detail``."""
 
     def __init__(self, pointer: str, code: str, detail: str) -> None:
         super().__init__(f"{pointer or '/'}: {detail}")
@@ -55,74 +56,75 @@ class Invalid(Exception):
 
 
 class CheckedText(str):
-    """A text with a rule that msgspec has no words for: making one of another text raises ValueError."""
+    """A text with a rule that msgspec cannot express: creating it from an invalid text raises ValueError."""
 
     __slots__ = ()
 
 
 class PrintableText(CheckedText):
-    """At most ``longest`` printable characters: PostgreSQL takes no NUL."""
+    """At most ``longest`` printable characters. PostgreSQL does not store NUL."""
 
     __slots__ = ()
     longest = 50
 
-    def __new__(cls, said: str) -> Self:
-        if len(said) > cls.longest or not said.isprintable():
+    def __new__(cls, text: str) -> Self:
+        if len(text) > cls.longest or not text.isprintable():
             raise ValueError(f"At most {cls.longest} printable characters are taken")
-        return super().__new__(cls, said)
+        return super().__new__(cls, text)
 
 
 class Etag(PrintableText):
-    """The name of a list that was told before."""
+    """The name of a list that was reported before."""
 
     __slots__ = ()
     longest = 64
 
 
 class ForeignText(CheckedText):
-    """A text that somebody else wrote into VPP: cut at ``longest``, U+FFFD for what cannot be printed.
+    """A text from VPP that the portal did not write: cut at ``longest``, U+FFFD for unprintable characters.
 
-    Never refused for its characters: one odd tag must not cost a router's whole report.
+    It is never refused for its characters, because an odd tag must not cost the whole report of a router.
     """
 
     __slots__ = ()
     longest = 1000
 
-    def __new__(cls, said: str) -> Self:
-        cut = said[: cls.longest]
+    def __new__(cls, text: str) -> Self:
+        cut = text[: cls.longest]
         return super().__new__(cls, "".join(each if each.isprintable() else "\ufffd" for each in cut))
 
 
 class ForeignName(ForeignText):
-    """The same, of a name in VPP."""
+    """The name of an object in VPP that the portal does not manage."""
 
     __slots__ = ()
     longest = 63
 
 
 class Address(CheckedText):
-    """An IP address in canonical form; without a zone, which names an interface of somebody's own machine."""
+    """An IP address in canonical form, without a zone, which names an interface of a particular machine."""
 
     __slots__ = ()
     read: Callable[[str], Any] = staticmethod(ip_address)
 
-    def __new__(cls, said: str) -> Self:
-        if "%" in said or str(cls.read(said)) != said:
-            raise ValueError(f"{said!r} is not in canonical form")
-        return super().__new__(cls, said)
+    def __new__(cls, text: str) -> Self:
+        if "%" in text or str(cls.read(text)) != text:
+            raise ValueError(f"{text!r} is not in canonical form")
+        return super().__new__(cls, text)
 
 
 class PrefixedAddress(Address):
-    """The same with its prefix length."""
+    """An IP address with its prefix length."""
 
     __slots__ = ()
     read = staticmethod(ip_interface)
 
 
 def reader(kind: type[Document], *, of_others: bool = False) -> Callable[[bytes], Document]:
-    """Reads a whole body as such a document. Raises Malformed or Invalid, by the first thing that is wrong.
+    """Return a function that reads a whole body as such a document. It raises Malformed, or Invalid for the
+    first fault.
 
-    ``of_others``: it has texts that somebody else wrote, whose lone surrogates are read as NUL.
+    ``of_others``: the document contains foreign texts; their lone surrogates are read as NUL.
     """
     decoder = Decoder(kind, dec_hook=_checked)
 
@@ -141,29 +143,29 @@ def reader(kind: type[Document], *, of_others: bool = False) -> Callable[[bytes]
 
 
 def require_unique(items: Iterable[Any], member: str, *, at: str) -> None:
-    """That no two of the items at this pointer have the same ``member``. Raises Invalid."""
-    seen = set()
+    """Check that no two items at this pointer have the same ``member``. Raises Invalid."""
+    found = set()
     for index, item in enumerate(items):
         key = getattr(item, member)
-        if key in seen:
+        if key in found:
             raise Invalid(f"{at}/{index}/{member}", "duplicate", f"{key!r} stands twice")
-        seen.add(key)
+        found.add(key)
 
 
-def _checked(kind: type[CheckedText], said: object) -> CheckedText:
-    if not isinstance(said, str):
-        raise ValueError(f"Expected a string, got `{type(said).__name__}`")
-    return kind(said)
+def _checked(kind: type[CheckedText], text: object) -> CheckedText:
+    if not isinstance(text, str):
+        raise ValueError(f"Expected a string, got `{type(text).__name__}`")
+    return kind(text)
 
 
 def _invalid(message: str) -> Invalid:
-    said, _, path = message.rpartition(" - at `$")
-    if not said:
-        said, path = message, ""
+    text, _, path = message.rpartition(" - at `$")
+    if not text:
+        text, path = message, ""
     pointer = re.sub(r"\[(\d+)\]", r"/\1", path.rstrip("`")).replace(".", "/")
-    member = _OF_A_MEMBER.match(said)
+    member = _OF_A_MEMBER.match(text)
     if member is not None:
         # RFC 6901, 3.
         pointer += "/" + member[1].replace("~", "~0").replace("/", "~1")
-    code = next((code for begin, code in _CODES if said.startswith(begin)), "type")
-    return Invalid(pointer, code, said)
+    code = next((code for begin, code in _CODES if text.startswith(begin)), "type")
+    return Invalid(pointer, code, text)

@@ -1,4 +1,4 @@
-"""Tenant scope: the first thing that every read asks for."""
+"""Tenant scope: the first filter of every read."""
 
 from typing import Any, Self
 
@@ -9,12 +9,12 @@ from portal.core import replica
 
 
 class TenantQuerySet(models.QuerySet[Any]):
-    """A queryset whose rows belong to a customer; subclasses name the path to it."""
+    """A queryset of rows that belong to a customer; subclasses name the path to the customer."""
 
     customer_path = "customer"
 
     def visible_to(self, user: Any) -> Self:
-        """The rows this user may see: all for NOC staff, else those of the customers joined."""
+        """Return the rows that this user may see: all for NOC staff, else those of the user's customers."""
         if replica.is_read_now():
             raise RuntimeError("who may see what is asked of the primary, before the rows are read")
         if not user.is_active:
@@ -24,9 +24,9 @@ class TenantQuerySet(models.QuerySet[Any]):
         return self.filter(Q(**{f"{self.customer_path}__memberships__user": user}))
 
     def confirmed_to(self, user: Any) -> Self:
-        """Of rows visible to this user that will be read from a replica, those of customers joined by now.
+        """Narrow rows that are visible to this user to the customers that the user is a member of now.
 
-        The replica may not know yet who has left a customer.
+        Use it for rows from a replica, which may not yet know that a user has left a customer.
         """
         if user.is_noc:
             return self
@@ -34,9 +34,10 @@ class TenantQuerySet(models.QuerySet[Any]):
         return self.filter(**{f"{self.customer_path}__in": joined})
 
     def locked(self) -> Self:
-        """These rows, locked until the transaction ends, but not their keys.
+        """Return these rows, locked until the transaction ends, but not their keys.
 
-        Nobody else changes them meanwhile. What refers to them may be written: PostgreSQL checks that at
-        COMMIT, row by row, and would deadlock with whoever locks several.
+        No other transaction changes the rows meanwhile. Rows that refer to them may be written: PostgreSQL
+        checks such references at COMMIT, row by row. A lock on keys would deadlock with transactions that
+        lock several.
         """
         return self.select_for_update(of=("self",), no_key=True)

@@ -1,5 +1,6 @@
-"""Rates, numbers and spans of time as texts, in the reader's language. Rates are decimal (bit/s with SI
-prefixes), sizes binary."""
+"""Rates, numbers and durations as texts in the reader's language. Rates are decimal (bit/s with SI prefixes),
+sizes binary.
+"""
 
 import math
 
@@ -9,7 +10,7 @@ _SI = ((10**12, "Tbit/s"), (10**9, "Gbit/s"), (10**6, "Mbit/s"), (10**3, "kbit/s
 
 
 def rate_text(bps: float) -> str:
-    """A rate in the largest SI unit that keeps it at 1 or more: 1500000000 -> ``1.5 Gbit/s``."""
+    """Return a rate in the largest SI unit that keeps it at 1 or more: 1500000000 -> ``1.5 Gbit/s``."""
     for factor, unit in _SI:
         if abs(bps) >= factor:
             return f"{localized(f'{bps / factor:.10g}')} {unit}"
@@ -17,18 +18,18 @@ def rate_text(bps: float) -> str:
 
 
 def at_most_text(bps: int) -> str:
-    """As ``rate_text``, rounded down to four digits: what is said to fit fits."""
+    """Return the text of ``rate_text`` rounded down to four digits, for rates that are said to fit."""
     step: int = 10 ** max(len(str(bps)) - 4, 0)
     return rate_text(bps // step * step)
 
 
 def measured_text(bps: float) -> str:
-    """As ``rate_text``, to three digits, which is what a measurement is good for: ``5.14 Mbit/s``."""
+    """Return the text of ``rate_text`` to three digits, the precision of a measurement: ``5.14 Mbit/s``."""
     return rate_text(float(f"{bps:.3g}") if bps >= 1 else round(bps))
 
 
 def lasting_text(seconds: float) -> str:
-    """``5 min``, ``2 h 10 min``, ``3 d 4 h``: the two largest units that there are."""
+    """Return ``5 min``, ``2 h 10 min`` or ``3 d 4 h``: a duration in its two largest units."""
     left, parts = round(seconds), []
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
         count, left = divmod(left, size)
@@ -38,33 +39,35 @@ def lasting_text(seconds: float) -> str:
 
 
 def part_text(ratio: float) -> str:
-    """A ratio from 0 to 1 in per cent, in two digits and at least thousandths, rounded up: what lost a frame
-    is never shown as 0 %."""
+    """Return a ratio from 0 to 1 in per cent, with two digits and at least thousandths.
+
+    It is rounded up, so that a loss of a single frame is never shown as 0 %.
+    """
     per_cent = ratio * 100
     digits = max(0, min(3, 1 - math.floor(math.log10(per_cent)))) if per_cent else 0
     return f"{localized(f'{math.ceil(round(per_cent * 10**digits, 6)) / 10**digits:g}')} %"
 
 
 def count_text(count: float) -> str:
-    """``1 234 567``, with spaces that no line is broken at: the same in every language."""
+    """Return ``1 234 567``, with non-breaking spaces; the form is the same in every language."""
     return f"{round(count):,}".replace(",", "\N{NO-BREAK SPACE}")
 
 
 def grouped_text(count: int) -> str:
-    """``1,518`` within a sentence, and ``1.518`` in German."""
+    """Return ``1,518`` for use in a sentence, and ``1.518`` in German."""
     return f"{count:,}".replace(",", get_format("THOUSAND_SEPARATOR"))
 
 
 def decimal_text(number: float, digits: int) -> str:
-    """``number`` to so many decimal places: ``0.81``, and ``0,81`` in German."""
+    """Return ``number`` with ``digits`` decimal places: ``0.81``, and ``0,81`` in German."""
     return localized(f"{number:.{digits}f}")
 
 
 def number_text(number: float) -> str:
-    """``0.08``, and ``0,08`` in German: as many decimal places as it has, six digits in all."""
+    """Return ``0.08``, and ``0,08`` in German: all decimal places of the number, with at most six digits."""
     return localized(f"{number:g}")
 
 
 def localized(number: str) -> str:
-    """A number as Python writes it, with the reader's decimal sign."""
+    """Return a number of Python with the reader's decimal sign."""
     return number.replace(".", get_format("DECIMAL_SEPARATOR"))

@@ -1,4 +1,4 @@
-"""Milliseconds since the Unix epoch, which is how agents write times."""
+"""Milliseconds since the Unix epoch, the form in which agents write times."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -10,5 +10,5 @@ def to_ms(at: datetime) -> int:
 
 
 def to_time(ms: int) -> datetime:
-    """Raises OverflowError beyond the calendar."""
+    """Return the time. Raises OverflowError beyond the calendar."""
     return EPOCH + timedelta(milliseconds=ms)

@@ -1,4 +1,6 @@
-"""Addresses that hold a secret: whoever reads one may use it, so no log shows it whole."""
+"""Redaction of URLs that contain a secret. Anybody who reads such a URL may use it, so logs show it
+shortened.
+"""
 
 import re
 from collections.abc import Mapping
@@ -9,9 +11,9 @@ from django.conf import settings
 
 
 def masked(value: Any) -> Any:
-    """``value`` with each address below ``SECRET_ADDRESSES``, and each address's query, cut short by "…".
+    """Return ``value`` with each URL below ``SECRET_ADDRESSES``, and the query of each URL, replaced by "…".
 
-    Texts are searched wherever they are in mappings and sequences; what is no JSON value becomes its text.
+    Texts are searched anywhere in mappings and sequences. A value that is not JSON becomes its text.
     """
     if value is None or isinstance(value, bool | int | float):
         return value

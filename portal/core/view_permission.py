@@ -1,4 +1,4 @@
-"""The permission that every view declares, so that a test can find a view that nobody guards."""
+"""The permission that every view declares. A test finds views without one."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -11,18 +11,18 @@ View = Callable[..., HttpResponseBase]
 
 
 def declare(view: View, permission: Permission) -> View:
-    """Mark the view with its permission, which the view itself has to check."""
+    """Mark the view with its permission, which the view itself must check."""
     view.__dict__["permission"] = permission
     return view
 
 
 def declared(view: View) -> Permission | None:
-    """The permission of a marked view."""
+    """Return the permission of a marked view."""
     return view.__dict__.get("permission")
 
 
 def public(view: View) -> View:
-    """Declare that a view is for anybody, signed in or not."""
+    """Declare that a view is for everybody, signed in or not."""
 
     @wraps(view)
     def open_to_all(request: HttpRequest, **arguments: Any) -> HttpResponseBase:

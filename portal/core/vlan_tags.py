@@ -13,12 +13,12 @@ TPID_DOT1AD = 0x88A8
 MIN_VLAN = 1
 MAX_VLAN = 4094
 
-# Customer tags that a port-based service (EPL) promises to carry unchanged.
+# Customer tags that a port-based service (EPL) guarantees to carry unchanged.
 PORT_BASED_TAGS = 2
 
 
 class VlanOutOfRange(DomainError):
-    """A VLAN id outside 1..4094, or no whole number at all."""
+    """A VLAN id outside 1..4094, or not a whole number."""
 
     field: str
     value: object
@@ -27,14 +27,14 @@ class VlanOutOfRange(DomainError):
 
 
 class VlanMissing(DomainError):
-    """This tagging selects by a VLAN that was not named."""
+    """The tagging selects by a VLAN that the input does not name."""
 
     field: str
     tagging: "Tagging"
 
 
 class VlanNotWanted(DomainError):
-    """A VLAN was named that this tagging does not look at."""
+    """The input names a VLAN by which the tagging does not select."""
 
     field: str
     tagging: "Tagging"
@@ -47,7 +47,7 @@ class WholePortIsExact(DomainError):
 
 
 class Tagging(StrEnum):
-    """An end point's way to select its frames: the whole port, or one or two tags."""
+    """The method by which an end selects its frames: the whole port, or one or two tags."""
 
     UNTAGGED = "untagged"
     DOT1Q = "dot1q"
@@ -56,16 +56,16 @@ class Tagging(StrEnum):
 
     @property
     def tpids(self) -> tuple[int, ...]:
-        """The TPIDs of the selecting tags, outermost first."""
+        """Return the TPIDs of the selecting tags, outermost first."""
         return _TPIDS[self]
 
     @property
     def selecting_tags(self) -> int:
-        """The number of tags that select a frame; they are popped on entry and pushed on exit."""
+        """Return the number of tags that select a frame; VPP pops them on entry and pushes them on exit."""
         return len(self.tpids)
 
     def carried_tags(self, *, exact_match: bool) -> int:
-        """The largest number of customer tags that enter the tunnel at such an end.
+        """Return the largest number of customer tags that enter the tunnel at an end with this tagging.
 
         A sub-interface that is not exact-match also takes frames with one tag more than it names.
         """
@@ -83,12 +83,12 @@ _TPIDS = {
 
 
 def carried_tags(ends: Iterable[tuple[Tagging, bool]]) -> int:
-    """Tags carried inside the tunnel: the maximum over ``(tagging, exact_match)`` of both ends."""
+    """Return the tags carried inside the tunnel: the maximum over ``(tagging, exact_match)`` of both ends."""
     return max(tagging.carried_tags(exact_match=exact_match) for tagging, exact_match in ends)
 
 
 def check_vlan(value: object, *, field: str) -> int:
-    """The VLAN id, if it is a whole number in 1..4094; else VlanOutOfRange naming ``field``."""
+    """Return the VLAN id if it is a whole number in 1..4094. Raises VlanOutOfRange, which names ``field``."""
     if isinstance(value, bool) or not isinstance(value, int) or not MIN_VLAN <= value <= MAX_VLAN:
         raise VlanOutOfRange(field=field, value=value)
     return value
@@ -97,10 +97,10 @@ def check_vlan(value: object, *, field: str) -> int:
 def check_tagging(
     tagging: Tagging, *, outer_vlan: int | None, inner_vlan: int | None, exact_match: bool = True
 ) -> None:
-    """Whether the VLANs are exactly those that the tagging selects by, each in range.
+    """Check that the VLANs are exactly those by which the tagging selects, each in range.
 
-    Raises VlanMissing, VlanNotWanted, VlanOutOfRange or WholePortIsExact; ``field`` is
-    ``outer_vlan``, ``inner_vlan`` or ``exact_match``.
+    Raises VlanMissing, VlanNotWanted, VlanOutOfRange or WholePortIsExact; ``field`` is ``outer_vlan``,
+    ``inner_vlan`` or ``exact_match``.
     """
     named = [("outer_vlan", outer_vlan), ("inner_vlan", inner_vlan)]
     for position, (field, vlan) in enumerate(named):
@@ -115,7 +115,7 @@ def check_tagging(
         raise WholePortIsExact
 
 
-# The number of tags of frames that have three or more.
+# The value for frames that have three tags or more.
 MANY_TAGS = 3
 
 
@@ -123,8 +123,8 @@ MANY_TAGS = 3
 class Frames:
     """Frames of a port by their outermost tags; None is any.
 
-    ``dot1ad``: the outer TPID is 0x88a8 and not 0x8100. ``most_tags`` 3: three or more. The agent's
-    ``intent.Frames`` is the same.
+    ``dot1ad``: the outer TPID is 0x88a8, not 0x8100. ``most_tags`` 3: three or more. The agent has the same
+    type, ``intent.Frames``.
     """
 
     dot1ad: bool | None
@@ -134,7 +134,7 @@ class Frames:
     most_tags: int
 
     def overlaps(self, other: "Frames") -> bool:
-        """Return whether some frame belongs to both."""
+        """Return whether some frame belongs to both sets."""
         return max(self.least_tags, other.least_tags) <= min(self.most_tags, other.most_tags) and all(
             one is None or two is None or one == two
             for one, two in (
@@ -146,9 +146,9 @@ class Frames:
 
 
 def selected_frames(tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool) -> Frames:
-    """Return the frames that such an end takes; with ``outer`` None those of all outer VLANs.
+    """Return the frames that an end with this tagging takes; with ``outer`` None those of all outer VLANs.
 
-    VPP gives a sub-interface with two tags the frames with more tags too, also with exact match.
+    VPP gives frames with more tags to a sub-interface with two tags, even with exact match.
     """
     tags = tagging.selecting_tags
     return Frames(

@@ -1,11 +1,11 @@
-"""Reading a whole number that came from outside."""
+"""Reading a whole number from input."""
 
 
 def whole_number(text: str, *, most: int) -> int | None:
     """Return the number that ASCII digits write; None for any other text and for a number above ``most``.
 
-    Python's ``int`` refuses a text of more than 4,300 digits with ValueError, also one of zeros, and
-    ``isdigit`` accepts digits such as ² that ``int`` refuses.
+    Python's ``int`` raises ValueError for a text of more than 4,300 digits, even of zeros. ``isdigit``
+    accepts digits such as ², which ``int`` refuses.
     """
     if not (text.isascii() and text.isdigit()):
         return None

@@ -356,13 +356,13 @@ def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
         asked=asked,
         shortfall=error.shortfall,
         link=link,
-        transport=error.requested.in_words if error.requested else "",
+        transport=error.requested.display_name if error.requested else "",
     )
     best = max(largest, key=lambda transport: largest[transport])
     if largest[best] <= asked:
         return told
     more = _("{transport} would carry up to {largest}.").format(
-        transport=best.in_words, largest=largest[best]
+        transport=best.display_name, largest=largest[best]
     )
     return f"{told} {more}"
 
@@ -458,11 +458,11 @@ def _what_fits(error: underlay.TransportRefused) -> str:
     """Alternatives to order: transports that fit, else the largest packet that any would carry."""
     if error.fits:
         return _("It would be carried by {transports}.").format(
-            transports=", ".join(transport.in_words for transport in error.fits)
+            transports=", ".join(transport.display_name for transport in error.fits)
         )
     if error.capacities:
         largest = max(error.capacities, key=lambda capacity: capacity.largest_svc_mtu)
         return _("Packets of up to {largest} bytes would be carried by {transport}.").format(
-            largest=largest.largest_svc_mtu, transport=largest.transport.in_words
+            largest=largest.largest_svc_mtu, transport=largest.transport.display_name
         )
     return _("No other transport would carry it either. Ask the NOC.")

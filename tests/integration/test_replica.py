@@ -58,7 +58,7 @@ def standby(tmp_path_factory: Any, settings: Any) -> Iterator[Child]:
                     there.connect()
 
         there.ensure_connection = connect  # type: ignore[method-assign]
-        replica._Rest.until = 0.0
+        replica._Pause.until = 0.0
         cache.clear()
         # However slow the machine is.
         settings.LONGLINE_REPLICA_MAX_AGE_S = 3600

@@ -1,1 +1,1 @@
-"""Django's backend for PostgreSQL, for servers that may lose their place to a standby."""
+"""Django's backend for PostgreSQL, for servers that may fail over to a standby."""

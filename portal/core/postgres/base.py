@@ -1,7 +1,7 @@
-"""Django's connection to PostgreSQL; one that leads to a standby is as good as none.
+"""Django's connection to PostgreSQL, which treats a connection to a standby as unusable.
 
-After a failover a connection may go on to a server that answers and takes no writes: made while a proxy still
-led there, or kept by a pooler. Django would keep it for as long as it answers.
+After a failover a connection may lead to a server that responds but takes no writes. A proxy may still have
+led there, or a pooler kept the connection. Django would keep it for as long as it responds.
 """
 
 from types import TracebackType
@@ -14,21 +14,21 @@ from django.utils.functional import cached_property
 from psycopg import Error
 from psycopg.errors import ReadOnlySqlTransaction
 
-# Connections that shall read only may lead to standbys.
+# Only connections for reading may lead to standbys.
 _FOR_WRITES = ("read-write", "primary")
 
 
 class DatabaseWrapper(base.DatabaseWrapper):
-    """Where a standby is asked to write (SQLSTATE 25006), the database is away: OperationalError."""
+    """A connection that raises OperationalError if a standby refuses a write (SQLSTATE 25006)."""
 
     @cached_property
     def wrap_database_errors(self) -> "_Errors":
         return _Errors(self)
 
     def is_usable(self) -> bool:
-        """Whether the server answers and, where this connection is for writes, takes them.
+        """Return whether the server responds and, if this connection is for writes, takes them.
 
-        Django asks before each request and task that has a kept connection, and after errors.
+        Django checks this before each request and task that has a kept connection, and after errors.
         """
         if self.connection is None:
             return False
@@ -41,7 +41,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return read_only == "off" or not self.is_for_writes()
 
     def is_for_writes(self) -> bool:
-        """Whether it was asked for a server that takes them."""
+        """Return whether the connection requires a server that takes writes."""
         options: dict[str, Any] = self.settings_dict["OPTIONS"]
         return options.get("target_session_attrs", "read-write") in _FOR_WRITES
 
@@ -56,7 +56,7 @@ class _Errors(DatabaseErrorWrapper):
         traceback: TracebackType | None,
     ) -> None:
         if isinstance(exc_value, ReadOnlySqlTransaction) and self.wrapper.is_for_writes():
-            # So that it is looked at, and closed, when the request or task is over.
+            # Makes Django check the connection, and close it, at the end of the request or task.
             self.wrapper.errors_occurred = True
             raise OperationalError(*exc_value.args).with_traceback(traceback) from exc_value
         super().__exit__(exc_type, exc_value, traceback)

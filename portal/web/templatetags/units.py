@@ -46,7 +46,7 @@ def transport(value: str) -> str:
     """``vxlan4`` -> ``VXLAN over IPv4``; ``auto`` stays a request."""
     if value == "auto":
         return _("automatic")
-    return Transport(value).in_words if value in _TRANSPORTS else value
+    return Transport(value).display_name if value in _TRANSPORTS else value
 
 
 @register.simple_tag

@@ -1,5 +1,7 @@
-"""Django's ``makemessages`` as this repository uses it (``make messages``): for every language of the portal,
-from the sources that people's texts are in, in a form that changes only where texts do."""
+"""Django's ``makemessages`` as this repository uses it (``make messages``): for all languages of the portal.
+
+It reads the sources that contain texts for people. The output changes only if texts change.
+"""
 
 import re
 from pathlib import Path
@@ -9,15 +11,17 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 from django.core.management.commands import makemessages
 
-# The commands that developers type speak English.
+# Commands for developers are in English only.
 _IGNORED = ["agent/*", "bench/*", "build/*", "devstack/*", "scripts/*", "tests/*"]
 _WHEN = re.compile(r'^"POT?-(?:Creation|Revision)-Date: .*\n', re.MULTILINE)
 
 
 class Command(makemessages.Command):
-    """The files that a text is in help whoever translates it; lines would change with every commit."""
+    """Extract messages with the names of files, which help translators, and without line numbers, which would
+    change with every commit.
+    """
 
-    # No guesses: a text that was reworded is translated anew.
+    # No fuzzy matches: a text that was reworded is translated again.
     msgmerge_options = [*makemessages.Command.msgmerge_options, "--sort-output", "--no-fuzzy-matching"]
     msgattrib_options = [*makemessages.Command.msgattrib_options, "--sort-output"]
 
@@ -32,11 +36,11 @@ class Command(makemessages.Command):
         )
 
     def write_po_file(self, potfile: str, locale: str) -> None:
-        """Without the times, which would make a change of every run."""
+        """Write the file without times, which would change it at every run."""
         super().write_po_file(potfile, locale)
         for catalogue in Path(potfile).parent.glob(f"{locale}/LC_MESSAGES/{self.domain}.po"):
             catalogue.write_text(_WHEN.sub("", catalogue.read_text(encoding="utf-8")), encoding="utf-8")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        # Django adds its own to the list that it is given.
+        # Django appends its own patterns to the given list.
         super().handle(*args, **options | {"ignore_patterns": [*options["ignore_patterns"]]})

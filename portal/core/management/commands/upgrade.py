@@ -1,4 +1,4 @@
-"""Bring the tables to this release: once, however many start it, and while the portal serves."""
+"""Migrate the tables to this release while the portal serves. Of several upgrades, one migrates at a time."""
 
 from argparse import ArgumentParser
 from datetime import timedelta
@@ -19,7 +19,7 @@ from portal.core.lock_holders import LockHolders
 from portal.core.lock_timeout import LockPatience
 from portal.core.unfinished_indexes import invalid_indexes, unfinished_indexes_drop
 
-# Any number that nobody else locks in this database.
+# Any number that no other program locks in this database.
 _LOCK = 0x4C4F4E47
 _FIRST_PAUSE = timedelta(seconds=1)
 _LONGEST_PAUSE = timedelta(seconds=30)
@@ -50,27 +50,28 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         connect_directly()
-        # A connection of its own: the lock lasts as long as it is open, and migrations end transactions.
+        # A separate connection, because the lock lasts as long as the connection, and migrations end
+        # transactions.
         with psycopg.connect(**direct_parameters(), autocommit=True) as holder:
-            self._wait_for_others(holder)
+            self._lock(holder)
             self._upgrade(
                 holder, lock_timeout_s=options["lock_timeout"], give_up_after_s=options["give_up_after"]
             )
         if invalid := invalid_indexes():
             self.stderr.write(
                 f"These indexes are invalid, so that each write pays for them and no reader uses them: "
-                f"{', '.join(invalid)}. No migration makes them. REINDEX INDEX CONCURRENTLY mends one, "
+                f"{', '.join(invalid)}. No migration makes them. REINDEX INDEX CONCURRENTLY repairs one, "
                 f"DROP INDEX CONCURRENTLY removes it."
             )
 
-    def _wait_for_others(self, holder: psycopg.Connection) -> None:
-        told = False
-        # Asked again and again: who waits inside a statement has a transaction open, and what runs
-        # CONCURRENTLY in the other upgrade would wait for that.
+    def _lock(self, holder: psycopg.Connection) -> None:
+        has_reported = False
+        # Poll the lock. A session that waits in a statement has a transaction open, and statements that run
+        # CONCURRENTLY in the other upgrade would wait for that transaction.
         while holder.execute("SELECT pg_try_advisory_lock(%s)", [_LOCK]).fetchone() != (True,):
-            if not told:
-                self._say("Another upgrade is running; this one waits for it.")
-                told = True
+            if not has_reported:
+                self._print("Another upgrade is running; this one waits for it.")
+                has_reported = True
             sleep(_OTHERS_EVERY_S)
 
     def _upgrade(self, holder: psycopg.Connection, *, lock_timeout_s: float, give_up_after_s: float) -> None:
@@ -89,12 +90,12 @@ class Command(BaseCommand):
                 holder,
                 waiting_pid=session,
                 after_s=lock_timeout_s,
-                told=lambda who: self._say(f"Waiting for {who}."),
+                report=lambda who: self._print(f"Waiting for {who}."),
             )
             try:
                 with connection.execute_wrapper(patience), watch:
                     for name in unfinished_indexes_drop():
-                        self._say(f"Dropped {name}, which an earlier attempt left unfinished.")
+                        self._print(f"Dropped {name}, which an earlier attempt left unfinished.")
                     call_command(command, interactive=False, verbosity=1, stdout=self.stdout)
                 return
             except OperationalError as error:
@@ -105,20 +106,20 @@ class Command(BaseCommand):
                 raise CommandError(
                     f"The upgrade gave up at {command.at}: after {give_up_after_s:g} s what it has to change "
                     f"is still held by {watch.last}. What was applied before stays, and this was undone; an "
-                    f"index that was being made is dropped and made anew by the next run. The release that "
-                    f"runs goes on. Wait until that transaction has ended, or end it with "
+                    f"index that was being made is dropped and created again by the next run. The release "
+                    f"that runs goes on. Wait until that transaction has ended, or end it with "
                     f"pg_terminate_backend, and run `manage.py upgrade` again."
                 )
-            self._say(f"Gave way at {command.at} to {watch.last}. Trying again in {pause:g} s.")
+            self._print(f"Gave way at {command.at} to {watch.last}. Trying again in {pause:g} s.")
             sleep(pause)
 
-    def _say(self, what: str) -> None:
+    def _print(self, what: str) -> None:
         self.stdout.write(what)
         self.stdout.flush()
 
 
 class _NamedMigrate(migrate.Command):
-    """Knows where it is."""
+    """Django's ``migrate``, which also knows the current migration."""
 
     at = "its beginning"
 
@@ -126,6 +127,7 @@ class _NamedMigrate(migrate.Command):
         if action == "apply_start":
             self.at = f"migration {migration}"
         elif action == "apply_success":
-            # Triggers, permissions and content types, by the signal after the last one.
+            # Django then creates triggers, permissions and content types, by the signal after the last
+            # migration.
             self.at = f"what follows migration {migration}"
         super().migration_progress_callback(action, migration, fake)
