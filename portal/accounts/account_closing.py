@@ -1,4 +1,4 @@
-"""Closing the account of somebody who leaves, at once and everywhere; and opening it again."""
+"""Closing an account immediately and everywhere, and reopening it."""
 
 from datetime import datetime
 
@@ -16,11 +16,11 @@ from portal.accounts.tokens import tokens_end
 
 @transaction.atomic
 def account_close(*, person: User, now: datetime) -> None:
-    """Sessions, API tokens, open invitations and the password end with it; roles and memberships stay, for
-    the record.
+    """End the sessions, API tokens, open invitations and password of an account.
 
-    Raises LastNocAdmin, and LastAdmin for a customer that would be left without one. Sessions are bound to
-    the password: with that gone, none comes back when the account is opened again.
+    Roles and memberships stay, for the record. Raises LastNocAdmin, and LastAdmin if a customer would lose
+    its only admin. Sessions are bound to the password. Without it, no old session works after the account is
+    reopened.
     """
     runs = person.memberships.filter(role=Membership.Role.ADMIN, customer__retired_at__isnull=True)
     for membership in runs.select_related("customer").order_by("customer"):
@@ -34,9 +34,9 @@ def account_close(*, person: User, now: datetime) -> None:
 
 @transaction.atomic
 def account_reopen(*, person: User, now: datetime) -> None:
-    """With the roles that it had, and a mailed link to choose a password by. Raises NoAddress.
+    """Reopen an account with its former roles, and mail a link to choose a password. Raises NoAddress.
 
-    One that is open stays as it is. An account that was closed with a customer had its password still.
+    An open account stays as it is. An account that was closed with a customer has kept its password.
     """
     if not person.email:
         raise NoAddress(username=person.username)

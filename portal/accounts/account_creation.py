@@ -1,4 +1,4 @@
-"""Making an account. Whoever makes one is refused a taken name or address in the same words."""
+"""Creating accounts. Every caller gets the same error for a taken name or address."""
 
 from portal.accounts.errors import AddressTaken, UsernameTaken
 from portal.accounts.models import User
@@ -8,9 +8,10 @@ from portal.core.integrity_errors import integrity_errors_as
 def account_make(
     *, username: str, email: str, password: str | None, noc_role: str = User.NocRole.NONE
 ) -> User:
-    """``password`` has passed the validators; with None, nobody signs in by password until one is chosen.
+    """Create an account. ``password`` has passed the validators; None allows no sign-in by password until the
+    user chooses one.
 
-    Raises UsernameTaken, AddressTaken: a name or address that differs in case alone is the same.
+    Raises UsernameTaken, AddressTaken. Names and addresses are compared without regard to case.
     """
     taken = {
         "accounts_user_username_key": lambda: UsernameTaken(username=username),

@@ -1,4 +1,4 @@
-"""The portal's answers to django-allauth: who may come in, from where, and how secrets are kept."""
+"""Adapters of django-allauth: who may sign in, from where, and how secrets are stored."""
 
 from allauth.account.adapter import DefaultAccountAdapter
 from allauth.account.models import EmailAddress
@@ -20,17 +20,17 @@ from portal.core.client_address import client_address
 
 
 class AccountAdapter(DefaultAccountAdapter):
-    """Accounts come from invitations and from the NOC, never from a sign-up page."""
+    """Accounts come from invitations and from the NOC. There is no sign-up page."""
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
 
     def get_client_ip(self, request: HttpRequest) -> str:
-        """The address that rate limits count by; callers on a Unix socket share one name."""
+        """Return the address by which rate limits count; callers on a Unix socket share one name."""
         return str(client_address(request) or "local")
 
     def login(self, request: HttpRequest, user: User) -> None:
-        """The first time, what the browser reads is kept; from then on it is the account's language."""
+        """Store the language of the browser at the first sign-in, as the language of the account."""
         super().login(request, user)
         language_keep_first(user=user, language=translation.get_language())
         translation.activate(language_of(user))
@@ -40,28 +40,31 @@ class AccountAdapter(DefaultAccountAdapter):
 
 
 class SocialAdapter(DefaultSocialAccountAdapter):
-    """OpenID Connect proves who somebody is; what they may do is decided here alone."""
+    """OpenID Connect verifies the identity of users; the portal alone decides on their rights."""
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: SocialLogin) -> bool:
         return False
 
     def pre_social_login(self, request: HttpRequest, sociallogin: SocialLogin) -> None:
-        """An identity is linked by its verified e-mail address only, not by whoever is signed in just now."""
+        """Link an identity by its verified e-mail address only, never to the user who is
+        currently signed in.
+        """
         if sociallogin.state.get("process") == AuthProcess.CONNECT:
             raise ImmediateHttpResponse(redirect("socialaccount_login_error"))
 
     def authenticate_by_email(self, sociallogin: SocialLogin) -> tuple[User, str] | None:
-        """The user whose address the provider vouches for.
+        """Return the user of the address that the provider has verified.
 
-        Addresses of users are unique and are set by the NOC or by an invitation that was mailed to them,
-        so the address on the user is as good as one that we verified.
+        Addresses of users are unique. They are set by the NOC or by an invitation that was mailed to them, so
+        the portal trusts them like addresses that it verified itself.
         """
         for address in sociallogin.email_addresses:
             if not address.verified or not address.email:
                 continue
             user = account_at(address.email, among=User.objects.filter(is_active=True))
             if user is not None:
-                # Marked as verified, or allauth takes the password away from an account that others may know.
+                # Without the mark as verified, allauth removes the password, because others may know the
+                # account.
                 EmailAddress.objects.update_or_create(
                     user=user, email=user.email.lower(), defaults={"verified": True}
                 )
@@ -70,7 +73,7 @@ class SocialAdapter(DefaultSocialAccountAdapter):
 
 
 class MfaAdapter(DefaultMFAAdapter):
-    """TOTP seeds and recovery codes are sealed: the database alone does not open an account."""
+    """TOTP seeds and recovery codes are encrypted: the database alone does not open an account."""
 
     def encrypt(self, text: str) -> str:
         return secret_encryption.encrypt_secret(text)

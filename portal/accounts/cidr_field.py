@@ -11,7 +11,7 @@ Network = IPv4Network | IPv6Network
 
 
 def network_of(text: str) -> Network:
-    """``192.0.2.0/24`` or a single address. Raises ValidationError, also when host bits are set."""
+    """Parse ``192.0.2.0/24`` or a single address. Raises ValidationError, also if host bits are set."""
     try:
         return ip_network(text.strip())
     except ValueError as error:

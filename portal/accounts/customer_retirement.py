@@ -1,4 +1,4 @@
-"""The end of a customer and its return: its people keep what other customers give them, its past stays."""
+"""Retirement of a customer, and its reversal. Members keep the rights that other customers give them."""
 
 from datetime import datetime
 
@@ -7,10 +7,10 @@ from portal.accounts.tokens import tokens_end
 
 
 def customer_retire(*, customer: Customer, now: datetime) -> None:
-    """Close ``customer``, which the caller has locked and found in use by nothing.
+    """Close ``customer``. The caller has locked it and checked that nothing uses it.
 
-    Open invitations are taken back. Who is a member of no other customer and no NOC staff signs in no
-    more, and their API tokens are revoked. Memberships stay, for the record.
+    Open invitations are revoked. Members who belong to no other customer and are not NOC staff can no longer
+    sign in, and their API tokens are revoked. Memberships stay, for the record.
     """
     Customer.objects.filter(pk=customer.pk).update(retired_at=now)
     open_invitations = Invitation.objects.filter(accepted_at__isnull=True, revoked_at__isnull=True)
@@ -25,9 +25,9 @@ def customer_retire(*, customer: Customer, now: datetime) -> None:
 def customer_reopen(*, customer: Customer, now: datetime) -> None:
     """Undo the retirement of ``customer``, which the caller has locked.
 
-    The accounts of its members that were closed with it, or with another customer since, open again, with
-    the roles and passwords that they had, and with sessions that have not expired. Tokens and invitations
-    stay revoked: whoever held one may have handed it on.
+    Reopen accounts of its members that were closed with it, or with another customer since. They have their
+    former roles and passwords, and sessions that have not expired. Tokens and invitations stay revoked,
+    because their owners may have passed them on.
     """
     Customer.objects.filter(pk=customer.pk).update(retired_at=None)
     closed = User.objects.filter(closed_with__isnull=False, memberships__customer=customer)

@@ -1,4 +1,4 @@
-"""Finding somebody by an e-mail address, which proves who they are."""
+"""Lookup of a user by an e-mail address, which identifies the user."""
 
 from django.db.models import QuerySet
 
@@ -6,10 +6,10 @@ from portal.accounts.models import User
 
 
 def account_at(email: str, *, among: QuerySet[User] | None = None) -> User | None:
-    """The user with that address, however written in upper and lower case.
+    """Return the user with that address; the case of letters is ignored.
 
-    The database's comparison only narrows: it makes an I of a dotless ı and of a dotted İ, with which domains
-    of other people are registered.
+    The comparison of the database only narrows the candidates. It treats a dotless ı and a dotted İ as I, and
+    domains with these letters may belong to somebody else.
     """
     found = (User.objects.all() if among is None else among).filter(email__iexact=email)
     return next((user for user in found if user.email.lower() == email.lower()), None)

@@ -1,4 +1,4 @@
-"""The words for refusals about people and tokens, with the errors' facts in them."""
+"""Error messages about people and tokens, with the facts of the errors."""
 
 from django.utils.translation import gettext_noop
 

@@ -1,4 +1,4 @@
-"""Refusals about people and tokens: types with facts, worded by ``portal.accounts.error_messages``."""
+"""Errors about people and tokens: types with facts, worded by ``portal.accounts.error_messages``."""
 
 from portal.core.errors import Conflict, DomainError, TooSoon
 
@@ -11,27 +11,27 @@ class LastAdmin(Conflict):
 
 
 class LastNocAdmin(Conflict):
-    """The NOC without an admin could neither remove anything nor help anybody."""
+    """A NOC without an admin could neither remove anything nor help anybody."""
 
     username: str
     field: str = "role"
 
 
 class AccountClosed(Conflict):
-    """Whoever cannot sign in gets no role."""
+    """A person who cannot sign in gets no role."""
 
     username: str
     field: str = "username"
 
 
 class NoAddress(Conflict):
-    """Nothing can be mailed to the owner of the account."""
+    """The owner of the account has no e-mail address."""
 
     username: str
 
 
 class AlreadyMember(Conflict):
-    """The address belongs to somebody who is a member of the customer."""
+    """The address belongs to a member of the customer."""
 
     email: str
     customer: str
@@ -46,14 +46,14 @@ class AlreadyInvited(Conflict):
 
 
 class TooManyInvitations(TooSoon):
-    """The customer sent as many invitations in a day as it may."""
+    """The customer has sent the maximum of invitations for a day."""
 
     customer: str
     maximum: int
 
 
 class InvitedTooOften(TooSoon):
-    """The customer invited that address as often in a day as it may."""
+    """The customer has invited that address the maximum of times for a day."""
 
     email: str
     maximum: int
@@ -61,78 +61,82 @@ class InvitedTooOften(TooSoon):
 
 
 class InvitationUsed(Conflict):
-    """The invitation was accepted, revoked or has expired; which, is nobody's business but the admin's."""
+    """The invitation was accepted, was revoked or has expired. Only the admin learns which of these."""
 
 
 class InvitationForSomebodyElse(Conflict):
-    """The reader is signed in with another address than the one invited."""
+    """The reader is signed in with another address than the invited one."""
 
     email: str
 
 
 class AccountNotClosed(Conflict):
-    """The account of that address is open, so its owner signs in instead of opening it again."""
+    """The account of that address is open, so its owner signs in instead of reopening it."""
 
     email: str
 
 
 class UsernameTaken(Conflict):
-    """Somebody signs in by that name already, perhaps written in other case."""
+    """Another user signs in by that name, perhaps written in other case."""
 
     username: str
     field: str = "username"
 
 
 class AddressTaken(Conflict):
-    """The address belongs to an account already."""
+    """The address belongs to another account."""
 
     email: str
     field: str = "email"
 
 
 class EmailChangeOver(Conflict):
-    """The link that proves an address is somebody else's or too old, or the account has changed since."""
+    """The link that verifies an address is too old or belongs to another user, or the account has changed
+    since.
+    """
 
 
 class ScopeNotForYou(DomainError):
-    """Nobody puts rights on a token that they do not have: it would wait for the day when they get them."""
+    """Users cannot give a token rights that they lack: the token would gain the rights when the user gets
+    them.
+    """
 
     scope: str
     field: str = "scopes"
 
 
 class ScopeNotHeld(DomainError):
-    """A token hands on only what it may itself."""
+    """A token passes on only scopes that it has itself."""
 
     scope: str
     field: str = "scopes"
 
 
 class NetworkNotHeld(DomainError):
-    """A token hands on only the networks that it may be used from."""
+    """A token passes on only networks that it may be used from."""
 
     network: str
     field: str = "allowed_networks"
 
 
 class OutlivesItsMaker(DomainError):
-    """A token made with a token ends no later than that one."""
+    """A token made with a token ends no later than that token."""
 
     latest: str
     field: str = "expires_at"
 
 
 class MakerRevoked(Conflict):
-    """The token that asks for another was revoked meanwhile, and takes all with it that it makes."""
+    """The token that requests another one was revoked meanwhile, and with it all tokens that it makes."""
 
 
 class TooManyTokens(Conflict):
-    """The user has as many live API tokens as one user may have."""
+    """The user has the maximum of live API tokens."""
 
     maximum: int
 
 
 class ExpiryInThePast(DomainError):
-    """A token that is dead before it lives."""
+    """A token must expire in the future."""
 
     field = "expires_at"

@@ -1,4 +1,4 @@
-"""The limits on a customer's invitations: each invitation is a mail to somebody who has not asked for it."""
+"""The limits on a customer's invitations: each invitation mails a person who did not request it."""
 
 from datetime import datetime, timedelta
 
@@ -12,10 +12,10 @@ PER_CUSTOMER, PER_ADDRESS = 100, 3
 
 
 def check_may_invite(*, customer: Customer, email: str, now: datetime) -> None:
-    """Raises TooManyInvitations, InvitedTooOften. The caller has locked ``customer``.
+    """Check the limits. The caller has locked ``customer``. Raises TooManyInvitations, InvitedTooOften.
 
-    What was sent counts, whatever became of it. Of an address only the customer's own invitations do: else
-    one tenant could see another's, and use up what another may send.
+    Sent invitations count, whether accepted or not. The limit per address counts only invitations of the same
+    customer. Otherwise a customer could detect invitations of another, and use up its limit.
     """
     sent = Invitation.objects.filter(customer=customer, created_at__gt=now - WINDOW)
     if (again_at := _free_at(sent, PER_CUSTOMER)) is not None:
@@ -25,7 +25,9 @@ def check_may_invite(*, customer: Customer, email: str, now: datetime) -> None:
 
 
 def _free_at(sent: QuerySet[Invitation], maximum: int) -> datetime | None:
-    """The time when the oldest of the newest ``maximum`` leaves the window; None while there are fewer."""
+    """Return the time when the oldest of the newest ``maximum`` leaves the window; None if
+    there are fewer.
+    """
     moments = sent.order_by("-created_at").values_list("created_at", flat=True)
     last = moments[maximum - 1 : maximum].first()
     return None if last is None else last + WINDOW

@@ -1,4 +1,4 @@
-"""Inviting people by e-mail. The row decides; the link only carries its signed number."""
+"""Invitations by e-mail. The row decides whether one is valid; the link only carries its signed number."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -30,7 +30,7 @@ from portal.core.absolute_urls import absolute_url
 from portal.events.outbox import send_task
 
 GOOD_FOR = timedelta(days=7)
-# Longer than a mail server may take (EMAIL_TIMEOUT), so that no two send one mail.
+# Longer than a mail server may take (EMAIL_TIMEOUT), so that no two processes send the same mail.
 _SENDING = timedelta(seconds=60)
 _SIGNER = signing.Signer(salt="invitation")
 
@@ -45,9 +45,12 @@ def invite(
     now: datetime,
     made_with: ApiToken | None = None,
 ) -> Invitation:
-    """Offer ``role`` to whoever reads ``email``; one made with a token ends with that. Raises AlreadyMember,
-    AlreadyInvited, TooManyInvitations, InvitedTooOften, MakerRevoked."""
-    # One after the other, so that no two pass the limits together.
+    """Offer ``role`` to the reader of ``email``.
+
+    An invitation made with a token ends with the token. Raises AlreadyMember, AlreadyInvited,
+    TooManyInvitations, InvitedTooOften, MakerRevoked.
+    """
+    # The lock serializes invitations, so that two cannot exceed the limits together.
     Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     if Membership.objects.filter(customer=customer, user__email__iexact=email).exists():
         raise AlreadyMember(email=email, customer=customer.name)
@@ -73,7 +76,7 @@ def invite(
 
 
 def invitation_revoke(*, invitation: Invitation, now: datetime) -> None:
-    """Make the link worthless. Raises InvitationUsed."""
+    """Invalidate the link. Raises InvitationUsed."""
     if not open_invitations(now).filter(pk=invitation.pk).update(revoked_at=now):
         raise InvitationUsed
 
@@ -81,12 +84,14 @@ def invitation_revoke(*, invitation: Invitation, now: datetime) -> None:
 def invitations_withdraw(
     *, invited_by: User, customers: QuerySet[Customer] | Collection[Customer], now: datetime
 ) -> None:
-    """End what somebody offered in the names of ``customers``, with the right to offer it."""
+    """Revoke the invitations that a user sent for ``customers``, because the user loses the
+    right to invite.
+    """
     open_invitations(now).filter(invited_by=invited_by, customer__in=customers).update(revoked_at=now)
 
 
 def invitation_of(signed: str, *, now: datetime) -> Invitation:
-    """The invitation that a link leads to. Raises InvitationUsed, also for a link that we never made."""
+    """Return the invitation of a link. Raises InvitationUsed, also for a link that the portal never made."""
     try:
         number = int(_SIGNER.unsign(signed))
     except (signing.BadSignature, ValueError) as error:
@@ -99,7 +104,7 @@ def invitation_of(signed: str, *, now: datetime) -> Invitation:
 
 @transaction.atomic
 def accept_as(*, user: User, invitation: Invitation, now: datetime) -> None:
-    """Join with an account that exists. Raises InvitationUsed, InvitationForSomebodyElse."""
+    """Accept with an existing account. Raises InvitationUsed, InvitationForSomebodyElse."""
     if user.email.lower() != invitation.email.lower():
         raise InvitationForSomebodyElse(email=invitation.email)
     _take(invitation, now)
@@ -108,8 +113,10 @@ def accept_as(*, user: User, invitation: Invitation, now: datetime) -> None:
 
 @transaction.atomic
 def accept_as_new(*, username: str, password: str, invitation: Invitation, now: datetime) -> User:
-    """Make an account for the address that the link was mailed to, and join. Raises InvitationUsed,
-    UsernameTaken, AddressTaken. ``password`` has passed the validators."""
+    """Create an account for the invited address, and accept.
+
+    ``password`` has passed the validators. Raises InvitationUsed, UsernameTaken, AddressTaken.
+    """
     _take(invitation, now)
     user = account_make(username=username, email=invitation.email, password=password)
     EmailAddress.objects.create(user=user, email=invitation.email.lower(), verified=True, primary=True)
@@ -119,10 +126,10 @@ def accept_as_new(*, username: str, password: str, invitation: Invitation, now: 
 
 @transaction.atomic
 def accept_reopening(*, password: str, invitation: Invitation, now: datetime) -> User:
-    """Open the account of that address again, which was closed with its customer, and join.
+    """Reopen the account of the invited address, which was closed with its customer, and accept.
 
-    The mail proves the address. Sessions end with the old password, API tokens are over and a second factor
-    stays. Raises InvitationUsed, AccountNotClosed. ``password`` has passed the validators.
+    The mail verifies the address. Sessions end with the old password, API tokens stay revoked, and a second
+    factor stays. ``password`` has passed the validators. Raises InvitationUsed, AccountNotClosed.
     """
     _take(invitation, now)
     closed = User.objects.select_for_update().filter(closed_with__isnull=False)
@@ -138,35 +145,37 @@ def accept_reopening(*, password: str, invitation: Invitation, now: datetime) ->
 
 
 def account_of(invitation: Invitation) -> User | None:
-    """The account whose address was invited, None if nobody's here."""
+    """Return the account of the invited address, or None."""
     return account_at(invitation.email)
 
 
 def invitations(user: User, *, now: datetime) -> QuerySet[Invitation]:
-    """The open ones of the customers that this user may know of; the view checks who may read them."""
+    """Return the open invitations of customers that this user may know of; the view checks who
+    may read them.
+    """
     found = open_invitations(now).filter(customer__in=visible_customers(user))
     return found.select_related("customer", "invited_by")
 
 
 def managed_invitations(user: User, *, now: datetime) -> QuerySet[Invitation]:
-    """The open ones of the customers whose team this user runs."""
+    """Return the open invitations of customers whose team this user manages."""
     return invitations(user, now=now).filter(customer__in=managed_customers(user))
 
 
 def open_invitations(now: datetime) -> QuerySet[Invitation]:
-    """Those whose link still works."""
+    """Return the invitations whose link still works."""
     return Invitation.objects.filter(accepted_at__isnull=True, revoked_at__isnull=True, expires_at__gt=now)
 
 
 def invitation_path(invitation: Invitation) -> str:
-    """The path of the link."""
+    """Return the path of the link."""
     return reverse("web:invitation", kwargs={"signed": _SIGNER.sign(str(invitation.pk))})
 
 
 def invitation_send(*, invitation_id: int, now: datetime) -> None:
     """Send the mail of an open invitation, unless it was sent or is being sent."""
-    held = _unsent(now).filter(pk=invitation_id).update(sending_until=now + _SENDING)
-    if not held:
+    claimed = _unsent(now).filter(pk=invitation_id).update(sending_until=now + _SENDING)
+    if not claimed:
         return
     invitation = Invitation.objects.select_related("customer", "invited_by").get(pk=invitation_id)
     with writing_to(account_of(invitation), invitation.invited_by):
@@ -184,7 +193,9 @@ def invitation_send(*, invitation_id: int, now: datetime) -> None:
 
 
 def invitations_resend(*, now: datetime) -> list[int]:
-    """Ask again for mails that no server has taken, a minute after they were wanted; whose."""
+    """Request mails again that no server has accepted within a minute; return the ids of their
+    invitations.
+    """
     waiting = _unsent(now).filter(created_at__lt=now - _SENDING)
     due = sorted(waiting.values_list("pk", flat=True))
     for invitation_id in due:
@@ -198,7 +209,9 @@ def _unsent(now: datetime) -> QuerySet[Invitation]:
 
 
 def _take(invitation: Invitation, now: datetime) -> None:
-    """Compare-and-swap: of two readers of one link, one joins."""
+    """Mark the invitation as accepted, by compare-and-swap: if two readers use the link at once, one
+    succeeds.
+    """
     if not open_invitations(now).filter(pk=invitation.pk).update(accepted_at=now):
         raise InvitationUsed
 

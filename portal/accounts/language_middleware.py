@@ -1,4 +1,4 @@
-"""A person's own language, which goes before what the browser asks for."""
+"""The language of the signed-in user, which takes precedence over the language of the browser."""
 
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import translation
@@ -9,9 +9,9 @@ from portal.core.view_permission import View
 
 
 class OwnLanguageMiddleware:
-    """Answers in the language of whoever is signed in; LocaleMiddleware has taken the browser's before.
+    """Activate the language of the signed-in user, after LocaleMiddleware has activated the browser's.
 
-    Right before the view, which asks who it is in any case: this costs no statement.
+    It runs right before the view, which reads the user anyway: it costs no extra statement.
     """
 
     def __init__(self, get_response: View) -> None:
@@ -21,18 +21,18 @@ class OwnLanguageMiddleware:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: View, *arguments: object) -> None:
-        if not getattr(view, "is_wordless", False):
+        if not getattr(view, "has_no_text", False):
             own_language_use(request)
 
 
-def wordless(view: View) -> View:
-    """Declare that a view's answer is the same for everybody, so that nobody asks who it is for."""
-    view.is_wordless = True  # type: ignore[attr-defined]
+def without_text(view: View) -> View:
+    """Declare that a view's response contains no text, so that the middleware need not read the user."""
+    view.has_no_text = True  # type: ignore[attr-defined]
     return view
 
 
 def own_language_use(request: HttpRequest) -> None:
-    """Write what follows in the language of whoever is signed in, if it is known."""
+    """Activate the language of the signed-in user, if it is known."""
     user = request.user
     if isinstance(user, User) and user.language:
         translation.activate(language_of(user))

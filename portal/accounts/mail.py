@@ -1,7 +1,7 @@
-"""One way to send a mail: text and HTML of the same words, and an identity that stays when it is sent again.
+"""The only way to send a mail: text and HTML with the same content, and an id that survives a retry.
 
-Each mail is a folder below ``templates/mail`` with ``subject.txt``, ``body.txt`` and ``body.html``.
-The provider's signature ends each of them.
+Each mail is a folder below ``templates/mail`` with ``subject.txt``, ``body.txt`` and ``body.html``. Each mail
+ends with the provider's signature.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,11 @@ from django.template.loader import render_to_string
 def send(
     *, to: str, template: str, event: str, headers: Mapping[str, str] | None = None, **values: Any
 ) -> None:
-    """Hand a mail to EMAIL_URL's server; whatever Django's mail backend raises when it does not take it.
+    """Hand a mail to EMAIL_URL's server. Raises any error of Django's mail backend if the server refuses.
 
-    ``event`` names what the mail is about, for good: with the reader it makes the Message-ID, so that a
-    mailbox shows one of two copies. People chose some of the ``values``: each becomes one line, since a line
-    break in a subject would be a header, and the HTML escapes them.
+    ``event`` is a stable name of the subject. Together with the recipient it determines the Message-ID, so
+    that a mailbox shows only one of two copies. Users choose some of ``values``. Each becomes one line,
+    because a line break in a subject would start a header, and the HTML escapes it.
     """
     plain = {name: one_line(value) if isinstance(value, str) else value for name, value in values.items()}
     context = {"portal": portal_address(), "provider": settings.LONGLINE_PROVIDER, **plain}
@@ -38,17 +38,19 @@ def send(
 
 
 def message_id(event: str, to: str) -> str:
-    """The same for the same event and reader, and without saying who that is (RFC 5322, section 3.6.4)."""
+    """Return the same id for the same event and recipient, without revealing the recipient (RFC
+    5322, 3.6.4).
+    """
     host = urlsplit(settings.BASE_URL).hostname
     return f"<{uuid5(NAMESPACE_URL, f'{event} {to.lower()}')}@{host}>"
 
 
 def one_line(text: str) -> str:
-    """``text`` without control characters and line breaks."""
+    """Return ``text`` without control characters and line breaks."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
 def portal_address() -> str:
-    """The address that people know the portal by."""
+    """Return the public URL of the portal."""
     netloc: str = urlsplit(settings.BASE_URL).netloc
     return netloc

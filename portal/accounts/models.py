@@ -17,11 +17,11 @@ class Customer(models.Model):
 
     name = models.CharField(max_length=100, unique=True)
     created_at = models.DateTimeField()
-    # Orders for more bit/s than this wait for the NOC's approval; null: none does.
+    # Orders above this rate (bit/s) need the NOC's approval; null: no order does.
     approve_up_to_bps = models.BigIntegerField(null=True, blank=True)
-    # How long a removal can be taken back, in seconds; null: as the deployment says.
+    # How long a removal can be undone, in seconds; null: the setting of the deployment.
     cooling_off_s = models.PositiveIntegerField(null=True, blank=True)
-    # Kept for its past alone since then: nobody orders, and its people do not sign in.
+    # Since when the customer is kept for the record only: nobody orders, and its members do not sign in.
     retired_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
@@ -49,16 +49,16 @@ class User(AbstractUser):
         NOC_ADMIN = "nocAdmin"
 
     noc_role = models.CharField(max_length=10, choices=NocRole, default=NocRole.NONE)
-    # The customer with whose retirement this account was closed; it opens again when that is undone.
+    # The customer whose retirement closed this account; undoing the retirement reopens the account.
     closed_with = models.ForeignKey(
         Customer, on_delete=models.SET_NULL, null=True, blank=True, related_name="closed_accounts"
     )
-    # When the stored hash last changed, which the audit trail shows in its place: by a new password, or by a
-    # stronger hash of the same one. A trigger's alone (sql/password_set_at.sql).
+    # When the stored hash last changed; the audit trail shows this time instead of the hash. The cause is a
+    # new password, or a stronger hash of the same one. Only a trigger writes it (sql/password_set_at.sql).
     password_set_at = models.DateTimeField(null=True, editable=False)
-    # Of LANGUAGES, the one that pages and mails are written in; "" until they sign in or choose one.
+    # The language of pages and mails, one of LANGUAGES; "" until the user signs in or chooses one.
     language = models.CharField(max_length=10, blank=True, default="", db_default="")
-    # What the API token that this user acts through lacks; never stored.
+    # Rights that the API token of this request lacks; never stored.
     noc_powers_left_behind = False
 
     class Meta(AbstractUser.Meta):
@@ -70,10 +70,10 @@ class User(AbstractUser):
                 condition=Q(closed_with__isnull=True) | Q(is_active=False),
                 name="an_account_that_was_closed_is_not_active",
             ),
-            # Single sign-on and invitations find people by it.
+            # Single sign-on and invitations find users by the address.
             models.UniqueConstraint(Lower("email"), condition=~Q(email=""), name="one_user_per_address"),
-            # Whoever signs in need not know how it is written: of two, neither would be found. As the lookup
-            # does it: a Σ has two small letters.
+            # Users may type their name in any case: of two such names neither would be found. UPPER matches
+            # the lookup, because Σ has two small letters.
             models.UniqueConstraint(Upper("username"), name="one_user_per_name"),
         ]
 
@@ -117,7 +117,7 @@ class Invitation(models.Model):
     email = models.EmailField()
     role = models.CharField(max_length=10, choices=Membership.Role)
     invited_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    # The API token that asked for it, with which it ends; null: a person at the portal did.
+    # The API token that made the invitation, which ends with it; null: made on a page.
     made_with = models.ForeignKey(
         "ApiToken", on_delete=models.SET_NULL, null=True, blank=True, related_name="invitations"
     )
@@ -125,7 +125,7 @@ class Invitation(models.Model):
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True)
     revoked_at = models.DateTimeField(null=True)
-    # A sender holds the mail until then; it is sent again unless sent_at is set.
+    # A sender has claimed the mail until then. Afterwards it is sent again unless sent_at is set.
     sending_until = models.DateTimeField(null=True)
     sent_at = models.DateTimeField(null=True)
 
@@ -154,14 +154,14 @@ class Invitation(models.Model):
 
 
 class Scope(models.TextChoices):
-    """The uses of a token. Its user's own rights limit it further."""
+    """The permitted uses of a token. The rights of its user limit it further."""
 
     READ = "read"
     ORDER = "order"
     NOC = "noc"
-    # Who belongs to a customer, and as what: what such a token gives away stays when it is revoked.
+    # Members of a customer and their roles. Roles that such a token grants stay when it is revoked.
     TEAM = "team"
-    # Where what happens is told: a receiver hears of it while it stands, whatever became of the token.
+    # Webhook addresses. A receiver gets events as long as the webhook exists, even if the token is revoked.
     WEBHOOKS = "webhooks"
 
 
@@ -169,7 +169,7 @@ class ApiToken(models.Model):
     """A secret that acts as its user. Only the peppered HMAC of the secret is stored."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
-    # The token that asked for this one, which ends with it; null: a person at the portal did.
+    # The token that made this one, which ends with it; null: made on a page.
     made_with = models.ForeignKey(
         "self", on_delete=models.CASCADE, null=True, blank=True, related_name="offspring"
     )
@@ -177,7 +177,7 @@ class ApiToken(models.Model):
     prefix = models.CharField(max_length=12, unique=True)
     digest = models.BinaryField(max_length=32)
     scopes: Any = ArrayField(models.CharField(max_length=10, choices=Scope))
-    # From where it may be used; anywhere when empty.
+    # Networks from which the token may be used; empty: anywhere.
     allowed_networks: Any = ArrayField(CidrField(), default=list, blank=True)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""NOC staff: who they are, how they come, and what they may. The NOC is never left without an admin."""
+"""NOC staff: their accounts, roles and rights. The NOC always has an admin."""
 
 from datetime import datetime
 
@@ -18,22 +18,22 @@ _RISING = (User.NocRole.NONE, User.NocRole.NOC, User.NocRole.NOC_ADMIN)
 
 
 def noc_staff() -> QuerySet[User]:
-    """All of them, those whose accounts are closed last."""
+    """Return all NOC staff; closed accounts come last."""
     return User.objects.exclude(noc_role=User.NocRole.NONE).order_by("-is_active", "username")
 
 
 @transaction.atomic
 def staff_add(*, username: str, email: str, role: str, now: datetime) -> User:
-    """Give ``role`` to the account of that name and address, or make one; its owner is mailed a link to
-    choose a password by.
+    """Give ``role`` to the account with that name and address, or create it and mail a link to choose a
+    password.
 
-    Both have to fit an account that is there, so that a slip gives no rights to somebody else. Raises
-    UsernameTaken, AddressTaken, and what ``noc_role_change`` raises.
+    Both must match an existing account, so that a typing error gives no rights to another person. Raises
+    UsernameTaken, AddressTaken, and the errors of ``noc_role_change``.
     """
-    known = account_at(email, among=User.objects.filter(username__iexact=username))
-    if known is not None:
-        noc_role_change(person=known, role=role, now=now)
-        return known
+    existing = account_at(email, among=User.objects.filter(username__iexact=username))
+    if existing is not None:
+        noc_role_change(person=existing, role=role, now=now)
+        return existing
     user = account_make(username=username, email=email, password=None, noc_role=role)
     account_opened_announce(user=user, now=now)
     return user
@@ -41,10 +41,10 @@ def staff_add(*, username: str, email: str, role: str, now: datetime) -> User:
 
 @transaction.atomic
 def noc_role_change(*, person: User, role: str, now: datetime) -> None:
-    """Make somebody NOC user, NOC admin or neither. Raises AccountClosed, LastNocAdmin.
+    """Make a user NOC user, NOC admin or neither. Raises AccountClosed, LastNocAdmin.
 
-    New rights are not for old tokens: with a rise, those with the scope ``noc`` are revoked. Open
-    invitations end with the right to send them.
+    Old tokens do not gain rights: a higher role revokes tokens with the scope ``noc``. A lower role revokes
+    open invitations that the user may no longer send.
     """
     if role != User.NocRole.NOC_ADMIN:
         another_noc_admin_stays(person)
@@ -60,9 +60,10 @@ def noc_role_change(*, person: User, role: str, now: datetime) -> None:
 
 
 def another_noc_admin_stays(person: User) -> None:
-    """Raises LastNocAdmin where nobody else is one. Call it in the transaction that takes the role.
+    """Raise LastNocAdmin if ``person`` is the only NOC admin. Call it in the transaction that removes the
+    role.
 
-    The admins are locked, in one order: of two, none can rely on the other staying.
+    The admins are locked in one order, so that of two transactions none relies on the other admin to stay.
     """
     admins = User.objects.filter(noc_role=User.NocRole.NOC_ADMIN, is_active=True).order_by("pk")
     found = admins.select_for_update(no_key=True).values_list("pk", flat=True)

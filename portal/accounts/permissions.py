@@ -1,6 +1,6 @@
-"""Rules for who may do what, as predicates that views declare and operations check.
+"""Permission rules, as predicates that views declare and operations check.
 
-A closed account may do nothing, whatever its roles. Deferred work asks here again when its time has come.
+A closed account may do nothing, regardless of its roles. Deferred work checks the rules again when it runs.
 """
 
 from collections.abc import Collection
@@ -17,12 +17,15 @@ _ORDERING_MEMBERSHIPS = CompiledQuery[Membership](
 
 
 def may_see(user: User, customer: Customer) -> bool:
-    """NOC staff see every customer, members their own."""
+    """Return whether the user may see the customer: NOC staff see every customer, members their own."""
     return user.is_noc or (user.is_active and user.memberships.filter(customer=customer).exists())
 
 
 def may_order(user: User, customer: Customer) -> bool:
-    """Operators and admins of the customer, and NOC staff on its behalf; nobody for one that is retired."""
+    """Return whether the user may order: operators and admins of the customer, and NOC staff on its behalf.
+
+    Nobody may order for a retired customer.
+    """
     return customer.retired_at is None and (
         user.is_noc or (user.is_active and bool(_ORDERING_MEMBERSHIPS(user.pk, customer.pk)))
     )
@@ -44,12 +47,12 @@ def may_order_each(pairs: Collection[tuple[User, Customer]]) -> list[bool]:
 
 
 def may_sign_in(user: User) -> bool:
-    """Everybody with a live account: the pages that show only what the user's own scope holds."""
+    """Return whether the account is open, for pages that show only the user's own scope."""
     return user.is_active
 
 
 def orderable_customers(user: User) -> QuerySet[Customer]:
-    """The customers that this user may order for."""
+    """Return the customers that this user may order for."""
     customers = Customer.objects.filter(retired_at__isnull=True)
     if user.is_noc:
         return customers
@@ -57,12 +60,15 @@ def orderable_customers(user: User) -> QuerySet[Customer]:
 
 
 def may_order_for_anyone(user: User) -> bool:
-    """Whether there is any customer that this user may order for."""
+    """Return whether there is any customer that this user may order for."""
     return user.is_noc or orderable_customers(user).exists()
 
 
 def may_manage_team(user: User, customer: Customer) -> bool:
-    """Admins of the customer, and NOC admins on their behalf; nobody for one that is retired."""
+    """Return whether the user may manage the team: admins of the customer, and NOC admins on their behalf.
+
+    Nobody may for a retired customer.
+    """
     return customer.retired_at is None and (
         user.is_noc_admin
         or (
@@ -72,12 +78,12 @@ def may_manage_team(user: User, customer: Customer) -> bool:
 
 
 def may_manage_teams(user: User) -> bool:
-    """Whether there is any customer whose team this user runs, or could be."""
+    """Return whether there is any customer whose team this user manages, or could manage."""
     return user.is_noc_admin or managed_customers(user).exists()
 
 
 def managed_customers(user: User) -> QuerySet[Customer]:
-    """The customers whose team and webhooks this user runs."""
+    """Return the customers whose team and webhooks this user manages."""
     customers = Customer.objects.filter(retired_at__isnull=True)
     if user.is_noc_admin:
         return customers
@@ -85,52 +91,58 @@ def managed_customers(user: User) -> QuerySet[Customer]:
 
 
 def may_manage_webhooks(user: User, customer: Customer | None) -> bool:
-    """As their team: what is sent is all that happens to the customer. The NOC's own are its admins'."""
+    """Return whether the user may manage webhooks: of a customer as its team, because they send all its
+    events.
+
+    Only NOC admins may manage the NOC's own webhooks.
+    """
     return user.is_noc_admin if customer is None else may_manage_team(user, customer)
 
 
 def may_see_webhooks(user: User, customer: Customer | None) -> bool:
-    """Those who manage them; and NOC staff, who help to find out what is wrong."""
+    """Return whether the user may see webhooks: those who manage them, and NOC staff, for troubleshooting."""
     return user.is_noc or may_manage_webhooks(user, customer)
 
 
 def may_add_webhooks(user: User) -> bool:
-    """Whether there is anybody whose webhooks this user may add to."""
+    """Return whether there is any customer, or the NOC, whose webhooks this user may add to."""
     return may_manage_teams(user)
 
 
 def visible_customers(user: User) -> QuerySet[Customer]:
-    """The customers that this user may know of."""
+    """Return the customers that this user may know of."""
     if user.is_noc:
         return Customer.objects.all()
     return Customer.objects.filter(_is_open(user), memberships__user=user)
 
 
 def _is_open(user: User) -> Q:
-    """Everything for an open account, nothing for a closed one."""
+    """Match everything for an open account, nothing for a closed one."""
     return Q() if user.is_active else Q(pk__in=[])
 
 
 def may_run_the_network(user: User) -> bool:
-    """NOC staff: routers, agents and what they last said."""
+    """Return whether the user is NOC staff, who see routers, agents and their last reports."""
     return user.is_noc
 
 
 def may_manage_people(user: User) -> bool:
-    """NOC admins: who is NOC staff, whose account is open, and help for who lost a second factor."""
+    """Return whether the user is a NOC admin, who manages NOC staff, accounts and lost second factors."""
     return user.is_noc_admin
 
 
 def may_enrol_routers(user: User) -> bool:
-    """NOC admins: who enrols gets a certificate that outlives the token or the person that asked for it."""
+    """Return whether the user is a NOC admin: an enrolled certificate outlives the token or user that
+    requested it.
+    """
     return user.is_noc_admin
 
 
 def may_let_go(user: User, customer: Customer) -> bool:
-    """NOC admins: a line of a customer's becomes nobody's here."""
+    """Return whether the user is a NOC admin, who may release a customer's line from the portal."""
     return user.is_noc_admin
 
 
 def may_remove_from_the_network(user: User) -> bool:
-    """NOC admins: taking something out of the inventory."""
+    """Return whether the user is a NOC admin, who may remove objects from the inventory."""
     return user.is_noc_admin

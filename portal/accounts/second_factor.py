@@ -1,4 +1,4 @@
-"""NOC staff see every tenant, so a password alone does not let them in."""
+"""The second factor of NOC staff, who see every tenant and need more than a password to sign in."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from portal.accounts.models import User
 
 SETUP = "mfa_activate_totp"
 _TOTP = Authenticator.objects.filter(type=Authenticator.Type.TOTP)
-# What somebody without a second factor needs in order to get one, or to leave.
+# Pages that a user without a second factor needs to set one up, or to sign out.
 _ALWAYS_OPEN = {
     SETUP,
     "mfa_index",
@@ -27,20 +27,23 @@ _ALWAYS_OPEN = {
 
 
 def second_factor_reset(*, person: User) -> None:
-    """Forget the authenticator app and the recovery codes: for somebody who lost both. NOC staff are led to
-    setting up anew; until then the password alone lets them in as far as that."""
+    """Delete the authenticator app and the recovery codes of a user who lost both.
+
+    The portal then directs NOC staff to the set-up page. Until they finish, the password opens only that
+    page.
+    """
     Authenticator.objects.filter(user=person).delete()
 
 
 def with_second_factor(people: QuerySet[User]) -> QuerySet[User]:
-    """``people`` with ``has_second_factor``."""
+    """Return ``people`` annotated with ``has_second_factor``."""
     return people.annotate(has_second_factor=Exists(_TOTP.filter(user=OuterRef("pk"))))
 
 
 class SecondFactorMiddleware:
-    """Leads NOC staff without TOTP to setting it up (LONGLINE_NOC_NEEDS_TOTP), whatever they ask for.
+    """Redirect NOC staff without TOTP to its set-up page (LONGLINE_NOC_NEEDS_TOTP), from any page.
 
-    API tokens are their own factor and do not pass here with a session.
+    API tokens need no second factor and have no session.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:

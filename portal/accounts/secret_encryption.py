@@ -1,4 +1,4 @@
-"""Secrets that have to be read again, sealed with a key derived from SECRET_KEY."""
+"""Encryption of secrets that must be readable, with a key derived from SECRET_KEY."""
 
 import base64
 
@@ -11,12 +11,12 @@ SECOND_FACTOR = "second factor"
 
 
 def encrypt_secret(text: str, *, purpose: str = SECOND_FACTOR) -> str:
-    """``text`` encrypted and authenticated (Fernet), with a key of that purpose's own."""
+    """Encrypt and authenticate ``text`` (Fernet), with a separate key for each purpose."""
     return _fernet(purpose).encrypt(text.encode()).decode()
 
 
 def decrypt_secret(sealed: str, *, purpose: str = SECOND_FACTOR) -> str:
-    """The sealed secret, also under a key in SECRET_KEY_FALLBACKS. Raises InvalidToken."""
+    """Decrypt the secret, also with a key in SECRET_KEY_FALLBACKS. Raises InvalidToken."""
     return _fernet(purpose).decrypt(sealed.encode()).decode()
 
 

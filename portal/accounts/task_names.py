@@ -1,4 +1,4 @@
-"""The tasks of accounts, by the names that Celery knows."""
+"""Names of the Celery tasks of accounts."""
 
 CLEAR_SESSIONS = "accounts.clear_sessions"
 SEND_INVITATION = "accounts.send_invitation"

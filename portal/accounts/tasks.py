@@ -11,7 +11,7 @@ from portal.core import clock
 
 @shared_task(name=task_names.CLEAR_SESSIONS, time_limit=60)
 def clear_sessions() -> None:
-    """Delete the sessions whose time is over; Django leaves them where they are."""
+    """Delete expired sessions, which Django keeps."""
     import_module(settings.SESSION_ENGINE).SessionStore.clear_expired()
 
 

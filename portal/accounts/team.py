@@ -1,4 +1,4 @@
-"""The people of a customer, and their roles. A customer is never left without an admin."""
+"""The members of a customer and their roles. A customer always has an admin."""
 
 from datetime import datetime
 
@@ -12,14 +12,14 @@ from portal.accounts.permissions import visible_customers
 
 
 def members(user: User) -> QuerySet[Membership]:
-    """The members of the customers that this user may know of."""
+    """Return the members of the customers that this user may know of."""
     found = Membership.objects.filter(customer__in=visible_customers(user))
     return found.select_related("customer", "user")
 
 
 @transaction.atomic
 def role_change(*, membership: Membership, role: str, now: datetime) -> None:
-    """Give a member another role; invitations end with the role that sent them. Raises LastAdmin."""
+    """Change a member's role; revoke invitations that the new role may not send. Raises LastAdmin."""
     team_lock(membership)
     if role != Membership.Role.ADMIN:
         another_admin_stays(membership)
@@ -29,7 +29,7 @@ def role_change(*, membership: Membership, role: str, now: datetime) -> None:
 
 @transaction.atomic
 def member_remove(*, membership: Membership, now: datetime) -> None:
-    """End a membership, and open invitations that the member sent; the account stays. Raises LastAdmin."""
+    """End a membership and revoke the member's open invitations; the account stays. Raises LastAdmin."""
     team_lock(membership)
     another_admin_stays(membership)
     invitations_withdraw(invited_by=membership.user, customers=[membership.customer], now=now)
@@ -37,27 +37,27 @@ def member_remove(*, membership: Membership, now: datetime) -> None:
 
 
 def team_lock(membership: Membership) -> None:
-    """One change of a team at a time: two admins cannot each rely on the other staying.
+    """Lock a team for one change at a time, so that no two admins rely on each other to stay.
 
-    The membership comes first, as for whoever has looked at it under a lock already.
+    The membership is locked first, in the same order as callers that already checked it under a lock.
     """
     Membership.objects.select_for_update().filter(pk=membership.pk).first()
     Customer.objects.select_for_update().get(pk=membership.customer_id)
 
 
 def customer_lock(customer: Customer) -> Customer:
-    """``customer`` for whoever may delete it, with its memberships, which come first as in ``team_lock``."""
+    """Lock ``customer`` for a deletion. Memberships are locked first, as in ``team_lock``."""
     memberships_lock(customer_id=customer.pk)
     return Customer.objects.select_for_update().get(pk=customer.pk)
 
 
 def memberships_lock(*, customer_id: int) -> None:
-    """All of a customer's, before it."""
+    """Lock all memberships of a customer, before the customer itself."""
     list(Membership.objects.select_for_update().filter(customer=customer_id).order_by("pk"))
 
 
 def another_admin_stays(membership: Membership) -> None:
-    """Raises LastAdmin where nobody else of its customer is one. Call it with the team locked."""
+    """Raise LastAdmin if the customer would have no other admin. Call it with the team locked."""
     admins = Membership.objects.filter(
         customer=membership.customer, role=Membership.Role.ADMIN, user__is_active=True
     )

@@ -1,4 +1,4 @@
-"""A user's scope in ids."""
+"""The scope of a user as ids of customers."""
 
 from django.db.models import Q
 
@@ -6,9 +6,9 @@ from portal.accounts.models import User
 
 
 def customers_named(user: User) -> Q:
-    """That a row's customer is one of this user's, for rows that are narrowed to the scope already.
+    """Return a filter for rows of this user's customers, for rows that are already narrowed to the scope.
 
-    Of ids PostgreSQL knows how many rows each has: it reads a page in the order of an index, where it would
-    else sort all that the user may see.
+    With constant ids, PostgreSQL knows how many rows each customer has. It can then read a page in the order
+    of an index, instead of sorting all rows that the user may see.
     """
     return Q() if user.is_noc else Q(customer__in=list(user.memberships.values_list("customer", flat=True)))

@@ -26,7 +26,7 @@ from portal.core.client_address import Address
 from portal.core.compiled_query import CompiledQuery
 
 _SCHEME = "ll"
-# Asked for by every request; a prefix is unique.
+# Each request looks up its token; a prefix is unique.
 _LIVE_TOKENS = CompiledQuery[ApiToken](
     lambda prefix: ApiToken.objects.select_related("user").filter(prefix=prefix, revoked_at__isnull=True)
 )
@@ -38,7 +38,9 @@ def _digest(secret: str) -> bytes:
 
 
 def scopes_for(user: User) -> list[str]:
-    """Scopes that a user may grant: ``noc`` to NOC staff, ``team`` and ``webhooks`` to who runs a team."""
+    """Return the scopes that a user may grant: ``noc`` for NOC staff, ``team`` and ``webhooks`` for team
+    managers.
+    """
     runs = may_manage_teams(user)
     beyond = {Scope.NOC: user.is_noc, Scope.TEAM: runs, Scope.WEBHOOKS: runs}
     return [scope for scope in Scope.values if beyond.get(Scope(scope), True)]
@@ -55,10 +57,13 @@ def token_create(
     allowed_networks: Sequence[Network] = (),
     made_with: ApiToken | None = None,
 ) -> tuple[ApiToken, str]:
-    """A new token and its only plain text. Without ``scopes`` it has all that the user may put on it.
+    """Create a token; return it with its plain text, which is not stored.
 
-    Made with another token, it may nothing that one may not, and ends with it: Raises ScopeNotHeld,
-    NetworkNotHeld, OutlivesItsMaker, MakerRevoked. Raises ScopeNotForYou, ExpiryInThePast, TooManyTokens.
+    Without ``scopes`` the token gets all scopes that the user may grant. A token made with another one has no
+    more rights and ends with it.
+
+    Raises ScopeNotForYou, ExpiryInThePast, TooManyTokens; and for a token made with another one ScopeNotHeld,
+    NetworkNotHeld, OutlivesItsMaker, MakerRevoked.
     """
     offered = scopes_for(user)
     scopes = offered if scopes is None else scopes
@@ -88,11 +93,13 @@ def token_create(
 
 
 def _check_room(user: User, now: datetime) -> None:
-    """Check that the user may have another live token; one at a time. Raises TooManyTokens."""
+    """Check that the user may have another live token; the row lock serializes callers. Raises
+    TooManyTokens.
+    """
     most = settings.LONGLINE_API_TOKENS_EACH
     if not most:
         return
-    # The row itself, so that two requests at one moment do not count the same tokens.
+    # Lock the user's row, so that two requests at one moment do not count the same tokens.
     User.objects.select_for_update(no_key=True).filter(pk=user.pk).values_list("pk").first()
     expired = Q(expires_at__isnull=False, expires_at__lte=now)
     if ApiToken.objects.filter(user=user, revoked_at__isnull=True).exclude(expired).count() >= most:
@@ -100,8 +107,10 @@ def _check_room(user: User, now: datetime) -> None:
 
 
 def maker_lock(maker: ApiToken) -> None:
-    """For whoever makes something that ends with its maker: a revocation finds the new one, or this finds
-    the revocation. Raises MakerRevoked."""
+    """Lock the token with which the caller creates something that ends with it.
+
+    A revocation then either finds the new object, or is visible here. Raises MakerRevoked.
+    """
     if not ApiToken.objects.select_for_update().filter(pk=maker.pk, revoked_at__isnull=True):
         raise MakerRevoked
 
@@ -113,7 +122,8 @@ def _check_within(
         raise ScopeNotHeld(scope=scope)
     for network in networks:
         if maker.allowed_networks and not any(
-            network.version == held.version and network.subnet_of(held) for held in maker.allowed_networks
+            network.version == allowed.version and network.subnet_of(allowed)
+            for allowed in maker.allowed_networks
         ):
             raise NetworkNotHeld(network=str(network))
     if maker.expires_at is not None and (expires_at is None or expires_at > maker.expires_at):
@@ -121,7 +131,7 @@ def _check_within(
 
 
 def token_find(plain: str, *, now: datetime) -> ApiToken | None:
-    """The live token that ``plain`` opens, or None; notes its use to the minute."""
+    """Return the live token of ``plain``, or None; record its last use to the minute."""
     scheme, _, rest = plain.partition("_")
     prefix, _, secret = rest.partition("_")
     if scheme != _SCHEME or not prefix or not secret:
@@ -138,7 +148,9 @@ def token_find(plain: str, *, now: datetime) -> ApiToken | None:
 
 
 def token_allows_address(token: ApiToken, address: Address | None) -> bool:
-    """Whether it may be used from there. A caller without an address is in no network."""
+    """Return whether the token may be used from this address. A caller without an address is in
+    no network.
+    """
     return not token.allowed_networks or (
         address is not None and any(address in network for network in token.allowed_networks)
     )
@@ -146,26 +158,32 @@ def token_allows_address(token: ApiToken, address: Address | None) -> bool:
 
 @transaction.atomic
 def token_revoke(*, token: ApiToken, now: datetime) -> None:
-    """End it at once, with all that were made with it, or with these, and the open invitations that any of
-    them asked for; done twice is done."""
+    """Revoke the token, all tokens made with it or with those, and the open invitations that any of them
+    made.
+
+    Revoking a token twice has no further effect.
+    """
     _end_with_offspring([token.pk], now)
 
 
 def tokens_end(users: Collection[int], *, now: datetime) -> None:
-    """End all tokens of these people: in the transaction that closes their accounts, or opens them again, as
-    one may have been in the making while an account was closed."""
+    """Revoke all tokens of these users.
+
+    Call it in the transaction that closes their accounts or reopens them: a request may have created a token
+    while the account was being closed.
+    """
     ApiToken.objects.filter(user__in=users, revoked_at__isnull=True).update(revoked_at=now)
 
 
 @transaction.atomic
 def noc_tokens_revoke(*, user: User, now: datetime) -> None:
-    """End the user's tokens that act for the NOC, with all that were made with them."""
-    held = ApiToken.objects.filter(user=user, scopes__contains=[Scope.NOC], revoked_at__isnull=True)
-    _end_with_offspring(list(held.values_list("pk", flat=True)), now)
+    """Revoke the user's tokens that act for the NOC, with all tokens that were made with them."""
+    tokens = ApiToken.objects.filter(user=user, scopes__contains=[Scope.NOC], revoked_at__isnull=True)
+    _end_with_offspring(list(tokens.values_list("pk", flat=True)), now)
 
 
 def _end_with_offspring(ending: list[int], now: datetime) -> None:
-    """From the maker on downwards: a token is locked before those that were made with it are looked for."""
+    """Revoke tokens and their descendants. Each token is locked before its descendants are read."""
     for tokens in _generations(ending):
         ApiToken.objects.filter(pk__in=tokens, revoked_at__isnull=True).update(revoked_at=now)
         Invitation.objects.filter(
@@ -174,17 +192,19 @@ def _end_with_offspring(ending: list[int], now: datetime) -> None:
 
 
 def lineage(token: ApiToken) -> list[int]:
-    """It, those that were made with it, and with these, revoked ones too."""
+    """Return the ids of the token and all its descendants, including revoked ones."""
     return [pk for tokens in _generations([token.pk]) for pk in tokens]
 
 
 def _generations(tokens: list[int]) -> Iterator[list[int]]:
-    """These, those that were made with them, and so on; each is looked for when the one before it is done."""
+    """Yield these tokens, those made with them, and so on. Each generation is read after the caller has
+    processed the previous one.
+    """
     while tokens:
         yield tokens
         tokens = list(ApiToken.objects.filter(made_with__in=tokens).values_list("pk", flat=True))
 
 
 def tokens_of(user: User) -> QuerySet[ApiToken]:
-    """The user's own tokens that were not revoked, newest first."""
+    """Return the user's tokens that are not revoked, newest first."""
     return ApiToken.objects.filter(user=user, revoked_at__isnull=True).order_by("-created_at", "-id")

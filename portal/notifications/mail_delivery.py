@@ -8,9 +8,9 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from portal.accounts import mail
-from portal.accounts.email_change import EMAIL_CHANGE_ASKED, EMAIL_CHANGED
+from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED
 from portal.accounts.language import writing_to
-from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
+from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_REQUESTED
 from portal.core.absolute_urls import absolute_url
 from portal.events.outbox import send_tasks
 from portal.notifications.mail_preferences import unsubscribe_path
@@ -29,7 +29,7 @@ _SENDING = timedelta(seconds=60)
 _CALLED_FOR = timedelta(seconds=60)
 _AT_ONCE = 100
 # They go to the new address and to the old one.
-_NAME_THEIRS = (EMAIL_CHANGE_ASKED, EMAIL_CHANGED)
+_NAME_THEIRS = (EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED)
 
 
 @transaction.atomic
@@ -127,7 +127,7 @@ def _is_overtaken(found: Mail) -> bool:
     if found.kind == ACCOUNT_OPENED:
         return found.user.has_usable_password()
     newer = Mail.objects.filter(user=found.user, kind=found.kind, event_id__gt=found.event_id or 0)
-    return found.kind in (PASSWORD_RESET_ASKED, EMAIL_CHANGE_ASKED) and newer.exists()
+    return found.kind in (PASSWORD_RESET_REQUESTED, EMAIL_CHANGE_REQUESTED) and newer.exists()
 
 
 def _settle(found: Mail, state: str, now: datetime, *, error: str = "") -> None:

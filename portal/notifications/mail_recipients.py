@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from portal.accounts.email_change import EMAIL_CHANGE_ASKED, EMAIL_CHANGED
+from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED
 from portal.accounts.models import Membership, User
-from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
+from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_REQUESTED
 from portal.events.models import Event
 from portal.notifications.line_fault_causes import silent_router
 from portal.notifications.models import Group, Mail, MailOptOut
@@ -49,7 +49,7 @@ _NOC: dict[str, Group] = {
     SILENT: Group.NOC,
     "webhook.disabled": Group.WEBHOOKS,
 }
-_OWNERS = {PASSWORD_RESET_ASKED, ACCOUNT_OPENED, EMAIL_CHANGE_ASKED, EMAIL_CHANGED}
+_OWNERS = {PASSWORD_RESET_REQUESTED, ACCOUNT_OPENED, EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED}
 # Kinds of mail that this release can write; a newer release may have stored others.
 MAILED_KINDS = frozenset({*_MEMBERS, *_NOC, *_OWNERS, RECEIVER_CHANGED, REPORTING, MONTHLY_REPORT})
 # Their end is told by the line itself: it is suspended, in service again, or on its way out.

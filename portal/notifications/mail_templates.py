@@ -7,8 +7,8 @@ from uuid import UUID
 from django.urls import reverse
 
 from portal.accounts import mail
-from portal.accounts.email_change import EMAIL_CHANGE_ASKED, EMAIL_CHANGED, email_change_path
-from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED, password_path
+from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED, email_change_path
+from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_REQUESTED, password_path
 from portal.core.absolute_urls import absolute_url
 from portal.diagnosis.models import TroubleReport
 from portal.diagnosis.verdict import kept_sentence
@@ -24,9 +24,12 @@ from portal.vll.models import Vll
 MailContent = tuple[str, dict[str, Any]]
 # What is about the reader's own account: the template, and the path of the link in it.
 _ACCOUNT: dict[str, tuple[str, Callable[[Mail], str]]] = {
-    PASSWORD_RESET_ASKED: ("password_reset", lambda found: password_path(found.user)),
+    PASSWORD_RESET_REQUESTED: ("password_reset", lambda found: password_path(found.user)),
     ACCOUNT_OPENED: ("account_opened", lambda found: password_path(found.user)),
-    EMAIL_CHANGE_ASKED: ("email_change", lambda found: email_change_path(found.user, to=found.data["to"])),
+    EMAIL_CHANGE_REQUESTED: (
+        "email_change",
+        lambda found: email_change_path(found.user, to=found.data["to"]),
+    ),
     EMAIL_CHANGED: ("email_changed", lambda _found: reverse("account_reset_password")),
 }
 

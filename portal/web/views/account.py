@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
 from portal.accounts import permissions
-from portal.accounts.email_change import email_change, email_change_ask, email_change_of
+from portal.accounts.email_change import email_change, email_change_of, email_change_request
 from portal.accounts.language import language_choose
 from portal.accounts.own_name import name_change
 from portal.accounts.tokens import tokens_of
@@ -74,7 +74,7 @@ def email(request: SignedInRequest) -> HttpResponse:
     too_often: HttpResponse | None = consume_or_429(request, action="manage_email", user=request.user)
     if too_often is not None:
         return too_often
-    email_change_ask(user=request.user, email=form.cleaned_data["email"], now=clock.now())
+    email_change_request(user=request.user, email=form.cleaned_data["email"], now=clock.now())
     return render(request, "account/email_sent.html", {"email": form.cleaned_data["email"]})
 
 

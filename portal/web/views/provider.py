@@ -5,12 +5,12 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from portal.accounts.language_middleware import wordless
+from portal.accounts.language_middleware import without_text
 from portal.core.provider import Served
 from portal.core.view_permission import public
 
 
-@wordless
+@without_text
 @public
 @require_safe
 def logo(request: HttpRequest, digest: str) -> HttpResponse:
@@ -18,7 +18,7 @@ def logo(request: HttpRequest, digest: str) -> HttpResponse:
     return _served(settings.LONGLINE_PROVIDER.logo, digest)
 
 
-@wordless
+@without_text
 @public
 @require_safe
 def style(request: HttpRequest, digest: str) -> HttpResponse:

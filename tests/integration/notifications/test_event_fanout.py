@@ -10,9 +10,9 @@ import jsonschema
 import pytest
 from django.db import IntegrityError, transaction
 
-from portal.accounts.email_change import EMAIL_CHANGE_ASKED, EMAIL_CHANGED
+from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED
 from portal.accounts.models import Customer, User
-from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_ASKED
+from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_REQUESTED
 from portal.core import clock
 from portal.diagnosis.trouble_reports import trouble_close, trouble_report
 from portal.events.models import Event
@@ -238,7 +238,7 @@ def _members(kind: EventType) -> str:
 
 class TestCatalogue:
     def test_it_tells_of_exactly_what_is_marked_for_telling(self) -> None:
-        of_accounts = {PASSWORD_RESET_ASKED, ACCOUNT_OPENED, EMAIL_CHANGE_ASKED, EMAIL_CHANGED}
+        of_accounts = {PASSWORD_RESET_REQUESTED, ACCOUNT_OPENED, EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED}
         assert set(BY_ANNOUNCED) | of_accounts | {RECEIVER_CHANGED} == NOTIFIED_KINDS
 
     def test_the_page_in_docs_lists_it(self) -> None:

@@ -1,6 +1,6 @@
-"""The first account, which makes all others: ``manage.py noc_admin nina nina@example.net``.
+"""Create the first account, which creates all others: ``manage.py noc_admin nina nina@example.net``.
 
-And the way back in where every NOC admin has lost a second factor.
+The command also restores access if every NOC admin has lost the second factor.
 """
 
 import getpass
