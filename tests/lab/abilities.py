@@ -1,4 +1,4 @@
-"""What some releases of VPP can do and others cannot, told as the agent tells it: by the message table."""
+"""Abilities of VPP that not all releases have, detected by VPP's message table as the agent does."""
 
 from enum import Enum
 
@@ -6,7 +6,7 @@ from devstack.vpp import Vpp
 
 
 class Ability(Enum):
-    """The messages that it takes."""
+    """The messages that the ability needs."""
 
     LINE_TESTS = ("cli_inband", "pg_create_interface_v3", "pg_delete_interface")
     PATH_WATCH = ("bfd_udp_enable_multihop",)
@@ -14,6 +14,6 @@ class Ability(Enum):
 
 
 def missing(vpp: Vpp, ability: Ability) -> list[str]:
-    """The messages that this VPP lacks for it."""
+    """Return the messages that this VPP lacks for the ability."""
     names = {line.split()[-1] for line in vpp.show("show api message-table").splitlines() if line.strip()}
     return [message for message in ability.value if message not in names]

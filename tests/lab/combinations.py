@@ -1,7 +1,7 @@
 """Every transport with every tagging, and the largest packet that each promises on the lab's underlay.
 
-The figures are the planning column of the MTU rules, written down again so that a mistake in the
-portal's arithmetic cannot hide in the test's.
+The figures repeat the planning column of the MTU rules. They are not computed with the portal's code, because
+an error in the portal's arithmetic would then go unnoticed.
 """
 
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ TRANSPORTS = ("l2xc", *OVERHEAD)
 SELECTING = {"untagged": (), "dot1q": (DOT1Q,), "qinq": (DOT1Q, DOT1Q), "dot1ad": (DOT1AD, DOT1Q)}
 ETHERNET_HEADER = 14
 TAG = 4
-# A whole port promises two customer tags of its own.
+# A whole port promises room for two tags of the customer.
 CUSTOMER_TAGS = {"untagged": (Tag(1001), Tag(1002)), "dot1q": (), "qinq": (), "dot1ad": ()}
 PORT_MAX_FRAME = 9022
-# Different at the two ends, so that a tag that was not popped and pushed shows.
+# The two ends differ, so that a tag that was not popped and pushed is noticed.
 OUTER = {"a": 100, "z": 200}
 INNER = {"a": 11, "z": 22}
 STATIONS = {"a": bytes.fromhex("02000000000a"), "z": bytes.fromhex("02000000000b")}
@@ -41,7 +41,7 @@ class Combination:
         return BACKBONE_IP_MTU - OVERHEAD[self.transport] - carried
 
     def end(self, side: str, port: int) -> dict[str, object]:
-        """The end as `POST /api/v1/vlls` takes it."""
+        """Return the end in the form that `POST /api/v1/vlls` takes."""
         tags = len(SELECTING[self.tagging])
         return {
             "port": port,
@@ -52,7 +52,7 @@ class Combination:
         }
 
     def on_the_wire(self, *, of: str, at: str, packet: bytes) -> bytes:
-        """The frame that carries `packet` from side `of`, as it looks on side `at`."""
+        """Return the frame that carries `packet` from side `of`, as it appears on side `at`."""
         vlans = (OUTER[at], INNER[at])
         selecting = [Tag(vlan, tpid) for tpid, vlan in zip(SELECTING[self.tagging], vlans, strict=False)]
         return frame(

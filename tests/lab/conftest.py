@@ -1,6 +1,6 @@
 """The lab: two real VPPs, two agents, the whole portal, and customers that send frames.
 
-It needs root and an installed VPP, and says in the summary why it did not run.
+It needs root and an installed VPP. Without them the tests are skipped, and the summary gives the reason.
 """
 
 import tempfile
@@ -32,7 +32,7 @@ _skipped = pytest.StashKey[str]()
 class Lab:
     stack: stack.Stack
     dataplane: VppDataplane
-    # By router and port interface.
+    # Keyed by router and port interface.
     customers: dict[tuple[str, str], Customer]
     report: list[str]
 
@@ -43,7 +43,7 @@ class Lab:
         return sorted({each for vpp in self.dataplane.vpps.values() for each in missing(vpp, ability)})
 
     def needs(self, ability: Ability) -> None:
-        """Skip, and say so in the summary, what an earlier release of VPP cannot show."""
+        """Skip the test on a release of VPP that lacks the ability, and name it in the summary."""
         if lacks := self._missing(ability):
             reason = f"NOT SHOWN on {self.dataplane.name}: it lacks {', '.join(lacks)}"
             if f"lab: {reason}" not in self.report:
@@ -51,14 +51,14 @@ class Lab:
             pytest.skip(reason)
 
     def ends(self, transport: str, tagging: str) -> dict[str, tuple[str, str]]:
-        """(router, interface) of side a and of side z for this combination."""
+        """Return (router, interface) of side a and of side z for this combination."""
         first, second = MEMIF_PORTS if tagging == "dot1ad" else ("host-cust1", "host-cust2")
         if transport == "l2xc":
             return {"a": ("rhino", first), "z": ("rhino", second)}
         return {"a": ("rhino", first), "z": ("hippo", first)}
 
     def wire(self, router: str, interface: str) -> Wire:
-        """The customer on a port as a raw socket; memif ports have none."""
+        """Return the raw socket of the customer on a port; memif ports have none."""
         customer = self.customers[router, interface]
         assert isinstance(customer, Wire)
         return customer
@@ -83,7 +83,7 @@ def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
 
 @contextmanager
 def running_lab(pytestconfig: pytest.Config, *, settings: dict[str, str]) -> Iterator[Lab]:
-    """Skips where there is no VPP. Only one runs at a time."""
+    """Yield a running lab, or skip where there is no VPP. Only one lab runs at a time."""
     reason = why_not()
     if reason is not None:
         pytestconfig.stash[_skipped] = reason
@@ -98,7 +98,7 @@ def running_lab(pytestconfig: pytest.Config, *, settings: dict[str, str]) -> Ite
             VppDataplane(installation=vpp.find(), isp=isp, folder=folder, logs=logs, family=family)
         )
         installed = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="lab-", dir=RUN)))
-        # The database's own account has to get through to its cluster.
+        # The database account needs to reach the cluster's folder.
         installed.chmod(0o711)
         running = undo.enter_context(
             stack.running(

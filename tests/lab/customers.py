@@ -1,7 +1,7 @@
-"""Customers of the lab: they send a frame and say whether it came out at the other end.
+"""Customers of the lab: they send a frame and check whether it arrived at the other end.
 
-Linux namespaces play them, except for 0x88a8: VPP's host-interface sees that type in metadata only
-and drops the frame as "unknown vlan", so a third VPP plays those over memif.
+Linux namespaces play the customers, except for tags of type 0x88a8. VPP's host-interface sees that type in
+metadata only and drops the frame as "unknown vlan". A third VPP therefore plays those customers over memif.
 """
 
 import re
@@ -19,12 +19,12 @@ CONNECTED_WITHIN_S = 10
 
 class Customer(Protocol):
     def drain(self) -> None:
-        """Forget what has arrived so far."""
+        """Discard the frames that have arrived so far."""
 
     def send(self, whole: bytes) -> None: ...
 
     def expect(self, whole: bytes, *, timeout_s: float) -> str | None:
-        """None when exactly this frame arrives, else a sentence about what came instead."""
+        """Return None if exactly this frame arrives, else a sentence about what arrived instead."""
 
 
 class MemifCustomer:
@@ -34,14 +34,14 @@ class MemifCustomer:
     _numbers = count()
 
     def __init__(self, vpp: Vpp, number: int, folder: Path) -> None:
-        """``number``: of its socket, its memif and its generator."""
+        """``number`` numbers the socket, the memif and the generator."""
         self.vpp, self.generator, self.folder = vpp, f"pg{number}", folder
         self._number, self.interface = number, f"memif{number}/0"
         self._capture = folder / "none"
         self._is_plugged_in = False
 
     def plug_in(self) -> None:
-        """Connect to the router's memif, and to the generator, unless that is so."""
+        """Connect to the router's memif and to the generator, if they are not connected yet."""
         if self._is_plugged_in:
             return
         self._is_plugged_in = True
@@ -53,7 +53,7 @@ class MemifCustomer:
         )
 
     def unplug(self) -> None:
-        """The router's memif loses its link. It would not if this one were only set down."""
+        """Delete this memif, so that the router's memif loses its link. A shut memif keeps it."""
         self._is_plugged_in = False
         self.vpp.configure(f"delete interface memif {self.interface}")
 
@@ -86,7 +86,8 @@ def connect_memif(
 ) -> MemifCustomer:
     """Join memif<socket_id>/0 of `router` to a packet generator of `customer`.
 
-    VPP polls each queue that comes with a connection, whatever was asked before: the mode is set after it.
+    When a memif connects, VPP polls each of its queues and ignores the mode that was set before. The mode is
+    therefore set after the connection.
     """
     socket = folder / f"memif-{generator}.sock"
     outside = f"memif{socket_id}/0"
@@ -107,7 +108,7 @@ def connect_memif(
 
 
 def rest_when_idle(router: Vpp, outside: str, customer: MemifCustomer) -> None:
-    """Once they are connected, until they are anew."""
+    """Set both memifs to interrupt mode once they are connected; a new connection resets the mode."""
     for vpp, interface in ((router, outside), (customer.vpp, customer.interface)):
         _wait_until_connected(vpp, interface)
         vpp.configure(f"set interface rx-mode {interface} interrupt")

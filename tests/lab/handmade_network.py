@@ -1,4 +1,4 @@
-"""A network of two routers that somebody made by hand: lines, of which three are odd, and more."""
+"""A handmade network of two routers: complete lines, three irregular lines, and objects of vppcfg."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -15,7 +15,7 @@ from tests.lab.conftest import MEMIF_PORTS
 _POPS = {1: "pop 1", 2: "pop 2"}
 _INNER = {"a": 11, "z": 22}
 _ROUTERS = {"a": "rhino", "z": "hippo"}
-# Not ours to adopt: an address and a bridge, as vppcfg makes them.
+# Objects as vppcfg makes them, an address and a bridge. The portal must not adopt them.
 _VPPCFGS_OWN = (
     "create loopback interface instance 77",
     "set interface state loop77 up",
@@ -38,7 +38,7 @@ _VPPCFGS_OWN_UNDONE = (
 
 @dataclass(frozen=True, slots=True)
 class HandmadeLine:
-    """``odd``: what is wrong with it on purpose, "" for nothing."""
+    """A line that was configured by hand. ``odd`` says what is wrong on purpose, "" if nothing is."""
 
     number: int
     transport: str
@@ -62,7 +62,7 @@ class HandmadeLine:
         return 5000 + self.number
 
     def place(self, side: str) -> tuple[str, str]:
-        """Router and port."""
+        """Return router and port of this side."""
         return self.router[side], self.port
 
     def outer(self, side: str) -> int:
@@ -72,12 +72,12 @@ class HandmadeLine:
         return self.port if self.tagging == "untagged" else f"{self.port}.{self.outer(side)}"
 
     def interfaces(self, side: str) -> list[str]:
-        """As VPP calls them, where the tunnel's name is a matter of its VNI."""
+        """Return the interface names in VPP. The tunnel's name follows from its VNI."""
         assert self.transport.startswith("vxlan")
         return [self.access(side), f"vxlan_tunnel{self.key}"]
 
     def on_the_wire(self, *, of: str, at: str, payload: bytes) -> bytes:
-        """The frame that carries ``payload`` from side ``of``, as it looks on side ``at``."""
+        """Return the frame that carries ``payload`` from side ``of``, as it appears on side ``at``."""
         return _header(self, of, at) + payload
 
     def make(self, vpps: Mapping[str, Vpp]) -> None:
@@ -123,7 +123,7 @@ class HandmadeLine:
         }[self.transport[:-1]]
 
     def finish(self, vpps: Mapping[str, Vpp]) -> None:
-        """Take the VLANs off on the way in; VPP does so only of what is cross-connected."""
+        """Pop the VLAN tags of received frames. VPP does so only on cross-connected interfaces."""
         count = len(SELECTING[self.tagging])
         for side in "az" if count else "":
             if not (self.odd == "keeps tags" and side == "a"):
@@ -132,7 +132,7 @@ class HandmadeLine:
                 )
 
     def unmake(self, vpps: Mapping[str, Vpp]) -> None:
-        """What is there of it still: VPP complains of the rest, and nobody minds."""
+        """Delete the objects of the line that still exist. VPP's errors about missing ones are ignored."""
         for side, far in (("a", "z"), ("z", "a")):
             vpp = vpps[self.router[side]]
             vpp.show(f"set interface l3 {self.access(side)}")
@@ -164,10 +164,10 @@ def _loopback(router: str, family: str) -> str:
 
 
 def handmade_lines(count: int) -> list[HandmadeLine]:
-    """All seven encapsulations, all four taggings; the last three are odd.
+    """Return lines of all seven encapsulations and all four taggings; the last three are irregular.
 
-    From a ``count`` of 18 on one is VXLAN with qinq. Of GRE without keys there is one tunnel between two
-    addresses. On ports behind VPP's host-interface there is no 802.1ad.
+    With a ``count`` of at least 18, one line is VXLAN with qinq. GRE without keys allows one tunnel between
+    two addresses. Ports behind VPP's host-interface carry no 802.1ad.
     """
     kinds = [
         ("vxlan4", "untagged", "host-cust2"),
@@ -187,7 +187,7 @@ def handmade_lines(count: int) -> list[HandmadeLine]:
 
 
 def vppcfg_file(lines: list[HandmadeLine], side: str) -> str:
-    """What vppcfg calls the interfaces of one router, as far as names go."""
+    """Return a vppcfg file with its names for the interfaces of one router."""
     rows = ["interfaces:"]
     for port in sorted({line.port for line in lines}):
         rows.append(f"  {port}:")
@@ -201,7 +201,7 @@ def vppcfg_file(lines: list[HandmadeLine], side: str) -> str:
 
 @contextmanager
 def laid(vpps: Mapping[str, Vpp], lines: list[HandmadeLine]) -> Iterator[None]:
-    """They are there, and what vppcfg has of its own; all that is left of it goes afterwards."""
+    """Configure the lines and vppcfg's own objects for the block, and delete the rest afterwards."""
     try:
         for vpp in vpps.values():
             vpp.show("create bridge-domain 78 learn 1")

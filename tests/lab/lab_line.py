@@ -1,4 +1,4 @@
-"""A line in the lab from its order until it is gone again."""
+"""A line in the lab, from its order to its removal."""
 
 import secrets
 import time
@@ -15,7 +15,7 @@ CIR_BPS = 10_000_000
 
 
 def order(lab: Lab, line: Combination, *, svc_mtu: int) -> Accepted:
-    """Raises Refused."""
+    """Place the order. Raises Refused."""
     customer, ends = lab.stack.client("customer"), lab.ends(line.transport, line.tagging)
     wanted = {f"{side}_end": line.end(side, lab.stack.port(*ends[side])) for side in ("a", "z")}
     return customer.order(svc_mtu=svc_mtu, transport=line.transport, cir_bps=CIR_BPS, **wanted)
@@ -23,7 +23,7 @@ def order(lab: Lab, line: Combination, *, svc_mtu: int) -> Accepted:
 
 @contextmanager
 def ordered(lab: Lab, line: Combination, *, svc_mtu: int) -> Iterator[Accepted]:
-    """A line whose order completed. It is removed however the test ends: it would be in the way of others."""
+    """Order a line and wait until it is in service. It is always removed: it would block others."""
     customer, accepted = lab.stack.client("customer"), order(lab, line, svc_mtu=svc_mtu)
     try:
         customer.wait_completed(accepted.order, timeout_s=WAIT_S)
@@ -34,14 +34,14 @@ def ordered(lab: Lab, line: Combination, *, svc_mtu: int) -> Iterator[Accepted]:
 
 @contextmanager
 def in_service(lab: Lab, line: Combination) -> Iterator[str]:
-    """The id of a line over which frames pass, removed afterwards."""
+    """Yield the id of a line that passes frames, and remove the line afterwards."""
     with ordered(lab, line, svc_mtu=1500) as accepted:
         pass_both_ways(lab, line)
         yield accepted.vll
 
 
 def pass_both_ways(lab: Lab, line: Combination) -> None:
-    """Until a frame of each side arrives unchanged at the other."""
+    """Send until a frame of each side arrives unchanged at the other."""
     ends = lab.ends(line.transport, line.tagging)
     for of, to in (("a", "z"), ("z", "a")):
         sender, receiver = lab.customers[ends[of]], lab.customers[ends[to]]

@@ -1,7 +1,7 @@
-"""Numbered frames over many lines at a time, both ways, and which of them came out how often.
+"""Numbered frames over many lines at once in both directions, and how often each frame arrived.
 
-On ports behind a Linux interface each line gets a frame each way five times a second. Those of 802.1ad are
-sent by a packet generator, from a file and at the same pace.
+On ports behind a Linux interface, each line gets five frames a second in each direction. A packet generator
+sends those of 802.1ad from a file at the same rate.
 """
 
 import re
@@ -21,7 +21,7 @@ ROUND_S = 0.2
 SETTLE_S = 2.0
 _MARK = b"longline numbered frame of line "
 _SIZE = 100
-# For as many seconds as no test takes.
+# The generator sends at most so many rounds: more than any test lasts.
 _GENERATED = 6000
 
 Flow = tuple[HandmadeLine, str]
@@ -32,37 +32,37 @@ def payload(line: HandmadeLine, number: int) -> bytes:
 
 
 @dataclass
-class _Seen:
-    """Of each flow the numbers that came out, as often as they did; and what came out otherwise."""
+class _Received:
+    """The frames that arrived: numbers by flow with their count, and frames that are not as expected."""
 
     lines: Mapping[int, HandmadeLine]
     came: dict[Flow, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
-    otherwise: list[bytes] = field(default_factory=list)
+    unexpected: list[bytes] = field(default_factory=list)
 
     def take(self, whole: bytes, *, at: tuple[str, str]) -> None:
         begins = whole.find(_MARK)
         if begins < 0:
             return
-        told = whole[begins + len(_MARK) :]
-        line, number = self.lines[int.from_bytes(told[:2], "big")], int.from_bytes(told[2:6], "big")
+        text = whole[begins + len(_MARK) :]
+        line, number = self.lines[int.from_bytes(text[:2], "big")], int.from_bytes(text[2:6], "big")
         for of, far in (("a", "z"), ("z", "a")):
             expected = line.on_the_wire(of=of, at=far, payload=payload(line, number))
             if line.place(far) == at and whole == expected:
                 self.came[line, of][number] += 1
                 return
-        self.otherwise.append(whole)
+        self.unexpected.append(whole)
 
     def complaints(self) -> list[str]:
-        return [f"came out otherwise: {whole.hex()}" for whole in self.otherwise[:5]]
+        return [f"not as expected: {whole.hex()}" for whole in self.unexpected[:5]]
 
 
 class ManyStreams:
-    """From ``start`` to ``stop``; a line that ``leave`` names gets no more frames from then on."""
+    """Streams from ``start`` to ``stop``. Lines that ``leave`` names get no more frames."""
 
     def __init__(self, lines: Iterable[HandmadeLine], wires: Mapping[tuple[str, str], Wire]) -> None:
         self._lines, self._wires = list(lines), wires
         self._left: set[HandmadeLine] = set()
-        self._seen = _Seen({line.number: line for line in self._lines})
+        self._received = _Received({line.number: line for line in self._lines})
         self._sent: Counter[Flow] = Counter()
         self._stop_sending, self._stop_receiving = threading.Event(), threading.Event()
         self._sender = threading.Thread(target=self._send)
@@ -89,10 +89,10 @@ class ManyStreams:
         while not self._stop_receiving.is_set():
             whole = self._wires[at].receive(timeout_s=0.1)
             if whole is not None:
-                self._seen.take(whole, at=at)
+                self._received.take(whole, at=at)
 
     def leave(self, lines: Iterable[HandmadeLine]) -> None:
-        """Returns when their last frames have arrived, or never will."""
+        """Stop sending on these lines, and return when their last frames have arrived or are lost."""
         self._left |= set(lines)
         time.sleep(ROUND_S * 3 + SETTLE_S)
 
@@ -105,12 +105,14 @@ class ManyStreams:
             thread.join()
 
     def complaints(self) -> list[str]:
-        """What the instrument lost itself, and what came out otherwise than it should."""
+        """Return the frames that the test's own sockets lost, and those that arrived in another form."""
         full = {at: wire.overflowed() for at, wire in self._wires.items()}
-        return [f"{at}: {n} found the socket full" for at, n in full.items() if n] + self._seen.complaints()
+        return [
+            f"{at}: {n} found the socket full" for at, n in full.items() if n
+        ] + self._received.complaints()
 
     def losses(self) -> dict[Flow, str]:
-        return _losses(self._sent, self._seen)
+        return _losses(self._sent, self._received)
 
     @property
     def frames(self) -> int:
@@ -118,7 +120,7 @@ class ManyStreams:
 
 
 class GeneratedStreams:
-    """The same for lines whose customers are packet generators; ``generators``: by router and port."""
+    """The same for lines whose customers are packet generators; ``generators`` by router and port."""
 
     def __init__(
         self, lines: Iterable[HandmadeLine], vpp: Vpp, generators: Mapping[tuple[str, str], str], folder: Path
@@ -129,7 +131,7 @@ class GeneratedStreams:
             for of in "az":
                 self._flows[line.place(of)].append((line, of))
         self._sent: Counter[Flow] = Counter()
-        self._seen = _Seen({line.number: line for line in self._lines})
+        self._received = _Received({line.number: line for line in self._lines})
 
     def start(self) -> None:
         for at in self._flows:
@@ -154,25 +156,25 @@ class GeneratedStreams:
     def stop(self) -> None:
         for at, flows in self._flows.items():
             self._vpp.configure(f"packet-generator disable-stream {self._name(at)}")
-            told = self._vpp.show("show packet-generator")
-            found = re.search(rf"^\s*{self._name(at)}\s+\S+\s+(\d+)", told, re.MULTILINE)
-            assert found is not None, told
+            text = self._vpp.show("show packet-generator")
+            found = re.search(rf"^\s*{self._name(at)}\s+\S+\s+(\d+)", text, re.MULTILINE)
+            assert found is not None, text
             sent = int(found[1])
-            assert 0 < sent < _GENERATED, told
+            assert 0 < sent < _GENERATED, text
             for n, flow in enumerate(flows):
                 self._sent[flow] = (sent - n + len(flows) - 1) // len(flows)
         time.sleep(SETTLE_S)
         for at in self._flows:
             self._vpp.configure(f"packet-generator capture {self._generators[at]} disable")
             for whole in pcap.read(self._capture(at)):
-                self._seen.take(whole, at=at)
+                self._received.take(whole, at=at)
             self._vpp.configure(f"packet-generator delete {self._name(at)}")
 
     def complaints(self) -> list[str]:
-        return self._seen.complaints()
+        return self._received.complaints()
 
     def losses(self) -> dict[Flow, str]:
-        return _losses(self._sent, self._seen)
+        return _losses(self._sent, self._received)
 
     @property
     def frames(self) -> int:
@@ -185,11 +187,11 @@ class GeneratedStreams:
         return f"many-{self._generators[at]}"
 
 
-def _losses(sent: Mapping[Flow, int], seen: _Seen) -> dict[Flow, str]:
-    """Of each flow of which frames were lost or came twice: which."""
+def _losses(sent: Mapping[Flow, int], received: _Received) -> dict[Flow, str]:
+    """Return the lost and the duplicate frames of each flow that has any."""
     found = {}
     for (line, of), count in sent.items():
-        came = seen.came[line, of]
+        came = received.came[line, of]
         lost = [number for number in range(count) if not came[number]]
         twice = [number for number, times in came.items() if times > 1]
         if lost or twice or not count:

@@ -1,4 +1,4 @@
-"""Classic pcap files (libpcap's pcap-savefile(5)): what VPP's packet generator reads and writes."""
+"""Classic pcap files (libpcap's pcap-savefile(5)), which VPP's packet generator reads and writes."""
 
 import struct
 from pathlib import Path
@@ -17,7 +17,7 @@ def write(path: Path, frames: list[bytes]) -> None:
 
 
 def read(path: Path) -> list[bytes]:
-    """The whole frames in a file that may still be written to."""
+    """Return the complete frames of a file that may still grow."""
     content = path.read_bytes() if path.exists() else b""
     frames, at = [], _FILE.size
     while at + _RECORD.size <= len(content):

@@ -1,4 +1,4 @@
-"""Numbered frames, sent steadily both ways over a line, and which of them came out how often."""
+"""Numbered frames at a steady rate in both directions of a line, and how often each frame arrived."""
 
 import threading
 import time
@@ -11,7 +11,7 @@ from devstack.frames import Wire
 from tests.lab.combinations import Combination
 
 GAP_S = 0.005
-# The last frames may still be on their way.
+# The last frames may still be in transit.
 SETTLE_S = 2.0
 _MARK = b"longline numbered frame"
 _SIZE = 100
@@ -19,7 +19,7 @@ _SIZE = 100
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """One direction. `overflowed`: frames that reached the receiving socket and found it full."""
+    """The result of one direction. `overflowed` counts frames that found the receiving socket full."""
 
     sent: int
     lost: tuple[int, ...]
@@ -46,7 +46,7 @@ class _Direction:
             self.sent += 1
 
     def receive(self, stop: threading.Event) -> None:
-        """Reads on and on, so that the socket never fills up."""
+        """Read without a pause, so that the socket never fills up."""
         beginning = self._whole(0, "z" if self.of == "a" else "a")
         at = beginning.index(_MARK) + len(_MARK)
         while not stop.is_set():
@@ -64,7 +64,7 @@ class _Direction:
 
 
 class Stream:
-    """Runs from `flowing` to `stop`; `marks` remember which frame was next when something began."""
+    """A stream from `flowing` to `stop`. `marks` record the next frame's number when a phase began."""
 
     def __init__(self, line: Combination, a: Wire, z: Wire) -> None:
         self._directions = [_Direction(line, "a", a, z), _Direction(line, "z", z, a)]
@@ -88,7 +88,7 @@ class Stream:
         self.marks.append((what, tuple(each.sent for each in self._directions)))
 
     def stop(self) -> dict[str, Tally]:
-        """By the side that sends."""
+        """Return the results by sending side."""
         self._stop_sending.set()
         for thread in self._senders:
             thread.join()
@@ -100,7 +100,7 @@ class Stream:
         return {each.of: each.tally() for each in self._directions}
 
     def during(self, of: str, number: int) -> str:
-        """The phase in which side `of` sent this frame."""
+        """Return the phase in which side `of` sent this frame."""
         which = [each.of for each in self._directions].index(of)
         begun = [what for what, numbers in self.marks if numbers[which] <= number]
         return begun[-1] if begun else "before anything"

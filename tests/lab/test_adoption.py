@@ -1,4 +1,4 @@
-"""What was made here is let go of, taken over again and changed: no frame is lost, and nothing is made anew.
+"""A line is let go, adopted and changed without loss of a frame, and no object in VPP is re-created.
 
 Lines that were made by hand: test_network_taken_over.py.
 """
@@ -19,7 +19,7 @@ WANTED = {"description": "Taken over", "svc_mtu": 1500, "cir_bps": CIR_BPS}
 
 
 def let_go(noc: Client, vll: str) -> int:
-    """The id of the found line that it is then."""
+    """Let the line go, and return the id under which the portal finds it as a foreign line."""
     before = {line["id"] for line in noc.found_lines()}
     noc.wait_completed(noc.let_go(vll), timeout_s=WAIT_S)
     found: list[int] = []
@@ -46,7 +46,7 @@ def take_over(noc: Client, line: int) -> str:
 def test_no_frame_is_lost_while_a_line_is_let_go_adopted_changed_and_let_go(
     lab: Lab, line: Combination
 ) -> None:
-    """Made here and let go of, it is somebody's; taken over, it is policed again."""
+    """After it was let go the line is foreign; once it is adopted, VPP polices it again."""
     ends = lab.ends(line.transport, line.tagging)
     a, z = (lab.wire(*ends[side]) for side in ("a", "z"))
     customer, noc = lab.stack.client("customer"), lab.stack.client("noc")
@@ -72,4 +72,4 @@ def test_no_frame_is_lost_while_a_line_is_let_go_adopted_changed_and_let_go(
     pass_both_ways(lab, line)
     customer.wait_completed(customer.remove(vll), timeout_s=WAIT_S)
     assert lab.traces() == before
-    lab.report.append(f"lab {line}: let go, adopted, changed, let go: {counts}, none lost, nothing made anew")
+    lab.report.append(f"lab {line}: let go, adopted, changed, let go: {counts}, none lost, none re-created")

@@ -1,4 +1,4 @@
-"""A router's own calibration, from its command line to admission; to customers' lines it does nothing."""
+"""A router's calibration, from the command line to admission, does not disturb customers' lines."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ def calibrate(lab: Lab, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=False)
 
 
-def test_in_service_it_is_refused_in_words_and_nothing_is_done(lab: Lab) -> None:
+def test_calibration_in_service_is_refused_with_a_reason_and_changes_nothing(lab: Lab) -> None:
     with in_service(lab, LINE):
         before = lab.traces()
         for options in ((), ("-beside-lines",)):
@@ -33,9 +33,9 @@ def test_in_service_it_is_refused_in_words_and_nothing_is_done(lab: Lab) -> None
         pass_both_ways(lab, LINE)
 
 
-@pytest.mark.parametrize("options", [(), ("-beside-lines",)], ids=["drained", "beside a line"])
-def test_under_maintenance_its_figures_reach_admission(lab: Lab, options: tuple[str, ...]) -> None:
-    lab.needs(Ability.LINE_TESTS)  # by the same generator
+@pytest.mark.parametrize("options", [(), ("-beside-lines",)], ids=["drained", "with a line"])
+def test_calibration_under_maintenance_updates_admission(lab: Lab, options: tuple[str, ...]) -> None:
+    lab.needs(Ability.LINE_TESTS)  # uses the same generator
     noc = lab.stack.client("noc")
     rhino = noc.router("rhino")
 
@@ -45,7 +45,7 @@ def test_under_maintenance_its_figures_reach_admission(lab: Lab, options: tuple[
         def done() -> bool:
             nonlocal printed
             printed = calibrate(lab, *options)
-            # Until the agent has heard of the maintenance, and the line is gone.
+            # Retry until the agent knows of the maintenance and the line is gone.
             return printed.returncode == 0
 
         assert noc.wait(done, timeout_s=WAIT_S), printed and printed.stderr
@@ -80,4 +80,4 @@ def test_under_maintenance_its_figures_reach_admission(lab: Lab, options: tuple[
         given_back = noc.take_calibration(rhino, None)
     assert all(each["clocks"] is None for each in given_back["transports"])
     figures = ", ".join(f"{transport} {each:.0f}" for transport, each in clocks.items())
-    lab.report.append(f"lab calibration{' beside a line' * bool(options)}: clocks per frame: {figures}")
+    lab.report.append(f"lab calibration{' with a line' * bool(options)}: clocks per frame: {figures}")

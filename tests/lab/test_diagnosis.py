@@ -1,4 +1,4 @@
-"""Each single fault, built on real VPPs under a line whose customers send, is named by its verdict."""
+"""The diagnosis names each single fault, made on real VPPs under a line that carries traffic."""
 
 import errno
 import threading
@@ -20,36 +20,37 @@ from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service
 from tests.lab.test_policing import must_be_policed
 
 LINE = Combination("vxlan4", "dot1q")
-# An agent that says nothing is believed for 35 s.
+# The portal believes the last report of a silent agent for 35 s.
 NAMED_WITHIN_S = 90
 GAP_S = 0.02
 IN_ORDER = "in-order"
-# One of each kind that VPP itself shows. The others are the far side, or wait for an order or for silence.
+# One fault of each kind that VPP shows. The others mirror them at the far side, or wait for an order or a
+# silent agent.
 SHOWN_BY_VPP = {"a-port-down", "z-no-frames-in", "a-other-frames-in", "a-policed", "path-down"}
 NO_RATE_BPS, BURST_BYTES = 10_000, 4096
 
 
 @dataclass
 class Senders:
-    """Both customers, each sending until told otherwise."""
+    """Both customers, each sending until the test stops it."""
 
     wires: dict[str, Wire]
     sending: dict[str, threading.Event] = field(default_factory=dict)
-    # By side, what the customer sends with another VLAN than the line's.
+    # The VLAN, by side, that a customer uses instead of the line's.
     astray: dict[str, bytes] = field(default_factory=dict)
     stop: threading.Event = field(default_factory=threading.Event)
 
     def send(self, of: str) -> None:
         packet = bytes(100)
         while not self.stop.wait(GAP_S):
-            # Looked up once: the test may take it away at any moment.
+            # Read once, because the test may delete the entry at any moment.
             if astray := self.astray.get(of):
                 self._send(of, astray)
             elif self.sending[of].is_set():
                 self._send(of, LINE.on_the_wire(of=of, at=of, packet=packet))
 
     def _send(self, of: str, whole: bytes) -> None:
-        """A frame for which the kernel has no room just now is one of many."""
+        """Send a frame. One that the kernel has no room for does not matter among many."""
         try:
             self.wires[of].send(whole)
         except OSError as error:
@@ -76,21 +77,21 @@ def sending(lab: Lab) -> Iterator[Senders]:
 
 
 def must_say(client: Client, vll: str, code: str) -> str:
-    """The verdict's sentence, once it is the wanted one."""
-    said: list[dict[str, Any]] = []
+    """Return the verdict's sentence once the verdict has the wanted code."""
+    found: list[dict[str, Any]] = []
 
-    def is_said() -> bool:
-        said.append(client.diagnosis(vll))
-        return bool(said[-1]["verdict"]["code"] == code)
+    def is_named() -> bool:
+        found.append(client.diagnosis(vll))
+        return bool(found[-1]["verdict"]["code"] == code)
 
-    named = client.wait(is_said, timeout_s=NAMED_WITHIN_S)
-    codes = [each for each, _ in groupby(each["verdict"]["code"] for each in said)]
-    assert named, f"wanted {code}, got {codes}, at last {said[-1]}"
-    return str(said[-1]["verdict"]["sentence"])
+    named = client.wait(is_named, timeout_s=NAMED_WITHIN_S)
+    codes = [each for each, _ in groupby(each["verdict"]["code"] for each in found)]
+    assert named, f"wanted {code}, got {codes}, at last {found[-1]}"
+    return str(found[-1]["verdict"]["sentence"])
 
 
-def test_a_neighbours_refused_duplicate_of_the_vlan_is_mended_and_named(lab: Lab) -> None:
-    """No dump of VPP shows it: frames come to the port, and the line's sub-interface takes none of them."""
+def test_a_refused_duplicate_vlan_of_a_neighbour_is_repaired_and_named(lab: Lab) -> None:
+    """No dump of VPP shows this fault: frames reach the port, but the line's sub-interface takes none."""
     customer, port = lab.stack.client("customer"), lab.ends(LINE.transport, LINE.tagging)["a"][1]
     with in_service(lab, LINE) as vll, sending(lab):
         must_say(customer, vll, IN_ORDER)
@@ -157,7 +158,7 @@ def test_each_single_fault_is_named(lab: Lab, only: set[str] | None) -> None:
             assert only <= {code for code, _, _ in faults}
             faults = [fault for fault in faults if fault[0] in only]
         if not lab.can(Ability.PATH_WATCH):
-            # No route and no interface tells of a black hole.
+            # Neither routes nor interfaces show a black hole.
             faults = [fault for fault in faults if fault[0] != "path-down"]
             lab.report.append(f"lab: path-down NOT SHOWN on {lab.dataplane.name}: nobody watches its paths")
         must_say(customer, vll, IN_ORDER)

@@ -1,4 +1,4 @@
-"""Ordered through the API, built by the agents in two real VPPs, proven with frames."""
+"""Lines of every combination, ordered through the API, built in two real VPPs, tested with frames."""
 
 import secrets
 
@@ -57,7 +57,7 @@ def _send(
     size: int,
     tries: int,
 ) -> None:
-    """Only the first packets may need more than one try: a VPP drops what waits for ARP or ND."""
+    """Send a packet. Only the first may need several tries: VPP drops packets that wait for ARP or ND."""
     sender, receiver = lab.customers[ends[of]], lab.customers[ends[to]]
     packet = secrets.token_bytes(size)
     receiver.drain()

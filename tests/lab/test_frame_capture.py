@@ -1,4 +1,4 @@
-"""The lab's frame capture, on a veth pair: it must tell frames apart by every byte."""
+"""The lab's frame capture, tried on a veth pair, distinguishes frames by every byte."""
 
 import errno
 import secrets
@@ -55,7 +55,7 @@ def test_a_frame_arrives_with_all_its_tags_in_place(wires: Wires, size: int, tag
 
 
 @needs_namespaces
-def test_a_frame_with_another_outer_type_is_told_apart(wires: Wires) -> None:
+def test_a_frame_with_another_outer_type_is_distinguished(wires: Wires) -> None:
     a, z = wires
     sent = frame_of(100, Tag(100, DOT1AD))
     a.send(sent)
@@ -76,7 +76,7 @@ def test_frames_that_came_before_draining_do_not_count(wires: Wires) -> None:
 
 
 @needs_namespaces
-def test_what_a_wire_sends_does_not_come_back_to_it(wires: Wires) -> None:
+def test_a_wire_does_not_receive_its_own_frames(wires: Wires) -> None:
     a, _ = wires
     a.send(frame_of(100))
     assert a.receive(timeout_s=0.2) is None
@@ -91,7 +91,7 @@ def test_a_frame_beyond_the_veth_is_refused_rather_than_cut(wires: Wires) -> Non
 
 
 @needs_namespaces
-def test_a_namespace_is_silent_by_itself(wires: Wires) -> None:
+def test_a_namespace_sends_no_frames_unprompted(wires: Wires) -> None:
     _, z = wires
     assert z.receive(timeout_s=1.5) is None
 
@@ -103,7 +103,7 @@ def test_the_difference_names_the_first_byte() -> None:
     )
 
 
-def test_a_pcap_file_gives_back_its_frames_and_not_a_half_written_one(tmp_path) -> None:
+def test_a_pcap_file_yields_its_complete_frames_only(tmp_path) -> None:
     file = tmp_path / "some.pcap"
     frames = [frame_of(60), frame_of(9022)]
     pcap.write(file, frames)

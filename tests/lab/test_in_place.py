@@ -1,6 +1,6 @@
-"""A line whose frames flow while it is changed in place, and while others come, change and go: none is lost.
+"""No frame is lost while a line is changed in place, or while other lines are added, changed and removed.
 
-The instrument is proven first: it must see the frames that a change which does stop a line costs.
+The stream itself is tested too: it must notice the frames that are lost when a change interrupts the line.
 """
 
 import time
@@ -14,7 +14,7 @@ from tests.lab.conftest import Lab
 from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service
 from tests.lab.stream import Stream, flowing
 
-# Some frames before the first change and after the last one.
+# Time for some frames before the first change and after the last one.
 CALM_S = 0.5
 LINES = (Combination("vxlan4", "dot1q"), Combination("geneve6", "qinq"))
 FURTHER_LINES = (
@@ -25,7 +25,7 @@ FURTHER_LINES = (
 
 
 def in_place(customer: Client, vll: str) -> list[tuple[str, Callable[[], None]]]:
-    """Everything about a line that changes without its key, and so without stopping it."""
+    """Return all changes of a line that keep its key, and therefore do not interrupt it."""
 
     def change(**wanted: object) -> Callable[[], None]:
         return lambda: customer.wait_completed(customer.change(vll, **wanted), timeout_s=WAIT_S)
@@ -41,7 +41,10 @@ def in_place(customer: Client, vll: str) -> list[tuple[str, Callable[[], None]]]
 
 
 def others(lab: Lab, line: Combination) -> list[tuple[str, Callable[[], None]]]:
-    """A second line between the same routers, on the same ports if that can be, from its order to its end."""
+    """Return the steps of a second line between the same routers, from order to removal.
+
+    It uses the same ports if they allow it.
+    """
     customer, ends = lab.stack.client("customer"), lab.ends(line.transport, line.tagging)
     if line.tagging == "untagged":
         ends = {side: (router, "host-cust2") for side, (router, _) in ends.items()}
@@ -106,7 +109,7 @@ def test_no_frame_is_lost_while_a_line_changes_in_place_and_others_come_and_go(
     lab.report.append(f"lab {line}: {', '.join(what for what, _ in steps)}: {counts}, none lost, none twice")
 
 
-def test_the_stream_shows_what_a_change_costs_that_does_stop_the_line(lab: Lab) -> None:
+def test_the_stream_notices_the_frames_lost_by_an_interrupting_change(lab: Lab) -> None:
     line = LINES[0]
     ends = lab.ends(line.transport, line.tagging)
     a, z = (lab.wire(*ends[side]) for side in ("a", "z"))
@@ -116,9 +119,9 @@ def test_the_stream_shows_what_a_change_costs_that_does_stop_the_line(lab: Lab) 
         stream.mark("the access is down")
         vpp.configure(f"set interface state {interface} down")
         time.sleep(CALM_S)
-        # The agents see it and repair it.
+        # The agents notice the difference and repair it.
         tallies = stream.stop()
-    # VPP takes nothing in from an interface that is down; what goes out still does.
+    # VPP drops frames received on an interface that is down, but still sends from it.
     lost = tallies["a"].lost
     assert lost, f"{tallies['a'].sent} frames, and none missed"
     assert {stream.during("a", number) for number in lost} == {"the access is down"}

@@ -1,4 +1,4 @@
-"""A line in service is tested while its customers send: they lose the frames of the interruption alone."""
+"""A test of a line in service loses only the customer's frames of the interruption that it shows."""
 
 import time
 
@@ -12,7 +12,7 @@ from tests.lab.lab_line import WAIT_S, in_service
 from tests.lab.stream import GAP_S, flowing
 
 CALM_S = 0.5
-# The ends that reported a sample which begins after a time, and the frames that they could not hand over.
+# The ends that reported a sample that begins after a given time, and their count of undeliverable frames.
 _REPORTED = """
 SELECT count(DISTINCT side) FILTER (WHERE from_at > to_timestamp(%(since)s)), coalesce(sum(out_drops), 0)
 FROM telemetry_sample WHERE vll_id = %(vll)s
@@ -20,13 +20,13 @@ FROM telemetry_sample WHERE vll_id = %(vll)s
 
 
 def out_drops(lab: Lab, vll: str) -> int:
-    """Return the frames that both ends report as not handed over, once they have reported all until now."""
-    asked = {"vll": vll, "since": time.time()}
+    """Return the frames that both ends count as not delivered, once both have reported up to now."""
+    parameters = {"vll": vll, "since": time.time()}
     counted: list[int] = []
     with psycopg.connect(lab.stack.portal.services.database_url, autocommit=True) as database:
 
         def reported() -> bool:
-            row = database.execute(_REPORTED, asked).fetchone()
+            row = database.execute(_REPORTED, parameters).fetchone()
             counted[:] = map(int, row or (0, 0))
             return counted[0] == 2
 
@@ -35,28 +35,26 @@ def out_drops(lab: Lab, vll: str) -> int:
 
 
 @pytest.mark.parametrize("line", [Combination("vxlan6", "dot1q"), Combination("gre4", "untagged")], ids=str)
-def test_a_line_loses_no_frame_but_those_of_the_interruption_that_is_shown(
-    lab: Lab, line: Combination
-) -> None:
+def test_a_line_loses_only_the_frames_of_the_interruption_that_is_shown(lab: Lab, line: Combination) -> None:
     lab.needs(Ability.LINE_TESTS)
     ends, customer = lab.ends(line.transport, line.tagging), lab.stack.client("customer")
     a, z = (lab.wire(*ends[side]) for side in ("a", "z"))
     with in_service(lab, line) as vll, flowing(line, a, z) as stream:
         time.sleep(CALM_S)
         stream.mark("the test")
-        asked = customer.test(vll)
-        customer.wait_completed(asked["order"], timeout_s=WAIT_S)
+        accepted = customer.test(vll)
+        customer.wait_completed(accepted["order"], timeout_s=WAIT_S)
         stream.mark("after it")
         time.sleep(CALM_S)
         found = customer.tests(vll)[0]
         tallies = stream.stop()
         assert out_drops(lab, vll) == 0, "test frames count as the customer's"
-    assert (found["id"], found["state"], found["reason"]) == (asked["id"], "passed", None)
+    assert (found["id"], found["state"], found["reason"]) == (accepted["id"], "passed", None)
     for of, tally in tallies.items():
         assert tally.lost, "nothing was interrupted"
         assert {stream.during(of, number) for number in tally.lost} == {"the test"}
         assert not tally.repeated
-        # Each of them was sent at least so long after the one before.
+        # The sender left at least this gap before each of the frames.
         assert (len(tally.lost) - 1) * GAP_S * 1000 <= found["interruption_ms"]
     lost = ", ".join(f"{len(tally.lost)} of {tally.sent} from {of}" for of, tally in tallies.items())
     lab.report.append(f"lab {line}: tested in service, {found['interruption_ms']} ms, lost {lost}")

@@ -1,4 +1,4 @@
-"""A customer's equipment on a real VPP loses its link, and the customer's far interface its carrier."""
+"""When a customer's equipment on a real VPP loses its link, the customer's far interface loses carrier."""
 
 import subprocess
 import time
@@ -12,13 +12,13 @@ from tests.lab.conftest import MEMIF_PORTS, Lab
 from tests.lab.customers import MemifCustomer, rest_when_idle
 from tests.lab.lab_line import CIR_BPS, WAIT_S
 
-# VPP hears of a memif that its peer is gone, and of a host-interface it does not.
+# VPP notices when the peer of a memif is gone, but not the peer of a host-interface.
 A_END, Z_END = ("rhino", MEMIF_PORTS[0]), ("hippo", "host-cust1")
 WHOLE_PORT = Combination("vxlan4", "untagged")
 
 
 def has_carrier(lab: Lab) -> bool:
-    """Whether the customer's interface at the Z end sees one."""
+    """Return whether the customer's interface at the Z end has a carrier."""
     namespace = lab.dataplane.customers[Z_END]
     shown = subprocess.run(
         ["ip", "-n", namespace, "link", "show", UNI], capture_output=True, text=True, check=True
@@ -28,7 +28,7 @@ def has_carrier(lab: Lab) -> bool:
 
 @contextmanager
 def forwarding_line(lab: Lab, equipment: MemifCustomer) -> Iterator[Callable[[], Json]]:
-    """A line in service; what the API says of it. It is removed with its ports as they are by then."""
+    """Yield a function that reads a line in service from the API. Remove the line afterwards."""
     customer = lab.stack.client("customer")
     ends = {
         f"{side}_end": WHOLE_PORT.end(side, lab.stack.port(*where))
@@ -52,7 +52,7 @@ def forwarding_line(lab: Lab, equipment: MemifCustomer) -> Iterator[Callable[[],
         rest_when_idle(lab.dataplane.vpps[A_END[0]], A_END[1], equipment)
 
 
-def test_a_lost_link_takes_the_far_ends_carrier_and_gives_it_back(lab: Lab) -> None:
+def test_a_lost_link_takes_down_the_far_ends_carrier_and_restores_it(lab: Lab) -> None:
     wait, equipment = lab.stack.client("customer").wait, lab.customers[A_END]
     assert isinstance(equipment, MemifCustomer)
     with forwarding_line(lab, equipment) as line:
@@ -69,8 +69,8 @@ def test_a_lost_link_takes_the_far_ends_carrier_and_gives_it_back(lab: Lab) -> N
         assert wait(lambda: has_carrier(lab), timeout_s=WAIT_S)
         lab.report.append(f"lab: and it was over {time.monotonic() - begun:.1f} s after the link was set up")
         assert wait(lambda: line()["health"]["state"] == "up", timeout_s=WAIT_S)
-    # A line that goes while a port is down for it gives that one back. A new one: it would be a minute before
-    # another loss of the same line counts.
+    # Removing a line while a port is shut for it restores that port. It takes a new line: another loss of the
+    # same line would count only after a minute.
     with forwarding_line(lab, equipment):
         equipment.unplug()
         assert wait(lambda: not has_carrier(lab), timeout_s=WAIT_S)

@@ -1,7 +1,7 @@
-"""A network that was made by hand comes under the portal, is changed, and goes again: no frame is lost.
+"""A handmade network is adopted by the portal, changed and let go without loss of a frame.
 
-Many lines on two VPPs, three of them odd, beside what vppcfg has of its own; agents and a worker are killed
-while they are taken over.
+There are many lines on two VPPs, three of them irregular, and objects of vppcfg. Agents and a worker are
+killed while the lines are adopted.
 """
 
 import time
@@ -41,7 +41,7 @@ def test_no_frame_is_lost_and_nothing_foreign_changes(
             if line.odd
         }
         assert [line for line in whole if found[line]["standing"] != "complete"] == []
-        # The instrument is proven by the way: it has to miss the frames of this one. VPP passes none.
+        # This also tests the stream: it has to report frames that this line loses. VPP passes none.
         [one_way] = [line for line in lines if line.odd == "one way"]
         streams = streams_over(lab, [*whole, one_way])
         for each in streams:
@@ -78,7 +78,7 @@ def test_no_frame_is_lost_and_nothing_foreign_changes(
 
 
 def all_found(noc: Client, lines: list[HandmadeLine]) -> dict[HandmadeLine, Json]:
-    """Each as the portal shows it, once it shows them all."""
+    """Return the lines as the portal shows them, once it shows all of them."""
     found: dict[HandmadeLine, Json] = {}
     by_access = {(*line.place(side)[:1], line.access(side)): line for line in lines for side in "az"}
 
@@ -122,16 +122,16 @@ def named_by_vppcfg(lines: list[HandmadeLine]) -> dict[HandmadeLine, str]:
 def take_over(
     lab: Lab, noc: Client, found: dict[HandmadeLine, Json], names: dict[HandmadeLine, str]
 ) -> dict[HandmadeLine, str]:
-    """The ids of the lines. Both agents and a worker die meanwhile, and come back.
+    """Adopt the lines and return their ids, while both agents and a worker are killed and restarted.
 
-    The agents are frozen until they die, so that each dies with a request that it has not answered.
+    The agents are frozen until they are killed, so that each dies with a request that it has not answered.
     """
     wanted = [
         {"found_line": shown["id"], "description": names[line], "svc_mtu": 1500, "cir_bps": CIR_BPS}
         for line, shown in found.items()
     ]
-    seen = noc.adopt_several(wanted, dry_run=True)
-    assert [each for each in seen if each["refusal"]] == []
+    planned = noc.adopt_several(wanted, dry_run=True)
+    assert [each for each in planned if each["refusal"]] == []
     family = lab.stack.family
     for agent in ("agent-rhino", "agent-hippo"):
         family[agent].freeze()
@@ -163,12 +163,12 @@ def let_go(noc: Client, vlls: Iterable[str]) -> None:
         noc.wait_completed(order, timeout_s=WAIT_S)
 
 
-def without_tags(told: dict[str, list[str]]) -> dict[str, list[str]]:
-    return {command: rows for command, rows in told.items() if command != "tags"}
+def without_tags(shown: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {command: rows for command, rows in shown.items() if command != "tags"}
 
 
-def without(told: dict[str, list[str]], gone: Iterable[HandmadeLine], router: str) -> dict[str, list[str]]:
-    """As it was made, without what belongs to these lines there."""
+def without(shown: dict[str, list[str]], gone: Iterable[HandmadeLine], router: str) -> dict[str, list[str]]:
+    """Return VPP's output without the rows that belong to these lines on the router."""
     names = [
         name
         for line in gone
@@ -184,5 +184,5 @@ def without(told: dict[str, list[str]], gone: Iterable[HandmadeLine], router: st
             if not any(name in row.replace(":", " ").split() for name in names)
             and not any(f"{key} " in f"{row} " for key in keys)
         ]
-        for command, rows in told.items()
+        for command, rows in shown.items()
     }

@@ -1,6 +1,6 @@
-"""The spread of a line's flows over equal-cost paths and link groups: what outer headers they get.
+"""The outer headers of a line's flows, which spread them over equal-cost paths and link groups.
 
-Routers on the way tell flows apart by outer addresses, protocol, ports and the IPv6 flow label (RFC 6438,
+Routers on the path distinguish flows by outer addresses, protocol, ports and the IPv6 flow label (RFC 6438,
 RFC 7348 section 5). VXLAN and GENEVE put a hash of the inner flow into the source port; GRE has no ports.
 """
 
@@ -29,7 +29,7 @@ _OUTER = {
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """What a router on the way may tell flows apart by; ``port`` is the UDP source port."""
+    """The fields by which a router on the path may distinguish flows; ``port`` is the UDP source port."""
 
     addresses: tuple[bytes, bytes]
     protocol: int
@@ -38,7 +38,7 @@ class Outer:
 
 
 def outer_of(whole: bytes) -> Outer:
-    """The outer headers of an untagged frame that carries IP without options."""
+    """Return the outer headers of an untagged frame that carries IP without options."""
     (kind,) = struct.unpack_from("!H", whole, HEADER - 2)
     header = _OUTER[kind]
     if kind == IPV4:
@@ -52,7 +52,7 @@ def outer_of(whole: bytes) -> Outer:
 
 
 def inner_flow(line: Combination, number: int) -> bytes:
-    """A frame of side a with UDP over IPv4, of which only the source port is the flow's own."""
+    """Return a frame of side a with UDP over IPv4; flows differ in the source port only."""
     payload = _MARK + bytes([number])
     datagram = struct.pack("!HHHH", 10_000 + number, 7_000, 8 + len(payload), 0) + payload
     addresses = socket.inet_aton("198.51.100.1"), socket.inet_aton("198.51.100.2")
@@ -64,7 +64,7 @@ def inner_flow(line: Combination, number: int) -> bytes:
 
 
 def outer_headers(lab: Lab, line: Combination) -> dict[int, Outer]:
-    """By inner flow, as they arrive at the far router's side of the link between the two."""
+    """Return the outer headers by inner flow, at the far end of the link between the routers."""
     a, _ = lab.ends(line.transport, line.tagging).values()
     sender = lab.wire(*a)
     found: dict[int, Outer] = {}
@@ -81,7 +81,7 @@ def outer_headers(lab: Lab, line: Combination) -> dict[int, Outer]:
 
 
 @pytest.mark.parametrize("transport", ["vxlan4", "vxlan6", "geneve4", "geneve6"])
-def test_inner_flows_get_outer_source_ports_of_their_own(lab: Lab, transport: str) -> None:
+def test_inner_flows_get_different_outer_source_ports(lab: Lab, transport: str) -> None:
     line = Combination(transport, "dot1q")
     with in_service(lab, line):
         outer = outer_headers(lab, line)
@@ -93,8 +93,8 @@ def test_inner_flows_get_outer_source_ports_of_their_own(lab: Lab, transport: st
 
 
 @pytest.mark.parametrize("transport", ["gre4", "gre6"])
-def test_all_flows_of_a_gre_line_look_the_same_from_outside(lab: Lab, transport: str) -> None:
-    """It is why ``auto`` takes no GRE. Once VPP gives them labels of their own, that may be thought over."""
+def test_all_flows_of_a_gre_line_have_the_same_outer_headers(lab: Lab, transport: str) -> None:
+    """For this reason ``auto`` prefers other transports. Reconsider once VPP sets a flow label for GRE."""
     line = Combination(transport, "dot1q")
     with in_service(lab, line):
         outer = outer_headers(lab, line)

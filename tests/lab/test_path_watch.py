@@ -1,4 +1,4 @@
-"""Two real VPPs hear that the path between them swallows frames, and the lines of every transport say so."""
+"""Two real VPPs notice that the path between them loses frames, and lines of every transport are down."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -11,14 +11,14 @@ from tests.lab.abilities import Ability
 from tests.lab.conftest import Lab
 
 WAIT_S = 60
-# A VLAN each, beside those of other tests.
+# One VLAN for each transport, different from those of other tests.
 TRANSPORTS = ("vxlan4", "vxlan6", "geneve4", "geneve6", "gre4", "gre6")
 FIRST_VLAN = 3000
 
 
 @pytest.fixture(scope="module")
 def lines(lab: Lab) -> Iterator[dict[str, str]]:
-    """The ids of a line of each transport, by it."""
+    """Yield the id of a line of each transport, by transport."""
     lab.needs(Ability.PATH_WATCH)
     customer = lab.stack.client("customer")
     with ExitStack() as undo:
@@ -38,34 +38,34 @@ def lines(lab: Lab) -> Iterator[dict[str, str]]:
         yield lines
 
 
-def stand(lab: Lab, lines: dict[str, str], state: str) -> None:
-    """Wait until every line stands so, as its path does."""
+def wait_for_state(lab: Lab, lines: dict[str, str], state: str) -> None:
+    """Wait until every line and its path have this state."""
     customer = lab.stack.client("customer")
-    seen: dict[str, Json] = {}
+    shown: dict[str, Json] = {}
 
     def all_do() -> bool:
-        seen.update({transport: customer.vll(vll) for transport, vll in lines.items()})
+        shown.update({transport: customer.vll(vll) for transport, vll in lines.items()})
         return all(
             ((line["path"] or {}).get("state"), line["oper_status"]) == (state, f"op-{state}")
-            for line in seen.values()
+            for line in shown.values()
         )
 
-    assert customer.wait(all_do, timeout_s=WAIT_S), {name: line["path"] for name, line in seen.items()}
+    assert customer.wait(all_do, timeout_s=WAIT_S), {name: line["path"] for name, line in shown.items()}
 
 
 @pytest.mark.parametrize(("near", "far"), [("rhino", "hippo"), ("hippo", "rhino")])
-def test_lines_of_every_transport_are_down_while_one_direction_swallows_frames(
+def test_lines_of_every_transport_are_down_while_one_direction_loses_all_frames(
     lab: Lab, lines: dict[str, str], near: str, far: str
 ) -> None:
-    stand(lab, lines, "up")
+    wait_for_state(lab, lines, "up")
     with BlackHole(lab.dataplane, near, far):
-        stand(lab, lines, "down")
+        wait_for_state(lab, lines, "down")
         line = lab.stack.client("customer").vll(lines["vxlan4"])
         assert line["path"]["message"].startswith("The path between rhino and hippo has been down since ")
-    stand(lab, lines, "up")
+    wait_for_state(lab, lines, "up")
 
 
 def test_one_session_of_each_family_watches_them_all(lab: Lab, lines: dict[str, str]) -> None:
-    stand(lab, lines, "up")
+    wait_for_state(lab, lines, "up")
     for vpp in lab.dataplane.vpps.values():
         assert "Number of configured BFD sessions: 2" in vpp.show("show bfd sessions")

@@ -12,13 +12,13 @@ from tests.lab.stream import GAP_S, Stream, flowing
 from tests.lab.test_in_place import CALM_S, assert_none_lost
 
 LINES = (Combination("vxlan4", "dot1q"), Combination("geneve6", "qinq"), Combination("vxlan6", "untagged"))
-# Far above what the stream takes, and far below.
+# Far above the rate of the stream, and far below.
 ABOVE_BPS, BELOW_BPS = 2_000_000, 10_000
 BURST_BYTES = 4096
 
 
 def policed_kbps(lab: Lab, vll: str) -> dict[str, tuple[int, int]]:
-    """(CIR, CIR + EIR or 0) in kbit/s of the line's policer in the VPP of each side."""
+    """Return (CIR, CIR + EIR or 0) in kbit/s of the line's policer in the VPP of each side."""
     rates = {}
     for side, router in (("a", "rhino"), ("z", "hippo")):
         shown = lab.dataplane.vpps[router].show("show policer")
@@ -29,19 +29,20 @@ def policed_kbps(lab: Lab, vll: str) -> dict[str, tuple[int, int]]:
 
 
 def must_be_policed(lab: Lab, line: Combination, vll: str) -> None:
-    """VPP polices where it has policers, and for VLANs before 26.06 the classifier.
+    """Skip a line that the API shows as not policed, and name it in the summary.
 
-    Host interfaces of 24.02 police no whole port: a line that is said to be policed there fails these tests.
+    VPP polices with policers, and VLANs before 26.06 with the classifier. VPP 24.02 polices no whole port of
+    a host-interface: a line that the API shows there as policed fails these tests.
     """
-    told = lab.stack.client("customer").vll(vll)
-    if not told["policed"]:
-        reason = f"NOT POLICED on {lab.dataplane.name}: {told['a_end']['unpoliced_reason']}"
+    shown = lab.stack.client("customer").vll(vll)
+    if not shown["policed"]:
+        reason = f"NOT POLICED on {lab.dataplane.name}: {shown['a_end']['unpoliced_reason']}"
         lab.report.append(f"lab {line}: {reason}")
         pytest.skip(reason)
 
 
 def conforming(lab: Lab, vll: str, stream: Stream) -> bool:
-    """Whether the policers have seen the stream."""
+    """Return whether the policers count the stream's frames."""
     customer = lab.stack.client("customer")
 
     def counted() -> bool:
@@ -71,13 +72,13 @@ def test_no_frame_is_lost_while_the_rates_of_a_policed_line_change(lab: Lab, lin
                 stream.mark(str(wanted))
                 customer.wait_completed(customer.change(vll, **wanted), timeout_s=WAIT_S)
                 assert policed_kbps(lab, vll) == {"a": kbps, "z": kbps}
-            assert conforming(lab, vll, stream), "the policers saw nothing of the stream"
+            assert conforming(lab, vll, stream), "the policers counted no frame of the stream"
             counts = assert_none_lost(stream)
     lab.report.append(f"lab {line}: policed, CIR and EIR up and down {len(steps)} times: {counts}, none lost")
 
 
 @pytest.mark.parametrize("line", [LINES[0], LINES[-1]], ids=str)
-def test_the_stream_shows_what_a_rate_below_its_own_costs(lab: Lab, line: Combination) -> None:
+def test_the_stream_notices_the_frames_lost_above_the_policed_rate(lab: Lab, line: Combination) -> None:
     ends = lab.ends(line.transport, line.tagging)
     a, z = (lab.wire(*ends[side]) for side in ("a", "z"))
     customer = lab.stack.client("customer")

@@ -1,4 +1,4 @@
-"""A line over real VPPs of any release says what was proven of it, and where it was not, why."""
+"""A line over real VPPs of any release shows which tests and watches it has, or why it has none."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tests.lab.conftest import Lab
 from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service, ordered, pass_both_ways
 
 LINE = Combination("vxlan4", "dot1q")
-# A VLAN each, beside those of other tests.
+# One VLAN for each line, different from those of other tests.
 FIRST_VLAN = 3100
 
 
@@ -26,7 +26,7 @@ def test_a_line_says_whether_it_is_tested_watched_and_policed(lab: Lab) -> None:
         line: Json = {}
 
         def settled() -> bool:
-            """Reported on: before, every line says that it is not watched yet."""
+            """Return whether agents have reported; until then every line shows that it is not watched."""
             line.update(customer.vll(vll))
             path = line["path"]
             watched_or_never = (
@@ -34,7 +34,7 @@ def test_a_line_says_whether_it_is_tested_watched_and_policed(lab: Lab) -> None:
                 if lab.can(Ability.PATH_WATCH)
                 else path["message"].endswith("not watched: rhino cannot watch paths.")
             )
-            # By routes and links, where nobody watches.
+            # By routes and links, where no path watch runs.
             return watched_or_never and line["policed"] and line["oper_status"] == "op-up"
 
         assert customer.wait(settled, timeout_s=WAIT_S), (line["path"], line["a_end"], line["z_end"])
@@ -44,7 +44,7 @@ def test_a_line_says_whether_it_is_tested_watched_and_policed(lab: Lab) -> None:
         )
 
 
-def test_gre_lines_share_a_pair_of_addresses_where_both_have_keys_and_else_have_one_each(lab: Lab) -> None:
+def test_gre_lines_with_keys_at_both_ends_share_one_pair_of_addresses(lab: Lab) -> None:
     customer = lab.stack.client("customer")
     lines = []
     for vlan in (FIRST_VLAN, FIRST_VLAN + 1):
@@ -88,7 +88,7 @@ def test_no_test_frame_reaches_a_customer(lab: Lab, line: Combination) -> None:
     arrived()
     with ordered(lab, line, svc_mtu=1500) as accepted:
         assert [customer.tests(accepted.vll)[0]["state"], arrived()] == ["passed", []]
-        pass_both_ways(lab, line)  # what the wires would have seen
+        pass_both_ways(lab, line)  # the wires would have captured test frames
         arrived()
         customer.wait_completed(customer.test(accepted.vll)["order"], timeout_s=WAIT_S)
         assert [customer.tests(accepted.vll)[0]["state"], arrived()] == ["passed", []]

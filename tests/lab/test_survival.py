@@ -1,6 +1,6 @@
-"""The effect of crashes on a customer's frames: those of VPP for a moment, those of an agent nothing.
+"""Crashes interrupt a customer's frames for a moment (VPP) or not at all (the agent).
 
-Last, because a VPP that was restarted has lost the ports of the tests that are not its operator's.
+These tests come last, because a restarted VPP has lost the ports that its operator did not configure.
 """
 
 import time
@@ -31,7 +31,7 @@ def line(lab: Lab) -> Iterator[str]:
 
 
 def forward_again(lab: Lab, router: str) -> None:
-    """VPP keeps nothing; ports and routes come from its operator's configuration."""
+    """Wait until VPP forwards again. It keeps nothing: its operator's configuration has ports and routes."""
     lab.stack.family[f"vpp-{router}"].restart()
     isp = lab.stack.isp
     lab.dataplane.vpps[router].configure(*commands_of(isp.router(router), isp))
@@ -52,7 +52,7 @@ def test_a_killed_vpp_forwards_again_without_the_portal(lab: Lab) -> None:
 
 
 def test_a_dead_vpp_is_named_by_the_diagnosis(lab: Lab, line: str) -> None:
-    # A client that does not mind that a VPP is dead.
+    # A client that does not check whether the VPPs run.
     customer = Client(lab.stack.url, lab.stack.loaded["customer_token"])
     lab.stack.family["vpp-hippo"].end()
     try:
@@ -62,7 +62,7 @@ def test_a_dead_vpp_is_named_by_the_diagnosis(lab: Lab, line: str) -> None:
     pass_both_ways(lab, LINE)
 
 
-def test_an_agent_that_dies_and_comes_back_costs_no_frame(lab: Lab) -> None:
+def test_a_killed_and_restarted_agent_costs_no_frame(lab: Lab) -> None:
     agents = [lab.stack.family[f"agent-{router}"] for router in ("rhino", "hippo")]
     a, z = (lab.customers[where] for where in lab.ends(LINE.transport, LINE.tagging).values())
     z.drain()
@@ -83,10 +83,10 @@ def test_an_agent_that_dies_and_comes_back_costs_no_frame(lab: Lab) -> None:
     lab.report.append(f"lab {LINE}: both agents killed and started again, {STREAM_FRAMES} frames, none lost")
 
 
-def test_a_vpp_that_dies_while_lines_are_taken_over_has_nothing_made_anew(lab: Lab) -> None:
-    """It has lost them, and so they are found otherwise: the other router lets go of its halves again."""
+def test_lines_that_a_dying_vpp_lost_during_adoption_are_not_re_created(lab: Lab) -> None:
+    """VPP has lost the lines, so they are found in another form: the other router lets its ends go."""
     lines, vpps = [HandmadeLine(number, "vxlan4", "dot1q") for number in range(3)], lab.dataplane.vpps
-    # A client that does not mind that a VPP is dead.
+    # A client that does not check whether the VPPs run.
     noc = Client(lab.stack.url, lab.stack.loaded["noc_token"])
     before = lab.traces()
     try:
@@ -110,5 +110,5 @@ def test_a_vpp_that_dies_while_lines_are_taken_over_has_nothing_made_anew(lab: L
     assert lab.traces()["rhino"] == before["rhino"]
     pass_both_ways(lab, LINE)
     lab.report.append(
-        f"lab: VPP killed while {len(lines)} lines were taken over: none made anew, let go again"
+        f"lab: VPP killed while {len(lines)} lines were adopted: none re-created, all let go again"
     )

@@ -19,7 +19,7 @@ LINES = [Combination(transport, "dot1q") for transport in ("vxlan4", "geneve4", 
 
 
 def move(lab: Lab, name: str, *, before: int, after: int) -> None:
-    """The router's loopback and backbone into another table, as its operator would."""
+    """Move the router's loopback and backbone into another table, as its operator would."""
     vpp, isp = lab.dataplane.vpps[name], lab.dataplane.isp
     router = isp.router(name)
     sides = isp.sides_of(router)
@@ -43,16 +43,16 @@ def move(lab: Lab, name: str, *, before: int, after: int) -> None:
         vpp.configure(f"ip route add {prefix} table {after} via {hop} {interface}")
 
 
-def lead_into(vpp: Vpp, router: Router, *, word: str) -> None:
-    """Table 0 looks up the router's addresses in table 10, or no longer: VPP's BFD goes by table 0."""
+def lead_into(vpp: Vpp, router: Router, *, action: str) -> None:
+    """Make table 0 find the router's addresses in table 10, or undo it. VPP's BFD uses table 0."""
     for address in router.tunnel_addresses:
         family = "ip6" if ":" in address else "ip4"
-        vpp.configure(f"ip route {word} {host_prefix(address)} via {family}-lookup-in-table {TABLE}")
+        vpp.configure(f"ip route {action} {host_prefix(address)} via {family}-lookup-in-table {TABLE}")
 
 
 @pytest.fixture(scope="module")
 def vrf(lab: Lab) -> Iterator[Lab]:
-    """Both routers with their underlay in table 10, there and in the portal."""
+    """Yield the lab with the underlay of both routers in table 10, in VPP and in the portal."""
     noc, isp = lab.stack.client("noc"), lab.dataplane.isp
     with ExitStack() as undo:
         for name, vpp in lab.dataplane.vpps.items():
@@ -62,16 +62,16 @@ def vrf(lab: Lab) -> Iterator[Lab]:
             noc.change_router(noc.router(name), underlay_table=TABLE)
             undo.callback(noc.change_router, noc.router(name), underlay_table=0)
             far = next(each for each in isp.routers if each.name != name)
-            lead_into(vpp, far, word="add")
-            undo.callback(lead_into, vpp, far, word="del")
-        # Until both agents have reported where their addresses are now.
+            lead_into(vpp, far, action="add")
+            undo.callback(lead_into, vpp, far, action="del")
+        # Wait until both agents have reported the tables of their addresses.
         assert noc.wait(lambda: not _hindrances(lab), timeout_s=WAIT_S), _hindrances(lab)
         yield lab
 
 
 @pytest.mark.parametrize("line", LINES, ids=str)
 def test_frames_pass_in_the_table(vrf: Lab, line: Combination) -> None:
-    """The order waits until both agents report their addresses there, and its line test has passed."""
+    """The order waits until both agents report their addresses in the table, and its line test passes."""
     customer = vrf.stack.client("customer")
     with in_service(vrf, line) as vll:
         for vpp in vrf.dataplane.vpps.values():
@@ -83,7 +83,7 @@ def test_frames_pass_in_the_table(vrf: Lab, line: Combination) -> None:
 
 
 def loopback_into(lab: Lab, name: str, table: int) -> None:
-    """The router's loopback alone into a table, where its links and routes are not."""
+    """Move only the router's loopback into a table; its links and routes are elsewhere."""
     held = [host_prefix(each) for each in lab.dataplane.isp.router(name).tunnel_addresses]
     lab.dataplane.vpps[name].configure(
         *(f"set interface ip address del loop0 {each}" for each in held),
@@ -93,36 +93,36 @@ def loopback_into(lab: Lab, name: str, table: int) -> None:
     )
 
 
-def test_a_line_whose_address_leaves_the_table_is_not_green_and_says_why(vrf: Lab) -> None:
+def test_a_line_whose_address_leaves_the_table_is_down_and_gives_the_reason(vrf: Lab) -> None:
     line, noc = Combination("vxlan4", "dot1q"), vrf.stack.client("noc")
     with in_service(vrf, line) as vll:
         loopback_into(vrf, "hippo", 0)
         try:
             assert noc.wait(lambda: noc.vll(vll)["oper_status"] == "op-down", timeout_s=WAIT_S)
-            # What hears of it first is the watched path; the next look names the interface.
-            assert noc.wait(lambda: _said_of(noc, vll) >= {"loop0", "'table'"}, timeout_s=WAIT_S)
+            # The watched path notices first; the agent's next report names the interface.
+            assert noc.wait(lambda: _differences(noc, vll) >= {"loop0", "'table'"}, timeout_s=WAIT_S)
         finally:
             loopback_into(vrf, "hippo", TABLE)
         assert noc.wait(lambda: noc.vll(vll)["oper_status"] == "op-up", timeout_s=WAIT_S)
         pass_both_ways(vrf, line)
 
 
-def _said_of(noc: Client, vll: str) -> set[str]:
-    """The words of interest in what the Z end's configuration differs by."""
-    [told] = [each for each in noc.diagnosis(vll)["checks"] if each["code"] == "z_configuration"]
-    return {word for word in ("loop0", "'table'") if word in told["detail"]}
+def _differences(noc: Client, vll: str) -> set[str]:
+    """Return which of two expected phrases the Z end's list of differences contains."""
+    [check] = [each for each in noc.diagnosis(vll)["checks"] if each["code"] == "z_configuration"]
+    return {phrase for phrase in ("loop0", "'table'") if phrase in check["detail"]}
 
 
 def _hindrances(lab: Lab) -> list[Json]:
-    """What is against the lines of this test now."""
+    """Return what currently prevents the lines of this test."""
     found = []
     for line in LINES:
         at = lab.ends(line.transport, line.tagging)
         ends = {f"{side}_end": line.end(side, lab.stack.port(*at[side])) for side in ("a", "z")}
-        said = lab.stack.client("customer").validate(
+        answer = lab.stack.client("customer").validate(
             svc_mtu=1500, transport=line.transport, cir_bps=CIR_BPS, **ends
         )
-        found += [said] if not said["feasible"] else []
+        found += [answer] if not answer["feasible"] else []
     return found
 
 

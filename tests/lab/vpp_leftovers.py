@@ -1,4 +1,4 @@
-"""The objects in a VPP, compared to prove that nothing of ours is left."""
+"""The objects in a VPP, compared to verify that no object of the agent is left."""
 
 from devstack.vpp import Vpp
 
@@ -6,13 +6,13 @@ TUNNELS = ("show vxlan tunnel", "show geneve tunnel", "show gre tunnel")
 
 
 def interfaces(vpp: Vpp) -> list[str]:
-    """All interface names: in `show interface` the lines that begin in the first column."""
+    """Return all interface names, which begin in the first column of `show interface`."""
     lines = vpp.show("show interface").splitlines()[1:]
     return sorted(line.split()[0] for line in lines if line and not line[0].isspace())
 
 
 def traces(vpp: Vpp) -> dict[str, object]:
-    """Interfaces, their modes (l3, l2 xconnect ...) and every kind of tunnel."""
+    """Return interfaces, their modes (l3, l2 xconnect ...) and every kind of tunnel."""
     names = interfaces(vpp)
     modes = [line.strip() for line in vpp.show("show mode").splitlines()]
     return {

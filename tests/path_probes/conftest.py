@@ -19,7 +19,7 @@ from tests.lab.abilities import Ability
 from tests.lab.conftest import Lab, running_lab
 from tests.stacks import simulated
 
-# Agents that report every second are asked about their probes every 10 s.
+# The portal queries agents that report every second about their probes every 10 s.
 SETTINGS = {"LONGLINE_PROBE_EVERY_S": "10"}
 _shown = pytest.StashKey[bool]()
 _PATHS = "SELECT * FROM vll_tunnelpath WHERE in_use"
@@ -31,19 +31,19 @@ class Probed:
     lab: Lab | None = None
 
     def needs(self, ability: Ability) -> None:
-        """Skip what an earlier release of VPP cannot show; stand-ins can everything."""
+        """Skip the test on a release of VPP that lacks the ability; stand-ins have every ability."""
         if self.lab is not None:
             self.lab.needs(ability)
 
     def path(self) -> dict[str, Any]:
-        """The path between both routers, as the portal has it; {} where it is not probed."""
+        """Return the path between both routers as the portal has it, or {} if it is not probed."""
         url = self.stack.portal.services.database_url
         with psycopg.connect(url, autocommit=True, row_factory=dict_row) as database:
             return database.execute(_PATHS).fetchone() or {}
 
     @contextmanager
     def backbone_that_carries(self, mtu: int) -> Iterator[None]:
-        """For a while, larger IP packets are lost between both routers, and neither can know."""
+        """Drop larger IP packets between both routers for the block; neither router can know."""
         dataplane = self.stack.dataplane
         if isinstance(dataplane, SimulatedDataplane):
             file = dataplane.folder / "hippo" / "vppsim.json"

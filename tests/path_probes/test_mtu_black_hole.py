@@ -1,4 +1,4 @@
-"""A backbone that silently carries less than it did is found by the probes, and by the next order at once."""
+"""The probes, and the test of the next order, find a backbone that silently carries smaller packets."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from tests.lab.abilities import Ability
 from tests.path_probes.conftest import Probed
 
 WAIT_S = 120
-# 8,900 and the Ethernet header; with IPv4, UDP and VXLAN.
+# 8,900 bytes and the Ethernet header; NEEDED adds IPv4, UDP and VXLAN.
 FRAME = 8914
 NEEDED = FRAME + 36
 LEAST = 8000
@@ -32,22 +32,22 @@ def test_a_black_hole_is_found_and_named_to_the_byte(probed: Probed) -> None:
         wait(probed, lambda: probed.path()["black_hole_since"] is not None)
         path = probed.path()
         assert (path["finding"], path["proven_ip_mtu"]) == ("large-frames-lost", LEAST)
-        # The line is in service still, and small frames pass: its diagnosis says so.
+        # The line is still in service and passes small frames, which its diagnosis shows.
         assert customer.vll(accepted.vll)["lifecycle"] == "active"
         verdict = customer.diagnosis(accepted.vll)["verdict"]
         assert verdict["code"] == "large-frames-lost", verdict
-        # The next order finds it by its own test.
+        # The next order finds the black hole with its own test.
         with pytest.raises(NotReached, match=f"passed had {LEAST - 36:,}"):
             another = customer.order(**an_order(probed.stack, vlan=721, transport="vxlan4", svc_mtu=8900))
             customer.wait_completed(another.order, timeout_s=WAIT_S)
     wait(probed, lambda: probed.path()["black_hole_since"] is None)
     assert probed.path()["proven_ip_mtu"] == NEEDED
     customer.wait_completed(customer.remove(accepted.vll), timeout_s=WAIT_S)
-    # With the last line the probe goes from both routers.
+    # When the last line is removed, both routers remove the probe.
     wait(probed, lambda: probed.path() == {})
 
 
-def test_round_trips_are_measured_while_a_line_is_there(probed: Probed) -> None:
+def test_round_trips_are_measured_while_a_line_exists(probed: Probed) -> None:
     customer = probed.stack.client("customer")
     accepted = customer.order(**an_order(probed.stack, vlan=722, transport="vxlan4", svc_mtu=1500))
     customer.wait_completed(accepted.order, timeout_s=WAIT_S)
