@@ -1,4 +1,4 @@
-"""Redis with Sentinel: whoever uses it finds the new master, be the old one dead or silent."""
+"""Redis with Sentinel: all users of Redis find the new master when the old one is dead or silent."""
 
 import os
 import time
@@ -19,13 +19,13 @@ from portal.core.fallback_cache import FallbackRedisCache
 from portal.core.redis_url import RedisUrl, read_redis_url
 from portal.processes.single_beat import NAME, Turn
 
-# Less than the 51 s after which kombu by itself would notice.
+# Less than the 51 s after which kombu alone would notice.
 WITHIN_S = 45
 QUEUE = "sentinel"
 
 
 class Failing:
-    """Redis whose master goes away when told so."""
+    """A Redis with Sentinel whose master the test can kill or freeze."""
 
     def __init__(self, watched: Watched, how: str) -> None:
         self.url = watched.url
@@ -37,7 +37,7 @@ class Failing:
         return read_redis_url(self.url, variable="REDIS_URL")
 
     def fail_over(self) -> None:
-        """Until Sentinels have named another one."""
+        """Kill or freeze the master, and wait until the Sentinels have elected another one."""
         first = self._watched.master()
         child = self._watched.servers[first]
         if self._how == "killed":
@@ -46,14 +46,14 @@ class Failing:
             child.freeze()
         eventually(lambda: self._watched.master() != first)
 
-    def let_go(self) -> None:
-        """A frozen one would not end when asked to."""
+    def thaw(self) -> None:
+        """Let frozen servers run again, because a frozen one would not end on request."""
         if self._how == "frozen":
             for child in self._watched.servers.values():
                 child.thaw()
 
     def master(self, database: int = 0) -> redis.Redis:
-        """Asked past everything that is tested here."""
+        """Return a client of the current master that uses none of the code under test."""
         return redis.Redis(LOOPBACK, self._watched.master(), db=database, password=self._watched.password)
 
 
@@ -62,7 +62,7 @@ def failing(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Failing]
     with redis_sentinel.running(folder=tmp_path / "redis") as watched:
         failing = Failing(watched, request.param)
         yield failing
-        failing.let_go()
+        failing.thaw()
 
 
 def eventually(holds: Callable[[], object]) -> None:
@@ -79,7 +79,7 @@ def _holds(holds: Callable[[], object]) -> bool:
         return False
 
 
-def test_clients_the_cache_and_beats_lock_go_on_there(failing: Failing) -> None:
+def test_clients_the_cache_and_beats_lock_continue_on_the_new_master(failing: Failing) -> None:
     cache = FallbackRedisCache([failing.address.with_database(1).url], {"OPTIONS": {"patience_s": 0.5}})
     turn = Turn(redis.Redis(connection_pool=failing.address.pool(patience_s=1)))
     cache.set("before", 1)
@@ -100,7 +100,7 @@ def test_clients_the_cache_and_beats_lock_go_on_there(failing: Failing) -> None:
         eventually(lambda: turn.is_ours() and master.exists(NAME))
 
 
-def test_a_worker_goes_on_there(failing: Failing, tmp_path: Path) -> None:
+def test_a_worker_continues_on_the_new_master(failing: Failing, tmp_path: Path) -> None:
     worker = Child(
         name="worker",
         argv=[
@@ -138,6 +138,6 @@ def _send(failing: Failing) -> bool:
 
 
 def _is_done(failing: Failing) -> bool:
-    """Nothing waits, and nothing is at work."""
+    """Return whether no task waits or runs."""
     with failing.master() as master:
         return master.llen(QUEUE) == 0 and master.hlen("unacked") == 0

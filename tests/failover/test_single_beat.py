@@ -1,4 +1,4 @@
-"""Of several beats one works; the next one takes over when it ends, or is heard of no more."""
+"""Of several beats only one works; another takes over when it ends or stops renewing its lock."""
 
 import os
 import time
@@ -32,11 +32,11 @@ def client(broker: Server) -> Iterator[redis.Redis]:
 
 
 def turn(client: redis.Redis) -> Turn:
-    """It asks each time."""
+    """Return a lock that queries Redis each time."""
     return Turn(client, lasts_s=LASTS_S, renewed_every_s=0)
 
 
-def test_it_is_one_ones_turn_for_as_long_as_it_is_renewed(client: redis.Redis) -> None:
+def test_one_beat_has_the_lock_while_it_renews_it(client: redis.Redis) -> None:
     first, second = turn(client), turn(client)
     assert (first.is_ours(), second.is_ours()) == (True, False)
     until = time.monotonic() + 3 * LASTS_S
@@ -45,29 +45,29 @@ def test_it_is_one_ones_turn_for_as_long_as_it_is_renewed(client: redis.Redis) -
         time.sleep(LASTS_S / 5)
 
 
-def test_the_next_one_takes_over_when_it_is_given_up_or_not_renewed(client: redis.Redis) -> None:
+def test_another_beat_takes_over_a_lock_that_is_released_or_not_renewed(client: redis.Redis) -> None:
     first, second, third = turn(client), turn(client), turn(client)
     assert first.is_ours()
     first.give_up()
     assert second.is_ours()
-    # Now the second one is heard of no more.
+    # The second one stops renewing.
     time.sleep(LASTS_S * 1.5)
     assert third.is_ours()
     assert not second.is_ours()
 
 
-def test_a_lock_that_redis_lost_is_one_ones_again(client: redis.Redis) -> None:
+def test_a_lock_that_redis_lost_is_taken_by_one_beat_again(client: redis.Redis) -> None:
     first, second = turn(client), turn(client)
     assert first.is_ours()
     client.flushall()
     assert second.is_ours()
     assert not first.is_ours()
-    # Who never had it gives up nothing.
+    # A beat that does not have the lock releases nothing.
     first.give_up()
     assert second.is_ours()
 
 
-def test_without_redis_it_is_nobodys(broker: Server, client: redis.Redis) -> None:
+def test_without_redis_no_beat_has_the_lock(broker: Server, client: redis.Redis) -> None:
     first = turn(client)
     assert first.is_ours()
     broker.child.end()
@@ -77,7 +77,7 @@ def test_without_redis_it_is_nobodys(broker: Server, client: redis.Redis) -> Non
     assert first.is_ours()
 
 
-def test_of_two_processes_the_second_sends_once_the_first_has_ended(
+def test_the_second_of_two_processes_sends_once_the_first_has_ended(
     broker: Server, client: redis.Redis, tmp_path: Path
 ) -> None:
     first, second = (_beat(broker, tmp_path / name) for name in ("first", "second"))

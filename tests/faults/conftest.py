@@ -1,4 +1,4 @@
-"""One whole product for all faults. Every test finds it at rest and has to leave it at rest."""
+"""Fixtures of the fault tests. All share one product, which each test finds and leaves idle."""
 
 import shutil
 from collections.abc import Iterator
@@ -22,12 +22,12 @@ _numbers = count(1)
 
 @pytest.fixture(scope="package")
 def product() -> Iterator[Stack]:
-    """Durable, because crashes are the point. Logs stay in .run/faults/log."""
+    """Yield a durable stack, because the tests crash its processes. Logs stay in .run/faults/log."""
     require_built("vpptestctl")
     ports = tuple(Port(f"memif{n}/0", ALPINE_DAIRY) for n in range(1, LINES + 1))
     logs = RUN / "faults" / "log"
     shutil.rmtree(logs, ignore_errors=True)
-    # One customer does here what many would do.
+    # One customer sends as many requests here as many customers would.
     limits = {"LONGLINE_API_WRITES_PER_MIN": "100000", "LONGLINE_API_READS_PER_MIN": "100000"}
     with simulated(small_isp(extra_ports=ports), logs=logs, durable=True, settings=limits) as running:
         yield running
@@ -47,7 +47,7 @@ def alice(product: Stack) -> Customer:
 
 @pytest.fixture(scope="module")
 def line(product: Stack) -> Line:
-    """Ports that no other file's tests use."""
+    """Return a line on ports that no tests of another file use."""
     interface = f"memif{next(_numbers)}/0"
     return Line(interface, product.port("rhino", interface), product.port("hippo", interface))
 

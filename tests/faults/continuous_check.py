@@ -1,4 +1,4 @@
-"""A checker that never looks away while a fault is going on."""
+"""A checker that keeps checking while a fault is in progress."""
 
 import threading
 from types import TracebackType
@@ -13,17 +13,17 @@ EVERY_S = 0.3
 
 
 class Watch:
-    """Looks again and again, until the block ends; then fails if it ever saw a violation.
+    """Check repeatedly until the block ends; then fail if any check found a violation.
 
-    A look while PostgreSQL or a VPP is away sees nothing and does not count.
+    A check while PostgreSQL or a VPP is away fails, and does not count.
     """
 
     def __init__(self, checker: Checker) -> None:
         self._checker = checker
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self.looks = 0
-        self.seen: list[str] = []
+        self.checks = 0
+        self.violations: list[str] = []
         self._error: Exception | None = None
 
     def __enter__(self) -> Self:
@@ -38,16 +38,16 @@ class Watch:
         if kind is None:
             if self._error is not None:
                 raise self._error
-            assert not self.seen, "; ".join(self.seen[:10])
-            assert self.looks, "the watch never got to look"
+            assert not self.violations, "; ".join(self.violations[:10])
+            assert self.checks, "no check succeeded"
 
     def _run(self) -> None:
         while not self._stop.wait(EVERY_S):
             try:
-                self.seen += self._checker.violations()
+                self.violations += self._checker.violations()
             except (psycopg.OperationalError, VppRefused):
                 continue
             except Exception as error:
                 self._error = error
                 return
-            self.looks += 1
+            self.checks += 1

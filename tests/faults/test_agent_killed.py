@@ -1,4 +1,4 @@
-"""`kill -9` of an agent among its messages to VPP: no orphan stays, and nothing is left undone."""
+"""An agent that is killed (`kill -9`) between its messages to VPP leaves no orphan and no work undone."""
 
 import threading
 
@@ -17,7 +17,7 @@ ENDED_WITHIN_S = 75
 def test_orders_and_removals_survive_agents_that_are_killed_again_and_again(
     product: Stack, alice: Customer, checker: Checker, line: Line, lines: int, kills: int
 ) -> None:
-    """So many lines come while as many others go; an agent is killed when a worker talks to it."""
+    """As many lines are removed as ordered; an agent is killed while a worker talks to it."""
     there = accepted(alice.post_all(line.orders(lines)))
     checker.require_completed((answer.order for answer in there), within_s=ENDED_WITHIN_S)
     orders: list[str] = []

@@ -1,4 +1,4 @@
-"""An agent that answers nobody: its orders wait and say so, everybody else's do not."""
+"""Only the orders over an agent that does not answer wait, and their pages say so."""
 
 import httpx
 import pytest
@@ -10,7 +10,7 @@ from tests.faults.continuous_check import Watch
 from tests.faults.web_page import log_in
 
 HEALED_WITHIN_S = 15
-# Long enough that the pauses between two tries have grown past the time in which it has to heal.
+# By then the pauses between two tries are longer than HEALED_WITHIN_S.
 SILENT_TRIES = 4
 
 
@@ -19,12 +19,12 @@ def page(product: Stack) -> httpx.Client:
     return log_in(product.url, **product.loaded["customer_login"])
 
 
-def test_a_silent_agent_holds_up_its_own_orders_only_and_is_caught_up_with_at_once(
+def test_a_silent_agent_delays_only_its_own_orders_and_is_updated_as_soon_as_it_answers(
     product: Stack, alice: Customer, checker: Checker, line: Line, page: httpx.Client
 ) -> None:
     agent = product.family["agent-hippo"]
     with Watch(checker):
-        # Frozen, its port still takes connections: whoever calls hangs, as behind a dropped route.
+        # A frozen agent's port still accepts connections, so calls hang as behind a dropped route.
         agent.freeze()
         try:
             waiting = alice.post(line.order())

@@ -1,6 +1,6 @@
-"""Impossible numbers are refused by the agent and by the database too, and a huge body by the server.
+"""The agent and the database also refuse impossible numbers, and the web server refuses a huge body.
 
-What else the API refuses needs no stack: tests/integration/test_api_bad_input.py.
+tests/integration/test_api_bad_input.py has the other refusals of the API, which need no stack.
 """
 
 import httpx
@@ -22,7 +22,7 @@ def test_the_api_refuses_a_huge_body(alice: Customer) -> None:
     assert answer.headers["Content-Type"] == "application/problem+json"
 
 
-def test_no_agent_takes_such_a_vni(product: Stack) -> None:
+def test_no_agent_accepts_an_impossible_vni(product: Stack) -> None:
     for name, url in product.agent_urls.items():
         context = router_context(pki=product.portal.pki, router=name, pinned=None)
         with httpx.Client(base_url=url, verify=context, trust_env=False) as agent:
@@ -34,7 +34,7 @@ def test_no_agent_takes_such_a_vni(product: Stack) -> None:
                 assert agent.get("/v1/state").json()["held"] == before
 
 
-def test_the_database_takes_no_such_vni(checker: Checker) -> None:
+def test_the_database_accepts_no_impossible_vni(checker: Checker) -> None:
     insert = "INSERT INTO allocation_vnilease (holder, leased_at, vni) VALUES (%s, now(), %s)"
     with checker.connect() as database:
         for vni in IMPOSSIBLE_VNIS:

@@ -1,4 +1,4 @@
-"""A CA takes over from another while orders go on: agents renew by themselves, and nobody is left behind."""
+"""One CA replaces another while orders continue: agents renew automatically and none is left behind."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
 from drills.checks.customer import Customer, Line
 
-# An agent asks five seconds after it has started.
+# An agent requests a renewal five seconds after its start.
 RENEWED_WITHIN_S = 30
 ORDERED_WITHIN_S = 30
 ROUTERS = ("rhino", "hippo")
@@ -30,11 +30,11 @@ def start_again(product: Stack, *names: str) -> None:
 
 def take_step(product: Stack, step: str, *more: str) -> None:
     product.portal.manage("pki", "rollover", step, "--dir", str(product.portal.pki), *more)
-    # The agents would ask within the hour; the portal reads its files anew by itself.
+    # The agents would renew within the hour; the portal reads its files again automatically.
     start_again(product, *(f"agent-{name}" for name in ROUTERS))
 
 
-def test_a_ca_takes_over_and_the_old_one_goes(
+def test_a_new_ca_replaces_the_old_one_without_interrupting_orders(
     product: Stack, alice: Customer, checker: Checker, line: Line
 ) -> None:
     def trusts(count: int) -> bool:

@@ -1,4 +1,4 @@
-"""A router's key is stolen: its certificate stops counting for pages and API, until a new one is issued."""
+"""A stolen router key is useless for pages and API once its certificate is revoked."""
 
 import shutil
 import ssl
@@ -17,15 +17,15 @@ ROUTER = "hippo"
 
 
 def thief(product: Stack, certificate: Path, key: Path) -> Callable[[], int]:
-    """Reports in the router's name with this certificate; the status that the agent API answers with."""
+    """Return a function that reports with this certificate and returns the agent API's status."""
     context = ssl.create_default_context(cafile=product.portal.pki / "ca.pem")
     context.load_cert_chain(certificate, key)
     agent_api = httpx.Client(base_url=product.portal.agents_url, verify=context, trust_env=False)
-    # Nothing in it is valid, so that even an accepted one changes nothing.
+    # Nothing in the report is valid, so even an accepted report changes nothing.
     return lambda: agent_api.post("/api/agent/v1/observed", json={}).status_code
 
 
-def test_a_revoked_certificate_is_refused_at_once_at_both_doors(
+def test_a_revoked_certificate_is_refused_at_once_by_both_servers(
     product: Stack, alice: Customer, checker: Checker, line: Line, tmp_path: Path
 ) -> None:
     pki = product.portal.pki

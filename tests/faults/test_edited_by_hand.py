@@ -1,4 +1,4 @@
-"""Somebody changes VPP past the agent: ours is repaired or reported, theirs is left alone."""
+"""Manual changes in VPP: the agent repairs or reports changes of its objects, and leaves others alone."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ def active(alice: Customer, checker: Checker, line: Line) -> Answer:
 
 
 def access_of(checker: Checker, vll: str) -> str:
-    """The sub-interface of the VLL's end on Rhino."""
+    """Return the sub-interface of the VLL's end on Rhino."""
     [end] = [end for end in checker.wanted() if str(end.vll) == vll and end.router == "rhino"]
     access = end.access(checker.vpps["rhino"].config())
     assert access is not None
@@ -29,28 +29,28 @@ def access_of(checker: Checker, vll: str) -> str:
 
 
 @pytest.mark.parametrize("edit", [VppTestctl.down, VppTestctl.disconnect, VppTestctl.delete_sub])
-def test_what_somebody_changed_of_ours_is_put_right_and_told(
+def test_a_changed_object_of_the_agent_is_repaired_and_reported(
     checker: Checker, active: Answer, edit: Callable[[VppTestctl, str], None]
 ) -> None:
     vpp = checker.vpps["rhino"]
     edit(vpp, access_of(checker, active.vll))
     repaired = wait(lambda: not flaws(checker.wanted(), checker.configs()), timeout_s=NOTICED_WITHIN_S)
     assert repaired, flaws(checker.wanted(), checker.configs())
-    told = "SELECT data->>'detail' FROM events_event WHERE kind = 'router.end.drift' AND data->>'vll' = %s"
+    drifts = "SELECT data->>'detail' FROM events_event WHERE kind = 'router.end.drift' AND data->>'vll' = %s"
     last = "SELECT at, kind, data FROM events_event WHERE kind LIKE 'router.%%' ORDER BY id DESC LIMIT 5"
-    assert wait(lambda: bool(checker.sql(told, active.vll)), timeout_s=NOTICED_WITHIN_S), checker.sql(last)
+    assert wait(lambda: bool(checker.sql(drifts, active.vll)), timeout_s=NOTICED_WITHIN_S), checker.sql(last)
 
 
-def test_what_cannot_be_put_right_is_shown_and_theirs_is_left_alone(
+def test_drift_that_cannot_be_repaired_is_shown_and_foreign_objects_are_left_alone(
     product: Stack, alice: Customer, checker: Checker, active: Answer, line: Line
 ) -> None:
     vpp, agent = checker.vpps["rhino"], product.family["agent-rhino"]
-    ours = access_of(checker, active.vll)
+    access = access_of(checker, active.vll)
     [vlan] = [end.outer for end in checker.wanted() if str(end.vll) == active.vll and end.router == "rhino"]
-    # Frozen, or the agent would repair it before the next command.
+    # Frozen, because the agent would repair the change before the next command.
     agent.freeze()
     try:
-        vpp.delete_sub(ours)
+        vpp.delete_sub(access)
         theirs = vpp.add_sub(line.interface, vlan)
     finally:
         agent.thaw()

@@ -1,4 +1,4 @@
-"""Many want the last one: one gets it, everybody else is told at once, and nothing is given twice."""
+"""Of many requests for the last resource one succeeds, and all others are refused immediately."""
 
 from collections import Counter
 
@@ -19,7 +19,8 @@ def test_the_last_vlan_of_all_goes_to_one_of_64_clients_that_take_any(
     alice: Customer, checker: Checker, line: Line
 ) -> None:
     since, free = "2000-01-01", 2345
-    # All VLANs but one are taken on both ports, by nobody that the other checks know: it is undone below.
+    # All VLANs except one are taken on both ports, by rows that the other checks do not know. They are
+    # deleted below.
     checker.sql(
         "INSERT INTO allocation_portvlanlease (port_id, holder, side, keys, leased_at) "
         "SELECT p, gen_random_uuid(), 'a', int8range(v << 12, (v << 12) + 4096), %s "

@@ -1,4 +1,4 @@
-"""PostgreSQL crashes under load: clients are told so, and what was promised before is kept."""
+"""When PostgreSQL crashes under load, clients get 503, and orders accepted before are kept."""
 
 import signal
 import threading
@@ -24,7 +24,7 @@ def test_a_crash_of_the_database_yields_503_and_never_a_false_202(
     enough = threading.Event()
 
     def order_on() -> None:
-        """Repeat each order under its key until it is accepted, as a careful client does."""
+        """Repeat each order under its idempotency key until it is accepted, as a careful client does."""
         while not enough.is_set():
             body, key = line.order(), str(uuid4())
             for _ in range(TRIES):
@@ -42,7 +42,7 @@ def test_a_crash_of_the_database_yields_503_and_never_a_false_202(
         try:
             for _ in range(2):
                 time.sleep(1.5)
-                # What `pg_ctl restart -m immediate` does: no checkpoint, no good-bye to clients.
+                # This is what `pg_ctl restart -m immediate` does: no checkpoint, no notice to clients.
                 database.end(signal.SIGQUIT)
                 time.sleep(AWAY_S)
                 database.restart()
@@ -62,12 +62,12 @@ def test_a_crash_of_the_database_yields_503_and_never_a_false_202(
         assert answer.headers["retry-after"]
         assert answer.body["type"].endswith("/api/docs/errors/#unavailable")
         assert answer.body["request_id"]
-    # I4: whatever the crash did to the answer, or to the commit, a key has one effect.
+    # I4: a key has one effect, even if the crash lost the response or the commit.
     effects = Counter(name for (name,) in checker.sql("SELECT description FROM vll_vll"))
     assert {effects[answer.description] for answer in answers} == {1}
 
 
-def test_every_process_finds_back_to_a_database_that_was_away(
+def test_every_process_recovers_when_the_database_returns(
     product: Stack, alice: Customer, checker: Checker, line: Line
 ) -> None:
     database = product.portal.services.postgres.child
@@ -77,7 +77,7 @@ def test_every_process_finds_back_to_a_database_that_was_away(
     [(back,)] = checker.sql("SELECT now()")
     fresh = "SELECT count(*) FROM inventory_observedrouter WHERE reported_at > %s"
     assert wait(lambda: checker.sql(fresh, back) == [(2,)], timeout_s=30), "the agent API takes no reports"
-    # Only beat, a worker and the relay together bring a sweep about.
+    # A sweep happens only if beat, a worker and the relay all work.
     assert wait(lambda: alice.post(line.order()).status == 202, timeout_s=30), "the web processes"
     for name in ("web", "agent-api", "worker", "sweeper", "beat", "relay"):
         product.family[name].raise_if_dead()

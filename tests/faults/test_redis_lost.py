@@ -1,4 +1,4 @@
-"""Redis only carries hurry-ups: flushed, gone or frozen, it costs time and no order."""
+"""Redis only carries hints to hurry: a flushed, absent or frozen Redis costs time and no order."""
 
 import threading
 import time

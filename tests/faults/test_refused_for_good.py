@@ -1,4 +1,4 @@
-"""One end cannot be built, now or later: the other end is undone, and the customer learns why."""
+"""When one end cannot be built, the other end is undone, and the customer gets the reason."""
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker
@@ -9,7 +9,7 @@ CLEAN_WITHIN_S = 60
 VLAN = 77
 
 
-def test_a_foreign_subinterface_is_refused_where_the_portal_does_not_know_it_yet_and_then_where_it_does(
+def test_a_foreign_subinterface_is_refused_by_the_router_and_later_by_the_portal(
     product: Stack, alice: Customer, checker: Checker, line: Line
 ) -> None:
     noc = product.client("noc")
@@ -33,10 +33,10 @@ def test_a_foreign_subinterface_is_refused_where_the_portal_does_not_know_it_yet
     ports = {port["id"]: port for port in _all_ports(alice)}
     assert ports[line.rhino]["booked_bps"] == ports[line.hippo]["booked_bps"] == 0
 
-    # The router has reported the sub-interface meanwhile, so the next order is refused when it is placed.
+    # The router has now reported the sub-interface, so the portal refuses the next order immediately.
     assert noc.wait(lambda: _refusals(alice, line) == ["vlan-in-foreign-use"], timeout_s=CLEAN_WITHIN_S)
 
-    # The VLAN is free again, and nothing of the failure sticks to the ports.
+    # The VLAN is free again, and the failed order leaves nothing on the ports.
     checker.vpps["hippo"].delete_sub(foreign)
     assert noc.wait(lambda: not _refusals(alice, line), timeout_s=CLEAN_WITHIN_S)
     again = alice.post(line.order(vlan=VLAN))
@@ -44,7 +44,7 @@ def test_a_foreign_subinterface_is_refused_where_the_portal_does_not_know_it_yet
 
 
 def _refusals(customer: Customer, line: Line) -> list[str]:
-    """The codes with which the portal would refuse the order now."""
+    """Return the codes with which the portal would refuse the order now."""
     return [each["code"] for each in customer.validate(line.order(vlan=VLAN))["reasons"]]
 
 

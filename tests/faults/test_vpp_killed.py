@@ -1,4 +1,4 @@
-"""VPP crashes and forgets everything: its agent puts all of it back, whatever the portal is doing."""
+"""VPP crashes and loses its state: its agent re-creates everything, even while the portal is down."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -14,7 +14,7 @@ PORTAL = ("worker", "sweeper", "beat", "relay", "agent-api")
 REAPPLIED_WITHIN_S = 30
 
 
-def test_while_a_vpp_is_gone_its_lines_are_down_and_that_is_counted(
+def test_the_lines_of_a_crashed_vpp_are_down_and_the_outage_is_counted(
     product: Stack, alice: Customer, checker: Checker, line: Line
 ) -> None:
     answer = alice.post(line.order())
@@ -41,9 +41,9 @@ def test_while_a_vpp_is_gone_its_lines_are_down_and_that_is_counted(
     checker.require_completed([alice.remove(answer.vll)], within_s=60)
 
 
-# 50 lines put 85 ends on rhino: more than the 64 messages that an agent sends before it reads an answer.
+# 50 lines put 85 ends on rhino, more than the 64 messages that an agent sends before it reads a response.
 @pytest.mark.parametrize(("local", "of_all_kinds"), [(2, 8), pytest.param(32, 18, marks=pytest.mark.release)])
-def test_a_crashed_vpp_gets_all_its_vlls_back_without_the_portal(
+def test_the_agent_restores_all_vlls_of_a_crashed_vpp_without_the_portal(
     product: Stack, alice: Customer, checker: Checker, line: Line, local: int, of_all_kinds: int
 ) -> None:
     bodies = [*(line.local_order() for _ in range(local)), *line.orders(of_all_kinds)]

@@ -1,4 +1,4 @@
-"""`kill -9` of the worker: its orders are resumed by whoever comes next."""
+"""After `kill -9` of a worker, another worker resumes its orders."""
 
 import os
 import signal
@@ -15,11 +15,11 @@ from drills.checks.customer import Answer, Customer, Line, accepted
 from tests.faults.continuous_check import Watch
 from tests.faults.converging_routers import claims, wait_until_converging
 
-# An import that has stood still for 60 s is asked for again by a sweep every 30 s.
+# A sweep every 30 s queues an import again that has made no progress for 60 s.
 IMPORTED_WITHIN_S = 180
 SITES = 3000
-# A router's claim runs out after 45 s and that of a line's test after 60, and a sweep comes 5 s later.
-# Then its orders go on, two line tests at a time: 40 take 25 s on a machine that is idle, 120 on a busy one.
+# A router's claim expires after 45 s and a line test's after 60 s, and a sweep comes at most 5 s later. Then
+# the orders continue, two line tests at a time: 40 take 25 s on an idle machine, 120 on a busy one.
 RESUMED_WITHIN_S = 240
 
 
@@ -27,7 +27,7 @@ RESUMED_WITHIN_S = 240
 def test_orders_survive_a_worker_that_is_killed_again_and_again(
     product: Stack, alice: Customer, checker: Checker, line: Line, orders: int, kills: int
 ) -> None:
-    """First its children alone, then all of it, and so on; each time while it is talking to a router."""
+    """Kill the children alone and the whole worker by turns, each time while it talks to a router."""
     worker = product.family["worker"]
     answers: list[Answer] = []
     ordering = threading.Thread(target=lambda: answers.extend(alice.post_all(line.orders(orders), at_once=4)))
@@ -54,7 +54,7 @@ def test_orders_survive_a_worker_that_is_killed_again_and_again(
 def test_a_worker_killed_while_it_waits_for_an_agent_is_replaced(
     product: Stack, alice: Customer, checker: Checker, line: Line
 ) -> None:
-    """The one moment that leaves a claim behind: the router is nobody's until that claim has run out."""
+    """Such a worker leaves its claim behind. No worker may use the router until the claim expires."""
     worker, agent = product.family["worker"], product.family["agent-hippo"]
     with Watch(checker):
         agent.freeze()
@@ -71,8 +71,8 @@ def test_a_worker_killed_while_it_waits_for_an_agent_is_replaced(
 
 
 @pytest.mark.release
-def test_an_import_goes_on_where_its_worker_was_killed(product: Stack, checker: Checker) -> None:
-    """In the middle of it: none of its rows is lost, and none is imported twice."""
+def test_an_import_continues_where_its_worker_was_killed(product: Stack, checker: Checker) -> None:
+    """The worker is killed halfway. No row is lost, and none is imported twice."""
     worker = product.family["worker"]
     noc = Customer(product.url, product.loaded["noc_token"])
     table = "name\n" + "".join(f"killed {n}\n" for n in range(SITES))

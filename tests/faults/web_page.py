@@ -1,4 +1,4 @@
-"""A customer's browser, as far as reading a page goes."""
+"""A customer's browser that can only sign in and read pages."""
 
 import re
 

@@ -1,12 +1,11 @@
-"""Thousands of requests made from the schema, right and wrong ones: the API keeps what its schema promises.
+"""Thousands of valid and invalid requests, generated from the schema, test the promises of the schema.
 
-FUZZ_EXAMPLES: how many are made up at random for an operation, beside those at the edges of its schema.
-With fewer than 50 the customer and the NOC take turns with those at the edges, which are most requests, and
-the customer sends every third of the hostile texts.
+FUZZ_EXAMPLES sets the number of random requests for each operation. Requests at the limits of the schema come
+in addition. With fewer than 50, the customer and the NOC take turns with the latter, which are most requests,
+and the customer sends every third hostile text.
 
-All of Schemathesis' checks are on. Two of them are told what this API means: a request that fits the
-schema may still be refused for reasons of the network (422) or of another version (412), and a change
-without If-Match is 428.
+All checks of Schemathesis are on. Two of them have additional expected statuses. A valid request may be
+refused because of the network (422) or of another version (412), and a change without If-Match gets 428.
 """
 
 import os
@@ -60,9 +59,10 @@ schema.app = application
 
 @dataclass
 class Known:
-    """What is there, and who asks. ``ids``: by the first part of a path, of something that it may name.
+    """The ids and the callers of requests.
 
-    ``identities``: the headers of a customer and of the NOC.
+    ``ids`` has an existing object by the first part of a path. ``identities`` has the headers of a customer
+    and of the NOC.
     """
 
     alice: User
@@ -129,9 +129,9 @@ def known(module_rows: None) -> Known:
     suppress_health_check=list(HealthCheck),
 )
 def test_the_api_does_what_its_schema_says(case: schemathesis.Case, known: Known) -> None:
-    """The customer and the NOC send the same: making a request up is what costs.
+    """The customer and the NOC send the same request, because generating it takes most of the time.
 
-    But what does not fit the schema only the NOC sends: nothing is refused to it for another reason first.
+    Only the NOC sends requests that violate the schema. A customer's may be refused for other reasons first.
     """
     if not case.meta.generation.mode.is_positive:
         askers = known.identities[1:]
@@ -164,7 +164,7 @@ HOSTILE = (
 
 
 def with_text(body: Any, text: str) -> Iterator[Any]:
-    """The body with this in place of each of its texts, one after the other."""
+    """Yield copies of the body in which the text replaces one of its texts at a time."""
     members = body.items() if isinstance(body, dict) else enumerate(body)
     for name, value in members:
         for other in (
@@ -180,8 +180,10 @@ def with_text(body: Any, text: str) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), WRITES)
-def test_no_text_in_a_body_is_a_mistake_of_ours(method: str, path: str, operation: Any, known: Known) -> None:
-    """The NOC sends each of them; the customer every third, or each where the NOC may not."""
+def test_no_text_in_a_body_causes_a_server_error(
+    method: str, path: str, operation: Any, known: Known
+) -> None:
+    """The NOC sends each text; the customer every third, or each where the NOC has no permission."""
     example = operation["requestBody"]["content"]["application/json"]["example"]
     url, texts = path.replace("{id}", known.ids.get(path.split("/")[3], "")), HOSTILE
     for user in (known.nina, known.alice):

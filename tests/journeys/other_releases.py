@@ -1,4 +1,4 @@
-"""A stand-in that is another release of VPP for a while, as which its message table alone gives it away."""
+"""A stand-in that plays another release of VPP for a while; only its message table shows the difference."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from devstack.stack import Stack
 from devstack.vppsim import SimulatedDataplane
 
 GRE_KEYS = ["gre_tunnel_add_del_v2", "gre_tunnel_dump_v2"]
-# What the agent asks of later ones and 24.02 lacks; docs/routers/agent.md has what each is for.
+# Messages that the agent uses and 24.02 lacks; docs/routers/agent.md lists their uses.
 BEFORE_24_06 = [
     *GRE_KEYS,
     "lcp_itf_pair_get_v2",
@@ -21,7 +21,7 @@ BEFORE_24_06 = [
 
 @contextmanager
 def without(stack: Stack, router: str, messages: list[str]) -> Iterator[None]:
-    """For a while, the router has a VPP without these. Each VPP begins empty."""
+    """Give the router a VPP without these messages for the block. Each VPP starts empty."""
     assert isinstance(stack.dataplane, SimulatedDataplane)
     file, vpp = stack.dataplane.folder / router / "vppsim.json", stack.family[f"vppsim-{router}"]
     before = file.read_text()

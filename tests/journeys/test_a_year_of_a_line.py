@@ -1,4 +1,4 @@
-"""A year of a line after its order, through the API: real processes, stand-in VPPs."""
+"""A year of a line through the API, from its order to its end: real processes, stand-in VPPs."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ WAIT_S = 30
 
 
 class Api:
-    """The REST API as somebody; every write sends ``If-Match: *``."""
+    """The REST API as one user; every write sends ``If-Match: *``."""
 
     def __init__(self, stack: Stack, who: str) -> None:
         self.client: Client = stack.client(who)
@@ -34,7 +34,7 @@ class Api:
         return answer.json() if answer.content else None
 
     def done(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """Order it, wait until it is completed; the VLL then."""
+        """Place an order, wait until it is completed, and return the VLL."""
         order = self(method, path, body)["order"]
         self.client.wait_completed(order["id"], timeout_s=WAIT_S)
         vll: dict[str, Any] = self("GET", f"/vlls/{order['vll']}")
@@ -49,8 +49,8 @@ class Api:
 
 
 @contextmanager
-def held_back(nina: Api, name: str) -> Iterator[None]:
-    """Have the portal send nothing to a router: orders over it stay where they are."""
+def router_frozen(nina: Api, name: str) -> Iterator[None]:
+    """Freeze a router for the block: the portal sends it nothing, so orders over it wait."""
     router = next(row for row in nina("GET", "/routers")["results"] if row["name"] == name)
     nina("POST", f"/routers/{router['id']}/actions", {"do": "hold"})
     try:
@@ -60,7 +60,7 @@ def held_back(nina: Api, name: str) -> Iterator[None]:
 
 
 def refusals_of(customer: Api, body: Any) -> str:
-    """All refusals of an order, as the portal words them now."""
+    """Return all reasons for which the portal would refuse an order now, as text."""
     return " ".join(each["detail"] for each in customer("POST", "/vlls/validate", body)["reasons"])
 
 
@@ -75,7 +75,7 @@ def nina(live_stack: Stack) -> Api:
 
 
 def owned(stack: Stack, vll: str) -> dict[str, list[str]]:
-    """The objects that each agent owns for a VLL, as ``end interface`` by router."""
+    """Return the objects that each agent owns for a VLL, as ``end interface`` by router."""
     found = {}
     for name, url in stack.agent_urls.items():
         context = router_context(pki=stack.portal.pki, router=name, pinned=None)
@@ -87,7 +87,9 @@ def owned(stack: Stack, vll: str) -> dict[str, list[str]]:
     return found
 
 
-def test_check_hold_order_change_move_suspend_and_take_back(live_stack: Stack, alice: Api) -> None:
+def test_a_line_is_reserved_ordered_changed_moved_suspended_and_restored(
+    live_stack: Stack, alice: Api
+) -> None:
     wanted = an_order(live_stack, vlan=300)
     assert alice("POST", "/vlls/validate", wanted)["feasible"]
     held = alice("POST", "/holds", {name: wanted[name] for name in ("a_end", "z_end", "cir_bps")})
@@ -121,7 +123,7 @@ def test_check_hold_order_change_move_suspend_and_take_back(live_stack: Stack, a
     assert owned(live_stack, vll["id"]) == {}
 
 
-def test_a_hold_that_nobody_orders_with_is_given_up(live_stack: Stack, alice: Api) -> None:
+def test_a_cancelled_reservation_releases_its_resources(live_stack: Stack, alice: Api) -> None:
     wanted = an_order(live_stack, vlan=310)
     held = alice("POST", "/holds", {name: wanted[name] for name in ("a_end", "z_end", "cir_bps")})
     assert alice("POST", f"/holds/{held['id']}/renew")["renewals_left"] == 2
@@ -129,7 +131,7 @@ def test_a_hold_that_nobody_orders_with_is_given_up(live_stack: Stack, alice: Ap
     assert alice("POST", "/vlls/validate", wanted)["feasible"]
 
 
-def test_a_change_is_called_off_or_done_and_the_line_is_whole_either_way(
+def test_a_change_that_is_cancelled_or_completed_leaves_a_consistent_line(
     live_stack: Stack, alice: Api
 ) -> None:
     vll = alice.done("POST", "/vlls", an_order(live_stack, vlan=320))

@@ -1,4 +1,4 @@
-"""The API guide's examples, pasted into one shell one after the other, do what the guide says."""
+"""The examples of the API guide, run one after the other in one shell, do what the guide says."""
 
 import os
 import re
@@ -22,10 +22,10 @@ def test_every_example_of_the_api_guide_works(live_stack: Stack, tmp_path: Path)
     for tool in ("curl", "jq"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed, so the examples were not run")
-    told = examples()
-    assert len(told) >= 10
-    # Each says where it is, so that a failure names the example.
-    script = "\n".join(f"echo '# example {n}'\n{text}" for n, text in enumerate(told, 1))
+    texts = examples()
+    assert len(texts) >= 10
+    # Each example prints its number, so that a failure names the example.
+    script = "\n".join(f"echo '# example {n}'\n{text}" for n, text in enumerate(texts, 1))
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=tmp_path,
@@ -41,8 +41,8 @@ def test_every_example_of_the_api_guide_works(live_stack: Stack, tmp_path: Path)
         check=False,
     )
     assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    assert f"# example {len(told)}" in done.stdout
+    assert f"# example {len(texts)}" in done.stdout
 
 
-def test_the_guide_shows_no_token_that_could_be_one() -> None:
+def test_the_guide_shows_no_token_that_could_be_real() -> None:
     assert re.findall(r"ll_[A-Za-z0-9]{4,}", GUIDE.read_text()) == []

@@ -1,4 +1,4 @@
-"""A held order on the NOC's page: both routers' own plans, the approval of what was shown, and service."""
+"""A pending order on the NOC's page: the plans of both routers, the approval of the plans, and service."""
 
 import re
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ VLAN = 340
 
 
 @pytest.fixture
-def held(live_stack: Stack) -> Iterator[dict[str, Any]]:
-    """An order of Harbour Press above what it orders by itself."""
+def pending_order(live_stack: Stack) -> Iterator[dict[str, Any]]:
+    """Yield an order of Harbour Press above the limit that needs no approval."""
     charlie, nina = Api(live_stack, "stranger"), Api(live_stack, "noc")
     customer = next(row for row in nina("GET", "/customers")["results"] if row["name"] == "Harbour Press")
     nina("PATCH", f"/customers/{customer['id']}", {"approve_up_to_bps": 1_000_000})
@@ -32,53 +32,53 @@ def held(live_stack: Stack) -> Iterator[dict[str, Any]]:
     charlie.done("DELETE", f"/vlls/{accepted['order']['vll']}")
 
 
-def words(page: str) -> str:
+def plain_text(page: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", page)))
 
 
 def press(browser: httpx.Client, page: str, address: str, **data: str) -> httpx.Response:
-    """Submit the form for that address as a browser would; hidden fields come from the page."""
+    """Submit the form for that address as a browser would, with the page's hidden fields."""
     form = next(part for part in page.split("<form")[1:] if f'action="{address}"' in part)
     hidden = dict(re.findall(r'type="hidden"\s+name="(\w+)"\s+value="([^"]*)"', form))
     headers = {"Referer": f"{browser.base_url}{address}"}
     return browser.post(address, data=hidden | data, headers=headers).raise_for_status()
 
 
-def test_the_noc_sees_both_plans_approves_them_and_the_line_is_built_so(
-    live_stack: Stack, held: dict[str, Any]
+def test_the_noc_sees_and_approves_both_plans_and_the_line_is_built_accordingly(
+    live_stack: Stack, pending_order: dict[str, Any]
 ) -> None:
     charlie, nina = Api(live_stack, "stranger"), Api(live_stack, "noc")
-    assert held["state"] == "held"
-    vll = f"/vlls/{held['vll']}"
+    assert pending_order["state"] == "held"
+    vll = f"/vlls/{pending_order['vll']}"
     assert charlie("GET", vll)["lifecycle"] == "pendingActive"
 
     browser = log_in(live_stack.url, **live_stack.loaded["noc_login"])
-    address = f"/noc/orders/{held['id']}/"
+    address = f"/noc/orders/{pending_order['id']}/"
     page = browser.get(address).raise_for_status().text
-    assert "Harbour Press can order up to 1 Mbit/s without approval; this is more." in words(page)
+    assert "Harbour Press can order up to 1 Mbit/s without approval; this is more." in plain_text(page)
     press(browser, page, f"{address}plan/")
-    nina.wait(f"/orders/{held['id']}/plan", state="ready")
+    nina.wait(f"/orders/{pending_order['id']}/plan", state="ready")
 
     page = browser.get(address).raise_for_status().text
-    said = words(page)
+    text = plain_text(page)
     for router in ("rhino", "hippo"):
-        assert f"Plan of {router}, at generation" in said
+        assert f"Plan of {router}, at generation" in text
     vni = charlie("GET", vll)["vni"]
-    # Each router's own words: the message of VPP's binary API, and the line of its CLI.
+    # The router's plan names the message of VPP's binary API and the command of its CLI.
     for message, cli in (
         ("create_subif", f"create sub-interfaces host-cust3 {VLAN}"),
         ("vxlan_add_del_tunnel_v3", f"create vxlan tunnel src 10.255.0.1 dst 10.255.0.2 vni {vni}"),
         ("vxlan_add_del_tunnel_v3", f"create vxlan tunnel src 10.255.0.2 dst 10.255.0.1 vni {vni}"),
         ("sw_interface_set_l2_xconnect", "set interface l2 xconnect"),
     ):
-        assert message in said
-        assert cli in said
-    assert "This router gave no plan" not in said
-    # Nothing was built for the plan.
-    assert nina("GET", f"/orders/{held['id']}")["state"] == "held"
+        assert message in text
+        assert cli in text
+    assert "This router gave no plan" not in text
+    # The plan has changed nothing on the routers.
+    assert nina("GET", f"/orders/{pending_order['id']}")["state"] == "held"
 
     done = press(browser, page, f"{address}approve/")
-    assert "Approve this order" not in words(done.text)
-    charlie.client.wait_completed(held["id"], timeout_s=WAIT_S)
+    assert "Approve this order" not in plain_text(done.text)
+    charlie.client.wait_completed(pending_order["id"], timeout_s=WAIT_S)
     built = charlie("GET", vll)
     assert (built["lifecycle"], built["in_sync"], built["vni"]) == ("active", True, vni)

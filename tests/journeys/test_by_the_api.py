@@ -1,4 +1,4 @@
-"""The work of a customer and a NOC beside the life of one line, by the API: processes, stand-in VPPs."""
+"""A customer and the NOC at work through the API, apart from one line's life: processes, stand-in VPPs."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ import pytest
 
 from devstack.stack import Stack
 from drills.checks.vpptestctl import VppTestctl
-from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, held_back, owned, refusals_of
+from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, owned, refusals_of, router_frozen
 from tests.journeys.test_order_to_traffic import an_order
 
 
@@ -27,14 +27,14 @@ def nina(live_stack: Stack) -> Api:
 def plain(
     stack: Stack, token: str, method: str, path: str, body: Any = None, **headers: str
 ) -> httpx.Response:
-    """One request, whatever comes of it."""
+    """Send one request and return its response, also an error."""
     headers = {"Authorization": f"Bearer {token}", **headers}
     with httpx.Client(base_url=f"{stack.url}/api/v1", timeout=30, trust_env=False) as http:
         return http.request(method, path, json=body, headers=headers)
 
 
 def refused(stack: Stack, who: str, method: str, path: str, body: Any = None) -> tuple[int, list[str]]:
-    """The status, and the codes of the problem document."""
+    """Return the status, and the codes of the problem document."""
     answer = plain(stack, stack.loaded[f"{who}_token"], method, path, body, **{"If-Match": "*"})
     assert answer.headers["Content-Type"] == "application/problem+json"
     return answer.status_code, [each["code"] for each in answer.json().get("errors", [])]
@@ -67,12 +67,12 @@ def test_tokens_tenants_and_the_trail_of_a_change(live_stack: Stack, alice: Api)
     alice.done("DELETE", url)
 
 
-def test_a_failed_order_is_retried_when_what_was_in_the_way_is_gone(
+def test_a_failed_order_is_retried_when_the_conflict_is_gone(
     live_stack: Stack, alice: Api, nina: Api
 ) -> None:
     vpp = VppTestctl(live_stack.sockets["hippo"].api)
     wanted = an_order(live_stack, vlan=410)
-    with held_back(nina, "hippo"):
+    with router_frozen(nina, "hippo"):
         failed = alice("POST", "/vlls", wanted)["order"]
         foreign = vpp.add_sub("host-cust1", 410)  # after the portal has accepted the VLAN
     alice.wait(f"/orders/{failed['id']}", state="failed")
@@ -124,7 +124,7 @@ def test_the_noc_keeps_its_inventory_and_works_on_a_router(live_stack: Stack, al
     nina("POST", actions, {"do": "drain-end"})
     nina("POST", actions, {"do": "maintenance-end"})
 
-    # Held, nothing is sent; released, the router catches up by itself.
+    # A frozen router gets no messages; after the freeze it catches up automatically.
     nina("POST", actions, {"do": "hold"})
     waiting = alice("POST", "/vlls", wanted)["order"]
     assert not alice.client.wait(
@@ -136,7 +136,7 @@ def test_the_noc_keeps_its_inventory_and_works_on_a_router(live_stack: Stack, al
     alice.done("DELETE", f"/vlls/{vll['id']}")
 
 
-def test_refusals_say_what_is_full(live_stack: Stack, alice: Api, nina: Api) -> None:
+def test_refusals_name_the_full_resource(live_stack: Stack, alice: Api, nina: Api) -> None:
     first = alice.done("POST", "/vlls", an_order(live_stack, vlan=429, cir_bps=6_000_000_000))
     wanted = an_order(live_stack, vlan=430, cir_bps=6_000_000_000)
     status, codes = refused(live_stack, "customer", "POST", "/vlls", wanted)
@@ -146,13 +146,15 @@ def test_refusals_say_what_is_full(live_stack: Stack, alice: Api, nina: Api) -> 
     as_it_was = {"cores": hippo["cores"], "cpu": hippo["cpu"]}
     weak = {"cores": 1, "cpu": "Atom C3558", "accept_affected": True}
     nina("PATCH", f"/routers/{hippo['id']}", weak)
-    said = alice("POST", "/vlls/validate", wanted | {"cir_bps": 9_000_000_000})
+    answer = alice("POST", "/vlls/validate", wanted | {"cir_bps": 9_000_000_000})
     nina("PATCH", f"/routers/{hippo['id']}", as_it_was)
-    assert [(each["code"], each["facts"]["router"]) for each in said["reasons"]] == [("router-full", "hippo")]
+    assert [(each["code"], each["facts"]["router"]) for each in answer["reasons"]] == [
+        ("router-full", "hippo")
+    ]
     assert alice("POST", "/vlls/validate", wanted | {"cir_bps": 1_000_000})["feasible"]
 
 
-def test_reports_of_a_line_that_carries(live_stack: Stack, alice: Api, nina: Api) -> None:
+def test_reports_of_a_line_with_traffic(live_stack: Stack, alice: Api, nina: Api) -> None:
     vll = alice.done("POST", "/vlls", an_order(live_stack, vlan=440))
     url = f"/vlls/{vll['id']}"
     alice.wait(url, oper_status="op-up")
@@ -163,7 +165,7 @@ def test_reports_of_a_line_that_carries(live_stack: Stack, alice: Api, nina: Api
     known = alice("GET", f"{url}/availability")
     assert known["up_s"] > 0
     assert known["availability"] is not None
-    # A line of a minute has no month yet, and no 5 minutes that could be compared: nothing is made up.
+    # A line that is a minute old has no month and no comparable 5 minutes yet. The API invents none.
     assert alice("GET", f"{url}/percentiles") == {"results": []}
     assert alice("GET", f"{url}/loss")["a_to_z"]["loss_ratio"] is None
 
@@ -173,8 +175,8 @@ def test_reports_of_a_line_that_carries(live_stack: Stack, alice: Api, nina: Api
             lost[end][way] is not None for end in ("a_end", "z_end") for way in ("dropped_in", "dropped_out")
         )
 
-    # What its routers drop they count themselves, each in its own time: the first frames while a neighbour
-    # is resolved, or none.
+    # The routers count their drops at different times. They drop the first frames while a neighbour is
+    # resolved, or none.
     assert alice.client.wait(drops_counted, timeout_s=60), alice("GET", f"{url}/loss")
     link = nina("GET", "/links")["results"][0]
     sides = nina("GET", f"/links/{link['id']}/losses")
@@ -191,7 +193,7 @@ def test_reports_of_a_line_that_carries(live_stack: Stack, alice: Api, nina: Api
     alice.done("DELETE", url)
 
 
-def test_the_api_keeps_its_manners(live_stack: Stack, alice: Api) -> None:
+def test_idempotency_etags_and_pages_work_as_documented(live_stack: Stack, alice: Api) -> None:
     token = live_stack.loaded["customer_token"]
     wanted, key = an_order(live_stack, vlan=450), f'"{uuid4()}"'
     first, again = (
@@ -206,7 +208,7 @@ def test_the_api_keeps_its_manners(live_stack: Stack, alice: Api) -> None:
     alice.client.wait_completed(order["id"], timeout_s=WAIT_S)
     assert alice("GET", f"/jobs/{order['id']}")
     url = f"/vlls/{order['vll']}"
-    # Until the routers' first reports of it are in, the document changes by itself.
+    # The document changes until the routers' first reports of the line have arrived.
     alice.wait(url, oper_status="op-up", in_sync=True)
     etag = plain(live_stack, token, "GET", url).headers["ETag"]
     assert plain(live_stack, token, "PATCH", url, {"svc_mtu": 1400}).status_code == 428

@@ -1,4 +1,4 @@
-"""`make demo` as somebody sees it who types it, waits and presses Ctrl-C."""
+"""`make demo` as a user sees it who types it, waits and presses Ctrl-C."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from devstack.tcp_ports import accepts
 FACTS = {"url", "customer_token", "noc_token", "customer_login", "noc_login", "vll", "dataplane"}
 
 
-def test_the_demo_gets_ready_with_a_vll_that_carries_traffic_and_stops_without_a_trace(
+def test_the_demo_starts_with_a_vll_that_carries_traffic_and_stops_without_leftovers(
     tmp_path: Path,
 ) -> None:
     environment = os.environ | {"LONGLINE_RUN_DIR": str(tmp_path)}
@@ -28,15 +28,15 @@ def test_the_demo_gets_ready_with_a_vll_that_carries_traffic_and_stops_without_a
         env=environment,
     ) as demo:
         assert demo.stdout is not None
-        said = []
+        lines = []
         for line in demo.stdout:
-            said.append(line)
+            lines.append(line)
             if line.startswith("demo ready "):
                 break
         try:
-            assert said, "the demo said nothing"
-            assert said[-1].startswith("demo ready "), "".join(said)
-            url = said[-1].split()[2]
+            assert lines, "the demo printed nothing"
+            assert lines[-1].startswith("demo ready "), "".join(lines)
+            url = lines[-1].split()[2]
             facts = json.loads((tmp_path / "demo.json").read_text())
             assert set(facts) == FACTS
             assert facts["url"] == url
@@ -65,5 +65,5 @@ def _get(facts: dict[str, str], owner: str, path: str) -> dict:
 
 
 def _free_ports(facts: dict[str, str]) -> list[dict]:
-    """The customer's ports on which nothing is booked yet: somebody is to order there."""
+    """Return the customer's ports without bookings, on which a visitor can order."""
     return [port for port in _get(facts, "customer", "/api/v1/ports")["results"] if not port["booked_bps"]]

@@ -1,4 +1,4 @@
-"""A router without a certificate gets one: the agent's own command, the NOC's page, the portal over HTTPS."""
+"""A router without a certificate gets one with the agent's command, the NOC's page and HTTPS."""
 
 import re
 import ssl
@@ -17,13 +17,13 @@ from devstack.stack import Stack
 from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 from tests.faults.web_page import log_in
 
-# They carry only: what is enrolled here disturbs no agent of the other journeys.
+# These routers have no agent, so an enrolment disturbs no other journey.
 ROUTER, OTHER = "zebra", "panda"
 
 
 @pytest.fixture(scope="module")
 def https(live_stack: Stack) -> Iterator[str]:
-    """The web server with TLS, as a proxy in front of it would have it."""
+    """Yield the address of a web server with TLS, which plays a proxy."""
     (port,) = free_ports(1)
     pki = live_stack.portal.pki
     child = live_stack.portal.web_child(
@@ -39,7 +39,7 @@ def https(live_stack: Stack) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def noc(live_stack: Stack) -> Iterator[httpx.Client]:
-    """Somebody of the NOC at a browser."""
+    """A browser in which a member of the NOC is signed in."""
     browser = log_in(live_stack.url, **live_stack.loaded["noc_login"])
     yield browser
     browser.close()
@@ -47,7 +47,7 @@ def noc(live_stack: Stack) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def offer(live_stack: Stack, noc: httpx.Client) -> Callable[[str], str]:
-    """The NOC's button on a router's page; the token that it shows."""
+    """Return a function that presses the button on a router's page and returns the shown token."""
 
     def press(router: str) -> str:
         ((router_id,),) = sql(live_stack, "SELECT id FROM inventory_router WHERE name = %s", router)
@@ -69,7 +69,7 @@ def sql(stack: Stack, query: str, *parameters: object) -> list[tuple[object, ...
 
 
 class Newcomer:
-    """A router's machine with a configuration, and without key and certificate."""
+    """The machine of a router that has a configuration but neither key nor certificate."""
 
     def __init__(self, folder: Path, https: str, name: str = ROUTER) -> None:
         self.tls, self._config, self._https = folder / "tls", folder / "agent.yaml", https
@@ -90,8 +90,8 @@ class Newcomer:
             timeout=60,
         )  # fmt: skip
 
-    def says(self, stack: Stack) -> int:
-        """The agent API's status for a report with what was stored; 422 is that of a known router."""
+    def report_status(self, stack: Stack) -> int:
+        """Return the agent API's status for a report with the stored certificate: 422 for a known router."""
         context = ssl.create_default_context(cafile=self.tls / "ca.pem")
         context.load_cert_chain(self.tls / "router.pem", self.tls / "router.key")
         with httpx.Client(base_url=stack.portal.agents_url, verify=context, trust_env=False) as client:
@@ -113,7 +113,7 @@ def by_fingerprint(stack: Stack) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("trust", [by_file, by_fingerprint])
-def test_a_router_enrols_and_the_agent_api_knows_it_until_it_is_revoked(
+def test_the_agent_api_knows_an_enrolled_router_until_its_revocation(
     live_stack: Stack,
     newcomer: Newcomer,
     offer: Callable[[str], str],
@@ -124,17 +124,17 @@ def test_a_router_enrols_and_the_agent_api_knows_it_until_it_is_revoked(
     assert f"{ROUTER} is enrolled until" in done.stdout
     assert stat.S_IMODE((newcomer.tls / "router.key").stat().st_mode) == 0o600
     assert sorted(path.name for path in newcomer.tls.iterdir()) == ["ca.pem", "router.key", "router.pem"]
-    assert newcomer.says(live_stack) == 422
+    assert newcomer.report_status(live_stack) == 422
     live_stack.portal.manage("pki", "revoke", "--name", ROUTER)
-    assert newcomer.says(live_stack) == 403
+    assert newcomer.report_status(live_stack) == 403
 
 
-def test_an_enrolment_that_was_cut_off_ends_with_the_same_token(
+def test_an_interrupted_enrolment_can_be_completed_with_the_same_token(
     live_stack: Stack, newcomer: Newcomer, offer: Callable[[str], str]
 ) -> None:
     token, trust = offer(ROUTER), by_file(live_stack)
     assert newcomer.enroll(token, *trust).returncode == 0
-    # As if the machine had lost its power when the portal had answered and nothing was stored yet.
+    # This is the state after a power loss between the portal's answer and the agent's storing of it.
     certificate = (newcomer.tls / "router.pem").read_bytes()
     (newcomer.tls / "router.key").rename(newcomer.tls / "router.key.new")
     (newcomer.tls / "router.pem").unlink()
@@ -142,10 +142,10 @@ def test_an_enrolment_that_was_cut_off_ends_with_the_same_token(
     again = newcomer.enroll(token, *trust)
     assert (again.returncode, again.stderr) == (0, "")
     assert (newcomer.tls / "router.pem").read_bytes() == certificate
-    assert newcomer.says(live_stack) == 422
+    assert newcomer.report_status(live_stack) == 422
 
 
-def test_a_token_that_was_used_elsewhere_is_refused_and_says_so(
+def test_a_used_token_is_refused_on_another_machine_with_a_reason(
     live_stack: Stack, newcomer: Newcomer, offer: Callable[[str], str], tmp_path: Path, https: str
 ) -> None:
     token, trust = offer(ROUTER), by_file(live_stack)
@@ -156,7 +156,7 @@ def test_a_token_that_was_used_elsewhere_is_refused_and_says_so(
     assert f"token for {ROUTER} has already been used with another key" in refused.stderr
 
 
-def test_a_token_that_is_too_old_is_refused_and_says_so(
+def test_an_expired_token_is_refused_with_a_reason(
     live_stack: Stack, newcomer: Newcomer, offer: Callable[[str], str]
 ) -> None:
     token = offer(ROUTER)
@@ -166,7 +166,7 @@ def test_a_token_that_is_too_old_is_refused_and_says_so(
     assert (refused.returncode, "has expired" in refused.stderr) == (1, True), refused.stderr
 
 
-def test_the_token_of_another_router_is_refused_by_name_and_stays_good(
+def test_a_token_of_another_router_is_refused_by_name_and_stays_valid(
     live_stack: Stack, newcomer: Newcomer, offer: Callable[[str], str], tmp_path: Path, https: str
 ) -> None:
     token, trust = offer(OTHER), by_file(live_stack)
@@ -177,7 +177,7 @@ def test_the_token_of_another_router_is_refused_by_name_and_stays_good(
     assert Newcomer(tmp_path / OTHER, https, OTHER).enroll(token, *trust).returncode == 0
 
 
-def test_without_trust_in_the_portal_the_token_is_not_used_up(
+def test_an_agent_that_does_not_trust_the_portal_keeps_the_token_valid(
     live_stack: Stack, newcomer: Newcomer, offer: Callable[[str], str]
 ) -> None:
     token = offer(ROUTER)

@@ -1,4 +1,4 @@
-"""A router's VPP is put back to a release without GRE keys, and upgraded again: what becomes of its lines."""
+"""Lines with GRE keys when a router's VPP is downgraded to a release without keys, and upgraded again."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def alice(live_stack: Stack) -> Client:
     return live_stack.client("customer")
 
 
-def test_a_line_with_a_key_outlives_a_vpp_without_keys(live_stack: Stack, alice: Client) -> None:
+def test_a_line_with_a_key_survives_a_vpp_without_keys(live_stack: Stack, alice: Client) -> None:
     changed, waiting, plain = (
         alice.order(**an_order(live_stack, vlan=vlan, transport=transport, svc_mtu=1500))
         for vlan, transport in ((720, "gre4"), (721, "gre4"), (722, "vxlan4"))

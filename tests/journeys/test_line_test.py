@@ -1,4 +1,4 @@
-"""A line is tested with frames before it is handed over: what does not carry them is not."""
+"""A line is tested with frames before it is in service, and rejected if it does not carry them."""
 
 import json
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ def alice(live_stack: Stack) -> Client:
 
 @contextmanager
 def links_that_carry(stack: Stack, router: str, **links: int) -> Iterator[None]:
-    """For a while, the links of a router let less through than anybody has declared."""
+    """Reduce the MTU of a router's links below the declared one for the block."""
     assert isinstance(stack.dataplane, SimulatedDataplane)
     file = stack.dataplane.folder / router / "vppsim.json"
     before = file.read_text()
@@ -48,7 +48,7 @@ def test_every_transport_is_tested_up_to_the_largest_promised_frame(
 
 
 @pytest.mark.parametrize("transport", ["gre4", "gre6"])
-def test_gre_lines_between_the_same_addresses_are_tested_and_removed_apart(
+def test_gre_lines_between_the_same_addresses_are_tested_and_removed_independently(
     live_stack: Stack, alice: Client, transport: str
 ) -> None:
     accepted = [
@@ -67,12 +67,12 @@ def test_gre_lines_between_the_same_addresses_are_tested_and_removed_apart(
 
 
 @pytest.mark.parametrize("links", [{"mtu": 8000}, {"fragments_over": 8000}], ids=["black hole", "fragments"])
-def test_a_link_that_carries_less_than_it_says_is_found_by_the_next_order(
+def test_the_next_order_finds_a_link_with_a_smaller_mtu_than_declared(
     live_stack: Stack, alice: Client, links: dict[str, int]
 ) -> None:
     with links_that_carry(live_stack, "hippo", **links):
         accepted = alice.order(**an_order(live_stack, vlan=701, transport="vxlan4", svc_mtu=8900))
-        # 20 bytes of IPv4, 8 of UDP and 8 of VXLAN.
+        # The figure adds 20 bytes of IPv4, 8 of UDP and 8 of VXLAN.
         with pytest.raises(
             NotReached, match=f"those of 8,914 do not; the largest that passed had {8000 - 36:,}: a"
         ):

@@ -1,4 +1,4 @@
-"""One request's id in the logs of web, worker and both agents; and what Prometheus sees of all of them."""
+"""One request's id in the logs of web, worker and both agents, and the metrics of all processes."""
 
 import json
 import re
@@ -18,10 +18,10 @@ from tests.journeys.test_order_to_traffic import an_order
 
 DASHBOARD = ROOT / "deploy" / "grafana" / "longline.json"
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
-# What Prometheus itself makes.
+# Prometheus itself makes these metrics.
 OF_PROMETHEUS = {"up"}
-A_SCRAPE_STANDS_S = 120
-# Shown only once they have happened, which in a healthy stack they have not.
+SCRAPE_VALID_S = 120
+# Metrics that appear only after certain events, which do not happen in a healthy stack.
 RARE = {
     "longline_end_policed_frames_total",
     "longline_end_policed_bytes_total",
@@ -36,7 +36,7 @@ def watched(live_stack: Stack) -> Stack:
 
 
 def log_lines(stack: Stack, name: str) -> Iterator[dict[str, Any]]:
-    """The JSON lines of a process's log; a program's banner is none."""
+    """Yield the JSON lines of a process's log, without a program's banner."""
     for line in (stack.portal.logs / f"{name}.log").read_text(errors="replace").splitlines():
         if line.startswith("{"):
             yield json.loads(line)
@@ -66,7 +66,7 @@ def test_a_requests_id_follows_its_order_from_the_web_to_both_agents(watched: St
             for line in log_lines(watched, f"agent-{router}")
             if request_id in line.get("request_ids", [])
         ]
-        assert taken, f"{router}'s agent never heard of {request_id}"
+        assert taken, f"{router}'s agent never got {request_id}"
         assert taken[-1]["generation"] in {line["generation"] for line in sent if line["router"] == router}
     alice.wait_completed(alice.remove(answer.json()["vll"]["id"]), timeout_s=30)
 
@@ -80,7 +80,7 @@ def test_every_line_of_every_log_is_json(watched: Stack) -> None:
 
 
 def families(text: str) -> dict[str, str]:
-    """Name of each sample's family as a query names it, and its type."""
+    """Return the type of each metric by its name in queries."""
     found = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -94,7 +94,7 @@ def scrape(watched: Stack) -> str:
     return "\n".join(httpx.get(url, trust_env=False).raise_for_status().text for url in urls)
 
 
-def test_the_living_products_metrics_please_promtool(watched: Stack) -> None:
+def test_promtool_accepts_the_metrics_of_a_running_product(watched: Stack) -> None:
     urls = [f"{watched.portal.metrics_url}/metrics", f"{watched.portal.metrics_url}/metrics/processes"]
     urls += [f"{url}/metrics" for url in watched.agent_metrics_urls.values()]
     for url in urls:
@@ -132,22 +132,22 @@ def expressions() -> Iterator[tuple[str, str]]:
         yield f"alert {match[1]}", match[2]
 
 
-def test_every_expression_of_dashboard_and_alerts_names_metrics_that_there_are(
+def test_every_expression_of_dashboard_and_alerts_names_existing_metrics(
     watched: Stack, alice: Client
 ) -> None:
     accepted = alice.order(**an_order(watched, vlan=712))
     alice.wait_completed(accepted.order, timeout_s=30)
-    told = list(expressions())
-    assert len(told) > 50
+    queries = list(expressions())
+    assert len(queries) > 50
 
     def absent() -> dict[str, set[str]]:
         there = set(families(scrape(watched))) | OF_PROMETHEUS | RARE
-        return {where: names - there for where, text in told if (names := names_in(text)) - there}
+        return {where: names - there for where, text in queries if (names := names_in(text)) - there}
 
-    # An earlier scrape's figures stand for a while, on a slow machine for a long one.
-    alice.wait(lambda: absent() == {}, timeout_s=A_SCRAPE_STANDS_S)
+    # The figures of an earlier scrape stay valid for a while, on a slow machine for a long one.
+    alice.wait(lambda: absent() == {}, timeout_s=SCRAPE_VALID_S)
     assert absent() == {}
-    assert all(names_in(text) for _, text in told)
+    assert all(names_in(text) for _, text in queries)
     alice.wait_completed(alice.remove(accepted.vll), timeout_s=30)
 
 
@@ -156,19 +156,19 @@ def alice(watched: Stack) -> Client:
     return watched.client("customer")
 
 
-def test_strangers_find_no_metrics_at_the_public_doors(watched: Stack) -> None:
+def test_the_public_servers_show_no_metrics_to_strangers(watched: Stack) -> None:
     for path in ("/metrics", "/metrics/processes"):
         assert httpx.get(f"{watched.url}{path}", trust_env=False).status_code == 404
 
 
-def test_health_and_readiness_are_told_to_anybody(watched: Stack) -> None:
+def test_health_and_readiness_are_public(watched: Stack) -> None:
     assert httpx.get(f"{watched.url}/healthz", trust_env=False).text == "ok\n"
     ready = httpx.get(f"{watched.url}/readyz", trust_env=False)
     assert (ready.status_code, ready.json()["migrations"]) == (200, "applied")
 
 
-def test_the_files_of_the_metrics_are_as_many_as_processes_were_alive_at_once(watched: Stack) -> None:
-    """Not as many as there ever were: a restarted one goes on in the file of one that ended."""
+def test_there_are_as_many_metrics_files_as_processes_ran_at_once(watched: Stack) -> None:
+    """A restarted process continues the file of one that ended, so files do not accumulate."""
     folder: Path = watched.portal.folder / "metrics"
     before = len(list(folder.glob("slot-*")))
     watched.family["web"].stop()

@@ -1,4 +1,4 @@
-"""The main job through the API: processes, sockets and certificates as in production, stand-in VPPs."""
+"""The main task through the API: processes, sockets and certificates as in production, stand-in VPPs."""
 
 from collections.abc import Callable
 
@@ -31,9 +31,9 @@ def alice(live_stack: Stack) -> Client:
 
 @pytest.fixture
 def owned(live_stack: Stack) -> Callable[[str], list[str]]:
-    """The objects that an agent owns for a VLL, asked at its own API with the portal's certificate."""
+    """Return a function that reads the objects of a VLL from an agent's API with the portal's certificate."""
 
-    def ask(vll: str) -> list[str]:
+    def read(vll: str) -> list[str]:
         kinds = []
         for name, url in live_stack.agent_urls.items():
             context = router_context(pki=live_stack.portal.pki, router=name, pinned=None)
@@ -42,10 +42,10 @@ def owned(live_stack: Stack) -> Callable[[str], list[str]]:
             kinds += [f"{name} {each['kind']}" for each in state["owned"] if each["vll"] == vll]
         return sorted(kinds)
 
-    return ask
+    return read
 
 
-def test_a_vll_is_ordered_carries_traffic_and_leaves_nothing_behind(
+def test_a_vll_is_ordered_carries_traffic_and_is_removed_without_leftovers(
     live_stack: Stack, alice: Client, owned: Callable[[str], list[str]]
 ) -> None:
     accepted = alice.order(**an_order(live_stack, vlan=100))
@@ -67,7 +67,7 @@ def test_a_vll_is_ordered_carries_traffic_and_leaves_nothing_behind(
     assert owned(accepted.vll) == []
 
 
-def test_a_stranger_neither_sees_nor_removes_it(live_stack: Stack, alice: Client) -> None:
+def test_another_customer_neither_sees_nor_removes_a_line(live_stack: Stack, alice: Client) -> None:
     accepted = alice.order(**an_order(live_stack, vlan=101))
     alice.wait_completed(accepted.order, timeout_s=30)
     charlie = live_stack.client("stranger")
@@ -78,7 +78,7 @@ def test_a_stranger_neither_sees_nor_removes_it(live_stack: Stack, alice: Client
     assert alice.vll(accepted.vll)["lifecycle"] == "active"
 
 
-def test_one_byte_more_than_the_underlay_carries_is_refused_with_the_facts(
+def test_one_byte_more_than_the_underlay_carries_is_refused_with_figures(
     live_stack: Stack, alice: Client
 ) -> None:
     largest = 9000 - 36 - 14

@@ -1,4 +1,4 @@
-"""Orders that fail or are called off, at each stage: what was in service stays so, on both routers."""
+"""Orders that fail or are cancelled at any stage leave lines in service unchanged on both routers."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 
 from devstack.stack import Stack
 from drills.checks.vpptestctl import VppTestctl
-from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, held_back, owned, refusals_of
+from tests.journeys.test_a_year_of_a_line import WAIT_S, Api, owned, refusals_of, router_frozen
 from tests.journeys.test_by_the_api import refused
 from tests.journeys.test_order_to_traffic import PORT, an_order
 
@@ -22,7 +22,7 @@ def nina(live_stack: Stack) -> Api:
 
 
 def forwarding(stack: Stack, vll: str) -> dict[str, set[tuple[str, str]]]:
-    """The connections of each VPP for a VLL, by the names of the interfaces."""
+    """Return the connections of each VPP for a VLL, by interface names."""
     found = {}
     for router, sockets in stack.sockets.items():
         config = VppTestctl(sockets.api).config()
@@ -40,7 +40,7 @@ def booked(alice: Api, stack: Stack) -> list[int]:
     return [alice("GET", f"/ports/{port}")["booked_bps"] for port in ports]
 
 
-def test_a_change_that_one_router_refuses_leaves_both_as_they_were_and_can_be_retried(
+def test_a_change_that_one_router_refuses_changes_neither_and_can_be_retried(
     live_stack: Stack, alice: Api, nina: Api
 ) -> None:
     vll = alice.done("POST", "/vlls", an_order(live_stack, vlan=460))
@@ -59,7 +59,7 @@ def test_a_change_that_one_router_refuses_leaves_both_as_they_were_and_can_be_re
         "cir_bps": 20_000_000,
         "transport": "geneve4",
     }
-    with held_back(nina, "hippo"):
+    with router_frozen(nina, "hippo"):
         order = alice("PATCH", url, change)["order"]["id"]
         foreign = vpp.add_sub(PORT, 461)  # after the portal has accepted the VLAN
     alice.wait(f"/orders/{order}", state="failed")
@@ -88,18 +88,18 @@ def test_a_change_that_one_router_refuses_leaves_both_as_they_were_and_can_be_re
     alice.done("DELETE", url)
 
 
-def call_off(alice: Api, order: dict[str, Any]) -> None:
+def cancel(alice: Api, order: dict[str, Any]) -> None:
     assert alice("POST", f"/orders/{order['id']}/cancel")["order"]["state"] == "pendingCancellation"
 
 
-def test_a_new_line_is_called_off_half_built(live_stack: Stack, alice: Api, nina: Api) -> None:
+def test_a_half_built_line_can_be_cancelled(live_stack: Stack, alice: Api, nina: Api) -> None:
     wanted = an_order(live_stack, vlan=470)
-    with held_back(nina, "hippo"):
+    with router_frozen(nina, "hippo"):
         order = alice("POST", "/vlls", wanted)["order"]
         half = {"rhino": ["a subif", "a vxlan"]}
         assert alice.client.wait(lambda: owned(live_stack, order["vll"]) == half, timeout_s=WAIT_S)
-        call_off(alice, order)
-        # Until both have confirmed, its leases are nobody else's.
+        cancel(alice, order)
+        # Until both routers have confirmed, no other line gets its resources.
         assert not alice("POST", "/vlls/validate", wanted)["feasible"]
     alice.wait(f"/orders/{order['id']}", state="cancelled")
     assert alice("GET", f"/vlls/{order['vll']}")["lifecycle"] == "cancelled"
@@ -108,35 +108,35 @@ def test_a_new_line_is_called_off_half_built(live_stack: Stack, alice: Api, nina
     assert refused(live_stack, "customer", "POST", f"/orders/{order['id']}/cancel")[0] == 409
 
 
-def test_a_change_is_called_off_half_done(live_stack: Stack, alice: Api, nina: Api) -> None:
+def test_a_half_done_change_can_be_cancelled(live_stack: Stack, alice: Api, nina: Api) -> None:
     vll = alice.done("POST", "/vlls", an_order(live_stack, vlan=480))
     url, carried = f"/vlls/{vll['id']}", forwarding(live_stack, vll["id"])
-    with held_back(nina, "hippo"):
+    with router_frozen(nina, "hippo"):
         order = alice("PATCH", url, {"a_end": {"outer_vlan": 481}, "z_end": {"outer_vlan": 481}})["order"]
         assert alice.client.wait(
             lambda: f"{PORT}.481" in str(forwarding(live_stack, vll["id"])["rhino"]), timeout_s=WAIT_S
         )
-        call_off(alice, order)
+        cancel(alice, order)
     alice.wait(f"/orders/{order['id']}", state="cancelled")
     alice.wait(url, lifecycle="active", in_sync=True)
     assert forwarding(live_stack, vll["id"]) == carried
     alice.done("DELETE", url)
 
 
-def test_a_removal_is_called_off_half_done(live_stack: Stack, alice: Api, nina: Api) -> None:
+def test_a_half_done_removal_can_be_cancelled(live_stack: Stack, alice: Api, nina: Api) -> None:
     vll = alice.done("POST", "/vlls", an_order(live_stack, vlan=490))
     url, carried = f"/vlls/{vll['id']}", forwarding(live_stack, vll["id"])
-    with held_back(nina, "hippo"):
+    with router_frozen(nina, "hippo"):
         order = alice("DELETE", url)["order"]
         assert alice.client.wait(lambda: set(owned(live_stack, vll["id"])) == {"hippo"}, timeout_s=WAIT_S)
-        call_off(alice, order)
+        cancel(alice, order)
     alice.wait(f"/orders/{order['id']}", state="cancelled")
     alice.wait(url, lifecycle="active", in_sync=True)
     assert forwarding(live_stack, vll["id"]) == carried
     alice.done("DELETE", url)
 
 
-def test_an_order_that_waits_for_approval_is_called_off_at_once(
+def test_an_order_that_waits_for_approval_is_cancelled_at_once(
     live_stack: Stack, alice: Api, nina: Api
 ) -> None:
     customer = next(row for row in nina("GET", "/customers")["results"] if row["name"] == "Alpine Dairy")

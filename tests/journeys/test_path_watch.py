@@ -1,4 +1,4 @@
-"""The path between two routers fails although every route and every link of theirs stays: lines say so."""
+"""The path between two routers fails while all routes and links stay up, and the lines show it."""
 
 import json
 from collections.abc import Iterator
@@ -31,9 +31,7 @@ def link_that_carries_nothing(stack: Stack, router: str) -> Iterator[None]:
         file.write_text(before)
 
 
-def test_lines_of_every_transport_are_down_with_their_path_and_up_with_it(
-    live_stack: Stack, alice: Client
-) -> None:
+def test_lines_of_every_transport_go_down_and_up_with_their_path(live_stack: Stack, alice: Client) -> None:
     accepted = [
         alice.order(**an_order(live_stack, vlan=vlan, transport=transport, svc_mtu=1500))
         for vlan, transport in enumerate(TRANSPORTS, start=730)
@@ -41,16 +39,16 @@ def test_lines_of_every_transport_are_down_with_their_path_and_up_with_it(
     for each in accepted:
         alice.wait_completed(each.order, timeout_s=30)
 
-    def stand(state: str) -> bool:
+    def all_are(state: str) -> bool:
         lines = [alice.vll(each.vll) for each in accepted]
         return all((line["path"]["state"], line["oper_status"]) == (state, f"op-{state}") for line in lines)
 
-    assert alice.wait(lambda: stand("up"), timeout_s=60)
+    assert alice.wait(lambda: all_are("up"), timeout_s=60)
     for router in ("rhino", "hippo"):
         with link_that_carries_nothing(live_stack, router):
-            assert alice.wait(lambda: stand("down"), timeout_s=30)
+            assert alice.wait(lambda: all_are("down"), timeout_s=30)
             message = alice.vll(accepted[0].vll)["path"]["message"]
             assert message.startswith("The path between rhino and hippo has been down since ")
-        assert alice.wait(lambda: stand("up"), timeout_s=60)
+        assert alice.wait(lambda: all_are("up"), timeout_s=60)
     for each in accepted:
         alice.wait_completed(alice.remove(each.vll), timeout_s=30)

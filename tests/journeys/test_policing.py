@@ -15,7 +15,7 @@ from tests.journeys.test_a_year_of_a_line import Api
     ],
     ids=["a whole port", "a VLAN", "two VLANs"],
 )
-def test_a_line_is_held_to_its_cir(live_stack: Stack, port: str, access: dict[str, object]) -> None:
+def test_a_line_is_policed_at_its_cir(live_stack: Stack, port: str, access: dict[str, object]) -> None:
     alice = live_stack.client("customer")
     ends = {
         which: {"port": live_stack.port(router, port), **access}
@@ -36,7 +36,7 @@ def test_a_line_is_held_to_its_cir(live_stack: Stack, port: str, access: dict[st
     alice.wait_completed(alice.remove(accepted.vll), timeout_s=30)
 
 
-def test_an_excess_rate_is_policed_beyond_the_cir_and_can_be_given_up(live_stack: Stack) -> None:
+def test_an_excess_rate_is_policed_above_the_cir_and_can_be_removed(live_stack: Stack) -> None:
     alice = Api(live_stack, "customer")
     ends = {
         which: {"port": live_stack.port(router, "memif1/0"), "tagging": "untagged"}

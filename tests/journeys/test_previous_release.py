@@ -1,6 +1,7 @@
-"""During an upgrade: the previous release's processes on this release's tables, alone and beside this one's.
+"""The previous release's processes on this release's tables, alone and together with this release's.
 
-What a migration takes from them (a column, a default, a value that they write) shows here.
+This happens during an upgrade. The tests notice a column, a default or a value that a migration removed while
+the previous release still needs it.
 """
 
 import re
@@ -22,7 +23,7 @@ from tests.previous_release import previous_code
 from tests.stacks import simulated
 
 WAIT_S = 60
-# What PostgreSQL says of tables that are other than expected, and Celery of a task that it does not know.
+# Errors of PostgreSQL about unexpected tables, and of Celery about an unknown task.
 MISFIT = re.compile(r"^.*(?:ProgrammingError|IntegrityError|DataError|unregistered task).*$", re.MULTILINE)
 
 TASK_NAME = re.compile(r'^[A-Z_]+ = "([a-z_]+\.[a-z_.]+)"$', re.MULTILINE)
@@ -30,14 +31,14 @@ TASK_NAME = re.compile(r'^[A-Z_]+ = "([a-z_]+\.[a-z_.]+)"$', re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def older() -> Iterator[Stack]:
-    """The previous release's portal on this release's tables; its agent API has every agent's reports."""
+    """Yield the previous release's portal on this release's tables; every agent reports to its agent API."""
     code = previous_code()
     with simulated(small_isp(), code=code) as running:
         yield running
 
 
 def ordered(client: Client, stack: Stack, vlan: int) -> str:
-    """A line in service."""
+    """Order a line, wait until it is in service, and return its id."""
     accepted = client.order(**an_order(stack, vlan=vlan, description=f"Line {vlan}"))
     client.wait_completed(accepted.order, timeout_s=WAIT_S)
     return accepted.vll
@@ -52,10 +53,10 @@ def misfits(stack: Stack) -> dict[str, list[str]]:
     return {name: lines for name, lines in found.items() if lines}
 
 
-def test_what_the_previous_release_has_queued_is_known_to_this_one() -> None:
-    """A message of a task by another name is dropped by the worker that gets it."""
-    told = [each.read_text() for each in previous_code().glob("portal/*/task_names.py")]
-    names = {name for text in told for name in TASK_NAME.findall(text)}
+def test_this_release_knows_all_tasks_that_the_previous_one_queues() -> None:
+    """A worker drops a message whose task name it does not know."""
+    texts = [each.read_text() for each in previous_code().glob("portal/*/task_names.py")]
+    names = {name for text in texts for name in TASK_NAME.findall(text)}
     app.loader.import_default_modules()
     assert names
     assert names - app.tasks.keys() == set()
@@ -73,7 +74,7 @@ def test_the_previous_release_serves_on_the_tables_of_this_one(older: Stack) -> 
     assert misfits(older) == {}
 
 
-def test_both_releases_serve_beside_each_other(older: Stack) -> None:
+def test_both_releases_serve_at_the_same_time(older: Stack) -> None:
     newer = copy(older.portal)
     newer.code = ROOT
     (newer.web_port,) = free_ports(1)
@@ -86,7 +87,7 @@ def test_both_releases_serve_beside_each_other(older: Stack) -> None:
     made_before, made_after = ordered(before, older, vlan=200), ordered(after, older, vlan=201)
     for url, line in ((newer.url, made_before), (older.url, made_after)):
         assert log_in(url, **older.loaded["customer_login"]).get(f"/vlls/{line}/").status_code == 200
-    # Each release changes and ends what the other one made.
+    # Each release changes and removes a line of the other one.
     for client, line in ((after, made_before), (before, made_after)):
         client.wait_completed(client.change(line, cir_bps=20_000_000), timeout_s=WAIT_S)
         client.wait_completed(client.remove(line), timeout_s=WAIT_S)
