@@ -1,4 +1,4 @@
-"""Fixtures of every test."""
+"""Fixtures of all tests."""
 
 import gc
 from collections.abc import Iterator, Sequence
@@ -19,21 +19,21 @@ from tests.stacks import simulated
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What uses live_stack comes last: while that waits, it takes the processor from other lanes."""
+    """Sort tests that use live_stack last, because they wait while they occupy a process of the run."""
     items.sort(key=lambda item: "live_stack" in getattr(item, "fixturenames", ()))
 
 
 def pytest_collection_finish() -> None:
-    """What is there by now stays until the end: garbage is looked for among what tests make."""
+    """Keep the collected modules out of garbage collection, which is for the objects of tests."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> Iterator[None]:
-    """Tables are emptied after a test with transactions, and that is all.
+    """Only empty the tables after a test with transactions.
 
-    Django would make what comes with a migration anew each time: content types, permissions, triggers.
+    Django would also re-create the rows that come with migrations: content types, permissions, triggers.
     """
     with (
         mock.patch.object(post_migrate, "send"),
@@ -45,9 +45,10 @@ def django_db_setup(django_db_setup: None) -> Iterator[None]:
 def _without_new_files(
     operations: DatabaseOperations, style: Any, tables: Sequence[str], **options: Any
 ) -> list[str]:
-    """TRUNCATE, which Django takes, makes four hundred files anew for a handful of rows.
+    """Return SQL that empties the tables with DELETE.
 
-    As TRUNCATE does, this asks no trigger: neither foreign keys nor what keeps events from being deleted.
+    Django uses TRUNCATE, which creates four hundred files for a handful of rows. Like TRUNCATE, this SQL runs
+    no triggers: neither those of foreign keys nor the one that forbids the deletion of events.
     """
     emptied = "; ".join(f"DELETE FROM {operations.quote_name(name)}" for name in tables)  # noqa: S608
     return [f"DO $$ BEGIN SET LOCAL session_replication_role = replica; {emptied}; END $$"]
@@ -55,7 +56,7 @@ def _without_new_files(
 
 @pytest.fixture(scope="module")
 def module_rows(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """What a module's fixture makes after this one is made once: each test finds it as it was made."""
+    """Keep the rows that a module's fixtures create after this one, unchanged for each test of the module."""
     with django_db_blocker.unblock(), transaction.atomic():
         yield
         transaction.set_rollback(True)
@@ -63,24 +64,24 @@ def module_rows(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> It
 
 @pytest.fixture(autouse=True)
 def fresh_limits(pytestconfig: pytest.Config) -> None:
-    """Rate limits begin anew with each test."""
+    """Reset the rate limits before each test."""
     if pytestconfig.getoption("services") != "none":
         cache.clear()
 
 
 @pytest.fixture(autouse=True)
 def english() -> Iterator[None]:
-    """A test client answers in the test's own thread, whose language is that of its last reader."""
+    """Reset the language, which a test client leaves set in the test's own thread."""
     yield
     translation.deactivate()
 
 
 @pytest.fixture(scope="session")
 def live_stack() -> Iterator[Stack]:
-    """The small ISP on stand-in VPPs, on services of its own; agents report every two seconds.
+    """Run the small ISP on stand-in VPPs with separate services; agents report every two seconds.
 
-    For all browsers and journeys: it costs as much to start as many of them cost to run. Whole ports are
-    sold of memif1/0 alone, VLANs of the others.
+    All browser tests and journeys share it, because its start takes as long as many of them together. Whole
+    ports are sold on memif1/0 only, VLANs on the other ports.
     """
     isp = small_isp(extra_ports=(Port("memif1/0", ALPINE_DAIRY),))
     with simulated(isp) as running:

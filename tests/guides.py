@@ -1,4 +1,4 @@
-"""The text of the documentation, wherever in its folders a fact is written."""
+"""The text of the documentation in its folders."""
 
 from devstack.folders import ROOT
 

@@ -1,7 +1,7 @@
-"""A pytest plugin: a machine that stands still for LEAP seconds (1) whenever somebody looks at the clock.
+"""A pytest plugin: the machine stops for LEAP seconds (default 1) each time the code reads the clock.
 
-`LEAP=1 pytest -p tests.leaping_clock tests/integration`: tests fail at once that fail now and then where the
-machine is slow.
+`LEAP=1 pytest -p tests.leaping_clock tests/integration`: tests that fail occasionally on a slow machine fail
+immediately.
 """
 
 import os
@@ -17,13 +17,13 @@ from portal.core import clock
 
 @pytest.fixture(autouse=True)
 def leaping_clock() -> Iterator[None]:
-    """Below ``clock.now``, which many have as a default already."""
-    leap, looks = timedelta(seconds=float(os.environ.get("LEAP", "1"))), count()
+    """Replace the clock below ``clock.now``, because many functions have ``clock.now`` as a default."""
+    leap, readings = timedelta(seconds=float(os.environ.get("LEAP", "1"))), count()
 
     class Leaping:
         @staticmethod
         def now(tz: tzinfo) -> datetime:
-            return datetime.now(tz=tz) + next(looks) * leap
+            return datetime.now(tz=tz) + next(readings) * leap
 
     with patch.object(clock, "datetime", Leaping):
         yield

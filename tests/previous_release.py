@@ -9,7 +9,7 @@ from scripts.previous_release import previous_release
 
 
 def previous_code() -> Path:
-    """The folder that its files are in. Skips the test where git has no history that reaches so far back."""
+    """Return the folder of its files. Skip the test if git's history does not reach back so far."""
     try:
         return code_of(previous_release().revision)
     except NotInThisClone as reason:

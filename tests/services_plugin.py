@@ -1,11 +1,13 @@
-"""Starts the PostgreSQL and Redis that a test run asks for, and points Django's settings at them.
+"""A pytest plugin that starts PostgreSQL and Redis for a test run, and sets Django's settings accordingly.
 
-``--services private`` (the default): fresh ones, shared with no other run, so that several may go on side by
-side. ``kept``: the same cluster each time, one run at a time, so that ``--reuse-db`` finds its tables again.
-``none``: nothing is started, for tests that need no service.
+``--services`` has three values:
 
-A plugin (``-p`` in pyproject.toml) and not a conftest.py: it has to come before the first conftest that
-imports a model, since settings read the environment once.
+* ``private``, the default: new services for each run, so that several runs can happen at once.
+* ``kept``: the same cluster for each run, one run at a time, so that ``--reuse-db`` finds its tables again.
+* ``none``: no services, for tests that need none.
+
+It is a plugin (``-p`` in pyproject.toml) and not a conftest.py. Settings read the environment once, so it has
+to run before the first conftest that imports a model.
 """
 
 import os
@@ -21,7 +23,7 @@ from devstack.migrated_cluster import migrated_cluster
 
 _services = pytest.StashKey[services.Services]()
 _CHOICES = ("private", "kept", "none")
-# Where nobody answers: a test that needs a service fails at once.
+# Nothing listens on port 1, so a test that needs a service fails at once.
 _NOBODY = ("postgres://nobody@127.0.0.1:1/none", "redis://127.0.0.1:1/0")
 
 
@@ -33,7 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     chosen = early_config.known_args_namespace.services
     if early_config.known_args_namespace.numprocesses and "PYTEST_XDIST_WORKER" not in os.environ:
-        chosen = "none"  # It only hands the tests out; each of its workers starts services of its own.
+        chosen = "none"  # The controller only distributes tests; each worker starts its own services.
     folder = RUN / f"pytest-{os.getpid()}"
     running = ExitStack()
     early_config.add_cleanup(running.close)
@@ -43,10 +45,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         started = running.enter_context(_started(folder, kept=chosen == "kept"))
         early_config.stash[_services] = started
         database_url, redis_url = started.database_url, started.redis_url
-    # WhiteNoise warns of a folder that is not there, and reads everything in one that is.
+    # WhiteNoise warns about a missing folder, and reads all files of an existing one.
     static = folder / "static"
     static.mkdir(parents=True)
-    # A NetBox to test against is for the tests of NetBox alone.
+    # Only the tests of NetBox use a NetBox server.
     for name in ("NETBOX_URL", "NETBOX_TOKEN"):
         if name in os.environ:
             os.environ[f"LIVE_{name}"] = os.environ.pop(name)
@@ -58,26 +60,26 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
         "DATABASE_URL": database_url,
         "REDIS_URL": redis_url,
         "LONGLINE_PKI_DIR": str(folder / "pki"),
-        # Nora signs in with her password, except where the second factor is the subject.
+        # Nora signs in with her password, except in tests of the second factor.
         "LONGLINE_NOC_NEEDS_TOTP": "false",
-        # A removal is not put off, except where the cooling-off is the subject.
+        # Removals are immediate, except in tests of the cooling-off period.
         "LONGLINE_COOLING_OFF_S": "0",
-        # Any rate will do, except where the least is the subject.
+        # Any rate is allowed, except in tests of the minimum.
         "LONGLINE_MIN_CIR_BPS": "1",
-        # Empty, but WhiteNoise warns of a folder that is not there.
+        # An empty folder, because WhiteNoise warns about a missing one.
         "STATIC_ROOT": str(static),
         "LOG_LEVEL": "WARNING",
     }
     from django.conf import settings
 
-    # A connection that is kept would outlive its test and hold the test database open. Here alone: the
-    # stacks that tests start keep theirs, as any installation does.
+    # A kept connection would outlive its test and keep the test database open. The stacks that tests start
+    # keep theirs, as any installation does.
     settings.DATABASES["default"]["CONN_MAX_AGE"] = 0
-    # Slow hashes protect real passwords; here they would only slow every login down.
+    # Slow hashes protect real passwords; in tests they would only slow down every login.
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    # Static files are looked for when one is asked for, not all of them for each client that a test makes.
+    # Find a static file when it is requested, instead of all files for each test client.
     settings.WHITENOISE_AUTOREFRESH = True
-    # Migrated already, except in a cluster that is kept.
+    # The template is migrated already, except in a kept cluster.
     settings.DATABASES["default"]["TEST"] = {"TEMPLATE": postgres.DATABASE}
 
 
@@ -89,5 +91,5 @@ def _started(folder: Path, *, kept: bool) -> AbstractContextManager[services.Ser
 
 @pytest.fixture(scope="session")
 def private_services(pytestconfig: pytest.Config) -> services.Services:
-    """This run's PostgreSQL and Redis, for tests that start processes of their own."""
+    """Return this run's PostgreSQL and Redis, for tests that start their own processes."""
     return pytestconfig.stash[_services]

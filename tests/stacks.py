@@ -14,10 +14,10 @@ from devstack.migrated_cluster import migrated_cluster
 from devstack.process import Family
 from devstack.vppsim import SimulatedDataplane
 
-# Tests wait for reports; but a stack that waits for a test takes the processor from other lanes of the gate.
+# Tests wait for reports, but a stack that reports more often takes CPU from the other lanes of the gate.
 REPORT_INTERVAL_S = 2
-# Nothing stands on routers that tests do not know of, removals are not put off, any rate will do, and a lost
-# link is forwarded soon.
+# Routers carry no unknown objects, removals are immediate, any rate is allowed, and a lost link is forwarded
+# soon.
 AS_TESTED = {
     "LONGLINE_PROBE_EVERY_S": "0",
     "LONGLINE_COOLING_OFF_S": "0",
@@ -28,7 +28,7 @@ AS_TESTED = {
 
 
 def require_built(*programs: str) -> None:
-    """Fail where one of these is not in build/."""
+    """Fail if one of these programs is not in build/."""
     for name in programs:
         if not (BUILD / name).exists():
             pytest.fail(f"{BUILD / name} is missing: run `make agent` first")
@@ -44,16 +44,16 @@ def simulated(
     live: bool = False,
     code: Path = ROOT,
 ) -> Iterator[stack.Stack]:
-    """Up, answering, and reported on by every agent. Without ``logs`` the logs go with all the rest.
+    """Yield a stack that is up and has reports of every agent. Without ``logs``, the logs are deleted.
 
-    ``settings`` come on top of ``AS_TESTED``. ``code``: see ``devstack.portal.Portal``.
+    ``settings`` are added to ``AS_TESTED``. ``code``: see ``devstack.portal.Portal``.
     """
     require_built("longline-agent", "vppsim")
     family = Family()
     # Short, because a Unix socket's path holds 107 bytes.
     with tempfile.TemporaryDirectory(prefix="ll-stack-") as name:
         folder = Path(name)
-        # The database's own account has to get through to its cluster.
+        # The database account needs to reach the cluster's folder.
         folder.chmod(0o711)
         logs = logs or folder / "log"
         dataplane = SimulatedDataplane(

@@ -1,4 +1,4 @@
-"""Every text is translated into every language that the portal has, with the same figures in it."""
+"""Every text is translated into every language of the portal, with the same placeholders."""
 
 import json
 import re
@@ -15,8 +15,8 @@ from django.core.management import call_command
 ROOT = Path(__file__).parents[2]
 SOURCES = ("portal", "provisioning", "templates", "locale")
 LANGUAGES = [code for code, _ in settings.LANGUAGES if code != settings.LANGUAGE_CODE]
-# %(name)s, %s and {name}, without how they are written.
-_PLACES = re.compile(r"%\((\w+)\)|%[sd]|\{(\w*)")
+# %(name)s, %s and {name}, without the formatting of the value.
+_PLACEHOLDERS = re.compile(r"%\((\w+)\)|%[sd]|\{(\w*)")
 
 
 def catalogue(language: str, root: Path = ROOT) -> Path:
@@ -24,7 +24,7 @@ def catalogue(language: str, root: Path = ROOT) -> Path:
 
 
 def entries(language: str, kind: str) -> list[str]:
-    """The texts of a catalogue that are ``untranslated``, ``only-fuzzy`` or ``only-obsolete``."""
+    """Return the texts of a catalogue that are ``untranslated``, ``only-fuzzy`` or ``only-obsolete``."""
     found = subprocess.run(
         ["msgattrib", f"--{kind}", "--no-wrap", catalogue(language)],
         capture_output=True,
@@ -35,7 +35,7 @@ def entries(language: str, kind: str) -> list[str]:
 
 
 def translations(language: str, folder: Path) -> dict[Any, str]:
-    """By English text, with the number of its form where it has several."""
+    """Return the translations by English text, with the number of the plural form if there are several."""
     compiled = folder / "django.mo"
     subprocess.run(["msgfmt", "--check-format", "--output-file", compiled, catalogue(language)], check=True)
     with compiled.open("rb") as file:
@@ -44,7 +44,7 @@ def translations(language: str, folder: Path) -> dict[Any, str]:
 
 
 def plurals(language: str) -> dict[str, str]:
-    """The English texts for several, by those for one."""
+    """Return the English plural texts by their singular texts."""
     command = ["msgattrib", "--no-wrap", catalogue(language)]
     found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     pairs = re.findall(r"^msgid (.+)\nmsgid_plural (.+)$", found, re.MULTILINE)
@@ -52,8 +52,8 @@ def plurals(language: str) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def written_anew(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the sources, with the catalogues that ``make messages`` makes of them."""
+def regenerated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of the sources with the catalogues that ``make messages`` generates from them."""
     copy = tmp_path_factory.mktemp("sources")
     for name in SOURCES:
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__", "migrations"))
@@ -66,32 +66,32 @@ def written_anew(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 class TestCatalogue:
-    def test_it_has_the_texts_of_the_sources_and_no_others(self, written_anew: Path, language: str) -> None:
-        """Else: ``make messages``, and translate what is new."""
-        assert catalogue(language).read_text() == catalogue(language, written_anew).read_text()
+    def test_it_has_exactly_the_texts_of_the_sources(self, regenerated: Path, language: str) -> None:
+        """If this fails, run ``make messages`` and translate the new texts."""
+        assert catalogue(language).read_text() == catalogue(language, regenerated).read_text()
 
     def test_every_text_is_translated(self, language: str) -> None:
         assert entries(language, "untranslated") == []
 
     @pytest.mark.parametrize("kind", ["only-fuzzy", "only-obsolete"])
-    def test_nothing_is_left_of_texts_that_changed(self, language: str, kind: str) -> None:
+    def test_it_has_no_entries_of_changed_texts(self, language: str, kind: str) -> None:
         assert entries(language, kind) == []
 
-    def test_every_translation_has_the_places_of_its_text(self, language: str, tmp_path: Path) -> None:
+    def test_every_translation_has_the_placeholders_of_its_text(self, language: str, tmp_path: Path) -> None:
         several = plurals(language)
         wrong = {}
         for english, translated in translations(language, tmp_path).items():
             one, form = english if isinstance(english, tuple) else (english, None)
             text = several[one] if form else one
-            if places(translated) != places(text) and text:
+            if placeholders(translated) != placeholders(text) and text:
                 wrong[english] = translated
         assert wrong == {}
 
 
-def places(text: str) -> set[str]:
-    """The names of what is put into a text."""
-    return {"".join(match) or "%" for match in _PLACES.findall(text)}
+def placeholders(text: str) -> set[str]:
+    """Return the names of a text's placeholders."""
+    return {"".join(match) or "%" for match in _PLACEHOLDERS.findall(text)}
 
 
-def test_places_are_found_however_they_are_written() -> None:
-    assert places("%(count)s of {name} %s {at:%H:%M}") == {"count", "name", "%", "at"}
+def test_placeholders_of_every_notation_are_found() -> None:
+    assert placeholders("%(count)s of {name} %s {at:%H:%M}") == {"count", "name", "%", "at"}

@@ -36,12 +36,12 @@ def test_every_exception_of_a_view_is_explained() -> None:
     raised = api_exceptions(exceptions.APIException)
     found = {kind.default_code.replace("_", "-"): kind.status_code for kind in raised}
     assert len(found) > 12
-    # It is well-formed JSON that cannot be accepted.
+    # The input is well-formed JSON with unacceptable values.
     assert {**found, "invalid": 422}.items() <= {code: kind[0] for code, kind in KINDS.items()}.items()
 
 
-def test_what_is_written_elsewhere_is_explained_and_nothing_else_is() -> None:
-    """Everywhere but in DRF's hook a code is written where the document is made."""
+def test_exactly_the_codes_of_views_and_exceptions_are_explained() -> None:
+    """Views write their codes where they make the problem document; DRF's hook takes those of exceptions."""
     sources = "".join(path.read_text() for path in (ROOT / "portal").rglob("*.py"))
     written = set(re.findall(r"""\bproblem(?:_answer)?\(\s*"([^"]+)\"""", sources))
     raised = {kind.default_code.replace("_", "-") for kind in api_exceptions(exceptions.APIException)}
@@ -58,7 +58,7 @@ def test_the_copy_in_docs_is_current() -> None:
 @pytest.mark.parametrize(
     "document", [lambda: problem("not-found", ""), lambda: refusal(NothingToChange())], ids=["own", "refusal"]
 )
-def test_a_type_leads_to_its_entry_for_anybody(document: object, settings: object) -> None:
+def test_a_type_leads_to_its_entry_without_signing_in(document: object, settings: object) -> None:
     settings.BASE_URL = "https://portal.example.net/"  # type: ignore[attr-defined]
     address, _, code = document()["type"].partition("#")  # type: ignore[operator]
     assert address.startswith("https://portal.example.net/api/")

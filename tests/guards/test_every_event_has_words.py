@@ -1,4 +1,4 @@
-"""A timeline says every event in words, never by the name of its kind."""
+"""A timeline describes every event in a sentence, and never shows the name of its kind."""
 
 import ast
 import re
@@ -15,12 +15,12 @@ from portal.vll.states import Lifecycle, OperStatus, OrderState
 from portal.web.templatetags.events import _OTHER, sentence
 
 _KIND = re.compile(r"(router|vll|order|line_test|trouble|hold)\.[a-zA-Z_-]+")
-# Of these a router's timeline shows the changes of its row, its links and its ports.
+# A router's timeline shows changes of these rows.
 _ROWS = ("router", "link", "port")
 
 
 def literals() -> Iterator[str]:
-    """Yield every first argument or ``kind`` of a call of ``announce`` that is written out."""
+    """Yield each literal kind of an event: the first argument or ``kind`` of a call of ``announce``."""
     for path in (*(ROOT / "portal").rglob("*.py"), *(ROOT / "provisioning").rglob("*.py")):
         if "migrations" not in path.parts:
             yield from _announced(path)
@@ -40,7 +40,7 @@ def _announced(path: Path) -> Iterator[str]:
 
 
 def composed() -> Iterator[str]:
-    """Yield the kinds that are put together from a state or a report."""
+    """Yield the kinds that are composed from a state or a report."""
     yield from (f"{row}.{what}" for row in _ROWS for what in ("created", "changed", "removed"))
     yield from (f"router.{kind}" for kind in get_args(Kind))
     yield from (f"order.{state}" for state in OrderState.values)
@@ -57,7 +57,7 @@ def test_the_kinds_are_found() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_has_words(kind: str) -> None:
-    said = sentence(Event(kind=kind, data={}))
-    assert kind not in said
-    assert said != _OTHER
+def test_an_event_kind_has_a_sentence(kind: str) -> None:
+    text = sentence(Event(kind=kind, data={}))
+    assert kind not in text
+    assert text != _OTHER

@@ -1,4 +1,4 @@
-"""An error without words would reach its reader as a crash."""
+"""Every domain error has a text. An error without a text would look like a crash."""
 
 from collections.abc import Iterator
 from string import Formatter
@@ -17,7 +17,7 @@ def kinds(base: type[DomainError]) -> Iterator[type[DomainError]]:
         yield from kinds(kind)
 
 
-def test_every_refusal_has_words() -> None:
+def test_every_refusal_has_a_text() -> None:
     assert apps.ready
     found = set(kinds(DomainError)) - ABSTRACT
     assert len(found) > 20
@@ -25,7 +25,7 @@ def test_every_refusal_has_words() -> None:
     assert len({kind.code for kind in found}) == len(found)
 
 
-def test_the_words_name_facts_that_there_are() -> None:
+def test_the_texts_name_only_existing_facts() -> None:
     for kind, text in TEXTS.items():
         named = {name for _, name, _, _ in Formatter().parse(text) if name}
         assert named - set(kind.fact_names()) == set(), kind

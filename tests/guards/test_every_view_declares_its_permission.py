@@ -1,4 +1,4 @@
-"""A view that nobody guards must not exist: every address says who may use it."""
+"""Every view declares who may use it."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -18,7 +18,7 @@ def views(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, Callab
 
 
 def declares(view: Callable[..., Any]) -> bool:
-    """A page by ``@requires`` or ``@public``; a JSON view in its own class body."""
+    """Return whether a page has ``@requires`` or ``@public``, or a JSON view its own permission classes."""
     json_view = getattr(view, "cls", None)
     return declared(view) is not None or (json_view is not None and "permission_classes" in vars(json_view))
 

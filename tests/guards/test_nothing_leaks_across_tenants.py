@@ -1,6 +1,6 @@
-"""Every operation of the API, tried by a stranger with another tenant's ids: nothing is there for him.
+"""No operation of the API shows or changes another tenant's objects.
 
-Generated from the schema: a new operation is tried as soon as it exists.
+The tests come from the schema, so a new operation is tested as soon as it exists.
 """
 
 import json
@@ -33,7 +33,7 @@ from tests.integration.test_tenants_stay_apart import everything, set_aside
 
 pytestmark = pytest.mark.django_db
 METHODS = ("get", "post", "put", "patch", "delete")
-# The inside of the network: everybody but the NOC hears that it is the NOC's, whatever is there.
+# The inside of the network: for everybody except the NOC the response is the same, with or without objects.
 THE_NOCS = {
     "imports",
     "routers",
@@ -45,20 +45,20 @@ THE_NOCS = {
     "noc-staff",
     "quarantines",
 }
-# Owned by nobody, and no secret.
+# Owned by no tenant, and not secret.
 FOR_ALL = {"sites"}
-# Of a test of her line.
+# The id of a test of Alice's line.
 TEST = uuid.UUID(int=7)
-# Part of every name of Alice's, and of nothing else.
+# Part of every name of Alice's objects, and of nothing else.
 SECRET = "undisclosed"
 
 
 @pytest.fixture(scope="module")
 def owned(module_rows: None) -> dict[str, Any]:
-    """Ids of things of Alice's, by the first part of their path. Say here how a new kind is made."""
+    """Return the ids of Alice's objects by the first part of their path. Add each new kind of object here."""
     dairy = Customer.objects.create(name=f"{SECRET} Dairy", created_at=clock.now())
     alice = member(f"alice-{SECRET}", dairy, "admin")
-    # The number of no port is one that a sentence counts with: "1 field cannot be accepted".
+    # Port ids are large, because a sentence like "1 field cannot be accepted" must not contain one.
     with connection.cursor() as cursor:
         cursor.execute("SELECT setval(pg_get_serial_sequence('inventory_port', 'id'), 70000)")
     isp = build_isp(owner=dairy)
@@ -107,10 +107,10 @@ def owned(module_rows: None) -> dict[str, Any]:
 
 @pytest.fixture
 def stranger(db: None) -> APIClient:
-    """Charlie, who is an admin, but of Basel Bakery."""
+    """Return a client of Charlie, who is an admin of another customer, Basel Bakery."""
     bakery = Customer.objects.create(name="Basel Bakery", created_at=clock.now())
     api = client(member("charlie", bakery, "admin"))
-    # From now on that his token was used is known.
+    # The first request records that his token was used.
     api.get("/api/v1/tokens")
     return api
 
@@ -128,7 +128,7 @@ def area_of(path: str) -> str:
     return path.removeprefix("/api/v1/").partition("/")[0]
 
 
-def told(api: APIClient, method: str, path: str, operation: Any, thing: Any) -> tuple[int, Any]:
+def respond(api: APIClient, method: str, path: str, operation: Any, thing: Any) -> tuple[int, Any]:
     url = path.replace("{id}", str(thing)).replace("{test}", str(TEST))
     answer = getattr(api, method)(url, example(operation), format="json", headers={"If-Match": "*"})
     document = answer.json() if answer.content else {}
@@ -136,13 +136,13 @@ def told(api: APIClient, method: str, path: str, operation: Any, thing: Any) -> 
 
 
 def example(operation: Any) -> Any:
-    """All that a body may have, also what no sensible request has at once."""
+    """Return a body with all fields of the schema, even where no sensible request has all of them."""
     media = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
     return example_of(media["schema"], document()["components"]["schemas"]) if media else None
 
 
 @pytest.mark.parametrize(("method", "path", "operation"), operations(of_one=True))
-def test_to_a_stranger_another_tenants_object_is_as_one_that_does_not_exist(
+def test_another_tenants_object_looks_like_a_missing_object(
     owned: dict[str, Any], stranger: APIClient, method: str, path: str, operation: Any
 ) -> None:
     area = area_of(path)
@@ -150,17 +150,17 @@ def test_to_a_stranger_another_tenants_object_is_as_one_that_does_not_exist(
         pytest.skip("everybody reads it")
     assert area in owned, f"say in `owned` how one of {area} is made"
     hers, nobodys = owned[area], uuid.uuid4() if isinstance(owned[area], uuid.UUID) else 2**40
-    of_nobodys = told(stranger, method, path, operation, nobodys)
+    of_nobodys = respond(stranger, method, path, operation, nobodys)
     before = everything()
-    status, said = told(stranger, method, path, operation, hers)
-    # 403 to whoever may not do it to anything: that says nothing about this one.
+    status, body = respond(stranger, method, path, operation, hers)
+    # 403 for a user who may not do it to any object reveals nothing about this one.
     assert status == 404 or (status == 403 and (method != "get" or area in THE_NOCS | FOR_ALL))
-    assert (status, said) == of_nobodys
+    assert (status, body) == of_nobodys
     assert everything() == before
 
 
-def askings(owned: dict[str, Any], operation: Any) -> list[dict[str, str]]:
-    """No filter, and each filter of a list with what would find something of Alice's."""
+def queries(owned: dict[str, Any], operation: Any) -> list[dict[str, str]]:
+    """Return the empty query, and each filter of a list with values that match Alice's objects."""
     vll = Vll.objects.get()
     words = (SECRET, str(vll.pk), str(owned["orders"]), str(vll.vni), "100", "host-cust1", "rhino")
     finds = {
@@ -170,7 +170,7 @@ def askings(owned: dict[str, Any], operation: Any) -> list[dict[str, str]]:
         "router": ["rhino"],
         "site": ["Zürich"],
         "vni": [str(vll.vni)],
-        "gre_key": ["1"],  # hers has a VNI instead
+        "gre_key": ["1"],  # her line has a VNI instead
         "vlan": ["100"],
         "q": list(words),
         "standing": ["complete"],
@@ -185,7 +185,7 @@ def askings(owned: dict[str, Any], operation: Any) -> list[dict[str, str]]:
         "in_service": ["true"],
         "status": ["stale"],
         "month": [f"{clock.now():%Y-%m}"],
-        "key": ["1"],  # no line of hers is one that others made
+        "key": ["1"],  # none of her lines is a foreign line
     }
     names = [each["name"] for each in operation["parameters"] if each["in"] == "query"]
     filters = [name for name in names if name not in ("cursor", "limit")]
@@ -195,30 +195,30 @@ def askings(owned: dict[str, Any], operation: Any) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(("_method", "path", "operation"), operations(of_one=False, methods=("get",)))
-def test_nothing_that_a_stranger_reads_has_anything_of_another_tenants(
+def test_a_list_has_nothing_of_another_tenant(
     owned: dict[str, Any], stranger: APIClient, _method: str, path: str, operation: Any
 ) -> None:
     secrets = [SECRET, *(str(each) for each in owned.values() if isinstance(each, uuid.UUID))]
-    for asked in askings(owned, operation):
-        answer = stranger.get(path, asked)
-        assert answer.status_code == (403 if area_of(path) in THE_NOCS | {"netbox"} else 200), asked
-        said = b"".join(answer).decode().lower()
-        assert [each for each in secrets if each in said] == []
+    for query in queries(owned, operation):
+        answer = stranger.get(path, query)
+        assert answer.status_code == (403 if area_of(path) in THE_NOCS | {"netbox"} else 200), query
+        text = b"".join(answer).decode().lower()
+        assert [each for each in secrets if each in text] == []
         if path.endswith(".csv"):
-            assert len(said.splitlines()) == 1, "the heading alone"
+            assert len(text.splitlines()) == 1, "the heading alone"
         elif area_of(path) not in THE_NOCS | FOR_ALL and "results" in answer.json():
             his = {"tokens": ["test"], "members": ["charlie"], "event-types": None}.get(area_of(path), [])
             rows = answer.json()["results"]
             found = [row.get("name", row.get("username", row.get("id"))) for row in rows]
-            # A filter by something of Alice's finds nothing of his own.
-            assert his is None or found in (his, [] if asked else his), asked
+            # A filter that matches Alice's objects matches none of his.
+            assert his is None or found in (his, [] if query else his), query
 
 
 @pytest.mark.parametrize(("_method", "path", "operation"), operations(of_one=False, methods=("post",)))
-def test_naming_what_is_another_tenants_is_as_naming_nothing(
+def test_a_body_that_names_another_tenants_object_is_refused_like_a_missing_object(
     owned: dict[str, Any], stranger: APIClient, _method: str, path: str, operation: Any
 ) -> None:
-    """In the body: a port, a hold, a customer."""
+    """The body names a port, a reservation or a customer."""
     hers = {"port": owned["ports"], "hold": str(owned["holds"]), "customer": f"{SECRET} Dairy"}
     nobodys = {"port": 2**40, "hold": str(uuid.uuid4()), "customer": "Nobody"}
     wanted = example(operation)
@@ -228,9 +228,9 @@ def test_naming_what_is_another_tenants_is_as_naming_nothing(
 
     def answered(names: dict[str, Any]) -> tuple[int, str]:
         answer = stranger.post(path, naming(wanted, names), format="json")
-        said = {name: value for name, value in answer.json().items() if name != "request_id"}
-        text = json.dumps(said)
-        # The longest first, and as whole words: a short id is a part of some UUIDs.
+        fields = {name: value for name, value in answer.json().items() if name != "request_id"}
+        text = json.dumps(fields)
+        # Replace the longest names first, and only as whole words: a short id may be part of a UUID.
         each = sorted((re.escape(str(name)) for name in names.values()), key=len, reverse=True)
         text = re.sub(rf"\b({'|'.join(each)})\b", "…", text)
         return answer.status_code, text
@@ -241,7 +241,7 @@ def test_naming_what_is_another_tenants_is_as_naming_nothing(
 
 
 def naming(wanted: Any, names: dict[str, Any]) -> Any:
-    """The body with these values wherever a member is called so."""
+    """Return the body with these values for all members of these names."""
     if isinstance(wanted, dict):
         return {name: names.get(name, naming(value, names)) for name, value in wanted.items()}
     return [naming(each, names) for each in wanted] if isinstance(wanted, list) else wanted

@@ -1,7 +1,7 @@
-"""Every page, in a language that marks what was translated: all else is a name or a figure.
+"""Every word on every page is translated, a name or a figure.
 
-It finds what a look at the templates cannot: texts that Python glues together, and those that were translated
-once, when their module was imported.
+The pages are rendered in a pseudo-language that marks translated texts. Unlike a check of the templates, this
+finds texts that Python concatenates, and texts that were translated once, when their module was imported.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ from tests.integration.conftest import ada, alice, bakery, bob, charlie, dairy, 
 
 __all__ = ["ada", "alice", "bakery", "bob", "charlie", "dairy", "isp", "lines", "nina", "nora"]
 
-# The apps whose rows hold what others than the portal wrote.
+# Apps with rows that people, routers or other systems wrote.
 _OF_OTHERS = {
     "accounts",
     "alarms",
@@ -35,25 +35,25 @@ _OF_OTHERS = {
     "vll",
 }
 _CODES = {"code", "object", "cause", "action", "kind"}
-# The same in every language: names of protocols, programs and units, and how they are written.
+# Names of protocols, programs and units, the same in every language.
 NAMES = {
     *("Longline", "NetBox", "VPP", "UTC", "API", "HTTP", "bit", "kbit", "Mbit", "Gbit", "Tbit", "ms", "min"),
     *("VLAN", "VLANs", "VNI", "MTU", "CIR", "EIR", "UNI", "ENNI", "IPv", "VXLAN", "GENEVE", "GRE", "QinQ"),
-    # As the calibration of a router names transports.
+    # Transports, as the calibration of a router names them.
     *("xc", "vxlan", "geneve", "gre"),
-    # What API tokens begin with.
+    # The prefix of API tokens.
     "ll",
-    # Languages are called by their own names.
+    # Languages have their own names.
     *("English", "Deutsch"),
-    # Roles, as the audit trail has them.
+    # Roles, as the audit trail shows them.
     *("admin", "operator", "viewer"),
 }
-# The meaning of a code is written for programmers, like the operations of the API.
+# The explanation of codes is for programmers, like the operations of the API.
 _REFERENCE = "/api/docs/errors/"
 
 
 def data() -> set[str]:
-    """The words that people and routers chose: names, notes, messages; codes are not among them."""
+    """Return the words that people and routers chose, such as names, notes and messages, without codes."""
     found: set[str] = set()
     for model in apps.get_models():
         if model._meta.app_label in _OF_OTHERS:
@@ -68,7 +68,7 @@ def data() -> set[str]:
 
 
 def around_accounts(customer: Customer) -> list[str]:
-    """What is read in a browser by tests of its own."""
+    """Return the pages that other tests read in a browser."""
     ada = User.objects.get(username="ada")
     offer = invite(by=ada, customer=customer, email="dora@example.net", role="viewer", now=clock.now())
     return [
@@ -84,7 +84,7 @@ def around_accounts(customer: Customer) -> list[str]:
 
 
 def texts_in(value: Any) -> Iterator[str]:
-    """A column's text; of JSON those that are more than a word, which may be a code."""
+    """Yield a column's text; of JSON only texts of several words, because one word may be a code."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from (text for text in texts_in(inner) if " " in text)
@@ -116,7 +116,7 @@ def test_every_text_of_every_page_is_translated(
     assert found == {}
 
 
-def test_the_look_finds_what_is_not_marked() -> None:
+def test_the_check_finds_unmarked_texts() -> None:
     with every_text_marked(), translation.override("en"):
         fine = translation.gettext("Fine")
         inner = translation.gettext("%s lines") % translation.gettext("No")

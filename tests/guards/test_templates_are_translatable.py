@@ -1,4 +1,4 @@
-"""Every word that a template shows is marked for gettext; what is a name everywhere is listed here."""
+"""Every word in a template is marked for gettext, or is a name that this file lists."""
 
 import re
 from pathlib import Path
@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 TEMPLATES = Path(__file__).parents[2] / "templates"
-# Names of the product, of protocols and of units, and what API tokens begin with: the same in every language.
+# Names of the product, of protocols and of units, and the prefix of API tokens: the same in every language.
 NAMES = {"Longline", "NetBox", "VPP", "VNI", "UTC", "EIR", "IPv", "bit/s", "ll"}
 _MARKED = re.compile(r"{%\s*blocktranslate\b.*?{%\s*endblocktranslate\s*%}", re.DOTALL)
 _COMMENT = re.compile(r"{#.*?#}|{%\s*comment\b.*?{%\s*endcomment\s*%}|<!--.*?-->", re.DOTALL)
 _TEMPLATE = re.compile(r"{%.*?%}|{{.*?}}", re.DOTALL)
 _SPOKEN = re.compile(r"\b(?:aria-label|title|placeholder|alt|value)=\"([^\"]*)\"")
-# What is written for the machine: addresses, and a command that is the same in every language.
+# Texts for machines: addresses, and a command that is the same in every language.
 _UNSPOKEN = re.compile(
     r"<(?:script|style|code)\b[^>]*>.*?</(?:script|style|code)>|<!DOCTYPE[^>]*>", re.DOTALL
 )
@@ -21,7 +21,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z/’'-]*[A-Za-z]")
 
 
 def unmarked(text: str) -> set[str]:
-    """The words of a template that a reader sees and that gettext does not."""
+    """Return the words of a template that a reader sees and that gettext does not translate."""
     for noise in (_COMMENT, _MARKED, _TEMPLATE, _INPUT_VALUE, _UNSPOKEN):
         text = noise.sub(" ", text)
     shown = " ".join([*_SPOKEN.findall(text), re.sub(r"<[^>]*>", " ", text)])
@@ -37,7 +37,7 @@ def test_every_word_is_marked(template: Path) -> None:
     assert unmarked(template.read_text()) == set()
 
 
-def test_the_look_finds_what_is_not_marked() -> None:
+def test_the_check_finds_unmarked_words() -> None:
     assert unmarked('<p>{% translate "Fine" %} <b>Forgotten</b> {{ value }}</p>') == {"Forgotten"}
     assert unmarked('<a aria-label="Close it">{% blocktranslate %}Fine{% endblocktranslate %}</a>') == {
         "Close",

@@ -1,4 +1,4 @@
-"""The content policy forbids inline script and style, so a template that has any is broken in the browser."""
+"""No template has inline script or style, which the content security policy blocks in the browser."""
 
 import re
 from pathlib import Path

@@ -1,10 +1,10 @@
-"""Every time on a page is in the reader's zone and names it, by one function and one field (ADR 70)."""
+"""Every time on a page is in the reader's zone and names it, through one function and one field (ADR 70)."""
 
 import re
 
 from devstack.folders import ROOT
 
-# A month is a month of UTC everywhere, "c" and "U" are for scripts.
+# A month is always a month in UTC; "c" and "U" are for scripts.
 _OTHER_DATES = re.compile(r"""\|(?:date|time):["'](?!c["']|U["']|Y-m["']|F Y["'])[^"']*["']""")
 _OTHER_TEXTS = re.compile(r"%H:%M[^\"'\n]*\"?[^\n]{0,12}UTC|\} UTC\b|%\(\w+\)s UTC\b")
 _OTHER_INPUTS = re.compile(
@@ -12,7 +12,7 @@ _OTHER_INPUTS = re.compile(
 )
 
 
-def test_templates_show_times_by_one_filter() -> None:
+def test_templates_show_times_through_one_filter() -> None:
     templates = sorted((ROOT / "templates").rglob("*"))
     wrong = [
         (path.name, found)
@@ -24,7 +24,7 @@ def test_templates_show_times_by_one_filter() -> None:
     assert wrong == []
 
 
-def test_sentences_write_times_by_one_function() -> None:
+def test_sentences_write_times_through_one_function() -> None:
     sources = [path for path in sorted((ROOT / "portal").rglob("*.py")) if "migrations" not in path.parts]
     wrong = [
         (path.name, found)
@@ -36,13 +36,13 @@ def test_sentences_write_times_by_one_function() -> None:
     assert wrong == []
 
 
-def test_times_are_read_by_one_field() -> None:
+def test_times_are_read_through_one_field() -> None:
     forms = [path for path in sorted((ROOT / "portal/web").rglob("*.py")) if path.name != "moments.py"]
     assert len(forms) > 60
     assert [(path.name, found) for path in forms for found in _OTHER_INPUTS.findall(path.read_text())] == []
     inputs = {
         path.name for path in (ROOT / "templates").rglob("*.html") if "datetime-local" in path.read_text()
     }
-    # The graph's window is read by the browser, which names its zone.
+    # The browser reads the graph's window and names its zone.
     assert inputs == {"_graph_choice.html"}
     assert (ROOT / "templates/ui/_graph_choice.html").read_text().count("data-zone-name") == 2
