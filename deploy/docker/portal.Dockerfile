@@ -28,7 +28,7 @@ RUN sphinx-build --quiet --fail-on-warning -c tools/docs -b dirhtml -d /tmp/staf
         docs /docs/customers
 
 FROM ${PYTHON_IMAGE} AS portal
-# 10001 belongs to nobody on the host either; the folders are what named volumes begin as.
+# The id 10001 is unused on the host too. Named volumes start as copies of these folders.
 RUN groupadd --gid 10001 longline \
     && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin longline \
     && install -d -o 10001 -g 10001 -m 0700 /var/lib/longline /var/lib/longline/pki \
@@ -53,7 +53,7 @@ ENV PATH=/opt/longline/venv/bin:/usr/local/bin:/usr/bin:/bin \
     LONGLINE_ALIVE_FILE=/tmp/alive \
     LONGLINE_DOCS_DIR=/srv/longline-docs \
     STATIC_ROOT=/var/lib/longline-static
-# What is written at build time is read by everybody; nothing of it is a secret.
+# Files written at build time are readable for all; none is a secret.
 RUN python3 -m compileall -q -j 0 portal provisioning
 USER 10001:10001
 EXPOSE 8000 8001 8443 9471

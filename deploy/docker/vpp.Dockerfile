@@ -5,12 +5,12 @@ ARG DEBIAN_IMAGE=debian:12-slim
 
 FROM ${DEBIAN_IMAGE}
 COPY vpp-packages /tmp/vpp-packages
-# Its packages would set the host's hugepages.
+# VPP's packages would change the host's hugepages.
 RUN export DEBIAN_FRONTEND=noninteractive VPP_INSTALL_SKIP_SYSCTL=1 \
     && apt-get update -qq \
     && apt-get install --yes -qq --no-install-recommends /tmp/vpp-packages/*.deb >/dev/null \
     && rm -rf /var/lib/apt/lists/*
-# What named volumes begin as.
+# Named volumes start as copies of these folders.
 RUN install -d -o 10001 -g 10001 -m 0755 /run/vpp /run/wires
 USER 10001:10001
 ENTRYPOINT ["vpp"]

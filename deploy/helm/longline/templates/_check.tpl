@@ -1,4 +1,4 @@
-{{- /* What the schema cannot say: what is missing, and what does not go together. All of it at once. */ -}}
+{{- /* Report all missing and contradictory values at once: the schema cannot express them. */ -}}
 {{- define "longline.check" -}}
 {{- $wrong := list -}}
 {{- with .Values -}}

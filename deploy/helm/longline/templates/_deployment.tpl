@@ -1,4 +1,4 @@
-{{- /* A component that stays; takes what longline.podSpec takes, and replicas. */ -}}
+{{- /* A long-running component; parameters: those of longline.podSpec, and replicas. */ -}}
 {{- define "longline.deployment" -}}
 apiVersion: apps/v1
 kind: Deployment

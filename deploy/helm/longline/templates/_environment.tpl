@@ -1,9 +1,9 @@
-{{- /* The portal's settings (docs/operate/configure.md). Secrets are read from files; nothing of them is in the environment. */ -}}
+{{- /* The portal's settings (docs/operate/configure.md). Secrets are read from files and are not in the environment. */ -}}
 {{- define "longline.environment" -}}
 {{- $root := .root -}}
 {{- $component := .component -}}
 - {name: BASE_URL, value: {{ printf "https://%s" $root.Values.host | quote }}}
-{{- /* Probes ask localhost. */}}
+{{- /* Probes use localhost. */}}
 - {name: ALLOWED_HOSTS, value: {{ printf "localhost,%s" $root.Values.host | quote }}}
 - {name: CSRF_TRUSTED_ORIGINS, value: {{ printf "https://%s" $root.Values.host | quote }}}
 - {name: LONGLINE_TRUSTED_PROXIES, value: {{ join "," $root.Values.trustedProxies | quote }}}
@@ -16,7 +16,7 @@
 {{- end }}
 {{- end }}
 {{- range $name, $value := $root.Values.settings }}
-{{- /* Single sign-on is for those who sign people in; the others lack its secret. */}}
+{{- /* Only components that sign people in get the secret of single sign-on. */}}
 {{- if and (kindIs "invalid" $value | not) (or (eq $component "web") (not (hasPrefix "OIDC_" $name))) }}
 - {name: {{ $name }}, value: {{ include "longline.text" $value | quote }}}
 {{- end }}

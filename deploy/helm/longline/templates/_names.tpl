@@ -2,7 +2,7 @@
 {{- if contains "longline" .Release.Name -}}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{- else -}}{{ printf "%s-longline" .Release.Name | trunc 40 | trimSuffix "-" }}{{- end -}}
 {{- end -}}
 
-{{- /* What a component's pods are known by; for good, since a Deployment's selector cannot change. */ -}}
+{{- /* Labels of a component's pods. Never change them: a Deployment's selector is immutable. */ -}}
 {{- define "longline.selector" -}}
 app.kubernetes.io/name: longline
 app.kubernetes.io/instance: {{ .root.Release.Name }}

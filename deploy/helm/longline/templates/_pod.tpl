@@ -4,7 +4,7 @@
 {{- $measured := and .measured .root.Values.metrics.enabled .root.Values.metrics.processes -}}
 {{- $environment := include "longline.environment" (dict "root" .root "component" .component "measured" $measured) -}}
 automountServiceAccountToken: false
-# Else a Service of this chart would be a setting to the portal: LONGLINE_LIVE_PORT and such.
+# Otherwise Services of this chart would become settings of the portal, such as LONGLINE_LIVE_PORT.
 enableServiceLinks: false
 terminationGracePeriodSeconds: {{ .grace | default 30 }}
 securityContext:
@@ -37,7 +37,7 @@ containers:
     {{- with .port }}
     ports:
       - {name: {{ $.portName }}, containerPort: {{ . }}}
-    # Whoever still has its address is served until all have heard that it ends.
+    # Serve clients that still use this address until all of them know that the pod ends.
     lifecycle: {preStop: {exec: {command: [sleep, "5"]}}}
     {{- end }}
     {{- with .probes }}
@@ -61,7 +61,7 @@ volumes:
   {{- if .pki }}
   - {{- include "longline.pkiVolume" . | nindent 4 }}
   {{- end }}
-  # In memory: gunicorn's and Celery's signs of life are files there.
+  # In memory: gunicorn's and Celery's heartbeat files are here.
   - {name: tmp, emptyDir: {medium: Memory, sizeLimit: 256Mi}}
   {{- if $measured }}
   - {name: metrics, emptyDir: {}}

@@ -1,5 +1,5 @@
-{{- /* Of what touches a file every few seconds while it works (LONGLINE_ALIVE_FILE). A broker that is away makes it stop: only
-       what stays so for ten minutes is started anew, or an outage of Redis would end every task. */ -}}
+{{- /* Probes of processes that touch LONGLINE_ALIVE_FILE every few seconds while they work. Without the broker they stop
+       touching it. So only ten minutes restart a process: otherwise an outage of Redis would end every task. */ -}}
 {{- define "longline.aliveProbes" -}}
 {{- $age := "test $(( $(date +%s) - $(stat -c %Y /tmp/alive) )) -lt" -}}
 startupProbe:

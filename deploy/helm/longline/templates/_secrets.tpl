@@ -1,4 +1,4 @@
-{{- /* The keys of the Secret that a component uses, separated by spaces: a break into one process reveals no other's. */ -}}
+{{- /* The keys of the Secret that a component uses, separated by spaces: a broken-in process has no other's secrets. */ -}}
 {{- define "longline.secretKeys" -}}
 {{- $keys := list "secret_key" "token_pepper" "database_url" "redis_url" -}}
 {{- $everybodys := list "secret_key_fallbacks" "database_direct_url" "database_replica_url" "cache_url" "authorities" "provider_logo" -}}
@@ -9,7 +9,7 @@
 {{- join " " $keys -}}
 {{- end -}}
 
-{{- /* The files below /etc/longline/secrets. */ -}}
+{{- /* The files in /etc/longline/secrets. */ -}}
 {{- define "longline.secretsVolume" -}}
 name: secrets
 secret:
@@ -21,7 +21,7 @@ secret:
     {{- end }}
 {{- end -}}
 
-{{- /* The CA's certificate, the portal's own, and for those who sign the CA's key. */ -}}
+{{- /* The CA's certificate and the portal's; components that sign also get the CA's key. */ -}}
 {{- define "longline.pkiVolume" -}}
 name: pki
 secret:
