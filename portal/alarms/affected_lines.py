@@ -1,4 +1,4 @@
-"""The lines behind a cause. However many causes there are, in a fixed number of statements."""
+"""The lines behind a cause, read in a fixed number of statements for any number of causes."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -13,9 +13,9 @@ from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.paths_in_use import lines_beyond
 from portal.vll.states import Lifecycle, OperStatus
 
-# So many are named; the counts are whole.
+# At most this many lines are named; counts include all lines.
 NAMED = 5
-# What a statement that groups lines by their cause ends with: how many, whose, and which come first.
+# The columns of a statement that groups lines by cause: number of lines, number of customers, first lines.
 SUMMARY = f"count(*), count(DISTINCT customer_id), (array_agg(id ORDER BY created_at, id))[1:{NAMED}]"
 _ON_ROUTERS = f"""
 SELECT router, {SUMMARY}
@@ -30,7 +30,7 @@ Summary = tuple[int, int, list[UUID]]
 
 
 def on_routers(routers: Collection[int]) -> dict[int, Affected]:
-    """By router, the lines in service that end on it."""
+    """Return the lines in service that end on each router."""
     if not routers:
         return {}
     with connection.cursor() as cursor:
@@ -40,7 +40,7 @@ def on_routers(routers: Collection[int]) -> dict[int, Affected]:
 
 
 def named(summaries: Iterable[Summary]) -> list[Affected]:
-    """Of what ``SUMMARY`` found of each cause, with the names of the first lines."""
+    """Return the groups that ``SUMMARY`` found, with the names of the first lines."""
     summaries = list(summaries)
     wanted = {pk for _lines, _customers, first in summaries for pk in first}
     known = _names_of(wanted) if wanted else {}
@@ -51,12 +51,12 @@ def named(summaries: Iterable[Summary]) -> list[Affected]:
 
 
 def summed(lines: Sequence[Vll]) -> Summary:
-    """Of lines at hand, what ``SUMMARY`` finds of others."""
+    """Return for loaded lines the values that ``SUMMARY`` computes in SQL."""
     return len(lines), len({line.customer_id for line in lines}), [line.pk for line in lines[:NAMED]]
 
 
 def of_lines(lines: Sequence[Vll]) -> Affected:
-    """Of lines at hand, with their customers."""
+    """Return the group of loaded lines, with their customers."""
     count, customers, _first = summed(lines)
     return Affected(
         count, customers, [_named(line.pk, str(line), str(line.customer)) for line in lines[:NAMED]]
@@ -72,7 +72,7 @@ def lines_behind(kind: str, object: str) -> QuerySet[Vll]:
 
 
 def _behind(kind: str, what: str, about: str) -> Q:
-    """By one look-up each, so that what is found is counted once."""
+    """Return a filter with one lookup per object, so that each line is counted once."""
     if what == "line":
         return Q(pk=about)
     if what == "router":
@@ -104,7 +104,7 @@ def _path(about: str) -> Q:
 
 
 def _names_of(lines: Collection[UUID]) -> dict[UUID, dict[str, str]]:
-    """Columns and not rows: of a network that is down there are thousands."""
+    """Return the names of lines, read as columns and not as rows: a failed network has thousands of lines."""
     columns = Vll.objects.filter(pk__in=lines).values_list("pk", "description", "customer__name")
     return {pk: _named(pk, description or str(pk), customer) for pk, description, customer in columns}
 

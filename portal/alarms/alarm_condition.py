@@ -1,4 +1,4 @@
-"""What a look at the network finds wrong."""
+"""A problem of the network or the portal, as the derivations find it."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -6,14 +6,15 @@ from typing import Any
 
 from portal.alarms.kinds import Kind
 
-# The name of something that there is once: the relay, the mail server, the agent API, NetBox.
+# The name of objects that exist once: the relay, the mail server, the agent API, NetBox.
 PORTAL = "portal"
 
 
 @dataclass(frozen=True, slots=True)
 class Affected:
-    """The lines behind a cause and their customers: how many, and the first lines, as ``{"line", "name",
-    "customer"}``."""
+    """The lines behind a cause and their customers: counts, and the first lines as ``{"line", "name",
+    "customer"}``.
+    """
 
     lines: int = 0
     customers: int = 0
@@ -25,10 +26,10 @@ NOBODY = Affected()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlarmCondition:
-    """Something that is wrong now. Two with the same ``kind`` and ``object`` are the same alarm.
+    """A current problem. Two with the same ``kind`` and ``object`` are the same alarm.
 
-    ``object``: the row that it is about, as ``router:7``; ``name``: what that is called. ``facts``: JSON,
-    for the sentence (portal.alarms.sentences). ``since`` None: it is not known since when.
+    ``object`` names a row, as ``router:7``; ``name`` is its name for a reader. ``facts`` are JSON values for
+    the sentence (portal.alarms.sentences). ``since`` is None if the start is unknown.
     """
 
     kind: Kind

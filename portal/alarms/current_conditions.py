@@ -1,4 +1,4 @@
-"""All that is wrong now. Nothing here is stored: an alarm is up while its cause is there."""
+"""All current problems. They are derived, not stored: an alarm is up as long as its cause exists."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -46,26 +46,26 @@ SOURCES: list[tuple[tuple[Kind, ...], Callable[[datetime], Iterator[AlarmConditi
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """``unseen``: the kinds that could not be looked for; what is up of them is not known to be gone."""
+class CheckResult:
+    """The result of a check. ``unchecked``: kinds that could not be checked, so that their alarms stay up."""
 
     found: list[AlarmCondition] = field(default_factory=list)
-    unseen: set[Kind] = field(default_factory=set)
+    unchecked: set[Kind] = field(default_factory=set)
 
 
-def look(now: datetime) -> Look:
-    """Find all that is wrong, with a fixed number of statements for each kind.
+def find_conditions(now: datetime) -> CheckResult:
+    """Find all current problems, with a fixed number of statements for each kind.
 
-    What breaks one source keeps no other from looking.
+    A failure of one source does not stop the others.
     """
-    seen = Look()
+    result = CheckResult()
     for kinds, source in SOURCES:
         try:
             with transaction.atomic():
                 found = list(source(now))
         except Exception:
             log.exception("could not look for %s", ", ".join(kinds))
-            seen.unseen.update(kinds)
+            result.unchecked.update(kinds)
         else:
-            seen.found.extend(found)
-    return seen
+            result.found.extend(found)
+    return result

@@ -1,4 +1,4 @@
-"""The words for what cannot be said of an alarm."""
+"""Error messages about operations on alarms."""
 
 from django.utils.translation import gettext_noop
 

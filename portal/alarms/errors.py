@@ -1,4 +1,4 @@
-"""What people cannot say of an alarm."""
+"""Errors of operations on alarms."""
 
 from datetime import datetime
 
@@ -6,38 +6,38 @@ from portal.core.errors import Conflict, DomainError
 
 
 class AlarmCleared(Conflict):
-    """Its cause is gone: there is nothing left to say of it."""
+    """The cause of the alarm is gone, so that it accepts no more operations."""
 
     at: datetime
 
 
 class AlarmAcknowledged(Conflict):
-    """Somebody was quicker."""
+    """Another operator has already acknowledged the alarm."""
 
     by: str
     at: datetime
 
 
 class AlarmNotAcknowledged(Conflict):
-    """There is no acknowledgement to take back."""
+    """There is no acknowledgement to withdraw."""
 
 
 class NotNocStaff(DomainError):
-    """Alarms are assigned to people of the NOC whose accounts are open."""
+    """Alarms are assigned to NOC staff with open accounts."""
 
     field = "to"
     username: str
 
 
 class SilenceInThePast(DomainError):
-    """A silence ends after now."""
+    """A silence must end in the future."""
 
     field = "until"
     until: datetime
 
 
 class SilenceTooLong(DomainError):
-    """No alarm is silent for ever."""
+    """A silence has a maximum duration."""
 
     field = "until"
     days: int

@@ -1,12 +1,13 @@
-"""The kinds of alarms, and how bad each is: the perceived severity of ITU-T X.733, 8.1.2.3."""
+"""The kinds of alarms and their severity: the perceived severity of ITU-T X.733, 8.1.2.3."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
 class Severity(models.IntegerChoices):
-    """Critical and major: customers feel it, or soon will. Minor: they do not, and it has to be mended all
-    the same. Warning: nothing is broken yet."""
+    """The severity. Critical and major: customers notice it, or soon will. Minor: customers do not notice,
+    but it needs a repair. Warning: nothing is broken yet.
+    """
 
     CRITICAL = 1, _("Critical")
     MAJOR = 2, _("Major")
@@ -15,7 +16,7 @@ class Severity(models.IntegerChoices):
 
 
 class Kind(models.TextChoices):
-    """What is wrong; the labels are headings, and what a filter offers."""
+    """The kinds of alarms; the labels are headings and options of a filter."""
 
     REPORTS_AWAY = "reports_away", _("No reports from any router")
     ROUTER_SILENT = "router_silent", _("Routers silent")

@@ -11,23 +11,23 @@ from portal.alarms.kinds import Kind, Severity
 
 
 class Alarm(models.Model):
-    """One occurrence of something wrong, from when it was raised until its cause is gone.
+    """One occurrence of a problem, from when it is raised until its cause is gone.
 
-    Written by ``portal.alarms.rounds`` alone, from what is derived; what people say is its OperatorState.
+    Only ``portal.alarms.rounds`` writes it, from derived conditions. Operators' input is its OperatorState.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=20, choices=Kind)
-    # As ``AlarmCondition`` has it; no relation, because the history outlives what it tells of.
+    # As in ``AlarmCondition``. It is not a relation, because the history outlives the object.
     object = models.CharField(max_length=120)
     name = models.CharField(max_length=250)
     facts = models.JSONField(default=dict)
-    # As the table said when it was raised.
+    # The severity of the kind when the alarm was raised.
     severity = models.PositiveSmallIntegerField(choices=Severity)
     routers: Any = ArrayField(models.BigIntegerField(), default=list)
     raised_at = models.DateTimeField()
     cleared_at = models.DateTimeField(null=True)
-    # The lines behind it and their customers; the first of them as [{"line", "name", "customer"}, ...].
+    # The lines behind the alarm and their customers; the first lines as [{"line", "name", "customer"}, ...].
     lines = models.PositiveIntegerField(default=0)
     customers = models.PositiveIntegerField(default=0)
     first_lines = models.JSONField(default=list)
@@ -66,8 +66,10 @@ class Alarm(models.Model):
 
 
 class OperatorState(models.Model):
-    """What people say of an alarm (RFC 8632, 3.5: the operator state). It ends with that occurrence, but
-    for a silence: that is of the object, and holds until its time whether or not the alarm comes again."""
+    """Operators' input about an alarm (RFC 8632, 3.5: the operator state). It ends with the occurrence,
+    except for a silence. A silence belongs to the object and lasts until its time, even if the alarm comes
+    again.
+    """
 
     alarm = models.OneToOneField(
         Alarm, on_delete=models.CASCADE, primary_key=True, related_name="operator_state"
@@ -105,12 +107,12 @@ class OperatorState(models.Model):
 
 
 class AlarmRound(models.Model):
-    """One row: the last look at what is wrong, and what it counted."""
+    """A single row: the last check of all conditions, and its counts."""
 
     at = models.DateTimeField()
-    # Kinds that could not be looked for: their alarms stay as they were.
+    # Kinds that could not be checked: their alarms stay unchanged.
     unseen = models.JSONField(default=list)
-    # Lines in service by their health: {"up": 12, ...}.
+    # The number of lines in service by health: {"up": 12, ...}.
     lines = models.JSONField(default=dict)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""What people of the NOC say of an alarm. It neither raises nor clears one: its cause alone does."""
+"""Operations of NOC staff on an alarm. They neither raise nor clear it: only its cause does."""
 
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -22,64 +22,67 @@ LONGEST_SILENCE = timedelta(days=30)
 
 @transaction.atomic
 def alarm_acknowledge(*, alarm: Alarm, user: User, note: str = "", now: datetime) -> None:
-    """Somebody has seen it. Raises AlarmCleared, AlarmAcknowledged."""
-    said = _said_of(alarm)
-    if said.acknowledged_at is not None:
-        raise AlarmAcknowledged(by=said.acknowledged_by, at=said.acknowledged_at)
-    said.acknowledged_by, said.acknowledged_at, said.note = user.username, now, note
-    said.save()
+    """Record that a user has noticed the alarm. Raises AlarmCleared, AlarmAcknowledged."""
+    state = _operator_state(alarm)
+    if state.acknowledged_at is not None:
+        raise AlarmAcknowledged(by=state.acknowledged_by, at=state.acknowledged_at)
+    state.acknowledged_by, state.acknowledged_at, state.note = user.username, now, note
+    state.save()
 
 
 @transaction.atomic
 def alarm_unacknowledge(*, alarm: Alarm) -> None:
-    """It was not meant, or whoever meant it is gone. Raises AlarmCleared, AlarmNotAcknowledged."""
-    said = _said_of(alarm)
-    if said.acknowledged_at is None:
+    """Withdraw an acknowledgement that was a mistake or whose author left. Raises AlarmCleared,
+    AlarmNotAcknowledged.
+    """
+    state = _operator_state(alarm)
+    if state.acknowledged_at is None:
         raise AlarmNotAcknowledged
-    said.acknowledged_by, said.acknowledged_at, said.note = "", None, ""
-    said.save()
+    state.acknowledged_by, state.acknowledged_at, state.note = "", None, ""
+    state.save()
 
 
 @transaction.atomic
 def alarm_assign(*, alarm: Alarm, to: str) -> None:
-    """``to``: the user name of somebody in the NOC, or "" for nobody. Raises AlarmCleared, NotNocStaff."""
-    said = _said_of(alarm)
+    """Assign the alarm to NOC staff by user name, or to nobody (""). Raises AlarmCleared, NotNocStaff."""
+    state = _operator_state(alarm)
     person = noc_staff().filter(username=to, is_active=True).first() if to else None
     if to and person is None:
         raise NotNocStaff(username=to)
-    said.assigned_to = person
-    said.save()
+    state.assigned_to = person
+    state.save()
 
 
 @transaction.atomic
 def alarm_silence(*, alarm: Alarm, user: User, until: datetime, now: datetime) -> None:
-    """Do not show it before then, nor when it comes again meanwhile. Raises AlarmCleared, SilenceInThePast,
-    SilenceTooLong."""
+    """Hide the alarm until then, also if it comes again. Raises AlarmCleared, SilenceInThePast,
+    SilenceTooLong.
+    """
     if until <= now:
         raise SilenceInThePast(until=until)
     if until > now + LONGEST_SILENCE:
         raise SilenceTooLong(days=LONGEST_SILENCE.days, latest=now + LONGEST_SILENCE)
-    said = _said_of(alarm)
-    said.silenced_by, said.silenced_until = user.username, until
-    said.save()
-    # The newest word holds: an earlier occurrence's silence may have been longer.
-    _silences_end(alarm, but=said.pk)
+    state = _operator_state(alarm)
+    state.silenced_by, state.silenced_until = user.username, until
+    state.save()
+    # The newest silence applies: that of an earlier occurrence may have been longer.
+    _silences_end(alarm, but=state.pk)
 
 
 @transaction.atomic
 def alarm_unsilence(*, alarm: Alarm) -> None:
-    """Show it again now; where it is shown already nothing changes. Raises AlarmCleared."""
-    _said_of(alarm)
+    """Show the alarm again; no effect if it is shown. Raises AlarmCleared."""
+    _operator_state(alarm)
     _silences_end(alarm)
 
 
-def _said_of(alarm: Alarm) -> OperatorState:
-    """Of one that is up, and stays up as long as this lasts: a round that would clear it waits."""
+def _operator_state(alarm: Alarm) -> OperatorState:
+    """Return the operator state of an alarm that is up, locked: a round that would clear it waits."""
     locked = Alarm.objects.select_for_update(no_key=True).get(pk=alarm.pk)
     if locked.cleared_at is not None:
         raise AlarmCleared(at=locked.cleared_at)
-    said, _is_new = OperatorState.objects.get_or_create(alarm=locked)
-    return said
+    state, _is_new = OperatorState.objects.get_or_create(alarm=locked)
+    return state
 
 
 def _silences_end(alarm: Alarm, *, but: UUID | None = None) -> None:

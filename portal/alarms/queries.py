@@ -1,4 +1,4 @@
-"""Reading alarms: those that are up, and those that were."""
+"""Queries of current and past alarms."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from portal.alarms.models import Alarm, AlarmRound, OperatorState
 
-# Rounds come every few seconds; what is older than this nobody can rely on.
+# Rounds run every few seconds; older results are not reliable.
 LATE_AFTER = timedelta(seconds=30)
 _ACKNOWLEDGED = Q(operator_state__acknowledged_at__isnull=False)
 _TALLY = f"""
@@ -31,7 +31,7 @@ GROUP BY alarm.kind, alarm.severity
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many alarms of a kind are up: each is counted once, a silenced one as nothing else.
+    """The number of current alarms of a kind. Silenced alarms are counted only as silenced.
 
     ``kind`` and ``severity`` are as stored: a newer release may have stored values that are unknown here.
     """
@@ -44,7 +44,7 @@ class Tally:
 
 
 def alarms_up(now: datetime) -> QuerySet[Any]:
-    """The worst first, then the oldest; with what people say of each."""
+    """Return current alarms with their operator state, the most severe first, then the oldest."""
     rows = Alarm.objects.filter(cleared_at__isnull=True)
     return with_operator_state(rows, now).order_by("severity", "raised_at", "id")
 
@@ -62,8 +62,9 @@ def silenced(now: datetime) -> QuerySet[Any]:
 
 
 def with_operator_state(rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
-    """With ``silenced_until`` and ``silenced_by``: a silence that an earlier occurrence was given still
-    holds."""
+    """Annotate with ``silenced_until`` and ``silenced_by``. A silence of an earlier occurrence
+    still applies.
+    """
     silences = _silences(now).order_by("-silenced_until")
     found: QuerySet[Any] = rows.select_related("operator_state__assigned_to").annotate(
         silenced_until=Subquery(silences.values("silenced_until")[:1]),
@@ -73,19 +74,19 @@ def with_operator_state(rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
 
 
 def _is_silenced(now: datetime) -> Exists:
-    """Of all alarms the database finds it out at once, which it cannot of what is noted with each."""
+    """Return a condition for silenced alarms, which the database evaluates for all alarms at once."""
     return Exists(_silences(now))
 
 
 def _silences(now: datetime) -> QuerySet[OperatorState]:
-    """What holds for the object of the alarm at hand, whichever occurrence it was said of."""
+    """Return the silences of the alarm's object, whichever occurrence they were set for."""
     return OperatorState.objects.filter(
         alarm__kind=OuterRef("kind"), alarm__object=OuterRef("object"), silenced_until__gt=now
     )
 
 
 def tally(now: datetime) -> list[Tally]:
-    """Count the alarms that are up; kinds without one are left out."""
+    """Count current alarms by kind; kinds without one are left out."""
     with connection.cursor() as cursor:
         cursor.execute(_TALLY, [now])
         rows = cursor.fetchall()
@@ -93,10 +94,10 @@ def tally(now: datetime) -> list[Tally]:
 
 
 def last_round() -> AlarmRound | None:
-    """None: nobody has looked yet."""
+    """Return the last round; None if there was none."""
     return AlarmRound.objects.first()
 
 
 def is_late(last: AlarmRound | None, now: datetime) -> bool:
-    """Whether nobody has looked lately, so that what is shown may be over, or not all there is."""
+    """Return whether the last round is too old, so that shown alarms may be over, or some may be missing."""
     return last is None or last.at < now - LATE_AFTER

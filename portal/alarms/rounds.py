@@ -1,7 +1,7 @@
-"""Keeping what is stored of alarms in step with what is wrong: raise, refresh, clear.
+"""Update of the stored alarms from the current conditions: raise, refresh, clear.
 
-Doing it twice changes nothing, and of two rounds at once the second leaves it to the first: what it had read
-could be older than what the first has written.
+A repetition changes nothing. If two rounds overlap, the second does nothing, because it may have read older
+data than the first has written.
 """
 
 from collections import Counter
@@ -14,47 +14,47 @@ from django.db.models import F, Value
 from django.db.models.functions import Greatest
 
 from portal.alarms.alarm_condition import AlarmCondition
-from portal.alarms.current_conditions import look
+from portal.alarms.current_conditions import find_conditions
 from portal.alarms.kinds import SEVERITIES, Kind
 from portal.alarms.models import Alarm, AlarmRound
 from portal.diagnosis.health_queries import health_counts
 from portal.vll.models import Vll
 from portal.vll.states import IN_SERVICE
 
-# So many alarms of a kind are up at a time: more would help nobody, and every round writes what it finds. An
-# alarm that is up stays up while its cause is found, however many others are. Only new ones wait for room.
+# The maximum of current alarms of a kind. More would help nobody, and every round writes all it finds. An
+# alarm stays up while its cause is found, regardless of others. Only new alarms wait for room.
 MOST = 1000
 _THE_ROW = 1
-# Of what was forgotten, so many at a time.
+# Old alarms are deleted in batches of this size.
 _FORGOTTEN_TOGETHER = 5000
 
 
 @transaction.atomic
 def alarms_watch(*, now: datetime) -> bool:
-    """One round; whether it was this one's turn."""
+    """Run one round; return whether it ran, because no other round was running."""
     AlarmRound.objects.get_or_create(pk=_THE_ROW, defaults={"at": now})
     if not AlarmRound.objects.select_for_update(skip_locked=True).filter(pk=_THE_ROW).exists():
         return False
-    seen = look(now)
-    found = {(each.kind.value, each.object): each for each in seen.found}
+    result = find_conditions(now)
+    found = {(each.kind.value, each.object): each for each in result.found}
     up = {(alarm.kind, alarm.object): alarm for alarm in Alarm.objects.filter(cleared_at__isnull=True)}
-    standing = [(up[key], each) for key, each in found.items() if key in up]
+    continuing = [(up[key], each) for key, each in found.items() if key in up]
     room = Counter(dict.fromkeys(Kind, MOST))
-    room.subtract(each.kind for _, each in standing)
+    room.subtract(each.kind for _, each in continuing)
     _raise(_as_many_as(room, (each for key, each in found.items() if key not in up)), now)
-    _refresh(standing)
-    _clear([alarm for key, alarm in up.items() if key not in found], seen.unseen, now)
+    _refresh(continuing)
+    _clear([alarm for key, alarm in up.items() if key not in found], result.unchecked, now)
     lines = health_counts(Vll.objects.filter(lifecycle__in=IN_SERVICE))
     AlarmRound.objects.filter(pk=_THE_ROW).update(
         at=now,
-        unseen=sorted(kind.value for kind in seen.unseen),
+        unseen=sorted(kind.value for kind in result.unchecked),
         lines={state.value: count for state, count in lines.items()},
     )
     return True
 
 
 def _as_many_as(room: Counter[Kind], new: Iterable[AlarmCondition]) -> Iterator[AlarmCondition]:
-    """The first of each kind, as long as there is room for more of it."""
+    """Yield new conditions of each kind as long as there is room."""
     for each in new:
         if room[each.kind] > 0:
             room[each.kind] -= 1
@@ -62,14 +62,14 @@ def _as_many_as(room: Counter[Kind], new: Iterable[AlarmCondition]) -> Iterator[
 
 
 def _raise(found: Iterable[AlarmCondition], now: datetime) -> None:
-    """A router's clock may say anything of since when."""
+    """Raise new alarms. A router's clock may be wrong, so that ``since`` is at most ``now``."""
     new = [
         Alarm(
             kind=each.kind,
             object=each.object,
             severity=SEVERITIES[each.kind],
             raised_at=min(each.since or now, now),
-            **_told(each),
+            **_content(each),
         )
         for each in found
     ]
@@ -77,34 +77,34 @@ def _raise(found: Iterable[AlarmCondition], now: datetime) -> None:
 
 
 def _refresh(pairs: Iterable[tuple[Alarm, AlarmCondition]]) -> None:
-    """Only what says something else than it did."""
+    """Update alarms whose content has changed."""
     changed = []
     for alarm, each in pairs:
-        told = _told(each)
-        if any(getattr(alarm, name) != value for name, value in told.items()):
-            for name, value in told.items():
+        content = _content(each)
+        if any(getattr(alarm, name) != value for name, value in content.items()):
+            for name, value in content.items():
                 setattr(alarm, name, value)
             changed.append(alarm)
     if changed:
-        Alarm.objects.bulk_update(changed, list(_TOLD), batch_size=500)
+        Alarm.objects.bulk_update(changed, list(_CONTENT), batch_size=500)
 
 
-def _clear(gone: Collection[Alarm], unseen: Collection[Kind], now: datetime) -> None:
+def _clear(gone: Collection[Alarm], unchecked: Collection[Kind], now: datetime) -> None:
     """Clear the alarms whose cause is gone.
 
     An alarm of an unknown kind stays: a newer release raised it, and its worker may run at the same time.
     """
-    over = [alarm.pk for alarm in gone if alarm.kind in Kind.values and alarm.kind not in unseen]
+    over = [alarm.pk for alarm in gone if alarm.kind in Kind.values and alarm.kind not in unchecked]
     if over:
         Alarm.objects.filter(pk__in=over, cleared_at__isnull=True).update(
             cleared_at=Greatest(F("raised_at"), Value(now))
         )
 
 
-_TOLD = ("name", "facts", "routers", "lines", "customers", "first_lines")
+_CONTENT = ("name", "facts", "routers", "lines", "customers", "first_lines")
 
 
-def _told(each: AlarmCondition) -> dict[str, Any]:
+def _content(each: AlarmCondition) -> dict[str, Any]:
     return {
         "name": each.name[:250],
         "facts": each.facts,
@@ -116,7 +116,7 @@ def _told(each: AlarmCondition) -> dict[str, Any]:
 
 
 def alarms_forget(*, before: datetime) -> int:
-    """Delete what was over long ago, with what people said of it; how many alarms."""
+    """Delete alarms that were cleared before then, with their operator state; return their number."""
     forgotten = 0
     while over := list(
         Alarm.objects.filter(cleared_at__lt=before).values_list("pk", flat=True)[:_FORGOTTEN_TOGETHER]

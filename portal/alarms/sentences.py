@@ -1,7 +1,7 @@
-"""Alarms in words: a headline of what is wrong, and a note of what more there is to say.
+"""Texts of alarms: a headline, and a note with details.
 
-A newer release may have stored an alarm: while machines are upgraded one after another, and after a return to
-an older release. Its kind, or what its facts say, may be unknown here.
+A newer release may have stored an alarm, during an upgrade of several machines or before a downgrade. Its
+kind or its facts may be unknown here.
 """
 
 import logging
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 Facts = Mapping[str, Any]
 
-# ``{name}``: of what it is about.
+# ``{name}`` is the name of the object.
 HEADLINES: dict[str, str] = {
     Kind.REPORTS_AWAY: gettext_noop("The portal hears from no router"),
     Kind.ROUTER_SILENT: gettext_noop("{name} is silent"),
@@ -69,7 +69,7 @@ HEADLINES: dict[str, str] = {
     Kind.ROUTER_FULL: gettext_noop("The cores of {name} are almost fully booked"),
 }
 _UNKNOWN_KIND = gettext_noop("{name}: an alarm of the unknown kind “{kind}”")
-_STANDINGS = {
+_SILENCE_NOTES = {
     "down": gettext_noop("There is no sign of life from it: its lines count as down."),
     "forwards": gettext_noop("Its VPP is still forwarding: check the agent."),
     "unknown": gettext_noop("Its lines may be down."),
@@ -89,22 +89,22 @@ def headline(kind: str) -> str:
 
 
 def kind_label(kind: str) -> str:
-    """Return the heading of a kind, or its stored name where this release does not know it."""
+    """Return the heading of a kind, or its stored name if this release does not know it."""
     return str(Kind(kind).label) if kind in HEADLINES else kind
 
 
 def note(kind: str, facts: Facts) -> str:
-    """Return the text below the headline, "" where the headline says everything."""
+    """Return the text below the headline, or "" if the headline is complete."""
     if kind not in HEADLINES:
         return _(
             "A newer release of the portal raised this alarm. This release does not know its kind and cannot"
             " check it: the alarm stays until a newer release clears it."
         )
-    tell = _NOTES.get(kind)
-    if tell is None:
+    write_note = _NOTES.get(kind)
+    if write_note is None:
         return ""
     try:
-        return tell(facts)
+        return write_note(facts)
     except (AttributeError, LookupError, TypeError, ValueError):
         log.warning("alarm of the kind %s: its facts cannot be read: %s", kind, facts, exc_info=True)
         return _("Another release of the portal wrote the details of this alarm. They cannot be shown.")
@@ -118,7 +118,7 @@ def _reports_away(facts: Facts) -> str:
 
 
 def _silent(facts: Facts) -> str:
-    return _(_STANDINGS[facts["standing"]])
+    return _(_SILENCE_NOTES[facts["standing"]])
 
 
 def _vpp_away(facts: Facts) -> str:
@@ -135,7 +135,7 @@ def _path_down(facts: Facts) -> str:
     return _("The two routers no longer hear each other.")
 
 
-def _path_unheard(facts: Facts) -> str:
+def _path_never_up(facts: Facts) -> str:
     return _("They have never heard each other: UDP port 4784 may be filtered along the way.")
 
 
@@ -145,8 +145,8 @@ def _trouble(facts: Facts) -> str:
 
 
 def _contested(facts: Facts) -> str:
-    told = _("{field} of {object} keeps being changed to “{actual}”; repairs so far: {repairs}")
-    return "; ".join(told.format(**each) for each in facts["changes"])
+    template = _("{field} of {object} keeps being changed to “{actual}”; repairs so far: {repairs}")
+    return "; ".join(template.format(**each) for each in facts["changes"])
 
 
 def _vlan_loss(facts: Facts) -> str:
@@ -208,7 +208,7 @@ def _few_buffers(facts: Facts) -> str:
 
 
 def _order(facts: Facts) -> str:
-    """Its state is in the headline."""
+    """Return the details of an order; the headline names its state."""
     return f"{facts['customer']}: {OrderAction(facts['action']).label}"
 
 
@@ -300,7 +300,7 @@ _NOTES: dict[str, Callable[[Facts], str]] = {
     Kind.VPP_AWAY: _vpp_away,
     Kind.VPP_HANGS: _vpp_hangs,
     Kind.PATH_DOWN: _path_down,
-    Kind.PATH_UNHEARD: _path_unheard,
+    Kind.PATH_UNHEARD: _path_never_up,
     Kind.BLACK_HOLE: black_hole_text,
     Kind.TROUBLE: _trouble,
     Kind.CONTESTED: _contested,

@@ -1,4 +1,4 @@
-"""The tasks of alarms, by the names that Celery knows."""
+"""Names of the Celery tasks of alarms."""
 
 WATCH = "alarms.watch"
 FORGET = "alarms.forget"

@@ -1,4 +1,4 @@
-"""The actor, for the triggers: each transaction that writes is told once."""
+"""The actor of changes, for the audit triggers: set once in each transaction that writes."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -19,14 +19,15 @@ from portal.core.request_id import current_request_id
 
 _READING = {"GET", "HEAD", "OPTIONS", "TRACE"}
 _WRITING = ("insert", "update", "delete", "merge", "with")
-# What pghistory's triggers read. It ends with its transaction: nobody inherits it with the connection.
-_TELL = (
+# Settings that pghistory's triggers read. They end with the transaction, so no later user of the connection
+# inherits them.
+_SET_ACTOR = (
     "SELECT set_config('pghistory.context_id', %s, true), set_config('pghistory.context_metadata', %s, true)"
 )
 
 
 class AuditMiddleware:
-    """Names the session's user and the request in whatever the request changes."""
+    """Record the session's user and the request with all changes of the request."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -41,7 +42,7 @@ class AuditMiddleware:
 
 
 def acting(*, user_id: int, username: str, token: str = "") -> None:
-    """From now on in this request it is this user, through the API token of that prefix if there is one."""
+    """Record this user for the rest of the request, and the prefix of the API token, if there is one."""
     if work := _at_work.get():
         work.add(user=user_id, username=username, **({"token": token} if token else {}))
 
@@ -52,7 +53,7 @@ def _signed_in(*, user: User, **_sent: object) -> None:
 
 
 class AuditedTask(Task):  # type: ignore[type-arg]
-    """Names the task in whatever it changes."""
+    """A task that records its name with all its changes."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with working(task=self.name):
@@ -61,7 +62,7 @@ class AuditedTask(Task):  # type: ignore[type-arg]
 
 @contextmanager
 def working(**who: Any) -> Iterator[None]:
-    """Put ``who`` to whatever is changed inside. Within another one it only adds to that."""
+    """Record ``who`` with all changes inside the block. A nested block adds to the outer one."""
     if outer := _at_work.get():
         outer.add(**who)
         yield
@@ -76,35 +77,35 @@ def working(**who: Any) -> Iterator[None]:
 
 
 class _Work:
-    """Goes along with the first statement of each transaction that writes.
+    """Send the actor with the first statement of each transaction that writes.
 
-    pghistory's own context goes along with every single one, which costs as much as the statement.
+    pghistory's own context sends it with every statement, which costs as much as the statement itself.
     """
 
     def __init__(self, who: dict[str, Any]) -> None:
         self._id = str(uuid4())
         self._who = who
-        self._told_in: list[Any] | None = None
+        self._set_in: list[Any] | None = None
 
     def add(self, **who: Any) -> None:
         self._who = {**self._who, **who}
-        self._told_in = None
+        self._set_in = None
 
     def __call__(
         self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: dict[str, Any]
     ) -> Any:
         database = context["connection"]
-        if self._is_known(database) or not sql.lstrip()[:6].lower().startswith(_WRITING):
+        if self._is_set(database) or not sql.lstrip()[:6].lower().startswith(_WRITING):
             return execute(sql, params, many, context)
         with nullcontext() if database.in_atomic_block else transaction.atomic(), pipelined():
-            execute(_TELL, (self._id, json.dumps(self._who)), False, context)
-            self._told_in = database.run_on_commit
+            execute(_SET_ACTOR, (self._id, json.dumps(self._who)), False, context)
+            self._set_in = database.run_on_commit
             return execute(sql, params, many, context)
 
-    def _is_known(self, database: Any) -> bool:
-        # Django begins another list with each transaction, and where it rolls back to a savepoint:
-        # exactly where PostgreSQL forgets what it was told.
-        return bool(database.in_atomic_block) and self._told_in is database.run_on_commit
+    def _is_set(self, database: Any) -> bool:
+        # Django creates a new list with each transaction, and when it rolls back to a savepoint. These are
+        # exactly the cases in which PostgreSQL forgets the settings.
+        return bool(database.in_atomic_block) and self._set_in is database.run_on_commit
 
 
 _at_work: ContextVar[_Work | None] = ContextVar("at_work", default=None)

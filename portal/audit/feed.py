@@ -1,8 +1,8 @@
-"""The trail of everything, newest first, a page at a time.
+"""The complete audit trail, newest first, in pages.
 
-Each table of events counts by itself, so a place in the trail is the smallest number seen of each. A page
-reads a page of every table by its primary key, however far back, and what stood before each change. What one
-person did is read by an index of its own (sql/changes_by_person.sql).
+Each table of events has its own numbers, so a position in the trail contains the smallest number of each
+table so far. A page reads a page of every table by its primary key, at any depth, and the event before each
+change. The changes of one person have an index (sql/changes_by_person.sql).
 """
 
 from collections import defaultdict
@@ -17,13 +17,13 @@ from portal.audit.models import EVENTS
 
 PAGE_SIZE = 50
 MODELS: dict[str, type[models.Model]] = {model._meta.model_name or "": model for model in EVENTS}
-# A number that no table of events has reached.
+# A number higher than any event.
 _FROM_THE_TOP = 2**62
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A change, and all that was known of its row afterwards (of a deletion: before)."""
+    """A change, and the audited columns of the row after it (before it, if the row was deleted)."""
 
     change: Change
     pk: Any
@@ -32,16 +32,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``below``: the place to go on from, by model name; empty on the last page."""
+    """A page of entries. ``below``: the position of the next page, by model name; empty on the last page."""
 
     entries: list[Entry]
     below: dict[str, int]
 
 
 def newest(*, of: str = "", by: str = "", below: Mapping[str, int] | None = None) -> Page:
-    """The changes of all audited tables, or ``of`` one (a key of MODELS), further back than ``below``.
+    """Return the newest changes of all audited tables, or of one table ``of`` (a key of MODELS), below
+    ``below``.
 
-    ``by``: a user name, in the portal or through an API token; all that it did not do is left out.
+    ``by``: a user name, for changes on pages or with API tokens; changes of others are left out.
     """
     names = [of] if of else list(MODELS)
     place = {name: min(_FROM_THE_TOP, (below or {}).get(name, _FROM_THE_TOP)) for name in names}
@@ -58,7 +59,7 @@ def newest(*, of: str = "", by: str = "", below: Mapping[str, int] | None = None
 
 
 def _places(place: dict[str, int], by: str) -> list[tuple[str, int]]:
-    """Model name and number of the newest changes, one more than a page."""
+    """Return model name and number of the newest changes, one more than a page."""
     only = " AND pgh_context ->> 'username' = %s" if by else ""
     each = [
         f"(SELECT '{name}' AS what, pgh_id, pgh_created_at AS at FROM {EVENTS[MODELS[name]]._meta.db_table}"  # noqa: S608 - our own names

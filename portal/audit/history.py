@@ -1,4 +1,4 @@
-"""Reading the trail: what changed on a row, from what to what, and by whom."""
+"""The history of rows: each change with its values before and after, and its author."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -23,10 +23,11 @@ SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """``before`` and ``after`` hold the columns that differ; an insert has no before, a delete no after.
+    """A change. ``before`` and ``after`` contain the columns that differ; an insert has no before, a delete
+    no after.
 
-    ``by`` has what is known of ``username``, ``user``, ``token`` (an API token's prefix), ``task`` and
-    ``request_id``; it is empty for a change that was made past the portal.
+    ``by`` contains ``username``, ``user``, ``token`` (an API token's prefix), ``task`` and ``request_id``, as
+    far as they are known. It is empty for a change that bypassed the portal.
     """
 
     at: datetime
@@ -39,9 +40,9 @@ class Change:
 
 
 def vll_history(vll: Vll) -> list[Change]:
-    """The newest changes of a VLL, its ends (best prefetched) and its orders.
+    """Return the newest changes of a VLL, its ends (prefetch them) and its orders.
 
-    The caller has looked up the VLL in a scope.
+    The caller has read the VLL in the user's scope.
     """
     sides = {end.pk: f"{end.side}_end" for end in vll.ends.all()}
     found = [
@@ -55,12 +56,12 @@ def vll_history(vll: Vll) -> list[Change]:
 
 
 def object_history(model: type[models.Model], pk: int) -> list[Change]:
-    """The newest changes of one row, also of one that is gone; for a reader who may know of it."""
+    """Return the newest changes of one row, also of a deleted row, for a reader who may know of it."""
     return _newest(changes(model, {pk: model._meta.model_name or ""}))
 
 
 def router_history(pk: int) -> list[Change]:
-    """The newest changes of a router, its certificates, its freezes and the tokens to enrol with."""
+    """Return the newest changes of a router, its certificates, its freezes and its enrolment tokens."""
     return _newest(
         [
             *changes(Router, {pk: "router"}),
@@ -72,7 +73,9 @@ def router_history(pk: int) -> list[Change]:
 
 
 def customer_history(pk: int) -> list[Change]:
-    """The newest changes of a customer, its members, its invitations and its holds."""
+    """Return the newest changes of a customer, its members, its invitations and its bandwidth
+    reservations.
+    """
     return _newest(
         [
             *changes(Customer, {pk: "customer"}),
@@ -84,8 +87,9 @@ def customer_history(pk: int) -> list[Change]:
 
 
 def person_history(pk: int) -> list[Change]:
-    """The newest changes of a user, what they may do where, and how they sign in: addresses, an identity
-    elsewhere, a second factor, API tokens; and which mails they do not want."""
+    """Return the newest changes of a user, the user's roles, mail preferences and means to sign in:
+    addresses, external identities, second factor and API tokens.
+    """
     return _newest(
         [
             *changes(User, {pk: "user"}),
@@ -100,7 +104,7 @@ def person_history(pk: int) -> list[Change]:
 
 
 def with_last_change(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """``rows`` of an audited table with ``changed_at`` and ``changed_by`` (a user name, or None)."""
+    """Return ``rows`` of an audited table with ``changed_at`` and ``changed_by`` (a user name, or None)."""
     newest = EVENTS[rows.model].objects.filter(pgh_obj_id=OuterRef("pk")).order_by("-pgh_id")
     found: QuerySet[Any] = rows.annotate(
         changed_at=Subquery(newest.values("pgh_created_at")[:1]),
@@ -110,7 +114,7 @@ def with_last_change(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def _ever_of(model: type[models.Model], **owner: int) -> QuerySet[Any, Any]:
-    """The rows that ever were the owner's, by their events: those that are gone are in no other place."""
+    """Return all rows that ever belonged to the owner. Only events still name deleted rows."""
     found: QuerySet[Any, Any] = EVENTS[model].objects.filter(**owner).values("pgh_obj_id")
     return found
 
@@ -122,8 +126,10 @@ def _newest(found: list[Change]) -> list[Change]:
 def changes(
     model: type[models.Model], names: dict[Any, str] | str, *, among: models.QuerySet[Any, Any] | None = None
 ) -> list[Change]:
-    """The newest changes of rows of ``model``, at most SHOWN, oldest first: of those that ``names``
-    gives each a name, or of the rows ``among``, which share one."""
+    """Return the newest changes of rows of ``model``, at most SHOWN, oldest first.
+
+    ``names`` gives a name to each row, or one name to all rows of ``among``.
+    """
     rows = list(names) if among is None else among
     newest = EVENTS[model].objects.filter(pgh_obj_id__in=rows).order_by("-pgh_id")[:SHOWN]
     return [
@@ -135,10 +141,10 @@ def changes(
 def with_before(
     model: type[models.Model], events: QuerySet[Any]
 ) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Each of ``events`` of ``model``, with the one before it of the same row, or nothing."""
+    """Return each of ``events`` of ``model``, with the event before it of the same row, or nothing."""
     every = EVENTS[model].objects
     earlier = every.filter(pgh_obj_id=OuterRef("pgh_obj_id"), pgh_id__lt=OuterRef("pgh_id"))
-    # Named as what is the event's own, so that it is no column of the row.
+    # The prefix marks a field of the event, so that it is not taken for a column of the row.
     found = events.annotate(pgh_previous=Subquery(earlier.order_by("-pgh_id").values("pgh_id")[:1]))
     rows = list(found.values())
     was = {row["pgh_id"]: row for row in rows}
@@ -148,7 +154,7 @@ def with_before(
 
 
 def change_of(event: dict[str, Any], *, what: str, before: dict[str, Any]) -> Change:
-    """The change that an event says of its row; ``before``: the event before it, or nothing."""
+    """Return the change that an event describes; ``before``: the event before it, or nothing."""
     was, now_is = _difference(event["pgh_label"], columns_of(before), columns_of(event))
     return Change(
         at=event["pgh_created_at"],
@@ -162,7 +168,7 @@ def change_of(event: dict[str, Any], *, what: str, before: dict[str, Any]) -> Ch
 
 
 def columns_of(event: dict[str, Any]) -> dict[str, Any]:
-    """The row that an event keeps, without what is the event's own."""
+    """Return the row as an event stores it, without the fields of the event itself."""
     return {name: value for name, value in event.items() if not name.startswith(_OWN)}
 
 

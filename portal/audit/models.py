@@ -1,4 +1,6 @@
-"""The audit trail: a table of events per tracked table, written by triggers and never changed afterwards."""
+"""The audit trail: one table of events per tracked table, which triggers write and nothing changes
+afterwards.
+"""
 
 from typing import Any
 

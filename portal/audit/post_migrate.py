@@ -1,7 +1,8 @@
-"""The triggers that write the trail, after each migrate: made anew where they differ, else left alone.
+"""Installation of the audit triggers after each migrate: create those that differ, and leave the others
+alone.
 
-pgtrigger's own way drops and makes every one each time. Each drop locks out all readers and writers of its
-table, and waits for those that are there.
+By default pgtrigger drops and creates every trigger each time. Each drop waits for all readers and writers of
+the table, and blocks new ones.
 """
 
 from typing import Any
@@ -11,7 +12,7 @@ from pgtrigger.core import INSTALLED
 
 
 def triggers_install(*, using: str, **_: Any) -> None:
-    """Each in a transaction of its own: at no moment is a table without its trigger, the earlier or this one.
+    """Install each trigger in a separate transaction: a table is never without its old or its new trigger.
 
     Handles post_migrate.
     """

@@ -1,7 +1,7 @@
-"""The things made with a token or by a person that stand when those end: to be seen and ended then.
+"""Objects that a token or a user made and that outlive it, so that an operator can review and end them.
 
-A leaked token's receivers and enrolments outlive it, and so do those of somebody who left. Which of them
-serve the customer or the NOC only people know: nothing here ends but what they choose.
+Webhooks and enrolments outlive a leaked token and a user who left. Only people know which of them serve the
+customer or the NOC. So the portal ends only those that somebody chooses.
 """
 
 from collections.abc import Collection
@@ -25,8 +25,11 @@ from portal.notifications.webhook_operations import webhook_disable
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """``webhooks`` that are sent to and ``enrolments`` that are open or came to a good certificate end when
-    chosen; ``tokens`` and ``invitations`` end by themselves."""
+    """The objects that a token or a user made.
+
+    ``webhooks`` are enabled and ``enrolments`` are open or led to a valid certificate; both end only if
+    chosen. ``tokens`` and ``invitations`` always end.
+    """
 
     webhooks: dict[str, Webhook] = field(default_factory=dict)
     enrolments: dict[str, RouterEnrolment] = field(default_factory=dict)
@@ -35,11 +38,11 @@ class Made:
 
     @property
     def keys(self) -> set[str]:
-        """Keys that ``chosen`` takes: one for each webhook and enrolment."""
+        """Return the keys that ``chosen`` takes: one for each webhook and enrolment."""
         return {*self.webhooks, *self.enrolments}
 
     def chosen(self, keys: Collection[str]) -> "Made":
-        """Those alone; keys of anything else choose nothing."""
+        """Return only the objects with these keys; unknown keys are ignored."""
         return replace(
             self,
             webhooks={key: row for key, row in self.webhooks.items() if key in keys},
@@ -48,7 +51,7 @@ class Made:
 
 
 def made_with(token: ApiToken, *, viewer: User, now: datetime) -> Made:
-    """With a token, and with those that were made with it, as far as it is ``viewer``'s business."""
+    """Return the objects made with a token and with its descendants, as far as ``viewer`` may see them."""
     tokens = lineage(token)
     by_them = Q(made_with__in=tokens)
     live = ApiToken.objects.filter(pk__in=tokens, revoked_at__isnull=True).exclude(pk=token.pk)
@@ -56,7 +59,7 @@ def made_with(token: ApiToken, *, viewer: User, now: datetime) -> Made:
 
 
 def made_by(person: User, *, viewer: User, now: datetime) -> Made:
-    """By a person, at pages and with tokens, as far as it is ``viewer``'s business."""
+    """Return the objects that a user made on pages and with tokens, as far as ``viewer`` may see them."""
     live = ApiToken.objects.filter(user=person, revoked_at__isnull=True)
     return _made(
         viewer,
@@ -69,14 +72,17 @@ def made_by(person: User, *, viewer: User, now: datetime) -> Made:
 
 
 def made_by_member(membership: Membership, *, viewer: User, now: datetime) -> Made:
-    """By a member for that customer: what they made elsewhere is none of its admins' business, nor are their
-    tokens, which lose their rights to the customer with them."""
-    theirs = Q(customer=membership.customer_id)
+    """Return the objects that a member made for this customer.
+
+    Objects for other customers do not concern its admins. Nor do tokens, which lose their rights to the
+    customer when the membership ends.
+    """
+    of_customer = Q(customer=membership.customer_id)
     return _made(
         viewer,
-        theirs & Q(created_by=membership.user.username),
+        of_customer & Q(created_by=membership.user.username),
         None,
-        theirs & Q(invited_by=membership.user_id),
+        of_customer & Q(invited_by=membership.user_id),
         ApiToken.objects.none(),
         now,
     )
@@ -84,21 +90,21 @@ def made_by_member(membership: Membership, *, viewer: User, now: datetime) -> Ma
 
 @transaction.atomic
 def token_revoke_with(*, token: ApiToken, ending: Made, now: datetime) -> None:
-    """Revoke a token and end what was chosen of what was made with it."""
+    """Revoke a token and end the chosen objects that were made with it."""
     token_revoke(token=token, now=now)
     _end(ending, now)
 
 
 @transaction.atomic
 def member_remove_with(*, membership: Membership, ending: Made, now: datetime) -> None:
-    """Remove a member and end what was chosen of what they made. Raises as ``member_remove``."""
+    """Remove a member and end the chosen objects that the member made. Raises as ``member_remove``."""
     member_remove(membership=membership, now=now)
     _end(ending, now)
 
 
 @transaction.atomic
 def account_close_with(*, person: User, ending: Made, now: datetime) -> None:
-    """Close an account and end what was chosen of what its owner made. Raises as ``account_close``."""
+    """Close an account and end the chosen objects that its owner made. Raises as ``account_close``."""
     account_close(person=person, now=now)
     _end(ending, now)
 
@@ -112,8 +118,8 @@ def _made(
     now: datetime,
 ) -> Made:
     run = managed_customers(viewer)
-    seen = Q(customer__in=run) | Q(customer__isnull=True) if viewer.is_noc_admin else Q(customer__in=run)
-    hooks = Webhook.objects.filter(webhooks, seen, disabled_at__isnull=True).select_related("customer")
+    visible = Q(customer__in=run) | Q(customer__isnull=True) if viewer.is_noc_admin else Q(customer__in=run)
+    hooks = Webhook.objects.filter(webhooks, visible, disabled_at__isnull=True).select_related("customer")
     offers = RouterEnrolment.objects.none()
     if enrolments is not None and viewer.is_noc_admin:
         is_open = Q(used_at__isnull=True, expires_at__gt=now)
@@ -132,7 +138,9 @@ def _made(
 
 
 def _end(chosen: Made, now: datetime) -> None:
-    """A webhook is disabled, not removed: its log is the only record of what was sent there."""
+    """End the chosen objects. A webhook is disabled, not removed: its log is the only record of its
+    deliveries.
+    """
     for webhook in chosen.webhooks.values():
         webhook_disable(webhook=webhook, because=Webhook.Disabled.BY_HAND, now=now)
     for enrolment in chosen.enrolments.values():

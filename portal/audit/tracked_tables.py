@@ -1,9 +1,9 @@
-"""Which tables and columns the audit trail records, and which it does not.
+"""The tables and columns that the audit trail records.
 
-TRACKED names what is recorded, UNTRACKED which columns of these are not, NOT_AUDITED which tables are not,
-with the reason: secrets, and what routers report or the portal derives rather than somebody decides. A guard
-test asks for every new table and column to be put in one of them; what is tracked needs
-``manage.py makemigrations audit``.
+TRACKED names the recorded tables, and UNTRACKED their columns that are not recorded. NOT_AUDITED names the
+other tables with the reason: they contain secrets, reports of routers or derived values, not decisions of
+people. A guard test requires every new table and column in one of them. After a change of tracked columns,
+run ``manage.py makemigrations audit``.
 """
 
 from allauth.account.models import EmailAddress
@@ -69,21 +69,21 @@ UNTRACKED: dict[type[models.Model], str] = {
     Invitation: "sending_until sent_at",
     ApiToken: "digest last_used_at",
     Authenticator: "data last_used_at",
-    # The identity provider's own words, anew with each login.
+    # Data of the identity provider, which changes with each login.
     SocialAccount: "last_login extra_data",
     RouterCertificate: "der",
     RouterFreeze: "kept_since",
     RouterEnrolment: "digest",
     Router: "generation",
     Port: "booked_bps",
-    # What is adopted and let go of follows from orders; the tags are what routers showed.
+    # Adoption and release follow from orders; the tags are those that routers reported.
     Vll: "oper_status oper_since in_sync in_sync_since not_carried_since handover",
     VllEnd: "status status_revision status_at status_look reason link_up link_since held_down reachable"
     " observed_in_sync policed path_state path_since_ms drift contested vlan_loss changed_since_report"
     " access_tag_before tunnel_tag_before",
-    # The events' own context has the request id of every change.
+    # The events' own context contains the request id of every change.
     Order: "state_at alarmed_at request_id",
-    # What routers had said by then.
+    # The state of the routers at the time of the report.
     TroubleReport: "finding",
     Quarantine: "first_ms last_ms samples waited first_received_at last_received_at counted_at",
     Webhook: "secret previous_secret failures failing_since resting_until called_until claim claimed_until",

@@ -5,11 +5,11 @@ from django.db.models import Q
 
 
 class Event(models.Model):
-    """A fact for timelines, audit and notifications. Append-only but for ``untold``.
+    """A fact for timelines, audit and notifications. Append-only, except for ``untold``.
 
-    Ids instead of relations, so that any app may announce.
+    It contains ids instead of relations, so that any app may announce events.
 
-    Only what agents say has happened is forgotten, after LONGLINE_ROUTER_EVENT_DAYS.
+    Only events that agents report are deleted, after LONGLINE_ROUTER_EVENT_DAYS.
     """
 
     at = models.DateTimeField()
@@ -21,7 +21,7 @@ class Event(models.Model):
     actor = models.CharField(max_length=150, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     data = models.JSONField(default=dict)
-    # Others are still to be told of it: portal.notifications takes such rows by this state, in any order.
+    # Notifications of the event are pending: portal.notifications selects rows by this column, in any order.
     untold = models.BooleanField(default=False, db_default=False)
 
     class Meta:
@@ -38,7 +38,7 @@ class Event(models.Model):
 
 
 class Outbox(models.Model):
-    """A task name with ids, written in the transaction that made it necessary; the relay publishes it."""
+    """A task name with ids, written in the transaction that requires the task; the relay publishes it."""
 
     task = models.CharField(max_length=100)
     args = models.JSONField(default=list)

@@ -1,4 +1,4 @@
-"""Kinds of events that others are told of, by webhook, mail or both: as what, portal.notifications says."""
+"""Kinds of events that lead to webhooks or mails; portal.notifications defines their form."""
 
 NOTIFIED_KINDS = frozenset(
     {

@@ -1,4 +1,4 @@
-"""Announce a fact, or ask for a task, inside the caller's transaction."""
+"""Record a fact, or request a task, inside the caller's transaction."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -15,8 +15,8 @@ from portal.events.models import Event
 from portal.events.notified_kinds import NOTIFIED_KINDS
 
 CHANNEL = "longline_outbox"
-# A message that a sweeper sent for what was due waits for a worker so long at the most, or else is lost. Sent
-# again with each sweep, such messages would be all that workers that are behind had to do.
+# A message that a sweeper sent for due work may wait for a worker this long; then it counts as lost. If each
+# sweep sent such messages again, overloaded workers would process nothing else.
 _RESENT_IS_LOST_AFTER = timedelta(seconds=30)
 _SEND = f"""
 INSERT INTO events_outbox (task, args, created_at)
@@ -61,7 +61,7 @@ def announce_of_lines(kind: str, at: Mapping[UUID, datetime]) -> None:
     """Record that ``kind`` happened to each of these lines, and when. Must run in the same transaction."""
     if not at:
         return
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "kind": kind,
         "lines": list(at),
         "at": list(at.values()),
@@ -69,30 +69,32 @@ def announce_of_lines(kind: str, at: Mapping[UUID, datetime]) -> None:
         "untold": kind in NOTIFIED_KINDS,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_ANNOUNCE_OF_LINES, told)
+        cursor.execute(_ANNOUNCE_OF_LINES, values)
 
 
 def send_task(task: str, *args: int | str, now: datetime) -> None:
-    """Ask for ``task(*args)`` once this transaction commits; the relay wakes up by NOTIFY or by polling."""
+    """Request ``task(*args)`` once this transaction commits; the relay wakes up by NOTIFY or by polling."""
     send_tasks(task, [args], now=now)
 
 
 def send_tasks(task: str, calls: Iterable[Sequence[int | str]], *, now: datetime) -> None:
-    """Ask for ``task(*args)`` for each ``args`` of ``calls``, in one statement."""
-    asked: dict[str, Any] = {"task": task, "calls": Jsonb([list(args) for args in calls]), "now": now}
+    """Request ``task(*args)`` for each ``args`` of ``calls``, in one statement."""
+    parameters: dict[str, Any] = {"task": task, "calls": Jsonb([list(args) for args in calls]), "now": now}
     with connection.cursor() as cursor:
-        cursor.execute(_SEND, asked)
+        cursor.execute(_SEND, parameters)
 
 
 def resend_tasks(task: str, rows: QuerySet[Any, Any], *, named_by: str, now: datetime) -> list[Any]:
-    """For a sweeper: ask again for ``task(row.named_by)`` of each row, unless its last message may wait.
+    """Request ``task(row.named_by)`` again for each row, unless an earlier message may still wait; for
+    sweepers.
 
-    That is noted in the row's ``resent_at``, which whoever claims it clears. What is locked is being seen to;
-    the conditions of ``rows`` hold under the lock. Whom it asked for. Must run in a transaction.
+    Return the requested values. The row's ``resent_at`` records the request; the worker that claims the row
+    clears it. Locked rows are skipped, because a worker processes them. The conditions of ``rows`` are
+    checked under the lock. Must run in a transaction.
     """
     lost = rows.exclude(resent_at__gt=now - _RESENT_IS_LOST_AFTER).select_for_update(skip_locked=True)
     found = dict(lost.order_by(named_by).values_list("pk", named_by))
     rows.model.objects.filter(pk__in=found).update(resent_at=now)
-    asked = list(found.values())
-    send_tasks(task, [(str(each) if isinstance(each, UUID) else each,) for each in asked], now=now)
-    return asked
+    requested = list(found.values())
+    send_tasks(task, [(str(each) if isinstance(each, UUID) else each,) for each in requested], now=now)
+    return requested

@@ -6,7 +6,7 @@ from typing import Any
 from django.test import Client
 
 from portal.alarms.alarm_condition import AlarmCondition
-from portal.alarms.current_conditions import look
+from portal.alarms.current_conditions import find_conditions
 from portal.alarms.kinds import Kind
 from portal.alarms.models import Alarm
 from portal.alarms.rounds import alarms_watch
@@ -18,9 +18,9 @@ from tests.integration.web_pages.browser import text
 
 def alarms_found(kind: Kind, now: Any = None) -> list[AlarmCondition]:
     """What is wrong of that kind."""
-    seen = look(now or clock.now())
-    assert not seen.unseen
-    return [each for each in seen.found if each.kind == kind]
+    result = find_conditions(now or clock.now())
+    assert not result.unchecked
+    return [each for each in result.found if each.kind == kind]
 
 
 def alarm_texts(kind: Kind, now: Any = None) -> list[str]:

@@ -1,1 +1,1 @@
-"""What is wrong now, read from rows: a file for each part of the portal that may have something to say."""
+"""Derivation of alarms from rows: one file for each part of the portal."""

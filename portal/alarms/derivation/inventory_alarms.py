@@ -1,4 +1,4 @@
-"""Links that are not as they are declared, and what is nearly booked up."""
+"""Alarms about links that differ from their declaration, and about nearly full ports and routers."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -15,7 +15,7 @@ from portal.inventory.port_link_state import bookable_at, slower_links
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll.operations.oper_status import FRESH
 
-# From this part of what may be booked on a port or a router, more has to be built.
+# The fraction of the bookable bandwidth from which the ISP must build more.
 NEARLY_FULL = 0.8
 
 
@@ -40,9 +40,11 @@ def full_ports(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def slow_ports(now: datetime) -> Iterator[AlarmCondition]:
-    """Ports of customers whose link is slower than agreed: less was negotiated, or a bond lost a member."""
-    heard = Q(router__observed__reported_at__gte=now - FRESH, router__observed__vpp_connected=True)
-    ports = slower_links(Port.objects.filter(heard, retired_at=None, customer__isnull=False))
+    """Yield the customer ports whose link is slower than agreed: it negotiated less, or a bond
+    lost a member.
+    """
+    reporting = Q(router__observed__reported_at__gte=now - FRESH, router__observed__vpp_connected=True)
+    ports = slower_links(Port.objects.filter(reporting, retired_at=None, customer__isnull=False))
     for port, link_bps in ports:
         yield AlarmCondition(
             kind=Kind.PORT_SLOW,

@@ -1,6 +1,7 @@
-"""Lines that are down or differ, grouped by their cause: one alarm for a port, however many lines it has.
+"""Alarms about lines that are down or differ, grouped by cause: one alarm for a port with any number of
+lines.
 
-What a silent router or one without a VPP explains is no alarm of its own.
+Lines that a silent router or a router without VPP explains cause no alarm.
 """
 
 from collections.abc import Collection, Iterator
@@ -24,16 +25,17 @@ from portal.vll.path_sentences import black_hole_facts
 from portal.vll.paths_in_use import lines_beyond
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderState
 
-# A port that was kept down for the far end's link is set up within so long, or that is an alarm.
+# The far agent must set up a port within this time after the link of the other end returned.
 _SET_UP_WITHIN = timedelta(seconds=60)
-# So many changes of somebody else's are named.
+# At most this many foreign changes are named.
 _CHANGES_NAMED = 3
 
 
 def _kept_down_for_a_reason(near: str, far: str) -> str:
-    """In SQL: the far link is lost or was back only lately, or the port was just to be set up again.
+    """Return SQL that is true while a port is rightly kept down.
 
-    Of a dead router's link nobody hears.
+    The far link is lost, or returned only lately, or the port is just being set up. The state of a dead
+    router's link is unknown.
     """
     return f"""
         {near}.held_down AND coalesce(
@@ -43,8 +45,8 @@ def _kept_down_for_a_reason(near: str, far: str) -> str:
     """
 
 
-# The order is that of the diagnosis: a port without link explains a path that nobody hears, and not the
-# other way round. As portal.core.path_bfd has it, a path is down where one hears nothing and both listen.
+# The order is that of the diagnosis: a port without link explains a silent path, and not the reverse. As in
+# portal.core.path_bfd, a path is down if one router receives nothing and both have a session.
 _DOWN = f"""
 WITH down AS (
     SELECT line.id, line.created_at, line.customer_id, line.oper_since AS since, line.family,
@@ -79,7 +81,7 @@ WITH down AS (
 )
 SELECT object, min(since), {SUMMARY} FROM cause GROUP BY object ORDER BY object
 """  # noqa: S608 - constants
-# An order that is under way explains it too, and where somebody else writes that is the alarm.
+# A running order explains a difference too. Where somebody else changes VPP, that is the alarm.
 _DIFFERING = f"""
 WITH differing AS (
     SELECT line.id, line.created_at, line.customer_id, line.in_sync_since AS since, line.revision
@@ -106,7 +108,7 @@ SELECT object, min(since), {SUMMARY} FROM cause GROUP BY object ORDER BY object
 
 
 class _Cause(NamedTuple):
-    """``what`` and ``ids``: of the object."""
+    """The cause of an alarm: ``what`` and ``ids`` of its object."""
 
     object: str
     what: str
@@ -116,7 +118,9 @@ class _Cause(NamedTuple):
 
 
 def down(now: datetime) -> Iterator[AlarmCondition]:
-    """Ports, paths and single lines, by the lines that are down for them; and paths that routers watch."""
+    """Yield ports, paths and single lines that are the cause of lines being down, and watched paths that are
+    down.
+    """
     troubled = troubled_routers(now)
     set_up_since = now - _SET_UP_WITHIN
     causes = _causes(
@@ -136,8 +140,8 @@ def down(now: datetime) -> Iterator[AlarmCondition]:
             yield AlarmCondition(kind=Kind.PORT_DOWN, name=str(port), routers=(port.router_id,), **about)
         elif cause.what == "path":
             a, z, _family = map(int, cause.ids)
-            heard = watched.pop(cause.object, None)
-            facts = {"why": "no_route" if heard is None else "unheard"}
+            session = watched.pop(cause.object, None)
+            facts = {"why": "no_route" if session is None else "unheard"}
             name = f"{routers[a]} – {routers[z]}"
             yield AlarmCondition(kind=Kind.PATH_DOWN, name=name, routers=(a, z), facts=facts, **about)
         else:
@@ -159,7 +163,7 @@ def differing(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def contested(now: datetime) -> Iterator[AlarmCondition]:
-    """By router, where the other writer is to be looked for."""
+    """Yield the routers on which another writer changes VPP."""
     ends = VllEnd.objects.exclude(contested=[]).filter(vll__lifecycle__in=IN_SERVICE)
     of_router: dict[Router, list[VllEnd]] = {}
     for end in ends.select_related("vll__customer", "port__router").order_by("port__router__name", "pk"):
@@ -184,7 +188,7 @@ def contested(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def vlan_losses(now: datetime) -> Iterator[AlarmCondition]:
-    """Yield an alarm for each line whose frames are dropped at an end, or may be and nobody could examine it.
+    """Yield an alarm for each line whose frames an end drops, or may drop without a way to examine it.
 
     An end that was just rebuilt has some minutes to receive frames.
     """
@@ -249,7 +253,9 @@ def black_holes(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def _watched_paths(state: str, troubled: Collection[int]) -> Iterator[AlarmCondition]:
-    """Where both routers have a session (is_path_down), each pair once. ``state``: down or unheard."""
+    """Yield paths in ``state`` (down or unheard) if both routers have a session (is_path_down), each pair
+    once.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_WATCHED, {"state": state, "listening": sorted(LISTENING), "troubled": list(troubled)})
         rows = cursor.fetchall()

@@ -1,4 +1,4 @@
-"""Orders that somebody has to look at, tests that failed, and removals that nobody confirmed."""
+"""Alarms about orders that need an operator, failed tests, and unconfirmed removals."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from portal.vll.line_test_sentences import line_test_facts, line_test_sentence
 from portal.vll.models import LineTest, Order, Vll
 from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
 
-# A link that was mended shows by the next test that passes; a line's own test by then is history.
+# After a repair, the next test that passes clears the alarm. By then a line's own test is history.
 FAILED_TESTS_FOR = timedelta(days=7)
 
 
@@ -30,7 +30,7 @@ def orders(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def unconfirmed(now: datetime) -> Iterator[AlarmCondition]:
-    """Their orders were ended by force; their leases wait."""
+    """Yield lines whose order was ended by force; their resources stay reserved."""
     under_way = Order.objects.filter(vll=OuterRef("pk")).exclude(state__in=TERMINAL_ORDER_STATES)
     left = Vll.objects.filter(~Exists(under_way), wanted_present=False)
     left = left.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
@@ -40,7 +40,7 @@ def unconfirmed(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def failed_tests(now: datetime) -> Iterator[AlarmCondition]:
-    """Of two routers the newest one, whichever way round it went."""
+    """Yield the newest failed test of each pair of routers, in either direction."""
     newest: dict[tuple[str, ...], LineTest] = {}
     for test in _failed_tests(now).order_by("finished_at"):
         newest[tuple(sorted(test.conditions["routers"][side]["router"] for side in "az"))] = test
@@ -63,7 +63,7 @@ def failed_tests(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def _failed_tests(now: datetime) -> QuerySet[LineTest]:
-    """Those since which none of as large frames has passed between the same routers."""
+    """Return failed tests after which no test with frames as large has passed between the same routers."""
     a, z = "conditions__routers__a__router", "conditions__routers__z__router"
     passed = LineTest.objects.filter(
         Q(**{a: OuterRef(a), z: OuterRef(z)}) | Q(**{a: OuterRef(z), z: OuterRef(a)}),

@@ -1,4 +1,4 @@
-"""What the portal itself wants to do and cannot: messages, mails, webhooks, NetBox, samples to decide on."""
+"""Alarms about the portal's own work: messages, mails, webhooks, NetBox, samples that await a decision."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -13,14 +13,14 @@ from portal.netbox_sync.netbox_status import lines_in_error, standing
 from portal.notifications.models import Mail, Webhook
 from portal.telemetry.models import Quarantine
 
-# Tried so often, a mail has been waiting for twenty minutes; receivers that greylist take it by then.
+# After this many attempts a mail has waited twenty minutes. Servers that greylist accept it by then.
 TRIES_OF_A_MAIL = 4
-# The relay sends a message within a second.
+# The relay normally sends a message within a second.
 UNSENT_AFTER = timedelta(seconds=10)
 
 
 def relay(now: datetime) -> Iterator[AlarmCondition]:
-    """Nothing is lost by these: the sweeper does in the end what they would have hurried."""
+    """Yield an alarm if messages wait. None is lost: the sweeper eventually does the work."""
     unsent = Outbox.objects.filter(published_at__isnull=True, created_at__lt=now - UNSENT_AFTER)
     first = unsent.order_by("id").first()
     if first is not None:
@@ -29,7 +29,9 @@ def relay(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def queues_without_worker(now: datetime) -> Iterator[AlarmCondition]:
-    """Queues in which messages wait and that no worker consumes: a new release may have brought a queue."""
+    """Yield queues in which messages wait and that no worker consumes; a new release may have
+    added a queue.
+    """
     for queue, messages in unserved_queues().items():
         yield AlarmCondition(
             kind=Kind.QUEUE_UNSERVED, object=f"queue:{queue}", name=queue, facts={"messages": messages}
@@ -37,7 +39,7 @@ def queues_without_worker(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def webhooks(now: datetime) -> Iterator[AlarmCondition]:
-    """Those that somebody disabled are no alarm."""
+    """Yield disabled webhooks, except those that a user disabled."""
     disabled = Webhook.objects.filter(disabled_because__in=(Webhook.Disabled.GONE, Webhook.Disabled.FAILING))
     for webhook in disabled.select_related("customer").order_by("pk"):
         yield AlarmCondition(
@@ -53,23 +55,25 @@ def mails(now: datetime) -> Iterator[AlarmCondition]:
     waiting = Mail.objects.filter(next_try_at__isnull=False, tries__gte=TRIES_OF_A_MAIL)
     first = waiting.select_related("user").order_by("created_at").first()
     if first is not None:
-        told = waiting.aggregate(mails=Count("pk"), since=Min("created_at"))
-        facts = {"mails": told["mails"], "first": f"{first.kind} → {first.user}", "error": first.error}
-        yield AlarmCondition(kind=Kind.MAILS, object=PORTAL, name=PORTAL, since=told["since"], facts=facts)
+        totals = waiting.aggregate(mails=Count("pk"), since=Min("created_at"))
+        facts = {"mails": totals["mails"], "first": f"{first.kind} → {first.user}", "error": first.error}
+        yield AlarmCondition(kind=Kind.MAILS, object=PORTAL, name=PORTAL, since=totals["since"], facts=facts)
 
 
 def netbox(now: datetime) -> Iterator[AlarmCondition]:
-    """Orders do not wait for NetBox; what the inventory knows gets older."""
-    stands = standing(now)
-    if stands is None:
+    """Yield an alarm if NetBox cannot be read. Orders do not depend on NetBox, but the inventory becomes
+    outdated.
+    """
+    status = standing(now)
+    if status is None:
         return
-    if stands.error or stands.stale:
-        since = stands.state.failing_since or stands.state.imported_at
-        facts = {"error": stands.state.error}
+    if status.error or status.stale:
+        since = status.state.failing_since or status.state.imported_at
+        facts = {"error": status.state.error}
         yield AlarmCondition(kind=Kind.NETBOX, object=PORTAL, name="NetBox", since=since, facts=facts)
     first = lines_in_error().first()
     if first is not None:
-        facts = {"lines": stands.in_error, "first": str(first.vll), "error": first.error}
+        facts = {"lines": status.in_error, "first": str(first.vll), "error": first.error}
         yield AlarmCondition(kind=Kind.NETBOX_LINES, object=PORTAL, name="NetBox", facts=facts)
 
 

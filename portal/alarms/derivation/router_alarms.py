@@ -1,4 +1,4 @@
-"""Routers that nobody hears, whose VPP does not work, or whose agent complains."""
+"""Alarms about silent routers, routers without a working VPP, and problems that agents report."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -22,44 +22,46 @@ from portal.telemetry.router_losses import (
 )
 from portal.vll.operations.oper_status import FRESH
 
-# The agent API notes every ten seconds that it is there; a restart takes less than this.
+# The agent API records every ten seconds that it runs; a restart takes less than this.
 _AWAY_AFTER = timedelta(seconds=45)
-# An agent reports within seconds after its enrolment, once it is started.
+# A started agent reports within seconds after its enrolment.
 _REPORTS_WITHIN = timedelta(minutes=5)
-# Nine days after it should have been renewed.
+# Nine days after the certificate should have been renewed.
 NOT_RENEWED = timedelta(days=21)
 
 
 def reports_away(now: datetime) -> Iterator[AlarmCondition]:
-    """No process of the agent API works, which once did: nobody knows anything of any router."""
+    """Yield an alarm if no process of the agent API runs, although one did: no router's state is known."""
     newest = AgentApiUptime.objects.order_by("-seen_at").values_list("seen_at", flat=True).first()
     if newest is not None and newest < now - _AWAY_AFTER:
         yield AlarmCondition(kind=Kind.REPORTS_AWAY, object=PORTAL, name=PORTAL, since=newest)
 
 
 def silent(now: datetime) -> Iterator[AlarmCondition]:
-    """By the product's one notion of silence (portal.telemetry.router_silences): the portal listened."""
+    """Yield silent routers, by the product's one definition (portal.telemetry.router_silences): the agent API
+    ran meanwhile.
+    """
     routers = list(_silent_routers(now).order_by("name"))
     affected = on_routers([router.pk for router in routers])
     for router in routers:
         [silence] = getattr(router, "going_on", None) or [None]
         since = None if silence is None else silence.since
-        standing = "unheard" if silence is None else _standing(silence)
-        yield _of(router, Kind.ROUTER_SILENT, affected, since=since, facts={"standing": standing})
+        vpp_state = "unheard" if silence is None else _vpp_state(silence)
+        yield _of(router, Kind.ROUTER_SILENT, affected, since=since, facts={"standing": vpp_state})
 
 
 def without_vpp(now: datetime) -> Iterator[AlarmCondition]:
-    """By fresh reports alone: of a silent router the silence is the alarm."""
+    """Yield routers without a VPP, by fresh reports only: for a silent router the silence is the alarm."""
     routers = list(_without_vpp(now).select_related("observed").order_by("name"))
     affected = on_routers([router.pk for router in routers])
     for router in routers:
-        seen = router.observed
-        kind = Kind.VPP_HANGS if seen.vpp_hangs else Kind.VPP_AWAY
-        yield _of(router, kind, affected, since=seen.vpp_away_since)
+        observed = router.observed
+        kind = Kind.VPP_HANGS if observed.vpp_hangs else Kind.VPP_AWAY
+        yield _of(router, kind, affected, since=observed.vpp_away_since)
 
 
 def troubled_routers(now: datetime) -> set[int]:
-    """Routers that have an alarm which explains what is wrong with their lines and paths."""
+    """Return routers with an alarm that explains the faults of their lines and paths."""
     troubled = _silent_routers(now).values("pk").union(_without_vpp(now).values("pk"))
     return {row["pk"] for row in troubled}
 
@@ -72,10 +74,10 @@ def agents(now: datetime) -> Iterator[AlarmCondition]:
     for router in unread.select_related("observed"):
         yield _of(router, Kind.FILES_ASIDE, facts={"files": router.observed.set_aside})
     good = Q(certificates__revoked_at__isnull=True)
-    # Which of them it has in use, as far as that is known: it may not have stored what it was given.
-    shown = good & Q(certificates__fingerprint=F("observed__certificate_shown"))
+    # The certificate in use, if known: the agent may not have stored the one that it was given.
+    in_use = good & Q(certificates__fingerprint=F("observed__certificate_shown"))
     expires = "certificates__expires_at"
-    ending = with_agent.annotate(ends=Coalesce(Max(expires, filter=shown), Max(expires, filter=good)))
+    ending = with_agent.annotate(ends=Coalesce(Max(expires, filter=in_use), Max(expires, filter=good)))
     for router in ending.filter(ends__lt=now + NOT_RENEWED):
         yield _of(router, Kind.CERTIFICATE_ENDS, facts={"ends": f"{router.ends:%Y-%m-%d %H:%M}"})
     kept = Router.objects.exclude(held_since=None, frozen_since=None, maintenance_since=None)
@@ -86,7 +88,7 @@ def agents(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def lossy(now: datetime) -> Iterator[AlarmCondition]:
-    """Over the last ten minutes."""
+    """Yield routers that dropped frames in the last ten minutes."""
     yield from map(_lossy_interface, losing(recent_losses(now)))
     yield from map(_short_of_buffers, short_of_buffers(recent_buffers(now)))
 
@@ -123,7 +125,7 @@ def _with_agent() -> QuerySet[Router]:
 
 def _silent_routers(now: datetime) -> QuerySet[Router]:
     going_on = RouterSilence.objects.filter(until__isnull=True)
-    # A router that nobody has enrolled yet cannot report.
+    # A router that was never enrolled cannot report.
     enrolled = RouterCertificate.objects.filter(router=OuterRef("pk"), issued_at__lt=now - _REPORTS_WITHIN)
     never = Q(observed__isnull=True) & Exists(enrolled)
     found = _with_agent().filter(never | Exists(going_on.filter(router=OuterRef("pk"))))
@@ -135,8 +137,8 @@ def _without_vpp(now: datetime) -> QuerySet[Router]:
     return fresh.filter(Q(observed__vpp_hangs=True) | Q(observed__vpp_away_since__isnull=False))
 
 
-def _standing(silence: RouterSilence) -> str:
-    """What is known of its VPP meanwhile."""
+def _vpp_state(silence: RouterSilence) -> str:
+    """Return the state of the router's VPP during the silence."""
     if silence.counts_as_down:
         return "down"
     return "unknown" if silence.forwarded_at is None else "forwards"
