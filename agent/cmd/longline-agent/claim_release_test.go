@@ -84,7 +84,7 @@ func TestAnOperatorClaimsOrReleasesRelabelledInterfaces(t *testing.T) {
 			if now := a.sim.Interfaces(); len(now) != want {
 				t.Errorf("there are %v", now)
 			}
-			if _, err = invoke(t, args...); err == nil || !strings.Contains(err.Error(), "nothing that was made for VLL end "+contractVLL+":a is there") {
+			if _, err = invoke(t, args...); err == nil || !strings.Contains(err.Error(), "nothing that was made for VLL end "+contractVLL+":a exists") {
 				t.Errorf("the second time: %v", err)
 			}
 			args[2] = "6F0B"

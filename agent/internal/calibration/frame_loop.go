@@ -282,7 +282,7 @@ func find(ctx context.Context, session Session) (map[string]interface_types.Inte
 			return
 		}
 		if tag := vpp.Text(m.Tag); tag != "" && tag != mark {
-			foreign = &CannotError{fmt.Sprintf("somebody else has an interface %s, with the tag %q", vpp.Text(m.InterfaceName), tag)}
+			foreign = &CannotError{fmt.Sprintf("another client has an interface %s, with the tag %q", vpp.Text(m.InterfaceName), tag)}
 			return
 		}
 		found[vpp.Text(m.InterfaceName)] = m.SwIfIndex
@@ -303,7 +303,7 @@ func ownTables(ctx context.Context, session Session) ([]ip.IPTable, error) {
 			return
 		}
 		if name := vpp.Text(m.Table.Name); name != mark {
-			foreign = &CannotError{fmt.Sprintf("somebody else has the table %d, with the name %q", m.Table.TableID, name)}
+			foreign = &CannotError{fmt.Sprintf("another client has the table %d, with the name %q", m.Table.TableID, name)}
 			return
 		}
 		own = append(own, m.Table)

@@ -234,7 +234,7 @@ func TestMeasureDoesNotChangeForeignObjectsWithReservedNames(t *testing.T) {
 			}
 			before := state(t, session)
 			var cannot *CannotError
-			if _, err := Measure(t.Context(), session, few); !errors.As(err, &cannot) || !strings.Contains(err.Error(), "somebody else") {
+			if _, err := Measure(t.Context(), session, few); !errors.As(err, &cannot) || !strings.Contains(err.Error(), "another client") {
 				t.Errorf("error %v", err)
 			}
 			if after := state(t, session); after != before {

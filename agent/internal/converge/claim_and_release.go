@@ -25,7 +25,7 @@ func (e *NotClaimedError) Error() string { return e.Reason.Message }
 func (e *Engine) noteTagged(s *observe.Snapshot, p *plan.Plan) {
 	marked, gone := p.TagChanges(s, e.journal.Of(s.Boot).Tagged)
 	if err := e.journal.Tag(s.Boot, marked, gone); err != nil {
-		e.log.Warn("what is tagged is not on disk: after a restart of the agent, what is relabelled until then counts as somebody else's",
+		e.log.Warn("the record of tagged interfaces is not on disk: after a restart of the agent, interfaces that are relabelled until then count as foreign",
 			"error", err)
 	}
 }
@@ -156,7 +156,7 @@ func whyNot(todo *plan.Plan, s *observe.Snapshot, end intent.Key, name string) s
 		if len(owned) > 0 {
 			return fmt.Sprintf("nothing of VLL end %s is relabelled: %s is known to be its own; there is nothing to do", end, strings.Join(owned, ", "))
 		}
-		return fmt.Sprintf("nothing that was made for VLL end %s is there: it is deleted, was released, or was made before VPP started anew; "+
+		return fmt.Sprintf("nothing that was made for VLL end %s exists: it was deleted or released, or was made before VPP restarted; "+
 			"`longline-agent state` lists what is relabelled", end)
 	}
 	i := s.ByName(name)

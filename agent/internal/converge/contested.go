@@ -87,7 +87,7 @@ func (c contests) waiting(ops []plan.Op, now time.Time) map[intent.Key]*plan.Rea
 func (c *contest) reason() *plan.Reason {
 	return &plan.Reason{
 		Status: "pending", Code: "contested", Object: c.Object,
-		Message: fmt.Sprintf("somebody else changes %s of %s to %q again after each repair, so it is repaired ever more rarely",
+		Message: fmt.Sprintf("another client changes %s of %s to %q again after each repair, so the agent repairs it less and less often",
 			c.Field, c.Object, c.Actual),
 	}
 }

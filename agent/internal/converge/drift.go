@@ -74,7 +74,7 @@ func (s *settled) differsBy(op plan.Op) bool { return !op.Follows && (s.all || s
 func driftHeld(op plan.Op) *plan.Reason {
 	return &plan.Reason{
 		Status: "pending", Code: "drift_held", Object: op.Drift.Object,
-		Message: "somebody changed " + op.Drift.Field + " of " + op.Drift.Object + "; it is left so until the intent is sent again",
+		Message: "another client changed " + op.Drift.Field + " of " + op.Drift.Object + "; it is not repaired until the intent is sent again",
 	}
 }
 
@@ -246,7 +246,7 @@ func (e *Engine) compare(ctx context.Context, held *intent.Intent, read observeF
 func (e *Engine) contested(ops []plan.Op) map[intent.Key]*plan.Reason {
 	now := e.now()
 	for _, op := range e.contests.found(ops, now) {
-		e.log.Warn("somebody else changes again what was repaired", "end", op.End.String(), "object", op.Drift.Object,
+		e.log.Warn("another client changed a repaired field again", "end", op.End.String(), "object", op.Drift.Object,
 			"field", op.Drift.Field, "desired", op.Drift.Desired, "actual", op.Drift.Actual)
 		e.notify()
 	}

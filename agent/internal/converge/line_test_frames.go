@@ -57,11 +57,11 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 	end := endOf(held, request.Key)
 	switch {
 	case end == nil:
-		return nil, notTesting("the intent that is held names no VLL end %s", request.Key)
+		return nil, notTesting("the held intent names no VLL end %s", request.Key)
 	case end.Revision != request.Revision:
 		return nil, notTesting("VLL end %s is held at revision %d", request.Key, end.Revision)
 	case !end.Testing:
-		return nil, notTesting("VLL end %s is held to carry the customer's frames, and not to be tested", request.Key)
+		return nil, notTesting("VLL end %s is in service, and not under test", request.Key)
 	case request.Frame > end.Frame:
 		return nil, &FrameTooLongError{request.Frame, end.Frame}
 	}
@@ -83,7 +83,7 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 		// VPP 25.10 crashes on GENEVE packets to itself, and a route may lead from the tunnel's table into
 		// any other.
 		if snapshot.HasAddress(end.Tunnel.Remote) {
-			return nil, notTesting("%s, where the tunnel leads to, is an address of this router itself", end.Tunnel.Remote)
+			return nil, notTesting("%s, the far endpoint of the tunnel, is an address of this router itself", end.Tunnel.Remote)
 		}
 		if e.FreeInterfaces != nil { // the generator is an interface too, and VPP aborts if it has too many
 			if free, err := e.FreeInterfaces(snapshot.Boot.MS, len(snapshot.Interfaces)); err == nil && free < 1 {

@@ -111,11 +111,11 @@ func TestSendTestFramesRefusesEndsThatAreNotUnderTest(t *testing.T) {
 			says    string
 		}{
 			"not held":                   {frames(vxlanEnd(9, r.ports[0]), 1), "names no VLL end"},
-			"in service":                 {frames(serving, 1), "not to be tested"},
+			"in service":                 {frames(serving, 1), "not under test"},
 			"another revision":           {older, "at revision 1"},
 			"not built":                  {frames(bare, 1), "10.255.0.99"},
 			"leading to itself":          {frames(far, 1), "10.255.0.77"},
-			"to itself by another table": {frames(elsewhere, 1), "10.255.0.78, where the tunnel leads to, is an address of this router"},
+			"to itself by another table": {frames(elsewhere, 1), "10.255.0.78, the far endpoint of the tunnel, is an address of this router"},
 			"a frame that is too long":   {longer, "1514"},
 			"not built, only to be read": {frames(bare, 0), "10.255.0.99"},
 		} {

@@ -44,7 +44,7 @@ func (e *Engine) Trace(ctx context.Context, vll string, packets int, most time.D
 		return nil, err
 	}
 	if !maps.Equal(before, after) {
-		return nil, notTesting("the interfaces of line %s changed meanwhile, so nothing is shown; try again", vll)
+		return nil, notTesting("the interfaces of line %s changed during the trace, so nothing is shown; try again", vll)
 	}
 	return result, nil
 }

@@ -67,7 +67,7 @@ func TestTraceShowsOnlyPacketsOfTheLine(t *testing.T) {
 		session.commands = nil
 		var nothing *NotTestingError
 		result, err = r.Trace(t.Context(), one.VLL, 1, time.Minute)
-		if result != nil || !errors.As(err, &nothing) || !strings.Contains(err.Error(), "changed meanwhile") {
+		if result != nil || !errors.As(err, &nothing) || !strings.Contains(err.Error(), "changed during the trace") {
 			t.Errorf("while the index became another line's: %+v, %v", result, err)
 		}
 		if now := r.snapshot().ByIndex(access.Index); now == nil || !strings.Contains(now.Tag, two.VLL) {

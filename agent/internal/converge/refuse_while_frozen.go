@@ -18,7 +18,7 @@ type FrozenError struct {
 
 func (e *FrozenError) Error() string {
 	if e.Over {
-		return fmt.Sprintf("the freeze of this router by the %s (%s) is over, and nobody has looked what it left; nothing was changed", e.By, e.Reason)
+		return fmt.Sprintf("the freeze of this router by the %s (%s) is over, but nobody has reviewed the differences; nothing was changed", e.By, e.Reason)
 	}
 	return fmt.Sprintf("this router is frozen by the %s (%s) until %s; nothing was changed", e.By, e.Reason, time.UnixMilli(e.UntilMS).UTC().Format(time.RFC3339))
 }

@@ -280,7 +280,7 @@ func TestClaimAndReleaseNameTheCauseOfARefusal(t *testing.T) {
 		}{
 			"nothing is relabelled":      {end.Key, "", "nothing of VLL end " + end.Key.String() + " is relabelled"},
 			"this is not relabelled":     {end.Key, "loop100.101", "loop100.101 (sw_if_index "},
-			"nothing was made for it":    {never.Key, "", "nothing that was made for VLL end " + never.Key.String() + " is there"},
+			"nothing was made for it":    {never.Key, "", "nothing that was made for VLL end " + never.Key.String() + " exists"},
 			"no such interface":          {relabelled.Key, "loop100.9", "VPP has no interface loop100.9"},
 			"another line's":             {relabelled.Key, "loop100.101", "belongs to VLL end " + end.Key.String() + " and not to"},
 			"another line's, relabelled": {end.Key, "loop100.102", "was made for VLL end " + relabelled.Key.String() + " and not for"},

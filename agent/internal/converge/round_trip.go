@@ -14,7 +14,7 @@ func (e *Engine) MeasureRoundTrip(ctx context.Context, request *intent.RoundTrip
 	end := endOf(e.heldOrEmpty(), request.Key)
 	switch {
 	case end == nil:
-		return nil, notTesting("the intent that is held names no VLL end %s", request.Key)
+		return nil, notTesting("the held intent names no VLL end %s", request.Key)
 	case end.Revision != request.Revision:
 		return nil, notTesting("VLL end %s is held at revision %d", request.Key, end.Revision)
 	case !end.Tunnel.Local.IsValid():
@@ -26,7 +26,7 @@ func (e *Engine) MeasureRoundTrip(ctx context.Context, request *intent.RoundTrip
 	}
 	near := state.Snapshot.ByAddress(end.Tunnel.Table, end.Tunnel.Local)
 	if near == nil {
-		return nil, notTesting("%s, where the tunnel begins, is no address of this router", end.Tunnel.Local)
+		return nil, notTesting("%s, the near endpoint of the tunnel, is not an address of this router", end.Tunnel.Local)
 	}
 	times, err := roundtrip.Measure(ctx, e.CLISocket, roundtrip.Path{From: near.Name, To: end.Tunnel.Remote})
 	if err != nil {

@@ -86,7 +86,7 @@ func find(ctx context.Context, session Session) (*interfaces.SwInterfaceDetails,
 		return nil, fmt.Errorf("find the generator: %w", err)
 	}
 	if found != nil && !IsGenerator(found) {
-		return nil, &CannotError{fmt.Sprintf("somebody else has an interface %s, with the tag %q", generatorName, vpp.Text(found.Tag))}
+		return nil, &CannotError{fmt.Sprintf("another client has an interface %s, with the tag %q", generatorName, vpp.Text(found.Tag))}
 	}
 	return found, nil
 }

@@ -104,7 +104,7 @@ func (m *merger) wholePort(i Interface) {
 	}
 	for _, key := range []string{"addresses", "lcp", "unnumbered", "sub-interfaces"} {
 		if there := child(port, key); there != nil {
-			m.refuse(path+"."+key, "line %s has the whole port, and vppcfg has no cross-connect beside that: remove it from the file", i.VLL)
+			m.refuse(path+"."+key, "line %s has the whole port, and vppcfg allows no cross-connect in addition: remove it from the file", i.VLL)
 		}
 	}
 	if mtu := mtuOfPort(port); mtu != i.MTU {
@@ -186,14 +186,14 @@ func (m *merger) mappingIn(parent *yaml.Node, path, key string) *yaml.Node {
 			n.Kind, n.Tag, n.Value = yaml.MappingNode, "!!map", ""
 			return n
 		case n.Kind == yaml.AliasNode:
-			m.refuse(path, "it is an alias, and what is added there would be added to the others too: write it out")
+			m.refuse(path, "it is an alias, and an addition would apply to the others too: write it out")
 		default:
 			m.refuse(path, "it is no mapping")
 		}
 		return nil
 	}
 	if child(parent, key) != nil {
-		m.refuse(path, "it comes from a merge (<<), and what is added there would take its place: write it out")
+		m.refuse(path, "it comes from a merge (<<), and an addition would replace it: write it out")
 		return nil
 	}
 	n := mapping()
