@@ -1,4 +1,4 @@
-"""Clients are generated from docs/openapi.yaml with widely used generators, and what they write compiles.
+"""Widely used generators make clients from docs/openapi.yaml, and the clients compile.
 
 `make check-clients` builds the generators before it runs this file. The generated code stays in
 ``build/clients``, so that Go's cache compiles it again only after a change.
@@ -17,7 +17,7 @@ DOCUMENT = ROOT / "docs" / "openapi.yaml"
 PINS = ROOT / "tools" / "clients"
 BUILD = ROOT / "build" / "clients"
 GO = os.environ.get("GO", "go")
-# A value of every type that a difference of a plan may have, and a member that nothing has set.
+# A value of each type that a difference of a plan may have, and a member without a value.
 DIFFERENCES = '[{"before": "vxlan4", "after": 7}, {"before": true, "after": null}]'
 USE_OAPI_CODEGEN = """package main
 
@@ -60,14 +60,14 @@ def ran(*command: str | Path, cwd: Path) -> str:
 
 @pytest.fixture(scope="module")
 def module() -> Path:
-    """A Go module with the pinned versions, in which clients are generated."""
+    """Return a Go module with the pinned versions, in which clients are generated."""
     BUILD.mkdir(parents=True, exist_ok=True)
     for name in ("go.mod", "go.sum"):
         shutil.copyfile(PINS / name, BUILD / name)
     return BUILD
 
 
-def test_oapi_codegen_writes_a_client_that_compiles_and_reads_differences_of_several_types(
+def test_oapi_codegens_client_compiles_and_reads_differences_of_several_types(
     module: Path,
 ) -> None:
     folder = module / "oapi"
@@ -84,7 +84,7 @@ def test_oapi_codegen_writes_a_client_that_compiles_and_reads_differences_of_sev
     assert ran(GO, "run", "./use", cwd=module) == "vxlan4 7 true"
 
 
-def test_ogen_writes_a_client_that_compiles(module: Path) -> None:
+def test_ogens_client_compiles(module: Path) -> None:
     ran(
         BUILD / "bin" / "ogen",
         *("--target", "ogen", "--package", "ogen", "--clean", "--config", PINS / "ogen.yml"),
@@ -94,7 +94,7 @@ def test_ogen_writes_a_client_that_compiles(module: Path) -> None:
     ran(GO, "build", "./ogen", cwd=module)
 
 
-def test_openapi_python_client_writes_a_client_without_a_warning_and_all_of_it_can_be_imported() -> None:
+def test_openapi_python_clients_output_has_no_warning_and_can_be_imported() -> None:
     python = BUILD / "python" / "bin"
     ran(
         python / "openapi-python-client",

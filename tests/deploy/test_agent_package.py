@@ -1,4 +1,4 @@
-"""The agent's Debian package holds what it should, twice the same. scripts/try-agent-package installs it."""
+"""The contents of the agent's Debian package, built reproducibly. scripts/try-agent-package installs it."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from devstack.folders import ROOT
 
 VERSION = "1.2.3"
 GO = os.environ.get("GO") or shutil.which("go") or "/usr/local/go/bin/go"
-# Nothing is fetched for a test.
+# Tests download nothing.
 OFFLINE = os.environ | {"GO": GO, "VERSION": VERSION, "GOPROXY": "off"}
 
 
@@ -23,8 +23,8 @@ def build(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not shutil.which("dpkg-deb"):
-        pytest.skip("dpkg-deb is missing: no Debian package was looked at")
-    # `go mod download` also wants modules of other systems and of nfpm's tests.
+        pytest.skip("dpkg-deb is missing: no Debian package was checked")
+    # `go mod download` would also download modules for other systems and for nfpm's tests.
     listed = [GO, "-C", ROOT / "tools", "list", "-deps", "github.com/goreleaser/nfpm/v2/cmd/nfpm"]
     if subprocess.run(listed, env=OFFLINE, capture_output=True, check=False).returncode:
         pytest.skip("nfpm was not fetched: no Debian package was built (`make agent-packages` fetches it)")
@@ -33,7 +33,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def unpacked(package: Path) -> Path:
-    """The package's files, and in DEBIAN/ what dpkg runs and reads."""
+    """Return the package's files, with the files that dpkg runs and reads in DEBIAN/."""
     folder = package.parent / "unpacked"
     subprocess.run(["dpkg-deb", "--raw-extract", package, folder], check=True)
     return folder
@@ -54,25 +54,27 @@ def test_every_file_has_its_place_and_mode(package: Path) -> None:
     assert entries["./etc/longline/"] == "drwxr-x--- root/root"
 
 
-def test_the_program_is_what_the_unit_starts_and_knows_its_version(package: Path, unpacked: Path) -> None:
+def test_the_unit_starts_the_program_and_the_program_prints_its_version(
+    package: Path, unpacked: Path
+) -> None:
     unit = (unpacked / "usr/lib/systemd/system/longline-agent.service").read_text()
     assert "\nExecStart=/usr/bin/longline-agent -config /etc/longline/agent.yaml\n" in unit
-    said = subprocess.run(
+    output = subprocess.run(
         [unpacked / "usr/bin/longline-agent", "-version"], check=True, capture_output=True, text=True
     ).stdout
-    assert said.startswith(f"longline-agent {VERSION}\n")
+    assert output.startswith(f"longline-agent {VERSION}\n")
     field = subprocess.run(
         ["dpkg-deb", "--field", package, "Version"], check=True, capture_output=True, text=True
     ).stdout
     assert field.strip() == VERSION
 
 
-def test_what_an_operator_edits_is_kept(unpacked: Path) -> None:
+def test_dpkg_keeps_the_operators_configuration(unpacked: Path) -> None:
     assert (unpacked / "DEBIAN/conffiles").read_text() == "/etc/longline/agent.yaml\n"
 
 
 @pytest.mark.parametrize("name", ["postinst", "prerm", "postrm"])
-def test_a_shell_reads_each_script_of_the_package(unpacked: Path, name: str) -> None:
+def test_each_script_of_the_package_is_valid_shell(unpacked: Path, name: str) -> None:
     script = unpacked / "DEBIAN" / name
     assert os.access(script, os.X_OK)
     subprocess.run(["sh", "-n", script], check=True)

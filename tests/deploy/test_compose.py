@@ -1,4 +1,4 @@
-"""The compose file, as far as it can be checked without running it."""
+"""The compose file, as far as it can be checked without containers."""
 
 import os
 import re
@@ -17,8 +17,8 @@ from portal.core.served_queues import queue_names
 COMPOSE = ROOT / "docker-compose.yml"
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text())["services"]
 ONE_SHOT = {name for name, service in SERVICES.items() if service.get("restart") == "no"}
-# It is in the middle of nothing: its agent says whether it is there.
-UNASKED = {"vpp-rhino", "vpp-hippo"}
+# These VPPs have no health check of their own: their agents report whether they run.
+WITHOUT_HEALTHCHECK = {"vpp-rhino", "vpp-hippo"}
 URLS_WITH_PASSWORDS = ("DATABASE_URL", "REDIS_URL", "EMAIL_URL")
 SET_BY_THE_IMAGE = {
     "LONGLINE_PKI_DIR",
@@ -27,17 +27,17 @@ SET_BY_THE_IMAGE = {
     "LONGLINE_DOCS_DIR",
     "STATIC_ROOT",
 }
-# Nothing that is reached by others may be told to explain its mistakes to them; rate limits follow REDIS_URL.
+# Public services must not show debug pages to visitors; rate limits use REDIS_URL.
 OF_NO_USE = {"DEBUG", "CACHE_URL"}
 
 
 def read_by_settings() -> set[str]:
-    """The variables that the portal's settings read."""
+    """Return the variables that the portal's settings read."""
     return set(re.findall(r'env\.\w+\(\s*"(\w+)"', (ROOT / "portal" / "settings.py").read_text()))
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_no_service_runs_as_root_or_may_become_it(name: str) -> None:
+def test_no_service_runs_as_root_or_can_become_root(name: str) -> None:
     service = SERVICES[name]
     assert service["user"] not in ("root", "0", "0:0")
     assert service["cap_drop"] == ["ALL"]
@@ -45,8 +45,8 @@ def test_no_service_runs_as_root_or_may_become_it(name: str) -> None:
     assert "privileged" not in service
 
 
-@pytest.mark.parametrize("name", sorted(SERVICES.keys() - ONE_SHOT - UNASKED))
-def test_each_service_that_stays_says_whether_it_is_well(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(SERVICES.keys() - ONE_SHOT - WITHOUT_HEALTHCHECK))
+def test_each_lasting_service_has_a_health_check(name: str) -> None:
     assert SERVICES[name]["healthcheck"]["test"]
     assert SERVICES[name]["restart"] == "unless-stopped"
 
@@ -55,15 +55,15 @@ def test_the_demonstration_runs_with_stand_in_vpps_or_with_real_ones() -> None:
     both = {name: service["profiles"] for name, service in SERVICES.items() if "profiles" in service}
     shared = {name for name, profiles in both.items() if profiles == ["demo", "vpp"]}
     assert shared >= {"demo-seed", "enrol-rhino", "agent-rhino", "agent-hippo", "demo-order"}
-    assert {name for name, profiles in both.items() if profiles == ["demo"]} == UNASKED
-    # Nothing that both share waits for what only one of them has.
+    assert {name for name, profiles in both.items() if profiles == ["demo"]} == WITHOUT_HEALTHCHECK
+    # Services of both profiles must not wait for a service of one profile.
     for name in shared:
         waits_for = SERVICES[name].get("depends_on", {})
         assert not [other for other in waits_for if other in both and other not in shared], name
 
 
 @pytest.mark.parametrize("router", ["rhino", "hippo"])
-def test_an_agent_finds_whichever_vpp_it_is_in_the_same_place(router: str) -> None:
+def test_an_agent_finds_both_kinds_of_vpp_at_the_same_path(router: str) -> None:
     socket_folder = f"{router}-vpp:/run/vpp"
     for name in (f"agent-{router}", f"vpp-{router}", f"real-vpp-{router}"):
         assert socket_folder in SERVICES[name]["volumes"], name
@@ -102,7 +102,7 @@ def test_no_secret_has_a_default_or_is_in_the_environment() -> None:
 
 
 def test_no_secret_is_in_the_repository() -> None:
-    """make-secrets draws them into the clone."""
+    """make-secrets writes the secrets into the clone."""
     assert "secrets/" in (ROOT / ".gitignore").read_text().splitlines()
     if (ROOT / ".git").exists() and shutil.which("git"):
         tracked = subprocess.run(
@@ -111,8 +111,8 @@ def test_no_secret_is_in_the_repository() -> None:
         assert tracked.stdout == ""
 
 
-def test_what_a_secret_may_be_read_from_are_settings() -> None:
-    """NAME_FILE works for every variable; one that the settings do not read would be silently ignored."""
+def test_every_secret_file_belongs_to_a_setting() -> None:
+    """NAME_FILE works for every variable; an unknown variable would be ignored silently."""
     known = read_by_settings()
     for name in ("web", "notifications", "netbox"):
         for variable in SERVICES[name]["environment"]:
@@ -121,7 +121,7 @@ def test_what_a_secret_may_be_read_from_are_settings() -> None:
 
 @pytest.mark.parametrize("name", sorted(read_by_settings() - SET_BY_THE_IMAGE - OF_NO_USE))
 def test_a_setting_reaches_the_containers(name: str) -> None:
-    """By its own name in .env, or, as a secret, by a file in secrets/; without it the default holds."""
+    """It comes from .env under its own name or, as a secret, from a file in secrets/, or has a default."""
     readers = [service for service in SERVICES.values() if {name, f"{name}_FILE"} & environment_of(service)]
     assert readers
     for service in readers:
@@ -134,8 +134,8 @@ def environment_of(service: dict[str, Any]) -> set[str]:
     return set(service.get("environment", {}))
 
 
-def test_a_process_gets_the_secrets_that_it_uses_and_no_others() -> None:
-    """A break into the worker that talks to NetBox reveals no mail server, and the other way round."""
+def test_a_process_gets_exactly_the_secrets_that_it_uses() -> None:
+    """An intruder in the NetBox worker finds no password of the mail server, and vice versa."""
     everybodys = {
         "secret_key",
         "secret_key_fallbacks",
@@ -158,7 +158,7 @@ def test_a_process_gets_the_secrets_that_it_uses_and_no_others() -> None:
             assert read == set(service["secrets"]) - {"authorities", "provider_logo"}, name
 
 
-def test_what_the_image_sets_is_not_set_again() -> None:
+def test_variables_that_the_image_sets_are_not_set_again() -> None:
     dockerfile = (ROOT / "deploy" / "docker" / "portal.Dockerfile").read_text()
     for name in SET_BY_THE_IMAGE:
         assert re.search(rf"^\s+{name}=/", dockerfile, re.MULTILINE), name
@@ -174,14 +174,14 @@ def test_the_images_are_pinned_to_a_release() -> None:
         assert re.match(r"\d", tag), f"{name} has the tag {tag!r}"
 
 
-def test_the_images_hold_no_secrets_and_no_history() -> None:
+def test_the_images_contain_no_secrets_and_no_history() -> None:
     ignored = (ROOT / ".dockerignore").read_text().splitlines()
     assert "*" in ignored
     assert not {"!.git", "!secrets", "!.run", "!.venv"} & set(ignored)
     for dockerfile in (ROOT / "deploy" / "docker").glob("*.Dockerfile"):
         text = dockerfile.read_text()
         assert not re.search(r"^(ARG|ENV)\s+\w*(PASSWORD|TOKEN|SECRET|KEY)", text, re.MULTILINE)
-        # The last user of each image that is run.
+        # The last USER line of an image applies.
         assert re.findall(r"^USER (\S+)", text, re.MULTILINE)[-1] == "10001:10001"
 
 
@@ -192,7 +192,7 @@ def secrets(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_secrets_are_drawn_and_never_drawn_anew(secrets: Path) -> None:
+def test_secrets_are_generated_only_once(secrets: Path) -> None:
     before = {path.name: path.read_bytes() for path in secrets.iterdir()}
     assert before.keys() >= {
         Path(secret["file"]).name for secret in yaml.safe_load(COMPOSE.read_text())["secrets"].values()
@@ -211,8 +211,8 @@ def test_two_installations_have_different_secrets(secrets: Path, tmp_path: Path)
         assert (secrets / name).read_bytes() != (other / name).read_bytes(), name
 
 
-def test_docker_compose_understands_it() -> None:
-    """Both generations: the one in Python that Debian 12 has, and the plugin."""
+def test_docker_compose_accepts_the_file() -> None:
+    """Try both generations: the Python program of Debian 12, and the plugin."""
     tools = [["docker-compose"]] if shutil.which("docker-compose") else []
     if (
         shutil.which("docker")
@@ -222,13 +222,11 @@ def test_docker_compose_understands_it() -> None:
     if not tools:
         pytest.skip("neither docker-compose nor docker compose is installed: the file was only read as YAML")
     for tool in tools:
-        # The secrets' files need not be there for that.
+        # The check does not need the files of the secrets.
         subprocess.run([*tool, "--file", COMPOSE, "config", "--quiet"], check=True, cwd=ROOT, env=os.environ)
 
 
-def test_settings_read_what_a_file_holds_without_its_line_feed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settings_read_a_file_without_its_line_feed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from portal.core.environment import Environment
 
     secret = tmp_path / "secret"

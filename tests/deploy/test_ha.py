@@ -1,4 +1,4 @@
-"""The files of deploy/ha/ as an operator gets them, and what the drills read from them."""
+"""The files of deploy/ha/ after an operator has filled them in, and the drills' use of them."""
 
 import os
 import re
@@ -27,7 +27,7 @@ def files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
-def test_nothing_is_left_to_be_filled_in(filled: Path) -> None:
+def test_no_placeholder_is_left(filled: Path) -> None:
     left = {str(file): re.findall(r"\$\{[A-Z_0-9]+\}", file.read_text()) for file in files(filled)}
     assert {file: names for file, names in left.items() if names} == {
         str(filled / app / "etc/systemd/system/longline-web.service.d/ha.conf"): ["${WEB_PROCESSES}"]
@@ -35,7 +35,7 @@ def test_nothing_is_left_to_be_filled_in(filled: Path) -> None:
     }, "only what systemd itself fills in"
 
 
-def test_files_with_secrets_are_for_their_owner_alone(filled: Path) -> None:
+def test_only_the_owner_reads_files_with_secrets(filled: Path) -> None:
     secrets = re.findall(r"=(\w+)", (filled / "secrets.env").read_text())
     for file in files(filled):
         if any(secret in file.read_text() for secret in secrets):
@@ -43,13 +43,13 @@ def test_files_with_secrets_are_for_their_owner_alone(filled: Path) -> None:
     assert (filled / "db1/etc/hosts").stat().st_mode & 0o777 == 0o644
 
 
-def test_secrets_are_drawn_once(filled: Path) -> None:
+def test_secrets_are_generated_once(filled: Path) -> None:
     before = {file: file.read_text() for file in files(filled)}
     subprocess.run([str(WRITE_CONFIGURATION), str(filled)], check=True)
     assert {file: file.read_text() for file in files(filled)} == before
 
 
-def test_only_the_first_redis_begins_as_primary(filled: Path) -> None:
+def test_only_the_first_redis_starts_as_primary(filled: Path) -> None:
     replicas = {
         name: "replicaof" in (filled / name / "etc/redis/redis.conf").read_text()
         for name in ("db1", "db2", "db3")
@@ -79,7 +79,7 @@ def test_a_drop_in_replaces_the_command_of_a_unit(filled: Path) -> None:
     assert web.env["LONGLINE_PKI_DIR"] == "/var/lib/longline/pki"
 
 
-def test_a_worker_is_named_by_its_queue_and_its_machine(filled: Path) -> None:
+def test_a_workers_name_has_its_queue_and_its_machine(filled: Path) -> None:
     worker = command("longline-worker@provisioning", filled / "app1")
     assert worker.argv[-6:] == ["-n", "provisioning@%h", "-Q", "provisioning", "--concurrency", "2"]
 
@@ -87,7 +87,7 @@ def test_a_worker_is_named_by_its_queue_and_its_machine(filled: Path) -> None:
 @pytest.mark.parametrize(
     ("times", "gap"), [([], 10.0), ([1.0, 2.0], 8.0), ([3.0, 4.0, 9.5], 5.5), ([-5.0, 5.0, 15.0], 5.0)]
 )
-def test_the_longest_gap_counts_from_the_beginning_to_the_end(times: list[float], gap: float) -> None:
+def test_the_longest_gap_includes_the_start_and_the_end(times: list[float], gap: float) -> None:
     from drills.ha.customers import Accepted
 
     assert longest_gap_s([Accepted(at, "", "", "") for at in times], 0.0, 10.0) == gap

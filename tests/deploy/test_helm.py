@@ -1,4 +1,4 @@
-"""The Helm chart: linted, rendered, held against the schemas that Kubernetes publishes; in no cluster."""
+"""The Helm chart: linted, rendered and validated with Kubernetes' published schemas, but in no cluster."""
 
 import json
 import re
@@ -25,7 +25,7 @@ CHART = ROOT / "deploy" / "helm" / "longline"
 EXAMPLE = ROOT / "deploy" / "helm" / "example-values.yaml"
 DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
-# The oldest that Chart.yaml takes, and the newest of which there are schemas.
+# The oldest release that Chart.yaml allows, and the newest release with published schemas.
 KUBERNETES = ("1.31", kubernetes_validate.latest_version())
 OPTIONAL_KEYS = SCHEMA["properties"]["secrets"]["properties"]["optionalKeys"]["items"]["enum"]
 ALWAYS = {"secret_key", "token_pepper", "database_url", "redis_url"}
@@ -73,12 +73,12 @@ Render = Callable[..., list[Manifest]]
 
 
 class Refused(Exception):
-    """What Helm said instead."""
+    """Helm's error message."""
 
 
 @pytest.fixture(scope="module")
 def helm() -> Callable[..., str]:
-    """Runs it; skips loudly where `make check` has not built it yet."""
+    """Return a function that runs Helm; skip with a reason if `make check` has not built it yet."""
     if not HELM.exists():
         pytest.skip("build/helm is missing: the chart was not rendered (`make check-chart` builds it)")
 
@@ -95,16 +95,16 @@ def helm() -> Callable[..., str]:
 
 @pytest.fixture(scope="module")
 def render(helm: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> Render:
-    """``render(values)``: what Helm would make of the example, with these values over it. Raises Refused."""
+    """Return ``render(values)``: the manifests of the example with these values added. It raises Refused."""
     file = tmp_path_factory.mktemp("values") / "values.yaml"
 
     def rendered(values: dict[str, Any], release: str = "longline", kubernetes: str = KUBERNETES[-1]) -> Any:
         file.write_text(yaml.safe_dump(values))
-        said = helm(
+        output = helm(
             *("template", release, CHART, "--namespace", "isp", "--kube-version", kubernetes),
             *("--values", EXAMPLE, "--values", file),
         )
-        return [each for each in yaml.safe_load_all(said) if each]
+        return [each for each in yaml.safe_load_all(output) if each]
 
     return rendered
 
@@ -115,13 +115,13 @@ def everything(render: Render) -> list[Manifest]:
 
 
 def validate(manifests: list[Manifest], kubernetes: str) -> None:
-    """Raises kubernetes_validate.ValidationError, also for a field that there is not."""
+    """Raises kubernetes_validate.ValidationError, also for an unknown field."""
     for each in manifests:
         kubernetes_validate.validate(each, kubernetes, strict=True)
 
 
 def pods(manifests: list[Manifest]) -> dict[str, Manifest]:
-    """The pods' templates, by component."""
+    """Return the pods' templates by component."""
     found = [each["spec"]["template"] for each in manifests if each["kind"] in ("Deployment", "Job")]
     return {each["metadata"]["labels"]["app.kubernetes.io/component"]: each for each in found}
 
@@ -132,7 +132,7 @@ def main_container(pod: Manifest) -> Manifest:
 
 
 def keys_of(pod: Manifest, volume: str) -> set[str]:
-    """The keys of a Secret that the pod's processes see."""
+    """Return the keys of a Secret that the pod's processes can read."""
     (found,) = [each for each in pod["spec"]["volumes"] if each["name"] == volume] or [{}]
     return {item["key"] for item in found["secret"]["items"]} if found else set()
 
@@ -141,7 +141,7 @@ def environment(container: Manifest) -> dict[str, str]:
     return {each["name"]: each["value"] for each in container["env"]}
 
 
-def test_helm_finds_nothing_to_complain_of(helm: Callable[..., str]) -> None:
+def test_helm_lint_reports_nothing(helm: Callable[..., str]) -> None:
     helm("lint", CHART, "--strict", "--values", EXAMPLE)
 
 
@@ -153,14 +153,14 @@ def test_kubernetes_knows_every_field(render: Render, values: dict[str, Any], ku
     validate(made, kubernetes)
 
 
-def test_a_field_that_there_is_not_is_found(render: Render) -> None:
+def test_an_unknown_field_is_found(render: Render) -> None:
     made = render({"tolerations": [{"key": "noc", "operator": "Exists", "tolerationSecond": 5}]})
     with pytest.raises(kubernetes_validate.ValidationError, match="'tolerationSecond' was unexpected"):
         validate(made, KUBERNETES[-1])
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"secrets": {"existingSecret": ""}}, r"secrets\.existingSecret is empty: make a Secret"),
         ({"pki": {"existingSecret": ""}}, r"pki\.existingSecret is empty"),
@@ -183,20 +183,20 @@ def test_a_field_that_there_is_not_is_found(render: Render) -> None:
     ],
     ids=str,
 )
-def test_what_is_missing_or_misspelt_is_named(render: Render, values: dict[str, Any], said: str) -> None:
-    with pytest.raises(Refused, match=said):
+def test_a_missing_or_misspelt_value_is_named(render: Render, values: dict[str, Any], message: str) -> None:
+    with pytest.raises(Refused, match=message):
         render(values)
 
 
-def test_all_that_is_missing_is_named_at_once(helm: Callable[..., str]) -> None:
+def test_all_missing_values_are_named_at_once(helm: Callable[..., str]) -> None:
     with pytest.raises(Refused) as refused:
         helm("template", "longline", CHART)
     for name in ("image.repository", "image.tag", "host", "secrets.existingSecret", "pki.existingSecret"):
         assert f"* {name} is empty" in str(refused.value), name
 
 
-def test_secrets_are_only_named(everything: list[Manifest], render: Render) -> None:
-    """A process gets those that it uses, as with containers, and no value of any is in a manifest."""
+def test_manifests_contain_names_of_secrets_but_no_values(everything: list[Manifest], render: Render) -> None:
+    """A process gets the secrets that it uses, as in the compose file."""
     assert not [each for each in everything if each["kind"] in ("Secret", "ConfigMap")]
     of_all, of_least = pods(everything), pods(render(LEAST))
     compose = {"metrics": "metrics", "upgrade": "setup", "webhooks_doubtful": "webhooks-doubtful"}
@@ -214,7 +214,7 @@ def test_secrets_are_only_named(everything: list[Manifest], render: Render) -> N
     assert {frozenset(keys_of(pod, "secrets")) for pod in of_least.values()} == {frozenset(ALWAYS)}
 
 
-def test_the_key_of_the_ca_is_with_those_who_sign(everything: list[Manifest], render: Render) -> None:
+def test_only_signing_processes_have_the_key_of_the_ca(everything: list[Manifest], render: Render) -> None:
     public = {"ca.pem", "portal.pem", "portal.key"}
     of_all = {component: keys_of(pod, "pki") for component, pod in pods(everything).items()}
     assert {component for component, keys in of_all.items() if "ca.key" in keys} == {"web", "agent-api"}
@@ -224,8 +224,8 @@ def test_the_key_of_the_ca_is_with_those_who_sign(everything: list[Manifest], re
     assert all("ca.key" not in keys_of(pod, "pki") for pod in pods(render(LEAST)).values())
 
 
-def test_every_process_of_the_compose_file_is_here(everything: list[Manifest]) -> None:
-    """With the same command, so that what is run there is what would run here."""
+def test_every_process_of_the_compose_file_is_in_the_chart(everything: list[Manifest]) -> None:
+    """Its command is the same, so that containers and the chart run the same program."""
     here = pods(everything)
     for name, service in SERVICES.items():
         if not service.get("image", "").startswith("longline-portal") or name == "setup":
@@ -243,7 +243,7 @@ def test_every_process_of_the_compose_file_is_here(everything: list[Manifest]) -
 def test_the_migrations_run_before_anything_else(everything: list[Manifest]) -> None:
     (job,) = [each for each in everything if each["kind"] == "Job"]
     assert job["metadata"]["annotations"]["helm.sh/hook"] == "pre-install,pre-upgrade"
-    # What a hook refers to has to be there already: nothing of the chart is.
+    # Objects that a hook refers to have to exist already, and no object of the chart does.
     (spec,) = [job["spec"]["template"]["spec"]]
     assert {each["secret"]["secretName"] for each in spec["volumes"] if "secret" in each} == {"longline"}
     assert not [each for each in main_container({"spec": spec})["env"] if "valueFrom" in each]
@@ -251,12 +251,12 @@ def test_the_migrations_run_before_anything_else(everything: list[Manifest]) -> 
 
 def test_every_queue_has_a_worker(render: Render) -> None:
     assert set(DEFAULTS["workers"]) == set(queue_names())
-    # Without a NetBox nothing is in its queue.
+    # Without a NetBox the queue of NetBox stays empty.
     assert set(queue_names()) - pods(render(LEAST)).keys() == {"netbox"}
 
 
-def test_each_setting_can_be_made() -> None:
-    """By its own name, or as a key of the Secret; a misspelt one is refused."""
+def test_each_setting_is_available_as_a_value() -> None:
+    """It has its own name, or is a key of the Secret; a misspelt name is refused."""
     secrets = {key.upper() for key in ALWAYS | set(OPTIONAL_KEYS)}
     by_name = set(SCHEMA["properties"]["settings"]["properties"])
     others = SET_BY_THE_IMAGE | SET_BY_THE_CHART | OF_NO_USE | secrets
@@ -265,14 +265,14 @@ def test_each_setting_can_be_made() -> None:
     assert not by_name - read_by_settings(), "no setting has these names"
 
 
-def test_settings_arrive_as_they_are_written(everything: list[Manifest]) -> None:
+def test_settings_arrive_unchanged(everything: list[Manifest]) -> None:
     of_web, of_relay = (environment(main_container(pods(everything)[name])) for name in ("web", "relay"))
     assert of_web["LONGLINE_MIN_CIR_BPS"] == "1000000"
     assert of_web["LONGLINE_CORE_HEADROOM"] == "0.5"
     assert of_web["NETBOX_APPLY"] == "false"
     assert of_web["BASE_URL"] == "https://portal.example.net"
     assert of_web["LONGLINE_TRUSTED_PROXIES"] == "10.244.0.0/16"
-    # Single sign-on needs a secret that the others do not get.
+    # Single sign-on needs a secret that other processes do not get.
     assert {name for name in of_web.keys() - of_relay.keys() if name.startswith("OIDC")} == {
         "OIDC_CLIENT_ID",
         "OIDC_CLIENT_SECRET_FILE",
@@ -280,8 +280,8 @@ def test_settings_arrive_as_they_are_written(everything: list[Manifest]) -> None
     }
 
 
-def test_no_pod_may_do_anything(everything: list[Manifest]) -> None:
-    """As the Pod Security Standard "restricted" wants it, and with a file system that is only read."""
+def test_no_pod_has_privileges(everything: list[Manifest]) -> None:
+    """Pods meet the Pod Security Standard "restricted", and have a read-only file system."""
     for component, pod in pods(everything).items():
         spec = pod["spec"]
         assert spec["automountServiceAccountToken"] is False, component
@@ -303,14 +303,14 @@ def test_no_pod_may_do_anything(everything: list[Manifest]) -> None:
             assert {each["mountPath"] for each in container["volumeMounts"]} >= {"/tmp"}  # noqa: S108
 
 
-def test_each_process_that_stays_says_whether_it_is_well(everything: list[Manifest]) -> None:
+def test_each_lasting_process_has_probes(everything: list[Manifest]) -> None:
     for component, pod in pods(everything).items():
         if component != "upgrade":
             assert main_container(pod).keys() >= {"readinessProbe", "livenessProbe"}, component
 
 
 def selectors(manifests: list[Manifest]) -> Iterator[tuple[Manifest, dict[str, Any], list[Any]]]:
-    """What selects pods: the manifest, its selector, and the ports that it names."""
+    """Yield each manifest that selects pods, with its selector and the ports that it names."""
     for each in manifests:
         spec = each["spec"]
         if each["kind"] == "Service":
@@ -350,7 +350,7 @@ def test_the_ingress_leads_to_services_of_the_chart(everything: list[Manifest]) 
     paths = {path["path"]: path["backend"]["service"]["name"] for path in rule["http"]["paths"]}
     assert paths == {"/": "longline-web", "/live/": "longline-live"}
     assert set(paths.values()) <= names
-    # As deploy/compose/nginx.conf has it.
+    # deploy/compose/nginx.conf has the same value.
     nginx = (ROOT / "deploy" / "compose" / "nginx.conf").read_text()
     assert "client_max_body_size 9m;" in nginx
     assert ingress["metadata"]["annotations"]["nginx.ingress.kubernetes.io/proxy-body-size"] == "9m"
@@ -364,7 +364,7 @@ def test_two_releases_share_no_name(render: Render, everything: list[Manifest]) 
     assert {each["metadata"]["namespace"] for each in everything} == {"isp"}
 
 
-def test_its_readme_says_what_was_not_tried_and_names_every_value() -> None:
+def test_the_readme_names_untried_features_and_every_value() -> None:
     readme = (CHART / "README.md").read_text()
     assert "It was not run in a cluster." in readme
     assert set(SCHEMA["properties"]) - {"global"} == set(DEFAULTS)

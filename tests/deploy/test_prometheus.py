@@ -1,4 +1,4 @@
-"""Prometheus' own tool accepts what deploy/ ships, and each alert has been seen to fire and to keep quiet."""
+"""promtool accepts the files in deploy/, and each alert has a test in which it fires and one without."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ FOLDER = ROOT / "deploy" / "prometheus"
 
 @pytest.fixture
 def promtool() -> None:
-    """Skips loudly: `make test` unpacks it where it can."""
+    """Skip with a reason if promtool is missing; `make test` unpacks it if possible."""
     try:
         prometheus.promtool()
     except prometheus.PromtoolMissing as reason:
@@ -28,7 +28,7 @@ def test_the_configuration_and_its_rules_are_valid() -> None:
 
 
 @pytest.mark.usefixtures("promtool")
-def test_each_alert_fires_when_it_should_and_only_then() -> None:
+def test_the_alerts_pass_their_own_tests() -> None:
     prometheus.test_rules(FOLDER / "alerts.test.yml")
 
 
@@ -47,18 +47,18 @@ def rules() -> list[dict[str, object]]:
 
 
 @pytest.mark.parametrize("name", [str(rule["alert"]) for rule in rules()])
-def test_each_alert_has_been_seen_to_fire_and_to_keep_quiet(name: str) -> None:
-    seen = set()
+def test_each_alert_has_a_test_with_and_without_an_alert(name: str) -> None:
+    values = set()
     for test in yaml.safe_load((FOLDER / "alerts.test.yml").read_text())["tests"]:
         for check in test["promql_expr_test"]:
             if f'"{name}"' in check["expr"]:
-                seen.add(check["exp_samples"][0]["value"])
-    assert 1 in seen, "it is never seen to fire"
-    # A threshold over a date: in its test another certificate keeps quiet, or two would fire.
-    assert 0 in seen or "Certificate" in name, "it is never seen to keep quiet"
+                values.add(check["exp_samples"][0]["value"])
+    assert 1 in values, "no test lets it fire"
+    # Certificate alerts compare dates. In their tests another certificate stays quiet; else two would fire.
+    assert 0 in values or "Certificate" in name, "no test keeps it quiet"
 
 
-def test_what_to_do_is_a_chapter_that_there_is() -> None:
+def test_an_alerts_action_names_an_existing_section() -> None:
     for rule in rules():
         annotations = rule["annotations"]
         assert isinstance(annotations, dict)

@@ -1,4 +1,4 @@
-"""systemd itself accepts the units that deploy/ ships, and calls what they may do little."""
+"""systemd accepts the units in deploy/, and rates them as well sandboxed."""
 
 import re
 import shutil
@@ -13,17 +13,15 @@ from tests.guides import text_of
 FOLDER = ROOT / "deploy" / "systemd"
 UNITS = sorted(path.name for path in FOLDER.iterdir())
 SERVICES = [name for name in UNITS if name.endswith(".service")]
-# Of systemd's own measure, in tenths: 0 may do nothing, 100 all that root may. A unit without sandbox has 92.
+# systemd's exposure level in tenths, from 0 (no access) to 100 (all rights of root); 92 without sandbox.
 MOST_EXPOSED = 30
 
 
 @pytest.fixture
 def units(tmp_path: Path) -> Path:
-    """Copies whose programs are there: systemd looks for them, and here nothing is installed."""
+    """Return copies of the units that start /bin/true, because systemd requires that the programs exist."""
     if not shutil.which("systemd-analyze"):
-        pytest.skip(
-            "systemd-analyze is missing: the units were read by no systemd (Debian: apt-get install systemd)"
-        )
+        pytest.skip("systemd-analyze is missing: no unit was checked (Debian: apt-get install systemd)")
     for name in UNITS:
         text, programs = re.subn(
             r"^(Exec\w+)=/\S+", r"\1=/bin/true", (FOLDER / name).read_text(), flags=re.MULTILINE
@@ -34,7 +32,7 @@ def units(tmp_path: Path) -> Path:
 
 
 def complaints(unit: Path) -> str:
-    """The complaints of systemd about this one unit; "" when all is well."""
+    """Return systemd's complaints about this unit, "" if there are none."""
     done = subprocess.run(
         ["systemd-analyze", "verify", "--recursive-errors=no", "--man=no", unit],
         capture_output=True,
@@ -57,14 +55,14 @@ def test_a_misspelt_setting_is_found(units: Path) -> None:
     assert "NoNewPriviledges" in complaints(unit)
 
 
-def test_a_restart_of_the_target_restarts_its_workers_and_starts_the_new_ones() -> None:
+def test_restarting_the_target_restarts_its_workers_and_starts_new_ones() -> None:
     target = (FOLDER / "longline-workers.target").read_text()
     assert "longline-worker@batch.service" in re.findall(r"longline-worker@\w+\.service", target)
     assert "PartOf=longline-workers.target" in (FOLDER / "longline-worker@.service").read_text()
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_what_a_unit_may_do_is_little(units: Path, name: str) -> None:
+def test_a_unit_has_a_small_exposure_level(units: Path, name: str) -> None:
     done = subprocess.run(
         [
             "systemd-analyze",
@@ -83,7 +81,7 @@ def test_what_a_unit_may_do_is_little(units: Path, name: str) -> None:
 
 def test_every_unit_is_installed_by_a_guide() -> None:
     guides = text_of("operate", "routers")
-    # As in longline-{web,relay}.service.
+    # Guides also write longline-{web,relay}.service.
     named = {
         f"longline-{part}"
         for found in re.findall(r"longline-\{([\w,-]+)\}", guides)

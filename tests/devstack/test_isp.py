@@ -1,4 +1,4 @@
-"""One description of the ISP makes the rows, the VPPs and the stand-ins: they must not disagree."""
+"""The rows, the VPPs and the stand-ins come from one description of the ISP, so they agree."""
 
 from collections import Counter
 from pathlib import Path
@@ -32,7 +32,7 @@ def test_every_address_is_used_once() -> None:
     assert [address for address, times in Counter(addresses).items() if times > 1] == []
 
 
-def test_linux_takes_every_interface_name() -> None:
+def test_linux_accepts_every_interface_name() -> None:
     names = [port.linux for router in ISP.agents for port in router.ports if port.linux]
     names += [side.linux for link in ISP.links for side in link.sides()]
     assert all(len(name) <= 15 for name in names)

@@ -1,4 +1,4 @@
-"""Namespaces of our own: usable from one thread, and cleared away after a maker that died."""
+"""Network namespaces: usable from one thread, and removed after their process has died."""
 
 import socket
 import subprocess
@@ -22,19 +22,19 @@ def test_a_namespace_has_loopback_only_and_ends_with_its_block() -> None:
     assert name not in names()
 
 
-def test_going_inside_leaves_the_caller_where_it_was() -> None:
+def test_going_inside_does_not_move_the_caller() -> None:
     before = socket.if_nameindex()
     with netns.namespace("visited") as name:
         netns.inside(name, socket.if_nameindex)
         assert socket.if_nameindex() == before
 
 
-def test_what_fails_inside_fails_outside() -> None:
+def test_an_exception_inside_is_raised_outside() -> None:
     with netns.namespace("failing") as name, pytest.raises(ZeroDivisionError):
         netns.inside(name, lambda: 1 // 0)
 
 
-def test_only_namespaces_of_dead_makers_are_leftovers() -> None:
+def test_only_namespaces_of_dead_processes_are_leftovers() -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     orphan = f"ll{ended.pid}-orphan"

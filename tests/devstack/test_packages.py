@@ -1,4 +1,4 @@
-"""Missing packages are installed, present ones left alone, and what cannot be helped is said."""
+"""Only missing packages are installed, and an error names those that cannot be installed."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ PRESENT_SERVER = Package("other-server", lambda: True, "other-server")
 
 @pytest.fixture
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Debian of which apt-get, service and systemctl only write down how they were called."""
+    """Replace apt-get, service and systemctl of Debian by programs that record their arguments."""
     log = tmp_path / "calls"
     log.touch()
     for name in ("apt-get", "service", "systemctl"):
@@ -26,12 +26,12 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return log
 
 
-def test_a_machine_that_has_everything_is_not_touched(calls: Path) -> None:
+def test_a_machine_with_all_packages_is_not_changed(calls: Path) -> None:
     assert packages.install_missing((PRESENT_SERVER,)) == []
     assert calls.read_text() == ""
 
 
-def test_only_what_is_absent_is_installed_and_only_its_service_is_stopped(calls: Path) -> None:
+def test_only_missing_packages_are_installed_and_only_their_services_are_stopped(calls: Path) -> None:
     assert packages.install_missing((PRESENT_SERVER, ABSENT_SERVER, ABSENT_TOOL)) == [
         "some-server",
         "some-tool",
@@ -44,14 +44,14 @@ def test_only_what_is_absent_is_installed_and_only_its_service_is_stopped(calls:
     assert "other-server" not in calls.read_text()
 
 
-def test_who_is_not_root_is_told_what_to_install(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_root_the_error_names_the_packages(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages.os, "geteuid", lambda: 1000)
     with pytest.raises(CannotInstall, match="apt-get install some-tool"):
         packages.install_missing((ABSENT_TOOL,))
     assert calls.read_text() == ""
 
 
-def test_a_go_that_is_absent_or_too_old_is_named(tmp_path: Path) -> None:
+def test_a_missing_or_old_go_is_named(tmp_path: Path) -> None:
     with pytest.raises(CannotInstall, match=r"Go 1\.\d+ or newer is needed .*'/nowhere/go' was not found"):
         packages.require_go("/nowhere/go")
     old = tmp_path / "go"

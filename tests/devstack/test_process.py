@@ -1,4 +1,4 @@
-"""Children are stopped by pid, and a dead one says which log to read."""
+"""Child processes are stopped by pid, and the error of a dead one names its log."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ def child(tmp_path: Path, script: str, **more: object) -> Child:
 
 
 def is_running(pid: int) -> bool:
-    """Zombies do not count: whoever adopted them may be slow to reap."""
+    """Zombies do not count as running: their new parent may reap them late."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
@@ -31,7 +31,7 @@ def eventually(condition) -> bool:
     return condition()
 
 
-def test_a_child_that_ends_early_names_its_log_and_its_last_words(tmp_path: Path) -> None:
+def test_the_error_of_a_child_that_ends_early_has_its_log_and_last_output(tmp_path: Path) -> None:
     with pytest.raises(ChildFailed) as failure:
         child(tmp_path, "echo cannot bind; exit 3").start().wait_until(lambda: False)
     assert "some ended with status 3" in str(failure.value)
@@ -39,7 +39,7 @@ def test_a_child_that_ends_early_names_its_log_and_its_last_words(tmp_path: Path
     assert "cannot bind" in str(failure.value)
 
 
-def test_an_answer_from_somebody_else_does_not_hide_a_dead_child(tmp_path: Path) -> None:
+def test_a_response_from_another_process_does_not_hide_a_dead_child(tmp_path: Path) -> None:
     dead = child(tmp_path, "exit 1").start()
     dead.process.wait()
     with pytest.raises(ChildFailed):
@@ -93,7 +93,7 @@ def test_children_end_when_their_parent_is_killed_outright(tmp_path: Path) -> No
     assert eventually(lambda: not is_running(pid))
 
 
-def test_a_command_that_fails_keeps_what_it_said_in_its_log(tmp_path: Path) -> None:
+def test_the_output_of_a_failing_command_stays_in_its_log(tmp_path: Path) -> None:
     log = tmp_path / "one.log"
     with pytest.raises(ChildFailed, match="went wrong"):
         run(["sh", "-c", "echo it went wrong; exit 2"], log=log)

@@ -1,4 +1,4 @@
-"""The private services are really private, really PostgreSQL and Redis, and gone afterwards."""
+"""The private PostgreSQL and Redis are not shared, and are removed afterwards."""
 
 import os
 import tempfile
@@ -20,7 +20,7 @@ def setting(database_url: str, name: str) -> str:
         return str(row[0])
 
 
-def test_nothing_is_left_of_them(tmp_path: Path) -> None:
+def test_services_leave_nothing_behind(tmp_path: Path) -> None:
     folder = tmp_path / "services"
     with services.running(folder=folder, logs=tmp_path / "log") as running:
         port = int(setting(running.database_url, "port"))
@@ -30,7 +30,7 @@ def test_nothing_is_left_of_them(tmp_path: Path) -> None:
     assert list(folder.iterdir()) == []
 
 
-def test_commits_are_durable_unless_a_test_gives_that_up(tmp_path: Path, private_services) -> None:
+def test_commits_are_durable_unless_a_test_disables_it(tmp_path: Path, private_services) -> None:
     [port] = free_ports(1)
     with postgres.running(folder=tmp_path / "pg", log=tmp_path / "pg.log", port=port, durable=True) as server:
         assert setting(server.url, "fsync") == "on"
@@ -38,7 +38,7 @@ def test_commits_are_durable_unless_a_test_gives_that_up(tmp_path: Path, private
     assert setting(private_services.database_url, "fsync") == "off"
 
 
-def test_strangers_on_the_same_machine_need_the_password(private_services) -> None:
+def test_other_users_of_the_machine_need_the_password(private_services) -> None:
     without = private_services.database_url.replace(
         private_services.database_url.split(":")[2].split("@")[0], "guess"
     )
@@ -62,7 +62,7 @@ def test_a_clone_in_a_private_folder_works_too(tmp_path: Path) -> None:
     assert not folder.is_symlink()
 
 
-def test_what_a_killed_run_left_does_not_hinder_the_next(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_run_do_not_prevent_the_next(tmp_path: Path) -> None:
     stale = tmp_path / "pg" / "cluster"
     stale.mkdir(parents=True)
     (stale / "PG_VERSION").write_text("9.6\n")
@@ -73,10 +73,10 @@ def test_what_a_killed_run_left_does_not_hinder_the_next(tmp_path: Path) -> None
         assert setting(server.url, "server_version_num") >= "150000"
 
 
-def test_a_cluster_that_begins_as_a_copy_has_its_rows_and_leaves_the_template_alone(tmp_path: Path) -> None:
+def test_a_copied_cluster_has_the_rows_of_its_template_and_does_not_change_it(tmp_path: Path) -> None:
     log, [port, another] = tmp_path / "pg.log", free_ports(2)
     with tempfile.TemporaryDirectory(prefix="ll-template-") as name:
-        # The database's own account has to get through to its cluster.
+        # The database account needs to reach the cluster's folder.
         Path(name).chmod(0o711)
         template = Path(name) / "postgres"
         with (

@@ -1,4 +1,4 @@
-"""A drawn port is there when its server binds it, seconds later and beside other stacks that start."""
+"""A reserved TCP port is still free when its server binds it later, even while other stacks start."""
 
 import socket
 import subprocess
@@ -12,12 +12,12 @@ from devstack.folders import ROOT
 from devstack.tcp_ports import LOOPBACK, free_ports
 
 
-def test_none_is_drawn_twice() -> None:
+def test_no_port_is_reserved_twice() -> None:
     assert len({*free_ports(50), *free_ports(50)}) == 100
 
 
 @pytest.mark.parametrize("usual", ["32768\t60999\n", "20000\t60000\n"])
-def test_no_outgoing_connection_is_given_one(
+def test_ports_are_outside_the_range_of_outgoing_connections(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, usual: str
 ) -> None:
     monkeypatch.setattr(tcp_ports, "_OUTGOING", tmp_path / "ip_local_port_range")
@@ -26,7 +26,7 @@ def test_no_outgoing_connection_is_given_one(
     assert [port for port in free_ports(50) if first <= port <= last] == []
 
 
-def test_some_are_drawn_where_outgoing_connections_may_have_them_all(
+def test_ports_are_reserved_even_if_outgoing_connections_may_use_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tcp_ports, "_OUTGOING", tmp_path / "ip_local_port_range")
@@ -34,7 +34,7 @@ def test_some_are_drawn_where_outgoing_connections_may_have_them_all(
     assert len(free_ports(50)) == 50
 
 
-def test_another_process_draws_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_process_reserves_other_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     drawing = "from devstack.tcp_ports import free_ports; print(*free_ports(50), flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", drawing], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -52,7 +52,7 @@ def test_another_process_draws_others(monkeypatch: pytest.MonkeyPatch) -> None:
     assert free_ports(1)[0] in theirs
 
 
-def test_none_is_drawn_that_something_listens_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_port_with_a_listening_server_is_reserved(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server((LOOPBACK, 0)) as server:
         taken = server.getsockname()[1]
         monkeypatch.setattr(tcp_ports, "_candidates", lambda: [taken])

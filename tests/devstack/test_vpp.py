@@ -28,18 +28,18 @@ def install(prefix: Path) -> Path:
     return prefix
 
 
-def test_the_prefix_of_the_environment_is_the_only_place_when_it_is_set(
+def test_a_prefix_from_the_environment_is_the_only_one_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vpp, "DEFAULT_PREFIXES", (str(install(tmp_path / "usual")),))
-    monkeypatch.setenv("VPP_PREFIX", str(tmp_path / "asked"))
-    with pytest.raises(vpp.NotInstalled, match=f"{tmp_path}/asked/bin"):
+    monkeypatch.setenv("VPP_PREFIX", str(tmp_path / "configured"))
+    with pytest.raises(vpp.NotInstalled, match=f"{tmp_path}/configured/bin"):
         vpp.find()
-    install(tmp_path / "asked")
-    assert vpp.find().prefix == tmp_path / "asked"
+    install(tmp_path / "configured")
+    assert vpp.find().prefix == tmp_path / "configured"
 
 
-def test_the_first_of_the_usual_places_wins_and_all_are_named_when_none_has_it(
+def test_the_first_default_prefix_wins_and_the_error_names_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = [tmp_path / "first", tmp_path / "second"]
@@ -54,7 +54,7 @@ def test_the_first_of_the_usual_places_wins_and_all_are_named_when_none_has_it(
     assert vpp.find().prefix == places[0]
 
 
-def test_a_private_prefix_brings_its_own_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_private_prefix_has_its_own_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     libraries = tmp_path / "lib" / "x86_64-linux-gnu"
     libraries.mkdir(parents=True)
     (libraries / "libvlib.so.25.10").touch()
@@ -62,7 +62,7 @@ def test_a_private_prefix_brings_its_own_libraries(tmp_path: Path, monkeypatch: 
     assert vpp.Installation(tmp_path).environment()["LD_LIBRARY_PATH"] == f"{libraries}:/elsewhere"
 
 
-def test_two_vpps_share_nothing_and_take_no_network_card(tmp_path: Path) -> None:
+def test_two_vpps_share_nothing_and_use_no_network_card(tmp_path: Path) -> None:
     both = [
         vpp.Vpp(vpp.Installation(tmp_path), label, tmp_path / label, tmp_path / "log", "ns")
         for label in ("rhino", "hippo")
@@ -79,7 +79,7 @@ def test_two_vpps_share_nothing_and_take_no_network_card(tmp_path: Path) -> None
 
 @pytest.fixture
 def scripted(tmp_path: Path) -> Iterator[vpp.Vpp]:
-    """A VPP of two shell scripts: one makes the sockets' files, the other notes commands and answers."""
+    """Yield a VPP of two shell scripts: one creates the sockets' files, the other records commands."""
     if netns.why_unusable() is not None:
         pytest.skip(str(netns.why_unusable()))
     installation = vpp.Installation(install(tmp_path / "prefix"))
@@ -100,7 +100,7 @@ def scripted(tmp_path: Path) -> Iterator[vpp.Vpp]:
         yield each
 
 
-def test_a_complaint_on_the_command_line_stops_the_configuration(scripted: vpp.Vpp, tmp_path: Path) -> None:
+def test_an_error_on_the_command_line_stops_the_configuration(scripted: vpp.Vpp, tmp_path: Path) -> None:
     assert scripted.version() == "25.10-scripted"
     scripted.configure("create loopback interface instance 0", "set interface state loop0 up")
     with pytest.raises(vpp.CommandRefused, match="set something bad: unknown input"):
@@ -126,7 +126,7 @@ def test_the_cables_join_customers_to_routers_and_routers_to_each_other(tmp_path
                 assert z.expect(whole, timeout_s=2) is None, (near, far)
                 z.send(whole)
                 assert a.expect(whole, timeout_s=2) is None, (far, near)
-        # The way round the ring is there too, though nobody answers at its other end.
+        # The interfaces of the ring's other direction exist too, without a router at the other end.
         for name in ("rhino", "hippo"):
             wanted = {side.linux for side in isp.sides_of(isp.router(name))}
             there = {n for _, n in netns.inside(routers[name], socket.if_nameindex)}
@@ -143,7 +143,7 @@ exec sleep 60
 """
 
 
-def test_a_vpp_that_misjudges_its_clock_is_started_again_and_so_when_it_is_restarted(tmp_path: Path) -> None:
+def test_a_vpp_that_misjudges_its_clock_is_started_again_also_after_a_restart(tmp_path: Path) -> None:
     script, starts, ready = MISJUDGED_TWICE.format(folder=tmp_path), tmp_path / "starts", tmp_path / "ready"
     child = vpp.VppProcess(name="vpp", argv=["sh", "-c", script], log=tmp_path / "log", clock=lambda: RIGHT)
     with Family() as family:
@@ -157,7 +157,7 @@ def test_a_vpp_that_misjudges_its_clock_is_started_again_and_so_when_it_is_resta
         assert len(starts.read_text().splitlines()) == 3
 
 
-def test_a_vpp_whose_seconds_are_too_long_is_started_again_though_it_says_nothing(tmp_path: Path) -> None:
+def test_a_vpp_with_too_long_seconds_is_started_again_without_a_message(tmp_path: Path) -> None:
     ready, shown = tmp_path / "ready", iter([SLOW, RIGHT])
     script = f"touch {ready}; exec sleep 60"
     child = vpp.VppProcess(
@@ -170,7 +170,7 @@ def test_a_vpp_whose_seconds_are_too_long_is_started_again_though_it_says_nothin
     assert next(shown, None) is None
 
 
-def test_a_vpp_that_never_judges_its_clock_rightly_is_given_up(tmp_path: Path) -> None:
+def test_a_vpp_that_always_misjudges_its_clock_is_given_up(tmp_path: Path) -> None:
     script = f"echo start >> {tmp_path}/starts; echo Rejecting large frequency change; exec sleep 60"
     child = vpp.VppProcess(name="vpp", argv=["sh", "-c", script], log=tmp_path / "log", clock=lambda: RIGHT)
     with Family() as family, pytest.raises(ChildFailed, match="Rejecting large frequency change"):

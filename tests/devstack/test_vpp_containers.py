@@ -1,4 +1,4 @@
-"""The small ISP over memif: wires with two ends, the interfaces that the portal knows, and no privilege."""
+"""The small ISP over memif: wires with two ends, the interfaces of the portal, and no privileges."""
 
 import re
 from collections import defaultdict
@@ -49,14 +49,14 @@ def test_a_router_has_the_interfaces_and_the_underlay_of_the_lab(router: Router)
     ]
 
 
-def test_the_customers_at_both_ends_of_the_demonstrations_line_send_its_vlan() -> None:
+def test_both_customers_of_the_demonstrations_line_send_its_vlan() -> None:
     streams = [line for line in SCRIPTS["world"] if line.startswith("packet-generator new")]
     heads = [re.search(r"hex 0x(\w+)", line) for line in streams]
     assert [head and head[1][24:32] for head in heads] == [f"8100{VLAN:04x}"] * 2
     assert SCRIPTS["world"][-1] == "packet-generator enable-stream"
 
 
-def test_no_poll_burns_a_processor_and_no_hugepage_is_asked_for() -> None:
+def test_no_interface_polls_and_no_hugepage_is_requested() -> None:
     for script in SCRIPTS.values():
         memifs = sum(line.startswith("create interface memif") for line in script)
         assert (
