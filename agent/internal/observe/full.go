@@ -15,7 +15,7 @@ import (
 	"go.fd.io/govpp/binapi/lcp"
 	"go.fd.io/govpp/binapi/vxlan"
 
-	"longline.dev/agent/internal/linetest"
+	"longline.dev/agent/internal/activationtest"
 	"longline.dev/agent/internal/ownership"
 	"longline.dev/agent/internal/pathwatch"
 	"longline.dev/agent/internal/vpp"
@@ -93,7 +93,7 @@ func capabilities(session Session) map[Capability]bool {
 		CanGENEVE:               all(&geneve.GeneveAddDelTunnel2{}, &geneve.GeneveTunnelDump{}),
 		CanGRE:                  all(&gre.GreTunnelAddDel{}, &gre.GreTunnelDump{}),
 		CanGREKeys:              all(&gre.GreTunnelAddDelV2{}, &gre.GreTunnelDumpV2{}),
-		CanTest:                 linetest.Missing(session.Has) == "",
+		CanTest:                 activationtest.Missing(session.Has) == "",
 		CanWatch:                pathwatch.Supported(session.Has),
 		CanPoliceHostInterfaces: atLeast(session.Info().Version, 24, 6),
 	}
@@ -167,7 +167,7 @@ func (s *Snapshot) takeLCP(ctx context.Context, session Session) error {
 func (s *Snapshot) add(msg api.Message) {
 	switch m := msg.(type) {
 	case *interfaces.SwInterfaceDetails:
-		if linetest.IsGenerator(m) {
+		if activationtest.IsGenerator(m) {
 			return
 		}
 		s.Interfaces = append(s.Interfaces, interfaceOf(m))

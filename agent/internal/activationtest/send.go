@@ -1,10 +1,10 @@
-// Package linetest sends test frames into a tunnel with VPP's packet generator, and removes the generator
-// afterwards.
+// Package activationtest sends the frames of an activation test (ITU-T Y.1564) into a tunnel with VPP's packet
+// generator, and removes the generator afterwards.
 //
 // The frames go directly to the tunnel's output and take no cross-connect, so they cannot reach a
 // customer's port. Their Ethernet addresses are locally administered, and their EtherType is reserved for
 // experiments (0x88b5, IEEE 802 local experimental).
-package linetest
+package activationtest
 
 import (
 	"cmp"

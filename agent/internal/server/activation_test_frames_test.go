@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"longline.dev/agent/internal/activationtest"
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/identity"
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/linetest"
 	"longline.dev/agent/internal/statseg"
 	"longline.dev/agent/internal/vpp"
 )
@@ -48,7 +48,7 @@ func TestEachRefusalOfTestFramesHasItsProblemType(t *testing.T) {
 	}{
 		"not tested":           {&converge.NotTestingError{Why: "it carries the customer's frames"}, 409, "not-testing"},
 		"a frame too long":     {&converge.FrameTooLongError{Frame: 1519, Most: 1518}, 422, "invalid-test"},
-		"a message is missing": {&linetest.CannotError{Why: "no message pg_delete_interface"}, 409, "cannot-test"},
+		"a message is missing": {&activationtest.CannotError{Why: "no message pg_delete_interface"}, 409, "cannot-test"},
 		"refused":              {&vpp.RefusedError{Message: "cli_inband", Why: "no"}, 409, "vpp-refused"},
 		"no VPP":               {converge.ErrNoVPP, 503, "vpp-unavailable"},
 		"another agent":        {&vpp.OtherAgentError{Folder: "/run/vpp"}, 503, "vpp-unavailable"},

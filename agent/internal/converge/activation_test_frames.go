@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"longline.dev/agent/internal/activationtest"
 	"longline.dev/agent/internal/calibration"
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/linetest"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/plan"
 	"longline.dev/agent/internal/statseg"
@@ -39,7 +39,7 @@ type TestResult struct {
 
 // SendTestFrames sends frames through the tunnel of an end that the held intent has under test, and then
 // reads the tunnel's counters. With a count of 0 it only reads them. It returns *NotTestingError,
-// *FrameTooLongError, *linetest.CannotError, *vpp.RefusedError, *FrozenError, ErrNoVPP, ErrStopping or an
+// *FrameTooLongError, *activationtest.CannotError, *vpp.RefusedError, *FrozenError, ErrNoVPP, ErrStopping or an
 // error of the connection.
 func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames) (*TestResult, error) {
 	if err := e.begin(); err != nil {
@@ -87,11 +87,11 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 		}
 		if e.FreeInterfaces != nil { // the generator is an interface too, and VPP aborts if it has too many
 			if free, err := e.FreeInterfaces(snapshot.Boot.MS, len(snapshot.Interfaces)); err == nil && free < 1 {
-				return nil, &linetest.CannotError{Why: "VPP's stats segment has no room for one more interface, which a test needs"}
+				return nil, &activationtest.CannotError{Why: "VPP's stats segment has no room for one more interface, which a test needs"}
 			}
 		}
-		frames := linetest.Frames{Tunnel: tunnel.Name, Size: request.Frame, Count: request.Count, Rate: request.Rate}
-		if result.Sent, err = linetest.Send(ctx, session, frames); err != nil {
+		frames := activationtest.Frames{Tunnel: tunnel.Name, Size: request.Frame, Count: request.Count, Rate: request.Rate}
+		if result.Sent, err = activationtest.Send(ctx, session, frames); err != nil {
 			return nil, err
 		}
 	}
@@ -142,10 +142,10 @@ func (e *Engine) tidyTests(ctx context.Context, session Session) {
 	if e.frozen() != nil {
 		return
 	}
-	if err := linetest.Tidy(ctx, session); err != nil {
-		e.log.Warn("what a line test may have left in VPP is not removed", "error", err)
+	if err := activationtest.Tidy(ctx, session); err != nil {
+		e.log.Warn("the rest of an activation test in VPP is not removed", "error", err)
 	}
 	if err := calibration.Tidy(ctx, session); err != nil {
-		e.log.Warn("what a calibration may have left in VPP is not removed", "error", err)
+		e.log.Warn("the rest of a calibration in VPP is not removed", "error", err)
 	}
 }

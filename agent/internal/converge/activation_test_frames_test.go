@@ -17,8 +17,8 @@ import (
 	"go.fd.io/govpp/binapi/pg"
 	"go.fd.io/govpp/binapi/vlib"
 
+	"longline.dev/agent/internal/activationtest"
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/linetest"
 	"longline.dev/agent/internal/observe"
 	"longline.dev/agent/internal/vpp"
 	"longline.dev/agent/internal/vppsim"
@@ -151,7 +151,7 @@ func TestVPPWithoutAGeneratorStillReportsCounters(t *testing.T) {
 	r := newRouter(t, sim.APISocket(), sim.StatsSocket())
 	end := testedEnd(1, r.ports[0])
 	r.put([]intent.End{end}).mustAllBe(t, "testing")
-	var cannot *linetest.CannotError
+	var cannot *activationtest.CannotError
 	if _, err := r.SendTestFrames(t.Context(), frames(end, 1)); !errors.As(err, &cannot) {
 		t.Errorf("got %v", err)
 	}
@@ -165,7 +165,7 @@ func TestSendTestFramesNeedsRoomInTheStatsSegment(t *testing.T) {
 		end := testedEnd(1, r.ports[0])
 		r.put([]intent.End{end}).mustAllBe(t, "testing")
 		r.FreeInterfaces = func(int64, int) (int, error) { return 0, nil }
-		var cannot *linetest.CannotError
+		var cannot *activationtest.CannotError
 		if _, err := r.SendTestFrames(t.Context(), frames(end, 1)); !errors.As(err, &cannot) {
 			t.Errorf("got %v", err)
 		}
@@ -329,7 +329,7 @@ func FuzzVPPMessagesDuringATest(f *testing.F) {
 			t.Errorf("got %+v, %v", result, err)
 		}
 		r.session = honest
-		if err := linetest.Tidy(t.Context(), honest); err != nil {
+		if err := activationtest.Tidy(t.Context(), honest); err != nil {
 			t.Error(err)
 		}
 		if left := r.leftOfTests(); left != "" {

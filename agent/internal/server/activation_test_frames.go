@@ -4,9 +4,9 @@ import (
 	"errors"
 	"net/http"
 
+	"longline.dev/agent/internal/activationtest"
 	"longline.dev/agent/internal/converge"
 	"longline.dev/agent/internal/intent"
-	"longline.dev/agent/internal/linetest"
 	"longline.dev/agent/internal/roundtrip"
 	"longline.dev/agent/internal/vpp"
 )
@@ -80,7 +80,7 @@ func (s *Server) sendTestFrames(w http.ResponseWriter, r *http.Request, requeste
 func failedTest(err error) problem {
 	var notTesting *converge.NotTestingError
 	var tooLong *converge.FrameTooLongError
-	var cannotSend *linetest.CannotError
+	var cannotSend *activationtest.CannotError
 	var cannotTime *roundtrip.CannotError
 	var refused *vpp.RefusedError
 	var frozen *converge.FrozenError
