@@ -1,1 +1,1 @@
-"""`make bench`: one line per figure, `bench <name> <value> <unit>`."""
+"""Benchmarks of `make bench`: each figure is one line, `bench <name> <value> <unit>`."""

@@ -1,7 +1,8 @@
 """Run the benchmarks named on the command line, or all of them: `python -m bench vni_leases mtu`.
 
-A line that begins with # says under which circumstances the figure above it was taken. The last line names
-the benchmarks that failed. `BENCH_SIZE=smallest` runs each with its smallest size; see `bench.sizes`.
+A line that begins with # states the conditions under which the figure above it was measured. The last line
+names the benchmarks that failed. `BENCH_SIZE=smallest` runs each benchmark with its smallest size; see
+`bench.sizes`.
 """
 
 import subprocess
@@ -54,7 +55,8 @@ def main(names: list[str]) -> int:
         print(f"unknown: {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}", file=sys.stderr)
         return 2
     if len(names) != 1:
-        # A process for each: Django reads its settings once, and each benchmark has a database of its own.
+        # Each benchmark has its own process, because Django reads its settings once and each uses its own
+        # database.
         failed = [name for name in names or BENCHMARKS if _alone(name) != 0]
         print(f"failed: {', '.join(failed)}" if failed else "every benchmark was measured", flush=True)
         return 1 if failed else 0
@@ -67,7 +69,7 @@ def main(names: list[str]) -> int:
 
 
 def _alone(name: str) -> int:
-    """Run one benchmark in a process of its own; return the exit status, negative after a signal."""
+    """Run one benchmark in its own process; return the exit status, negative after a signal."""
     return subprocess.run([sys.executable, "-m", "bench", name], check=False).returncode
 
 

@@ -1,4 +1,4 @@
-"""A round of the alarms at 100,000 VLLs: how long it takes, and the NOC's pages while much is wrong."""
+"""The duration of one alarm evaluation at 100,000 VLLs, and of the NOC's pages during a large outage."""
 
 import time
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from bench.vlls import ROUTERS, VLLS, installation_fill
 
 ROUNDS = sized(10, smallest=1)
 PAGES = ["/noc/", "/noc/wall/", "/noc/alarms/history/"]
-# A tenth of the routers is silent, a tenth of the lines is down with its port, and a tenth differs.
+# A tenth of the routers is silent, a tenth of the lines is down because of a port, a tenth is out of sync.
 _MUCH_IS_WRONG = """
 INSERT INTO inventory_routersilence (router_id, since, down_spans, counts_as_down, judge_again)
 SELECT id, now() - interval '1 hour', '[]', true, false FROM inventory_router WHERE id % 10 = 0;
@@ -42,8 +42,8 @@ def measure() -> Iterator[Figure]:
         storm = median(_rounds(raised=True))
         yield Figure("alarms_round_in_a_storm_ms", storm, "ms", f"{note}, a tenth is down")
         taken = {page: percentile(_times(page), 95) for page in PAGES}
-        told = ", ".join(f"{page} {p95:.0f}" for page, p95 in taken.items())
-        yield Figure("alarms_page_p95_ms", max(taken.values()), "ms", told)
+        by_page = ", ".join(f"{page} {p95:.0f}" for page, p95 in taken.items())
+        yield Figure("alarms_page_p95_ms", max(taken.values()), "ms", by_page)
 
 
 def _execute(connection: Any, statements: str) -> None:
@@ -55,9 +55,9 @@ def _execute(connection: Any, statements: str) -> None:
 
 
 def _rounds(*, raised: bool) -> Iterator[float]:
-    """Yield the milliseconds of each round. The first one, which raises and clears, warms up.
+    """Yield the milliseconds of each evaluation. The first one raises and clears alarms; it is a warm-up.
 
-    ``raised`` says whether alarms have to be raised afterwards.
+    ``raised`` states whether alarms are expected to be raised afterwards.
     """
     from portal.alarms.models import Alarm
     from portal.alarms.rounds import alarms_watch
@@ -73,7 +73,7 @@ def _rounds(*, raised: bool) -> Iterator[float]:
 
 
 def _times(page: str) -> list[float]:
-    """Return the milliseconds of each answer. The first one warms up."""
+    """Return the milliseconds of each response. The first request is a warm-up."""
     from django.test import Client
 
     from portal.accounts.models import User
@@ -84,8 +84,8 @@ def _times(page: str) -> list[float]:
     taken = []
     for number in range(2 * ROUNDS + 1):
         began = time.perf_counter()
-        answer = browser.get(page)
+        response = browser.get(page)
         if number:
             taken.append((time.perf_counter() - began) * 1_000)
-        assert answer.status_code == 200, (page, answer.status_code)
+        assert response.status_code == 200, (page, response.status_code)
     return taken

@@ -1,6 +1,7 @@
-"""Ordering while Redis is flushed, stopped or frozen, side by side with a healthy one: how much slower.
+"""The slowdown of orders while Redis is flushed, stopped or frozen, compared with a healthy Redis.
 
-Orders need no Redis, but the limits of the API count in it, so that each request does notice.
+Orders do not need Redis, but the API counts requests for its rate limits in Redis. Each request therefore
+notices that Redis fails.
 """
 
 import time
@@ -18,9 +19,10 @@ from bench.sizes import sized
 from devstack.services import Services
 
 IN_FLIGHT = 4
-# Of each client and turn: about ten seconds, so that what a process notices once counts as often as in life.
+# Orders of each client in one turn. A turn takes about ten seconds, so that effects that occur once per
+# outage weigh as much as in production.
 ORDERS = sized(150, smallest=3)
-# As often each way of being away has its turn, a turn of a healthy Redis before it.
+# How often each kind of failure has a turn. A turn with a healthy Redis precedes each of them.
 ROUNDS = sized(2, smallest=1)
 
 
@@ -45,7 +47,7 @@ def measure() -> Iterator[Figure]:
 
 
 def _turn(isp: OrderingIsp, vlans: Iterator[int]) -> list[float]:
-    """Seconds of each order of a turn; the first after a change of weather counts as well."""
+    """Return the seconds of each order of one turn, including the first one after Redis changed its state."""
     first = next(vlans) * ORDERS
     return isp.order_all(range(first, first + ORDERS))
 

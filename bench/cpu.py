@@ -1,4 +1,4 @@
-"""CPU time of this process and of all that it started: what a figure costs on however busy a machine."""
+"""CPU time of this process and its descendants: the cost of a figure, independent of other load."""
 
 import os
 import time
@@ -9,9 +9,9 @@ _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def cpu_s() -> float:
-    """Seconds, user and system, of this process and of its descendants (proc(5)).
+    """Return the user and system CPU seconds of this process and of its descendants (proc(5)).
 
-    One that ended counts once its parent has waited for it, as PostgreSQL does for those that vacuum.
+    A process that ended counts once its parent has waited for it. PostgreSQL waits for its vacuum workers.
     """
     children: dict[int, list[int]] = defaultdict(list)
     spent: dict[int, float] = {}
@@ -19,7 +19,7 @@ def cpu_s() -> float:
         try:
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # gone in the meantime
+            continue  # the process ended in the meantime
         pid = int(stat.parent.name)
         children[int(fields[1])].append(pid)
         spent[pid] = sum(map(int, fields[11:15])) / _TICKS_PER_S

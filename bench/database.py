@@ -1,4 +1,4 @@
-"""Django on a private, durable PostgreSQL, for benchmarks inside this process."""
+"""Django on a private, durable PostgreSQL, for benchmarks in this process."""
 
 import os
 import tempfile
@@ -13,14 +13,14 @@ from devstack.migrated_cluster import migrated_cluster
 
 @contextmanager
 def migrated() -> Iterator[services.Services]:
-    """Set Django up on an empty database. Use it once in a process: Django reads its settings once.
+    """Set up Django on an empty database. Use it once per process, because Django reads its settings once.
 
-    Commits reach the disk, as in production. The smallest size has a copy of the cluster that tests begin
-    with, and no fsync.
+    Commits reach the disk, as in production. The smallest size uses a copy of the cluster that the tests
+    start with, without fsync.
     """
     with tempfile.TemporaryDirectory(prefix="longline-bench-") as name:
         folder = Path(name)
-        # The database's own account has to get through to its cluster.
+        # The account that runs PostgreSQL needs to enter this folder.
         folder.chmod(0o711)
         with services.running(
             folder=folder / "services",

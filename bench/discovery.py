@@ -1,4 +1,4 @@
-"""Found lines of two routers: from their agents' reports to the joined list."""
+"""The time from two agents' reports of found lines to the list that joins their ends."""
 
 import time
 from collections.abc import Iterator
@@ -24,12 +24,12 @@ def measure() -> Iterator[Figure]:
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")
             cursor.execute(_ROUTERS)
-        took = [_once() for _ in range(ROUNDS)]
+        took = [_measured() for _ in range(ROUNDS)]
         note = f"{LINES} VXLAN lines, both reports stored and all pages of the list read, median of {ROUNDS}"
         yield Figure(f"discovery_{LINES}_ms", median(took) * 1000, "ms", note)
 
 
-def _once() -> float:
+def _measured() -> float:
     from portal.inventory.found_lines import Standing, found_circuits, found_lines
     from portal.inventory.models import ObservedCircuit, Router
     from portal.inventory.operations.observed_circuit_store import circuits_store
@@ -55,7 +55,7 @@ def _once() -> float:
 
 
 def _report(local: str, remote: str) -> list[Any]:
-    """As an agent sends it, read from JSON."""
+    """Return circuits as an agent reports them, read from JSON."""
     from msgspec import convert
 
     from portal.inventory.reported_observation import CircuitReport

@@ -1,7 +1,7 @@
-"""What each transport costs a router, beside the shipped table: clocks per frame of a real VPP's nodes.
+"""The cost of each transport on a router: clock cycles per frame of a real VPP, next to the shipped table.
 
-Measured by build/agentbench with the agent's own package for it. Its frames are warm in the caches, and
-no card is driven, so what is compared are the order and the ratios to a local cross-connect.
+build/agentbench measures them with the agent's own package. Its frames are warm in the caches and no network
+card is driven. Compare only the order and the ratios to a local cross-connect.
 """
 
 import csv
@@ -26,11 +26,11 @@ def measure() -> Iterator[Figure]:
         return
     command = [str(BUILD / "agentbench"), "-encapsulations"]
     printed = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
-    yield from beside(table, printed)
+    yield from compared(table, printed)
 
 
 def shipped() -> dict[str, float]:
-    """By transport, the cycles per packet of the table that admission goes by."""
+    """Return the cycles per packet of each transport, from the table that admission control uses."""
     with TABLE.open(newline="") as file:
         return {
             row["encapsulation"] + row["family"]: float(row["cycles_per_packet"])
@@ -38,8 +38,8 @@ def shipped() -> dict[str, float]:
         }
 
 
-def beside(table: Mapping[str, float], printed: str) -> Iterator[Figure]:
-    """The figures that agentbench printed, in the table's order, each with its place and ratio in both."""
+def compared(table: Mapping[str, float], printed: str) -> Iterator[Figure]:
+    """Yield the figures that agentbench printed, in the table's order, with rank and ratio in both."""
     measured: dict[str, tuple[float, str]] = {}
     for line in printed.splitlines():
         _, name, median, _, spread = line.split(maxsplit=4)
@@ -47,14 +47,14 @@ def beside(table: Mapping[str, float], printed: str) -> Iterator[Figure]:
     clocks = {transport: value for transport, (value, _) in measured.items()}
     for transport in table:
         value, note = measured[transport]
-        here, there = (
+        rank, shipped_rank = (
             f"{_place(transport, each)}, {each[transport] / each[BASE]:.2f}" for each in (clocks, table)
         )
         yield Figure(
             f"encap_cycles_{transport}",
             value,
             "clocks",
-            f"place and ratio to {BASE}: {here}; in the table {there}; {note}",
+            f"place and ratio to {BASE}: {rank}; in the table {shipped_rank}; {note}",
         )
 
 

@@ -7,7 +7,10 @@ from math import ceil
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """`value` None: what would be measured is not on this machine. `note`: under which circumstances."""
+    """A measured figure. `value` is None if this machine lacks the thing to measure.
+
+    `note` states the conditions of the measurement.
+    """
 
     name: str
     value: float | None
@@ -24,6 +27,6 @@ class Figure:
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:
-    """The smallest sample that at least `percent` of all samples do not exceed (nearest rank)."""
+    """Return the smallest sample that at least `percent` of all samples do not exceed (nearest rank)."""
     ordered = sorted(samples)
     return ordered[max(0, ceil(len(ordered) * percent / 100) - 1)]

@@ -1,4 +1,4 @@
-"""Importing tables, from the file to the last commit: 10,000 sites, and 1,000 lines to order."""
+"""The time to import tables, from the file to the last commit: 10,000 sites, and 1,000 lines to order."""
 
 import time
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def _lines(pairs: list[tuple[int, int]]) -> Iterator[str]:
 
 
 def _times(kind: str, table: bytes) -> tuple[float, float, float]:
-    """Seconds of staging, checking and importing; all rows have to be imported."""
+    """Return the seconds of staging, checking and importing. Fail unless all rows are imported."""
     from portal.accounts.models import User
     from portal.core.clock import now
     from portal.imports.batches import batch_run
@@ -56,16 +56,16 @@ def _times(kind: str, table: bytes) -> tuple[float, float, float]:
     from portal.inventory.models import ObservedRouter
 
     user, _ = User.objects.get_or_create(username="nora", noc_role="noc")
-    asked: dict[str, Any] = {"kind": KINDS[kind], "file_name": "", "actor": Actor(user=user)}
+    arguments: dict[str, Any] = {"kind": KINDS[kind], "file_name": "", "actor": Actor(user=user)}
     ObservedRouter.objects.update(reported_at=now())
     moments = [time.perf_counter()]
-    this = import_stage(data=table, now=now(), **asked)
+    this = import_stage(data=table, now=now(), **arguments)
     moments.append(time.perf_counter())
     for begin in (False, True):
         if begin:
-            import_begin(this=this, actor=asked["actor"], now=now())
+            import_begin(this=this, actor=arguments["actor"], now=now())
         while batch_run(import_id=this.pk, now=now()):
-            # No agents run here: the routers would fall silent meanwhile.
+            # No agents run here; without this update the routers would become silent during the import.
             ObservedRouter.objects.update(reported_at=now())
         moments.append(time.perf_counter())
     done = Import.objects.get(pk=this.pk)

@@ -1,4 +1,4 @@
-"""The cost of a page of 50 of 100,000 VLLs: the first, the last, narrowed and searched."""
+"""The time of one page of 50 out of 100,000 VLLs: first page, last page, filtered and searched."""
 
 import time
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from bench.vlls import VLLS, installation_fill
 
 ROUNDS = sized(30, smallest=3)
 LISTS = "/api/v1/vlls"
-NOTHING = ("q=nothing-like-it", "q=zz")
+NO_MATCH = ("q=nothing-like-it", "q=zz")
 FIRST_PAGES = [LISTS, "/api/v1/orders", f"{LISTS}?lifecycle=active&router=router-7", f"{LISTS}?vlan=77"]
 SEARCHES = [
-    *("q=line%204712", "q=eth1997", "q=router-42", "q=77", "q=c81e728d", NOTHING[0]),
-    # A text that fits much, or the beginning of a word.
-    *("q=1", "q=e", "q=ro", NOTHING[1]),
+    *("q=line%204712", "q=eth1997", "q=router-42", "q=77", "q=c81e728d", NO_MATCH[0]),
+    # A text with many matches, or the beginning of a word.
+    *("q=1", "q=e", "q=ro", NO_MATCH[1]),
 ]
 
 
@@ -62,21 +62,21 @@ def _clients() -> tuple[Any, Any]:
 
 
 def _times(api: Any, urls: list[str]) -> list[float]:
-    """Return the milliseconds of each answer. The URLs take turns, and the first round warms up."""
+    """Return the milliseconds of each response. The URLs take turns; the first round is a warm-up."""
     taken = []
     for number in range(ROUNDS + 1):
         for url in urls:
             began = time.perf_counter()
-            answer = api.get(url)
+            response = api.get(url)
             if number:
                 taken.append((time.perf_counter() - began) * 1_000)
-            assert answer.status_code == 200, answer.content
-            assert bool(answer.json()["results"]) != url.endswith(NOTHING), (url, answer.content)
+            assert response.status_code == 200, response.content
+            assert bool(response.json()["results"]) != url.endswith(NO_MATCH), (url, response.content)
     return taken
 
 
 def _scrapes() -> Iterator[float]:
-    """Yield the milliseconds of each collection of the installation's metrics for Prometheus."""
+    """Yield the milliseconds of each scrape of the installation's metrics for Prometheus."""
     from portal.metrics.registry import Installation
 
     for _ in range(ROUNDS // 3):
@@ -96,7 +96,7 @@ def _queries(api: Any, url: str) -> int:
 
 
 def _last_page(api: Any) -> str:
-    """The page that begins 50 rows before the end, by a cursor as pages hand it out."""
+    """Return the page that begins 50 rows before the end, by a cursor as pages contain it."""
     from django.test import RequestFactory
     from rest_framework.request import Request
 

@@ -1,4 +1,4 @@
-"""A thousand open pages, each with its stream: what they cost, and how soon they hear of a commit."""
+"""A thousand open pages with one event stream each: their cost, and the delay from commit to event."""
 
 import asyncio
 import os
@@ -25,15 +25,15 @@ from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
 PAGES, PEOPLE = sized(1_000, smallest=20), sized(100, smallest=4)
 ROUNDS, ONE_BY_ONE = sized(15, smallest=2), sized(40, smallest=2)
-# Longer than the live process lets pass between two events to one page.
+# Longer than the shortest interval between two events that the live process sends to one page.
 APART_S = 0.7
 GIVE_UP_S = 120
-_ONE_LINE = "UPDATE vll_vll SET description = 'told of at ' || clock_timestamp() WHERE id = %s"
-# A port of the customer whose all of the people are.
-_ALL_PAGES = "UPDATE inventory_port SET description = 'told of at ' || clock_timestamp() WHERE id = %s"
+_ONE_LINE = "UPDATE vll_vll SET description = 'changed at ' || clock_timestamp() WHERE id = %s"
+# A port of the customer of all people.
+_ALL_PAGES = "UPDATE inventory_port SET description = 'changed at ' || clock_timestamp() WHERE id = %s"
 _PORT = 100
 
-Seen = TypeVar("Seen")
+Sample = TypeVar("Sample")
 
 
 def measure() -> Iterator[Figure]:
@@ -49,15 +49,15 @@ def measure() -> Iterator[Figure]:
         live = family.start(_server("live", live_port, Path(name)))
         web.wait_until(lambda: accepts(web_port))
         live.wait_until(lambda: _hears(live_port), timeout_s=GIVE_UP_S)
-        for _ in range(20):  # a web process makes its threads when they are needed
+        for _ in range(20):  # a web process starts its threads on demand
             httpx.get(f"http://{LOOPBACK}:{web_port}/healthz", trust_env=False)
         rss_before, threads_before = _rss_mb(live), _threads(web)
         pages = _Pages(database, live_port, _lines(), _cookies())
 
-        def look() -> tuple[float, int, int]:
+        def sample() -> tuple[float, int, int]:
             return _rss_mb(live), _threads(web), _threads(live)
 
-        rss, web_threads, live_threads = asyncio.run(pages.measure(look))
+        rss, web_threads, live_threads = asyncio.run(pages.measure(sample))
     each_kb = (rss - rss_before) * 1_024 / PAGES
     note = f"of the live process, {each_kb:.0f} kB a page; {rss_before:.0f} MB without any; {PEOPLE} people"
     yield Figure(f"sse_{PAGES}_pages_rss_mb", rss, "MB", note)
@@ -76,9 +76,12 @@ def measure() -> Iterator[Figure]:
 
 @dataclass
 class _Pages:
-    """Their streams, read by one event loop of this process. Each is about a line, and about ports."""
+    """The event streams of the pages, read by one event loop.
 
-    # Each statement is a transaction.
+    Each stream is about one line, and about ports.
+    """
+
+    # In autocommit mode: each statement is a transaction.
     database: psycopg.Connection
     port: int
     lines: list[UUID]
@@ -88,10 +91,10 @@ class _Pages:
     one: list[float] = field(default_factory=list)
     all: list[list[float]] = field(default_factory=list)
     _following: int = 0
-    _heard_at: list[float] = field(default_factory=list)
+    _received_at: list[float] = field(default_factory=list)
 
-    async def measure(self, look: Callable[[], Seen]) -> Seen:
-        """What ``look`` saw while all were open and idle."""
+    async def measure(self, sample: Callable[[], Sample]) -> Sample:
+        """Measure the streams; return the result of ``sample``, taken while all were open and idle."""
         began = time.perf_counter()
         tasks = [
             asyncio.create_task(self._page(self.cookies[number % PEOPLE], line))
@@ -99,24 +102,26 @@ class _Pages:
         ]
         await self._until(lambda: self._following == PAGES)
         self.opened_s = time.perf_counter() - began
-        seen = look()
+        sample_taken = sample()
         for line in self.lines[:ONE_BY_ONE]:
-            self.one += await self._told(_ONE_LINE, line, pages=1)
+            self.one += await self._latencies(_ONE_LINE, line, pages=1)
         for _ in range(ROUNDS):
-            self.all.append(await self._told(_ALL_PAGES, _PORT, pages=PAGES))
+            self.all.append(await self._latencies(_ALL_PAGES, _PORT, pages=PAGES))
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        return seen
+        return sample_taken
 
-    async def _told(self, statement: str, about: UUID | int, *, pages: int) -> list[float]:
+    async def _latencies(self, statement: str, about: UUID | int, *, pages: int) -> list[float]:
         await asyncio.sleep(APART_S)
-        self._heard_at.clear()
+        self._received_at.clear()
         self.database.execute(statement, [about])
         committed = time.perf_counter()
-        await self._until(lambda: len(self._heard_at) >= pages)
-        assert len(self._heard_at) == pages, f"{len(self._heard_at)} pages heard of it, not {pages}"
-        return [(at - committed) * 1_000 for at in self._heard_at]
+        await self._until(lambda: len(self._received_at) >= pages)
+        assert len(self._received_at) == pages, (
+            f"{len(self._received_at)} pages received the event, not {pages}"
+        )
+        return [(at - committed) * 1_000 for at in self._received_at]
 
     async def _page(self, cookie: str, line: UUID) -> None:
         reader, writer = await asyncio.open_connection(LOOPBACK, self.port)
@@ -127,13 +132,13 @@ class _Pages:
                 if sent == b"event: following\n":
                     self._following += 1
                 elif sent == b"event: changed\n":
-                    self._heard_at.append(time.perf_counter())
+                    self._received_at.append(time.perf_counter())
         finally:
             writer.close()
 
-    async def _until(self, holds: Callable[[], bool]) -> None:
+    async def _until(self, condition: Callable[[], bool]) -> None:
         async with asyncio.timeout(GIVE_UP_S):
-            while not holds():
+            while not condition():
                 await asyncio.sleep(0.002)
 
 
@@ -144,7 +149,7 @@ def _lines() -> list[UUID]:
 
 
 def _cookies() -> list[str]:
-    """The sessions of people who all see the same customer."""
+    """Return session cookies of people who all see the same customer."""
     from django.conf import settings
     from django.test import Client
 
@@ -184,7 +189,7 @@ def _hears(port: int) -> bool:
 
 
 def _rss_mb(server: Child) -> float:
-    """Of its workers; proc(5) writes kB."""
+    """Return the resident memory of the server's workers in MB; proc(5) writes kB."""
     return sum(_status(pid, "VmRSS") for pid in _workers(server)) / 1_024
 
 

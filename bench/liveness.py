@@ -1,4 +1,4 @@
-"""From the failure of a path to the line's committed status, on two real VPPs."""
+"""The time from the failure of a path to the committed status of its line, on two real VPPs."""
 
 import time
 from collections.abc import Iterator
@@ -35,12 +35,14 @@ def measure() -> Iterator[Figure]:
         customer.wait_completed(accepted.order, timeout_s=GIVE_UP_S)
         holes = [BlackHole(dataplane, near, far) for near, far in (("rhino", "hippo"), ("hippo", "rhino"))]
         times = [_one(customer, accepted.vll, holes[n % 2]) for n in range(FAILURES)]
-        note = f"{dataplane.name}, {FAILURES} failures in either direction, 300 ms x 3, asked of the API"
+        note = (
+            f"{dataplane.name}, {FAILURES} failures in either direction, 300 ms x 3, polled through the API"
+        )
         yield Figure(_NAME, percentile(times, 95) * 1000, _UNIT, note)
 
 
 def _one(customer: Client, vll: str, hole: BlackHole) -> float:
-    """Seconds from the first frame that is lost to the first answer that says so."""
+    """Return the seconds from the first lost frame to the first API response that reports the failure."""
     _await(customer, vll, "up")
     with hole:
         started = time.perf_counter()
@@ -49,7 +51,7 @@ def _one(customer: Client, vll: str, hole: BlackHole) -> float:
 
 
 def _await(customer: Client, vll: str, state: str) -> None:
-    """Until the path stands so, and the line with it."""
+    """Wait until the path and its line have this state."""
     given_up = time.perf_counter() + GIVE_UP_S
     while True:
         line = customer.vll(vll)

@@ -2,10 +2,10 @@
 
 The figures are medians, over several rounds, of the 95th percentile over random pairs of routers:
 
-* ``mtu_check_p95_ms``: in a living topology. Hardly any pair is asked for twice, so what helps is only
-  what the topology keeps for all pairs;
-* ``mtu_check_cold_p95_ms``: the first check in a version of the topology in which a metric has changed,
-  building it included.
+* ``mtu_check_p95_ms``: in an existing topology. Hardly any pair occurs twice, so only results that the
+  topology caches for all pairs help.
+* ``mtu_check_cold_p95_ms``: the first check after a metric of the topology changed, including the time to
+  build the topology.
 """
 
 import random
@@ -31,7 +31,7 @@ COLD_CHECKS = sized(60, smallest=5)
 
 
 def facts(chance: random.Random) -> tuple[list[Router], list[Link]]:
-    """A connected underlay, mostly of 9000 bytes; some links are too narrow, so that refusals count too."""
+    """Return a connected underlay, mostly of 9000 bytes. Some links are too narrow, to include refusals."""
     routers = [Router(id=number, name=f"r{number}") for number in range(ROUTERS)]
     ends = [(number, chance.randrange(number)) for number in range(1, ROUTERS)]
     while len(ends) < LINKS:
@@ -66,7 +66,7 @@ def check(topology: Topology, chance: random.Random) -> bool:
             policy=PathPolicy(),
         )
     except TransportRefused:
-        return False  # a result like any other
+        return False  # a refusal counts as a result too
     return True
 
 

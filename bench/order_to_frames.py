@@ -1,4 +1,4 @@
-"""From the accepted order to the first frame both ways. Only a real VPP forwards frames."""
+"""The time from the accepted order to the first frame in both directions. Only a real VPP forwards frames."""
 
 import secrets
 import time
@@ -49,7 +49,7 @@ def measure() -> Iterator[Figure]:
 
 
 def _one(running: stack.Stack, customer: Client, wires: dict[str, Wire], vlan: int) -> tuple[float, float]:
-    """Seconds from the 202 to the later of the two first arrivals, and the milliseconds of its test."""
+    """Return the seconds from the 202 to the later first frame, and the activation test's milliseconds."""
     end = {"tagging": "dot1q", "outer_vlan": vlan, "inner_vlan": None, "exact_match": True}
     a_end, z_end = (end | {"port": running.port(router, PORT)} for router in CUSTOMERS)
     accepted = customer.order(a_end=a_end, z_end=z_end, svc_mtu=1500, cir_bps=1_000_000, transport="auto")

@@ -1,4 +1,4 @@
-"""The server's time for each page a reader opens, at 100,000 VLLs."""
+"""The server's time for each page that a person opens, at 100,000 VLLs."""
 
 import time
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from bench.sizes import sized
 from bench.vlls import ROUTERS, installation_fill
 
 ROUNDS = sized(20, smallest=1)
-# By page, a text of what it is about: {vll} is the id of a line of customer 1, {name} its description.
+# By page: a text that it contains. {vll} is the id of a line of customer 1, {name} its description.
 EVERYBODY = {
     "/": "{vll}",
     "/?show=all": "{vll}",
@@ -51,7 +51,7 @@ def measure() -> Iterator[Figure]:
         from django.conf import settings
         from django.db import connection
 
-        # Signing in with a second factor is no part of a page.
+        # The second factor of the sign-in is not part of a page's time.
         settings.LONGLINE_NOC_NEEDS_TOTP = False
 
         from portal.core import clock
@@ -62,7 +62,7 @@ def measure() -> Iterator[Figure]:
             cursor.execute(_RING.format(routers=ROUTERS))
         tunnel_paths_keep(now=clock.now())
         with connection.cursor() as cursor:
-            # As autovacuum does within a minute.
+            # Autovacuum does this within a minute.
             cursor.execute("ANALYZE")
         vll = Vll.objects.filter(customer_id=1).order_by("-created_at", "-pk")[0]
         facts = {"vll": vll.pk, "name": vll.description}
@@ -91,13 +91,13 @@ def _browsers() -> dict[str, Any]:
 
 
 def _times(browser: Any, page: str, shown: str) -> list[float]:
-    """Return the milliseconds of each answer, which has to contain ``shown``. The first one warms up."""
+    """Return the milliseconds of each response. Each has to contain ``shown``; the first one is a warm-up."""
     taken = []
     for number in range(ROUNDS + 1):
         began = time.perf_counter()
-        answer = browser.get(page)
+        response = browser.get(page)
         if number:
             taken.append((time.perf_counter() - began) * 1_000)
-        assert answer.status_code == 200, (page, answer.status_code)
-        assert shown in answer.content.decode(), f"{page} does not contain {shown}"
+        assert response.status_code == 200, (page, response.status_code)
+        assert shown in response.content.decode(), f"{page} does not contain {shown}"
     return taken

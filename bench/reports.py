@@ -1,6 +1,7 @@
-"""Reports of a large network: every router tells what it sees and what it counts every 10 s, over mutual TLS.
+"""Reports of a large network: every router sends state and counters every 10 s, over mutual TLS.
 
-The load has a timetable and waits for nobody: what is answered late is late from the moment it was due.
+The load follows a timetable and does not wait for responses. A late response counts from the time its report
+was due.
 """
 
 import asyncio
@@ -21,20 +22,20 @@ from bench.sizes import sized
 from devstack.folders import ROOT, VENV_BIN
 from devstack.large_network import certificates_issue, network_fill
 from devstack.process import Child, Family
-from devstack.reporting_agents import KINDS, Connection, ReportingAgent, agents_of, tell, tell_at
+from devstack.reporting_agents import KINDS, Connection, ReportingAgent, agents_of, send, send_at
 from devstack.tcp_ports import LOOPBACK, accepts, free_ports
 
 ROUTERS, LINES_A_ROUTER = sized(1_000, smallest=4), sized(100, smallest=6)
 MEASURED = sized(6, smallest=1)
 EVERY_S = sized(10, smallest=1)
-# Too many routers come back at once (docs/reference/agent-reports.md).
+# The agent API refuses reports because too many routers return at once (docs/reference/agent-reports.md).
 _BUSY = 429
-# For the first time each tells everything, so many at a time.
+# The first reports are complete documents; this number of them is sent at a time.
 _AT_A_TIME = 16
-# Meanwhile all of them have been silent for too long. Reports follow the timetable until nobody is refused.
+# Meanwhile all routers have been silent for too long. Reports follow the timetable until none is refused.
 _MOST_ROUNDS = 30
-# Of all reports of ends these tell of one customer's link that turned.
-NEWS = sized(5, smallest=50) / 100
+# The share of reports of ends that contain a changed link of one customer.
+CHANGED_SHARE = sized(5, smallest=50) / 100
 
 
 def measure() -> Iterator[Figure]:
@@ -69,10 +70,10 @@ def measure() -> Iterator[Figure]:
         _check_stored(agents)
     offered = ROUTERS / EVERY_S
     note = (
-        f"{ROUTERS} routers of {LINES_A_ROUTER} lines, each tells what it sees and what it counts every"
-        f" {EVERY_S} s: {2 * offered:.0f} documents a second are offered, {NEWS:.0%} of the former have"
-        f" news of a line; 2 processes, mutual TLS on {2 * ROUTERS} kept connections, fsync on; PostgreSQL"
-        " and the load share the cores; before, all of them told everything for the first time in"
+        f"{ROUTERS} routers of {LINES_A_ROUTER} lines, each reports its state and its counters every"
+        f" {EVERY_S} s: {2 * offered:.0f} documents a second are offered, {CHANGED_SHARE:.0%} of the state"
+        f" reports contain a change; 2 processes, mutual TLS on {2 * ROUTERS} kept connections, fsync on;"
+        " PostgreSQL and the load share the cores; before, all sent their first, complete report in"
         f" {load.introduced_s:.0f} s, {_AT_A_TIME} at a time"
     )
     yield Figure(
@@ -96,7 +97,7 @@ def measure() -> Iterator[Figure]:
 
 
 def _check_stored(agents: list[ReportingAgent]) -> None:
-    """Raise where the portal does not know of each router's first end what was reported last."""
+    """Raise unless the portal stored the last report of each router's first end."""
     from portal.telemetry.models import Sample
     from portal.vll.models import VllEnd
 
@@ -109,12 +110,12 @@ def _check_stored(agents: list[ReportingAgent]) -> None:
         assert agent.first is not None
         vll, side = agent.first.vll, agent.first.side
         assert stored[vll, side] is not agent.turned, f"{agent.name}: {vll} {side}"
-        assert (UUID(vll), side) in sampled, f"{agent.name}: nothing was counted of {vll} {side}"
+        assert (UUID(vll), side) in sampled, f"{agent.name}: no counters of {vll} {side}"
 
 
 @dataclass
 class Load:
-    """Seconds of each answered document by its kind, and what the measured part cost."""
+    """The seconds of each stored document by its kind, and the cost of the measured part."""
 
     took: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     failed: int = 0
@@ -144,14 +145,14 @@ async def _load(agents: list[ReportingAgent], port: int) -> Load:
     began = time.perf_counter()
     for _ in range(_MOST_ROUNDS):
         round_began = time.perf_counter()
-        answers = await asyncio.gather(
+        statuses = await asyncio.gather(
             *(
-                _tell_at(due, connections[agent.name, kind], agent, kind)
+                _send_at(due, connections[agent.name, kind], agent, kind)
                 for agent, kind, due in _timetable(load, agents, round_began)
             )
         )
-        load.refused += answers.count(_BUSY)
-        if set(answers) == {200} and time.perf_counter() - round_began < 1.1 * EVERY_S:
+        load.refused += statuses.count(_BUSY)
+        if set(statuses) == {200} and time.perf_counter() - round_began < 1.1 * EVERY_S:
             break
     else:
         raise RuntimeError(f"the network did not come back within {time.perf_counter() - began:.0f} s")
@@ -173,7 +174,7 @@ async def _load(agents: list[ReportingAgent], port: int) -> Load:
 def _timetable(
     load: Load, agents: list[ReportingAgent], began: float
 ) -> Iterator[tuple[ReportingAgent, str, float]]:
-    """Of a round that begins then: whose document of which kind is due when."""
+    """Yield agent, kind and due time of each document, for a round that begins at ``began``."""
     for at, agent in enumerate(agents):
         for kind in load.took:
             yield agent, kind, began + at * EVERY_S / len(agents)
@@ -184,20 +185,20 @@ async def _introduce(
 ) -> None:
     async with few:
         for kind in ("observed", "counters"):
-            status = await tell(connections[agent.name, kind], agent, kind)
+            status = await send(connections[agent.name, kind], agent, kind)
             if status != 200:
                 raise RuntimeError(f"the portal answered {agent.name}'s first report with {status}")
 
 
-async def _tell_at(due: float, connection: Connection, agent: ReportingAgent, kind: str) -> int:
-    if kind == "observed" and random.random() < NEWS:
+async def _send_at(due: float, connection: Connection, agent: ReportingAgent, kind: str) -> int:
+    if kind == "observed" and random.random() < CHANGED_SHARE:
         agent.turn()
-    return await tell_at(due, connection, agent, kind)
+    return await send_at(due, connection, agent, kind)
 
 
 async def _report(load: Load, connection: Connection, agent: ReportingAgent, kind: str, due: float) -> None:
     for _ in range(MEASURED):
-        if await _tell_at(due, connection, agent, kind) == 200:
+        if await _send_at(due, connection, agent, kind) == 200:
             load.took[kind].append(time.perf_counter() - due)
         else:
             load.failed += 1

@@ -1,7 +1,7 @@
-"""How much each benchmark does: the usual amount, or the least that shows that it still measures.
+"""The amount of work of each benchmark: the usual amount, or the least that shows that it still measures.
 
-``BENCH_SIZE=smallest`` chooses the latter for ``python -m bench``; the tests run every benchmark so. Its
-figures compare with nothing.
+``BENCH_SIZE=smallest`` chooses the least amount for ``python -m bench``. The tests run every benchmark with
+it. Do not compare its figures with others.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Samples taken in, a year's graph, and the disk that a VLL's year takes."""
+"""The intake of samples, the response time of a year's graph, and the disk space of a VLL's year."""
 
 import json
 import random
@@ -145,8 +145,10 @@ def _year(vlls: list[Any]) -> Iterator[Figure]:
             )
             size += int(cursor.fetchone()[0])
         cursor.execute("ANALYZE")
-    ask = _asker()
-    took = {step_s: [ask(random.choice(vlls), step_s) for _ in range(GRAPHS)] for step_s in (86_400, 14_400)}
+    request = _requester()
+    took = {
+        step_s: [request(random.choice(vlls), step_s) for _ in range(GRAPHS)] for step_s in (86_400, 14_400)
+    }
     finer = percentile(took[14_400], 95)
     note = f"GET with a token, {VLLS} VLLs, by day as the page asks; in steps of 4 hours {finer:.0f} ms"
     yield Figure("year_graph_p95_ms", percentile(took[86_400], 95), "ms", note)
@@ -158,10 +160,10 @@ def _year(vlls: list[Any]) -> Iterator[Figure]:
     )
 
 
-def _asker() -> Callable[[Any, int], float]:
+def _requester() -> Callable[[Any, int], float]:
     """Return a function that requests a year's graph of a VLL in steps of so many seconds from the API.
 
-    It returns the milliseconds of the answer. Server and client are this process.
+    The function returns the milliseconds of the response. Server and client are this process.
     """
     from django.conf import settings
     from django.test import Client
@@ -175,15 +177,15 @@ def _asker() -> Callable[[Any, int], float]:
     _, token = token_create(user=nora, name="bench", now=now())
     api = Client(headers={"Authorization": f"Bearer {token}", "Host": "localhost"})
 
-    def asked(vll: Any, step_s: int) -> float:
+    def request_graph(vll: Any, step_s: int) -> float:
         until = int(now().timestamp())
         since = until - int(timedelta(days=365).total_seconds())
         began = time.perf_counter()
-        answer = api.get(f"/api/v1/vlls/{vll.pk}/throughput?from={since}&to={until}&step={step_s}")
+        response = api.get(f"/api/v1/vlls/{vll.pk}/throughput?from={since}&to={until}&step={step_s}")
         took = time.perf_counter() - began
-        assert answer.status_code == 200, answer.content
-        drawn = [point for point in answer.json()["a_end"] if point[1] is not None]
+        assert response.status_code == 200, response.content
+        drawn = [point for point in response.json()["a_end"] if point[1] is not None]
         assert len(drawn) > 360 * 86_400 / step_s, f"only {len(drawn)} points of {step_s} s"
         return took * 1000
 
-    return asked
+    return request_graph

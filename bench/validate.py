@@ -1,7 +1,7 @@
-"""The cost of validating a line through the API: 1,000 routers, 2,500 links, any single failure.
+"""The time to validate a line through the API: 1,000 routers, 2,500 links, any single failure.
 
-``validate_p95_ms`` with the underlay as this process knows it; ``validate_cold_p95_ms`` right after a link
-was changed, when it is read and built anew.
+``validate_p95_ms`` uses the underlay that this process has cached. ``validate_cold_p95_ms`` is measured right
+after a link changed: the process then reads the underlay and builds its topology again.
 """
 
 import json
@@ -42,17 +42,17 @@ def measure() -> Iterator[Figure]:
     with migrated():
         chance = random.Random(3)
         _fill(chance)
-        ask = _asker(chance)
+        validate = _requester(chance)
         note = f"{mtu.ROUTERS} routers, {mtu.LINKS} links, POST /api/v1/vlls/validate with a token"
-        ask()
-        warm, feasible = zip(*(ask() for _ in range(WARM)), strict=True)
+        validate()
+        warm, feasible = zip(*(validate() for _ in range(WARM)), strict=True)
         assert sum(feasible) >= WARM / 2, f"only {sum(feasible)} of {WARM} lines are feasible"
         note = f"{note}, {sum(feasible)} of {WARM} feasible"
         yield Figure("validate_p95_ms", percentile(warm, 95), "ms", note)
         cold = []
         for _ in range(COLD):
             _change_a_link(chance)
-            took, _ = ask()
+            took, _ = validate()
             cold.append(took)
         yield Figure("validate_cold_p95_ms", percentile(cold, 95), "ms", f"{note}, after a link was changed")
 
@@ -93,11 +93,12 @@ def _change_a_link(chance: random.Random) -> None:
     BackboneLink.objects.filter(pk=pk).update(a_metric=chance.choice((10, 20, 50)))
 
 
-def _asker(chance: random.Random) -> Any:
+def _requester(chance: random.Random) -> Any:
     """Return a function that validates a line between two random ports.
 
-    It returns the milliseconds that this took, and whether the line is feasible. A narrow path is an answer
-    like any other, for which all paths were compared; any other refusal comes before that and raises.
+    The function returns the milliseconds of the request, and whether the line is feasible. A path that is too
+    narrow is a valid result, because the portal compared all paths. Any other refusal happens earlier and
+    raises.
     """
     from django.conf import settings
     from django.test import Client
@@ -112,7 +113,7 @@ def _asker(chance: random.Random) -> Any:
     _, token = token_create(user=alice, name="bench", now=now())
     api = Client(headers={"Authorization": f"Bearer {token}", "Host": "localhost"})
 
-    def asked() -> tuple[float, bool]:
+    def validate_random() -> tuple[float, bool]:
         a, z = chance.sample(range(1, PORTS + 1), 2)
         end = {"tagging": "dot1q", "outer_vlan": 100}
         body = {
@@ -122,11 +123,11 @@ def _asker(chance: random.Random) -> Any:
             "z_end": {**end, "port": z},
         }
         began = time.perf_counter()
-        answer = api.post("/api/v1/vlls/validate", json.dumps(body), content_type="application/json")
+        response = api.post("/api/v1/vlls/validate", json.dumps(body), content_type="application/json")
         took = (time.perf_counter() - began) * 1_000
-        assert answer.status_code == 200, answer.content
-        reasons = {reason["code"] for reason in answer.json()["reasons"]}
-        assert reasons <= {"path-too-narrow"}, answer.content
+        assert response.status_code == 200, response.content
+        reasons = {reason["code"] for reason in response.json()["reasons"]}
+        assert reasons <= {"path-too-narrow"}, response.content
         return took, not reasons
 
-    return asked
+    return validate_random

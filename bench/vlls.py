@@ -1,10 +1,10 @@
-"""A large installation, written straight into the tables: 100,000 VLLs of a hundred customers."""
+"""A large installation, written directly into the tables: 100,000 VLLs of 100 customers."""
 
 from bench.sizes import sized
 
 ROUTERS, PORTS, CUSTOMERS = 100, 2_000, 100
 VLLS = sized(100_000, smallest=5_000)
-# The customer with id 1 has half of all VLLs: a list of one tenant can be as long as the NOC's.
+# Customer 1 has half of all VLLs, because one customer's list can be as long as the NOC's.
 _TABLES = """
 INSERT INTO inventory_site (id, name) SELECT n, 'site-' || n FROM generate_series(1, 20) n;
 INSERT INTO accounts_customer (id, name, created_at)
@@ -43,7 +43,7 @@ def installation_fill() -> None:
     statements = _TABLES.format(routers=ROUTERS, ports=PORTS, customers=CUSTOMERS, vlls=VLLS)
     with connection.cursor() as cursor:
         with transaction.atomic():
-            # Rules are for what people do; these rows keep them, and their checks would take minutes.
+            # These rows satisfy the constraints and triggers; checking them would take minutes.
             cursor.execute("SET LOCAL session_replication_role = replica")
             cursor.execute(statements)
         cursor.execute("VACUUM ANALYZE")

@@ -1,4 +1,4 @@
-"""Leases per second when 64 clients at once want VNIs out of the whole 24-bit space."""
+"""Leases per second when 64 clients request VNIs from the whole 24-bit space at once."""
 
 import multiprocessing
 import threading
@@ -13,7 +13,7 @@ from bench.database import migrated
 from bench.figures import Figure
 from bench.sizes import sized
 
-# As web workers are: a few processes of several threads each.
+# Like web workers: a few processes of several threads each.
 PROCESSES, THREADS = sized(4, smallest=2), sized(16, smallest=2)
 LEASES_PER_CLIENT = sized(150, smallest=5)
 
@@ -86,10 +86,10 @@ def _exhausted() -> float:
 
 
 def _lease_many(ready: Barrier) -> None:
-    def everybody_is_here() -> None:
+    def all_connected() -> None:
         ready.wait()
 
-    connected = threading.Barrier(THREADS, action=everybody_is_here)
+    connected = threading.Barrier(THREADS, action=all_connected)
     with ThreadPoolExecutor(THREADS) as clients:
         for done in [clients.submit(_lease, connected) for _ in range(THREADS)]:
             done.result()

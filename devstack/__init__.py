@@ -1,1 +1,1 @@
-"""The private stack under .run/ that the demo, the tests and the lab stand on."""
+"""The private stack under .run/ that the demo, the tests and the lab use."""

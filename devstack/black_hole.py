@@ -1,20 +1,20 @@
-"""A link between two real VPPs that swallows frames in one direction: no route and no interface tells."""
+"""A link between two real VPPs that drops frames in one direction, with no change of a route or interface."""
 
 from types import TracebackType
 
 from devstack.vpp_network import VppDataplane
 
-NOBODY = "02:00:00:00:de:ad"
+UNKNOWN_MAC = "02:00:00:00:de:ad"
 
 
 class BlackHole:
-    """While it is entered, frames from one router to its neighbour bear the address of nobody."""
+    """A context in which frames from one router to its neighbour have a MAC address that no interface has."""
 
     def __init__(self, dataplane: VppDataplane, near: str, far: str) -> None:
         side = next(side for side in dataplane.isp.sides_of(dataplane.isp.router(near)) if side.far == far)
         self._vpp = dataplane.vpps[near]
         next_hops = [address.partition("/")[0] for address in side.far_addresses]
-        self._neighbours = [f"{side.interface} {address} {NOBODY}" for address in next_hops]
+        self._neighbours = [f"{side.interface} {address} {UNKNOWN_MAC}" for address in next_hops]
 
     def __enter__(self) -> None:
         self._vpp.configure(*(f"set ip neighbor static {neighbour}" for neighbour in self._neighbours))

@@ -13,7 +13,7 @@ SETTLED = {"completed", "failed", "rejected", "cancelled"}
 
 
 class Refused(Exception):
-    """The portal answered with a problem document (RFC 9457)."""
+    """A problem document (RFC 9457) that the portal returned."""
 
     def __init__(self, status: int, problem: Json) -> None:
         super().__init__(f"{status}: {problem}")
@@ -22,7 +22,7 @@ class Refused(Exception):
 
 
 class NotReached(Exception):
-    """An order ended otherwise, or did not get there in time; the text has its last state."""
+    """An order that ended in another state or not in time; the text has its last state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,48 +32,51 @@ class Accepted:
 
 
 class Client:
-    """Acts as the owner of `token`. `alive` is called while waiting and raises when waiting is vain."""
+    """A client with the access rights of `token`.
+
+    `alive` is called while the client waits. It raises an exception if waiting is pointless.
+    """
 
     def __init__(self, url: str, token: str, alive: Callable[[], None] = lambda: None) -> None:
-        # A proxy from the environment has no business on loopback.
+        # Requests to loopback must not use a proxy from the environment.
         self._http = httpx.Client(
             base_url=url, headers={"Authorization": f"Bearer {token}"}, timeout=30, trust_env=False
         )
         self._alive = alive
 
-    def order(self, **wanted: Any) -> Accepted:
-        """POST /api/v1/vlls with the members of `wanted`. Raises Refused."""
-        body = self._call("POST", "/api/v1/vlls", json=wanted)
+    def order(self, **members: Any) -> Accepted:
+        """POST /api/v1/vlls with the given members. Raises Refused."""
+        body = self._call("POST", "/api/v1/vlls", json=members)
         return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
 
-    def validate(self, **wanted: Any) -> Json:
-        """Whether such an order would be taken, and what is against it."""
-        return self._call("POST", "/api/v1/vlls/validate", json=wanted)
+    def validate(self, **members: Any) -> Json:
+        """Return whether the portal would accept this order, and the reasons if not."""
+        return self._call("POST", "/api/v1/vlls/validate", json=members)
 
-    def change(self, vll: str, **wanted: Any) -> str:
-        """Order a change of the line, whatever it has become meanwhile; the order's id. Raises Refused."""
-        identity: str = self._patch(vll, wanted)["order"]["id"]
+    def change(self, vll: str, **members: Any) -> str:
+        """Order a change of the line, in any version; return the order's id. Raises Refused."""
+        identity: str = self._patch(vll, members)["order"]["id"]
         return identity
 
     def describe(self, vll: str, description: str) -> None:
-        """A description alone holds at once."""
+        """Change only the description, which needs no order."""
         self._patch(vll, {"description": description})
 
-    def _patch(self, vll: str, wanted: Json) -> Json:
-        return self._call("PATCH", f"/api/v1/vlls/{vll}", json=wanted, headers={"If-Match": "*"})
+    def _patch(self, vll: str, members: Json) -> Json:
+        return self._call("PATCH", f"/api/v1/vlls/{vll}", json=members, headers={"If-Match": "*"})
 
     def remove(self, vll: str) -> str:
-        """Order the removal at once; the order's id."""
+        """Order the immediate removal; return the order's id."""
         body = self._call("DELETE", f"/api/v1/vlls/{vll}?cooling_off=0")
         identity: str = body["order"]["id"]
         return identity
 
     def suspend(self, vll: str) -> str:
-        """Order both ends down; the order's id."""
+        """Order both ends down; return the order's id."""
         return self._act(vll, "suspend")
 
     def resume(self, vll: str) -> str:
-        """Order a suspended line up again; the order's id."""
+        """Order a suspended line up again; return the order's id."""
         return self._act(vll, "resume")
 
     def _act(self, vll: str, action: str) -> str:
@@ -82,27 +85,27 @@ class Client:
         return identity
 
     def found_lines(self) -> list[Json]:
-        """Those that somebody else made, up to a hundred; for the NOC."""
+        """Return up to a hundred lines that the portal does not manage; for the NOC."""
         results: list[Json] = self._call("GET", "/api/v1/found-lines?limit=100")["results"]
         return results
 
     def adopt_several(self, lines: list[Json], *, dry_run: bool = False) -> list[Json]:
-        """Have all of these taken over, or none; what becomes of each. Raises Refused."""
-        asked = {"lines": lines, "dry_run": dry_run}
-        outcomes: list[Json] = self._call("POST", "/api/v1/found-lines/adopt", json=asked)["lines"]
+        """Adopt all of these lines or none; return each line's outcome. Raises Refused."""
+        body = {"lines": lines, "dry_run": dry_run}
+        outcomes: list[Json] = self._call("POST", "/api/v1/found-lines/adopt", json=body)["lines"]
         return outcomes
 
-    def adopt(self, found_line: int, **wanted: Any) -> Accepted:
-        """Have a found line taken over. Raises Refused."""
-        body = self._call("POST", f"/api/v1/found-lines/{found_line}/adopt", json=wanted)
+    def adopt(self, found_line: int, **members: Any) -> Accepted:
+        """Adopt a found line. Raises Refused."""
+        body = self._call("POST", f"/api/v1/found-lines/{found_line}/adopt", json=members)
         return Accepted(order=body["order"]["id"], vll=body["vll"]["id"])
 
     def let_go(self, vll: str) -> str:
-        """Have a line become somebody else's, as it is; the order's id."""
+        """Order that the portal stops managing a line and leaves it configured; return the order's id."""
         return self._act(vll, "let-go")
 
     def lines(self) -> list[Json]:
-        """The newest lines that this client may see, a page of them."""
+        """Return the newest lines that this client may see, one page of them."""
         results: list[Json] = self._call("GET", "/api/v1/vlls")["results"]
         return results
 
@@ -114,58 +117,58 @@ class Client:
         return self._call("GET", f"/api/v1/vlls/{identity}/throughput?from={now - seconds}&to={now}")
 
     def carries_traffic(self, identity: str) -> bool:
-        """Both ends were counted with bits in both directions."""
+        """Return whether both ends counted bits in both directions."""
         series = self.throughput(identity, seconds=120)
         return all(any(into and out for _, into, out in series[end]) for end in ("a_end", "z_end"))
 
     def tests(self, identity: str) -> list[Json]:
-        """The line's tests with frames, newest first."""
+        """Return the line's activation tests, newest first."""
         results: list[Json] = self._call("GET", f"/api/v1/vlls/{identity}/tests")["results"]
         return results
 
     def test(self, identity: str) -> Json:
-        """Have a line in service tested now."""
+        """Start an activation test of a line in service."""
         return self._call("POST", f"/api/v1/vlls/{identity}/tests", json={})
 
     def diagnosis(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}/diagnosis")
 
     def routers(self) -> list[Json]:
-        """For the NOC."""
+        """Return the routers; for the NOC."""
         results: list[Json] = self._call("GET", "/api/v1/routers")["results"]
         return results
 
     def router(self, name: str) -> int:
-        """Its id; for the NOC."""
+        """Return the router's id; for the NOC."""
         [found] = [each for each in self.routers() if each["name"] == name]
         identity: int = found["id"]
         return identity
 
-    def change_router(self, identity: int, **wanted: Any) -> None:
-        """For the NOC."""
-        self._call("PATCH", f"/api/v1/routers/{identity}", json=wanted, headers={"If-Match": "*"})
+    def change_router(self, identity: int, **members: Any) -> None:
+        """Change members of a router; for the NOC."""
+        self._call("PATCH", f"/api/v1/routers/{identity}", json=members, headers={"If-Match": "*"})
 
     def router_action(self, identity: int, action: str) -> None:
-        """Such as ``maintenance-begin``; for the NOC."""
+        """Run an action of a router, such as ``maintenance-begin``; for the NOC."""
         self._call("POST", f"/api/v1/routers/{identity}/actions", json={"do": action})
 
     def latency(self, identity: str) -> list[Json]:
-        """The minutes of the last hour in which packets came back: start, shortest, mean, longest, lost."""
-        answer = self._call("GET", f"/api/v1/vlls/{identity}/latency?step=60")
-        return [row for row in answer["round_trips"] if row[1] is not None]
+        """Return the minutes of the last hour with replies: start, shortest, mean, longest, lost."""
+        response = self._call("GET", f"/api/v1/vlls/{identity}/latency?step=60")
+        return [row for row in response["round_trips"] if row[1] is not None]
 
     def policing(self, identity: str) -> Json:
         return self._call("GET", f"/api/v1/vlls/{identity}/policing")
 
     def take_calibration(self, router: int, calibration: Json | None) -> Json:
-        """Have admission go by this, None: by the shipped table. Raises Refused."""
+        """Set the calibration that admission control uses; None selects the shipped table. Raises Refused."""
         return self._call("POST", f"/api/v1/routers/{router}/calibration", json={"calibration": calibration})
 
     def is_completed(self, order: str) -> bool:
         return bool(self._call("GET", f"/api/v1/orders/{order}")["state"] == "completed")
 
     def wait_completed(self, order: str, *, timeout_s: float) -> None:
-        """Raises NotReached when the order ends in another state or not in time."""
+        """Wait for an order. Raises NotReached if it ends in another state or not in time."""
         body: Json = {}
 
         def completed() -> bool:
@@ -188,8 +191,8 @@ class Client:
         return True
 
     def _call(self, method: str, path: str, **more: Any) -> Json:
-        answer = self._http.request(method, path, **more)
-        body: Json = answer.json() if answer.content else {}
-        if answer.is_error:
-            raise Refused(answer.status_code, body)
+        response = self._http.request(method, path, **more)
+        body: Json = response.json() if response.content else {}
+        if response.is_error:
+            raise Refused(response.status_code, body)
         return body

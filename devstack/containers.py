@@ -1,7 +1,7 @@
-"""The demonstration in containers: `python -m devstack.containers seed|order`, as docker-compose.yml has it.
+"""The demo in containers: `python -m devstack.containers seed|order`, as docker-compose.yml runs it.
 
-`seed` fills the database and the volume /demo; `order` buys a line and waits until it carries traffic. Each
-may be run again: what is there stays.
+`seed` fills the database and the volume /demo. `order` orders a line and waits until it carries traffic. Each
+command may run again; it keeps what exists.
 """
 
 import json
@@ -29,7 +29,7 @@ REPORTS_WITHIN_S = 120
 
 
 def seed() -> None:
-    """Rows, one-time tokens, and the configurations of agents, stand-in VPPs and real ones."""
+    """Write rows, one-time tokens, and the configurations of agents, stand-ins and real VPPs."""
     from devstack.load import load
     from portal.accounts.models import User
     from portal.core import clock
@@ -55,7 +55,7 @@ def seed() -> None:
 
 
 def order() -> None:
-    """One line from Rhino to Hippo, unless there is one."""
+    """Order one line from Rhino to Hippo, unless one exists."""
     facts: dict[str, Any] = json.loads(FACTS.read_text())
     customer = Client(WEB, facts["customer_token"])
     if "vll" not in facts:
@@ -114,7 +114,7 @@ def _wait_for_reports(isp: Isp) -> None:
 
 
 def _write(name: str, text: str) -> None:
-    """For this container's user alone, which is that of the agents' containers too."""
+    """Write a file that only this container's user can read; the agents' containers use the same user."""
     fresh = DEMO / f"{name}.new"
     fresh.touch(mode=0o600)
     fresh.write_text(text)

@@ -1,4 +1,4 @@
-"""The Unix sockets that an agent connects to, behind which stands a VPP or the stand-in."""
+"""The Unix sockets that an agent connects to; a VPP or the stand-in listens on them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ class Sockets:
 
 
 class Dataplane(Protocol):
-    """`name` is "vpp <version>" or "vppsim"; it may be known only once a router was started."""
+    """A dataplane. `name` is "vpp <version>" or "vppsim"; it may be unknown until a router was started."""
 
     @property
     def name(self) -> str: ...

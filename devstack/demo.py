@@ -32,9 +32,9 @@ VLAN = 100
 SVC_MTU = 1500
 CIR_BPS = 100_000_000
 TRAFFIC_BPS = 5_000_000
-# More often than an agent does by itself (10 s): somebody is waiting for the graph.
+# Faster than an agent's default (10 s), because a person waits for the graph.
 REPORT_INTERVAL_S = 2
-# Whose portal the demo shows.
+# The provider that the demo's portal shows.
 PROVIDER = {
     "LONGLINE_PROVIDER_NAME": "Savanna Networks",
     "LONGLINE_PROVIDER_LOGO": str(ROOT / "devstack" / "savanna.svg"),
@@ -49,11 +49,11 @@ WATCH_S = 0.5
 
 
 class Stopped(Exception):
-    """Somebody asked us to stop."""
+    """A signal to stop the demo."""
 
 
 class CannotStart(Exception):
-    """The reason, in a sentence."""
+    """The reason why the demo cannot start, in one sentence."""
 
 
 def main() -> int:
@@ -65,10 +65,10 @@ def main() -> int:
             try:
                 _run(undo)
             finally:
-                # A second Ctrl-C must not interrupt the cleaning up.
+                # A second Ctrl-C must not interrupt the cleanup.
                 _ignore_signals()
     except Stopped:
-        _say("stopped")
+        _print("stopped")
         return 0
     except (CannotStart, ChildFailed, NotReached, PostgresMissing, RedisMissing, Refused) as problem:
         print(f"demo: {problem}", file=sys.stderr, flush=True)
@@ -82,10 +82,10 @@ def _run(undo: ExitStack) -> None:
         shutil.rmtree(stale, ignore_errors=True)
     port = _port()
     isp, family = small_isp(), Family()
-    # A Unix socket's path holds 107 bytes, and a clone may lie deep.
+    # A Unix socket's path has at most 107 bytes, and the clone may be in a deep folder.
     sockets = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-demo-")))
     dataplane = _dataplane(isp, family, sockets, undo)
-    _say(f"starting PostgreSQL, Redis, the portal and two agents; logs are in {LOGS}")
+    _print(f"starting PostgreSQL, Redis, the portal and two agents; logs are in {LOGS}")
     running = undo.enter_context(
         stack.running(
             folder=FOLDER,
@@ -101,20 +101,20 @@ def _run(undo: ExitStack) -> None:
     )
     stack.wait_for_reports(running)
     customer = running.client("customer")
-    _say("ordering a VLL from Rhino to Hippo")
+    _print("ordering a VLL from Rhino to Hippo")
     identity = _order(running, customer)
     if isinstance(dataplane, VppDataplane):
         _send_traffic(dataplane, family)
-    _say("the VLL is active; waiting for its traffic to be counted")
+    _print("the VLL is active; waiting for its traffic to be counted")
     if not customer.wait(lambda: customer.carries_traffic(identity), timeout_s=60):
         raise NotReached(f"no traffic was counted on {identity} within 60 s; read {LOGS}/agent-*.log")
     running.portal.start_metrics(family)
     _write_facts(running, identity)
     for who in ("customer", "noc"):
         login = running.loaded[f"{who}_login"]
-        _say(f"log in as {login['username']} ({who}) with password {login['password']}")
-    _say(f"Prometheus would ask {running.portal.metrics_url}/metrics")
-    _say(f"demo ready {running.url}")
+        _print(f"log in as {login['username']} ({who}) with password {login['password']}")
+    _print(f"Prometheus can scrape {running.portal.metrics_url}/metrics")
+    _print(f"demo ready {running.url}")
     while True:
         family.raise_if_dead()
         time.sleep(WATCH_S)
@@ -126,7 +126,7 @@ def _dataplane(
     try:
         installation = vpp.find()
     except vpp.NotInstalled as reason:
-        _say(f"{reason}: using the stand-in, whose counters are synthetic")
+        _print(f"{reason}: using the stand-in with synthetic counters")
         return SimulatedDataplane(isp=isp, folder=folder, logs=LOGS, family=family)
     unusable = netns.why_unusable()
     if unusable is not None:
@@ -193,19 +193,19 @@ def _write_facts(running: stack.Stack, identity: str) -> None:
 
 
 def _port() -> int | None:
-    asked = os.environ.get("PORT")
-    if not asked:
+    port = os.environ.get("PORT")
+    if not port:
         return None
-    if not asked.isdecimal() or not 0 < int(asked) < 65536:
-        raise CannotStart(f"PORT={asked} is not a TCP port")
-    if accepts(int(asked)):
-        raise CannotStart(f"port {asked} is in use")
-    return int(asked)
+    if not port.isdecimal() or not 0 < int(port) < 65536:
+        raise CannotStart(f"PORT={port} is not a TCP port")
+    if accepts(int(port)):
+        raise CannotStart(f"port {port} is in use")
+    return int(port)
 
 
 @contextmanager
 def _only_one() -> Iterator[None]:
-    """Two demos in one clone would write over each other's files."""
+    """Lock the clone: two demos in one clone would overwrite each other's files."""
     RUN.mkdir(exist_ok=True)
     with Path(RUN / "demo.lock").open("w") as lock:
         try:
@@ -215,7 +215,7 @@ def _only_one() -> Iterator[None]:
         yield
 
 
-def _say(line: str) -> None:
+def _print(line: str) -> None:
     print(line, flush=True)
 
 

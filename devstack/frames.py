@@ -13,7 +13,7 @@ from devstack import netns
 
 DOT1Q = 0x8100
 DOT1AD = 0x88A8
-# IEEE 802 "local experimental" EtherType: nothing on the way takes an interest in it.
+# IEEE 802 "local experimental" EtherType: no device on the path processes it.
 EXPERIMENTAL = 0x88B5
 HEADER = 14
 TAG = 4
@@ -44,7 +44,7 @@ class Tag:
 
 
 def frame(*, destination: bytes, source: bytes, tags: Sequence[Tag] = (), payload: bytes) -> bytes:
-    """A frame without FCS, outermost tag first."""
+    """Return a frame without FCS, outermost tag first."""
     return (
         destination
         + source
@@ -55,13 +55,13 @@ def frame(*, destination: bytes, source: bytes, tags: Sequence[Tag] = (), payloa
 
 
 class Wire:
-    """A raw socket on one interface of a namespace. Frames are whole: all tags, no FCS."""
+    """A raw socket on one interface of a namespace. Frames are complete: all tags, no FCS."""
 
     def __init__(self, namespace: str, interface: str) -> None:
         self._socket = netns.inside(
             namespace, lambda: socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(_ETH_P_ALL))
         )
-        # The kernel hands the outer tag over beside the frame, not in it.
+        # The kernel delivers the outer tag next to the frame, not in it.
         self._socket.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
         self._socket.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
         self._socket.bind((interface, 0))
@@ -75,53 +75,56 @@ class Wire:
     ) -> None:
         self._socket.close()
 
-    def send(self, whole: bytes) -> None:
-        """Send one frame; OSError EMSGSIZE when the interface's MTU does not allow it."""
-        self._socket.send(whole)
+    def send(self, content: bytes) -> None:
+        """Send one frame. Raises OSError EMSGSIZE if the interface's MTU is too small for it."""
+        self._socket.send(content)
 
     def receive(self, *, timeout_s: float) -> bytes | None:
-        """The next frame that arrives, with its outer tag back in place, or None."""
+        """Return the next frame that arrives, with its outer tag restored, or None."""
         if not select.select([self._socket], [], [], timeout_s)[0]:
             return None
         data, ancillary, _, _ = self._socket.recvmsg(_LARGEST, socket.CMSG_SPACE(_AUXDATA.size))
         return _with_outer_tag(data, ancillary)
 
-    def expect(self, whole: bytes, *, timeout_s: float) -> str | None:
-        """Wait for exactly this frame: None when it came, else a sentence about what came instead."""
+    def expect(self, expected: bytes, *, timeout_s: float) -> str | None:
+        """Wait for exactly this frame.
+
+        Return None if it came, else a sentence about the frames that came instead.
+        """
         others: list[bytes] = []
         deadline = time.monotonic() + timeout_s
         while (left := deadline - time.monotonic()) > 0:
             received = self.receive(timeout_s=left)
-            if received == whole:
+            if received == expected:
                 return None
             if received is not None:
                 others.append(received)
-        return difference(whole, others)
+        return difference(expected, others)
 
     def overflowed(self) -> int:
-        """The number of frames lost since this was last asked, because the socket had no room."""
-        answer = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
-        drops: int = _STATISTICS.unpack(answer)[1]
+        """Return the number of frames that the socket had no room for since the last call."""
+        statistics = self._socket.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, _STATISTICS.size)
+        drops: int = _STATISTICS.unpack(statistics)[1]
         return drops
 
     def drain(self) -> None:
-        """Forget what has arrived so far (also what came from elsewhere before bind())."""
+        """Discard the frames that have arrived so far, also those from other interfaces before bind()."""
         while self.receive(timeout_s=0) is not None:
             pass
 
 
-def difference(wanted: bytes, others: Sequence[bytes]) -> str:
-    """The difference of the frame that came instead, in words for a report."""
+def difference(expected: bytes, others: Sequence[bytes]) -> str:
+    """Describe the difference of the frame that came instead, for a report."""
     if not others:
-        return f"no frame came instead of {len(wanted)} bytes"
+        return f"no frame came instead of {len(expected)} bytes"
     first = others[0]
     at = next(
-        (n for n, (a, b) in enumerate(zip(wanted, first, strict=False)) if a != b),
-        min(len(wanted), len(first)),
+        (n for n, (a, b) in enumerate(zip(expected, first, strict=False)) if a != b),
+        min(len(expected), len(first)),
     )
     return (
-        f"{len(others)} other frame(s) came; the first has {len(first)} bytes instead of {len(wanted)}"
-        f" and differs from byte {at}: {first[at : at + 8].hex()} instead of {wanted[at : at + 8].hex()}"
+        f"{len(others)} other frame(s) came; the first has {len(first)} bytes instead of {len(expected)}"
+        f" and differs from byte {at}: {first[at : at + 8].hex()} instead of {expected[at : at + 8].hex()}"
     )
 
 

@@ -1,6 +1,7 @@
-"""The small ISP of the demo and the lab: five routers in a ring, two of them with agents. Pure facts.
+"""The small ISP of the demo and the lab: five routers in a ring, two of them with agents.
 
-Rows, VPP configuration and the stand-in's configuration all derive from here, so they agree.
+The rows, the VPP configuration and the stand-in's configuration all derive from these facts. They therefore
+agree. This module has no side effects.
 """
 
 from dataclasses import dataclass, field
@@ -8,7 +9,7 @@ from typing import Self
 
 BACKBONE_IP_MTU = 9000
 PORT_SPEED_BPS = 10_000_000_000
-# Of a router, besides its loopback: before VPP 25.10 every GRE tunnel needs an address pair of its own.
+# Per router, in addition to its loopback: before VPP 25.10 every GRE tunnel needs its own address pair.
 EXTRA_TUNNEL_ADDRESSES = 3
 
 ALPINE_DAIRY = "Alpine Dairy"
@@ -17,7 +18,7 @@ HARBOUR_PRESS = "Harbour Press"
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A UNI; `interface` is VPP's name, `linux` the veth behind a host-interface (None for others)."""
+    """A UNI. `interface` is VPP's name; `linux` is the veth of a host-interface, None for other ports."""
 
     interface: str
     customer: str
@@ -59,7 +60,7 @@ class Router:
 
     @property
     def tunnel_addresses(self) -> list[str]:
-        """All host addresses (/32 and /128) of its loopback."""
+        """Return all host addresses (/32 and /128) of the router's loopback."""
         extra = range(1, EXTRA_TUNNEL_ADDRESSES + 1)
         return [
             self.loopback4,
@@ -124,7 +125,10 @@ class Isp:
 
 
 def small_isp(*, extra_ports: tuple[Port, ...] = ()) -> Isp:
-    """Rhino and Hippo, neighbours, have agents; the others only carry. `extra_ports` go to both."""
+    """Return the small ISP; `extra_ports` are added to both routers with agents.
+
+    Rhino and Hippo are neighbours and have agents; the other routers only carry traffic.
+    """
     ports = (
         Port.on_veth("cust1", ALPINE_DAIRY),
         Port.on_veth("cust2", ALPINE_DAIRY),

@@ -1,6 +1,6 @@
-"""A large network, written straight into the tables, and a certificate for each of its routers.
+"""A large network, written directly into the tables, and a certificate for each of its routers.
 
-Import it where Django is set up.
+Import this module after the setup of Django.
 """
 
 from pathlib import Path
@@ -18,7 +18,7 @@ SELECT n, 'bb0', 10, 1 + n % {routers}, 'bb1', 10, true, true, true FROM generat
 INSERT INTO inventory_port (id, router_id, interface, description, kind, customer_id, speed_bps, bookable_bps,
                             booked_bps, max_frame)
 SELECT n, n, 'eth0', '', 'uni', 1, 1e11, 1e11, 0, 9022 FROM generate_series(1, {routers}) n;
--- What the routers have told before: a network that is met for the first time is another matter.
+-- Earlier reports of the routers. The first reports of a new network would take longer.
 INSERT INTO inventory_topologyversion (id, version) VALUES (1, gen_random_uuid());
 INSERT INTO inventory_observedinterface (router_id, name, admin_up, link_up, ip_mtu, linux_cp)
 SELECT n, name, true, true, 9000, ''
@@ -27,7 +27,7 @@ INSERT INTO inventory_tunneladdress (router_id, address) SELECT id, loopback4 FR
 INSERT INTO inventory_observedroute (router_id, address, reachable)
 SELECT one.id, other.loopback4, true
 FROM inventory_router one JOIN inventory_router other ON other.id <> one.id;
--- Not silent, however long it takes until each has told something again.
+-- Far in the future, so that no router becomes silent before its first report.
 INSERT INTO inventory_observedrouter (router_id, reported_at, boot_id, sent_ms, agent_version, vpp_connected,
                                       vpp_version, simulated, policing)
 SELECT id, now() + interval '1 hour', gen_random_uuid(), 0, 'bench', true, '25.10', true, 'none'
@@ -54,12 +54,12 @@ CROSS JOIN LATERAL (VALUES ('a', 1 + n / {routers}), ('z', 2001 + n / {routers})
 def network_fill(
     *, routers: int, lines: int, peers: int | None = None, customers: int = 1
 ) -> dict[int, list[tuple[str, str]]]:
-    """Fill the empty, migrated database that Django is connected to: the ends, (line, side), by router's id.
+    """Fill the empty, migrated database that Django uses; return the ends, (line, side), by router id.
 
-    Those of lines that begin at it come first, so that the first ends of two routers are of two lines.
-
-    A ring of routers with loopbacks from 10.255.0.1 on, and lines in service between them, the same number at
-    each. ``peers``: how many others a router's lines begin at it lead to; None: as many as it has such lines.
+    The network is a ring of routers with loopbacks from 10.255.0.1 on. Each router has the same number of
+    lines in service. The ends of lines that begin at a router come first, so that the first ends of two
+    routers belong to two lines. A router's own lines lead to ``peers`` other routers.
+    None gives each line another peer.
     """
     from django.db import connection, transaction
 
@@ -68,7 +68,7 @@ def network_fill(
 
     with connection.cursor() as cursor:
         with transaction.atomic():
-            # Rules are for what people do; these rows keep them, and their checks would take minutes.
+            # These rows satisfy the constraints and triggers; checking them would take minutes.
             cursor.execute("SET LOCAL session_replication_role = replica")
             cursor.execute(
                 _TABLES.format(routers=routers, lines=lines, peers=peers or lines, customers=customers)
@@ -86,9 +86,10 @@ def network_fill(
 
 
 def certificates_issue(folder: Path, *, routers: int) -> None:
-    """Make ca, portal and, all of the one key ``router.key``, ``router-<id>.pem``; and register the latter.
+    """Issue the certificates ca, portal and ``router-<id>.pem``, and register those of the routers.
 
-    Making keys is no part of what is measured.
+    All certificates use one key, ``router.key``, because the time to generate keys is not part of a
+    measurement.
     """
     from cryptography.hazmat.primitives.asymmetric import ec
     from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key

@@ -1,4 +1,4 @@
-"""Rows of the small ISP. Import it with Django set up."""
+"""Rows of the small ISP. Import this module after the setup of Django."""
 
 import secrets
 from datetime import datetime
@@ -13,8 +13,10 @@ from portal.inventory import models
 
 
 def load(isp: Isp, *, agent_urls: dict[str, str], now: datetime) -> dict[str, Any]:
-    """Write all of it in one transaction; returns {"customer_login": {"username", "password"}, "noc_login",
-    "stranger_login", "customer_token", "noc_token", "stranger_token", "ports": {"rhino/host-cust1": id}}.
+    """Write all rows in one transaction; return the logins, the tokens and the ids of the ports.
+
+    The result is {"customer_login": {"username", "password"}, "noc_login", "stranger_login",
+    "customer_token", "noc_token", "stranger_token", "ports": {"rhino/host-cust1": id}}.
     """
     with transaction.atomic():
         customers = {

@@ -1,8 +1,8 @@
-"""A PostgreSQL cluster in which all migrations have run: what tests start begins with a copy of it.
+"""A PostgreSQL cluster in which all migrations have run; servers of tests start with a copy of it.
 
-Who comes first makes it. It serves all lanes of a run, and later runs until a file of the portal changes.
-It is made as a first installation is, by `manage.py upgrade`; later upgrades are tested in databases of their
-own (tests/integration/test_upgrade.py).
+The first process that needs the cluster makes it. It serves all lanes of a run, and later runs until a file
+of the portal changes. `manage.py upgrade` makes it, as in a first installation. Tests of later upgrades
+use separate databases (tests/integration/test_upgrade.py).
 """
 
 import fcntl
@@ -29,20 +29,23 @@ _SETTINGS = {
 
 
 def migrated_cluster() -> Path:
-    """Where it is. Raises PostgresMissing or ChildFailed."""
+    """Return the cluster's folder. Raises PostgresMissing or ChildFailed."""
     _HOME.mkdir(parents=True, exist_ok=True)
-    wanted = _HOME / _fingerprint()
+    cluster = _HOME / _fingerprint()
     with (_HOME / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not wanted.exists():
+        if not cluster.exists():
             for older in _HOME.glob("*/"):
                 shutil.rmtree(older)
-            _make(wanted)
-    return wanted
+            _make(cluster)
+    return cluster
 
 
 def _fingerprint() -> str:
-    """Of all that a migration may read: other code gives other tables, triggers or rows."""
+    """Return a hash of all files that a migration may read.
+
+    Other code makes other tables, triggers or rows.
+    """
     files = [
         ROOT / "requirements.txt",
         *(p for p in (ROOT / "portal").rglob("*") if p.suffix in (".py", ".sql")),
@@ -53,10 +56,10 @@ def _fingerprint() -> str:
     return digest.hexdigest()[:16]
 
 
-def _make(wanted: Path) -> None:
+def _make(target: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="ll-migrated-") as name:
         folder, logs = Path(name), RUN / "log"
-        # The database's own account has to get through to its cluster.
+        # The account that runs PostgreSQL needs to enter this folder.
         folder.chmod(0o711)
         cluster, [port] = folder / "postgres", free_ports(1)
         with postgres.running(
@@ -68,7 +71,7 @@ def _make(wanted: Path) -> None:
                 env=os.environ | _SETTINGS | {"DATABASE_URL": server.url},
                 cwd=ROOT,
             )
-        unfinished = wanted.with_suffix(".unfinished")
+        unfinished = target.with_suffix(".unfinished")
         unfinished.mkdir()
         postgres.copy_cluster(cluster, unfinished)
-        unfinished.rename(wanted)
+        unfinished.rename(target)

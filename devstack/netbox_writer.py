@@ -1,14 +1,14 @@
-"""Writes objects into a NetBox by its REST API."""
+"""A writer of objects into a NetBox through its REST API."""
 
 from typing import Any
 
 import pynetbox
 
-_AT_ONCE = 100
+_PER_REQUEST = 100
 
 
 class NetboxWriter:
-    """Keeps the id of each object that it made, by a name: ``writer.id("rhino:bb0")``."""
+    """A writer that keeps the id of each object that it made, by name: ``writer.id("rhino:bb0")``."""
 
     def __init__(self, url: str, token: str) -> None:
         self.api = pynetbox.api(url, token=token)
@@ -22,26 +22,26 @@ class NetboxWriter:
         return self.make_all(endpoint, {called: values})[0]
 
     def make_all(self, endpoint: Any, rows: dict[str, dict[str, Any]]) -> list[int]:
-        """A hundred in a request; by what each is called. Raises pynetbox.RequestError."""
+        """Create the rows, a hundred per request, keyed by name. Raises pynetbox.RequestError."""
         made: list[int] = []
         values = list(rows.values())
-        for at in range(0, len(values), _AT_ONCE):
-            made += [row.id for row in endpoint.create(values[at : at + _AT_ONCE])]
+        for at in range(0, len(values), _PER_REQUEST):
+            made += [row.id for row in endpoint.create(values[at : at + _PER_REQUEST])]
         self._ids |= dict(zip(rows, made, strict=True))
         return made
 
     def change(self, endpoint: Any, called: str, **values: Any) -> None:
-        """As somebody does by hand."""
+        """Change an object, as a person does in NetBox."""
         endpoint.update([{"id": self._ids[called], **values}])
 
     def interfaces(self, rows: dict[str, dict[str, Any]]) -> None:
-        """By router and name; of 10 Gbit/s and with an MTU of 9000 where nothing else is said."""
+        """Create interfaces by router and name; by default they have 10 Gbit/s and an MTU of 9000."""
         common = {"type": "10gbase-x-sfpp", "mtu": 9000}
-        asked = {}
+        requested = {}
         for called, values in rows.items():
             router, name = called.split(":")
-            asked[called] = {**common, "device": self._ids[router], "name": name, **values}
-        self.make_all(self.api.dcim.interfaces, asked)
+            requested[called] = {**common, "device": self._ids[router], "name": name, **values}
+        self.make_all(self.api.dcim.interfaces, requested)
 
     def cables(self, *pairs: tuple[str, str]) -> None:
         def ends(called: str) -> list[dict[str, Any]]:
@@ -53,7 +53,7 @@ class NetboxWriter:
         )
 
     def addresses(self, *pairs: tuple[str, str]) -> None:
-        """(router, address): on the router's loopback."""
+        """Create addresses on the loopbacks of routers, from pairs (router, address)."""
         on = {"assigned_object_type": "dcim.interface"}
         self.make_all(
             self.api.ipam.ip_addresses,

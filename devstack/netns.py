@@ -1,4 +1,4 @@
-"""Network namespaces and veth pairs of our own; their names carry our pid, so leftovers are known."""
+"""Private network namespaces and veth pairs; their names contain our pid, which identifies leftovers."""
 
 import ctypes
 import os
@@ -20,7 +20,7 @@ _CLONE_NEWNET = 0x40000000
 
 
 def why_unusable() -> str | None:
-    """None where namespaces can be made, else the reason."""
+    """Return None if namespaces can be created, else the reason."""
     if os.geteuid() != 0:
         return "network namespaces need root"
     if shutil.which("ip") is None:
@@ -31,9 +31,9 @@ def why_unusable() -> str | None:
 
 @contextmanager
 def namespace(label: str) -> Iterator[str]:
-    """A namespace with loopback up and IPv6 off, so that its kernel sends nothing by itself.
+    """Create a namespace with loopback up and IPv6 off; its kernel then sends nothing automatically.
 
-    Yields its name; deleting it deletes the interfaces in it.
+    Yields its name. Deleting the namespace deletes the interfaces in it.
     """
     name = f"ll{os.getpid()}-{label}"
     _ip("netns", "add", name)
@@ -47,13 +47,16 @@ def namespace(label: str) -> Iterator[str]:
 
 @contextmanager
 def namespaces(labels: Iterable[str]) -> Iterator[dict[str, str]]:
-    """A namespace for each label; their names by the labels."""
+    """Create a namespace for each label; yield their names by label."""
     with ExitStack() as made:
         yield {label: made.enter_context(namespace(label)) for label in labels}
 
 
 def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
-    """Join (namespace, interface) `a` and `z` by a veth pair, both sides carrying; `mtu` in bytes (L3)."""
+    """Join (namespace, interface) `a` and `z` by a veth pair, both sides with carrier.
+
+    `mtu` in bytes (L3).
+    """
     (a_namespace, a_name), (z_namespace, z_name) = a, z
     _ip(
         "link",
@@ -79,7 +82,7 @@ def veth(a: tuple[str, str], z: tuple[str, str], *, mtu: int) -> None:
 
 
 def bridge(namespace: str, name: str, ports: Iterable[str]) -> None:
-    """A switch of these interfaces, which forwards at once and says nothing itself."""
+    """Create a switch of these interfaces that forwards immediately and sends no frames itself (no STP)."""
     _ip("-n", namespace, "link", "add", "name", name, "type", "bridge", "mcast_snooping", "0")
     for port in ports:
         _ip("-n", namespace, "link", "set", port, "master", name)
@@ -87,23 +90,26 @@ def bridge(namespace: str, name: str, ports: Iterable[str]) -> None:
 
 
 def join_bridge(namespace: str, name: str, port: str) -> None:
-    """One more port of a switch that is there."""
+    """Add a port to an existing switch."""
     _ip("-n", namespace, "link", "set", port, "master", name)
 
 
 def add_address(namespace: str, interface: str, address: str) -> None:
-    """`address` with its prefix length, such as 10.0.0.1/24."""
+    """Add `address`, with its prefix length, such as 10.0.0.1/24."""
     _ip("-n", namespace, "address", "add", address, "dev", interface)
 
 
 def set_mtu(namespace: str, interface: str, mtu: int) -> None:
-    """`mtu` in bytes (L3). A switch drops what is larger than the port it leaves by, and tells nobody."""
+    """Set an MTU in bytes (L3). A switch drops larger packets at the outgoing port without notice."""
     _ip("-n", namespace, "link", "set", interface, "mtu", str(mtu))
 
 
 def _wait_until_it_carries(namespace: str, interface: str) -> None:
-    """The side that came up first had no carrier then; until the kernel has seen to that (RFC 2863 "up"),
-    it takes frames and drops them without a word."""
+    """Wait until the kernel considers the interface up (RFC 2863).
+
+    The side that came up first had no carrier then. Until the kernel has noticed the carrier, the interface
+    takes frames and drops them silently.
+    """
     for _ in range(500):
         if " state UP " in _ip("-n", namespace, "-oneline", "link", "show", interface):
             return
@@ -112,7 +118,7 @@ def _wait_until_it_carries(namespace: str, interface: str) -> None:
 
 
 def remove_leftovers() -> None:
-    """Delete namespaces whose maker died without cleaning up."""
+    """Delete namespaces whose process died without a cleanup."""
     if not _FOLDER.is_dir():
         return
     for entry in _FOLDER.iterdir():
@@ -124,7 +130,7 @@ def remove_leftovers() -> None:
 def inside(name: str, do: Callable[[], T]) -> T:
     """Call `do` in the namespace. A socket opened there stays there.
 
-    setns(2) moves one thread, so a thread of its own goes in and ends.
+    setns(2) moves one thread. Therefore a separate thread enters the namespace and ends.
     """
     result: list[T] = []
     problem: list[BaseException] = []

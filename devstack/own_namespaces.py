@@ -1,4 +1,4 @@
-"""Programs in namespaces of their own: what they make there ends with them, whatever becomes of them."""
+"""Programs in private namespaces: what they create there ends with them, even after a crash."""
 
 import os
 import signal
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 _INSIDE = "LONGLINE_IN_OWN_NAMESPACES"
-# Where `ip netns` has its names and VPP its segments; both are named by process ids, which begin anew.
+# Folders of the names of `ip netns` and of VPP's segments. Both contain process ids, which restart at 1.
 _OWN_FOLDERS = ("/run/netns", "/dev/shm")  # noqa: S108
 
 
 def enter(module: str, arguments: Sequence[str], *kinds: str) -> None:
-    """Go on in namespaces of these kinds (``net``), of processes and of mounts; needs root.
+    """Continue in new namespaces of these kinds (``net``), of processes and of mounts; needs root.
 
-    All processes in them are killed with the first one, frozen ones too. SIGTERM ends it in order. A program
-    that is started by one that has entered stays where it is.
+    The kernel kills all processes in the namespaces with the first one, also frozen ones. SIGTERM ends it in
+    order. A program that a process in the namespaces starts does not enter new ones.
     """
     if os.environ.get(_INSIDE) is None:
         unshare = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
@@ -31,15 +31,15 @@ def enter(module: str, arguments: Sequence[str], *kinds: str) -> None:
 
 
 def _take_in_orphans() -> None:
-    """Return in a child. The first process waits for all whose parents died: unwaited for, they look alive.
+    """Return in a child; the first process waits for all orphans, which otherwise stay as zombies.
 
-    Patroni would hold a PostgreSQL that was killed together with it for one that runs.
+    Patroni would mistake a PostgreSQL that was killed with it for a running one.
     """
     program = os.fork()
     if program == 0:
         return
     signal.signal(signal.SIGTERM, lambda *_: os.kill(program, signal.SIGTERM))
-    # A terminal sends it to the program too.
+    # A terminal sends the signal to the program too.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         ended, status = os.wait()

@@ -1,6 +1,7 @@
 """The packages that a bare Debian 12 lacks: `python -m devstack.packages demo|test|drills|ha`.
 
-Runs on the system's Python before the virtual environment exists: standard library only.
+This module runs on the system's Python before the virtual environment exists. It uses the standard library
+only.
 """
 
 import importlib.util
@@ -19,9 +20,10 @@ from devstack.folders import BUILD, ROOT
 
 @dataclass(frozen=True)
 class Package:
-    """`service`: what Debian starts by itself on installation; we run private servers instead.
+    """A package. `service` is the service that Debian starts on installation; we run private servers instead.
 
-    `tool`: the one program that is wanted of a package; it is unpacked into build/tools and not installed.
+    `tool` is the only program needed of a package. It is unpacked into build/tools; the package is not
+    installed.
     """
 
     name: str
@@ -49,22 +51,22 @@ DEMO = (
 TEST = (
     *DEMO,
     Package("chromium-headless-shell", _command("chromium-headless-shell")),
-    # The whole packages would start a Prometheus and a web server.
+    # The complete packages would start a Prometheus and a web server.
     Package("prometheus", _command("promtool"), tool="usr/bin/promtool"),
     Package("nginx", _command("nginx"), tool="usr/sbin/nginx"),
     Package("pgbouncer", _command("pgbouncer"), "pgbouncer"),
     Package("snmpd", _command("snmpd"), "snmpd"),
     Package("snmp", _command("snmpbulkwalk")),
-    # For the prose linter, which is built with C libraries.
+    # The prose linter is built with C libraries.
     Package("gcc", _command("gcc")),
     Package("libc6-dev", lambda: Path("/usr/include/stdio.h").exists()),
 )
 DRILLS = (*DEMO, Package("haproxy", _command("haproxy"), "haproxy"))
-# What deploy/ha/ is made of; redis-sentinel is redis-server itself.
+# The programs of deploy/ha/. The program redis-sentinel is redis-server.
 HA = (
     *DEMO,
     Package("patroni", _command("patroni"), "patroni"),
-    # How Patroni speaks with etcd.
+    # Patroni's client library for etcd.
     Package("python3-etcd", lambda: Path("/usr/lib/python3/dist-packages/etcd").exists()),
     Package("etcd-server", _command("etcd"), "etcd"),
     Package("haproxy", _command("haproxy"), "haproxy"),
@@ -75,11 +77,11 @@ SETS = {"demo": DEMO, "test": TEST, "drills": DRILLS, "ha": HA}
 
 
 class CannotInstall(Exception):
-    """Something is missing and this program cannot provide it; the text says what to do."""
+    """A missing program that this module cannot install; the text says what to do."""
 
 
 def install_missing(packages: tuple[Package, ...]) -> list[str]:
-    """Install what is absent; returns the names. A machine that has all of it is not touched."""
+    """Install what is absent and return the names. Do nothing on a machine that has all of it."""
     missing = [package for package in packages if not package.present()]
     names = [package.name for package in missing]
     if not missing:
@@ -89,10 +91,10 @@ def install_missing(packages: tuple[Package, ...]) -> list[str]:
     print(f"installing {' '.join(names)}", flush=True)
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     subprocess.run(["apt-get", "update", "-qq"], env=environment, check=True)
-    whole = [package.name for package in missing if package.tool is None]
-    if whole:
+    names = [package.name for package in missing if package.tool is None]
+    if names:
         subprocess.run(
-            ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *whole],
+            ["apt-get", "install", "-y", "-qq", "--no-install-recommends", *names],
             env=environment,
             check=True,
             stdout=subprocess.DEVNULL,
@@ -106,10 +108,10 @@ def install_missing(packages: tuple[Package, ...]) -> list[str]:
 
 
 def _unpack(package: str, tool: str) -> None:
-    """The one file `tool` of a package, by its path without the leading slash."""
+    """Unpack the one file `tool` of a package; its path has no leading slash."""
     TOOLS.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        # As root, apt reads as an account of its own, which cannot write here.
+        # As root, apt reads with a separate account, which cannot write here.
         subprocess.run(
             ["apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", package], cwd=folder, check=True
         )
@@ -119,7 +121,7 @@ def _unpack(package: str, tool: str) -> None:
 
 
 def _stop_system_service(name: str) -> None:
-    """Only ever called for a service that this very installation brought."""
+    """Stop and disable a service that this installation brought. Never call it for other services."""
     if Path("/run/systemd/system").exists():
         subprocess.run(["systemctl", "disable", "--quiet", "--now", name], check=False)
     else:
@@ -132,21 +134,21 @@ def require_python() -> None:
 
 
 def require_go(go: str) -> None:
-    """Debian 12's own Go is too old, so it is asked for rather than installed."""
+    """Raise CannotInstall unless a Go that is new enough exists; Debian 12's own Go is too old."""
     needed = re.search(r"^go (\d+)\.(\d+)", (ROOT / "agent" / "go.mod").read_text(), re.MULTILINE)
     if needed is None:
         raise CannotInstall("agent/go.mod names no Go version")
-    wanted = f"Go {needed[1]}.{needed[2]} or newer is needed to build the agent (https://go.dev/dl/)"
+    requirement = f"Go {needed[1]}.{needed[2]} or newer is needed to build the agent (https://go.dev/dl/)"
     try:
-        # Inside the module, a newer toolchain is fetched by Go itself where that is allowed.
-        answer = subprocess.run(
+        # Inside the module, Go downloads a newer toolchain itself if that is allowed.
+        printed = subprocess.run(
             [go, "env", "GOVERSION"], cwd=ROOT / "agent", capture_output=True, text=True, check=False
         )
     except OSError:
-        raise CannotInstall(f"{wanted}; '{go}' was not found in PATH or /usr/local/go/bin") from None
-    found = re.match(r"go(\d+)\.(\d+)", answer.stdout)
+        raise CannotInstall(f"{requirement}; '{go}' was not found in PATH or /usr/local/go/bin") from None
+    found = re.match(r"go(\d+)\.(\d+)", printed.stdout)
     if found is None or (int(found[1]), int(found[2])) < (int(needed[1]), int(needed[2])):
-        raise CannotInstall(f"{wanted}; '{go}' is {answer.stdout.strip() or answer.stderr.strip()}")
+        raise CannotInstall(f"{requirement}; '{go}' is {printed.stdout.strip() or printed.stderr.strip()}")
 
 
 def main(arguments: list[str]) -> int:

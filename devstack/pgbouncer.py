@@ -1,4 +1,4 @@
-"""A private PgBouncer, which gives each transaction another session of a PostgreSQL."""
+"""A private PgBouncer, which gives each transaction another session of a PostgreSQL server."""
 
 import os
 import shutil
@@ -14,19 +14,19 @@ from devstack.tcp_ports import LOOPBACK, accepts
 
 
 class PgbouncerMissing(Exception):
-    """No pgbouncer on this machine."""
+    """Error: this machine has no pgbouncer."""
 
 
 @contextmanager
 def running(*, folder: Path, log: Path, port: int, before: str, sessions: int) -> Iterator[Server]:
-    """Pool the database whose URL is ``before``, with as many sessions; its own URL leads there through it.
+    """Pool the database with the URL ``before``, with this number of sessions; yield the pool.
 
-    Raises PgbouncerMissing or ChildFailed.
+    The URL of the result leads to that database through the pool. Raises PgbouncerMissing or ChildFailed.
     """
     binary = shutil.which("pgbouncer", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
     if binary is None:
         raise PgbouncerMissing("PgBouncer is not installed: apt-get install pgbouncer")
-    # It refuses to run as root.
+    # PgBouncer refuses to run as root.
     account = UNPRIVILEGED_USER if os.geteuid() == 0 else None
     home = fresh_home(folder, account)
     try:

@@ -23,11 +23,12 @@ class Portal:
     web_port: int
     agents_port: int
     metrics_port: int
-    # Where `start_live` will serve streams; without it pages poll.
+    # The port on which `start_live` serves streams. Without it pages poll.
     live_port: int | None = None
     agent_api_processes: int = 1
     settings: dict[str, str] = field(default_factory=dict)
-    # Whose code its processes run, with this clone's environment; `prepare` and `manage` run this clone's.
+    # The code that the portal's processes run, in this clone's environment. `prepare` and `manage` run this
+    # clone's code.
     code: Path = ROOT
 
     def __post_init__(self) -> None:
@@ -42,13 +43,13 @@ class Portal:
             "LONGLINE_PKI_DIR": str(self.pki),
             "STATIC_ROOT": str(self.static),
             "LONGLINE_METRICS_DIR": str(self.folder / "metrics"),
-            # A demo's NOC has nobody's phone at hand.
+            # The demo's NOC user has no phone for a second factor.
             "LONGLINE_NOC_NEEDS_TOTP": "false",
-            # Receivers of webhooks are tried out on the same host.
+            # Receivers of webhooks run on the same host.
             "LONGLINE_WEBHOOK_NETWORKS": "127.0.0.0/8",
             "LONGLINE_WEBHOOK_ALLOW_HTTP": "true",
             "PYTHONUNBUFFERED": "1",
-            # Whoever starts us may want to hear less; who reads these logs does not.
+            # The caller's own level may be higher, but these logs need INFO.
             "LOG_LEVEL": "INFO",
             **({"LONGLINE_LIVE_URL": f"{self.live_url}/live/"} if self.live_port else {}),
             **self.settings,
@@ -68,7 +69,10 @@ class Portal:
 
     @property
     def live_url(self) -> str:
-        """Of an origin of its own: no proxy stands before it and the web server here."""
+        """Return the URL of the streams.
+
+        A separate origin, because no proxy joins it with the web server here.
+        """
         return f"http://{LOOPBACK}:{self.live_port}"
 
     @property
@@ -77,23 +81,23 @@ class Portal:
 
     @property
     def static(self) -> Path:
-        """Empty: files are served from where they are; but it has to be there."""
+        """Return an empty folder, which has to exist. Static files are served from their sources."""
         return self.folder / "static"
 
     def prepare(self, agent_urls: dict[str, str], extra_ports: list[str]) -> dict[str, Any]:
-        """Tables, certificates and the small ISP; see `devstack.load` for what comes back."""
-        wanted = {"agent_urls": agent_urls, "extra_ports": extra_ports, "pki": str(self.pki)}
-        answer = run(
-            [str(VENV_BIN / "python"), "-m", "devstack.prepare", json.dumps(wanted)],
+        """Create tables, certificates and the small ISP; return the result of `devstack.load`."""
+        arguments = {"agent_urls": agent_urls, "extra_ports": extra_ports, "pki": str(self.pki)}
+        output = run(
+            [str(VENV_BIN / "python"), "-m", "devstack.prepare", json.dumps(arguments)],
             log=self.logs / "prepare.log",
             env=self._environment,
             cwd=ROOT,
         )
-        loaded: dict[str, Any] = json.loads(answer)
+        loaded: dict[str, Any] = json.loads(output)
         return loaded
 
     def manage(self, *arguments: str) -> str:
-        """Run a management command; what it printed. Raises ChildFailed."""
+        """Run a management command; return its output. Raises ChildFailed."""
         return run(
             [str(VENV_BIN / "python"), "manage.py", *arguments],
             log=self.logs / "manage.log",
@@ -102,12 +106,12 @@ class Portal:
         )
 
     def use_database(self, postgres: Server) -> None:
-        """Have commands, and processes from their next start on, work with this database."""
+        """Make commands, and processes from their next start on, use this database."""
         self.services = replace(self.services, postgres=postgres)
         self._environment["DATABASE_URL"] = postgres.url
 
     def start_workers(self, family: Family) -> None:
-        """Start the processes that wait for work in Redis, and so need no tables before there is some."""
+        """Start the processes that wait for jobs in Redis; they need no tables before the first job."""
         for child in (
             self.worker_child("worker", queues="provisioning,telemetry,batch,netbox", concurrency=2),
             self.worker_child("doubtful", queues="doubtful", concurrency=1),
@@ -122,7 +126,10 @@ class Portal:
             family.start(child)
 
     def start_servers(self, family: Family) -> None:
-        """Web and agent API, which are waited for, and who makes work: all of them look at the tables."""
+        """Start web and agent API and wait for them, and the processes that create jobs.
+
+        All of them read tables.
+        """
         web = self.web_child("web", self.web_port)
         agent_api = self._child(
             "agent-api",
@@ -144,7 +151,7 @@ class Portal:
         family.start(self._child("beat", "celery", "-A", "portal", "beat", "-s", schedule))
 
     def start_metrics(self, family: Family) -> None:
-        """The server for Prometheus, which nothing else waits for."""
+        """Start the server for Prometheus; nothing waits for it."""
         metrics = self._child(
             "metrics",
             "gunicorn",
@@ -157,7 +164,7 @@ class Portal:
         family.start(metrics).wait_until(lambda: accepts(self.metrics_port))
 
     def start_live(self, family: Family) -> Child:
-        """The server of open pages' streams, at `live_port`."""
+        """Start the server of open pages' streams at `live_port`."""
         live = self._child(
             "live",
             "gunicorn",
@@ -170,7 +177,7 @@ class Portal:
         return family.start(live).wait_until(self._live_hears)
 
     def web_child(self, name: str, port: int, *arguments: str) -> Child:
-        """The web server on this port, not started; `arguments` are gunicorn's."""
+        """Return the web server on this port, not started; `arguments` are gunicorn's."""
         return self._child(
             name,
             "gunicorn",
@@ -183,7 +190,7 @@ class Portal:
         )
 
     def worker_child(self, name: str, *arguments: str, queues: str, concurrency: int) -> Child:
-        """A worker, not started; `arguments` are Celery's."""
+        """Return a worker, not started; `arguments` are Celery's."""
         node = ("-n", f"{name}@%h", "-Q", queues, "--concurrency", str(concurrency), "--loglevel", "INFO")
         return self._child(name, "celery", "-A", "portal", "worker", *node, *arguments)
 

@@ -1,4 +1,7 @@
-"""A private PostgreSQL server on loopback TCP and a Unix socket; its cluster is gone on exit, unless kept."""
+"""A private PostgreSQL server on loopback TCP and a Unix socket.
+
+Its cluster is deleted on exit, unless kept.
+"""
 
 import os
 import pwd
@@ -19,16 +22,16 @@ USER = "longline"
 DATABASE = "longline"
 # Debian's package creates this account; PostgreSQL refuses to run as root.
 UNPRIVILEGED_USER = "postgres"
-# sun_path holds 108 bytes with its NUL (unix(7)); the socket is named .s.PGSQL.<port>.
+# sun_path has 108 bytes including its NUL (unix(7)); the socket is named .s.PGSQL.<port>.
 SOCKET_FOLDER_MAX = 107 - len("/.s.PGSQL.65535")
 
 
 class PostgresMissing(Exception):
-    """No server binaries on this machine."""
+    """Error: this machine has no server binaries."""
 
 
 def server_binaries() -> Path:
-    """Folder with `initdb` and `postgres`: the newest version under /usr/lib/postgresql."""
+    """Return the folder with `initdb` and `postgres`: the newest version under /usr/lib/postgresql."""
     found = [path.parent for path in Path("/usr/lib/postgresql").glob("*/bin/initdb")]
     if not found:
         raise PostgresMissing("PostgreSQL's server is not installed: apt-get install postgresql")
@@ -46,13 +49,13 @@ def running(
     template: Path | None = None,
     ready_within_s: float = 30,
 ) -> Iterator[Server]:
-    """Start a cluster under `folder`; its URL is what DATABASE_URL takes.
+    """Start a cluster under `folder`; the server's URL is the value of DATABASE_URL.
 
-    `durable=False` gives up fsync, for tests only: a crash of the machine would lose commits.
-    `kept`: the cluster stays there and is used again; who starts it meanwhile is refused by PostgreSQL.
-    `template`: begin with a copy of the cluster that `kept` left there, and not with an empty one.
-    `ready_within_s`: a cluster that recovers syncs all its files and replays WAL before it answers.
-    Raises PostgresMissing or ChildFailed.
+    `durable=False` disables fsync, for tests only: a crash of the machine would lose commits. `kept`: the
+    cluster remains and is used again; PostgreSQL refuses a second start while it runs. `template`: start with
+    a copy of a cluster that `kept` left there, instead of an empty one. `ready_within_s`: a cluster that
+    recovers syncs all its files and replays WAL before it accepts connections. Raises PostgresMissing or
+    ChildFailed.
     """
     binaries = server_binaries()
     user = UNPRIVILEGED_USER if os.geteuid() == 0 else None
@@ -75,11 +78,11 @@ def running(
             log=log,
             cwd=home,
             user=user,
-            # Fast shutdown: SIGTERM would wait for every client to leave.
+            # Fast shutdown: SIGTERM would wait for every client to disconnect.
             stop_signal=signal.SIGINT,
         )
         try:
-            server.start().wait_until(lambda: _answers(binaries, port), ready_within_s)
+            server.start().wait_until(lambda: _accepts_connections(binaries, port), ready_within_s)
             yield Server(f"postgres://{USER}:{password}@{_host(home)}:{port}/{DATABASE}", server)
         finally:
             server.stop()
@@ -90,7 +93,7 @@ def running(
 
 @contextmanager
 def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
-    """A streaming replica of the server at this URL; its own URL is what DATABASE_REPLICA_URL takes.
+    """Start a streaming replica of the server at this URL; its URL is the value of DATABASE_REPLICA_URL.
 
     Raises PostgresMissing or ChildFailed.
     """
@@ -104,7 +107,7 @@ def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
         log.parent.mkdir(parents=True, exist_ok=True)
         copy += ["--checkpoint=fast", "--wal-method=stream", "--write-recovery-conf"]
         _run_as(user, copy, home=home, log=log)
-        # After what the copy brought: of two values the last one counts.
+        # Append after the copied settings: the last of two values counts.
         with (cluster / "postgresql.auto.conf").open("a") as settings:
             settings.write(_settings(home, port=port, durable=False))
         server = Child(
@@ -116,7 +119,7 @@ def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
             stop_signal=signal.SIGINT,
         )
         try:
-            server.start().wait_until(lambda: _answers(binaries, port))
+            server.start().wait_until(lambda: _accepts_connections(binaries, port))
             yield Server(f"postgres://{at.username}:{at.password}@{_host(home)}:{port}{at.path}", server)
         finally:
             server.stop()
@@ -125,10 +128,10 @@ def replica(*, of: str, folder: Path, log: Path, port: int) -> Iterator[Server]:
 
 
 def fresh_home(folder: Path, user: str | None) -> Path:
-    """An empty private folder that `user` owns and can reach; None: we ourselves.
+    """Return an empty private folder that `user` owns and can reach; None is the current user.
 
-    A clone in a private folder (/root, mktemp -d) cannot be entered by the unprivileged account;
-    the home then is in the system's temporary folder and `folder` links to it.
+    The unprivileged account cannot enter a clone in a private folder (/root, mktemp -d). In that case the
+    home is in the system's temporary folder, and `folder` links to it.
     """
     remove_home(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -147,13 +150,13 @@ def fresh_home(folder: Path, user: str | None) -> Path:
 
 
 def copy_cluster(home: Path, to: Path) -> None:
-    """Copy a cluster that is not running, with its password; its owner stays who it is."""
+    """Copy a cluster that is not running, with its password; the owner does not change."""
     parts = [str(home / name) for name in ("cluster", "password")]
     subprocess.run(["cp", "--archive", "--reflink=auto", *parts, str(to)], check=True)
 
 
 def remove_home(folder: Path) -> None:
-    """What `fresh_home` made."""
+    """Remove a folder that `fresh_home` made."""
     if folder.is_symlink():
         shutil.rmtree(folder.resolve(), ignore_errors=True)
         folder.unlink()
@@ -161,7 +164,7 @@ def remove_home(folder: Path) -> None:
 
 
 def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log: Path) -> None:
-    """Make a cluster whose superuser and first database are named longline; `password` stays beside it."""
+    """Make a cluster with a superuser and a first database named longline; `password` is saved next to it."""
     cluster, password_file = home / "cluster", home / "password"
     log.parent.mkdir(parents=True, exist_ok=True)
     password_file.touch(mode=0o600)
@@ -179,14 +182,17 @@ def _initdb(binaries: Path, home: Path, *, password: str, user: str | None, log:
         "--no-sync",
         "--no-instructions",
     ]
-    # Single-user mode spares a connection, and so a password on some command line.
+    # Single-user mode needs no connection, and thus no password on a command line.
     single = [f"{binaries}/postgres", "--single", "-D", str(cluster), "postgres"]
     _run_as(user, init, home=home, log=log)
     _run_as(user, single, home=home, log=log, script=f"CREATE DATABASE {DATABASE}\n")
 
 
 def _run_as(user: str | None, argv: list[str], *, home: Path, log: Path, script: str = "") -> None:
-    """To its end, as that account (None: ours), with `script` as its input. Raises ChildFailed."""
+    """Run a program to its end as that account (None: the current one), with `script` as its input.
+
+    Raises ChildFailed.
+    """
     with log.open("ab") as output:
         code = subprocess.run(
             argv,
@@ -204,12 +210,12 @@ def _run_as(user: str | None, argv: list[str], *, home: Path, log: Path, script:
 
 
 def _sockets(home: Path) -> str:
-    """The folder of the socket, "" where its path would be too long."""
+    """Return the folder of the socket, or "" if its path would be too long."""
     return str(home) if len(str(home)) <= SOCKET_FOLDER_MAX else ""
 
 
 def _host(home: Path) -> str:
-    """For a URL. A statement costs half as much over the socket as over loopback."""
+    """Return the host for a URL. A statement takes half as long over the socket as over loopback."""
     return quote(_sockets(home.resolve()), safe="") or LOOPBACK
 
 
@@ -220,7 +226,8 @@ def _settings(home: Path, *, port: int, durable: bool) -> str:
         f"unix_socket_directories = '{_sockets(home.resolve())}'",
         "max_connections = 200",
         "shared_buffers = '256MB'",
-        # As of a solid-state disk: by default whole tables are read for the lines of one router.
+        # A value for solid-state disks. With the default, PostgreSQL scans whole tables for the lines of one
+        # router.
         "random_page_cost = 1.1",
         "max_wal_size = '2GB'",
     ]
@@ -229,6 +236,6 @@ def _settings(home: Path, *, port: int, durable: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _answers(binaries: Path, port: int) -> bool:
+def _accepts_connections(binaries: Path, port: int) -> bool:
     probe = [f"{binaries}/pg_isready", "--quiet", f"--host={LOOPBACK}", f"--port={port}"]
     return subprocess.run(probe, check=False).returncode == 0

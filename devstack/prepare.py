@@ -1,7 +1,7 @@
-"""Tables, certificates and rows, in one process: `python -m devstack.prepare <JSON>`.
+"""Preparation of tables, certificates and rows in one process: `python -m devstack.prepare <JSON>`.
 
-Takes {"agent_urls": {"rhino": "https://..."}, "extra_ports": ["memif1/0"], "pki": "<folder>"} and prints
-what `devstack.load.load` returns.
+Takes {"agent_urls": {"rhino": "https://..."}, "extra_ports": ["memif1/0"], "pki": "<folder>"} and prints the
+result of `devstack.load.load`.
 """
 
 import io
@@ -26,21 +26,23 @@ def prepare(*, agent_urls: dict[str, str], extra_ports: list[str], pki: Path) ->
     _run("pki", "issue", "--dir", str(pki), "--role", "portal", "--dns", "localhost", "--ip", LOOPBACK)
     isp = small_isp(extra_ports=tuple(Port(interface=name, customer=ALPINE_DAIRY) for name in extra_ports))
     loaded = load(isp, agent_urls=agent_urls, now=now())
-    # After the rows: issuing registers a certificate with its router.
+    # After the rows, because issuing registers a certificate with its router.
     for name in agent_urls:
         _run("pki", "issue", "--dir", str(pki), "--role", "router", "--name", name, "--ip", LOOPBACK)
     return loaded
 
 
 def _run(command: str, *arguments: str, **options: object) -> None:
-    """Standard output belongs to the answer."""
+    """Run a management command silently, because standard output is for the result."""
     call_command(command, *arguments, stdout=io.StringIO(), **options)
 
 
-def main(wanted: str) -> None:
+def main(argument: str) -> None:
     django.setup()
-    asked = json.loads(wanted)
-    loaded = prepare(agent_urls=asked["agent_urls"], extra_ports=asked["extra_ports"], pki=Path(asked["pki"]))
+    options = json.loads(argument)
+    loaded = prepare(
+        agent_urls=options["agent_urls"], extra_ports=options["extra_ports"], pki=Path(options["pki"])
+    )
     json.dump(loaded, sys.stdout)
 
 

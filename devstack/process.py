@@ -1,4 +1,4 @@
-"""Child processes: started in a session of their own, watched, and stopped by pid."""
+"""Child processes: each is started in its own session, watched, and stopped by pid."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ LOG_TAIL_LINES = 15
 
 
 class ChildFailed(Exception):
-    """A child ended, or did not become ready in time; `log` is the file to read."""
+    """A child that ended, or did not become ready in time; `log` is its log file."""
 
     def __init__(self, name: str, what: str, log: Path) -> None:
         lines = log.read_text(errors="replace").splitlines()[-LOG_TAIL_LINES:] if log.exists() else []
@@ -28,8 +28,8 @@ class ChildFailed(Exception):
 class Child:
     """One process. `user` runs it as that account (only root can do so).
 
-    The kernel ends it with SIGTERM when this process dies without stopping it (setpriv
-    --pdeathsig), so that a killed demo leaves nothing behind.
+    The kernel ends it with SIGTERM if this process dies without stopping it (setpriv --pdeathsig). A killed
+    demo therefore leaves no process behind.
     """
 
     name: str
@@ -41,11 +41,11 @@ class Child:
     stop_signal: signal.Signals = signal.SIGTERM
     grace_s: float = 10
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
-    _asked: bool = field(default=False, repr=False)
+    _signalled: bool = field(default=False, repr=False)
     _ready: Callable[[], bool] = field(default=lambda: True, repr=False)
 
     def start(self) -> Self:
-        self._asked = False
+        self._signalled = False
         wrapper = ["setpriv", "--pdeathsig", "TERM"]
         if self.user is not None:
             wrapper += [f"--reuid={self.user}", f"--regid={self.user}", "--init-groups"]
@@ -74,9 +74,9 @@ class Child:
             raise ChildFailed(self.name, f"ended with status {code}", self.log)
 
     def wait_until(self, ready: Callable[[], bool], timeout_s: float = 30) -> Self:
-        """Poll `ready` until it holds; raises ChildFailed when the child ends or time runs out.
+        """Poll `ready` until it is true. Raises ChildFailed if the child ends or time runs out.
 
-        `restart` waits for the same.
+        `restart` waits for the same condition.
         """
         self._ready = ready
         deadline = time.monotonic() + timeout_s
@@ -85,42 +85,42 @@ class Child:
             if time.monotonic() > deadline:
                 raise ChildFailed(self.name, f"was not ready within {timeout_s:g} s", self.log)
             time.sleep(POLL_S)
-        # Something else may have answered in place of a child that could not take its port.
+        # A different process may have responded, because the child could not bind its port.
         self.raise_if_dead()
         return self
 
     def end(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """Send a deadly signal to the whole group without any grace, and wait until the child is gone."""
+        """Send a fatal signal to the whole process group at once, and wait until the child has ended."""
         os.killpg(self.process.pid, number)
         self.process.wait(self.grace_s)
 
     def freeze(self) -> None:
-        """From now on it answers nobody: connections to it hang instead of being refused."""
+        """Freeze the process: connections to it hang instead of being refused."""
         os.killpg(self.process.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         os.killpg(self.process.pid, signal.SIGCONT)
 
     def restart(self, timeout_s: float = 30) -> None:
-        """Start it again after it ended, and wait until it is ready as it was at first."""
+        """Start the child again after it ended, and wait until it is ready."""
         self.start().wait_until_ready(timeout_s)
 
     def wait_until_ready(self, timeout_s: float = 30) -> Self:
-        """Wait for what `wait_until` waited for at first."""
+        """Wait for the condition of the first `wait_until`."""
         return self.wait_until(self._ready, timeout_s)
 
-    def ask_to_stop(self) -> None:
-        """Once only: to Celery a second signal means to drop what it is doing."""
-        if self._process is not None and not self._asked and self._process.poll() is None:
-            self._asked = True
+    def signal_stop(self) -> None:
+        """Send `stop_signal` once only: on a second signal Celery drops its running jobs."""
+        if self._process is not None and not self._signalled and self._process.poll() is None:
+            self._signalled = True
             self._process.send_signal(self.stop_signal)
 
     def stop(self) -> None:
-        """Ask with `stop_signal`, then SIGKILL whatever is left of its process group."""
+        """Send `stop_signal`, wait, then SIGKILL the remaining processes of its group."""
         if self._process is None:
             return
         if self._process.poll() is None:
-            self.ask_to_stop()
+            self.signal_stop()
             try:
                 self._process.wait(self.grace_s)
             except subprocess.TimeoutExpired:
@@ -135,7 +135,7 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running service: where it is reached, and its process."""
+    """A running service: its URL and its process."""
 
     url: str
     child: Child
@@ -158,7 +158,7 @@ class Family:
         return child.start()
 
     def __getitem__(self, name: str) -> Child:
-        """The child of this name. Raises KeyError."""
+        """Return the child with this name. Raises KeyError."""
         for child in self._children:
             if child.name == name:
                 return child
@@ -172,9 +172,9 @@ class Family:
             child.raise_if_dead()
 
     def stop(self) -> None:
-        """All are asked at once, so that stopping takes as long as the slowest one does."""
+        """Signal all children at once, so that stopping takes as long as the slowest child."""
         for child in reversed(self._children):
-            child.ask_to_stop()
+            child.signal_stop()
         while self._children:
             self._children.pop().stop()
 
@@ -182,7 +182,7 @@ class Family:
 def run(
     argv: Sequence[str], *, log: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> str:
-    """Run to the end and return its standard output; raises ChildFailed with the log on failure."""
+    """Run a program to its end and return its standard output. Raises ChildFailed with the log on failure."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as stderr:
         done = subprocess.run(

@@ -1,10 +1,10 @@
-"""Which processes descend from one: sessions and groups of their own do not hide them."""
+"""The descendants of a process, including those in other sessions and process groups."""
 
 from pathlib import Path
 
 
 def descendants(pid: int) -> list[int]:
-    """Children, their children and so on; of the moment."""
+    """Return the children, their children and so on, at this moment."""
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

@@ -1,4 +1,4 @@
-"""Prometheus' own tool, which judges metrics, rules and configurations."""
+"""Prometheus' own tool, which checks metrics, rules and configurations."""
 
 import os
 import shutil
@@ -9,15 +9,18 @@ from devstack.packages import TOOLS
 
 
 class PromtoolMissing(Exception):
-    """It is in Debian's package prometheus; `python3 -m devstack.packages test` puts it into build/tools."""
+    """Error: no promtool.
+
+    `python3 -m devstack.packages test` unpacks it from Debian's package into build/tools.
+    """
 
 
 class Complaint(Exception):
-    """Something is wrong, in promtool's own words."""
+    """An error in promtool's own words."""
 
 
 def promtool() -> str:
-    """Its path. Raises PromtoolMissing."""
+    """Return promtool's path. Raises PromtoolMissing."""
     found = shutil.which("promtool", path=f"{TOOLS}{os.pathsep}{os.environ.get('PATH', '')}")
     if found is None:
         raise PromtoolMissing("promtool is not installed: python3 -m devstack.packages test")
@@ -25,17 +28,17 @@ def promtool() -> str:
 
 
 def check_metrics(exposition: str) -> None:
-    """Its lint of a scrape. Raises Complaint and PromtoolMissing."""
+    """Lint a scrape. Raises Complaint and PromtoolMissing."""
     _run("check", "metrics", stdin=exposition)
 
 
 def check_config(path: Path) -> None:
-    """A prometheus.yml, with the rules it names. Raises Complaint and PromtoolMissing."""
+    """Check a prometheus.yml and the rules that it names. Raises Complaint and PromtoolMissing."""
     _run("check", "config", str(path))
 
 
 def test_rules(path: Path) -> None:
-    """Unit tests of rules. Raises Complaint and PromtoolMissing."""
+    """Run unit tests of rules. Raises Complaint and PromtoolMissing."""
     _run("test", "rules", str(path))
 
 

@@ -12,18 +12,18 @@ from devstack.tcp_ports import LOOPBACK
 
 
 class RedisMissing(Exception):
-    """No redis-server on this machine."""
+    """Error: this machine has no redis-server."""
 
 
 @contextmanager
 def running(*, folder: Path, log: Path, port: int) -> Iterator[Server]:
-    """Start Redis; its URL is what REDIS_URL takes. Raises RedisMissing or ChildFailed."""
+    """Start Redis; its URL is the value of REDIS_URL. Raises RedisMissing or ChildFailed."""
     binary = shutil.which("redis-server")
     if binary is None:
         raise RedisMissing("Redis is not installed: apt-get install redis-server")
     folder.mkdir(parents=True, exist_ok=True)
     password = secrets.token_urlsafe(24)
-    # In a file, because a command line is readable by every account of the machine.
+    # In a file, because every account of the machine can read a command line.
     config = folder / "redis.conf"
     config.touch(mode=0o600)
     config.write_text(
@@ -32,15 +32,15 @@ def running(*, folder: Path, log: Path, port: int) -> Iterator[Server]:
     )
     server = Child(name="redis", argv=[binary, str(config)], log=log, cwd=folder)
     try:
-        server.start().wait_until(lambda: _answers(port, password))
+        server.start().wait_until(lambda: _accepts_password(port, password))
         yield Server(f"redis://:{password}@{LOOPBACK}:{port}/0", server)
     finally:
         server.stop()
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _answers(port: int, password: str) -> bool:
-    """True when Redis takes our password (RESP, inline commands)."""
+def _accepts_password(port: int, password: str) -> bool:
+    """Return whether Redis accepts our password (RESP, inline commands)."""
     try:
         with socket.create_connection((LOOPBACK, port), timeout=1) as connection:
             connection.sendall(f"AUTH {password}\r\n".encode())

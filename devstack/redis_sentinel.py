@@ -1,4 +1,4 @@
-"""Private Redis servers, one of them the master, watched by Sentinels that make another one the master."""
+"""Private Redis servers, one of them the master, watched by Sentinels that promote another one on failure."""
 
 import secrets
 import shutil
@@ -14,13 +14,16 @@ from devstack.redis import RedisMissing
 from devstack.tcp_ports import LOOPBACK, free_ports
 
 SERVICE = "longline"
-# Sentinels begin a failover when most of them have heard nothing of the master for so long, in ms.
+# Sentinels begin a failover when most of them have received nothing from the master for this time, in ms.
 DOWN_AFTER_MS = 1000
 
 
 @dataclass(frozen=True)
 class Watched:
-    """``url`` is what REDIS_URL takes; servers and sentinels by their ports."""
+    """Redis servers under Sentinels. ``url`` is the value of REDIS_URL.
+
+    Servers and sentinels are keyed by port.
+    """
 
     url: str
     servers: dict[int, Child]
@@ -28,11 +31,11 @@ class Watched:
     password: str
 
     def master(self) -> int:
-        """The port of the server that most Sentinels call the master."""
-        told = [self._told_by(port) for port in self.sentinels]
-        return max(set(told), key=told.count)
+        """Return the port of the server that most Sentinels call the master."""
+        masters = [self._master_of(port) for port in self.sentinels]
+        return max(set(masters), key=masters.count)
 
-    def _told_by(self, port: int) -> int:
+    def _master_of(self, port: int) -> int:
         with redis.Redis(LOOPBACK, port, decode_responses=True) as sentinel:
             _, master = sentinel.sentinel_get_master_addr_by_name(SERVICE)
             return int(master)
@@ -53,7 +56,7 @@ def running(*, folder: Path, servers: int = 2, sentinels: int = 3) -> Iterator[W
             own = folder / str(port)
             own.mkdir(parents=True)
             config = own / "redis.conf"
-            # Sentinels write down there what they have learnt.
+            # Sentinels save their state in this file.
             config.touch(mode=0o600)
             config.write_text(f'bind {LOOPBACK}\nport {port}\ndir "{own}"\n{text}')
             child = Child(f"redis-{port}", [binary, str(config), *arguments], own / "log", cwd=own)
@@ -71,7 +74,7 @@ def running(*, folder: Path, servers: int = 2, sentinels: int = 3) -> Iterator[W
             for port in ports[servers:]
         }
         for port, child in sentinels_by_port.items():
-            child.wait_until(lambda port=port: _knows(port, servers - 1, sentinels - 1))  # type: ignore[misc]
+            child.wait_until(lambda port=port: _is_complete(port, servers - 1, sentinels - 1))  # type: ignore[misc]
         hosts = ",".join(f"{LOOPBACK}:{port}" for port in sentinels_by_port)
         yield Watched(
             f"sentinel://:{password}@{hosts}/0?service={SERVICE}",
@@ -83,7 +86,7 @@ def running(*, folder: Path, servers: int = 2, sentinels: int = 3) -> Iterator[W
 
 def _server(password: str, *, replica_of: int | None) -> str:
     lines = [f"requirepass {password}", f"masterauth {password}", 'save ""', "appendonly no"]
-    # Whole copies at once, and not after five seconds in which others might ask for one.
+    # Start full copies at once. By default Redis waits five seconds for further replicas.
     lines += ["repl-diskless-sync-delay 0"]
     if replica_of is not None:
         lines.append(f"replicaof {LOOPBACK} {replica_of}")
@@ -108,7 +111,7 @@ def _follows(port: int, password: str, *, is_master: bool) -> bool:
     return is_master or bool(state.get("master_link_status") == "up")
 
 
-def _knows(port: int, replicas: int, sentinels: int) -> bool:
+def _is_complete(port: int, replicas: int, sentinels: int) -> bool:
     try:
         with redis.Redis(LOOPBACK, port, decode_responses=True) as sentinel:
             state = sentinel.sentinel_masters().get(SERVICE, {})

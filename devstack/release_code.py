@@ -1,4 +1,4 @@
-"""Which code this is, and that of an earlier release, out of git, as processes of its own can run it."""
+"""The code of this clone and of an earlier release, out of git, for separate processes to run."""
 
 import os
 import shutil
@@ -11,31 +11,31 @@ _HOME = RUN / "release-code"
 
 
 class NotInThisClone(Exception):
-    """The text says which revision is missing, and how to have it."""
+    """Error: a revision is missing; the text says which one and how to get it."""
 
 
 def code_here() -> str:
-    """The commit of this clone, with a + where tracked files differ from it; "unknown" without git."""
+    """Return this clone's commit, with a + if tracked files differ from it; "unknown" without git."""
     describe = ("git", "describe", "--always", "--abbrev=8", "--exclude=*", "--dirty=+")
     try:
-        told = subprocess.run(
+        described = subprocess.run(
             describe, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False
         )
     except FileNotFoundError:
         return "unknown"
-    return told.stdout.strip() or "unknown"
+    return described.stdout.strip() or "unknown"
 
 
 def code_of(revision: str) -> Path:
-    """The folder that the files of a tag or commit are in. Raises NotInThisClone."""
-    known = ("git", "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
-    found = subprocess.run(known, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    """Return the folder with the files of a tag or commit. Raises NotInThisClone."""
+    command = ("git", "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    found = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     if found.returncode:
         raise NotInThisClone(f"{revision} is not in this clone: `git fetch --unshallow --tags`")
     folder = _HOME / found.stdout.strip()
     if not folder.exists():
-        for cut_off in _HOME.glob("*.*"):
-            shutil.rmtree(cut_off, ignore_errors=True)
+        for unfinished in _HOME.glob("*.*"):
+            shutil.rmtree(unfinished, ignore_errors=True)
         unfinished = folder.with_name(f"{folder.name}.{os.getpid()}")
         unfinished.mkdir(parents=True)
         archive = subprocess.run(

@@ -1,6 +1,6 @@
-"""Agents of a large network as the portal sees them: what they report, on kept connections with mutual TLS.
+"""Simulated agents of a large network: their reports, on persistent connections with mutual TLS.
 
-One event loop plays all of them; texts are made once, because the load shares the processors with the portal.
+One event loop plays all agents. Texts are built once, because the load shares the processors with the portal.
 """
 
 import asyncio
@@ -18,12 +18,12 @@ from devstack.tcp_ports import LOOPBACK
 
 EVERY_S = 10.0
 KINDS = ("observed", "counters")
-# What an agent of before most capabilities says of itself.
+# The capabilities of an agent from before most capabilities existed.
 _PLAIN: dict[str, Any] = {"encapsulations": ["l2xc", "vxlan"]}
 
 
 class End(NamedTuple):
-    """An end of a line as its router has it."""
+    """An end of a line on its router."""
 
     vll: str
     side: str
@@ -35,31 +35,33 @@ class End(NamedTuple):
 class ReportingAgent:
     """One router's two kinds of report.
 
-    ``says`` are its capabilities, ``path`` is what it reports of each end's path. A sample spans ``every_s``.
+    ``capabilities`` are the members that announce them. ``path`` is the reported state of each end's path. A
+    sample covers ``every_s``.
     """
 
     name: str
     context: ssl.SSLContext
     interfaces: bytes
     routes: bytes
-    says: dict[str, Any] = field(default_factory=lambda: dict(_PLAIN))
+    capabilities: dict[str, Any] = field(default_factory=lambda: dict(_PLAIN))
     path: dict[str, Any] | None = None
     every_s: float = EVERY_S
     generation: int = 1
     boot_id: str = field(default_factory=lambda: str(uuid4()))
-    # Whether the customer's link of its first end is down.
+    # Whether the customer's link of the first end is down.
     turned: bool = False
     sampled: int = 0
-    # What the portal called what it stored last, as agents keep it (docs/reference/agent-reports.md).
+    # The portal's ETags of the parts that it stored last, as agents keep them
+    # (docs/reference/agent-reports.md).
     etags: dict[str, str] = field(default_factory=dict)
     first: End | None = None
-    # Counted up with whatever makes the list of ends another one.
+    # Incremented with each change of the list of ends.
     changes: int = 0
     _ends: list[bytes] = field(default_factory=list)
     counts: bytes = b"[]"
 
     def carries(self, ends: Sequence[End]) -> None:
-        """From now on it has these ends; the first of all stays the one whose link turns."""
+        """Replace the ends. The first end ever stays the one with the link that goes up and down."""
         self.first = self.first or next(iter(ends), None)
         ends = sorted(ends, key=lambda end: self.first is None or end[:2] != self.first[:2])
         state = {"link_up": True, "reachable": True, "in_sync": True, "drift": []}
@@ -81,7 +83,7 @@ class ReportingAgent:
         self._changed()
 
     def turn(self) -> None:
-        """The customer's link of its first end goes down, or comes back."""
+        """Take the customer's link of the first end down, or up again."""
         self.turned = not self.turned
         self._changed()
 
@@ -102,16 +104,16 @@ class ReportingAgent:
             "vpp": {"connected": True, "version": "25.10", "boot_ms": 1, "simulated": True, "workers": 1},
             "generation": {"held": self.generation, "applied": self.generation},
             "watch_etag": self.etags.get("watch_routes"),
-            **self.says,
+            **self.capabilities,
         }
         return b'%s, "interfaces": %s, "routes": %s, "ends": %s}' % (
             json.dumps(head)[:-1].encode(),
             self.interfaces,
             self._named("routes") or self.routes,
-            self._named("ends") or b"[%s]" % b", ".join(self._told()),
+            self._named("ends") or b"[%s]" % b", ".join(self._reported_ends()),
         )
 
-    def _told(self) -> Iterable[bytes]:
+    def _reported_ends(self) -> Iterable[bytes]:
         if not self.turned:
             return self._ends
         return [self._ends[0].replace(b'"link_up": true', b'"link_up": false'), *self._ends[1:]]
@@ -132,7 +134,7 @@ class ReportingAgent:
 
 
 def agents_of(ends: dict[int, list[tuple[str, str]]], folder: Path, **more: Any) -> dict[int, ReportingAgent]:
-    """An agent for each router of `devstack.large_network`, by its id; ``folder`` has the certificates."""
+    """Return an agent for each router of `devstack.large_network`, by id; ``folder`` has the certificates."""
     agents = {number: _agent(number, len(ends), folder, **more) for number in ends}
     for number, agent in agents.items():
         agent.carries([End(vll, side) for vll, side in ends[number]])
@@ -143,9 +145,9 @@ def _agent(number: int, routers: int, folder: Path, **more: Any) -> ReportingAge
     loopbacks = {other: str(IPv4Address("10.255.0.0") + other) for other in range(1, routers + 1)}
     own = loopbacks.pop(number)
     load = {"rx_bps": 5_012_344, "tx_bps": 812, "speed_bps": 10**10}
-    seen = {"admin_up": True, "link_up": True, "ip_mtu": 9000, "tag": None, "linux_cp": None}
+    observed = {"admin_up": True, "link_up": True, "ip_mtu": 9000, "tag": None, "linux_cp": None}
     interfaces = [
-        {"name": name, "sw_if_index": index, "addresses": addresses, "load": load, **seen}
+        {"name": name, "sw_if_index": index, "addresses": addresses, "load": load, **observed}
         for index, (name, addresses) in enumerate(
             {"bb0": [], "bb1": [], "eth0": [], "loop0": [f"{own}/32"]}.items(), start=1
         )
@@ -163,32 +165,35 @@ def _agent(number: int, routers: int, folder: Path, **more: Any) -> ReportingAge
     )
 
 
-async def tell(connection: "Connection", agent: ReportingAgent, kind: str) -> int:
-    """The status of the last answer: what the portal wants whole is told again at once."""
+async def send(connection: "Connection", agent: ReportingAgent, kind: str) -> int:
+    """Send a report and return the last status.
+
+    If the portal requires a complete report, send it immediately.
+    """
     if kind == "counters":
         status, _ = await connection.post(kind, agent.counters())
         return status
     changes = agent.changes
-    status, answer = await connection.post(kind, agent.observed(whole=False))
+    status, response = await connection.post(kind, agent.observed(whole=False))
     if status == 412:
         changes = agent.changes
-        status, answer = await connection.post(kind, agent.observed(whole=True))
+        status, response = await connection.post(kind, agent.observed(whole=True))
     if status == 200:
-        agent.etags = json.loads(answer)["etags"]
+        agent.etags = json.loads(response)["etags"]
         if changes != agent.changes:
             del agent.etags["ends"]
     return status
 
 
-async def tell_at(due: float, connection: "Connection", agent: ReportingAgent, kind: str) -> int:
-    """``tell`` at a moment of ``time.perf_counter``, or at once where it has passed."""
+async def send_at(due: float, connection: "Connection", agent: ReportingAgent, kind: str) -> int:
+    """Call ``send`` at a time of ``time.perf_counter``, or immediately if that time has passed."""
     await asyncio.sleep(max(0.0, due - time.perf_counter()))
-    return await tell(connection, agent, kind)
+    return await send(connection, agent, kind)
 
 
 @dataclass
 class Connection:
-    """One that is kept, and made anew once it was closed."""
+    """A persistent connection, opened again after it was closed."""
 
     port: int
     context: ssl.SSLContext
@@ -196,21 +201,24 @@ class Connection:
     streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def post(self, kind: str, body: bytes) -> tuple[int, bytes]:
-        """The status and the answer; 0 where there was none, on a new connection neither."""
-        was_kept = self.streams is not None
+        """Send a document; return status and body.
+
+        The status is 0 if a new connection brings no response either.
+        """
+        was_open = self.streams is not None
         try:
             if self.streams is None:
                 self.streams = await asyncio.open_connection(self.host, self.port, ssl=self.context)
-            status, answer, closes = await _post(*self.streams, kind, body)
+            status, response, closes = await _post(*self.streams, kind, body)
         except (OSError, asyncio.IncompleteReadError):
-            status, answer, closes = 0, b"", True
+            status, response, closes = 0, b"", True
         if closes:
             self.drop()
-        # Kept for longer than the portal does.
-        return await self.post(kind, body) if status == 0 and was_kept else (status, answer)
+        # The connection was idle for longer than the portal keeps it open.
+        return await self.post(kind, body) if status == 0 and was_open else (status, response)
 
     def drop(self) -> None:
-        """The next document goes over a new one."""
+        """Close the connection; the next document opens a new one."""
         if self.streams is not None:
             self.streams[1].close()
             self.streams = None
@@ -219,7 +227,7 @@ class Connection:
 async def _post(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, kind: str, body: bytes
 ) -> tuple[int, bytes, bool]:
-    """The status, the answer, and whether the connection is closed after it."""
+    """Return the status, the body, and whether the server closes the connection."""
     writer.write(
         b"POST /api/agent/v1/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Content-Length: %d\r\n\r\n%s" % (kind.encode(), len(body), body)
@@ -228,5 +236,5 @@ async def _post(
     status = int(head.split(b" ", 2)[1])
     if b"content-length:" not in head:
         return status, b"", True
-    answer = await reader.readexactly(int(head.partition(b"content-length:")[2].partition(b"\r\n")[0]))
-    return status, answer, b"connection: close" in head
+    response = await reader.readexactly(int(head.partition(b"content-length:")[2].partition(b"\r\n")[0]))
+    return status, response, b"connection: close" in head

@@ -1,7 +1,7 @@
-"""docs/screens anew, from a demo that has just started: `make demo`, then `python -m devstack.screens`.
+"""Take the pictures in docs/screens again: `make demo`, then `python -m devstack.screens`.
 
-It orders some lines, waits for their figures, and takes each main page as a customer and as the NOC see it.
-Needs what the tests need: Playwright, and Debian's Chromium.
+It orders some lines in a demo that has just started, waits for their figures, and takes each main page as a
+customer and as the NOC. It needs the tests' dependencies: Playwright, and Debian's Chromium.
 """
 
 import base64
@@ -19,12 +19,12 @@ from devstack.folders import ROOT, RUN
 from devstack.isp import ALPINE_DAIRY
 
 FOLDER = ROOT / "docs" / "screens"
-# So that the graph is more than a few points.
+# Long enough that the graph has more than a few points.
 FIGURES_S = 240
 TALLEST_PX = 1500
 QUALITY = 0.75
 WIDE, NARROW = 1280, 360
-# Chromium writes WebP from a canvas only.
+# Chromium writes WebP only from a canvas.
 _AS_WEBP = """
 async ([png, quality]) => {
   const image = new Image();
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def _order(demo: dict[str, Any], browser: Browser) -> str:
-    """Some lines, and the one that then waits for approval; the id of its order."""
+    """Order some lines; return the id of the order that then waits for approval."""
     customer = Client(demo["url"], demo["customer_token"])
     with _reader(browser, demo, "customer") as page:
         _open(page, demo, "/orders/new/")
@@ -85,23 +85,23 @@ def _order(demo: dict[str, Any], browser: Browser) -> str:
     return line("Second data centre", end(rhino2, 70), end(hippo2, 70), 1500)
 
 
-def _take_all(demo: dict[str, Any], browser: Browser, held_order: str) -> None:
-    line, held = f"/vlls/{demo['vll']}/", f"/noc/orders/{held_order}/"
+def _take_all(demo: dict[str, Any], browser: Browser, pending_order: str) -> None:
+    line, approval = f"/vlls/{demo['vll']}/", f"/noc/orders/{pending_order}/"
     for name, who, width, dark, address, do in (
-        ("overview", "customer", WIDE, False, "/", _nothing),
-        ("overview-narrow", "customer", NARROW, True, "/", _nothing),
+        ("overview", "customer", WIDE, False, "/", _no_action),
+        ("overview-narrow", "customer", NARROW, True, "/", _no_action),
         ("menu-narrow", "noc", NARROW, False, "/noc/", _open_menu),
         ("order", "customer", WIDE, False, "/orders/new/", _fill),
         ("order-narrow", "customer", NARROW, True, "/orders/new/", _fill),
-        ("order-refused", "customer", WIDE, False, "/orders/new/", _ask_too_much),
+        ("order-refused", "customer", WIDE, False, "/orders/new/", _request_too_much),
         ("line", "customer", WIDE, False, line, _see_figures),
         ("change", "customer", WIDE, False, f"{line}change/", _change),
-        ("alarms", "noc", WIDE, False, "/noc/", _nothing),
-        ("approval", "noc", WIDE, False, held, _see_plan),
-        ("map", "noc", WIDE, False, "/noc/map/", _nothing),
-        ("map-dark", "noc", WIDE, True, "/noc/map/", _nothing),
+        ("alarms", "noc", WIDE, False, "/noc/", _no_action),
+        ("approval", "noc", WIDE, False, approval, _see_plan),
+        ("map", "noc", WIDE, False, "/noc/map/", _no_action),
+        ("map-dark", "noc", WIDE, True, "/noc/map/", _no_action),
         ("router", "noc", WIDE, False, "/routers/", _see_router),
-        ("audit", "noc", WIDE, False, "/noc/audit/?by=alice", _nothing),
+        ("audit", "noc", WIDE, False, "/noc/audit/?by=alice", _no_action),
     ):
         with _reader(browser, demo, who, width=width, dark=dark) as page:
             _open(page, demo, address)
@@ -144,7 +144,7 @@ def _take(page: Page, name: str) -> None:
     print(f"{name}.webp")
 
 
-def _nothing(page: Page) -> None:
+def _no_action(page: Page) -> None:
     pass
 
 
@@ -164,7 +164,7 @@ def _fill(page: Page) -> None:
     page.get_by_text("This line is possible.").wait_for()
 
 
-def _ask_too_much(page: Page) -> None:
+def _request_too_much(page: Page) -> None:
     _fill(page)
     page.get_by_label("Largest packet (MTU)").fill("9100")
     page.get_by_text("Not possible as it is").wait_for()

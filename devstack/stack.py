@@ -1,4 +1,4 @@
-"""The whole product on one machine: services, portal, agents and what the agents drive."""
+"""The whole product on one machine: services, portal, agents and their dataplanes."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -22,9 +22,9 @@ from devstack.tcp_ports import free_ports
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """`loaded` is what `devstack.load` returned: tokens, logins and the ids of ports.
+    """A running installation. `loaded` is the result of `devstack.load`: tokens, logins and the ids of ports.
 
-    `sockets`, and what is told of agents, are by the names of the routers that have one.
+    `sockets` and the facts about agents are keyed by the names of the routers that have an agent.
     """
 
     isp: Isp
@@ -48,7 +48,7 @@ class Stack:
         return {agent.router: agent.metrics_url for agent in self.agents}
 
     def client(self, who: str) -> Client:
-        """The REST API as "customer", "stranger" or "noc"."""
+        """Return a client of the REST API as "customer", "stranger" or "noc"."""
         return Client(self.url, self.loaded[f"{who}_token"], alive=self.family.raise_if_dead)
 
     def port(self, router: str, interface: str) -> int:
@@ -72,12 +72,12 @@ def running(
     live: bool = False,
     code: Path = ROOT,
 ) -> Iterator[Stack]:
-    """Everything up and answering. `family` is the one that `dataplane` starts its children in.
+    """Run everything and wait until it responds; `dataplane` starts its children in `family` too.
 
-    `live`: with the process that tells open pages of changes; without it they poll.
-    `template`: a PostgreSQL cluster to begin with a copy of; see `devstack.postgres.running`.
-    `code`: whose portal serves, on this clone's tables; see `devstack.portal.Portal`.
-    All children are stopped on the way out, before the services they use. Raises ChildFailed.
+    `live`: run the process that notifies open pages of changes. Without it they poll. `template`: a
+    PostgreSQL cluster to copy at the start; see `devstack.postgres.running`. `code`: the portal's code, on
+    this clone's tables; see `devstack.portal.Portal`. All children are stopped at the end, before the
+    services that they use. Raises ChildFailed.
     """
     own_web_port, agents_port, metrics_port, live_port, *free = free_ports(4 + 2 * len(isp.agents))
     agent_ports, agent_metrics_ports = free[::2], free[1::2]
@@ -114,7 +114,7 @@ def running(
                 agent_urls={agent.router: agent.url for agent in agents},
                 extra_ports=sorted({p.interface for r in isp.agents for p in r.ports if p.linux is None}),
             )
-            # Here and not aside: the kernel ends a child with the thread that started it.
+            # In this thread, because the kernel ends a child with the thread that started it.
             portal.start_workers(family)
             sockets = {agent.router: dataplane.start(isp.router(agent.router)) for agent in agents}
             loaded = prepared.result()
@@ -135,17 +135,17 @@ def running(
 
 
 def wait_for_reports(running: Stack, timeout_s: float = 30) -> None:
-    """Until every agent said what they see; before that, orders over their routers are refused.
+    """Wait until every agent has reported; before that, the portal refuses orders over their routers.
 
-    Raises NotReached. Read from the database, because only the agent API would know otherwise.
+    Reads the database, because otherwise only the agent API knows of reports. Raises NotReached.
     """
-    wanted = len(running.isp.agents)
+    count = len(running.isp.agents)
     query = "SELECT count(*) FROM inventory_observedrouter WHERE vpp_connected"
     with psycopg.connect(running.portal.services.database_url, autocommit=True) as database:
 
         def reported() -> bool:
             row = database.execute(query).fetchone()
-            return row is not None and row[0] >= wanted
+            return row is not None and row[0] >= count
 
         if not running.client("noc").wait(reported, timeout_s=timeout_s):
-            raise NotReached(f"{wanted} agents did not report within {timeout_s:g} s")
+            raise NotReached(f"{count} agents did not report within {timeout_s:g} s")

@@ -9,20 +9,21 @@ from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 
-# Browsers refuse some of those below, and well-known services have theirs there.
+# Browsers refuse some lower ports, and well-known services use them.
 _PORTS = range(20_000, 65_536)
 # The first and last of the ports that outgoing connections are given (Linux, ip-sysctl).
 _OUTGOING = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _ENOUGH = 1000
-# Nobody closes it: what is reserved stays so until this process ends.
+# Never closed: reservations last until this process ends.
 _RESERVATIONS = ExitStack()
 
 
 def free_ports(count: int) -> list[int]:
-    """`count` different ports that nothing listens on.
+    """Return `count` different ports that nothing listens on.
 
-    Who draws them binds them seconds later. Until it ends, no other process that draws here gets them, nor
-    does an outgoing connection, unless this machine gives those nearly all ports. Raises OSError.
+    The caller binds them seconds later. Until the caller's process ends, no other process that calls this
+    function gets them. Outgoing connections do not get them either, unless this machine assigns nearly all
+    ports to those. Raises OSError.
     """
     candidates = _candidates()
     random.shuffle(candidates)
@@ -33,7 +34,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def accepts(port: int, address: str = LOOPBACK) -> bool:
-    """True when something on this machine accepts a connection to `port`."""
+    """Return whether a process on this machine accepts a connection to `port`."""
     try:
         socket.create_connection((address, port), timeout=0.5).close()
     except OSError:
@@ -48,9 +49,9 @@ def _candidates() -> list[int]:
 
 
 def _reserve(port: int) -> bool:
-    """By an abstract Unix socket: like ports, one name belongs to one process of a network namespace."""
-    with ExitStack() as held:
-        mark = held.enter_context(socket.socket(socket.AF_UNIX))
+    """Reserve a port with an abstract Unix socket: its name too has one owner per network namespace."""
+    with ExitStack() as reservation:
+        mark = reservation.enter_context(socket.socket(socket.AF_UNIX))
         try:
             mark.bind(f"\0longline-port-{port}")
             with socket.socket() as probe:
@@ -59,5 +60,5 @@ def _reserve(port: int) -> bool:
             if error.errno == errno.EADDRINUSE:
                 return False
             raise
-        _RESERVATIONS.push(held.pop_all())
+        _RESERVATIONS.push(reservation.pop_all())
     return True

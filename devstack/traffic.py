@@ -1,6 +1,6 @@
 """A customer that sends: `python -m devstack.traffic NAMESPACE --vlan 100 --rate-bps 5000000`.
 
-Frames go out evenly, in both directions when one runs at each end; nobody listens.
+Frames leave at an even rate. Traffic is bidirectional if one sender runs at each end. No program receives it.
 """
 
 import argparse
@@ -13,16 +13,16 @@ from portal.core.errors import DomainError
 from portal.core.quantities import whole_rate
 
 FRAME_BYTES = 1400
-# One wake-up sends a few frames, so that the rate holds however coarse the timer is.
+# One wake-up sends a few frames, so that a coarse timer does not change the rate.
 BURST_S = 0.02
 
 
-def send_forever(wire: Wire, whole: bytes, *, rate_bps: float) -> None:
+def send_forever(wire: Wire, content: bytes, *, rate_bps: float) -> None:
     started, sent = time.monotonic(), 0
     while True:
-        due = int((time.monotonic() - started) * rate_bps / (len(whole) * 8))
+        due = int((time.monotonic() - started) * rate_bps / (len(content) * 8))
         for _ in range(due - sent):
-            wire.send(whole)
+            wire.send(content)
         sent = max(sent, due)
         time.sleep(BURST_S)
 
@@ -39,15 +39,15 @@ def main() -> None:
     parser.add_argument("namespace")
     parser.add_argument("--vlan", type=int, required=True)
     parser.add_argument("--rate-bps", type=_rate, required=True, help="5000000, or with a unit: 5M")
-    asked = parser.parse_args()
-    whole = frame(
+    options = parser.parse_args()
+    content = frame(
         destination=bytes.fromhex("ffffffffffff"),
         source=b"\x02" + secrets.token_bytes(5),
-        tags=[Tag(asked.vlan)],
+        tags=[Tag(options.vlan)],
         payload=secrets.token_bytes(FRAME_BYTES - HEADER - TAG),
     )
-    with Wire(asked.namespace, UNI) as wire:
-        send_forever(wire, whole, rate_bps=asked.rate_bps)
+    with Wire(options.namespace, UNI) as wire:
+        send_forever(wire, content, rate_bps=options.rate_bps)
 
 
 if __name__ == "__main__":

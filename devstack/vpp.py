@@ -1,4 +1,4 @@
-"""A real VPP: where it is installed, how one is started beside others, and its command line."""
+"""A real VPP: where it is installed, how to start one next to others, and its command line."""
 
 import os
 import re
@@ -13,19 +13,19 @@ from devstack.folders import BUILD
 from devstack.process import Child, Family
 
 DEFAULT_PREFIXES = ("/opt/vpp", "/usr")
-# What the command line prints for commands that succeed: nothing, or the new interface's name.
+# The output of commands that succeed: nothing, or the name of the new interface.
 _SUCCESS = re.compile(r"(?:[a-z][\w/.-]*)?")
 
-# Both in seconds; VPP writes no 0 before the point.
+# Both in seconds; VPP omits a 0 before the point.
 _CLOCK = re.compile(r"reftime (?P<kernel>[\d.]+) .*?error (?P<error>-?[\d.]+)", re.DOTALL)
 
 
 class NotInstalled(Exception):
-    """No VPP; the text names where it was looked for."""
+    """Error: no VPP; the text names the folders that were searched."""
 
 
 class CommandRefused(Exception):
-    """VPP's command line answered a configuration command with a complaint."""
+    """VPP's error message for a configuration command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ class Installation:
         return self.prefix / "bin" / "vppctl"
 
     def environment(self) -> dict[str, str]:
-        """A prefix other than /usr has its libraries beside it."""
+        """Return the environment variables of VPP; a prefix other than /usr has its own libraries."""
         folders = [str(path.parent) for path in self.prefix.glob("lib/**/libvlib.so*")]
         path = ":".join(dict.fromkeys([*folders, os.environ.get("LD_LIBRARY_PATH", "")])).strip(":")
         return os.environ | ({"LD_LIBRARY_PATH": path} if path else {})
 
 
 def find() -> Installation:
-    """The VPP of VPP_PREFIX where that is set, else the first one of the usual places."""
-    asked = os.environ.get("VPP_PREFIX")
-    prefixes = [asked] if asked else list(DEFAULT_PREFIXES)
+    """Return the VPP of VPP_PREFIX if it is set, else the first one in the usual folders."""
+    configured = os.environ.get("VPP_PREFIX")
+    prefixes = [configured] if configured else list(DEFAULT_PREFIXES)
     for prefix in prefixes:
         found = Installation(Path(prefix))
         if os.access(found.vpp, os.X_OK) and os.access(found.vppctl, os.X_OK):
@@ -62,9 +62,9 @@ def find() -> Installation:
 
 
 def is_clock_wrong(shown: str) -> bool:
-    """Whether VPP's time since its start differs by a tenth from the kernel's, by `show clock verbose`.
+    """Return whether VPP's time differs by a tenth from the kernel's, according to `show clock verbose`.
 
-    Raises CommandRefused where VPP shows something else.
+    Both count from VPP's start. Raises CommandRefused if VPP prints something else.
     """
     found = _CLOCK.search(shown)
     if found is None:
@@ -74,15 +74,15 @@ def is_clock_wrong(shown: str) -> bool:
 
 @dataclass
 class VppProcess(Child):
-    """A VPP, started again when it misjudges its processor's clock.
+    """A VPP that is started again if it misjudges its processor's clock.
 
-    It measures that for 1 ms at its start (``estimate_clock_frequency`` in vppinfra/time.c), and is wrong
-    when it loses the processor in between. One whose seconds are too short says so again and again, and
-    hardly ever gets to its sockets. One whose seconds are twice too long or longer says nothing and never
-    mends it (``clib_time_verify_frequency``): its BFD sessions go down and up for as long as it lives.
+    VPP measures the clock for 1 ms at its start (``estimate_clock_frequency`` in vppinfra/time.c). The result
+    is wrong if VPP loses the processor meanwhile. A VPP with seconds that are too short logs this repeatedly,
+    and hardly ever serves its sockets. A VPP with seconds of twice the length or more logs nothing and never
+    corrects them (``clib_time_verify_frequency``). Its BFD sessions go down and up as long as it runs.
     """
 
-    # The answer to `show clock verbose`, asked for once VPP is ready.
+    # Returns the output of `show clock verbose`; called once VPP is ready.
     clock: Callable[[], str] = field(kw_only=True)
     starts: int = 3
     _log_begins: int = field(default=0, repr=False)
@@ -93,27 +93,27 @@ class VppProcess(Child):
 
     def wait_until(self, ready: Callable[[], bool], timeout_s: float = 30) -> Self:
         for _ in range(self.starts - 1):
-            super().wait_until(lambda: ready() or self._says_that_it_misjudged(), timeout_s)
-            if not (self._says_that_it_misjudged() or is_clock_wrong(self.clock())):
+            super().wait_until(lambda: ready() or self._logs_wrong_clock(), timeout_s)
+            if not (self._logs_wrong_clock() or is_clock_wrong(self.clock())):
                 break
             self.end()
             self.start()
         return super().wait_until(ready, timeout_s)
 
-    def _says_that_it_misjudged(self) -> bool:
+    def _logs_wrong_clock(self) -> bool:
         return b"Rejecting large frequency change" in self.log.read_bytes()[self._log_begins :]
 
 
 @dataclass(frozen=True)
 class Vpp:
-    """One VPP of several on this machine; everything of its own is under `folder`."""
+    """One VPP of several on this machine; all its files are under `folder`."""
 
     installation: Installation
     label: str
     folder: Path
     logs: Path
     namespace: str
-    # Which of the usable CPUs runs it, counted round.
+    # The index of the usable CPU that runs it, modulo their number.
     turn: int = 0
 
     @property
@@ -131,10 +131,13 @@ class Vpp:
             env=self.installation.environment(),
             clock=lambda: self.show("show clock verbose"),
         )
-        family.start(child).wait_until(self._answers)
+        family.start(child).wait_until(self._responds)
 
     def startup_conf(self) -> str:
-        """No `poll-sleep-usec`: with every interface in interrupt mode an idle VPP sleeps by itself."""
+        """Return startup.conf. It needs no `poll-sleep-usec`.
+
+        With all interfaces in interrupt mode VPP sleeps.
+        """
         cpus = sorted(os.sched_getaffinity(0))
         return f"""\
 unix {{
@@ -165,7 +168,7 @@ plugins {{
 """
 
     def show(self, command: str) -> str:
-        """The answer to any command. Raises CommandRefused when VPP does not answer at all."""
+        """Return the output of a command. Raises CommandRefused if VPP does not respond."""
         done = subprocess.run(
             [str(self.installation.vppctl), "-s", str(self.sockets.cli), *command.split()],
             capture_output=True,
@@ -179,26 +182,27 @@ plugins {{
         return done.stdout
 
     def configure(self, *commands: str) -> None:
-        """Run configuration commands; raises CommandRefused at the first one that VPP complains about."""
+        """Run configuration commands. Raises CommandRefused at the first command that VPP rejects."""
         for command in commands:
-            answer = self.show(command).strip()
-            if not _SUCCESS.fullmatch(answer):
-                raise CommandRefused(f"{self.label}: {command}: {answer}")
+            output = self.show(command).strip()
+            if not _SUCCESS.fullmatch(output):
+                raise CommandRefused(f"{self.label}: {command}: {output}")
 
     def walk_slowly(self) -> None:
-        """Look for pieces of packets whose rest never came once a second: an idle VPP then sleeps longer.
+        """Check for expired packet fragments once per second, so that an idle VPP sleeps longer.
 
-        By the API, since neither its command line nor startup.conf can. Raises CalledProcessError.
+        This uses the API, because neither the command line nor startup.conf can set it. Raises
+        CalledProcessError.
         """
         subprocess.run([str(BUILD / "vpptestctl"), str(self.sockets.api), "walk-slowly"], check=True)
 
     def version(self) -> str:
-        """For example "25.10-release"."""
-        answer = self.show("show version")
-        found = re.match(r"vpp v(\S+)", answer)
-        return found[1] if found else answer.strip()
+        """Return the version, for example "25.10-release"."""
+        output = self.show("show version")
+        found = re.match(r"vpp v(\S+)", output)
+        return found[1] if found else output.strip()
 
-    def _answers(self) -> bool:
+    def _responds(self) -> bool:
         if not (self.sockets.cli.exists() and self.sockets.api.exists()):
             return False
         try:

@@ -1,7 +1,7 @@
-"""The small ISP on real VPPs in containers that may do nothing: no capability, no interface of the host's.
+"""The small ISP on real VPPs in unprivileged containers: no capability, no interface of the host.
 
-The VPPs are joined by memif: shared memory that they agree on over sockets in a volume. One more VPP, the
-world, is at the far end of everything else: it plays the customers and the routers that have no agent.
+The VPPs are joined by memif: shared memory that they negotiate over sockets in a volume. One more VPP, the
+world, is the far end of all other interfaces. It plays the customers and the routers without an agent.
 """
 
 import struct
@@ -12,10 +12,10 @@ from pathlib import PurePath, PurePosixPath
 from devstack.isp import Isp, Router
 from devstack.vpp_network import commands_of
 
-# As docker-compose.yml mounts them.
+# The mount point in docker-compose.yml.
 RUN = PurePosixPath("/run/vpp")
 WIRES = PurePosixPath("/run/wires")
-# The customers send on this VLAN of this port, so many frames a second of so many bytes.
+# Port and VLAN of the customers' traffic, its frames per second and their size in bytes.
 PORT, VLAN = "cust1", 100
 FRAMES_PER_S, FRAME_BYTES = 450, 1400
 _BROADCAST = b"\xff" * 6
@@ -23,7 +23,7 @@ _EXPERIMENTAL = 0x88B5
 
 
 def startup_conf(script: PurePath) -> str:
-    """Memory as any machine has it, no network card, and ``script`` for a configuration."""
+    """Return startup.conf: memory of an ordinary machine, no network card, ``script`` as configuration."""
     return f"""\
 unix {{
   nodaemon
@@ -53,12 +53,12 @@ plugins {{
 
 
 def router_script(router: Router, isp: Isp) -> list[str]:
-    """The startup commands of a router's VPP; its interfaces have the names that the portal knows."""
+    """Return the startup commands of a router's VPP; its interfaces have the names that the portal knows."""
     return commands_of(router, isp, attach=_memifs(router, isp))
 
 
 def world_script(isp: Isp) -> list[str]:
-    """The startup commands of the world's VPP."""
+    """Return the startup commands of the world's VPP."""
     commands: list[str] = []
     with_agents = {router.name for router in isp.agents}
     numbers = count(1)
@@ -73,7 +73,10 @@ def world_script(isp: Isp) -> list[str]:
 
 
 def _memifs(router: Router, isp: Isp) -> Callable[[str], list[str]]:
-    """Every wire has one master: between two routers the one that comes first, else the router."""
+    """Return the memif commands.
+
+    Each wire's master is its first router, or the router of router and world.
+    """
     between = {
         side.linux: sorted([router.name, side.far])
         for side in isp.sides_of(router)
@@ -95,7 +98,7 @@ def _memifs(router: Router, isp: Isp) -> Callable[[str], list[str]]:
 
 def _memif(number: int, *, wire: str, role: str) -> list[str]:
     name = f"memif{number}/0"
-    # A jumbo frame in one buffer of the ring; those are the slave's to choose.
+    # A buffer of the ring holds one jumbo frame; the slave chooses its size.
     size = " buffer-size 10240" if role == "slave" else ""
     return [
         f"create memif socket id {number} filename {WIRES}/{wire}.sock",

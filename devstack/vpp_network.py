@@ -1,6 +1,6 @@
-"""The small ISP on real VPPs: a namespace per router and per customer port, joined by veth pairs.
+"""The small ISP on real VPPs: one namespace per router and per customer port, joined by veth pairs.
 
-Customers are plain Linux namespaces; a frame put into one comes out of the other through two VPPs.
+Customers are plain Linux namespaces. A frame that enters one leaves the other after two VPPs.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,11 +17,11 @@ from devstack.process import Family
 from devstack.vpp import Installation, Vpp
 from devstack.vppsim import host_prefix
 
-# The name of the customer's own side of every port.
+# The name of the customer's side of every port.
 UNI = "uni"
-# Above the largest UNI frame (9022 bytes): AF_PACKET allows four bytes more for 0x8100 only, not for 0x88a8.
+# Larger than the largest UNI frame (9022 bytes): AF_PACKET allows four more bytes for 0x8100 but not 0x88a8.
 VETH_MTU = 9030
-# A jumbo frame per transmit slot; 2.6 MB of locked memory instead of VPP's default of up to 69 MB.
+# One jumbo frame per transmit slot: 2.6 MB of locked memory instead of VPP's default of up to 69 MB.
 TRANSMIT_RING = "tx-size 10240 tx-per-block 256"
 
 
@@ -36,13 +36,13 @@ class VppDataplane:
     # Namespace of the customer on (router, port interface).
     customers: dict[tuple[str, str], str] = field(default_factory=dict)
     router_namespaces: dict[str, str] = field(default_factory=dict)
-    # The cables between two switches each: the namespace that they are in, and their ends.
+    # The namespace of the switch pairs in the cables, and the ends of the cables.
     switches: str = ""
     trunks: list[str] = field(default_factory=list)
     _namespaces: ExitStack = field(default_factory=ExitStack)
 
     def __enter__(self) -> Self:
-        """Lay the cables."""
+        """Create the cables."""
         with ExitStack() as undo:
             for router in self.isp.agents:
                 self.router_namespaces[router.name] = undo.enter_context(netns.namespace(router.name))
@@ -68,9 +68,9 @@ class VppDataplane:
         self._namespaces.close()
 
     def _cable(self, a: Side, z: Side, far_end: str) -> None:
-        """Routers without a VPP are not there: a link to one ends in a silent namespace.
+        """Connect two sides. A router without a VPP does not exist: the link ends in a silent namespace.
 
-        Between two VPPs there are two switches, of which neither knows.
+        Between two VPPs there are two switches, which neither VPP knows.
         """
         ends = [
             (self.router_namespaces[side.router], side.linux)
@@ -91,7 +91,7 @@ class VppDataplane:
 
     @contextmanager
     def narrow(self, ip_mtu: int) -> Iterator[None]:
-        """For a while, the switches between two VPPs drop larger IP packets (bytes) and tell nobody."""
+        """Make the switches between two VPPs drop larger IP packets (bytes), without notice, for a while."""
         self._set_trunk_mtu(ip_mtu)
         try:
             yield
@@ -123,7 +123,7 @@ class VppDataplane:
 
 
 def host_interface(linux: str) -> list[str]:
-    """Attach the Linux interface of that name, as host-<name>."""
+    """Return commands that attach the Linux interface of that name as host-<name>."""
     return [
         f"create host-interface name {linux} {TRANSMIT_RING} cksum-gso-disable",
         f"set interface state host-{linux} up",
@@ -133,9 +133,9 @@ def host_interface(linux: str) -> list[str]:
 def commands_of(
     router: Router, isp: Isp, *, attach: Callable[[str], list[str]] = host_interface
 ) -> list[str]:
-    """VPP's command lines for a router: loopback, backbone, routes to its neighbours, customer ports.
+    """Return VPP's commands for a router: loopback, backbone, routes to its neighbours, customer ports.
 
-    ``attach``: the commands after which host-<name> is there and up.
+    ``attach``: the commands that create host-<name> and set it up.
     """
     commands = ["create loopback interface instance 0", "set interface state loop0 up"]
     commands += [f"set interface ip address loop0 {host_prefix(a)}" for a in router.tunnel_addresses]

@@ -1,4 +1,4 @@
-"""The stand-in VPP: real sockets, synthetic counters, and of frames only those of line tests."""
+"""The stand-in for VPP: real sockets, synthetic counters; it forwards only frames of activation tests."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class SimulatedDataplane:
     logs: Path
     family: Family
     name: str = "vppsim"
-    # Whether customers send more than the rate of a line that has less than TRAFFIC.
+    # Whether customers send more than the rate of each line with a rate below TRAFFIC.
     exceeds: bool = False
 
     def start(self, router: Router) -> Sockets:
@@ -50,9 +50,9 @@ class SimulatedDataplane:
 
 
 def config_of(router: Router, isp: Isp, underlay: Path, *, exceeds: bool = False) -> dict[str, object]:
-    """The interfaces, addresses and routes that a real VPP is given by `devstack.vpp`.
+    """Return the same interfaces, addresses and routes that `devstack.vpp_network` gives to a real VPP.
 
-    Frames of line tests find the other stand-ins in the folder `underlay`.
+    Frames of activation tests reach the other stand-ins through the folder `underlay`.
     """
     sides = isp.sides_of(router)
     interfaces: list[dict[str, object]] = [

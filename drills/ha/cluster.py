@@ -160,7 +160,7 @@ class Cluster:
         """As systemd would: all are asked, each has its time."""
         children = [self.machines[name].children[unit] for unit in units]
         for child in children:
-            child.ask_to_stop()
+            child.signal_stop()
         for child in children:
             child.stop()
 

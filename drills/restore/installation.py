@@ -85,7 +85,7 @@ class Installation:
     def processes_stop(self) -> None:
         """All of the portal's; agents and VPPs go on."""
         for name in PROCESSES:
-            self.stack.family[name].ask_to_stop()
+            self.stack.family[name].signal_stop()
         for name in PROCESSES:
             self.stack.family[name].stop()
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from devstack.reporting_agents import EVERY_S, KINDS, Connection, ReportingAgent, agents_of, tell
+from devstack.reporting_agents import EVERY_S, KINDS, Connection, ReportingAgent, agents_of, send
 from drills.scale.answers import Answers
 
 # Not the portal's: where the kernel may pick any port, it would sooner or later be one of its own.
@@ -61,7 +61,7 @@ def say(**document: Any) -> None:
 async def main(folder: Path, ends: dict[int, list[tuple[str, str]]], news: float) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    agents = agents_of(ends, folder, says=_SAYS, path=_UP)
+    agents = agents_of(ends, folder, capabilities=_SAYS, path=_UP)
     answers = Answers()
     urls = {}
     for number, agent in agents.items():
@@ -103,7 +103,7 @@ async def _introduce(
 ) -> None:
     async with few:
         for kind in KINDS:
-            status = await tell(connections[number, kind], agent, kind)
+            status = await send(connections[number, kind], agent, kind)
             if status != 200:
                 raise RuntimeError(f"the portal answered {agent.name}'s first report with {status}")
 
@@ -117,7 +117,7 @@ async def _report(
         if kind == "observed" and agent.first is not None and random.random() < news:
             agent.turn()
             say(turned=agent.first.vll, up=not agent.turned, at=time.time() - (time.perf_counter() - due))
-        status = await tell(connection, agent, kind)
+        status = await send(connection, agent, kind)
         if status == 200:
             told.took[kind].append(time.perf_counter() - due)
         else:

@@ -1,6 +1,6 @@
-"""The measured costs of encapsulations, set beside the shipped table."""
+"""The measured costs of encapsulations, set compared the shipped table."""
 
-from bench.encapsulations import beside, shipped
+from bench.encapsulations import compared, shipped
 from portal.core.encapsulations import COST
 
 
@@ -14,7 +14,7 @@ def test_each_figure_says_its_place_and_its_ratio_in_both() -> None:
         "bench encap_cycles_vxlan4 80.0 clocks 70.0 to 90.0 in 15 rounds of 1024 frames, 25.10-release\n"
         "bench encap_cycles_gre4 50.0 clocks 49.0 to 51.0 in 15 rounds of 1024 frames, 25.10-release\n"
     )
-    figures = list(beside({"l2xc": 100.0, "vxlan4": 150.0, "gre4": 160.0}, printed))
+    figures = list(compared({"l2xc": 100.0, "vxlan4": 150.0, "gre4": 160.0}, printed))
     assert [(figure.name, figure.value, figure.unit) for figure in figures] == [
         ("encap_cycles_l2xc", 20.0, "clocks"),
         ("encap_cycles_vxlan4", 80.0, "clocks"),
