@@ -159,9 +159,9 @@ func TestSendRefusesAForeignInterfaceWithTheGeneratorsName(t *testing.T) {
 		if err := Tidy(t.Context(), a.session); !errors.As(err, &cannot) {
 			t.Errorf("got %v", err)
 		}
-		there := a.interfaces()[generatorName]
-		if there == nil || there.SwIfIndex != made || vpp.Text(there.Tag) != "lab" || IsGenerator(there) {
-			t.Errorf("theirs is %+v", there)
+		existing := a.interfaces()[generatorName]
+		if existing == nil || existing.SwIfIndex != made || vpp.Text(existing.Tag) != "lab" || IsGenerator(existing) {
+			t.Errorf("theirs is %+v", existing)
 		}
 	})
 }

@@ -43,7 +43,7 @@ func TestReadRuntimeSumsAllThreads(t *testing.T) {
 	if got := nodes["ethernet-input"]; got.vectors != 1001 || math.Abs(got.clocks-20_400) > 1e-6 {
 		t.Errorf("ethernet-input: %+v", got)
 	}
-	if _, there := nodes["unix-cli-process-0"]; there {
+	if _, exists := nodes["unix-cli-process-0"]; exists {
 		t.Error("a process counts")
 	}
 	taken, err := sampleOf(nodes, L2XC, 1000)

@@ -211,8 +211,8 @@ func withDrift(drift, more map[intent.Key][]plan.Drift) map[intent.Key][]plan.Dr
 }
 
 func endOf(in *intent.Intent, key intent.Key) *intent.End {
-	at, there := slices.BinarySearchFunc(in.Present, key, func(end intent.End, key intent.Key) int { return end.Key.Compare(key) })
-	if !there {
+	at, found := slices.BinarySearchFunc(in.Present, key, func(end intent.End, key intent.Key) int { return end.Key.Compare(key) })
+	if !found {
 		return nil
 	}
 	return &in.Present[at]

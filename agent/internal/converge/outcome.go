@@ -33,7 +33,7 @@ func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reaso
 	o := &Outcome{Generation: in.Generation, Applied: true, Quarantined: left.Quarantined}
 	todo := make(map[intent.Key]plan.Op)
 	for _, op := range left.Ops {
-		if _, there := todo[op.End]; !there {
+		if _, exists := todo[op.End]; !exists {
 			todo[op.End] = op
 		}
 	}

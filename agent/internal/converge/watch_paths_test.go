@@ -49,26 +49,26 @@ func (r *router) putWatched(watch intent.Watch, present ...intent.End) *Outcome 
 // sessions returns the multihop sessions in VPP.
 func (r *router) sessions() map[intent.Path]pathwatch.Session {
 	r.t.Helper()
-	there, err := pathwatch.Read(r.t.Context(), r.session)
+	existing, err := pathwatch.Read(r.t.Context(), r.session)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return there
+	return existing
 }
 
 // mustWatch checks that VPP has exactly the sessions of these paths, with the wanted settings.
 func (r *router) mustWatch(watch intent.Watch, paths ...intent.Path) {
 	r.t.Helper()
-	there := r.sessions()
+	existing := r.sessions()
 	us := uint32(watch.IntervalMS * 1000)
 	for _, path := range paths {
-		s, is := there[path]
+		s, is := existing[path]
 		if !is || s.Interval != [2]uint32{us, us} || int(s.Multiplier) != watch.Multiplier {
 			r.t.Errorf("%s: %v %+v", path, is, s)
 		}
 	}
-	if len(there) != len(paths) {
-		r.t.Errorf("%d sessions, want %d", len(there), len(paths))
+	if len(existing) != len(paths) {
+		r.t.Errorf("%d sessions, want %d", len(existing), len(paths))
 	}
 }
 
@@ -190,8 +190,8 @@ func TestChangedSessionIsRepairedOrHeldUntilTheNextIntent(t *testing.T) {
 		r.Repair = Hold
 		r.spoil()
 		r.CheckDrift(t.Context())
-		if there := r.sessions(); len(there) != 1 || there[pathOf(4)].Multiplier != 9 {
-			t.Errorf("under hold: %+v", there)
+		if existing := r.sessions(); len(existing) != 1 || existing[pathOf(4)].Multiplier != 9 {
+			t.Errorf("under hold: %+v", existing)
 		}
 		held, _ := r.store.Held()
 		if _, err := r.Put(t.Context(), held, ""); err != nil {

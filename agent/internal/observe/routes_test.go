@@ -17,7 +17,7 @@ type tables map[uint32]ip.IPRoute
 func (t tables) Calls(_ context.Context, requests []api.Message) (replies []api.Message, err error) {
 	for _, request := range requests {
 		reply := &ip.IPRouteLookupReply{Retval: -3}
-		if route, there := t[request.(*ip.IPRouteLookup).TableID]; there {
+		if route, exists := t[request.(*ip.IPRouteLookup).TableID]; exists {
 			*reply = ip.IPRouteLookupReply{Route: route}
 		}
 		replies = append(replies, reply)

@@ -170,7 +170,7 @@ func (s *Snapshot) Index() *Snapshot {
 	s.subs = make(map[uint32][]*Interface)
 	for _, i := range s.Interfaces {
 		s.byIndex[i.Index] = i
-		if there := s.byName[i.Name]; there == nil || there.IsSub() { // a port may have the same name as a sub-interface of another port
+		if other := s.byName[i.Name]; other == nil || other.IsSub() { // a port may have the same name as a sub-interface of another port
 			s.byName[i.Name] = i
 		}
 		if i.IsSub() {
@@ -196,7 +196,7 @@ func (s *Snapshot) indexAddresses() *Snapshot {
 	for _, i := range s.Interfaces {
 		for _, prefix := range i.Addresses {
 			at := tableAddress{i.TableOf(prefix.Addr()), prefix.Addr()}
-			if there := s.local[at]; there == nil || !there.AdminUp {
+			if other := s.local[at]; other == nil || !other.AdminUp {
 				s.local[at] = i
 			}
 		}
@@ -209,8 +209,8 @@ func (s *Snapshot) ByIndex(index uint32) *Interface { return s.byIndex[index] }
 
 // TunnelAt returns nil if the interface is not a tunnel.
 func (s *Snapshot) TunnelAt(index uint32) *Tunnel {
-	at, there := slices.BinarySearchFunc(s.Tunnels, index, func(t *Tunnel, index uint32) int { return cmp.Compare(t.Index, index) })
-	if !there {
+	at, found := slices.BinarySearchFunc(s.Tunnels, index, func(t *Tunnel, index uint32) int { return cmp.Compare(t.Index, index) })
+	if !found {
 		return nil
 	}
 	return s.Tunnels[at]

@@ -95,15 +95,15 @@ func (r *router) dial(socket string) {
 // watch applies the wanted sessions as the owner of all existing sessions.
 func (r *router) watch(wanted Wanted) {
 	r.t.Helper()
-	there, err := Read(r.t.Context(), r.session)
+	existing, err := Read(r.t.Context(), r.session)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	ours := make(map[intent.Path]bool)
-	for path := range there {
+	for path := range existing {
 		ours[path] = true
 	}
-	refused, err := Run(r.t.Context(), r.session, Plan(wanted, there, ours))
+	refused, err := Run(r.t.Context(), r.session, Plan(wanted, existing, ours))
 	if err != nil || len(refused) > 0 {
 		r.t.Fatal(err, refused)
 	}
@@ -164,22 +164,22 @@ func TestPlanRestoresChangedAndDeletedSessions(t *testing.T) {
 			t.Fatal(refused, err)
 		}
 		a.watch(wanted)
-		there, err := Read(t.Context(), a.session)
+		existing, err := Read(t.Context(), a.session)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for path, session := range there {
+		for path, session := range existing {
 			if !session.matches(often) {
 				t.Errorf("%s: %+v", path, session)
 			}
 		}
-		if got := len(there); got != 2 {
+		if got := len(existing); got != 2 {
 			t.Errorf("%d sessions", got)
 		}
-		if again := Plan(wanted, there, map[intent.Path]bool{a.path(4): true, a.path(6): true}); len(again) != 0 {
+		if again := Plan(wanted, existing, map[intent.Path]bool{a.path(4): true, a.path(6): true}); len(again) != 0 {
 			t.Errorf("again: %v", again)
 		}
-		if foreign := Plan(Wanted{Watch: often}, there, nil); len(foreign) != 0 {
+		if foreign := Plan(Wanted{Watch: often}, existing, nil); len(foreign) != 0 {
 			t.Errorf("foreign sessions: %v", foreign)
 		}
 	})

@@ -80,11 +80,11 @@ func TestSessionIsKeptWhileTheUnderlayHasNoRoute(t *testing.T) {
 		"table 0 leads another way":   {map[uint32]fib_types.FibPath{0: other, 10: link}, true, true},
 		"table 0 alone still has one": {map[uint32]fib_types.FibPath{0: other}, true, true},
 	} {
-		there := make(map[intent.Path]Session)
+		existing := make(map[intent.Path]Session)
 		if c.stands {
-			there[path] = Session{}
+			existing[path] = Session{}
 		}
-		misrouted, err := Misrouted(t.Context(), routed{paths: c.paths}, wanted, there)
+		misrouted, err := Misrouted(t.Context(), routed{paths: c.paths}, wanted, existing)
 		if err != nil || (misrouted[path] != "") != c.misrouted {
 			t.Errorf("%s: %v, %v", name, misrouted, err)
 		}

@@ -102,8 +102,8 @@ func (i *Interfaces) continuous(r *row, last *Table, now time.Time) time.Time {
 	if last == nil || len(last.rows) == 0 || i.made.bootMS != i.last.Boot.MS {
 		return time.UnixMilli(i.last.Boot.MS)
 	}
-	at, there := last.search(&columns[1], r.ifIndex())
-	if !there || last.rows[at].Name != r.Name {
+	at, exists := last.search(&columns[1], r.ifIndex())
+	if !exists || last.rows[at].Name != r.Name {
 		return now
 	}
 	before := &last.rows[at]

@@ -28,8 +28,8 @@ func (t *Table) get(oid value.OID) pdu.Variable {
 		}
 		kind = pdu.VariableTypeNoSuchInstance
 		if rest := oid[len(c.oid):]; len(rest) == 1 {
-			at, there := t.search(c, rest[0])
-			if there {
+			at, exists := t.search(c, rest[0])
+			if exists {
 				if found := t.at(c, at); found != nil {
 					return named(found, oid)
 				}
@@ -72,15 +72,15 @@ func (t *Table) first(c *column, from value.OID, include bool) int {
 	if len(rest) == 0 {
 		return 0
 	}
-	at, there := t.search(c, rest[0])
-	if there && (len(rest) > 1 || !include) {
+	at, exists := t.search(c, rest[0])
+	if exists && (len(rest) > 1 || !include) {
 		at++
 	}
 	return at
 }
 
 // search returns the position of an instance in a column, or the position where it would be.
-func (t *Table) search(c *column, instance uint32) (at int, there bool) {
+func (t *Table) search(c *column, instance uint32) (at int, exists bool) {
 	if c.scalar {
 		return int(min(instance, 1)), instance == 0
 	}

@@ -57,8 +57,8 @@ func (m *merger) refuse(path, format string, args ...any) {
 func (m *merger) tunnel(t Tunnel) {
 	tunnels := m.section("vxlan_tunnels")
 	for at := 0; at+1 < len(tunnels.Content); at += 2 {
-		name, there := tunnels.Content[at].Value, tunnels.Content[at+1]
-		if vni := child(there, "vni"); name != t.Name && vni != nil && vni.Value == strconv.FormatUint(uint64(t.VNI), 10) {
+		name, existing := tunnels.Content[at].Value, tunnels.Content[at+1]
+		if vni := child(existing, "vni"); name != t.Name && vni != nil && vni.Value == strconv.FormatUint(uint64(t.VNI), 10) {
 			m.refuse("vxlan_tunnels."+name, "it has the VNI %d, and so has %s of line %s; vppcfg wants each VNI once", t.VNI, t.Name, t.VLL)
 		}
 	}
@@ -103,7 +103,7 @@ func (m *merger) wholePort(i Interface) {
 		return
 	}
 	for _, key := range []string{"addresses", "lcp", "unnumbered", "sub-interfaces"} {
-		if there := child(port, key); there != nil {
+		if existing := child(port, key); existing != nil {
 			m.refuse(path+"."+key, "line %s has the whole port, and vppcfg allows no cross-connect in addition: remove it from the file", i.VLL)
 		}
 	}
@@ -114,10 +114,10 @@ func (m *merger) wholePort(i Interface) {
 	ours := i.node()
 	for at := 0; at < len(ours.Content); at += 2 {
 		key, value := ours.Content[at].Value, ours.Content[at+1]
-		if there := child(port, key); there == nil {
+		if existing := child(port, key); existing == nil {
 			put(port, key, value)
-		} else if there.Value != value.Value && !(i.HeldDown && key == "state") { // the file has the state without the loss of the far end's link
-			m.refuse(path+"."+key, "the file says %s, and with line %s it is %s", there.Value, i.VLL, value.Value)
+		} else if existing.Value != value.Value && !(i.HeldDown && key == "state") { // the file has the state without the loss of the far end's link
+			m.refuse(path+"."+key, "the file says %s, and with line %s it is %s", existing.Value, i.VLL, value.Value)
 		}
 	}
 	if state := child(port, "state"); i.AdminUp && state != nil && state.Value == "down" {
@@ -141,12 +141,12 @@ func (m *merger) port(i Interface) *yaml.Node {
 
 // add puts an entry into a mapping, unless the mapping has an entry with the same meaning.
 func (m *merger) add(into *yaml.Node, path, key string, ours *yaml.Node, vll string) {
-	there := child(into, key)
-	if there == nil {
+	existing := child(into, key)
+	if existing == nil {
 		put(into, key, ours)
 		return
 	}
-	got, want := meaning(key, there), meaning(key, ours)
+	got, want := meaning(key, existing), meaning(key, ours)
 	fields := maps.Clone(got)
 	maps.Copy(fields, want)
 	for _, field := range slices.Sorted(maps.Keys(fields)) {
@@ -158,7 +158,7 @@ func (m *merger) add(into *yaml.Node, path, key string, ours *yaml.Node, vll str
 }
 
 func stated(field string, of map[string]string) string {
-	if value, there := of[field]; there {
+	if value, exists := of[field]; exists {
 		return field + " " + value
 	}
 	return "no " + field

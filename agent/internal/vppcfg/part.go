@@ -104,9 +104,9 @@ func Of(s *observe.Snapshot, todo *plan.Plan, in *intent.Intent) *Part {
 				p.Unnamed = append(p.Unnamed, Unnamed{i.Name, h.End.VLL, h.End.End, in.why, in.stops})
 				continue
 			}
-			there := interfaceOf(s, h, mtu)
-			there.HeldDown = !i.AdminUp && kept[h.End] == i.Name
-			p.Interfaces = append(p.Interfaces, there)
+			entry := interfaceOf(s, h, mtu)
+			entry.HeldDown = !i.AdminUp && kept[h.End] == i.Name
+			p.Interfaces = append(p.Interfaces, entry)
 			if h.Kind() == string(intent.VXLAN) {
 				named[h.Tunnel.VNI] = i.Name
 				p.Tunnels = append(p.Tunnels, Tunnel{i.Name, h.End.VLL, h.End.End, h.Tunnel.Local.String(), h.Tunnel.Remote.String(), h.Tunnel.VNI})
@@ -126,12 +126,12 @@ func circuitsOf(s *observe.Snapshot, ours []*plan.Holding) (all []circuit) {
 	for _, h := range ours {
 		index, place := h.Interface.Index, len(all)
 		to, connected := s.Connects[index]
-		if there, known := at[to]; connected && known {
-			place = there
+		if other, known := at[to]; connected && known {
+			place = other
 		}
 		for _, from := range senders[index] {
-			if there, known := at[from]; known {
-				place = there
+			if other, known := at[from]; known {
+				place = other
 			}
 		}
 		if place == len(all) {
@@ -206,8 +206,8 @@ func interfaceOf(s *observe.Snapshot, h *plan.Holding, mtu uint32) Interface {
 	i := h.Interface
 	named := Interface{Name: i.Name, VLL: h.End.VLL, End: h.End.End, Kind: h.Kind(), MTU: mtu, MTUNow: i.L3MTU, AdminUp: i.AdminUp}
 	if to, connected := s.Connects[i.Index]; connected {
-		if there := s.ByIndex(to); there != nil {
-			named.L2XC = there.Name
+		if target := s.ByIndex(to); target != nil {
+			named.L2XC = target.Name
 		}
 	}
 	if i.IsSub() {
