@@ -126,16 +126,16 @@ type eventBody struct {
 }
 
 type observedBody struct {
-	Schema         int      `json:"schema"`
-	BootID         string   `json:"boot_id"`
-	SentMS         int64    `json:"sent_ms"`
-	Look           int64    `json:"look"`
-	AgentVersion   string   `json:"agent_version"`
-	VPP            vppBody  `json:"vpp"`
-	Encapsulations []string `json:"encapsulations"`
-	Policing       string   `json:"policing"`
-	LineTests      bool     `json:"line_tests"`
-	GREKeys        bool     `json:"gre_keys"`
+	Schema            int      `json:"schema"`
+	BootID            string   `json:"boot_id"`
+	SentMS            int64    `json:"sent_ms"`
+	ObservationNumber int64    `json:"look"`
+	AgentVersion      string   `json:"agent_version"`
+	VPP               vppBody  `json:"vpp"`
+	Encapsulations    []string `json:"encapsulations"`
+	Policing          string   `json:"policing"`
+	LineTests         bool     `json:"line_tests"`
+	GREKeys           bool     `json:"gre_keys"`
 	// UnderlayTables: this agent creates tunnels in the table that the portal names.
 	UnderlayTables bool   `json:"underlay_tables"`
 	Probes         bool   `json:"probes"`

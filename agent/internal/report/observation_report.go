@@ -22,7 +22,7 @@ func (b *observedBody) fill(
 	reachable map[observe.Destination]bool, loads Loads, losses map[intent.Key]VLANLoss,
 ) {
 	todo, s := p.Plan, p.Snapshot
-	b.Look = p.ObservationNumber
+	b.ObservationNumber = p.ObservationNumber
 	for _, can := range encapsulations {
 		if s.Supported[can] {
 			b.Encapsulations = append(b.Encapsulations, string(can))

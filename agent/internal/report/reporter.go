@@ -232,7 +232,7 @@ func pause(ctx context.Context, d time.Duration) {
 // unseen returns the report while there is no VPP to read: lists are empty, and none is null.
 func (r *Reporter) withoutVPP(status converge.Status) observedBody {
 	return observedBody{
-		Schema: 1, BootID: r.bootID.String(), Look: status.ObservationNumber, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
+		Schema: 1, BootID: r.bootID.String(), ObservationNumber: status.ObservationNumber, AgentVersion: r.version, VPP: vppOf(status), Generation: generationOf(status),
 		Encapsulations: []string{}, Policing: string(observe.NoPolicing), Interfaces: []interfaceBody{}, Routes: []routeBody{},
 		Ends: []endBody{}, Paths: []pathBody{}, Circuits: []circuitBody{}, SetAside: setAsideOf(status), Freezes: true, Labels: r.labels,
 		LinkLossForwarding: true,

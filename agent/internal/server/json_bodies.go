@@ -55,13 +55,13 @@ func quarantinedOf(holdings []*plan.Holding) []quarantinedBody {
 }
 
 type appliedBody struct {
-	Schema      int               `json:"schema"`
-	Router      string            `json:"router"`
-	Generation  int64             `json:"generation"`
-	Plan        int64             `json:"look"`
-	Applied     bool              `json:"applied"`
-	Ends        []endBody         `json:"ends"`
-	Quarantined []quarantinedBody `json:"quarantined"`
+	Schema            int               `json:"schema"`
+	Router            string            `json:"router"`
+	Generation        int64             `json:"generation"`
+	ObservationNumber int64             `json:"look"`
+	Applied           bool              `json:"applied"`
+	Ends              []endBody         `json:"ends"`
+	Quarantined       []quarantinedBody `json:"quarantined"`
 }
 
 func appliedOf(router string, o *converge.Outcome) appliedBody {
