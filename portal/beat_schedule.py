@@ -19,7 +19,7 @@ EVERY_S = {
     provisioning.KEEP_TUNNEL_PATHS: 30,
     provisioning.TIME_PATHS: 10,
     provisioning.PROBE_PATHS: 5,
-    notifications.TELL: 2,
+    notifications.FAN_OUT: 2,
     notifications.MONTHLY_REPORTS: 3600,
     notifications.FORGET: 3600,
     accounts.RESEND_INVITATIONS: 60,

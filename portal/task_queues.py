@@ -34,7 +34,7 @@ TASK_QUEUES = {
     accounts.CLEAR_SESSIONS: "batch",
     api.SWEEP_ANSWERS: "batch",
     # What makes deliveries of events is not to wait behind any of them.
-    notifications.TELL: "sweepers",
+    notifications.FAN_OUT: "sweepers",
     # Receivers that failed last hold up each other, and nobody else.
     notifications.WEBHOOK_TURN: "webhooks",
     notifications.DOUBTFUL_WEBHOOK_TURN: "webhooks_doubtful",

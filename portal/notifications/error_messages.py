@@ -1,4 +1,4 @@
-"""The words for refusals about webhooks and mails."""
+"""Error messages about webhooks and mails."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop

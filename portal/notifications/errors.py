@@ -1,22 +1,22 @@
-"""Refusals about webhooks: types with facts, worded by ``portal.notifications.error_messages``."""
+"""Errors about webhooks: types with facts, worded by ``portal.notifications.error_messages``."""
 
 from portal.core.errors import Conflict, DomainError
 
 
 class WebhookUrlUnreadable(DomainError):
-    """No absolute URL of http or https, or one with a user name in it, or a very long one."""
+    """The text is not an absolute http or https URL, or contains a user name, or is too long."""
 
     field = "url"
 
 
 class WebhookPlainHttp(DomainError):
-    """The address is not https. Deliveries are the customer's business, so they are encrypted."""
+    """The URL is not https. Deliveries contain data of the customer, so they are encrypted."""
 
     field = "url"
 
 
 class WebhookPortRefused(DomainError):
-    """A port on which no web server is expected could be any other service."""
+    """A port on which no web server is expected could belong to any other service."""
 
     port: int
     allowed: list[int]
@@ -24,25 +24,25 @@ class WebhookPortRefused(DomainError):
 
 
 class WebhookAddressNotPublic(DomainError):
-    """The host is a number that belongs to this host or to a network behind it."""
+    """The host is an IP address of this host or of a network behind it."""
 
     host: str
     field: str = "url"
 
 
 class TooManyWebhooks(Conflict):
-    """Each event is sent to each of them."""
+    """There is a maximum of webhooks, because each event is sent to each of them."""
 
     maximum: int
 
 
 class UnsubscribeLinkUnknown(DomainError):
-    """A link that no mail of ours had, or of somebody whose account is gone."""
+    """The link is in no mail of the portal, or the account of its reader was deleted."""
 
 
 class WebhookDisabled(Conflict):
-    """Nothing is sent to it."""
+    """The portal sends nothing to a disabled webhook."""
 
 
 class DeliveryUnderWay(Conflict):
-    """It will be tried anyway."""
+    """The delivery is pending and will be tried anyway."""

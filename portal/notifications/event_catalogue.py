@@ -1,7 +1,7 @@
-"""The events that others are told of: their public types, and what is said with each, as JSON Schema.
+"""The public types of events, and the data that is sent with each, as JSON Schema.
 
-Types are named as Standard Webhooks 1.0 recommends: words of letters, digits and underscores between full
-stops. Members are only ever added; a reader ignores what it does not know.
+Types are named as Standard Webhooks 1.0 recommends: words of letters, digits and underscores, separated by
+full stops. Members are only ever added; receivers must ignore unknown members.
 """
 
 from dataclasses import dataclass
@@ -20,9 +20,10 @@ _AT = "2026-11-21T09:30:00.000000Z"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventType:
-    """``announced``: the kind of the event inside, "" where none is announced. ``members``: the schema of
-    each member of ``data``; all of them are always there. ``example``: such a ``data``. ``noc_only``: no
-    customer's webhook is told."""
+    """A public type. ``announced``: the kind of the internal event, "" if there is none. ``members``: the
+    schema of each member of ``data``; all are always present. ``example``: an example of ``data``.
+    ``noc_only``: not sent to customers' webhooks.
+    """
 
     name: str
     announced: str
@@ -33,7 +34,7 @@ class EventType:
 
     @property
     def schema(self) -> Schema:
-        """The JSON Schema (2020-12) of the whole body."""
+        """Return the JSON Schema (2020-12) of the whole body."""
         return {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": self.name,
@@ -49,7 +50,7 @@ class EventType:
 
     @property
     def body(self) -> dict[str, Any]:
-        """An example of the whole body."""
+        """Return an example of the whole body."""
         return {"type": self.name, "timestamp": _AT, "data": self.example}
 
 
@@ -67,7 +68,7 @@ _FAILED = {"code": "vpp_refused", "message": "VPP refused to create the tunnel",
 
 
 def _order(name: str, state: str, about: str | Promise, *, announced: str = "", **example: Any) -> EventType:
-    """About an order; ``state`` "" for whichever it is in."""
+    """Return a type about an order; ``state`` "" means the order's current state."""
     states: Schema = {"const": state} if state else {"enum": OrderState.values}
     return EventType(
         name=f"order.{name}",
@@ -92,7 +93,7 @@ def _order(name: str, state: str, about: str | Promise, *, announced: str = "", 
 
 
 def _line(name: str, announced: str, about: str | Promise, **fact: Any) -> EventType:
-    """About a line; ``fact``: the member that says what is so now, and its value."""
+    """Return a type about a line; ``fact``: the member that gives the new state, and its value."""
     return EventType(
         name=f"vll.{name}",
         announced=f"vll.{announced}",
@@ -103,7 +104,7 @@ def _line(name: str, announced: str, about: str | Promise, **fact: Any) -> Event
 
 
 def _link_loss(name: str, about: str | Promise) -> EventType:
-    """About the end of a line whose link is to be taken down for link loss forwarding, or set up again."""
+    """Return a type about an end whose link link loss forwarding takes down or sets up again."""
     return EventType(
         name=f"vll.{name}",
         announced=f"vll.{name}",
@@ -114,7 +115,7 @@ def _link_loss(name: str, about: str | Promise) -> EventType:
 
 
 def _line_test(state: str, about: str | Promise, **example: Any) -> EventType:
-    """About a test of a line with frames that is scheduled or has ended."""
+    """Return a type about an activation test of a line that is scheduled or has ended."""
     return EventType(
         name=f"line_test.{state}",
         announced=f"line_test.{state}",
@@ -151,7 +152,7 @@ def _line_test(state: str, about: str | Promise, **example: Any) -> EventType:
 
 
 def _router(name: str, about: str | Promise) -> EventType:
-    """About a router; only the NOC's own webhooks are told."""
+    """Return a type about a router; only the NOC's own webhooks get it."""
     return EventType(
         name=f"router.{name}",
         announced=f"router.{name}",
@@ -308,6 +309,6 @@ TYPES: tuple[EventType, ...] = (
 )
 BY_NAME = {each.name: each for each in TYPES}
 BY_ANNOUNCED = {each.announced: each for each in TYPES if each.announced}
-# Those that a webhook can choose; a customer's has nothing of the others to wait for.
+# The types that a webhook can select; customers' webhooks get none of the others.
 CHOICES = [(each.name, each.about) for each in TYPES if each.announced]
 CUSTOMER_CHOICES = [(name, about) for name, about in CHOICES if not BY_NAME[name].noc_only]

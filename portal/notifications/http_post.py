@@ -1,4 +1,4 @@
-"""One try: a POST to an address that nobody here trusts."""
+"""One attempt at a delivery: a POST to an address that the portal does not trust."""
 
 import ssl
 import time
@@ -14,19 +14,20 @@ from portal.notifications.models import Delivery
 from portal.notifications.pinned_connections import NoSuchHost, PinnedBackend, Resolve, TooMuch, resolve
 from portal.notifications.public_address_check import NotAllowed, Rules
 
-# For all of it: looking up the name, connecting, TLS, sending, and an answer that drips.
+# The limit for the whole exchange: name resolution, connection, TLS, sending, and a slow response.
 TOTAL_S = 30.0
-# Of the answer, headers included.
+# The limit for the response, headers included.
 MOST_BYTES = 64 * 1024
-# What is kept of it for the log.
+# The part of the response that is kept for the log.
 _SHOWN_BYTES = 1000
 _Error = Delivery.Error
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """``error`` is "" when the receiver took it; ``answer``: how its answer began; ``retry_after``: what that
-    header said."""
+    """The result of an attempt. ``error`` is "" if the receiver accepted it; ``answer``: the beginning of the
+    response; ``retry_after``: the value of that header.
+    """
 
     status: int | None
     error: str
@@ -48,7 +49,7 @@ def post(
     resolve: Resolve = resolve,
     total_s: float = TOTAL_S,
 ) -> Outcome:
-    """Send ``body``, follow no redirect, use no proxy, and never raise for what the other side does."""
+    """Send ``body``. Follow no redirect, use no proxy, and never raise for a fault of the receiver."""
     began = time.monotonic()
     status, error, answer, retry_after = None, "", b"", ""
     try:
@@ -64,7 +65,7 @@ def post(
         error = _Error.TLS if _is_of_tls(failure) else _Error.UNREACHABLE
     except (httpcore.ProtocolError, TooMuch):
         error = _Error.NOT_HTTP
-    # PostgreSQL's text holds anything but this.
+    # PostgreSQL's text cannot contain NUL.
     text = answer.decode("utf-8", errors="replace").replace("\0", "\ufffd")
     return Outcome(status, error, text, round((time.monotonic() - began) * 1000), retry_after)
 
@@ -77,15 +78,15 @@ def _exchange(
     resolve: Resolve,
     total_s: float,
 ) -> tuple[int, bytes, str]:
-    asked = httpx.URL(url)
-    if asked.scheme != "https" and not rules.plain_http:
+    parsed = httpx.URL(url)
+    if parsed.scheme != "https" and not rules.plain_http:
         raise NotAllowed("plainHttp")
     backend = PinnedBackend(rules=rules, total_s=total_s, most_bytes=MOST_BYTES, resolve=resolve)
     target = httpcore.URL(
-        scheme=asked.raw_scheme, host=asked.raw_host, port=asked.port, target=asked.raw_path
+        scheme=parsed.raw_scheme, host=parsed.raw_host, port=parsed.port, target=parsed.raw_path
     )
     sent = [
-        ("Host", asked.netloc.decode("ascii")),
+        ("Host", parsed.netloc.decode("ascii")),
         ("Content-Type", "application/json"),
         ("User-Agent", "Longline-Webhooks/1"),
         *headers,
@@ -98,7 +99,7 @@ def _exchange(
 
 
 def _beginning(response: httpcore.Response) -> bytes:
-    """The beginning of the answer. The status has been said: what goes wrong from here on changes nothing."""
+    """Return the beginning of the response. The status is known, so errors from here on change nothing."""
     found = b""
     try:
         for part in response.iter_stream():
@@ -133,7 +134,7 @@ def _is_of_tls(failure: BaseException | None) -> bool:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Trusts what the world trusts and, where the ISP's own systems have certificates of its own, that CA."""
+    """Return a context that trusts public CAs and, if the ISP's own systems use a private CA, that CA too."""
     context = httpx.create_ssl_context(trust_env=False)
     if settings.LONGLINE_WEBHOOK_CA_FILE:
         context.load_verify_locations(settings.LONGLINE_WEBHOOK_CA_FILE)

@@ -1,6 +1,6 @@
-"""The cause of a line that is down or differs: a router, a port or link, or somebody who writes into VPP.
+"""The cause of a line that is down or differs: a router, a port, a link, or another program that changes VPP.
 
-A cause is a text, so that rows can be found by it: what it is, and the ids of what it is about.
+A cause is a text, by which rows can be found: its kind, and the ids of its objects.
 """
 
 from collections.abc import Collection, Iterable
@@ -35,7 +35,7 @@ def black_hole_on(path_id: str) -> str:
 
 
 def causes_of_down(vlls: Collection[UUID], *, now: datetime) -> dict[UUID, str]:
-    """By line that is down, what is behind it as far as its ends tell."""
+    """Return the cause of each line that is down, as far as its ends reveal it."""
     ends = _ends(vlls)
     silent = set(RouterSilence.objects.filter(until__isnull=True).values_list("router_id", flat=True))
     routers = {end.port.router_id for each in ends.values() for end in each if _is_cut(end)}
@@ -44,13 +44,13 @@ def causes_of_down(vlls: Collection[UUID], *, now: datetime) -> dict[UUID, str]:
 
 
 def causes_of_drift(vlls: Collection[UUID]) -> dict[UUID, str]:
-    """By line that differs from what is wanted, which router it is and what that one says."""
+    """Return for each line that differs its router and the code of the router's problem."""
     ends = _ends(vlls)
     return {vll: _cause_of_drift(ends.get(vll, [])) for vll in vlls}
 
 
 def cause_sentence(cause: str) -> str:
-    """A sentence about it, "" where nothing is known or it is gone."""
+    """Return a sentence about the cause; "" if it is unknown or its object was deleted."""
     what, _colon, about = cause.partition(":")
     ids = [part for part in about.split(":") if part]
     routers = Router.objects
@@ -93,10 +93,10 @@ def _ends(vlls: Collection[UUID]) -> dict[UUID, list[VllEnd]]:
 def _cause_of_down(ends: Iterable[VllEnd], silent: set[int], links: _Links, now: datetime) -> str:
     ends = list(ends)
     for end in ends:
-        seen = getattr(end.port.router, "observed", None)
+        observed = getattr(end.port.router, "observed", None)
         if end.port.router_id in silent:
             return silent_router(end.port.router_id)
-        if seen is not None and seen.vpp_absent and seen.reported_at >= now - FRESH:
+        if observed is not None and observed.vpp_absent and observed.reported_at >= now - FRESH:
             return f"vpp:{end.port.router_id}"
     for end in ends:
         if end.link_up is False and not end.held_down:
@@ -110,12 +110,14 @@ def _cause_of_down(ends: Iterable[VllEnd], silent: set[int], links: _Links, now:
 
 
 def _is_cut(end: VllEnd) -> bool:
-    """Whether its router misses the far one; a line is not down for that alone (is_path_down)."""
+    """Return whether the end's router cannot reach the far end; a line is not down for that alone
+    (is_path_down).
+    """
     return end.reachable is False or end.path_state == PathState.DOWN
 
 
 def _links_down(routers: Collection[int]) -> _Links:
-    """By router, its backbone links whose interface is down on either side."""
+    """Return for each router its backbone links with an interface that is down on either side."""
     found: _Links = {}
     rows = BackboneLink.objects.filter(Q(a_router__in=routers) | Q(z_router__in=routers))
     sides = {

@@ -1,4 +1,4 @@
-"""Mails on their way: called for when they are due, sent by one at a time, and known for what they became."""
+"""Delivery of mails: request due mails, send each once, and record the result."""
 
 import smtplib
 from datetime import datetime, timedelta
@@ -17,24 +17,24 @@ from portal.notifications.mail_preferences import unsubscribe_path
 from portal.notifications.mail_recipients import MAILED_KINDS
 from portal.notifications.mail_templates import mail_content
 from portal.notifications.models import Group, Mail, MailOptOut
-from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, news_of, said_keep
+from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, current_updates, updates_record
 from portal.notifications.task_names import SEND_MAIL
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, who_runs_it
 
-# After each try that failed; after the last of them, three days on, it is given up.
+# The wait after each failed attempt. After the last one, three days later, the portal gives up.
 _WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60, 180, 360, 720, 1440, 1440))
-# Longer than a mail server may take (EMAIL_TIMEOUT), so that no two send one mail.
+# Longer than a mail server may take (EMAIL_TIMEOUT), so that no two processes send the same mail.
 _SENDING = timedelta(seconds=60)
-# A message that did not arrive by then counts as lost.
+# A message that has not arrived by then counts as lost.
 _CALLED_FOR = timedelta(seconds=60)
 _AT_ONCE = 100
-# They go to the new address and to the old one.
-_NAME_THEIRS = (EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED)
+# Their data names the recipient: the new address, or the old one.
+_NAMES_RECIPIENT = (EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED)
 
 
 @transaction.atomic
 def mails_call(*, now: datetime) -> int:
-    """Request that due mails be sent, at most ``_AT_ONCE``; return how many.
+    """Request that due mails be sent, at most ``_AT_ONCE``; return their number.
 
     A mail of a kind that only a newer release knows waits for a worker of that release.
     """
@@ -47,9 +47,9 @@ def mails_call(*, now: datetime) -> int:
 
 
 def mail_send(*, mail_id: int, now: datetime) -> None:
-    """Send a mail, unless it was sent, is being sent, or has no reason any more.
+    """Send a mail, unless it was sent, is being sent, or has become pointless.
 
-    A process that ends between the server's acceptance and the note of it leaves the mail to be sent again,
+    If the process ends after the server accepted the mail and before that is recorded, the mail is sent again
     with the same Message-ID. This release sends no mail of a kind that it does not know.
     """
     free = Q(sending_until__isnull=True) | Q(sending_until__lt=now)
@@ -57,29 +57,31 @@ def mail_send(*, mail_id: int, now: datetime) -> None:
     if not mine.update(sending_until=now + _SENDING):
         return
     found = Mail.objects.select_related("user", "customer").get(pk=mail_id)
-    is_wanted, told = _is_wanted(found) and not _is_overtaken(found), None
+    is_wanted, updates = _is_wanted(found) and not _is_overtaken(found), None
     if found.kind in (*ABOUT_LINES, *ABOUT_ROUTERS) and is_wanted:
-        told = news_of(found)
-        is_wanted = told is not None
+        updates = current_updates(found)
+        is_wanted = updates is not None
     try:
         with writing_to(found.user):
-            said = mail_content(found, told or []) if is_wanted else None
-            if said is not None:
-                _send(found, *said)
+            content = mail_content(found, updates or []) if is_wanted else None
+            if content is not None:
+                _send(found, *content)
     except (smtplib.SMTPException, OSError) as error:
         _failed(found, error, now)
     else:
-        if said is None:
+        if content is None:
             _settle(found, Mail.State.DROPPED, now)
             return
         with transaction.atomic():
             _settle(found, Mail.State.SENT, now)
-            if told is not None:
-                said_keep(found, told)
+            if updates is not None:
+                updates_record(found, updates)
 
 
 def mails_forget(*, before: datetime) -> int:
-    """Delete what was settled long ago, but for what readers were last told of a line; how many."""
+    """Delete mails that were settled before then, except the last mail about the status of each line; return
+    their number.
+    """
     settled: QuerySet[Mail] = Mail.objects.exclude(state=Mail.State.PENDING).filter(created_at__lt=before)
     return settled.exclude(group=Group.STATUS, state=Mail.State.SENT).delete()[0]
 
@@ -102,7 +104,7 @@ def _send(found: Mail, template: str, values: dict[str, Any]) -> None:
 
 
 def _is_wanted(found: Mail) -> bool:
-    """Somebody may have unsubscribed, or left, since it was made."""
+    """Return whether the reader still wants the mail: the reader may have unsubscribed, or left."""
     user = found.user
     if not user.is_active or not _address(found):
         return False
@@ -110,20 +112,24 @@ def _is_wanted(found: Mail) -> bool:
         return who_runs_it(found.customer_id).filter(pk=user.pk).exists()
     if not found.group:
         return True
-    # Of lines and routers each reader is told of his own lines.
-    is_theirs = user.is_noc or (found.group != Group.NOC and found.kind in (*ABOUT_LINES, *ABOUT_ROUTERS))
-    if found.group != Group.NOC and not is_theirs:
-        is_theirs = user.memberships.filter(customer=found.customer_id).exists()
-    return is_theirs and not MailOptOut.objects.filter(user=found.user, group=found.group).exists()
+    # All members may read about their own lines and the routers of those.
+    concerns_reader = user.is_noc or (
+        found.group != Group.NOC and found.kind in (*ABOUT_LINES, *ABOUT_ROUTERS)
+    )
+    if found.group != Group.NOC and not concerns_reader:
+        concerns_reader = user.memberships.filter(customer=found.customer_id).exists()
+    return concerns_reader and not MailOptOut.objects.filter(user=found.user, group=found.group).exists()
 
 
 def _address(found: Mail) -> str:
-    """Its reader's, but for mails about another address: these name the one that they are for."""
-    return str(found.data["to"]) if found.kind in _NAME_THEIRS else found.user.email
+    """Return the reader's address. Mails about a change of address name their recipient."""
+    return str(found.data["to"]) if found.kind in _NAMES_RECIPIENT else found.user.email
 
 
 def _is_overtaken(found: Mail) -> bool:
-    """Of several links of one kind the last one is sent, and no first password's to whoever has one."""
+    """Return whether a newer mail replaces this one: only the last link of a kind is sent, and no link for a
+    first password to a user who has one.
+    """
     if found.kind == ACCOUNT_OPENED:
         return found.user.has_usable_password()
     newer = Mail.objects.filter(user=found.user, kind=found.kind, event_id__gt=found.event_id or 0)
@@ -148,9 +154,9 @@ def _failed(found: Mail, error: Exception, now: datetime) -> None:
 
 
 def _is_for_good(error: Exception) -> bool:
-    """Whether the server will never take this mail for this reader (RFC 5321, section 4.2.1).
+    """Return whether the server will never accept this mail for this reader (RFC 5321, section 4.2.1).
 
-    What it says of the sender or of our password is no fault of the mail's, and is mended by somebody.
+    Errors about the sender or the portal's password do not concern the mail, and an operator can fix them.
     """
     if isinstance(error, smtplib.SMTPRecipientsRefused):
         return all(code >= 500 for code, _ in error.recipients.values())

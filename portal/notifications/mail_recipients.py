@@ -1,5 +1,6 @@
-"""The readers of mails: which events are mailed at all, to whom of a customer, to the NOC, and to the
-owner of an account."""
+"""The readers of mails: which events are mailed to members of a customer, to the NOC, and to the owner of an
+account.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -19,7 +20,7 @@ from portal.vll.models import Order, VllEnd
 from portal.vll.order_diff import ChangeKind, change_kinds
 from portal.vll.states import IN_SERVICE, OrderAction
 
-# A line's status is mailed when it has lasted so long: what flaps mails nobody
+# A line's status is mailed when it has lasted this long, so that a flapping line causes no mail
 # (portal.notifications.mail_delivery).
 SETTLES_IN = timedelta(minutes=2)
 # For members of the line's or the order's customer.
@@ -52,8 +53,8 @@ _NOC: dict[str, Group] = {
 _OWNERS = {PASSWORD_RESET_REQUESTED, ACCOUNT_OPENED, EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED}
 # Kinds of mail that this release can write; a newer release may have stored others.
 MAILED_KINDS = frozenset({*_MEMBERS, *_NOC, *_OWNERS, RECEIVER_CHANGED, REPORTING, MONTHLY_REPORT})
-# Their end is told by the line itself: it is suspended, in service again, or on its way out.
-_TOLD_BY_THE_LINE = {ChangeKind.SUSPEND, ChangeKind.RESUME, ChangeKind.COOLING_OFF}
+# For these orders, the change of the line is mailed: suspended, in service again, or about to be removed.
+_MAILED_FOR_THE_LINE = {ChangeKind.SUSPEND, ChangeKind.RESUME, ChangeKind.COOLING_OFF}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,26 +64,28 @@ class _Reader:
 
 
 class Recipients:
-    """Everybody whom a batch of events concerns, read at once; ``customers``: whose each event is."""
+    """The readers of a batch of events, read together; ``customers``: the customer of each event."""
 
     def __init__(self, events: Iterable[Event], customers: Mapping[int, int | None]) -> None:
         events = list(events)
         mailed = [event for event in events if event.kind in _MEMBERS or event.kind in _NOC]
         self._customers = customers
         self._served = _served({event.router_id for event in mailed if event.kind == SILENT} - {None})
-        self._told = _told_silent({event.router_id for event in events if event.kind == REPORTING} - {None})
-        self._held = {event.order_id for event in mailed if event.kind == "order.held"}
+        self._silence_readers = _silence_readers(
+            {event.router_id for event in events if event.kind == REPORTING} - {None}
+        )
+        self._pending_approval = {event.order_id for event in mailed if event.kind == "order.held"}
         orders = {event.order_id for event in mailed if event.kind == "order.completed"} - {None}
         self._orders = Order.objects.in_bulk(orders) if orders else {}
         concerned = {customer for event in mailed for customer in self._concerned(event)}
         self._members = members_of(concerned)
         self._noc = _noc() if any(event.kind in _NOC for event in mailed) else []
         everybody = {reader.user for readers in self._members.values() for reader in readers}
-        everybody |= {user for told in self._told.values() for user in told}
+        everybody |= {user for readers in self._silence_readers.values() for user in readers}
         self._opted_out = opted_out(everybody | {reader.user for reader in self._noc})
 
     def of(self, event: Event) -> dict[int, Group]:
-        """The readers who hear of an event, each in one group also where he is two kinds of reader."""
+        """Return the readers of an event, each in one group, even if two apply."""
         groups: dict[int, Group] = {}
         for reader in self._noc:
             if group := self._noc_group(event, self._customers[event.pk]):
@@ -92,11 +95,11 @@ class Recipients:
                 if group := self._member_group(event, reader):
                     groups[reader.user] = group
         if event.kind == REPORTING and event.router_id is not None:
-            groups = self._told.get(event.router_id, {})
+            groups = self._silence_readers.get(event.router_id, {})
         return {user: group for user, group in groups.items() if (user, group.value) not in self._opted_out}
 
     def mails(self, event: Event, *, now: datetime) -> list[Mail]:
-        """A mail for each reader of an event."""
+        """Return a mail for each reader of an event."""
         if event.kind in _OWNERS:
             return [_mail(event, event.data["user"], now=now, at=now)]
         if event.kind == RECEIVER_CHANGED:
@@ -117,7 +120,7 @@ class Recipients:
         ]
 
     def _concerned(self, event: Event) -> set[int]:
-        """The customers whom an event concerns: its own, or those with lines on its router."""
+        """Return the customers whom an event concerns: its own, or those with lines on its router."""
         if event.kind == SILENT and event.router_id is not None:
             return self._served.get(event.router_id, set())
         customer = self._customers[event.pk]
@@ -131,23 +134,23 @@ class Recipients:
     def _member_group(self, event: Event, reader: _Reader) -> Group | None:
         if event.kind == "webhook.disabled" and not reader.is_admin:
             return None
-        # Held says accepted too.
-        if event.kind == "order.acknowledged" and event.order_id in self._held:
+        # The mail about the pending approval also says that the order was accepted.
+        if event.kind == "order.acknowledged" and event.order_id in self._pending_approval:
             return None
-        if event.kind == "order.completed" and not self._is_news(event):
+        if event.kind == "order.completed" and not self._needs_mail(event):
             return None
         return _MEMBERS.get(event.kind)
 
-    def _is_news(self, event: Event) -> bool:
-        """Whether the line does not tell of the order's end itself."""
+    def _needs_mail(self, event: Event) -> bool:
+        """Return whether the end of the order needs a mail, because no change of the line is mailed."""
         order = self._orders.get(event.order_id) if event.order_id else None
         if order is None or order.action == OrderAction.TEST:
             return order is not None
-        return order.action == OrderAction.MODIFY and not set(change_kinds(order)) <= _TOLD_BY_THE_LINE
+        return order.action == OrderAction.MODIFY and not set(change_kinds(order)) <= _MAILED_FOR_THE_LINE
 
 
 def _served(routers: Collection[int | None]) -> dict[int, set[int]]:
-    """By router, the customers with lines in service there."""
+    """Return by router the customers with lines in service on it."""
     found: dict[int, set[int]] = defaultdict(set)
     if routers:
         ends = VllEnd.objects.filter(port__router__in=routers, vll__lifecycle__in=IN_SERVICE)
@@ -156,20 +159,20 @@ def _served(routers: Collection[int | None]) -> dict[int, set[int]]:
     return found
 
 
-def _told_silent(routers: Collection[int | None]) -> dict[int, dict[int, Group]]:
-    """By router, who was or is about to be told that it is silent."""
+def _silence_readers(routers: Collection[int | None]) -> dict[int, dict[int, Group]]:
+    """Return by router the readers of sent or pending mails about its silence."""
     found: dict[int, dict[int, Group]] = {}
     for router in routers:
         if router is not None:
-            told = Mail.objects.filter(
+            readers = Mail.objects.filter(
                 kind=SILENT, cause=silent_router(router), state__in=(Mail.State.PENDING, Mail.State.SENT)
             )
-            found[router] = {user: Group(group) for user, group in told.values_list("user_id", "group")}
+            found[router] = {user: Group(group) for user, group in readers.values_list("user_id", "group")}
     return found
 
 
 def members_of(customers: Collection[int | None]) -> dict[int | None, list[_Reader]]:
-    """By customer, its members who can be mailed; none for one that is retired."""
+    """Return by customer its members with an address; none for a retired customer."""
     found: dict[int | None, list[_Reader]] = defaultdict(list)
     members = Membership.objects.filter(
         customer__in=customers, customer__retired_at__isnull=True, user__is_active=True
@@ -181,7 +184,7 @@ def members_of(customers: Collection[int | None]) -> dict[int | None, list[_Read
 
 
 def opted_out(users: Collection[int]) -> set[tuple[int, str]]:
-    """The readers who do not want a kind of mail."""
+    """Return the users and groups for which mails are disabled."""
     return set(MailOptOut.objects.filter(user__in=users).values_list("user_id", "group"))
 
 
@@ -195,7 +198,7 @@ def _mail(
     group: Group | None = None,
     cause: str = "",
 ) -> Mail:
-    """``at``: when it is sent first."""
+    """Return a new mail; ``at``: the time of the first attempt."""
     return Mail(
         user_id=user,
         customer_id=customer_id,

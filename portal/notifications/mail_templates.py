@@ -1,4 +1,4 @@
-"""The content of a mail: the folder below templates/mail, and the values in it, read when it is sent."""
+"""The content of a mail: the folder below templates/mail, and the values, read when the mail is sent."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,13 +16,13 @@ from portal.inventory.models import Router
 from portal.notifications.line_fault_causes import cause_sentence
 from portal.notifications.models import Group, Mail, MailLine, Webhook
 from portal.notifications.monthly_report import report
-from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, Told
+from portal.notifications.outdated_mail import ABOUT_LINES, ABOUT_ROUTERS, LineUpdate
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED, webhook_change_content
 from portal.vll.line_test_sentences import failure_sentence
 from portal.vll.models import Vll
 
 MailContent = tuple[str, dict[str, Any]]
-# What is about the reader's own account: the template, and the path of the link in it.
+# Mails about the reader's own account: the template, and the path of the link.
 _ACCOUNT: dict[str, tuple[str, Callable[[Mail], str]]] = {
     PASSWORD_RESET_REQUESTED: ("password_reset", lambda found: password_path(found.user)),
     ACCOUNT_OPENED: ("account_opened", lambda found: password_path(found.user)),
@@ -33,12 +33,14 @@ _ACCOUNT: dict[str, tuple[str, Callable[[Mail], str]]] = {
     EMAIL_CHANGED: ("email_changed", lambda _found: reverse("account_reset_password")),
 }
 
-# More lines are on the portal's pages.
+# The portal's pages show further lines.
 MOST_LINES = 500
 
 
-def mail_content(found: Mail, told: Sequence[Told]) -> MailContent | None:
-    """Template and values of a mail, or None when what it is about is gone. ``told``: the lines it names."""
+def mail_content(found: Mail, updates: Sequence[LineUpdate]) -> MailContent | None:
+    """Return template and values of a mail, or None if its object was deleted. ``updates``: the lines in the
+    mail.
+    """
     if found.kind in _ACCOUNT:
         template, path = _ACCOUNT[found.kind]
         return template, {"username": found.user.username, "link": absolute_url(path(found))}
@@ -46,34 +48,34 @@ def mail_content(found: Mail, told: Sequence[Told]) -> MailContent | None:
         return webhook_change_content(found)
     settings_page = absolute_url(reverse("web:notifications"))
     if found.month is not None:
-        said = report(found)
+        content = report(found)
     elif found.kind == "webhook.disabled":
-        said = _webhook(found)
+        content = _webhook(found)
     elif found.kind in ABOUT_ROUTERS:
-        said = _router(found, told)
-    elif found.kind in ABOUT_LINES and len(told) > 1:
-        said = "lines", {"what": found.kind.partition(".")[2], **_lines(found, told)}
+        content = _router(found, updates)
+    elif found.kind in ABOUT_LINES and len(updates) > 1:
+        content = "lines", {"what": found.kind.partition(".")[2], **_lines(found, updates)}
     else:
-        said = _line(found, told[0].line.pk if told else found.vll_id)
-    if said is None:
+        content = _line(found, updates[0].line.pk if updates else found.vll_id)
+    if content is None:
         return None
-    template, values = said
+    template, values = content
     return template, {"settings": settings_page, "group": found.group, **values}
 
 
-def _router(found: Mail, told: Sequence[Told]) -> MailContent | None:
+def _router(found: Mail, updates: Sequence[LineUpdate]) -> MailContent | None:
     router = Router.objects.filter(pk=found.cause.partition(":")[2]).first()
     if router is None:
         return None
-    values = {"what": found.kind.partition(".")[2], "router": router.name, **_lines(found, told)}
+    values = {"what": found.kind.partition(".")[2], "router": router.name, **_lines(found, updates)}
     if found.group == Group.NOC:
         values["link"] = absolute_url(reverse("web:noc-router", args=[router.pk]))
     return "router", values
 
 
-def _lines(found: Mail, told: Sequence[Told]) -> dict[str, Any]:
+def _lines(found: Mail, updates: Sequence[LineUpdate]) -> dict[str, Any]:
     return {
-        "count": len(told),
+        "count": len(updates),
         "reason": "" if found.kind in ABOUT_ROUTERS else cause_sentence(found.cause),
         "rows": [
             {
@@ -82,15 +84,17 @@ def _lines(found: Mail, told: Sequence[Told]) -> dict[str, Any]:
                 "is_up": each.said == MailLine.Said.UP,
                 "link": absolute_url(reverse("web:vll", args=[each.line.pk])),
             }
-            for each in told[:MOST_LINES]
+            for each in updates[:MOST_LINES]
         ],
-        "more": max(0, len(told) - MOST_LINES),
+        "more": max(0, len(updates) - MOST_LINES),
         "link": absolute_url(reverse("web:overview")),
     }
 
 
 def _line(found: Mail, vll_id: UUID | None) -> MailContent | None:
-    """About a line or an order: ``what`` is the part of the kind that the sentence goes by."""
+    """Return the content about a line or an order; ``what``: the part of the kind that selects
+    the sentence.
+    """
     line = Vll.objects.select_related("customer").filter(pk=vll_id).first()
     if line is None:
         return None
@@ -110,7 +114,7 @@ def _line(found: Mail, vll_id: UUID | None) -> MailContent | None:
 
 
 def _trouble(found: Mail) -> dict[str, Any]:
-    """What the reporter saw, and the finding of that moment."""
+    """Return the reporter's description, and the finding of that moment."""
     report = TroubleReport.objects.filter(pk=found.data["trouble_report"]).first()
     if report is None:
         return {}

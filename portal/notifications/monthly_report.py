@@ -1,4 +1,4 @@
-"""The monthly report: per line the 95th percentiles as they were frozen, once per month and reader."""
+"""The monthly report: the frozen 95th percentiles of each line, mailed once per month and reader."""
 
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -19,16 +19,16 @@ from portal.telemetry.month_close import newest_of_month, undecided_of
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
-# A month that was frozen longer ago was before the portal mailed reports, and is no news.
-_NEWS_FOR = timedelta(days=7)
-# More lines are on the portal's pages.
+# A month that was frozen earlier than this is not mailed: the portal did not yet mail reports then.
+_REPORTED_FOR = timedelta(days=7)
+# The portal's pages show further lines.
 _MOST_LINES = 500
 _SIDES = ("a", "z")
 
 
 def monthly_reports_make(*, now: datetime) -> int:
-    """Make the mails of each month that was frozen and not reported yet; how many."""
-    frozen = FrozenMonth.objects.filter(frozen_at__gte=now - _NEWS_FOR)
+    """Make the mails of each month that was frozen and not reported yet; return their number."""
+    frozen = FrozenMonth.objects.filter(frozen_at__gte=now - _REPORTED_FOR)
     months = frozen.exclude(month__in=ReportedMonth.objects.values("month")).order_by("month")
     rows = months.values_list("month", flat=True)
     return sum(each_row(rows, lambda month: _month_report(month, now), what="the reports of a month"))
@@ -61,7 +61,7 @@ def _month_report(month: date, now: datetime) -> int:
 
 
 def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
-    """The letter of a month, as it is frozen, or corrected, when the letter is sent."""
+    """Return template and values of a month, as it is frozen, or corrected, when the mail is sent."""
     if found.customer is None or found.month is None:
         return None
     lines = {line.pk: line for line in Vll.objects.filter(customer=found.customer_id)}
@@ -89,9 +89,10 @@ def report(found: Mail) -> tuple[str, dict[str, Any]] | None:
 
 
 def _row(line: Vll, sides: dict[str, MonthlyPercentile], times: Times) -> dict[str, Any]:
-    """The larger of both ends' percentiles, each end's own, what was not measured (5 minutes); availability.
+    """Return the larger percentile of both ends, each end's own, the unmeasured intervals (5 minutes), and
+    the availability.
 
-    What a silence was may change as long as samples are accepted, and not once its month is frozen.
+    The judgement of a silence may change as long as samples are accepted, and not after its month is frozen.
     """
     largest = [row.max_bps for row in sides.values() if row.max_bps is not None]
     row: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""The lines of a mail that are still news to its reader, asked when it is sent."""
+"""The lines of a mail whose status the reader does not know yet, determined when the mail is sent."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from portal.vll.models import Vll
 from portal.vll.states import IN_SERVICE, OperStatus
 
 _Said = MailLine.Said
-# What ends a status: the next one, or the end of the service that it was of.
+# Events that end a status: the next status, or the end of the service.
 _GONE = ("vll.suspended", "vll.pendingTerminate", "vll.terminated")
 _ENDS = {
     DOWN: (DOWN, UP, "vll.op-unknown", *_GONE),
@@ -30,63 +30,65 @@ ABOUT_ROUTERS = (ROUTER_SILENT, REPORTING)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """A line, and what the reader is told of it."""
+class LineUpdate:
+    """A line, and the status that the reader gets."""
 
     line: Vll
     said: str
     event_id: int
 
 
-def news_of(found: Mail) -> list[Told] | None:
-    """The lines that a mail is about by now, by name. None: there is no reason to send it any more."""
+def current_updates(found: Mail) -> list[LineUpdate] | None:
+    """Return the lines to report now, sorted by name; None if the mail has become pointless."""
     if found.kind in ABOUT_ROUTERS:
         return _of_router(found)
     lines = {line.vll_id: line for line in found.lines.all()}
     ended = _newest(lines, _ENDS[found.kind])
-    last = _last_told(found, lines)
+    last = _last_mailed(found, lines)
     silent = found.cause.startswith(f"{SILENT}:")
-    told = [
-        Told(vll, lines[vll.pk].said, lines[vll.pk].event_id)
-        for vll in _theirs(found).filter(pk__in=lines).order_by("description", "pk")
+    updates = [
+        LineUpdate(vll, lines[vll.pk].said, lines[vll.pk].event_id)
+        for vll in _lines_of_reader(found).filter(pk__in=lines).order_by("description", "pk")
         if ended.get(vll.pk, 0) <= lines[vll.pk].event_id
-        and _is_news(found.kind, last.get(vll.pk), silent=silent)
+        and _is_new(found.kind, last.get(vll.pk), silent=silent)
     ]
-    return told or None
+    return updates or None
 
 
-def _is_news(kind: str, last: str | None, *, silent: bool) -> bool:
-    """Flap damping: what its reader was told last is no news, nor what was said of the silent router."""
+def _is_new(kind: str, last: str | None, *, silent: bool) -> bool:
+    """Return whether to report a status. Flap damping: no status that the reader last got, or that a mail
+    about the silent router covered.
+    """
     if kind == DOWN:
         return last != _Said.DOWN and not (silent and last == _Said.SILENT)
     return kind != UP or last == _Said.DOWN
 
 
-def _of_router(found: Mail) -> list[Told] | None:
-    """With those of the reader's lines that end there, or that the reader was told of and that are not up."""
+def _of_router(found: Mail) -> list[LineUpdate] | None:
+    """Return the reader's lines on the router, and lines reported to the reader earlier that are not up."""
     event_id = found.event_id or 0
     router_id = int(found.cause.partition(":")[2])
     other = REPORTING if found.kind == ROUTER_SILENT else ROUTER_SILENT
     if Event.objects.filter(router_id=router_id, kind=other, id__gt=event_id).exists():
         return None
-    here = _theirs(found).filter(ends__port__router=router_id, lifecycle__in=IN_SERVICE).distinct()
+    here = _lines_of_reader(found).filter(ends__port__router=router_id, lifecycle__in=IN_SERVICE).distinct()
     if found.kind == ROUTER_SILENT:
         is_silent = RouterSilence.objects.filter(router=router_id, until__isnull=True).exists()
-        told = [Told(vll, _Said.SILENT, event_id) for vll in here.order_by("description", "pk")]
-        return told if is_silent and (told or found.group == Group.NOC) else None
+        updates = [LineUpdate(vll, _Said.SILENT, event_id) for vll in here.order_by("description", "pk")]
+        return updates if is_silent and (updates or found.group == Group.NOC) else None
     sent = Mail.objects.filter(
         user=found.user, kind__in=ABOUT_ROUTERS, cause=silent_router(router_id), state=Mail.State.SENT
     ).order_by("-event_id")
     if sent.values_list("kind", flat=True).first() != ROUTER_SILENT:
         return None
     return [
-        Told(vll, _Said.UP if vll.oper_status == OperStatus.UP else _Said.DOWN, event_id)
+        LineUpdate(vll, _Said.UP if vll.oper_status == OperStatus.UP else _Said.DOWN, event_id)
         for vll in here.order_by("description", "pk")
     ]
 
 
-def _theirs(found: Mail) -> QuerySet[Vll]:
-    """The lines that the reader hears of: staff of all, members of their customers'."""
+def _lines_of_reader(found: Mail) -> QuerySet[Vll]:
+    """Return the lines that concern the reader: all for staff, else those of the member's customers."""
     lines = Vll.objects.select_related("customer")
     if found.group == Group.NOC:
         return lines
@@ -99,22 +101,22 @@ def _newest(vlls: Iterable[UUID], kinds: Iterable[str]) -> dict[UUID, int]:
     return {vll: event for vll, event in newest.values_list("vll_id", "newest") if vll is not None}
 
 
-def _last_told(found: Mail, vlls: Iterable[UUID]) -> dict[UUID, str]:
-    """By line, what this reader was last told of its status."""
+def _last_mailed(found: Mail, vlls: Iterable[UUID]) -> dict[UUID, str]:
+    """Return by line the status that this reader last got."""
     rows = MailLine.objects.filter(
         mail__user=found.user, mail__state=Mail.State.SENT, vll_id__in=list(vlls)
     ).exclude(said__in=(_Said.DRIFT, _Said.BLACK_HOLE))
     return dict(rows.order_by("event_id", "pk").values_list("vll_id", "said"))
 
 
-def said_keep(found: Mail, told: Iterable[Told]) -> None:
-    """Note what the reader is told of each line; of the others the mail says nothing.
+def updates_record(found: Mail, updates: Iterable[LineUpdate]) -> None:
+    """Record the status of each line that the reader gets; delete the other lines of the mail.
 
-    Staff are told of routers and of drift, and of no line's status.
+    Staff get mails about routers and drift, but not about the status of lines.
     """
     if found.kind in ABOUT_ROUTERS and found.group == Group.NOC:
         return
     found.lines.all().delete()
     MailLine.objects.bulk_create(
-        MailLine(mail=found, vll_id=each.line.pk, event_id=each.event_id, said=each.said) for each in told
+        MailLine(mail=found, vll_id=each.line.pk, event_id=each.event_id, said=each.said) for each in updates
     )

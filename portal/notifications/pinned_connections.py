@@ -1,7 +1,7 @@
-"""Connections that go where was checked, end in time, and read no more than they are to.
+"""Connections to a checked address, with limits on time and on bytes read.
 
-The name is resolved once, here, every address of it is checked, and the connection goes to one of these: a
-second answer of the name server (DNS rebinding) is never asked for. TLS and Host keep the name.
+The name is resolved once and every address is checked. The connection uses one of these, so that a second
+response of the name server (DNS rebinding) has no effect. TLS and Host use the name.
 """
 
 import itertools
@@ -18,26 +18,26 @@ import httpcore
 
 from portal.notifications.public_address_check import Address, Rules
 
-# Names with more addresses than these are tried no further.
+# Further addresses of a name are not tried.
 _MOST_ADDRESSES = 8
-# RFC 8305, section 8: the next address is tried after so long, while the ones before it may still answer.
+# RFC 8305, section 8: try the next address after this time, while earlier attempts continue.
 _NEXT_AFTER_S = 0.25
-# An address that drops packets is given up after so long.
+# An address that drops packets is given up after this time.
 _ADDRESS_S = 10.0
 _WRITTEN_AT_ONCE = 16 * 1024
 Resolve = Callable[[str, int], list[Address]]
 
 
 class NoSuchHost(Exception):
-    """The name resolves to nothing."""
+    """The name does not resolve."""
 
 
 class TooMuch(Exception):
-    """More came than is read."""
+    """The response exceeds the limit."""
 
 
 def resolve(host: str, port: int) -> list[Address]:
-    """Every address of ``host``. Raises NoSuchHost."""
+    """Return every address of ``host``. Raises NoSuchHost."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
@@ -46,9 +46,9 @@ def resolve(host: str, port: int) -> list[Address]:
 
 
 def by_turns(addresses: Sequence[Address]) -> list[Address]:
-    """The addresses in an order in which the families take turns, beginning with the first one's.
+    """Return the addresses with alternating families, beginning with the family of the first.
 
-    RFC 8305, section 4: a family that leads nowhere delays the other one by one attempt.
+    RFC 8305, section 4: an unreachable family delays the other one by a single attempt.
     """
     first = [each for each in addresses if each.version == addresses[0].version]
     other = [each for each in addresses if each.version != addresses[0].version]
@@ -57,7 +57,7 @@ def by_turns(addresses: Sequence[Address]) -> list[Address]:
 
 
 def _first_connection(addresses: Sequence[Address], port: int, *, left_s: float) -> httpcore.NetworkStream:
-    """Connect to the address that answers first; each has a head start over the next one (RFC 8305).
+    """Connect to the address that responds first; each has a head start over the next one (RFC 8305).
 
     Raises httpcore.ConnectError or ConnectTimeout of the last address that failed.
     """
@@ -95,7 +95,7 @@ def _first_connection(addresses: Sequence[Address], port: int, *, left_s: float)
             return outcome
         running -= 1
         refusal = outcome
-    # Unless one connects while the time runs out.
+    # A connection may succeed just as the time runs out.
     while not taken.acquire(blocking=False):
         if not isinstance(late := ended.get(), Exception):
             return late
@@ -103,9 +103,9 @@ def _first_connection(addresses: Sequence[Address], port: int, *, left_s: float)
 
 
 class PinnedBackend(httpcore.NetworkBackend):
-    """One exchange: ``total_s`` seconds for all of it, ``most_bytes`` to read.
+    """A backend for one exchange: ``total_s`` seconds in all, ``most_bytes`` to read.
 
-    Raises NotAllowed, NoSuchHost and TooMuch besides httpcore's own.
+    Raises NotAllowed, NoSuchHost and TooMuch, and httpcore's own errors.
     """
 
     def __init__(self, *, rules: Rules, total_s: float, most_bytes: int, resolve: Resolve = resolve) -> None:
@@ -130,7 +130,7 @@ class PinnedBackend(httpcore.NetworkBackend):
         return _LimitedStream(made, self._limits)
 
     def _resolved(self, host: str, port: int) -> list[Address]:
-        """In a thread of its own: nothing else ends a look-up that hangs."""
+        """Resolve in a separate thread: nothing else can end a lookup that hangs."""
         answers: queue.SimpleQueue[list[Address] | Exception] = queue.SimpleQueue()
 
         def look_up() -> None:
@@ -155,7 +155,7 @@ class _Limits:
         self._bytes_left = most_bytes
 
     def left(self) -> float:
-        """Seconds; raises when there are none, however slowly something still comes."""
+        """Return the seconds left. Raises if there are none, even if data still arrives slowly."""
         left = self._end - time.monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout("the time for this exchange is over")

@@ -1,6 +1,6 @@
-"""The check of where a webhook may lead: by the address that its name resolves to, never by the name itself.
+"""The check of a webhook's target: by the addresses that its name resolves to, never by the name itself.
 
-Whoever may enter a URL could otherwise make the portal speak to what only the portal reaches (SSRF).
+Otherwise users could make the portal send requests to hosts that only the portal reaches (SSRF).
 """
 
 import socket
@@ -21,31 +21,31 @@ from portal.notifications.errors import (
 Address = IPv4Address | IPv6Address
 LONGEST_URL = 500
 _PORTS = {"https": 443, "http": 80}
-# IPv6 that carries an IPv4 address: judged by that one. RFC 4291 (mapped) and RFC 6052 (NAT64).
+# IPv6 addresses that contain an IPv4 address, which is checked. RFC 4291 (mapped) and RFC 6052 (NAT64).
 _WITH_IPV4_LAST = (IPv6Network("::ffff:0:0/96"), IPv6Network("64:ff9b::/96"))
-# All that is global unicast IPv6 (RFC 4291, section 2.4).
+# All global unicast IPv6 addresses (RFC 4291, section 2.4).
 _GLOBAL_IPV6 = IPv6Network("2000::/3")
-# Not the Internet's, although ipaddress counts some of them as global, which differs with Python's release:
-# protocol assignments (RFC 6890), 6to4 and its relays (RFC 3056, 7526), Teredo and its neighbours (RFC 2928).
+# Special networks that some releases of Python's ipaddress count as global: protocol assignments (RFC 6890),
+# 6to4 and its relays (RFC 3056, 7526), Teredo and its neighbours (RFC 2928).
 _NEVER = tuple(
     ip_network(text) for text in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2002::/16", "3fff::/20")
 )
 
 
 class NotAllowed(Exception):
-    """The reason why a target was refused when called: ``notPublic``, ``port`` or ``plainHttp``."""
+    """The reason why a target was refused before a request: ``notPublic``, ``port`` or ``plainHttp``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """``networks``: allowed although they are not public, on any port."""
+    """The rules for targets. ``networks``: allowed on any port, although they are not public."""
 
     networks: tuple[Network, ...]
     ports: frozenset[int]
     plain_http: bool
 
     def check(self, address: Address, port: int) -> None:
-        """Raises NotAllowed."""
+        """Check one address. Raises NotAllowed."""
         if any(address.version == network.version and address in network for network in self.networks):
             return
         if not is_public(address):
@@ -55,7 +55,7 @@ class Rules:
 
 
 def rules(*, of_the_noc: bool) -> Rules:
-    """The deployment's rules; the NOC's own webhooks may also lead to the ISP's own systems."""
+    """Return the deployment's rules; the NOC's own webhooks may also lead to the ISP's own systems."""
     networks = [*settings.LONGLINE_WEBHOOK_NETWORKS]
     if of_the_noc:
         networks += settings.LONGLINE_WEBHOOK_NOC_NETWORKS
@@ -67,7 +67,7 @@ def rules(*, of_the_noc: bool) -> Rules:
 
 
 def is_public(address: Address) -> bool:
-    """Whether anybody on the Internet has that address, rather than this host or a network behind it."""
+    """Return whether the address is on the Internet, and not this host or a network behind it."""
     if isinstance(address, IPv6Address):
         if address.scope_id is not None:
             return False
@@ -81,9 +81,9 @@ def is_public(address: Address) -> bool:
 
 
 def usable_url(text: str, *, allowed: Rules) -> str:
-    """``text`` as it is stored. What it resolves to is asked when it is called, and each time anew.
+    """Return ``text`` in the stored form. Its name is resolved and checked again before each request.
 
-    Raises WebhookUrlUnreadable, WebhookPlainHttp, WebhookPortRefused and, where the host is a number,
+    Raises WebhookUrlUnreadable, WebhookPlainHttp, WebhookPortRefused and, if the host is a number,
     WebhookAddressNotPublic.
     """
     url = _read(text)
@@ -107,7 +107,7 @@ def _read(text: str) -> httpx.URL:
         url = httpx.URL(text.strip()).copy_with(fragment=None)
     except (httpx.InvalidURL, ValueError) as error:
         raise WebhookUrlUnreadable from error
-    # What no host name has, httpx writes with per cents.
+    # httpx writes characters that no host name has with per cent signs.
     named = url.host and "%" not in url.host
     if url.scheme not in _PORTS or not named or url.userinfo or len(str(url)) > LONGEST_URL:
         raise WebhookUrlUnreadable
@@ -115,7 +115,7 @@ def _read(text: str) -> httpx.URL:
 
 
 def _written_as_number(host: str) -> list[Address]:
-    """The address that a host is by itself, also as ``2130706433`` or ``0x7f.1``. No name server is asked."""
+    """Return the IP address that a host is written as, also as ``2130706433`` or ``0x7f.1``, without DNS."""
     try:
         found = socket.getaddrinfo(host, None, flags=socket.AI_NUMERICHOST, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

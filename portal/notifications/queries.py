@@ -1,4 +1,4 @@
-"""Reads of webhooks, deliveries and mails. Tenant scope is the first step of each that reads for a user."""
+"""Queries of webhooks, deliveries and mails. Each query for a user first applies the tenant scope."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,13 +14,15 @@ _LATELY = timedelta(minutes=5)
 
 
 def webhooks(user: User) -> QuerySet[Webhook]:
-    """The webhooks that this user may know of: also those of customers where they may not manage them."""
+    """Return the webhooks that this user may know of, also of customers where the user may not
+    manage them.
+    """
     found: QuerySet[Webhook] = Webhook.objects.visible_to(user).select_related("customer")
     return found
 
 
 def managed_webhooks(user: User) -> QuerySet[Webhook]:
-    """Those whose addresses and logs this user may read: of the customers they run, for the NOC all."""
+    """Return the webhooks whose URLs and logs this user may read: of managed customers, for the NOC all."""
     found = webhooks(user)
     if user.is_noc:
         return found
@@ -30,19 +32,19 @@ def managed_webhooks(user: User) -> QuerySet[Webhook]:
 
 
 def deliveries(user: User) -> QuerySet[Delivery]:
-    """The deliveries that this user may know of."""
+    """Return the deliveries that this user may know of."""
     found: QuerySet[Any] = Delivery.objects.visible_to(user).select_related("webhook__customer")
     return found
 
 
 def mails_are_late() -> bool:
-    """Whether the mail server has lately taken nothing of what it was offered, whoever it is for."""
+    """Return whether the mail server has lately accepted none of the mails, for any recipient."""
     refused = Mail.objects.filter(next_try_at__isnull=False, tries__gte=1)
     taken = Mail.objects.filter(state=Mail.State.SENT, settled_at__gte=clock.now() - _LATELY)
     return refused.exists() and not taken.exists()
 
 
 def first_password_mail(person: User) -> Mail | None:
-    """The last mail with the link to choose a password by, for whom the NOC opened an account."""
+    """Return the last mail with the link to choose a first password, for an account that the NOC opened."""
     found: QuerySet[Mail] = Mail.objects.filter(user=person, kind=ACCOUNT_OPENED)
     return found.order_by("-event_id").first()

@@ -1,36 +1,37 @@
-"""The times when a delivery is tried again, and the pauses of an address that does not answer."""
+"""The times of a delivery's attempts, and the pauses of an address that does not respond."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from portal.core.backoff import backoff
 
-# Standard Webhooks' own recommendation: 10 tries over 75 hours, the first at once.
+# The recommendation of Standard Webhooks: 10 attempts over 75 hours, the first at once.
 WAITS = tuple(
     timedelta(seconds=seconds)
     for seconds in (5, 300, 1800, 2 * 3600, 5 * 3600, 10 * 3600, 14 * 3600, 20 * 3600, 24 * 3600)
 )
 TRIES = len(WAITS) + 1
-# Each wait is up to so much shorter or longer: what failed together does not come back together.
+# Each wait varies by this fraction, so that deliveries that failed together are not retried together.
 JITTER = 0.1
-_FIRST_REST = timedelta(seconds=5)
-_LONGEST_REST = timedelta(minutes=5)
+_FIRST_PAUSE = timedelta(seconds=5)
+_LONGEST_PAUSE = timedelta(minutes=5)
 _NOTHING = timedelta(0)
 
 
 def next_try(
-    tries: int, *, now: datetime, draw: Callable[[], float], asked: timedelta = _NOTHING
+    tries: int, *, now: datetime, draw: Callable[[], float], requested: timedelta = _NOTHING
 ) -> datetime | None:
-    """The time to try again after ``tries`` that failed; None: not any more. ``draw`` gives 0 to 1.
+    """Return the time of the next attempt after ``tries`` that failed; None if there is none.
 
-    ``asked``: how long the receiver wants to be left alone; that makes a wait longer and never shorter.
+    ``draw`` returns a number from 0 to 1. ``requested``: the pause that the receiver requested, which can
+    only lengthen the wait.
     """
     if tries >= TRIES:
         return None
     factor: float = 1 + JITTER * (2 * draw() - 1)
-    return now + max(WAITS[tries - 1] * factor, asked)
+    return now + max(WAITS[tries - 1] * factor, requested)
 
 
-def cooldown_until(failures: int, *, now: datetime, asked: timedelta = _NOTHING) -> datetime:
-    """Until when an address whose last ``failures`` tries all failed is not asked, whatever waits for it."""
-    return now + max(backoff(failures - 1, first=_FIRST_REST, longest=_LONGEST_REST), asked)
+def cooldown_until(failures: int, *, now: datetime, requested: timedelta = _NOTHING) -> datetime:
+    """Return the end of the pause of an address after ``failures`` failed attempts in a row."""
+    return now + max(backoff(failures - 1, first=_FIRST_PAUSE, longest=_LONGEST_PAUSE), requested)

@@ -1,6 +1,6 @@
-"""The tasks of notifications, by the names that Celery knows."""
+"""Names of the Celery tasks of notifications."""
 
-TELL = "notifications.tell"
+FAN_OUT = "notifications.tell"
 WEBHOOK_TURN = "notifications.webhook_deliver"
 DOUBTFUL_WEBHOOK_TURN = "notifications.doubtful_webhook_turn"
 SEND_MAIL = "notifications.send_mail"

@@ -15,8 +15,8 @@ from portal.notifications.webhook_delivery import webhook_deliver, webhooks_call
 from portal.notifications.webhook_operations import deliveries_forget
 
 
-@shared_task(name=task_names.TELL)
-def tell() -> None:
+@shared_task(name=task_names.FAN_OUT)
+def fan_out() -> None:
     """Make deliveries of events, and send a task for each webhook and mail that is due."""
     parts = (events_fan_out, webhooks_call, mails_call)
     each_row(parts, lambda part: part(now=clock.now()), what="a part of notifying")

@@ -1,6 +1,6 @@
-"""Whoever runs a webhook's customer is told where it leads from now on, and who saw to that.
+"""Mails to the managers of a webhook's customer, about its new URL and the user who set it.
 
-Nobody opts out: whoever has somebody's token, or means to leave, would see to it first.
+Nobody can opt out: an attacker with a stolen token, or a user about to leave, would do so first.
 """
 
 from datetime import datetime
@@ -26,9 +26,10 @@ def receiver_changed(
     now: datetime,
     to: str = "",
 ) -> None:
-    """Announce it, in the transaction that does it. ``to``: the new address, where it is another one.
+    """Announce the change, in its transaction. ``to``: the new URL, if it changed.
 
-    All that the mail says is in the event: the webhook may be gone when it is sent. Secrets are not.
+    The event contains all data of the mail, because the webhook may be deleted before the mail is sent. It
+    contains no secrets.
     """
     said = {
         "webhook": webhook.pk,
@@ -44,7 +45,7 @@ def receiver_changed(
 
 
 def who_runs_it(customer_id: int | None) -> QuerySet[User]:
-    """The readers: the customer's admins, for the NOC's own webhooks NOC admins."""
+    """Return the readers: the customer's admins; for the NOC's own webhooks NOC admins."""
     people = User.objects.filter(is_active=True).exclude(email="")
     if customer_id is None:
         return people.filter(noc_role=User.NocRole.NOC_ADMIN)
@@ -52,5 +53,5 @@ def who_runs_it(customer_id: int | None) -> QuerySet[User]:
 
 
 def webhook_change_content(found: Mail) -> tuple[str, dict[str, Any]]:
-    """The template and values of the mail."""
+    """Return the template and values of the mail."""
     return "webhook_changed", {**found.data, "link": absolute_url(reverse("web:webhooks"))}

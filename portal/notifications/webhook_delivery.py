@@ -1,7 +1,7 @@
-"""A webhook's turn: what is due for it is sent, one request after the other, until one fails.
+"""A webhook's turn: send its due deliveries, one request after the other, until one fails.
 
-One turn per webhook is in flight, and whoever failed last waits in another queue, so that slow and hostile
-receivers hold up each other and nobody else. Rows are the truth: a message that is lost costs a minute.
+Each webhook has at most one turn at a time. Webhooks whose last attempt failed use another queue, so that
+slow and hostile receivers delay only each other. Rows are authoritative: a lost message costs a minute.
 """
 
 import random
@@ -20,17 +20,17 @@ from portal.events.outbox import send_tasks
 from portal.notifications.http_post import Outcome, post
 from portal.notifications.models import Delivery, Webhook
 from portal.notifications.public_address_check import rules
-from portal.notifications.retry_after import asked_wait
+from portal.notifications.retry_after import requested_wait
 from portal.notifications.retry_schedule import cooldown_until, next_try
 from portal.notifications.task_names import DOUBTFUL_WEBHOOK_TURN, WEBHOOK_TURN
 from portal.notifications.webhook_operations import SEALED_FOR, webhook_disable
 from portal.notifications.webhook_signing import signed_headers
 
-# A message that did not arrive by then counts as lost.
+# A message that has not arrived by then counts as lost.
 _CALLED_FOR = timedelta(seconds=60)
-# Longer than one try may take (posting.TOTAL_S): two never send at once.
+# Longer than one attempt may take (http_post.TOTAL_S), so that two workers never send at once.
 _CLAIMED_FOR = timedelta(seconds=60)
-# After that others have their turn.
+# After this time other webhooks get their turn.
 _TURN = timedelta(seconds=20)
 _LOGGED = 20
 Post = Callable[..., Outcome]
@@ -38,7 +38,7 @@ Post = Callable[..., Outcome]
 
 @transaction.atomic
 def webhooks_call(*, now: datetime) -> int:
-    """Ask for a turn of each webhook that has something due and that nobody is at; how many."""
+    """Request a turn for each webhook with due deliveries and no worker; return their number."""
     rows = list(_waiting(now).select_for_update(skip_locked=True, no_key=True).values_list("pk", "failures"))
     Webhook.objects.filter(pk__in=[pk for pk, _ in rows]).update(called_until=now + _CALLED_FOR)
     for task, calls in (
@@ -57,7 +57,7 @@ def webhook_deliver(
     post: Post = post,
     draw: Callable[[], float] = random.random,
 ) -> int:
-    """Send what is due for this webhook, unless somebody is at it; how many tries that took."""
+    """Send the due deliveries of this webhook, unless another worker does; return the number of attempts."""
     claim = uuid4()
     began = clock()
     free = Q(claimed_until__isnull=True) | Q(claimed_until__lt=began)
@@ -87,7 +87,7 @@ def _waiting(now: datetime) -> Any:
 
 
 def _next(webhook_id: int, claim: Any, now: datetime) -> Delivery | None:
-    """The delivery that is due longest, with the claim renewed for it; None also where the claim was lost."""
+    """Return the delivery that is due longest, and renew the claim; None also if the claim was lost."""
     rested = Q(resting_until__isnull=True) | Q(resting_until__lte=now)
     mine = Webhook.objects.filter(rested, pk=webhook_id, claim=claim, disabled_at__isnull=True)
     if not mine.update(claimed_until=now + _CLAIMED_FOR):
@@ -112,8 +112,8 @@ def _send(delivery: Delivery, now: datetime, post: Post) -> Outcome:
 def _settle(
     delivery: Delivery, claim: Any, outcome: Outcome, now: datetime, draw: Callable[[], float]
 ) -> bool:
-    """Note how a try went; whether the turn goes on."""
-    # The webhook first, as everybody locks them. It may have been removed, or claimed by another meanwhile.
+    """Record the result of an attempt; return whether the turn continues."""
+    # Lock the webhook first, like all other code. It may have been deleted, or claimed by another worker.
     webhook = (
         Webhook.objects.select_for_update(no_key=True).filter(pk=delivery.webhook_id, claim=claim).first()
     )
@@ -127,15 +127,17 @@ def _settle(
         if webhook.failures:
             Webhook.objects.filter(pk=webhook.pk).update(failures=0, failing_since=None, resting_until=None)
         return True
-    asked = asked_wait(outcome.retry_after, now=now)
-    again = next_try(delivery.tries, now=now, draw=draw, asked=asked)
+    requested = requested_wait(outcome.retry_after, now=now)
+    again = next_try(delivery.tries, now=now, draw=draw, requested=requested)
     gone = outcome.error == Delivery.Error.GONE
     _moved(
         delivery, *((Delivery.State.PENDING, again) if again and not gone else (Delivery.State.FAILED, None))
     )
     failures, since = webhook.failures + 1, webhook.failing_since or now
     Webhook.objects.filter(pk=webhook.pk).update(
-        failures=failures, failing_since=since, resting_until=cooldown_until(failures, now=now, asked=asked)
+        failures=failures,
+        failing_since=since,
+        resting_until=cooldown_until(failures, now=now, requested=requested),
     )
     if gone:
         webhook_disable(webhook=webhook, because=Webhook.Disabled.GONE, now=now)

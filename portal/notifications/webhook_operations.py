@@ -1,4 +1,6 @@
-"""People's operations on webhooks. Each is for whoever manages its customer's; views check the permission."""
+"""Operations of users on webhooks. Only managers of the customer may call them; views check the
+permission.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -17,7 +19,7 @@ from portal.notifications.webhook_payloads import body
 from portal.notifications.webhook_signing import new_secret
 
 MOST_PER_CUSTOMER = 10
-# So long both secrets sign after a change.
+# After a change, both secrets sign for this time.
 BOTH_SIGN_FOR = timedelta(hours=24)
 SEALED_FOR = "webhook secrets"
 
@@ -33,15 +35,16 @@ def webhook_create(
     types: Sequence[str] = (),
     made_with: ApiToken | None = None,
 ) -> tuple[Webhook, str]:
-    """A new webhook of ``customer``, or the NOC's own, and the only plain text of its secret.
+    """Create a webhook of ``customer``, or of the NOC; return it with the plain text of its secret, shown
+    only once.
 
     ``made_with``: the API token that ``user`` acts through, if any.
 
-    Raises what ``usable_url`` raises, and TooManyWebhooks.
+    Raises the errors of ``usable_url``, and TooManyWebhooks.
     """
     address = usable_url(url, allowed=rules(of_the_noc=customer is None))
     if customer is not None:
-        # One at a time, so that they are counted right.
+        # The lock serializes requests, so that the count is right.
         Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     if Webhook.objects.filter(customer=customer).count() >= MOST_PER_CUSTOMER:
         raise TooManyWebhooks(maximum=MOST_PER_CUSTOMER)
@@ -72,7 +75,7 @@ def webhook_change(
     description: str | None = None,
     types: Sequence[str] | None = None,
 ) -> None:
-    """Change what is given. What waits for delivery goes to the new address. Raises as ``usable_url``."""
+    """Change the given values. Pending deliveries go to the new URL. Raises the errors of ``usable_url``."""
     changed: dict[str, object] = {}
     if url is not None and url != webhook.url:
         address = usable_url(url, allowed=rules(of_the_noc=webhook.customer_id is None))
@@ -89,7 +92,7 @@ def webhook_change(
 
 @transaction.atomic
 def webhook_rotate(*, webhook: Webhook, by: User, now: datetime, token: ApiToken | None = None) -> str:
-    """Give it another secret, and return its only plain text. The old one signs too for 24 hours."""
+    """Replace the secret; return its plain text, shown only once. The old secret also signs for 24 hours."""
     secret = new_secret()
     Webhook.objects.filter(pk=webhook.pk).update(
         previous_secret=F("secret"),
@@ -103,9 +106,9 @@ def webhook_rotate(*, webhook: Webhook, by: User, now: datetime, token: ApiToken
 
 @transaction.atomic
 def webhook_disable(*, webhook: Webhook, because: str, now: datetime) -> bool:
-    """Send nothing any more, what waits included; whether it was enabled until now.
+    """Stop all deliveries, including pending ones; return whether the webhook was enabled.
 
-    ``because`` other than by hand is announced: somebody has to hear of it.
+    Any ``because`` except by hand is announced, because its managers must learn of it.
     """
     enabled = Webhook.objects.filter(pk=webhook.pk, disabled_at__isnull=True)
     if not enabled.update(disabled_at=now, disabled_because=because):
@@ -120,19 +123,19 @@ def webhook_disable(*, webhook: Webhook, because: str, now: datetime) -> bool:
 
 
 def webhook_enable(*, webhook: Webhook) -> None:
-    """Send again, from the next event on; what was missed is in the log, and can be sent again."""
+    """Resume deliveries from the next event on; the log contains missed events, which can be sent again."""
     Webhook.objects.filter(pk=webhook.pk).update(
         disabled_at=None, disabled_because="", failures=0, failing_since=None, resting_until=None
     )
 
 
 def webhook_remove(*, webhook: Webhook) -> None:
-    """Forget it, its secrets and its log."""
+    """Delete the webhook, its secrets and its log."""
     Webhook.objects.filter(pk=webhook.pk).delete()
 
 
 def webhook_test(*, webhook: Webhook, now: datetime) -> Delivery:
-    """Send a test event, as any other. Raises WebhookDisabled."""
+    """Send a test event, like any other. Raises WebhookDisabled."""
     if webhook.disabled_at is not None:
         raise WebhookDisabled
     _wake(webhook)
@@ -147,7 +150,7 @@ def webhook_test(*, webhook: Webhook, now: datetime) -> Delivery:
 
 
 def delivery_redeliver(*, delivery: Delivery, now: datetime) -> None:
-    """Send the same letters under the same id once more. Raises WebhookDisabled, DeliveryUnderWay."""
+    """Send the same body with the same id again. Raises WebhookDisabled, DeliveryUnderWay."""
     if delivery.webhook.disabled_at is not None:
         raise WebhookDisabled
     settled = Delivery.objects.filter(pk=delivery.pk).exclude(state=Delivery.State.PENDING)
@@ -157,11 +160,13 @@ def delivery_redeliver(*, delivery: Delivery, now: datetime) -> None:
 
 
 def _wake(webhook: Webhook) -> None:
-    """Whoever asks for a delivery knows more than the failures before it."""
+    """End the pause of the webhook: a user who requests a delivery knows more than the earlier
+    failures show.
+    """
     Webhook.objects.filter(pk=webhook.pk).update(resting_until=None)
 
 
 def deliveries_forget(*, before: datetime) -> int:
-    """Delete what was settled long ago; how many."""
+    """Delete deliveries that were settled before then; return their number."""
     settled = Delivery.objects.exclude(state=Delivery.State.PENDING)
     return settled.filter(created_at__lt=before).delete()[0]

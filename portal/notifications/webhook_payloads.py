@@ -1,4 +1,4 @@
-"""The payload of a webhook about an event: the letters of the body, which are signed as they are."""
+"""The payload of a webhook: the exact text of the body, which is signed."""
 
 import json
 from datetime import UTC, datetime
@@ -12,9 +12,9 @@ from portal.vll.states import OperStatus
 
 
 def payload(event: Event, *, line: Vll | None, router: Router | None, customer: str | None) -> str | None:
-    """The body for a public event, or None for one whose line is gone. ``line`` comes with its customer.
+    """Return the body for a public event, or None if its line was deleted. ``line`` includes its customer.
 
-    It says what was so when it happened: what is so by now is the API's to say.
+    It describes the state at the time of the event; the API gives the current state.
     """
     kind = BY_ANNOUNCED[event.kind]
     if event.kind.startswith("webhook."):
@@ -27,7 +27,7 @@ def payload(event: Event, *, line: Vll | None, router: Router | None, customer: 
 
 
 def body(name: str, at: datetime, data: dict[str, Any]) -> str:
-    """The JSON text, without a needless space."""
+    """Return the JSON text, without needless spaces."""
     timestamp = at.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
     document = {"type": name, "timestamp": timestamp, "data": data}
     return json.dumps(document, separators=(",", ":"), ensure_ascii=False)

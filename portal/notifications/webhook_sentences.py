@@ -1,4 +1,4 @@
-"""Why nothing is sent to a webhook, in words."""
+"""Sentences about why a webhook is disabled."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -13,7 +13,7 @@ _DISABLED: dict[str, str] = {
 
 
 def why_disabled(because: str) -> str:
-    """``because``: as stored with a webhook that is disabled.
+    """Return the sentence for a stored reason ``because``.
 
     A newer release may have stored a reason that is unknown here.
     """

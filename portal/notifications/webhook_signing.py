@@ -8,21 +8,21 @@ from collections.abc import Sequence
 from datetime import datetime
 
 _PREFIX = "whsec_"
-# The specification asks for 24 to 64.
+# The specification requires 24 to 64.
 _SECRET_BYTES = 32
 
 
 def new_secret() -> str:
-    """A random secret as its reader gets it: ``whsec_`` and base64."""
+    """Return a random secret as its reader gets it: ``whsec_`` and base64."""
     return _PREFIX + base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()
 
 
 def signed_headers(
     body: bytes, *, message_id: str, at: datetime, secrets: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """The three headers, with one signature per secret: a receiver knows one of them while they change.
+    """Return the three headers, with one signature per secret: during a change a receiver knows one of them.
 
-    ``at`` is the time of this try, by which a receiver refuses what somebody sends again much later.
+    ``at`` is the time of this attempt. A receiver refuses replays by it.
     """
     timestamp = int(at.timestamp())
     signatures = [_signature(secret, f"{message_id}.{timestamp}.".encode() + body) for secret in secrets]

@@ -61,7 +61,7 @@ def test_no_message_is_delivered_again_while_its_first_delivery_may_still_run() 
     ("task", "queue"),
     [
         (alarms.WATCH, "sweepers"),
-        (notifications.TELL, "sweepers"),
+        (notifications.FAN_OUT, "sweepers"),
         (notifications.WEBHOOK_TURN, "webhooks"),
         (notifications.DOUBTFUL_WEBHOOK_TURN, "webhooks_doubtful"),
         (accounts.SEND_INVITATION, "notifications"),
@@ -85,7 +85,7 @@ BOUNDED = {
         provisioning.MARK_STALE,
         provisioning.FORWARD_LINK_LOSSES,
         alarms.WATCH,
-        notifications.TELL,
+        notifications.FAN_OUT,
         telemetry.WATCH_SILENCES,
     },
     "telemetry": {

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from portal.notifications.retry_after import LONGEST, asked_wait
+from portal.notifications.retry_after import LONGEST, requested_wait
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 NOTHING = timedelta(0)
@@ -33,9 +33,9 @@ CASES = {
 
 @pytest.mark.parametrize(("header", "wait"), CASES.values(), ids=CASES)
 def test_what_is_asked_for(header: str, wait: timedelta) -> None:
-    assert asked_wait(header, now=NOW) == wait
+    assert requested_wait(header, now=NOW) == wait
 
 
 def test_a_date_counts_from_now_in_any_zone() -> None:
     local = NOW.astimezone(timezone(timedelta(hours=5)))
-    assert asked_wait("Sat, 21 Nov 2026 09:45:00 GMT", now=local) == timedelta(minutes=15)
+    assert requested_wait("Sat, 21 Nov 2026 09:45:00 GMT", now=local) == timedelta(minutes=15)

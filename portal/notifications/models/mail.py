@@ -3,12 +3,12 @@ from django.db.models import Q
 
 from portal.accounts.models import Customer, User
 
-# The kind of a mail about a month; any other mail has the kind of its event.
+# The kind of a mail about a month; other mails have the kind of their event.
 MONTHLY_REPORT = "monthly_report"
 
 
 class Group(models.TextChoices):
-    """The kinds of mails, by which people choose."""
+    """The groups of mails that users choose."""
 
     ORDERS = "orders"
     FAILURES = "failures"
@@ -20,7 +20,7 @@ class Group(models.TextChoices):
 
 
 class MailOptOut(models.Model):
-    """A person who does not want the mails of a group. Without a row they are wanted."""
+    """A user who does not want the mails of a group. Without a row they are wanted."""
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mail_opt_outs", db_index=False)
     group = models.CharField(max_length=10, choices=Group)
@@ -40,21 +40,23 @@ class MailOptOut(models.Model):
 
 
 class Mail(models.Model):
-    """One event, lines of one cause, or a month, for one reader; what it says is written when it is sent."""
+    """A mail to one reader about an event, lines of one cause, or a month; its text is written when it is
+    sent.
+    """
 
     class State(models.TextChoices):
         PENDING = "pending"
         SENT = "sent"
-        # Overtaken by what happened since, or not wanted any more.
+        # Replaced by later events, or no longer wanted.
         DROPPED = "dropped"
         FAILED = "failed"
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="mails", db_index=False)
-    # None: of the NOC's business, or of the portal's.
+    # None: a mail of the NOC or of the portal.
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="mails")
-    # Empty: of the reader's own account, or of where webhooks lead, which nobody opts out of.
+    # Empty: about the reader's own account or the address of a webhook; nobody can opt out of these.
     group = models.CharField(max_length=10, choices=Group, blank=True)
-    # As the event was announced; "monthly_report" for a month.
+    # The kind of the event; "monthly_report" for a month.
     kind = models.CharField(max_length=64)
     event_id = models.BigIntegerField(null=True)
     month = models.DateField(null=True)
@@ -66,12 +68,12 @@ class Mail(models.Model):
     created_at = models.DateTimeField()
     state = models.CharField(max_length=10, choices=State, default=State.PENDING)
     tries = models.PositiveSmallIntegerField(default=0)
-    # Asked for again from then on, unless it was sent.
+    # The time of the next attempt, unless the mail was sent.
     next_try_at = models.DateTimeField(null=True)
-    # A sender holds it until then.
+    # A sender has claimed the mail until then.
     sending_until = models.DateTimeField(null=True)
     settled_at = models.DateTimeField(null=True)
-    # What the mail server last said, where it did not take it.
+    # The last response of the mail server that refused the mail.
     error = models.CharField(max_length=300, blank=True)
 
     class Meta:
@@ -93,7 +95,7 @@ class Mail(models.Model):
         ]
         indexes = [
             models.Index(fields=["next_try_at"], condition=Q(next_try_at__isnull=False), name="mail_to_send"),
-            # What a reader was told of a cause, and what waits to be told of it.
+            # For mails of a cause that a reader got, or that are pending.
             models.Index(fields=["user", "cause"], condition=~Q(cause=""), name="mail_by_cause"),
             models.Index(fields=["created_at"], name="mail_by_age"),
         ]
@@ -103,15 +105,15 @@ class Mail(models.Model):
 
 
 class MailLine(models.Model):
-    """A line that a mail is about, and what the mail says of it."""
+    """A line that a mail is about, and the status that the mail reports."""
 
     class Said(models.TextChoices):
         DOWN = "down"
         UP = "up"
         DRIFT = "drift"
-        # Nobody hears from a router of it.
+        # A router of the line does not report.
         SILENT = "silent"
-        # Its large frames are lost on the way.
+        # The path loses its large frames.
         BLACK_HOLE = "black_hole"
 
     mail = models.ForeignKey(Mail, on_delete=models.CASCADE, related_name="lines", db_index=False)
@@ -127,7 +129,7 @@ class MailLine(models.Model):
                 name="what_is_said_of_a_line_is_known",
             ),
         ]
-        # What a reader was last told of a line.
+        # For the status of a line that a reader last got.
         indexes = [models.Index(fields=["vll_id", "-event_id"], name="mail_line_by_vll")]
 
     def __str__(self) -> str:
@@ -135,7 +137,7 @@ class MailLine(models.Model):
 
 
 class ReportedMonth(models.Model):
-    """A calendar month (UTC) whose reports are made: there is one of each."""
+    """A calendar month (UTC) with reports; each is made once."""
 
     month = models.DateField(unique=True)
     made_at = models.DateTimeField()

@@ -10,15 +10,15 @@ from portal.core.tenant_scope import TenantQuerySet
 
 
 class Webhook(models.Model):
-    """An address that is told what happens to a customer's lines and orders; without a customer, the NOC's
-    own, which hears of all of them.
+    """A URL that gets the events of a customer's lines and orders. Without a customer it is the NOC's own and
+    gets all events.
 
-    The secrets sign what is sent, so they have to be read again: they are encrypted
+    The secrets sign deliveries, so the portal must read them: they are encrypted
     (portal.accounts.secret_encryption).
     """
 
     class Disabled(models.TextChoices):
-        """The reasons why nothing is sent any more."""
+        """The reasons for disabling a webhook."""
 
         NO = ""
         BY_HAND = "byHand"
@@ -28,30 +28,30 @@ class Webhook(models.Model):
     customer = models.ForeignKey(Customer, on_delete=models.CASCADE, null=True, related_name="webhooks")
     url = models.CharField(max_length=500)
     description = models.CharField(max_length=100, blank=True)
-    # Public types (portal.notifications.event_catalogue); all of them when empty, also those added later.
+    # Public types (portal.notifications.event_catalogue); empty: all of them, also those added later.
     types: Any = ArrayField(models.CharField(max_length=50), default=list, blank=True)
     created_at = models.DateTimeField()
     created_by = models.CharField(max_length=150)
-    # The API token that asked for it; null: a person at the portal did.
+    # The API token that made the webhook; null: made on a page.
     made_with = models.ForeignKey(
         ApiToken, on_delete=models.SET_NULL, null=True, blank=True, related_name="webhooks"
     )
     secret = models.TextField()
     secret_set_at = models.DateTimeField()
-    # Signs beside the new one until then, so that the receiver can change over in peace.
+    # Signs together with the new secret until then, so that the receiver can change over.
     previous_secret = models.TextField(blank=True)
     previous_until = models.DateTimeField(null=True)
     disabled_at = models.DateTimeField(null=True)
     disabled_because = models.CharField(max_length=10, choices=Disabled, blank=True)
 
-    # Tries that failed since one was answered as it should be, and when the first of them did.
+    # The failed attempts since the last success, and the time of the first of them.
     failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)
-    # Not tried until then: whoever does not answer is asked rarely, whatever waits for them.
+    # No attempt before then: an address that does not respond is rarely tried, however much waits for it.
     resting_until = models.DateTimeField(null=True)
-    # A message to work on it is on its way; it counts as lost from then on.
+    # A message about the webhook is on its way; it counts as lost after that time.
     called_until = models.DateTimeField(null=True)
-    # Who works on it, and until when that is believed: one request at a time.
+    # The worker that sends, and the end of its claim: one request at a time.
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)
 
@@ -84,7 +84,7 @@ class WebhookRelatedQuerySet(TenantQuerySet):
 
 
 class Delivery(models.Model):
-    """One event for one webhook: what is sent, letter for letter, and how the tries went."""
+    """One event for one webhook: the exact body, and the log of the attempts."""
 
     class State(models.TextChoices):
         PENDING = "pending"
@@ -92,7 +92,7 @@ class Delivery(models.Model):
         FAILED = "failed"
 
     class Error(models.TextChoices):
-        """The reasons why a try failed."""
+        """The reasons why an attempt failed."""
 
         NONE = ""
         STATUS = "status"
@@ -107,7 +107,7 @@ class Delivery(models.Model):
         TLS = "tls"
         NOT_HTTP = "notHttp"
 
-    # Sent as webhook-id, the same with each try: by it a receiver knows what it has had.
+    # Sent as webhook-id, the same with each attempt: a receiver recognises repetitions by it.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     # None for a test.
@@ -116,12 +116,12 @@ class Delivery(models.Model):
     body = models.TextField()
     created_at = models.DateTimeField()
     state = models.CharField(max_length=10, choices=State, default=State.PENDING)
-    # Tries since it was made or last sent again by hand.
+    # Attempts since it was made or last sent again by hand.
     tries = models.PositiveSmallIntegerField(default=0)
     next_try_at = models.DateTimeField(null=True)
-    # The newest tries, oldest first: {"at", "status", "error", "took_ms"}.
+    # The newest attempts, oldest first: {"at", "status", "error", "took_ms"}.
     log = models.JSONField(default=list)
-    # How the answer to the last try began.
+    # The beginning of the response to the last attempt.
     answer = models.TextField(blank=True)
 
     objects = WebhookRelatedQuerySet.as_manager()
@@ -154,7 +154,7 @@ class Delivery(models.Model):
 
     @property
     def is_new(self) -> bool:
-        """Whether it has not been tried yet since it was made or last sent again by hand."""
+        """Return whether it has not been tried since it was made or last sent again by hand."""
         return self.state == self.State.PENDING and self.tries == 0
 
     @property
@@ -163,5 +163,5 @@ class Delivery(models.Model):
 
     @property
     def message_id(self) -> str:
-        """The webhook-id header: without a full stop, which separates what is signed."""
+        """Return the webhook-id header, without a full stop, which separates the signed parts."""
         return f"msg_{self.id.hex}"
