@@ -1,11 +1,14 @@
 """A declarative client reads a document, changes what differs and sends the whole of it back."""
 
+import json
 from typing import Any
 
 import pytest
 from rest_framework.test import APIClient
 
 from portal.accounts.models import Membership, User
+from portal.api.openapi.document import document
+from portal.audit.models import EVENTS
 from portal.audit.tracked_tables import TRACKED
 from portal.core import clock
 from portal.events.models import Event, Outbox
@@ -87,7 +90,15 @@ def test_the_document_of_a_line_sent_back_is_200_and_changes_nothing(alice: User
 
 
 @pytest.mark.parametrize(
-    "same", [{"cir_bps": GBIT}, {"transport": "auto"}, {"a_end": {"outer_vlan": "any"}}, {"cbs_bytes": None}]
+    "same",
+    [
+        {},
+        {"a_end": {}},
+        {"cir_bps": GBIT},
+        {"transport": "auto"},
+        {"a_end": {"outer_vlan": "any"}},
+        {"cbs_bytes": None},
+    ],
 )
 def test_an_equal_change_is_200_without_an_order(alice: User, address: str, same: dict[str, Any]) -> None:
     before = Order.objects.count()
@@ -199,3 +210,77 @@ def test_a_member_and_a_webhook_sent_back_are_200(ada: User, alice: User) -> Non
     assert (answer.status_code, answer.json()) == (200, found)
     assert send(api, webhook, found | {"description": "x"}, etag).json() == found | {"description": "x"}
     assert Webhook.objects.get().description == "x"
+
+
+def changing_operations() -> list[tuple[str, str]]:
+    """Return the (method, path) of every operation of the API that changes an object."""
+    paths: dict[str, dict[str, Any]] = document()["paths"]
+    return sorted((method, path) for path, item in paths.items() for method in {"patch", "put"} & set(item))
+
+
+def written() -> dict[Any, int]:
+    """Return the numbers of rows that a change would add."""
+    return {
+        model: model._default_manager.count() for model in (*TRACKED, *EVENTS.values(), Event, Outbox, Order)
+    }
+
+
+@pytest.fixture
+def inventory(isp: Isp, nora: User) -> dict[str, tuple[User, str]]:
+    """By path of the API, an object of each kind of the inventory and a user who may change it."""
+    wanted, addresses = documents(isp), {}
+    # A link of an unknown MTU that is in service would keep the line from being ordered.
+    wanted["links"]["in_service"] = False
+    for kind in KINDS:
+        made = client(nora).post(f"/api/v1/{kind}", wanted[kind], format="json")
+        assert made.status_code == 201, made.content
+        addresses[f"/api/v1/{kind}/{{id}}"] = (nora, f"/api/v1/{kind}/{made.json()['id']}")
+    return addresses
+
+
+@pytest.fixture
+def addresses(
+    inventory: dict[str, tuple[User, str]], ada: User, alice: User, chosen_by_us: Vll
+) -> dict[str, tuple[User, str]]:
+    """By path of the API, an object of that path and a user who may change it."""
+    webhook = client(ada).post("/api/v1/webhooks", {"url": "https://hooks.example.net/x"}, format="json")
+    return inventory | {
+        "/api/v1/mail-preferences": (ada, "/api/v1/mail-preferences"),
+        "/api/v1/members/{id}": (ada, f"/api/v1/members/{Membership.objects.get(user=alice).pk}"),
+        "/api/v1/vlls/{id}": (ada, f"/api/v1/vlls/{chosen_by_us.pk}"),
+        "/api/v1/webhooks/{id}": (ada, f"/api/v1/webhooks/{webhook.json()['id']}"),
+    }
+
+
+@pytest.mark.parametrize(("method", "path"), changing_operations())
+def test_every_change_takes_what_was_read_or_nothing_and_changes_nothing(
+    addresses: dict[str, tuple[User, str]], method: str, path: str
+) -> None:
+    user, address = addresses[path]
+    api = client(user)
+    found, etag = read(api, address)
+    before = written()
+    # Where the portal chose a value, the same value alone is an order for it.
+    alone = [{name: value} for name, value in found.items() if f"requested_{name}" not in found]
+    equal_bodies = [{}, found, *alone]
+    for body in equal_bodies:
+        answer = getattr(api, method)(address, body, format="json", headers={"If-Match": etag})
+        assert (body, answer.status_code) == (body, 200), answer.content
+        assert (answer.json(), answer["ETag"]) == (found, etag)
+    assert read(api, address) == (found, etag)
+    assert written() == before
+
+
+@pytest.mark.parametrize(("method", "path"), changing_operations())
+@pytest.mark.parametrize("body", [[], None, "text", 7, [{}], {"no_such_member": 1}])
+def test_every_change_refuses_what_is_no_change(
+    addresses: dict[str, tuple[User, str]], method: str, path: str, body: Any
+) -> None:
+    user, address = addresses[path]
+    api = client(user)
+    before = written()
+    answer = getattr(api, method)(
+        address, json.dumps(body), content_type="application/json", headers={"If-Match": "*"}
+    )
+    assert answer.status_code in (400, 422), answer.content
+    assert written() == before

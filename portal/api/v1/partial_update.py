@@ -13,18 +13,20 @@ from portal.api.language import in_readers_language
 REQUESTED = "requested_"
 
 
-def changed_members(body: Any, document: Any, serializer: serializers.Serializer[Any]) -> Any:
-    """Return the members of ``body`` that differ from ``document``; anything but an object as it is.
+def changed_members(body: Any, document: Any, serializer: serializers.Serializer[Any]) -> dict[str, Any]:
+    """Return the members of ``body`` that differ from ``document``. Without any, the view changes nothing.
 
-    ``document`` is what GET answers now, ``serializer`` reads the changes. A member that only the portal
+    ``document`` is the present answer to GET; ``serializer`` reads the changes. A member that only the portal
     writes may be sent as it was read. Where the document has ``requested_x`` next to ``x``, the first is
     what the customer ordered and the second what the portal allocated: ``requested_x`` counts if the body
-    has it, and then ``x`` may be sent as it was read. Raises DRF's ValidationError.
+    has it, and then ``x`` may be sent as it was read. Raises DRF's ValidationError, also for a body that is
+    no JSON object.
     """
-    if not isinstance(body, dict):
-        return body
-    current = json.loads(JSONRenderer().render(document))
     with in_readers_language():
+        if not isinstance(body, dict):
+            serializer.run_validation(body)  # it refuses the body in its own words
+            raise serializers.ValidationError(_("Send a JSON object."), code="invalid")
+        current = json.loads(JSONRenderer().render(document))
         changed, refused = _compared(body, current, serializer.fields)
     if refused:
         raise serializers.ValidationError(refused, code="read_only")
@@ -43,7 +45,7 @@ def _compared(
                 changed[name] = value  # the serializer refuses it
             elif not _is_same(value, current[name]):
                 refused[name] = [_("This member is read-only. Send it as you read it, or leave it out.")]
-        elif isinstance(field, serializers.Serializer) and value and isinstance(value, dict):
+        elif isinstance(field, serializers.Serializer) and isinstance(value, dict):
             inner, inner_refused = _compared(value, current.get(name) or {}, field.fields)
             if inner:
                 changed[name] = inner

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from django.utils.translation import gettext_noop as _
 from rest_framework import serializers
 
 from portal.api.v1.partial_update import REQUESTED
@@ -63,8 +62,6 @@ class VllChangeSerializer(StrictSerializer):
     link_loss_forwarding = StrictBooleanField(required=False, help_text=LINK_LOSS_HELP)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        if not attrs:
-            raise serializers.ValidationError(_("Name at least one member to change."), code="empty")
         return _as_ordered(attrs)
 
     @property

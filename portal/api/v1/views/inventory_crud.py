@@ -75,8 +75,8 @@ class InventoryItemView(ConditionalRetrieveView[Any]):
         """Change it; for NOC staff. Members that are as you read them change nothing."""
         document = self.get_serializer(found).data
         body = changed_members(request.data, document, self.write_serializer())
-        changes = validated(self.write_serializer, body, partial=True)
-        if changes or not request.data:
+        if body:
+            changes = validated(self.write_serializer, body, partial=True)
             type(self).change(**{self.keyword: found}, user=caller(request), now=clock.now(), **changes)
             rows: QuerySet[Any] = self.get_queryset()
             document = self.get_serializer(rows.get(pk=found.pk)).data

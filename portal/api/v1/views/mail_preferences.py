@@ -9,6 +9,7 @@ from rest_framework.response import Response
 from portal.accounts.models import User
 from portal.api.v1.etags import ConditionalRetrieveView, etag_of, if_match
 from portal.api.v1.idempotency import once_per_key
+from portal.api.v1.partial_update import changed_members
 from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.mail_preferences import MailsSerializer
 from portal.api.v1.serializers.strict_fields import check
@@ -34,11 +35,14 @@ class MailsView(ConditionalRetrieveView[User]):
     @if_match(required=True)
     def patch(self, request: Request, found: User) -> Response:
         """Choose which mails you get. Groups that you do not name stay as they are."""
-        body = self.get_serializer(data=request.data)
-        check(body)
-        chosen = {**self.get_serializer(found).data, **body.validated_data}
-        wanted = [name for name, is_wanted in chosen.items() if is_wanted]
-        # The caller and not the row: a token may leave some of its user's rights, and their groups, behind.
-        mails_choose(user=caller(request), wanted=wanted, now=clock.now())
         document = self.get_serializer(found).data
+        body = changed_members(request.data, document, MailsSerializer(context=self.get_serializer_context()))
+        if body:
+            choice = self.get_serializer(data=body)
+            check(choice)
+            chosen = {**document, **choice.validated_data}
+            wanted = [name for name, is_wanted in chosen.items() if is_wanted]
+            # The caller and not the row: a token may leave out some of its user's rights, and their groups.
+            mails_choose(user=caller(request), wanted=wanted, now=clock.now())
+            document = self.get_serializer(found).data
         return Response(document, headers={"ETag": etag_of(document)})

@@ -75,7 +75,7 @@ class MemberView(ConditionalRetrieveView[Membership]):
         check_manages(request, found.customer)
         document = self.get_serializer(found).data
         body = changed_members(request.data, document, MemberChangeSerializer())
-        if body or not request.data:
+        if body:
             changes = validated(MemberChangeSerializer, body)
             team.role_change(membership=found, role=changes["role"], now=clock.now())
             found.refresh_from_db(fields=["role"])

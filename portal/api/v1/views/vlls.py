@@ -94,7 +94,8 @@ class VllView(ConditionalRetrieveView[Vll]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, vll: Vll) -> Response:
-        """Change a VLL. A description alone holds at once (200); all else is ordered (202).
+        """Change a VLL. A change of the description alone applies immediately (200); all other changes are
+        ordered (202).
 
         You may send back the whole document that you read: only members that differ count. If none differs,
         the answer is 200 and nothing changes.
@@ -102,7 +103,7 @@ class VllView(ConditionalRetrieveView[Vll]):
         check_may_order(caller(request), vll)
         document = self.get_serializer(vll).data
         changes = changed_members(request.data, document, VllChangeSerializer())
-        if changes or not request.data:
+        if changes:
             body = VllChangeSerializer(data=changes)
             check(body)
             if not body.only_describes:

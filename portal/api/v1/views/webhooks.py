@@ -109,16 +109,10 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
         check_may(request, found)
         document = self.get_serializer(found).data
         body = changed_members(request.data, document, WebhookChangeSerializer())
-        changes = validated(WebhookChangeSerializer, body, partial=True)
-        if request.data and not changes:
-            return Response(document, headers={"ETag": etag_of(document)})
-        enabled = changes.pop("enabled", None)
-        webhook_change(webhook=found, by=caller(request), token=token_of(request), now=clock.now(), **changes)
-        if enabled is True:
-            webhook_enable(webhook=found)
-        elif enabled is False:
-            webhook_disable(webhook=found, because=Webhook.Disabled.BY_HAND, now=clock.now())
-        document = self.get_serializer(self.get_queryset().get(pk=found.pk)).data
+        if body:
+            changes = validated(WebhookChangeSerializer, body, partial=True)
+            _change(request, found, **changes)
+            document = self.get_serializer(self.get_queryset().get(pk=found.pk)).data
         return Response(document, headers={"ETag": etag_of(document)})
 
     @extend_schema(request=None, responses={204: None})
@@ -226,6 +220,16 @@ class EventTypesView(APIView):
             for each in TYPES
         ]
         return Response(EventTypesSerializer({"results": rows}).data)
+
+
+def _change(request: Request, webhook: Webhook, *, enabled: bool | None = None, **facts: Any) -> None:
+    """Change the webhook's ``facts``, and enable or disable it. ``enabled=None`` leaves that as it is."""
+    now = clock.now()
+    webhook_change(webhook=webhook, by=caller(request), token=token_of(request), now=now, **facts)
+    if enabled is True:
+        webhook_enable(webhook=webhook)
+    elif enabled is False:
+        webhook_disable(webhook=webhook, because=Webhook.Disabled.BY_HAND, now=now)
 
 
 def _webhook(request: Request, pk: int) -> Webhook:
