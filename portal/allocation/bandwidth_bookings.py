@@ -10,10 +10,9 @@ from django.db.models import BigIntegerField, F, Value
 from portal.allocation.errors import PortFull
 from portal.allocation.models import BandwidthBooking
 from portal.inventory.models import Port
-from portal.inventory.port_link_state import bookable_at, link_speed_bps
 
 # One round trip. port_bandwidth_is_never_overbooked guards what is bookable at the agreed speed. A slower
-# link has room for the same part of its own speed (bookable_at); what is booked already stays.
+# link has room for the same part of its own speed (Port.bookable_now_bps); what is booked already stays.
 _BOOK = """
 WITH booked AS (
     UPDATE inventory_port AS port SET booked_bps = booked_bps + %(cir_bps)s
@@ -41,17 +40,16 @@ def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int, own_bps
         booked = bool(cursor.rowcount)
     if not booked:
         port.refresh_from_db(fields=["booked_bps", "bookable_bps"])
-        raise _full(port, side, cir_bps, link_speed_bps(port), own_bps - port.booked_bps)
+        raise _full(port, side, cir_bps, own_bps - port.booked_bps)
 
 
 def bandwidth_look(*, port: Port, side: str, cir_bps: int, own_bps: int, booked_besides: int) -> None:
     """Raise ``PortFull`` where booking would, ``booked_besides`` (bit/s) assumed; writes nothing."""
     if cir_bps <= own_bps:
         return
-    link_bps = link_speed_bps(port)
     given_back = own_bps - port.booked_bps - booked_besides
-    if cir_bps > bookable_at(port, link_bps) + given_back:
-        raise _full(port, side, cir_bps, link_bps, given_back)
+    if cir_bps > port.bookable_now_bps + given_back:
+        raise _full(port, side, cir_bps, given_back)
 
 
 def bandwidth_settle(
@@ -101,15 +99,14 @@ def bandwidth_forget(*, port: Port) -> None:
     Port.objects.filter(pk=port.pk).update(booked_bps=0)
 
 
-def _full(port: Port, side: str, cir_bps: int, link_bps: int | None, given_back: int) -> PortFull:
-    """``given_back``: what the line has here already, without all that is booked."""
-    is_slow = link_bps is not None and link_bps < port.speed_bps
+def _full(port: Port, side: str, cir_bps: int, given_back: int) -> PortFull:
+    """Return the refusal. ``given_back``: what the line has booked here, minus all that is booked (bit/s)."""
     return PortFull(
         field=f"{side}_end.port",
         port=str(port),
         requested_bps=cir_bps,
-        free_bps=max(bookable_at(port, link_bps) + given_back, 0),
-        link_bps=link_bps if is_slow else None,
+        free_bps=max(port.bookable_now_bps + given_back, 0),
+        link_bps=port.link_bps if port.is_slow else None,
         bookable_bps=port.bookable_bps,
         speed_bps=port.speed_bps,
     )

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, FloatField, Q
-from django.db.models.functions import Cast
+from django.db.models import Count, F, Q
 
 from portal.allocation.cpu_core_usage import CoreUse, core_use_of
 from portal.allocation.models import GreKeyLease, GrePairLease, PortVlanLease, RouterLoad, VniLease
 from portal.allocation.vni_leases import FIRST_VNI, LAST_VNI
 from portal.inventory.models import Port, Router
+from portal.inventory.port_link_state import booked_ports
 
 FULLEST = 10
 
@@ -100,9 +100,8 @@ def _leases(model: type[VniLease] | type[GreKeyLease] | type[GrePairLease]) -> L
 
 
 def _fullest_ports() -> list[Port]:
-    rows = Port.objects.filter(booked_bps__gt=0).select_related("router", "customer")
-    part = Cast("booked_bps", FloatField()) / Cast("bookable_bps", FloatField())
-    return list(rows.order_by(part.desc(), "pk")[:FULLEST])
+    booked = booked_ports(Port.objects.select_related("router", "customer"))
+    return list(booked.order_by(F("booked_part").desc(nulls_first=True), "pk")[:FULLEST])
 
 
 def _busiest_ports() -> list[dict[str, Any]]:

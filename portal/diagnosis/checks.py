@@ -8,8 +8,8 @@ from enum import StrEnum
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from portal.core.units import grouped_text
-from portal.diagnosis.line_facts import EndFacts, LineFacts
+from portal.core.units import grouped_text, rate_text
+from portal.diagnosis.line_facts import EndFacts, LineFacts, SlowPort
 from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.link_loss_decision import other
 from portal.vll.states import IN_SERVICE, AdminStatus, Lifecycle, OrderAction, OrderState
@@ -37,6 +37,7 @@ class Finding(StrEnum):
     VPP_DOWN = "vpp-down"
     PORT_DOWN = "port-down"
     LINK_HELD_DOWN = "link-held-down"
+    PORT_SLOW = "port-slow"
     NOT_AS_WANTED = "not-as-wanted"
     PATH_DOWN = "path-down"
     LARGE_FRAMES_LOST = "large-frames-lost"
@@ -154,11 +155,32 @@ def _port_link(line: LineFacts, side: str, end: EndFacts) -> Check:
             )
         text = text.format(port=end.port, router=end.router)
         return Check(code, CheckState.BROKEN, text, end.reported_at, Finding.LINK_HELD_DOWN, side)
+    if end.link_up and end.slow_port is not None:
+        return _slow_port(code, side, end, end.slow_port)
     if end.link_up:
         text = _("Port {port} has a link.").format(port=end.port)
         return Check(code, CheckState.OK, text, end.reported_at, side=side)
     text = _("Port {port} of {router} has no link.").format(port=end.port, router=end.router)
     return Check(code, CheckState.BROKEN, text, end.reported_at, Finding.PORT_DOWN, side)
+
+
+def _slow_port(code: str, side: str, end: EndFacts, slow: SlowPort) -> Check:
+    """Return what the link carries. A slow link harms lines only if they have booked more than that."""
+    rates = {
+        "port": end.port,
+        "runs": rate_text(slow.runs),
+        "agreed": rate_text(slow.agreed),
+        "booked": rate_text(slow.booked),
+        "left": rate_text(slow.left),
+    }
+    if not slow.is_overbooked:
+        text = _("The link of port {port} runs at {runs} instead of {agreed}, which carries what is booked.")
+        return Check(code, CheckState.OK, text.format(**rates), end.reported_at, side=side)
+    text = _(
+        "The link of port {port} runs at {runs} instead of {agreed}. Its lines have booked {booked}, but "
+        "only {left} can be kept."
+    ).format(**rates)
+    return Check(code, CheckState.BROKEN, text, end.reported_at, Finding.PORT_SLOW, side)
 
 
 def _configuration(line: LineFacts, side: str, end: EndFacts) -> Check:

@@ -9,13 +9,13 @@ For people, and derived anew each time: nothing stores it. The first row that fi
 ``down``         it is op-down
 ``changing``     an order is changing or testing it
 ``unknown``      nobody reports of it
-``degraded``     a router holds something else than ordered, its path loses frames, or a path does not
-                 carry its largest ones
+``degraded``     a router has another configuration than ordered, its path loses frames, a path does not
+                 carry its largest ones, or a port is too slow for what is booked on it
 ``up``           none of these
 ===============  ===================================================================
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -29,7 +29,8 @@ from portal.core.path_bfd import is_path_down
 from portal.core.reader_zone import moment_text
 from portal.diagnosis.checks import Finding
 from portal.diagnosis.verdict import broken_sentence
-from portal.inventory.models import ObservedRouter
+from portal.inventory.models import ObservedRouter, Port
+from portal.inventory.port_link_state import overbooked_ports
 from portal.vll.models import Order, TunnelPath, Vll, VllEnd
 from portal.vll.order_diff import applied_cir_bps
 from portal.vll.states import (
@@ -92,7 +93,7 @@ def known_health(line: Vll) -> Health | None:
 
 
 def healths_of(lines: Sequence[Vll]) -> dict[UUID, Health | None]:
-    """The health of each; None for a line that has ended. Two statements, however many lines there are.
+    """Return the health of each; None for a line that has ended. Three statements for any number of lines.
 
     Their ends with ``port.router.observed`` are best prefetched.
     """
@@ -100,13 +101,23 @@ def healths_of(lines: Sequence[Vll]) -> dict[UUID, Health | None]:
     orders = _open_orders(current)
     tunnelled = [line for line in current if line.family and line.lifecycle == Lifecycle.ACTIVE]
     paths = _troubled_paths(tunnelled)
+    overbooked = _overbooked(current)
     for line in lines:
         with_applied_rate(line, orders.get(line.pk))
-    return {line.pk: health_of(line, order=orders.get(line.pk), path=_of(line, paths)) for line in lines}
+    return {
+        line.pk: health_of(line, order=orders.get(line.pk), path=_of(line, paths), overbooked=overbooked)
+        for line in lines
+    }
 
 
-def health_of(line: Vll, *, order: Order | None, path: TunnelPath | None) -> Health | None:
-    """``order``: the line's open one; ``path``: that of its tunnel, where frames were lost on it lately."""
+def health_of(
+    line: Vll, *, order: Order | None, path: TunnelPath | None, overbooked: Collection[int] = ()
+) -> Health | None:
+    """Return the line's health; None if the line has ended.
+
+    ``order``: the line's open order; ``path``: the path of its tunnel, if frames were lost there recently;
+    ``overbooked``: the ids of ports that are too slow for what is booked on them.
+    """
     if line.lifecycle in TERMINAL_LIFECYCLES:
         return None
     if line.lifecycle == Lifecycle.PENDING_TERMINATE:
@@ -132,6 +143,10 @@ def health_of(line: Vll, *, order: Order | None, path: TunnelPath | None) -> Hea
         return Health(HealthState.DEGRADED, _said(lost), path.black_hole_since or path.probed_at)
     if line.not_carried_since is not None and line.lifecycle == Lifecycle.ACTIVE:
         return Health(HealthState.DEGRADED, _said(Finding.NOT_CARRIED), line.not_carried_since)
+    if line.lifecycle == Lifecycle.ACTIVE and overbooked:
+        ends = sorted(line.ends.all(), key=lambda end: end.side)
+        if slow := next((end for end in ends if end.port_id in overbooked), None):
+            return Health(HealthState.DEGRADED, _said(Finding.PORT_SLOW, slow))
     known = [at for at in (line.oper_since, line.in_sync_since) if at is not None]
     return Health(HealthState.UP, since=max(known, default=None))
 
@@ -230,6 +245,15 @@ def _troubled_paths(lines: Sequence[Vll]) -> dict[tuple[int, int, int | None], T
     routers = {end.port.router_id for line in lines for end in line.ends.all()}
     troubled = troubled_paths().filter(a_router__in=routers)
     return {(path.a_router_id, path.z_router_id, path.family): path for path in troubled}
+
+
+def _overbooked(lines: Sequence[Vll]) -> set[int]:
+    """Return the ids of those ports of lines in service that are too slow for what is booked on them."""
+    active = [line for line in lines if line.lifecycle == Lifecycle.ACTIVE]
+    if not active:
+        return set()
+    ports = {end.port_id for line in active for end in line.ends.all()}
+    return overbooked_ports(Port.objects.filter(pk__in=ports))
 
 
 def troubled_paths() -> QuerySet[TunnelPath]:

@@ -9,7 +9,7 @@ from django.db.models import prefetch_related_objects
 
 from portal.core.vlan_tags import Tagging
 from portal.events.models import Event
-from portal.inventory.models import ObservedRouter, Router, RouterSilence
+from portal.inventory.models import ObservedRouter, Port, Router, RouterSilence
 from portal.telemetry.agent_api_uptime import listened
 from portal.telemetry.models import Sample
 from portal.telemetry.router_events import VLAN_RESTORED
@@ -44,6 +44,21 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowPort:
+    """A port whose link is slower than agreed. Rates in bit/s; ``left``: what can be booked at this speed."""
+
+    runs: int
+    agreed: int
+    booked: int
+    left: int
+
+    @property
+    def is_overbooked(self) -> bool:
+        """Whether the lines on the port have booked more than is left."""
+        return self.booked > self.left
+
+
+@dataclass(frozen=True, slots=True)
 class EndFacts:
     """One end, by what its router's agent said last."""
 
@@ -74,6 +89,8 @@ class EndFacts:
     port_drops: int | None
     # When its VLAN, which somebody else had tried to use, was last taken back; None: not lately.
     vlan_restored_at: datetime | None
+    # None while the port's link has at least its agreed speed.
+    slow_port: SlowPort | None = None
 
     @property
     def is_heard(self) -> bool:
@@ -205,6 +222,15 @@ def _end(
         by_vlan=end.tagging != Tagging.UNTAGGED,
         port_drops=port_drops,
         vlan_restored_at=restored_at,
+        slow_port=_slow_port(end.port),
+    )
+
+
+def _slow_port(port: Port) -> SlowPort | None:
+    if port.link_bps is None or not port.is_slow:
+        return None
+    return SlowPort(
+        runs=port.link_bps, agreed=port.speed_bps, booked=port.booked_bps, left=port.bookable_now_bps
     )
 
 

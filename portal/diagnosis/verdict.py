@@ -44,6 +44,9 @@ SENTENCES = {
         "The link at {end} has been taken down to signal to your equipment there that the line is "
         "interrupted."
     ),
+    Finding.PORT_SLOW: gettext_noop(
+        "The port {port} at {end} runs slower than agreed, and its lines have booked more than it carries."
+    ),
     Finding.NOT_AS_WANTED: gettext_noop("{router}, at {end}, is not configured as ordered."),
     Finding.PATH_DOWN: gettext_noop("The network's path between the two ends is down."),
     Finding.LARGE_FRAMES_LOST: gettext_noop(
@@ -85,6 +88,10 @@ ADVICE = {
         "There is nothing for you to do there: it is set up again once the other end has had its link for a "
         "while."
     ),
+    Finding.PORT_SLOW: gettext_noop(
+        "Check the cables and your own device there: a bond may have lost a member, or a link negotiated "
+        "less."
+    ),
     Finding.NOT_AS_WANTED: gettext_noop(
         "It is repaired automatically where possible; otherwise the NOC is notified."
     ),
@@ -112,9 +119,9 @@ ADVICE = {
 # Of a suspended line whose removal is ordered.
 _REMOVING = gettext_noop("The removal of this line is ordered, so it carries nothing.")
 _UNDO_REMOVAL = gettext_noop("Undo the removal, and it carries traffic again.")
-# Behind all other faults, in this order: the first follows from one, and so may the other from a port that is
-# kept down.
-_COME_LAST = {Finding.LINK_HELD_DOWN: 1, Finding.NO_FRAMES_IN: 2}
+# Behind all other faults, in this order. A slow port still carries frames, as in the health of a line. A port
+# is kept down because of another fault, and without a link nothing arrives.
+_COME_LAST = {Finding.PORT_SLOW: 1, Finding.LINK_HELD_DOWN: 2, Finding.NO_FRAMES_IN: 3}
 # What somebody who works on a router may cause there.
 _EXPLAINED_BY_WORK = {
     Finding.ROUTER_SILENT,

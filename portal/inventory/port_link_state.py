@@ -1,12 +1,12 @@
 """The link of a port, as its router reports it."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.db import models
-from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, FloatField, OuterRef, QuerySet, Subquery, Value
+from django.db.models.functions import Cast, Coalesce, Least, NullIf
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
@@ -55,42 +55,36 @@ def port_link(port: Port, *, heard_since: datetime) -> PortLink:
     return PortLink(state, seen.link_since, seen, router.reported_at)
 
 
-def link_speed_bps(port: Port) -> int | None:
-    """The speed (bit/s) of the port's link while it is up; None where nobody reports one.
-
-    It costs no statement for a port of ``with_link_speed``.
-    """
-    if hasattr(port, "link_bps"):
-        read_with_it: int | None = port.link_bps
-        return read_with_it
-    return _up(ObservedInterface.objects.filter(router=port.router_id, name=port.interface)).first()
-
-
 def with_link_speed(ports: Rows) -> Rows:
-    """The ports, read together with the speed of their links as ``link_bps``."""
-    here = ObservedInterface.objects.filter(router=OuterRef("router"), name=OuterRef("interface"))
-    return ports.annotate(link_bps=Subquery(_up(here)[:1]))
+    """Return the ports, read together with the speed of their links (``Port.link_bps``)."""
+    here = ObservedInterface.speeds_of_up_links().filter(
+        router=OuterRef("router"), name=OuterRef("interface")
+    )
+    return ports.annotate(link_bps=Subquery(here[:1]))
 
 
-def bookable_at(port: Port, link_bps: int | None) -> int:
-    """What can be booked (bit/s) while the link runs at ``link_bps``: the same part of it as of the speed.
+def booked_ports(ports: QuerySet[Port]) -> QuerySet[Any]:
+    """Return those ports on which something is booked, with ``link_bps`` and ``booked_part``.
 
-    A faster link makes no more bookable than was agreed. ``portal.allocation.bandwidth_bookings`` has the
-    same rule in SQL.
+    ``booked_part``: booked of bookable at the present speed of the link, above 1 where too much is booked;
+    None where nothing can be booked. It has a fraction: the product of two rates does not fit into a bigint.
     """
-    if link_bps is None or link_bps >= port.speed_bps:
-        return port.bookable_bps
-    return port.bookable_bps * link_bps // port.speed_bps
+    rows: Any = with_link_speed(ports.filter(booked_bps__gt=0))
+    runs_at = Cast(Least(Coalesce("link_bps", "speed_bps"), "speed_bps"), FloatField())
+    bookable = Cast("bookable_bps", FloatField()) * runs_at / Cast("speed_bps", FloatField())
+    part = Cast("booked_bps", FloatField()) / NullIf(bookable, Value(0.0))
+    annotated: QuerySet[Any] = rows.annotate(booked_part=part)
+    return annotated
 
 
-def slower_links(ports: QuerySet[Port]) -> Iterator[tuple[Port, int]]:
-    """Those ports whose link is up and slower than the port's speed, with the link's speed (bit/s)."""
-    # The type checker does not know what the rows are annotated with.
-    annotated: Any = with_link_speed(ports)
-    slow = annotated.filter(link_bps__lt=F("speed_bps"))
-    for port in slow.select_related("router").order_by("pk"):
-        yield port, port.link_bps
+def slow_ports(ports: QuerySet[Port]) -> QuerySet[Port]:
+    """Return those ports whose link is up and slower than the agreed speed, with their ``link_bps``."""
+    slower = ObservedInterface.speeds_of_up_links().filter(
+        router=OuterRef("router"), name=OuterRef("interface"), speed_bps__lt=OuterRef("speed_bps")
+    )
+    return with_link_speed(ports.filter(Exists(slower))).order_by("pk")
 
 
-def _up(seen: QuerySet[ObservedInterface]) -> QuerySet[ObservedInterface, int | None]:
-    return seen.filter(admin_up=True, link_up=True).values_list("speed_bps", flat=True)
+def overbooked_ports(ports: QuerySet[Port]) -> set[int]:
+    """Return the ids of those ports whose lines have booked more than the link now carries."""
+    return {port.pk for port in slow_ports(ports.filter(booked_bps__gt=0)) if port.is_overbooked}

@@ -62,7 +62,7 @@ class EndFeasibility:
     """The room left on one port. ``vlans``: free outer VLANs of ``vlans_free`` for this tagging, those first
     that "any" takes first.
 
-    ``free_after_bps``: what would be left once the line had what is asked for; below 0 where it does not fit.
+    ``free_after_bps``: what would be left once the line had what is requested; 0 where it does not fit.
     """
 
     port: Port
@@ -270,7 +270,7 @@ def _ends(
         ends[side] = EndFeasibility(
             port=port,
             free_bps=port.free_bps,
-            free_after_bps=port.free_bps - more[port.pk],
+            free_after_bps=port.free_after_bps(more[port.pk]),
             vlans_free=len(free),
             vlans=free[:VLANS_SHOWN],
         )

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from portal.inventory.models import Port
+from portal.inventory.port_link_state import with_link_speed
 from portal.vll.models import Order, PlanResult
 from portal.vll.revision_content import Content, content_of
 from portal.web.path_drawing import LinePath, line_path
@@ -40,7 +41,8 @@ class PlanPart:
 def needs_of(order: Order, *, now: datetime) -> Needs:
     """The needs of the order's line, once it is let go."""
     content = Content.from_json(order.after) if order.after else content_of(order.vll)
-    found = Port.objects.select_related("router").in_bulk({end.port for end in content.ends.values()})
+    rows = with_link_speed(Port.objects.select_related("router"))
+    found = rows.in_bulk({end.port for end in content.ends.values()})
     ports = {side: found[end.port] for side, end in content.ends.items()}
     path = line_path(
         a=ports["a"].router,

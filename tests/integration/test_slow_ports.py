@@ -1,5 +1,6 @@
 """A port whose link is slower than agreed raises an alarm, says so, and takes no more than is left."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -10,12 +11,17 @@ from portal.alarms.kinds import Kind
 from portal.allocation.bandwidth_bookings import bandwidth_look
 from portal.allocation.errors import PortFull
 from portal.core import clock
+from portal.diagnosis.diagnosis import diagnosis_of
+from portal.diagnosis.health import known_health
+from portal.diagnosis.health_queries import in_service_counts, with_health_state
 from portal.inventory.models import ObservedInterface, ObservedRouter, Port
-from portal.inventory.port_link_state import bookable_at
+from portal.telemetry.agent_api_uptime import uptime_note
+from portal.vll.models import Vll
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order
 from tests.integration.raised_alarms import alarm_texts, alarms_found
 from tests.integration.router_answers import activate
+from tests.integration.test_api_v1 import client
 from tests.integration.web_pages.browser import signed_in, text
 from tests.integration.web_pages.test_vll_orders import fields
 
@@ -45,7 +51,8 @@ def test_a_slower_link_has_room_for_the_same_part_of_its_speed(
     bookable: int, link_bps: int | None, left: float
 ) -> None:
     port = Port(speed_bps=10 * GBIT, bookable_bps=bookable * GBIT)
-    assert bookable_at(port, None if link_bps is None else link_bps * GBIT) == left * GBIT
+    port.link_bps = None if link_bps is None else link_bps * GBIT
+    assert port.bookable_now_bps == left * GBIT
 
 
 def test_a_bond_that_lost_a_member_takes_no_more_than_is_left(isp: Isp, alice: User) -> None:
@@ -121,3 +128,112 @@ def test_of_a_router_that_is_silent_or_a_port_of_nobody_there_is_no_alarm(isp: I
     ObservedRouter.objects.filter(router=port.router).update(reported_at=clock.now())
     Port.objects.filter(pk=port.pk).update(customer=None)
     assert alarms_found(Kind.PORT_SLOW) == []
+
+
+@pytest.mark.parametrize(
+    ("runs", "left"), [(10 * GBIT, 7 * GBIT), (5 * GBIT, 2 * GBIT), (2 * GBIT, 0), (None, 7 * GBIT)]
+)
+def test_every_figure_of_free_bandwidth_is_what_can_be_booked(
+    isp: Isp, alice: User, nora: User, runs: int | None, left: int
+) -> None:
+    activate(order(isp, alice, cir_bps=3 * GBIT).vll)
+    port = link(isp, runs)
+    said = f"{left // GBIT} Gbit/s" if left else "0 bit/s"
+    api = client(alice)
+    one = api.get(f"/api/v1/ports/{port.pk}").json()
+    [listed] = [each for each in api.get("/api/v1/ports").json()["results"] if each["id"] == port.pk]
+    assert (one["free_bps"], listed["free_bps"]) == (left, left)
+    assert (one["link_bps"], listed["link_bps"]) == (runs, runs)
+    [full] = [
+        each for each in client(nora).get("/api/v1/pools").json()["fullest_ports"] if each["id"] == port.pk
+    ]
+    assert full["free_bps"] == left
+    preview = api.post("/api/v1/vlls/validate", another_document(isp), format="json").json()
+    assert preview["a_end"]["free_bps"] == left
+    assert f"{said} of 10 Gbit/s free" in text(signed_in(alice).get("/orders/new/"))
+    found = signed_in(alice).get("/orders/new/ports/", {"a_end-search": NAME})
+    assert f"{said} of 10 Gbit/s free" in text(found)
+    assert f"Still bookable {said}" in text(signed_in(alice).get(f"/ports/{port.pk}/"))
+    page = signed_in(nora).get("/noc/pools/").content.decode()
+    row = page[page.index(f">{NAME}</a>") :]
+    free = re.search(r'data-label="Free">([^<]*)<', row)
+    assert free
+    assert free[1] == said
+
+
+def another_document(isp: Isp) -> dict[str, Any]:
+    ends = {
+        f"{side}_end": {"port": isp.ports[port].pk, "tagging": "dot1q", "outer_vlan": 200}
+        for side, port in (("a", NAME), ("z", "hippo:host-cust1"))
+    }
+    return {**ends, "svc_mtu": 1500, "cir_bps": GBIT, "transport": "auto", "description": ""}
+
+
+def test_what_shrinks_on_an_overbooked_port_leaves_no_more_than_is_free(isp: Isp, alice: User) -> None:
+    vll = order(isp, alice, cir_bps=8 * GBIT).vll
+    activate(vll)
+    port = link(isp, 5 * GBIT)
+    port.refresh_from_db()
+    assert (port.free_bps, port.free_after_bps(-GBIT), port.free_after_bps(-4 * GBIT)) == (0, 0, GBIT)
+
+
+def test_the_fullest_ports_are_those_that_a_slow_link_fills(isp: Isp, alice: User, nora: User) -> None:
+    activate(order(isp, alice, cir_bps=4 * GBIT).vll)
+    link(isp, 4 * GBIT)
+    fullest = client(nora).get("/api/v1/pools").json()["fullest_ports"]
+    assert [each["port_name"] for each in fullest] == [NAME, "hippo:host-cust1"]
+    assert alarm_texts(Kind.PORT_FULL) == [f"{NAME}: 4 Gbit/s of 4 Gbit/s"]
+
+
+def test_a_link_of_no_speed_has_nothing_free(isp: Isp, alice: User, nora: User) -> None:
+    activate(order(isp, alice, cir_bps=GBIT).vll)
+    port = link(isp, 0)
+    assert client(alice).get(f"/api/v1/ports/{port.pk}").json()["free_bps"] == 0
+    assert alarm_texts(Kind.PORT_FULL) == [f"{NAME}: 1 Gbit/s of 0 bit/s"]
+
+
+def health_of(vll: Vll) -> tuple[str, str]:
+    """Return state and cause; the query for lists and the count of the overview have to agree."""
+    found = known_health(Vll.objects.get(pk=vll.pk))
+    assert found is not None
+    queried = with_health_state(Vll.objects.filter(pk=vll.pk)).values_list("health_state", flat=True)
+    assert list(queried) == [found.state.value]
+    assert in_service_counts(Vll.objects.filter(pk=vll.pk)) == {found.state: 1}
+    return found.state.value, found.cause
+
+
+def port_check(vll: Vll) -> dict[str, Any]:
+    document = diagnosis_of(Vll.objects.get(pk=vll.pk), now=clock.now()).as_document(for_noc=False)
+    found: dict[str, Any] = next(each for each in document["checks"] if each["code"] == "a_port_link")
+    return found | {"verdict": document["verdict"]["code"]}
+
+
+def test_health_and_diagnosis_say_that_the_port_is_too_slow(isp: Isp, alice: User) -> None:
+    vll = order(isp, alice, cir_bps=8 * GBIT).vll
+    activate(vll)
+    Vll.objects.filter(pk=vll.pk).update(oper_status="op-up")
+    vll.ends.update(link_up=True)
+    uptime_note(now=clock.now() - timedelta(minutes=5))
+    uptime_note(now=clock.now())
+    link(isp, 9 * GBIT)
+    assert health_of(vll) == ("up", "")
+    found = port_check(vll)
+    assert (found["state"], found["evidence"]) == (
+        "ok",
+        "The link of port host-cust1 runs at 9 Gbit/s instead of 10 Gbit/s, which carries what is booked.",
+    )
+    link(isp, 5 * GBIT)
+    sentence = (
+        "The port host-cust1 at the A end runs slower than agreed, and its lines have booked more than it "
+        "carries."
+    )
+    assert health_of(vll) == ("degraded", sentence)
+    found = port_check(vll)
+    assert (found["state"], found["verdict"]) == ("broken", "a-port-slow")
+    assert (
+        "5 Gbit/s instead of 10 Gbit/s. Its lines have booked 8 Gbit/s, but only 5 Gbit/s"
+        in found["evidence"]
+    )
+    assert sentence in text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
+    link(isp, 10 * GBIT)
+    assert health_of(vll) == ("up", "")

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from django.db.models import F, Q
+from django.db.models import Q
 
 from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.kinds import Kind
 from portal.allocation.cpu_core_usage import core_use_of
 from portal.allocation.models import RouterLoad
+from portal.inventory import port_link_state
 from portal.inventory.models import Port, Router
-from portal.inventory.port_link_state import bookable_at, slower_links
 from portal.inventory.queries import interface_missing, links_with_observed_mtu, mtu_mismatch
 from portal.vll.operations.oper_status import FRESH
 
@@ -28,13 +28,15 @@ def links(now: datetime) -> Iterator[AlarmCondition]:
 
 
 def full_ports(now: datetime) -> Iterator[AlarmCondition]:
-    full = Port.objects.filter(booked_bps__gte=F("bookable_bps") * NEARLY_FULL, booked_bps__gt=0)
-    for port in full.select_related("router").order_by("pk"):
+    """Yield the ports on which nearly all bandwidth is booked that the present speed of the link allows."""
+    booked = port_link_state.booked_ports(Port.objects.select_related("router"))
+    full = booked.filter(Q(booked_part__gte=NEARLY_FULL) | Q(booked_part=None))
+    for port in full.order_by("pk"):
         yield AlarmCondition(
             kind=Kind.PORT_FULL,
             object=f"port:{port.pk}",
             name=str(port),
-            facts={"booked": port.booked_bps, "all": port.bookable_bps},
+            facts={"booked": port.booked_bps, "all": port.bookable_now_bps},
             routers=(port.router_id,),
         )
 
@@ -44,17 +46,17 @@ def slow_ports(now: datetime) -> Iterator[AlarmCondition]:
     lost a member.
     """
     reporting = Q(router__observed__reported_at__gte=now - FRESH, router__observed__vpp_connected=True)
-    ports = slower_links(Port.objects.filter(reporting, retired_at=None, customer__isnull=False))
-    for port, link_bps in ports:
+    ports = Port.objects.filter(reporting, retired_at=None, customer__isnull=False).select_related("router")
+    for port in port_link_state.slow_ports(ports):
         yield AlarmCondition(
             kind=Kind.PORT_SLOW,
             object=f"port:{port.pk}",
             name=str(port),
             facts={
-                "runs": link_bps,
+                "runs": port.link_bps,
                 "agreed": port.speed_bps,
                 "booked": port.booked_bps,
-                "left": bookable_at(port, link_bps),
+                "left": port.bookable_now_bps,
             },
             routers=(port.router_id,),
         )

@@ -36,6 +36,7 @@ _BY_NAME: dict[str, Any] = {
     "ebs_bytes": 625_000,
     "requested_ebs_bytes": None,
     "speed_bps": 10_000_000_000,
+    "link_bps": 10_000_000_000,
     "bookable_bps": 10_000_000_000,
     "oversubscription_percent": 100,
     "booked_bps": 1_000_000_000,

@@ -29,7 +29,7 @@ _END = _object(
             **_NUMBER_OR_NULL,
             "description": "Which part of the speed that is; null where somebody named a rate.",
         },
-        "free_bps": {"type": "integer"},
+        "free_bps": {**_NUMBER, "description": "What can still be booked at the present speed of the link."},
         "max_frame": _NUMBER,
         "free_outer_vlans": {**_NUMBER, "description": "How many outer VLANs are free for this tagging."},
         "outer_vlans": {**_list(_NUMBER), "description": "The first of the free outer VLANs."},

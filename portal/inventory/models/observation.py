@@ -1,6 +1,7 @@
 """The agents' observations. Declared facts live in their own models; the two are never merged in storage."""
 
 from datetime import datetime
+from typing import Any
 
 from django.db import models
 
@@ -150,6 +151,11 @@ class ObservedInterface(models.Model):
 
     def __str__(self) -> str:
         return f"{self.router}:{self.name}"
+
+    @classmethod
+    def speeds_of_up_links(cls) -> models.QuerySet[Any, int | None]:
+        """Return the speeds (bit/s) of the interfaces that are up and have a link."""
+        return cls.objects.filter(admin_up=True, link_up=True).values_list("speed_bps", flat=True)
 
 
 class ObservedLoad(models.Model):

@@ -1,8 +1,10 @@
 from django.db import models
 from django.db.models import F, Q
+from django.utils.functional import cached_property
 
 from portal.accounts.models import Customer
 from portal.core.tenant_scope import TenantQuerySet
+from portal.inventory.models.observation import ObservedInterface
 from portal.inventory.models.router import Router
 
 # 50 times the speed: beyond what anybody sells.
@@ -64,6 +66,40 @@ class Port(models.Model):
     def __str__(self) -> str:
         return f"{self.router}:{self.interface}"
 
+    # portal.inventory.port_link_state.with_link_speed reads it together with the ports of a list.
+    @cached_property
+    def link_bps(self) -> int | None:
+        """Return the speed (bit/s) of the port's link while it is up; null where its router reports none."""
+        return (
+            ObservedInterface.speeds_of_up_links().filter(router=self.router_id, name=self.interface).first()
+        )
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the link is slower than the port's agreed speed."""
+        return self.link_bps is not None and self.link_bps < self.speed_bps
+
+    @property
+    def bookable_now_bps(self) -> int:
+        """Return what can be booked (bit/s) at the speed of the link: the same part as of the agreed speed.
+
+        A faster link makes no more bookable than was agreed. ``portal.allocation.bandwidth_bookings`` has the
+        same rule in SQL.
+        """
+        if self.link_bps is None or self.link_bps >= self.speed_bps:
+            return self.bookable_bps
+        return self.bookable_bps * self.link_bps // self.speed_bps
+
     @property
     def free_bps(self) -> int:
-        return self.bookable_bps - self.booked_bps
+        """Return what can still be booked (bit/s) at the speed of the link."""
+        return self.free_after_bps(0)
+
+    def free_after_bps(self, more_bps: int) -> int:
+        """Return what could still be booked (bit/s) once lines had booked ``more_bps`` more than now."""
+        return max(self.bookable_now_bps - self.booked_bps - more_bps, 0)
+
+    @property
+    def is_overbooked(self) -> bool:
+        """Whether lines have booked more than the link carries at its present speed."""
+        return self.booked_bps > self.bookable_now_bps

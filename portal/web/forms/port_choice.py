@@ -11,6 +11,7 @@ from portal.accounts import permissions
 from portal.accounts.models import User
 from portal.core.units import rate_text
 from portal.inventory.models import Port
+from portal.inventory.port_link_state import with_link_speed
 from portal.inventory.search import found
 from portal.web.row_id import row_id
 
@@ -40,7 +41,7 @@ def port_offer(user: User, *, search: str = "", chosen: str = "", owner: int | N
     Grouped by customer when there are several, else by site. ``owner``: the customer of a line whose end may
     move, who has all that it may move to.
     """
-    ports = orderable_ports(user).select_related("router__site", "customer")
+    ports = with_link_speed(orderable_ports(user).select_related("router__site", "customer"))
     if owner is not None:
         ports = ports.filter(customer=owner)
     ordered = ports.order_by("customer__name", "router__site__name", "router__name", "interface")

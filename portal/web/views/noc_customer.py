@@ -17,6 +17,7 @@ from portal.diagnosis.health import HealthState, with_health
 from portal.diagnosis.health_queries import health_counts, with_health_state
 from portal.diagnosis.models import TroubleReport
 from portal.inventory.models import Port
+from portal.inventory.port_link_state import with_link_speed
 from portal.telemetry.customer_traffic import customer_traffic
 from portal.telemetry.time_spans import last_month
 from portal.vll import queries
@@ -47,7 +48,7 @@ def page(request: SignedInRequest, customer_id: int) -> HttpResponse:
     lines = queries.vlls(request.user).filter(customer=customer).prefetch_related(None)
     counts = health_counts(lines)
     orders = queries.orders(request.user).filter(customer=customer)
-    ports = Port.objects.filter(customer=customer).select_related("router__site")
+    ports = with_link_speed(Port.objects.filter(customer=customer).select_related("router__site"))
     people = customer.memberships.select_related("user").order_by("role", "user__username")
     invitations = open_invitations(now).filter(customer=customer).order_by("-created_at")
     reports = TroubleReport.objects.filter(customer=customer, closed_at__isnull=True).select_related("vll")

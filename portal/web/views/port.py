@@ -17,7 +17,7 @@ from portal.core import clock
 from portal.core.equals_any import EqualsAny
 from portal.diagnosis.health import with_health
 from portal.inventory.models import Port
-from portal.inventory.port_link_state import bookable_at, port_link
+from portal.inventory.port_link_state import port_link, with_link_speed
 from portal.telemetry.router_losses import port_losses
 from portal.vll import queries
 from portal.vll.models import VllEnd
@@ -35,9 +35,9 @@ RANGES_SHOWN = 24
 
 
 def visible_port(user: User, port_id: int) -> Port:
-    """The port with its router, or 404 when this user may not know of it."""
+    """Return the port with its router and the speed of its link; 404 when this user may not see it."""
     rows = Port.objects.visible_to(user).select_related("router__site", "router__observed", "customer")
-    port: Port = get_object_or_404(rows, pk=port_id)
+    port: Port = get_object_or_404(with_link_speed(rows), pk=port_id)
     return port
 
 
@@ -52,14 +52,9 @@ def page(request: SignedInRequest, port: Port) -> HttpResponse:
     found = newest_first(lines, by="created_at", after=request.GET.get("after", ""))
     usage = vlan_usage(port)
     link = port_link(port, heard_since=now - FRESH)
-    runs_at = link.seen.speed_bps if link.seen and link.seen.admin_up and link.seen.link_up else None
-    bookable = bookable_at(port, runs_at)
     context = {
         "port": port,
         "link": link,
-        "is_slow": runs_at is not None and runs_at < port.speed_bps,
-        "bookable_bps": bookable,
-        "still_bookable_bps": max(bookable - port.booked_bps, 0),
         "usage": usage,
         "strips": strips_of(usage),
         "ranges_shown": None if request.GET.get("vlans") == "all" else RANGES_SHOWN,

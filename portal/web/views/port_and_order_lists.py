@@ -5,6 +5,7 @@ from django.shortcuts import render
 
 from portal.accounts import permissions
 from portal.inventory.models import Port
+from portal.inventory.port_link_state import with_link_speed
 from portal.vll import queries
 from portal.web.inventory_kinds import PORTS
 from portal.web.list_filters import filtered, of_customer, only_of
@@ -15,7 +16,7 @@ from portal.web.pagination import in_order, newest_first
 @requires(permissions.may_sign_in)
 def ports(request: SignedInRequest) -> HttpResponse:
     """The ports of the user's customers, with what is booked on each; ``?customer=`` of one of them."""
-    rows = Port.objects.visible_to(request.user).select_related("router__site", "customer")
+    rows = with_link_speed(Port.objects.visible_to(request.user).select_related("router__site", "customer"))
     customer = of_customer(request.user, request.GET)
     looked = filtered(rows, request.GET, (only_of(customer),) if customer else ())
     page = in_order(looked.rows, by=PORTS.by, after=request.GET.get("after", ""))

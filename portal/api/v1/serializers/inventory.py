@@ -47,10 +47,21 @@ class RouterSerializer(serializers.ModelSerializer[Router]):
         ]
 
 
+FREE_BPS_HELP = "What can still be booked at the present speed of the link."
+
+
 class PortSerializer(serializers.ModelSerializer[Port]):
+    """Rates in bit/s. A link slower than ``speed_bps`` has room for the same part of its own speed."""
+
     router = serializers.CharField(source="router.name")
     site = serializers.CharField(source="router.site.name")
     customer = serializers.CharField(source="customer.name", default=None)
+    link_bps = serializers.IntegerField(
+        read_only=True,
+        allow_null=True,
+        help_text="The speed of the link while it is up; null where its router reports none.",
+    )
+    free_bps = serializers.IntegerField(read_only=True, help_text=FREE_BPS_HELP)
 
     class Meta:
         model = Port
@@ -63,6 +74,7 @@ class PortSerializer(serializers.ModelSerializer[Port]):
             "description",
             "kind",
             "speed_bps",
+            "link_bps",
             "bookable_bps",
             "oversubscription_percent",
             "booked_bps",

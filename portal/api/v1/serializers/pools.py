@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from portal.api.v1.serializers.inventory import FREE_BPS_HELP
 from portal.inventory.models import Port
 
 
@@ -26,6 +27,7 @@ class VnisSerializer(LeasesSerializer):
 class FullPortSerializer(serializers.ModelSerializer[Port]):
     port_name = serializers.CharField(source="__str__")
     customer = serializers.CharField(source="customer.name", default=None, allow_null=True)
+    free_bps = serializers.IntegerField(read_only=True, help_text=FREE_BPS_HELP)
 
     class Meta:
         model = Port

@@ -37,6 +37,7 @@ from portal.api.v1.views.inventory_crud import InventoryItemView, InventoryListV
 from portal.core import clock
 from portal.inventory import operations
 from portal.inventory.models import Port, Router, Site
+from portal.inventory.port_link_state import with_link_speed
 from portal.inventory.queries import links_with_observed_mtu
 from portal.vll.guarded_inventory_changes import (
     lines_on_port_lock,
@@ -52,7 +53,7 @@ from portal.vll.operations import customer_change
 class _Ports(GenericAPIView[Port]):
     def get_queryset(self) -> QuerySet[Port]:
         ports = Port.objects.visible_to(caller(self.request)).filter(retired_at__isnull=True)
-        return ports.select_related("router__site", "customer")
+        return with_link_speed(ports.select_related("router__site", "customer"))
 
 
 class PortsView(_Ports, InventoryListView):
