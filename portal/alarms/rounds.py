@@ -17,9 +17,8 @@ from portal.alarms.alarm_condition import AlarmCondition
 from portal.alarms.current_conditions import find_conditions
 from portal.alarms.kinds import SEVERITIES, Kind
 from portal.alarms.models import Alarm, AlarmRound
-from portal.diagnosis.health_queries import health_counts
+from portal.diagnosis.health_queries import in_service_counts
 from portal.vll.models import Vll
-from portal.vll.states import IN_SERVICE
 
 # The maximum of current alarms of a kind. More would help nobody, and every round writes all it finds. An
 # alarm stays up while its cause is found, regardless of others. Only new alarms wait for room.
@@ -44,7 +43,7 @@ def alarms_watch(*, now: datetime) -> bool:
     _raise(_as_many_as(room, (each for key, each in found.items() if key not in up)), now)
     _refresh(continuing)
     _clear([alarm for key, alarm in up.items() if key not in found], result.unchecked, now)
-    lines = health_counts(Vll.objects.filter(lifecycle__in=IN_SERVICE))
+    lines = in_service_counts(Vll.objects.all())
     AlarmRound.objects.filter(pk=_THE_ROW).update(
         at=now,
         unseen=sorted(kind.value for kind in result.unchecked),

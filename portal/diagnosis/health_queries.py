@@ -1,8 +1,9 @@
-"""The health of lines as the database finds it: to count thousands, and to list those of one state.
+"""The health of lines in SQL: to count thousands of lines, and to list those of one state.
 
-The same table as ``portal.diagnosis.health``, row by row; a test holds the two against each other.
+The same table as ``portal.diagnosis.health``, row by row; tests compare the two.
 """
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -12,7 +13,10 @@ from django.db.models import Case, CharField, Count, Q, QuerySet, Value, When
 from portal.core.encapsulations import Transport
 from portal.core.required_mtu import MtuPolicy, overhead
 from portal.diagnosis.health import HealthState, troubled_paths
+from portal.inventory.models import Port
+from portal.inventory.port_link_state import overbooked_ports
 from portal.vll.models import Order, TunnelPath, Vll, VllEnd
+from portal.vll.queries import in_service
 from portal.vll.states import (
     TERMINAL_LIFECYCLES,
     TERMINAL_ORDER_STATES,
@@ -22,37 +26,80 @@ from portal.vll.states import (
 )
 
 _MOVING = [state for state in OrderState if state not in {*TERMINAL_ORDER_STATES, OrderState.HELD}]
+# In the order of the table: the first condition that is true decides.
+Conditions = Sequence[tuple[Q, HealthState]]
 
 
 def with_health_state(rows: QuerySet[Vll]) -> QuerySet[Any]:
-    """``rows`` with ``health_state``; those of lines that have ended are left out."""
-    # Open orders are few and read once; looking for one of each line takes longer with each line.
-    moving = Q(pk__in=Order.objects.filter(state__in=_MOVING).values("vll"))
-    table = [
+    """Return ``rows`` with ``health_state``; lines that have ended are left out."""
+    return _with_state(rows.exclude(lifecycle__in=TERMINAL_LIFECYCLES), _conditions())
+
+
+def health_counts(rows: QuerySet[Vll]) -> dict[HealthState, int]:
+    """Return how many of ``rows`` are in each state, in the order of the states; no zeros."""
+    return _counts(rows.exclude(lifecycle__in=TERMINAL_LIFECYCLES), _conditions())
+
+
+def in_service_counts(rows: QuerySet[Vll]) -> dict[HealthState, int]:
+    """Return how many lines of ``rows`` that are in service have each health. Their sum is all of them.
+
+    Every page that says how many lines are in service, or up, counts with this function. It reads only the
+    lines that are not up: an index finds those of each condition, and they are few.
+    """
+    not_up = _not_up()
+    lines = in_service(rows).order_by()
+    first, *others = (lines.filter(condition).values("pk") for condition, _ in not_up)
+    counts = _counts(lines.filter(pk__in=first.union(*others)), not_up)
+    up = lines.count() - sum(counts.values())
+    # A line can come into service between the two statements.
+    return {HealthState.UP: up, **counts} if up > 0 else counts
+
+
+def _counts(rows: QuerySet[Vll], conditions: Conditions) -> dict[HealthState, int]:
+    counted = _with_state(rows, conditions).order_by().values_list("health_state").annotate(Count("pk"))
+    found = dict(counted)
+    return {state: found[state.value] for state in HealthState if state.value in found}
+
+
+def _with_state(rows: QuerySet[Vll], conditions: Conditions) -> QuerySet[Any]:
+    whens = [When(condition, then=Value(state.value)) for condition, state in conditions]
+    state = Case(*whens, default=Value(HealthState.UP.value), output_field=CharField())
+    annotated: QuerySet[Any] = rows.annotate(health_state=state)
+    return annotated
+
+
+def _conditions() -> Conditions:
+    """Return the conditions of the table for all lines that have not ended."""
+    return [
         (Q(lifecycle=Lifecycle.PENDING_TERMINATE), HealthState.REMOVING),
         (Q(lifecycle=Lifecycle.PENDING_ACTIVE), HealthState.SETTING_UP),
-        (Q(lifecycle=Lifecycle.SUSPENDED) & ~moving, HealthState.SUSPENDED),
+        (Q(lifecycle=Lifecycle.SUSPENDED) & ~_is_moving(), HealthState.SUSPENDED),
+        *_not_up(),
+    ]
+
+
+def _not_up() -> Conditions:
+    """Return why lines in service are not up. Troubled paths and slow ports are read here."""
+    table = [
         (Q(lifecycle=Lifecycle.ACTIVE, oper_status=OperStatus.DOWN), HealthState.DOWN),
-        (moving, HealthState.CHANGING),
+        (_is_moving(), HealthState.CHANGING),
         (Q(oper_status=OperStatus.UNKNOWN), HealthState.UNKNOWN),
         (Q(in_sync=False), HealthState.DEGRADED),
     ]
-    paths = troubled_paths()
-    if paths:
+    if paths := troubled_paths():
         table.append(
             (Q(lifecycle=Lifecycle.ACTIVE) & reduce(or_, map(_loses_on, paths)), HealthState.DEGRADED)
         )
     table.append((Q(lifecycle=Lifecycle.ACTIVE, not_carried_since__isnull=False), HealthState.DEGRADED))
-    whens = [When(condition, then=Value(state.value)) for condition, state in table]
-    state = Case(*whens, default=Value(HealthState.UP.value), output_field=CharField())
-    return rows.exclude(lifecycle__in=TERMINAL_LIFECYCLES).annotate(health_state=state)
+    if overbooked := overbooked_ports(Port.objects.all()):
+        there = VllEnd.objects.filter(port__in=overbooked).values("vll")
+        table.append((Q(lifecycle=Lifecycle.ACTIVE, pk__in=there), HealthState.DEGRADED))
+    return table
 
 
-def health_counts(rows: QuerySet[Vll]) -> dict[HealthState, int]:
-    """How many of ``rows`` are in each state, in the order of the states; those without any are left out."""
-    counted = with_health_state(rows).order_by().values_list("health_state").annotate(Count("pk"))
-    found = dict(counted)
-    return {state: found[state.value] for state in HealthState if state.value in found}
+def _is_moving() -> Q:
+    # Open orders are few and read once; reading the open order of each line takes longer with each line.
+    return Q(pk__in=Order.objects.filter(state__in=_MOVING).values("vll"))
 
 
 def _loses_on(path: TunnelPath) -> Q:

@@ -41,7 +41,7 @@ class LineAlarm:
 def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> list[LineAlarm]:
     """Return only the kinds of trouble that exist, worst first.
 
-    ``down`` and ``out_of_sync`` say whether any line is; otherwise no line is read for that kind.
+    ``down`` and ``out_of_sync`` say whether any line can be; otherwise no line is read for that kind.
     """
     lines = queries.in_service(queries.vlls(user)).prefetch_related(None)
     failed = queries.failed_lately(queries.orders(user), now=now)

@@ -8,7 +8,7 @@ import pytest
 from portal.accounts.models import Customer, User
 from portal.core import clock
 from portal.diagnosis.health import Health, known_health, with_health
-from portal.diagnosis.health_queries import health_counts, with_health_state
+from portal.diagnosis.health_queries import health_counts, in_service_counts, with_health_state
 from portal.inventory.models import ObservedRouter
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations import (
@@ -23,7 +23,7 @@ from portal.vll.operations import (
 )
 from portal.vll.operations.oper_status import Turn, lines_lock, statuses_write
 from portal.vll.operations.state_compare_and_swap import sync_move
-from portal.vll.states import OperStatus
+from portal.vll.states import Lifecycle, OperStatus
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import end, modify, order
 from tests.integration.router_answers import activate, answer, refuse
@@ -49,10 +49,13 @@ def turn(vll: Vll, status: OperStatus, **of_its_ends: Any) -> None:
 
 
 def health(vll: Vll) -> Health | None:
-    """As it is read now; a query for lines of one state finds the same."""
+    """Return the health of the line; the query for lists and the count of the overview have to agree."""
     found = known_health(Vll.objects.get(pk=vll.pk))
-    queried = with_health_state(Vll.objects.filter(pk=vll.pk)).values_list("health_state", flat=True)
+    line = Vll.objects.filter(pk=vll.pk)
+    queried = with_health_state(line).values_list("health_state", flat=True)
     assert list(queried) == ([] if found is None else [found.state.value])
+    in_service = line.filter(lifecycle=Lifecycle.ACTIVE).exists()
+    assert in_service_counts(line) == ({found.state: 1} if found and in_service else {})
     return found
 
 
@@ -188,19 +191,19 @@ class TestAPathThatLoses:
         assert told(vll) == ("degraded", "The network loses frames between the two ends.")
 
 
-def test_the_health_of_many_lines_costs_two_statements(
+def test_the_health_of_many_lines_costs_three_statements(
     isp: Isp, alice: User, vll: Vll, django_assert_num_queries: Any
 ) -> None:
     order(isp, alice, **{f"{side}_end": each for side, each in zip("az", _others(isp), strict=True)})
     lines = list(Vll.objects.prefetch_related("ends__port__router__observed").order_by("created_at"))
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         with_health(lines)
         assert [known_health(line).state for line in lines] == ["up", "setting_up"]  # type: ignore[union-attr]
 
 
 def test_lines_are_counted_by_health(isp: Isp, alice: User, vll: Vll, django_assert_num_queries: Any) -> None:
     order(isp, alice, **{f"{side}_end": each for side, each in zip("az", _others(isp), strict=True)})
-    with django_assert_num_queries(2):
+    with django_assert_num_queries(3):
         counts = health_counts(Vll.objects.all())
     assert {state.value: count for state, count in counts.items()} == {"up": 1, "setting_up": 1}
 

@@ -45,10 +45,10 @@ API = {
     "mail preferences": 3,
 }
 PAGES = {
-    # Four of these, two of them a savepoint's, are for what all the lines carried; three count, each from its
-    # own index, and one names the user's customers.
-    "/": 17,
-    "/?q=milk": 17,
+    # Four of these, two of them a savepoint's, are for what all the lines carried; three count lines by their
+    # health, one looks for drift, and one names the user's customers.
+    "/": 18,
+    "/?q=milk": 18,
     # One of them: whether its path is watched.
     "/vlls/{vll}/": 16,
     "/vlls/{vll}/status/": 8,
@@ -83,8 +83,8 @@ PAGES = {
     "/noc/links/": 4,
     "/noc/customers/": 4,
     # Two of them: how many lines have each health. Four: what comes next.
-    "/noc/customers/{customer}/": 18,
-    "/noc/customers/{customer}/lines/?health=setting_up": 8,
+    "/noc/customers/{customer}/": 19,
+    "/noc/customers/{customer}/lines/?health=setting_up": 9,
     # The interfaces of a router, by its name.
     "/noc/interfaces/?field=interface&of=router&router=rhino": 7,
     "/noc/vni-ranges/": 4,

@@ -146,6 +146,9 @@ class Vll(models.Model):
                 name="vll_out_of_sync",
             ),
             models.Index(
+                fields=["customer"], condition=Q(not_carried_since__isnull=False), name="vll_not_carried"
+            ),
+            models.Index(
                 fields=["lifecycle"],
                 condition=Q(link_loss_forwarding=True),
                 name="vll_forwarding_link_loss",

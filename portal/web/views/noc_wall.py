@@ -11,8 +11,7 @@ from portal.alarms.kinds import Severity
 from portal.core import clock
 from portal.diagnosis.health import HealthState
 from portal.vll.models import Order, Vll
-from portal.vll.queries import in_service
-from portal.vll.states import OrderState
+from portal.vll.states import Lifecycle, OrderState
 from portal.web.page_guard import SignedInRequest, requires
 
 # As many as fit on a screen of 768 lines in letters that one can read from five metres.
@@ -46,7 +45,8 @@ def _context() -> dict[str, Any]:
             for state in HealthState
             if state not in _FIGURES and lines.get(state.value)
         ],
-        "total": in_service(Vll.objects.all()).count(),
+        "suspended": Vll.objects.filter(lifecycle=Lifecycle.SUSPENDED).count(),
+        "total": sum(lines.values()),
         "severities": [
             (each, sum(tally.unacknowledged for tally in up if tally.severity == each)) for each in Severity
         ],

@@ -8,13 +8,14 @@ from django.shortcuts import render
 from portal.accounts import permissions
 from portal.accounts.tenant_ids import customers_named
 from portal.core import clock
-from portal.diagnosis.health import with_health
+from portal.diagnosis.health import HealthState, with_health
+from portal.diagnosis.health_queries import in_service_counts
 from portal.inventory.models import Port
 from portal.telemetry.last_hour import recent_of
 from portal.telemetry.time_spans import last_month
 from portal.vll import queries
 from portal.vll.models import Order
-from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OperStatus, OrderState
+from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, OrderState
 from portal.web.line_problems import Trouble, attention, lines_with
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
@@ -33,7 +34,6 @@ def overview(request: SignedInRequest) -> HttpResponse:
     mine = customers_named(request.user)
     everything = queries.vlls(request.user).filter(mine)
     current = everything.exclude(lifecycle__in=TERMINAL_LIFECYCLES)
-    in_service = queries.in_service(queries.vlls(request.user).filter(mine))
     open_orders = queries.orders(request.user).filter(mine).exclude(state__in=TERMINAL_ORDER_STATES)
     show_all = request.GET.get("show") == "all"
     now = clock.now()
@@ -50,24 +50,23 @@ def overview(request: SignedInRequest) -> HttpResponse:
     lacks_ports = may_order and not page.rows and not Port.objects.visible_to(request.user).exists()
     carrying = [vll.pk for vll in page.rows if vll.lifecycle not in TERMINAL_LIFECYCLES]
     recent = recent_of(carrying, now=now)
-    # Each is read from an index of its own.
-    active, not_up = in_service.count(), in_service.exclude(oper_status=OperStatus.UP).count()
-    out_of_sync = in_service.filter(in_sync=False).count()
+    counts = in_service_counts(everything)
     context = {
         "page": page,
         "traffic": {pk: sparkline_of(each) for pk, each in recent.items()},
         "attention": attention(
             request.user,
-            down=not_up > 0,
-            out_of_sync=out_of_sync > 0,
+            down=counts.get(HealthState.DOWN, 0) > 0,
+            # The health of a line that is down does not say whether it drifts.
+            out_of_sync=bool(counts.keys() & {HealthState.DEGRADED, HealthState.DOWN}),
             now=now,
         ),
         "show_all": show_all,
         "trouble": trouble,
         "may_order": may_order,
         "lacks_ports": lacks_ports,
-        "active": active,
-        "up": active - not_up,
+        "active": sum(counts.values()),
+        "up": counts.get(HealthState.UP, 0),
         "open_orders": orders,
         "open_order_count": open_orders.count(),
         "last_month": last_month(now),

@@ -180,7 +180,7 @@ def test_the_wall_says_how_lines_are_what_is_worst_and_whom_it_concerns(
     seen = silence(isp, "hippo", ago=timedelta(hours=2))
     alarm_acknowledge(alarm=seen, user=nora, now=clock.now())
     shown = text(browser.get("/noc/wall/"))
-    assert "Up 1 Degraded 0 Down 0 Lines in service 1" in shown
+    assert "Up 1 Degraded 0 Down 0 In service 1" in shown
     assert "Critical 1 Major 0 Minor 0 Warning 1 Orders held 1" in shown
     assert "rhino is silent Alpine Dairy 5 min" in shown
     assert "hippo is silent" not in shown, "somebody has acknowledged it"

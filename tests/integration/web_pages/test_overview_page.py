@@ -238,4 +238,34 @@ def test_the_overview_and_the_wall_count_the_same_lines_as_in_service(
             Vll.objects.filter(pk=line.pk).update(lifecycle=lifecycle)
     alarms_watch(now=clock.now())
     assert "In service 1" in text(signed_in(nora).get("/"))
-    assert "Lines in service 1" in text(signed_in(nora).get("/noc/wall/"))
+    wall = text(signed_in(nora).get("/noc/wall/"))
+    assert "In service 1" in wall
+    assert "Suspended: 1" in wall
+
+
+@pytest.mark.parametrize(
+    ("facts", "of_it"),
+    [
+        ({"oper_status": "op-up"}, "Up 1 Degraded 0 Down 0 In service 1"),
+        ({"oper_status": "op-up", "in_sync": False}, "Up 0 Degraded 1 Down 0 In service 1"),
+        ({"oper_status": "op-down"}, "Up 0 Degraded 0 Down 1 In service 1"),
+        ({"oper_status": "op-unknown"}, "Up 0 Degraded 0 Down 0 Unknown 1 In service 1"),
+    ],
+)
+def test_the_overview_and_the_wall_count_the_same_lines_as_up(
+    isp: Isp, alice: User, nora: User, facts: dict[str, Any], of_it: str
+) -> None:
+    activate(order(isp, alice).vll)
+    suspended = {
+        "a_end": end(isp, "rhino:host-cust1", outer=101),
+        "z_end": end(isp, "hippo:host-cust1", outer=101),
+    }
+    other = order(isp, alice, **suspended).vll
+    activate(other)
+    Vll.objects.update(oper_status="op-up")
+    Vll.objects.exclude(pk=other.pk).update(**facts)
+    Vll.objects.filter(pk=other.pk).update(lifecycle="suspended")
+    alarms_watch(now=clock.now())
+    assert of_it in text(signed_in(nora).get("/noc/wall/"))
+    up = int(facts == {"oper_status": "op-up"})
+    assert f"In service 1 Up {up} of 1" in text(signed_in(nora).get("/"))
