@@ -42,7 +42,7 @@ def _vlan_cooling_off(error: errors.VlanCoolingOff) -> str:
 
 TEXTS |= {
     errors.SimilarOrder: gettext_noop(
-        "The same line was ordered within the last minute (order {order}). Order another one only if you "
+        "The same line was ordered within the last hour (order {order}). Order another one only if you "
         "want a second line."
     ),
     errors.PortUnknown: gettext_noop(

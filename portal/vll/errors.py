@@ -30,7 +30,7 @@ class VlanCoolingOff(VlanTaken):
 
 
 class SimilarOrder(Conflict):
-    """The customer ordered the same within the last minute; a page asks before it orders another one.
+    """The customer ordered the same within the last hour; a page asks before it orders another one.
 
     ``order``: the newest of these orders, ``count`` of them.
     """

@@ -1,13 +1,16 @@
 """Ordering by keyboard alone; what would come of it while typing; Back keeps the form."""
 
+import re
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from playwright.sync_api import Page, expect
 
 from portal.accounts.models import User
-from portal.vll.models import Vll
+from portal.core import clock
+from portal.vll.models import Order, Vll
 from tests.browser.reader import Reader
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
@@ -188,3 +191,34 @@ def test_back_from_the_ordered_line_keeps_the_form_too(isp: Isp, alice_there: Re
     # That VLAN is taken now: the form says so by itself.
     expect(page.get_by_text("Not possible as it is")).to_be_visible()
     assert alice_there.complaints == []
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_going_back_and_ordering_again_asks_before_it_makes_a_twin(
+    live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader], scripts: bool
+) -> None:
+    person = reader(live_server.url, java_script_enabled=scripts)
+    person.be_signed_in("alice")
+    page = person.page
+    person.open("/orders/new/")
+    for side, port in (("a", "rhino:host-cust1"), ("z", "hippo:host-cust1")):
+        page.locator(f"#id_{side}_end-port").select_option(str(isp.ports[port].pk))
+        page.locator(f"#id_{side}_end-outer_vlan").fill("any")
+    page.get_by_label("Bandwidth", exact=True).fill("100")
+    page.get_by_role("button", name="Order this line").click()
+    page.wait_for_url("**/vlls/*/")
+    # Longer ago than a program repeats a request.
+    Vll.objects.update(created_at=clock.now() - timedelta(minutes=5))
+    page.go_back()
+    expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("100")
+    page.get_by_role("button", name="Order this line").click()
+    twice = page.get_by_role("button", name="Order a second line")
+    expect(twice).to_be_visible()
+    expect(
+        page.get_by_text(re.compile("The same line was ordered within the last hour")).first
+    ).to_be_visible()
+    assert Order.objects.count() == 1
+    twice.click()
+    page.wait_for_url("**/vlls/*/")
+    assert Order.objects.count() == 2
+    assert person.complaints == []

@@ -92,11 +92,23 @@ def test_the_page_asks_before_it_orders_a_second_line(isp: Isp, alice: User) -> 
     asked = browser.post("/orders/new/", sent)
     assert asked.status_code == 422
     page = asked.content.decode()
-    assert "The same line was ordered within the last minute" in page
+    assert "The same line was ordered within the last hour" in page
     assert re.search(r'<button[^>]*name="again"[^>]*>Order a second line</button>', page)
     assert Order.objects.count() == 1
     assert browser.post("/orders/new/", sent | {"again": "1"}).status_code == 302
     assert Order.objects.count() == 2
+
+
+@pytest.mark.parametrize(("ago", "asks"), [(timedelta(minutes=59), True), (timedelta(minutes=61), False)])
+def test_the_page_asks_for_an_hour(isp: Isp, alice: User, ago: timedelta, asks: bool) -> None:
+    """Somebody who goes back in the browser finds the form long after a program repeats a request."""
+    browser = Client()
+    browser.force_login(alice)
+    sent = fields(isp, **{"a_end-outer_vlan": "any", "z_end-outer_vlan": "any"})
+    browser.post("/orders/new/", sent)
+    Vll.objects.update(created_at=clock.now() - ago)
+    assert browser.post("/orders/new/", sent).status_code == (422 if asks else 302)
+    assert post(alice, wanted(isp)).json()["similar_orders"] == []
 
 
 def test_the_page_does_not_ask_for_another_line(isp: Isp, alice: User) -> None:

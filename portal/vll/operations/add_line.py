@@ -26,7 +26,7 @@ from portal.vll.operations.resource_leases import (
     leases_settle,
     transport_lease,
 )
-from portal.vll.operations.similar_orders import similar_orders
+from portal.vll.operations.similar_orders import PAGE_ASKS_WITHIN, similar_orders
 from portal.vll.queries import with_ends
 from portal.vll.revision_content import Content, EndContent
 from portal.vll.states import AdminStatus, Handover, OrderAction
@@ -57,7 +57,7 @@ def order_add(
     Transport's value. In one transaction: rules, MTU of the path, leases, the VLL with its ends, the order,
     an event, outbox rows.
     The order's VLL comes as ``queries.vlls`` would give it.
-    With ``refuse_similar``, an order that is equal to one of the last minute raises SimilarOrder.
+    With ``refuse_similar``, an order that is equal to one of the last hour raises SimilarOrder.
     What ``hold`` reserved becomes the VLL's as far as it is asked for, and the rest is given back; at no
     moment could anybody else take it. Above the customer's limit the order is held for approval.
     """
@@ -79,8 +79,10 @@ def order_add(
     found = check_line(user=user, request=request, now=now, lock=True, more_ports=reserved, own=own)
     accepted = found.accepted(request)
     # The ports are locked: of two equal orders at one moment, the second sees the first.
-    if refuse_similar and (similar := similar_orders(customer=accepted.customer, request=request, now=now)):
-        raise SimilarOrder(order=str(similar[0]), count=len(similar))
+    if refuse_similar:
+        since = now - PAGE_ASKS_WITHIN
+        if similar := similar_orders(customer=accepted.customer, request=request, since=since):
+            raise SimilarOrder(order=str(similar[0]), count=len(similar))
     vll_id = uuid.uuid4()
     ends = ends_lease(
         ends=request.ends, ports=accepted.ports, cir_bps=cir_bps, holder=vll_id, leased=leased, now=now

@@ -1,4 +1,4 @@
-"""Orders for new lines that equal an order of the same customer in the last minute: probably repeated."""
+"""Orders for new lines that equal a recent order of the same customer: probably repeated."""
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -13,7 +13,10 @@ from portal.vll.operations.line_request_check import LineRequest, request_of
 from portal.vll.revision_content import content_of
 from portal.vll.states import TERMINAL_LIFECYCLES, OrderAction
 
-WITHIN = timedelta(minutes=1)
+# A client repeats a request within seconds.
+REPEATED_WITHIN = timedelta(minutes=1)
+# A person who goes back in the browser still finds the form that was sent.
+PAGE_ASKS_WITHIN = timedelta(hours=1)
 # The newest lines of a customer that are compared: a burst of orders costs no more than this.
 _COMPARED = 100
 _SHOWN = 10
@@ -52,20 +55,21 @@ def similar_orders_of(vll: Vll, *, now: datetime) -> list[UUID]:
     request = request_of(content_of(vll))
     if any(end.outer_vlan != "any" for end in request.ends.values()):
         return []
-    return similar_orders(customer=vll.customer, request=request, now=now, besides=[vll.pk])
+    since = now - REPEATED_WITHIN
+    return similar_orders(customer=vll.customer, request=request, since=since, besides=[vll.pk])
 
 
 def similar_orders(
-    *, customer: Customer, request: LineRequest, now: datetime, besides: Collection[UUID] = ()
+    *, customer: Customer, request: LineRequest, since: datetime, besides: Collection[UUID] = ()
 ) -> list[UUID]:
-    """Return the ids of the customer's orders of the last minute that ordered the same, newest first.
+    """Return the ids of the customer's orders since then that ordered the same, newest first.
 
-    Descriptions may differ: pages propose a new one for each order. Lines that are over do not count, nor do
-    those of ``besides``.
+    Descriptions may differ: pages propose a new one for each order. Lines that have ended do not count, nor
+    do those of ``besides``.
     """
     values: dict[str, Any] = {
         "customer": customer.pk,
-        "since": now - WITHIN,
+        "since": since,
         "besides": list(besides),
         "over": sorted(TERMINAL_LIFECYCLES),
         "svc_mtu": request.svc_mtu,
