@@ -82,6 +82,19 @@ _LOSSES = {
     "tx_errors": gettext_noop("not sent: {frames}"),
 }
 
+# By the part of the portal that a task belongs to: how the name of its task begins.
+_WAITING = {
+    "accounts": gettext_noop("accounts"),
+    "alarms": gettext_noop("alarms"),
+    "api": gettext_noop("the API"),
+    "imports": gettext_noop("an import"),
+    "netbox": gettext_noop("NetBox"),
+    "notifications": gettext_noop("mails and webhooks"),
+    "provisioning": gettext_noop("routers and lines"),
+    "telemetry": gettext_noop("traffic figures"),
+}
+_OTHER_WORK = gettext_noop("the portal's own work")
+
 
 def headline(kind: str) -> str:
     """Return the headline of a kind, to be formatted with ``name`` and ``kind``."""
@@ -246,7 +259,10 @@ def _quarantine(facts: Facts) -> str:
 
 
 def _relay(facts: Facts) -> str:
-    return _("Messages waiting: {messages}. The first: {first}").format(**facts)
+    part = facts["first"].partition(".")[0]
+    return _("Messages waiting: {messages}. The first is about {what}.").format(
+        messages=grouped_text(facts["messages"]), what=_(_WAITING.get(part, _OTHER_WORK))
+    )
 
 
 def _queue_unserved(facts: Facts) -> str:
@@ -256,7 +272,10 @@ def _queue_unserved(facts: Facts) -> str:
 
 
 def _mails(facts: Facts) -> str:
-    return _("Mails waiting: {mails}. The first: {first}. {error}").format(**facts)
+    reader = facts["first"].rpartition(" → ")[2]
+    return _("Mails waiting: {mails}. The first is to {reader}. {error}").format(
+        mails=grouped_text(facts["mails"]), reader=reader, error=facts["error"]
+    )
 
 
 def _webhook(facts: Facts) -> str:

@@ -1,7 +1,8 @@
-"""A timeline describes every event in a sentence, and never shows the name of its kind."""
+"""Timelines and alarms describe events and tasks in sentences, and never show the names of programs."""
 
 import ast
 import re
+import runpy
 from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
@@ -9,6 +10,8 @@ from typing import get_args
 import pytest
 
 from devstack.folders import ROOT
+from portal.alarms.kinds import Kind as AlarmKind
+from portal.alarms.sentences import _OTHER_WORK, note
 from portal.events.models import Event
 from portal.telemetry.router_events import Kind
 from portal.vll.states import Lifecycle, OperStatus, OrderState
@@ -61,3 +64,30 @@ def test_an_event_kind_has_a_sentence(kind: str) -> None:
     text = sentence(Event(kind=kind, data={}))
     assert kind not in text
     assert text != _OTHER
+
+
+def tasks() -> Iterator[str]:
+    """Yield the name of every task that may wait for the relay."""
+    for path in (ROOT / "portal").rglob("task_names.py"):
+        names = runpy.run_path(str(path))
+        yield from (value for name, value in names.items() if name.isupper())
+
+
+TASKS = sorted(tasks())
+
+
+def test_the_tasks_are_found() -> None:
+    assert {"provisioning.sweep", "notifications.tell", "netbox.sync"} <= set(TASKS)
+
+
+@pytest.mark.parametrize("first", [*TASKS, "provisioning.plan_order('0198',)"])
+def test_an_alarm_says_a_waiting_task_in_words(first: str) -> None:
+    said = note(AlarmKind.RELAY, {"messages": 1, "first": first})
+    assert first.partition("(")[0] not in said
+    assert _OTHER_WORK not in said
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "monthly_report"])
+def test_an_alarm_names_no_kind_of_a_waiting_mail(kind: str) -> None:
+    said = note(AlarmKind.MAILS, {"mails": 1, "first": f"{kind} → alice", "error": "refused"})
+    assert said == "Mails waiting: 1. The first is to alice. refused"

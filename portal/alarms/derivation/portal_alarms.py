@@ -24,7 +24,7 @@ def relay(now: datetime) -> Iterator[AlarmCondition]:
     unsent = Outbox.objects.filter(published_at__isnull=True, created_at__lt=now - UNSENT_AFTER)
     first = unsent.order_by("id").first()
     if first is not None:
-        facts = {"messages": unsent.count(), "first": str(first)}
+        facts = {"messages": unsent.count(), "first": first.task}
         yield AlarmCondition(kind=Kind.RELAY, object=PORTAL, name=PORTAL, since=first.created_at, facts=facts)
 
 
