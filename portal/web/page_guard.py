@@ -5,6 +5,7 @@ from functools import wraps
 from typing import Any, Protocol
 from uuid import UUID
 
+from allauth.account.decorators import reauthentication_required
 from django.conf import settings
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
@@ -17,6 +18,10 @@ from portal.core.view_permission import Permission, View, declare
 from portal.vll import queries
 from portal.vll.models import Vll
 from portal.web.partial_requests import page_of
+
+# For a POST that gives or takes access: an open session is not enough. It needs the user's own password or a
+# code of the second factor, entered within the last five minutes.
+proves_identity = reauthentication_required(allow_get=True)
 
 
 class SignedInRequest(HttpRequest):

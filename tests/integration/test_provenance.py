@@ -208,7 +208,7 @@ class TestPeople:
         assert "Invitation of m@x.example" in shown
         assert bakery.name not in shown
         sent = {"end": [f"webhook-{ours.pk}", f"webhook-{theirs.pk}"]}
-        assert signed_in(ada).post(page, sent).status_code == 302
+        assert signed_in(ada, proven=True).post(page, sent).status_code == 302
         assert [stands(hook) for hook in (ours, kept, theirs)] == [False, True, True]
         assert not eve.memberships.filter(customer=dairy).exists()
 
@@ -232,7 +232,7 @@ class TestPeople:
     def test_a_refused_removal_ends_nothing(self, ada: User, dairy: Customer) -> None:
         hook, membership = by_hand(ada, dairy), ada.memberships.get()
         page = f"/team/{dairy.pk}/members/{membership.pk}/remove/"
-        signed_in(ada).post(page, {"end": f"webhook-{hook.pk}"})
+        signed_in(ada, proven=True).post(page, {"end": f"webhook-{hook.pk}"})
         assert stands(hook)
         assert ada.memberships.exists()
 
@@ -260,7 +260,7 @@ class TestPeople:
         assert f"Certificate of rhino: {RouterCertificate.objects.get().serial}" in shown
         member("charlie", bakery, Membership.Role.ADMIN)
         if surface == "page":
-            signed_in(nina).post(page, {"end": chosen[1:]})
+            signed_in(nina, proven=True).post(page, {"end": chosen[1:]})
         else:
             query = "&".join(f"end={key}" for key in chosen[1:])
             assert api.post(f"/api/v1/people/{eve.pk}/close?{query}").status_code == 200

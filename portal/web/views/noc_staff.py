@@ -1,6 +1,5 @@
 """NOC staff, and what a NOC admin does for anybody's account: roles, closing, a lost second factor."""
 
-from allauth.account.decorators import reauthentication_required
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,11 +17,7 @@ from portal.core.errors import DomainError
 from portal.notifications.queries import first_password_mail
 from portal.web.flash_messages import telling
 from portal.web.forms.staff import NocRoleForm, StaffForm
-from portal.web.page_guard import SignedInRequest, requires
-
-# What gives somebody the NOC's power, or takes the second factor off an account, needs more than an open
-# session: the password or a code of the second factor within the last five minutes.
-proves_identity = reauthentication_required(allow_get=True)
+from portal.web.page_guard import SignedInRequest, proves_identity, requires
 
 
 @requires(permissions.may_run_the_network)
@@ -77,6 +72,7 @@ def role(request: SignedInRequest, user_id: int) -> HttpResponse:
 
 
 @requires(permissions.may_manage_people)
+@proves_identity
 @require_http_methods(["GET", "HEAD", "POST"])
 def close(request: SignedInRequest, user_id: int) -> HttpResponse:
     """GET shows what its owner made; POST closes the account and ends what is ticked."""
@@ -90,6 +86,7 @@ def close(request: SignedInRequest, user_id: int) -> HttpResponse:
 
 
 @requires(permissions.may_manage_people)
+@proves_identity
 @require_POST
 def reopen(request: SignedInRequest, user_id: int) -> HttpResponse:
     found = get_object_or_404(User, pk=user_id)

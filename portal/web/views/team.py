@@ -15,7 +15,7 @@ from portal.core import clock
 from portal.core.errors import DomainError
 from portal.web.flash_messages import telling
 from portal.web.forms.team import InviteForm, RoleForm
-from portal.web.page_guard import SignedInRequest, requires
+from portal.web.page_guard import SignedInRequest, proves_identity, requires
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,7 @@ def page(request: SignedInRequest, found: Team) -> HttpResponse:
 
 
 @requires(permissions.may_manage_team, of=visible_team)
+@proves_identity
 @require_POST
 def invite(request: SignedInRequest, found: Team) -> HttpResponse:
     """Invite, or show the page again with what is wrong."""
@@ -75,6 +76,7 @@ def invite(request: SignedInRequest, found: Team) -> HttpResponse:
 
 
 @requires(permissions.may_manage_team, of=visible_member)
+@proves_identity
 @require_POST
 def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
     form = RoleForm(request.POST)
@@ -85,6 +87,7 @@ def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
 
 
 @requires(permissions.may_manage_team, of=visible_member)
+@proves_identity
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
     """GET shows what the member made for the customer; POST removes the member and ends what is ticked."""

@@ -38,7 +38,9 @@ def invited_and_taken_back(by: User, customer: Customer, *, now: datetime) -> No
 
 
 def pressed(by: User, customer: Customer, email: str) -> tuple[int, str]:
-    answer = signed_in(by).post(f"/team/{customer.pk}/invite/", {"email": email, "role": "viewer"})
+    answer = signed_in(by, proven=True).post(
+        f"/team/{customer.pk}/invite/", {"email": email, "role": "viewer"}
+    )
     return answer.status_code, text(answer)
 
 

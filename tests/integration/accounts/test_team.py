@@ -24,6 +24,7 @@ from portal.accounts.noc_staff import noc_role_change
 from portal.accounts.team import member_remove, role_change
 from portal.core import clock
 from portal.events.models import Outbox
+from tests.integration.accounts.test_sign_in import PASSWORD
 from tests.integration.isp import member
 from tests.integration.web_pages.browser import signed_in, text
 
@@ -58,7 +59,8 @@ class TestWhoInvitedIsGone:
     ) -> None:
         assert self.is_open(offered)
         eves = Membership.objects.get(user=eve)
-        assert signed_in(ada).post(f"/team/{dairy.pk}/members/{eves.pk}/remove/").status_code == 302
+        remove = f"/team/{dairy.pk}/members/{eves.pk}/remove/"
+        assert signed_in(ada, proven=True).post(remove).status_code == 302
         assert not self.is_open(offered)
         assert self.is_open(invitation), "Ada is still an admin"
 
@@ -93,10 +95,10 @@ class TestWhoInvitedIsGone:
 
 class TestInviting:
     def test_ada_invites_and_the_mail_goes_out_through_the_outbox(self, ada: User, dairy: Customer) -> None:
-        answer = signed_in(ada).post(
+        answer = signed_in(ada, proven=True).post(
             f"/team/{dairy.pk}/invite/", {"email": "dora@dairy.example", "role": "viewer"}
         )
-        assert answer.status_code == 302
+        assert answer["Location"] == f"/team/{dairy.pk}/"
         assert mail.outbox == []
         asked = Outbox.objects.get(task=SEND_INVITATION)
         invitation_send(invitation_id=asked.args[0], now=clock.now())
@@ -115,7 +117,7 @@ class TestInviting:
 
     def test_the_same_address_is_not_invited_twice(self, ada: User, invitation: Invitation) -> None:
         again = {"email": "Dora@dairy.example", "role": "viewer"}
-        answer = signed_in(ada).post(f"/team/{invitation.customer_id}/invite/", again)
+        answer = signed_in(ada, proven=True).post(f"/team/{invitation.customer_id}/invite/", again)
         assert answer.status_code == 422
         assert "has an open invitation" in text(answer)
 
@@ -228,11 +230,29 @@ class TestRoles:
 
     def test_ada_makes_bob_an_operator(self, ada: User, bob: User, dairy: Customer) -> None:
         place = f"/team/{dairy.pk}/members/{self.of(bob).pk}/role/"
-        signed_in(ada).post(place, {"role": "operator"})
+        signed_in(ada, proven=True).post(place, {"role": "operator"})
         assert self.of(bob).role == "operator"
 
+    @pytest.mark.parametrize("what", ["members/{}/role", "members/{}/remove", "invite"])
+    def test_an_open_session_alone_gives_and_takes_no_access(
+        self, ada: User, bob: User, dairy: Customer, what: str
+    ) -> None:
+        form = {"role": "admin", "email": "mallory@dairy.example"}
+        client = signed_in(ada)
+        answer = client.post(f"/team/{dairy.pk}/{what.format(self.of(bob).pk)}/", form)
+        assert answer["Location"].startswith("/login/again/?next=")
+        assert self.of(bob).role == "viewer"
+        assert not Invitation.objects.exists()
+        client.post(answer["Location"], {"password": PASSWORD})
+        is_done = {
+            "members/{}/role": lambda: self.of(bob).role == "admin",
+            "members/{}/remove": lambda: not bob.memberships.exists(),
+            "invite": lambda: Invitation.objects.get().role == "admin",
+        }
+        assert is_done[what](), "it goes on after the password"
+
     def test_ada_removes_bob(self, ada: User, bob: User, dairy: Customer) -> None:
-        signed_in(ada).post(f"/team/{dairy.pk}/members/{self.of(bob).pk}/remove/")
+        signed_in(ada, proven=True).post(f"/team/{dairy.pk}/members/{self.of(bob).pk}/remove/")
         assert not bob.memberships.exists()
 
     def test_the_last_admin_stays_an_admin(self, ada: User) -> None:

@@ -260,14 +260,19 @@ class TestSecondFactor:
         assert "The second factor and its recovery codes are gone" in text(answer)
         assert not Authenticator.objects.filter(user=nora).exists()
 
-    @pytest.mark.parametrize("place", ["people/{}/role", "people/{}/second-factor", "staff/add"])
+    @pytest.mark.parametrize(
+        "place",
+        ["people/{}/role", "people/{}/second-factor", "people/{}/close", "people/{}/reopen", "staff/add"],
+    )
     def test_an_open_session_alone_gives_nobody_power(self, nina: User, nora: User, place: str) -> None:
         form = {"role": "nocAdmin", "username": "nora", "email": "nora@isp.example"}
         with_totp(nora)
+        is_open = not place.endswith("reopen")
+        User.objects.filter(pk=nora.pk).update(is_active=is_open)
         answer = signed_in(nina).post(f"/noc/{place.format(nora.pk)}/", form)
         assert answer["Location"].startswith("/login/again/?next=")
         nora.refresh_from_db()
-        assert nora.noc_role == "noc"
+        assert (nora.noc_role, nora.is_active) == ("noc", is_open)
         assert Authenticator.objects.filter(user=nora).count() == 2
 
     def test_it_is_done_for_customers_people_too(self, nina: User, alice: User) -> None:

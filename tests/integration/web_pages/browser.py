@@ -2,6 +2,7 @@
 
 import html
 import re
+import time
 from typing import Any
 
 from django.conf import settings
@@ -12,19 +13,27 @@ from django.test import Client
 from portal.accounts.models import User
 
 
-def session_of(user: User) -> str:
-    """The key of a session as a sign-in leaves it, in one statement: thousands of tests begin so."""
+def session_of(user: User, *, proven: bool = False) -> str:
+    """Return the key of a session as a sign-in leaves it, in one statement: thousands of tests begin so.
+
+    ``proven``: the user has just entered the password, which actions that give access need.
+    """
     session = SessionStore()
     session[SESSION_KEY] = str(user.pk)
     session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    if proven:
+        # As allauth records it (allauth/account/internal/flows/login.py).
+        session["account_authentication_methods_user"] = str(user.pk)
+        entered = {"method": "password", "at": time.time(), "reauthenticated": True}
+        session["account_authentication_methods"] = [entered]
     session.create()
     return str(session.session_key)
 
 
-def signed_in(user: User) -> Client:
+def signed_in(user: User, *, proven: bool = False) -> Client:
     client = Client()
-    client.cookies[settings.SESSION_COOKIE_NAME] = session_of(user)
+    client.cookies[settings.SESSION_COOKIE_NAME] = session_of(user, proven=proven)
     return client
 
 
