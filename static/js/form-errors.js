@@ -8,5 +8,10 @@
   for (let fold = wrong.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   if (!wrong.matches("input, select, textarea, [tabindex]")) wrong.tabIndex = -1;
   wrong.focus({ preventScroll: true });
-  wrong.scrollIntoView({ block: "center" });
+  // Parts of the page that arrive later push the field down: follow it until the reader scrolls or types.
+  const resizes = new ResizeObserver(() => wrong.scrollIntoView({ block: "center" }));
+  resizes.observe(document.body);
+  for (const action of ["wheel", "touchstart", "pointerdown", "keydown"]) {
+    addEventListener(action, () => resizes.disconnect(), { once: true, passive: true });
+  }
 })();

@@ -5,13 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from django.urls import resolve
+from playwright.sync_api import Page, TimeoutError, expect
 
 from portal.accounts.models import Customer, User
-from portal.vll.models import Order
+from portal.vll.models import Order, Vll
 from tests.browser.reader import Reader
+from tests.browser.test_pages_are_accessible import lines, visits
 from tests.integration.isp import Isp
 from tests.integration.orders import order
+
+__all__ = ["lines"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -26,7 +30,7 @@ def expect_error_in_sight(page: Page, label: str, error: str) -> None:
     field = page.get_by_label(label, exact=True).and_(page.locator('[aria-invalid="true"]'))
     expect(field).to_be_focused()
     expect(field).to_be_in_viewport()
-    expect(page.get_by_text(error)).to_be_in_viewport()
+    expect(page.get_by_text(error)).to_be_in_viewport(ratio=1)
 
 
 @pytest.mark.parametrize("scripts", [True, False])
@@ -105,3 +109,104 @@ def test_a_colleague_without_a_name_is_asked_for_it_where_the_form_is(
     page.get_by_label("Password").fill("correct horse battery")
     page.get_by_role("button", name="Continue").click()
     expect(page.locator("main [aria-invalid=true]").first).to_be_focused()
+
+
+# A character that no field accepts: no number, address, name or text has it.
+UNACCEPTABLE = "\u0007"
+# Selects alone, search fields and forms of other pages' headers cannot be wrong.
+FILL_IN = """
+([number, text]) => {
+  const forms = [...document.querySelectorAll('main form[method="post" i]')];
+  const form = forms[number];
+  if (!form) return null;
+  const fields = [...form.elements].filter((each) =>
+    each.matches('textarea, input:not([type])') || ["text", "email", "password"].includes(each.type));
+  if (fields.length === 0) return "nothing to write";
+  for (let fold = form.closest("details"); fold; fold = fold.parentElement.closest("details")) {
+    fold.open = true;
+  }
+  form.querySelectorAll("details").forEach((fold) => { fold.open = true; });
+  for (const field of fields) field.value = text;
+  form.noValidate = true;
+  const button = [...form.elements].find((each) =>
+    each.matches('button[type="submit"]:not([formaction]):not([hidden])') && each.value !== "check");
+  return button ? [forms.indexOf(form), [...form.elements].indexOf(button)] : "no button";
+}
+"""
+SUBMIT = """
+([form, button]) => {
+  const sent = [...document.querySelectorAll('main form[method="post" i]')][form];
+  sent.requestSubmit(sent.elements[button]);
+}
+"""
+ERRORS = "#error-summary, main [aria-invalid='true'], main .ll-error, [data-form-error]"
+IN_SIGHT = f"""
+() => {{
+  const shown = [...document.querySelectorAll("{ERRORS}")].filter((each) =>
+    each.matches("input, select, textarea") || each.textContent.trim());
+  if (shown.length === 0) return null;
+  const focus = document.activeElement, box = focus.getBoundingClientRect();
+  return focus.matches("{ERRORS}") && box.top >= 0 && Math.min(box.bottom, box.top + 40) <= innerHeight;
+}}
+"""
+
+
+def refused_out_of_sight(page: Page, address: str, number: int) -> str | None:
+    """Send the form of that number with what no field accepts; return what is wrong with the answer.
+
+    "" is a form that cannot be refused or whose error is in sight; None if the page has no such form.
+    """
+    page.goto(address)
+    found = page.evaluate(FILL_IN, [number, UNACCEPTABLE])
+    if not isinstance(found, list):
+        return found and ""
+    with page.expect_response(lambda answer: answer.request.method == "POST") as sent:
+        page.evaluate(SUBMIT, found)
+    page.wait_for_load_state("networkidle")
+    status = sent.value.status
+    if status < 400:
+        return ""
+    try:
+        page.wait_for_function(f"() => ({IN_SIGHT})() === true", timeout=2000)
+    except TimeoutError:
+        return (
+            f"{status}: {page.evaluate(IN_SIGHT)}, {page.evaluate('document.activeElement.outerHTML')[:120]}"
+        )
+    return "in sight"
+
+
+def test_every_form_that_is_refused_shows_its_first_error(
+    live_server: Any,
+    lines: dict[str, Vll],
+    bob: User,
+    charlie: User,
+    nora: User,
+    nina: User,
+    reader: Callable[..., Reader],
+) -> None:
+    wrong, in_sight = {}, set()
+    for who, addresses in visits(lines).items():
+        if not who:
+            continue
+        person = there(reader, live_server.url, who)
+        for address in addresses:
+            for number in range(20):
+                # A tab for each form: the redirect after an accepted form may still be loading.
+                tab = person.page.context.new_page()
+                said = refused_out_of_sight(tab, f"{live_server.url}{address}", number)
+                tab.close()
+                if said is None:
+                    break
+                if said == "in sight":
+                    in_sight.add((who, resolve(address.split("?")[0]).view_name))
+                elif said:
+                    wrong[who, address, number] = said
+    assert wrong == {}
+    assert {
+        ("alice", "web:order"),
+        ("alice", "web:vll-change"),
+        ("nora", "web:noc-order"),
+        ("nora", "web:noc-router"),
+        ("nora", "web:noc-ports-add"),
+        ("nina", "web:noc-adopt"),
+    } <= in_sight
