@@ -1,1 +1,4 @@
-"""The whole system under stress: failovers, chaos, restores, a thousand routers. Each prints what it saw."""
+"""Drills of the whole system under stress: failovers, chaos, restores, a large network.
+
+Each prints its results.
+"""

@@ -1,1 +1,1 @@
-"""A storm of orders and faults, decided by a seed; then whether what was promised stands."""
+"""A storm of orders and faults, decided by a seed, and a check that the product kept its promises."""

@@ -1,6 +1,6 @@
-"""`python -m drills.chaos SEED SECONDS`: a storm, and a line of what came of it; 1 if something is wrong.
+"""Run a storm and print its result in one line: `python -m drills.chaos SEED SECONDS`; 1 after an error.
 
-`python -m drills.chaos failed`: those of seeds.txt, one after another.
+`python -m drills.chaos failed` runs the storms of seeds.txt, one after another.
 """
 
 import subprocess
@@ -42,7 +42,7 @@ def main(arguments: list[str]) -> int:
 
 
 def failed_once() -> list[tuple[str, str]]:
-    """Seed and seconds of each storm that showed a mistake."""
+    """Return seed and seconds of each storm that revealed a defect."""
     rows = [line.split() for line in SEEDS.read_text().splitlines() if line and not line.startswith("#")]
     return [(seed, seconds) for seed, seconds, *_ in rows]
 

@@ -1,6 +1,6 @@
-"""The network between the portal and a router: a HAProxy that carries both directions, and can fall silent.
+"""The network between the portal and a router: a HAProxy for both directions, which can be frozen.
 
-Frozen, it is a cable that was pulled: what is sent is lost, and nobody is told.
+A frozen HAProxy acts like a pulled cable: sent data is lost, and neither side gets an error.
 """
 
 import shutil
@@ -30,19 +30,25 @@ listen to-portal
 
 
 class HaproxyMissing(Exception):
-    """No haproxy on this machine."""
+    """Error: this machine has no haproxy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cable:
-    """``agent_side``: where the portal reaches the agent now; ``portal_side``: the other way round."""
+    """A cable. The portal reaches the agent at ``agent_side``.
+
+    The agent reaches the portal at ``portal_side``.
+    """
 
     agent_side: int
     portal_side: int
 
 
 def lay(agent: Agent, *, portal_port: int, ports: tuple[int, int], folder: Path, family: Family) -> Cable:
-    """Put a cable between them; both still have to be told to use it. Raises HaproxyMissing."""
+    """Put a cable between agent and portal. Raises HaproxyMissing.
+
+    The caller still has to configure both to use it.
+    """
     program = shutil.which("haproxy", path=f"{TOOLS}:/usr/sbin:/usr/bin")
     if program is None:
         raise HaproxyMissing("HAProxy is not installed: apt-get install haproxy")

@@ -1,4 +1,4 @@
-"""Whoever orders in the storm: a careful client, who sends under a key until there is an answer."""
+"""A careful client that orders in the storm: it sends each order under one key until it gets a response."""
 
 import threading
 import time
@@ -18,35 +18,38 @@ NOC = ("let-go", "adopt", "adopt-again")
 LINE_KNOWN_WITHIN_S = 30
 FOUND_WITHIN_S = 8
 ANSWERED_WITHIN_S = 45
-AGAIN_AFTER_S = 0.5
+RETRY_AFTER_S = 0.5
 TIMEOUT_S = 10
-# Another order of the line is under way: whoever is patient asks again.
+# Another order of the line is in progress: a patient customer retries for this time.
 PATIENT_FOR_S = 6
-# The portal's answers that say nothing of what was asked.
-_TRY_AGAIN = {429, 500, 502, 503, 504}
+# Statuses that leave open whether the portal accepted the order.
+_UNDECIDED = {429, 500, 502, 503, 504}
 _ACTIONS = {"suspend": "suspend", "resume": "resume", "take-back": "restore", "let-go": "let-go"}
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A 202: what was asked, and the order that the portal says there is."""
+    """A 202 response: the request, and the order that the portal says it created."""
 
     step: Step
     order: str
     vll: str
 
 
-class NotThere(Exception):
-    """What a step is about is not there: its line was never ordered, or is not found."""
+class Unknown(Exception):
+    """Error: the line of a step was never ordered, or is not found."""
 
 
 class NoAnswer(Exception):
-    """Nobody knows what became of it."""
+    """Error: no response, and an unknown outcome."""
 
 
 @dataclass
 class Customers:
-    """``ports``: ids by "router/interface"; ``promises`` and the rest fill up as the storm goes on."""
+    """The customers of a storm. ``ports`` are ids by "router/interface".
+
+    The storm fills ``promises`` and others.
+    """
 
     plan: Plan
     url: str
@@ -61,8 +64,8 @@ class Customers:
     server_errors: list[str] = field(default_factory=list)
     _vlls: dict[int, str] = field(default_factory=dict)
     _orders: dict[int, str] = field(default_factory=dict)
-    _answered: set[int] = field(default_factory=set)
-    _known: threading.Condition = field(default_factory=threading.Condition)
+    _finished: set[int] = field(default_factory=set)
+    _changed: threading.Condition = field(default_factory=threading.Condition)
 
     def __post_init__(self) -> None:
         self._http = {
@@ -71,82 +74,85 @@ class Customers:
                 headers={"Authorization": f"Bearer {token}"},
                 timeout=TIMEOUT_S,
                 trust_env=False,
-                # A server that was killed leaves connections that look alive.
+                # A killed server leaves connections that look alive.
                 limits=httpx.Limits(max_connections=64, max_keepalive_connections=0),
             )
             for who, token in (("customer", self.customer_token), ("noc", self.noc_token))
         }
 
     def take(self, number: int, step: Step) -> None:
-        """Ask for one step, and note what was answered."""
+        """Send the request of one step, and note the response."""
         key = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{self.plan.seed} {number} {self.customer_token}"))
         try:
             self._wait_for_turn(number, step)
-            answer = self._ask(step, key)
-        except NotThere as reason:
+            response = self._send_step(step, key)
+        except Unknown as reason:
             self._refused("not there")
             self.timeline.note(f"order {number} {step}: not sent, {reason}")
         except NoAnswer as reason:
             self.unanswered.append(step)
-            self.timeline.note(f"order {number} {step}: no answer, {reason}")
+            self.timeline.note(f"order {number} {step}: no response, {reason}")
         else:
-            self._note(number, step, answer)
+            self._note(number, step, response)
         finally:
-            with self._known:
-                self._answered.add(number)
-                self._known.notify_all()
+            with self._changed:
+                self._finished.add(number)
+                self._changed.notify_all()
 
     def _wait_for_turn(self, number: int, step: Step) -> None:
-        """Who holds a router releases it once that is answered: the other way round it would stay held."""
+        """Wait for earlier steps: a release of a router waits for the response to its maintenance lock.
+
+        In the reverse order the router would stay locked.
+        """
         if step.router is None:
             return
         earlier = {at for at, each in enumerate(self.plan.steps[:number]) if each.router == step.router}
-        with self._known:
-            # As long as each of them may take, and one may have begun to wait just now.
-            if not self._known.wait_for(lambda: earlier <= self._answered, 2 * ANSWERED_WITHIN_S):
+        with self._changed:
+            # Twice the time of a step, because an earlier step may have begun to wait just now.
+            if not self._changed.wait_for(lambda: earlier <= self._finished, 2 * ANSWERED_WITHIN_S):
                 raise NoAnswer("an earlier step of this router has none yet")
 
-    def _note(self, number: int, step: Step, answer: httpx.Response) -> None:
-        body: Json = answer.json() if answer.content else {}
-        if answer.status_code == 202:
+    def _note(self, number: int, step: Step, response: httpx.Response) -> None:
+        body: Json = response.json() if response.content else {}
+        if response.status_code == 202:
             order = body["order"] if isinstance(body.get("order"), str) else body["order"]["id"]
             vll = body["vll"]["id"] if "vll" in body else self._vlls[step.line or 0]
-            with self._known:
+            with self._changed:
                 self.promises.append(Promise(step, order, vll))
                 if step.line is not None:
                     self._vlls[step.line], self._orders[step.line] = vll, order
-                self._known.notify_all()
+                self._changed.notify_all()
             self.timeline.note(f"order {number} {step}: accepted, order {order} line {vll}")
-        elif answer.is_success:
+        elif response.is_success:
             self.timeline.note(f"order {number} {step}: done")
         else:
             codes = [each.get("code") for each in body.get("errors", [])]
-            what = str(body.get("type", "")).rpartition("#")[2] or str(answer.status_code)
+            what = str(body.get("type", "")).rpartition("#")[2] or str(response.status_code)
             self._refused(what.rstrip("/"))
-            self.timeline.note(f"order {number} {step}: {answer.status_code} {what} {codes or ''}")
+            self.timeline.note(f"order {number} {step}: {response.status_code} {what} {codes or ''}")
 
     def _refused(self, why: str) -> None:
-        with self._known:
+        with self._changed:
             self.refusals[why] = self.refusals.get(why, 0) + 1
 
-    def _ask(self, step: Step, key: str) -> httpx.Response:
+    def _send_step(self, step: Step, key: str) -> httpx.Response:
         if step.router is not None:
             return self._send("noc", "POST", f"/api/v1/routers/{self._router(step.router)}/actions", key,
                               {"do": step.do} | _more(step.do))  # fmt: skip
         if step.do == "create":
             return self._send("customer", "POST", "/api/v1/vlls", key, self._order_of(step))
         if step.do == "adopt":
-            return self._adopt(key, *self.handmade_interface(step.asked["handmade"]))
+            return self._adopt(key, *self.handmade_interface(step.requested["handmade"]))
         vll = self._vll(step)
         where = f"/api/v1/vlls/{vll}"
         if step.do == "change":
-            return self._send("customer", "PATCH", where, key, step.asked, {"If-Match": "*"})
+            return self._send("customer", "PATCH", where, key, step.requested, {"If-Match": "*"})
         if step.do == "remove":
             return self._send("customer", "DELETE", f"{where}?cooling_off=0", key)
         if step.do == "remove-later":
             return self._send("customer", "DELETE", f"{where}?cooling_off=3600", key)
         if step.do == "cancel":
-            with self._known:
+            with self._changed:
                 order = self._orders[step.line or 0]
             return self._send("customer", "POST", f"/api/v1/orders/{order}/cancel", key)
         if step.do == "test":
@@ -161,10 +167,10 @@ class Customers:
     def _order_of(self, step: Step) -> Json:
         ends = {}
         for side in ("a", "z"):
-            asked = dict(step.asked[side])
-            asked["port"] = self.ports[f"{asked.pop('router')}/{asked['port']}"]
-            ends[f"{side}_end"] = asked
-        rest = {name: value for name, value in step.asked.items() if name not in ("a", "z")}
+            requested = dict(step.requested[side])
+            requested["port"] = self.ports[f"{requested.pop('router')}/{requested['port']}"]
+            ends[f"{side}_end"] = requested
+        rest = {name: value for name, value in step.requested.items() if name not in ("a", "z")}
         return {"description": f"line {step.line}", **ends, **rest}
 
     def _adopt(
@@ -176,9 +182,9 @@ class Customers:
         port: str = "",
         tags: tuple[int | None, int | None] = (None, None),
     ) -> httpx.Response:
-        """Take over the found line with an end on this interface, or with these VLANs on this port."""
+        """Adopt the found line with an end on this interface, or with these VLANs on this port."""
 
-        def is_it(end: Json | None) -> bool:
+        def matches(end: Json | None) -> bool:
             if end is None or end["router"] != router:
                 return False
             if interface is not None:
@@ -188,20 +194,20 @@ class Customers:
         deadline = time.monotonic() + FOUND_WITHIN_S
         while True:
             found = self._get("noc", "/api/v1/found-lines?limit=100")["results"]
-            lines = [line for line in found if is_it(line["a_end"]) or is_it(line["z_end"])]
+            lines = [line for line in found if matches(line["a_end"]) or matches(line["z_end"])]
             if lines:
                 wanted = {"description": "Taken over", "svc_mtu": 1500, "cir_bps": 1_000_000}
                 where = f"/api/v1/found-lines/{lines[0]['id']}/adopt"
                 return self._send("noc", "POST", where, key, wanted)
             if time.monotonic() > deadline:
-                raise NotThere("no such line was found")
-            time.sleep(AGAIN_AFTER_S)
+                raise Unknown("no such line was found")
+            time.sleep(RETRY_AFTER_S)
 
     def _vll(self, step: Step) -> str:
-        with self._known:
+        with self._changed:
             line = step.line
-            if line is None or not self._known.wait_for(lambda: line in self._vlls, LINE_KNOWN_WITHIN_S):
-                raise NotThere("its line was not ordered")
+            if line is None or not self._changed.wait_for(lambda: line in self._vlls, LINE_KNOWN_WITHIN_S):
+                raise Unknown("its line was not ordered")
             return self._vlls[line]
 
     def _router(self, name: str) -> int:
@@ -209,7 +215,7 @@ class Customers:
         return int(found[0]["id"])
 
     def _get(self, who: str, path: str) -> Json:
-        body: Json = self._until_answered(lambda: self._http[who].get(path)).json()
+        body: Json = self._until_decided(lambda: self._http[who].get(path)).json()
         return body
 
     def _send(
@@ -222,32 +228,32 @@ class Customers:
         headers: dict[str, str] | None = None,
     ) -> httpx.Response:
         more = {"Idempotency-Key": key, **(headers or {})}
-        return self._until_answered(lambda: self._http[who].request(method, path, json=body, headers=more))
+        return self._until_decided(lambda: self._http[who].request(method, path, json=body, headers=more))
 
-    def _until_answered(self, ask: Callable[[], httpx.Response]) -> httpx.Response:
-        """Again and again, as long as the answer says nothing of what was asked. Raises NoAnswer."""
+    def _until_decided(self, send_request: Callable[[], httpx.Response]) -> httpx.Response:
+        """Repeat the request until its outcome is known. Raises NoAnswer."""
         began, last = time.monotonic(), ""
         deadline = began + ANSWERED_WITHIN_S
         while time.monotonic() < deadline:
             try:
-                answer = ask()
+                response = send_request()
             except httpx.TransportError as error:
                 last = type(error).__name__
             else:
-                if answer.status_code not in _TRY_AGAIN and not _passes(answer, time.monotonic() - began):
-                    return answer
-                last = str(answer.status_code)
-                if answer.status_code == 500:
-                    self.server_errors.append(f"{answer.request.method} {answer.request.url.path}")
-            time.sleep(AGAIN_AFTER_S)
+                if response.status_code not in _UNDECIDED and not _passes(response, time.monotonic() - began):
+                    return response
+                last = str(response.status_code)
+                if response.status_code == 500:
+                    self.server_errors.append(f"{response.request.method} {response.request.url.path}")
+            time.sleep(RETRY_AFTER_S)
         raise NoAnswer(last)
 
 
-def _passes(answer: httpx.Response, waited_s: float) -> bool:
-    """Whether the refusal is over in a moment, as it says itself."""
-    if answer.status_code != 409:
+def _passes(response: httpx.Response, waited_s: float) -> bool:
+    """Return whether the refusal is temporary, according to the response."""
+    if response.status_code != 409:
         return False
-    return "in-flight" in answer.text or ("order-is-open" in answer.text and waited_s < PATIENT_FOR_S)
+    return "in-flight" in response.text or ("order-is-open" in response.text and waited_s < PATIENT_FOR_S)
 
 
 def _more(do: str) -> Json:

@@ -1,11 +1,14 @@
-"""Small disks that can be filled: tmpfs in a mount namespace of our own, so that none is left behind."""
+"""Small disks for tests of full disks.
+
+Tmpfs in a private mount namespace, so that none remains afterwards.
+"""
 
 import os
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-# PostgreSQL's log alone may grow to 2 GB; it does not in minutes.
+# PostgreSQL's WAL alone may grow to 2 GB, but not within minutes.
 DATABASE_BYTES = 2_000_000_000
 AGENT_BYTES = 20_000_000
 _BALLAST = "ballast"
@@ -13,7 +16,7 @@ _BALLAST = "ballast"
 
 @dataclass
 class Disks:
-    """By the names that the plan has for them: the folders that they are mounted on."""
+    """Disks by their names in the plan, with the folders that they are mounted on."""
 
     folders: dict[str, Path]
     _mounted: list[Path] = field(default_factory=list)
@@ -31,14 +34,14 @@ class Disks:
             subprocess.run(["umount", "--lazy", str(self._mounted.pop())], check=False)
 
     def fill(self, name: str) -> None:
-        """To the last page."""
+        """Fill a disk to the last page."""
         with (self.folders[name] / _BALLAST).open("ab") as ballast:
             stat = os.fstatvfs(ballast.fileno())
             free = stat.f_bavail * stat.f_bsize
             try:
                 os.posix_fallocate(ballast.fileno(), 0, free)
             except OSError:
-                # Somebody else has taken some of it meanwhile.
+                # Another process has used some of the space meanwhile.
                 pass
 
     def empty(self, name: str) -> None:

@@ -1,5 +1,7 @@
-"""What the routers' operator has configured by hand: it is put in again after each start of a VPP, as by its
-startup configuration, and is to be as it was at the end.
+"""The manual configuration of the routers' operator.
+
+The drill configures it again after each start of a VPP, like a startup configuration. At the end it must be
+unchanged.
 """
 
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from devstack.vpp import Vpp
 from devstack.vpp_network import commands_of
 from drills.chaos.plan import HANDMADE, MEMIFS, ROUTERS
 
-# Somebody's addresses, bridge, line and policer; none of them is the portal's.
+# Foreign addresses, bridge, line and policer; the portal manages none of them.
 _FOREIGN = (
     "create loopback interface instance 77",
     "set interface state loop77 up",
@@ -25,7 +27,7 @@ _FOREIGN = (
     "create sub-interfaces host-cust3 3998 dot1q 3998 exact-match",
     "set interface state host-cust3.3998 up",
     "set interface tag host-cust3.3998 somebodys-line",
-    "create vxlan tunnel src {here} dst {there} vni 3998 instance 3998",
+    "create vxlan tunnel src {here} dst {far} vni 3998 instance 3998",
     "set interface state vxlan_tunnel3998 up",
     "set interface l2 xconnect host-cust3.3998 vxlan_tunnel3998",
     "set interface l2 xconnect vxlan_tunnel3998 host-cust3.3998",
@@ -37,26 +39,26 @@ _FOREIGN = (
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """``folder``: where the sockets of its ports to customers are."""
+    """The operator. ``folder`` contains the sockets of the operator's ports to customers."""
 
     isp: Isp
     vpps: dict[str, Vpp]
     folder: Path
 
     def configure(self, router: str) -> None:
-        """Beside the ports and routes that `devstack` has put in already. Raises CommandRefused."""
+        """Add to the ports and routes that `devstack` has configured. Raises CommandRefused."""
         self.vpps[router].configure(*self._memifs(router))
-        here, there = self._loopbacks(router)
+        here, far = self._loopbacks(router)
         for command in _FOREIGN:
-            text = command.format(here=here, there=there)
+            text = command.format(here=here, far=far)
             if text.startswith(("create bridge-domain", "policer add")):
-                # These answer with a number.
+                # These commands print a number.
                 self.vpps[router].show(text)
             else:
                 self.vpps[router].configure(text)
 
-    def configure_anew(self, router: str) -> None:
-        """All of it, in a VPP that has just begun. Raises CommandRefused."""
+    def configure_again(self, router: str) -> None:
+        """Configure all of it in a VPP that has just started. Raises CommandRefused."""
         self.vpps[router].configure(*commands_of(self.isp.router(router), self.isp))
         self.configure(router)
 
@@ -75,19 +77,19 @@ class Operator:
         [far] = [name for name in ROUTERS if name != router]
         return self.isp.router(router).loopback4, self.isp.router(far).loopback4
 
-    # -- lines that are taken over in the storm --------------------------------------------------------------
+    # -- lines that the portal adopts in the storm -----------------------------------------------------------
 
     def lay_lines(self) -> None:
-        """Once: what a VPP lost of them when it died, nobody puts in again."""
+        """Configure the lines once. A VPP that dies loses its part permanently."""
         for router in ROUTERS:
-            here, there = self._loopbacks(router)
+            here, far = self._loopbacks(router)
             for number in range(HANDMADE):
                 access, tunnel, vni = self.access(number), f"vxlan_tunnel{4000 + number}", 4000 + number
                 self.vpps[router].configure(
                     f"create sub-interfaces host-cust1 {vni - 3100} dot1q {vni - 3100} exact-match",
                     f"set interface state {access} up",
                     f"set interface tag {access} by-hand-{number}",
-                    f"create vxlan tunnel src {here} dst {there} vni {vni} instance {vni}",
+                    f"create vxlan tunnel src {here} dst {far} vni {vni} instance {vni}",
                     f"set interface state {tunnel} up",
                     f"set interface l2 xconnect {access} {tunnel}",
                     f"set interface l2 xconnect {tunnel} {access}",
@@ -95,12 +97,12 @@ class Operator:
                 )
 
     def remove_lines(self) -> None:
-        """What is left of them: VPP complains of the rest, and nobody minds."""
+        """Remove the remaining lines. Ignore VPP's errors about lost ones."""
         for router in ROUTERS:
-            here, there = self._loopbacks(router)
+            here, far = self._loopbacks(router)
             for number in range(HANDMADE):
                 self.vpps[router].show(f"delete sub-interface {self.access(number)}")
-                self.vpps[router].show(f"create vxlan tunnel src {here} dst {there} vni {4000 + number} del")
+                self.vpps[router].show(f"create vxlan tunnel src {here} dst {far} vni {4000 + number} del")
 
     @staticmethod
     def access(number: int) -> str:

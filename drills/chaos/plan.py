@@ -1,7 +1,7 @@
-"""What will be ordered and what will break, and when: decided by the seed alone.
+"""The orders and faults of a storm and their times, decided by the seed alone.
 
-Lines are numbers here; which VLL is line 7 shows when it is ordered. An order that makes no sense by then
-(its line was refused, or has an order open) is refused by the portal, which is as good.
+Lines are numbers here; the VLL of line 7 is known once it is ordered. The portal may refuse an order that has
+become invalid, because its line was refused or has an open order. That is a valid test too.
 """
 
 import hashlib
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 ROUTERS = ("rhino", "hippo")
-# The ports by what their lines take of them. VPP's host-interface knows no 802.1ad, so memif does.
+# The ports by the tagging of their lines. VPP's host-interface does not support 802.1ad, but memif does.
 TAGGED = ("host-cust1", "host-cust2")
 DOT1AD = ("memif1/0", "memif2/0")
 WHOLE = ("memif3/0", "memif4/0", "memif5/0")
@@ -20,10 +20,10 @@ TUNNELS = ("vxlan4", "vxlan6", "geneve4", "geneve6", "gre4", "gre6", "auto")
 TAGGINGS = ("dot1q", "dot1q", "qinq", "dot1ad", "untagged")
 MTUS = (1400, 1500, 2000)
 RATES_BPS = tuple(rate * 1_000_000 for rate in (1, 5, 10, 50))
-# Lines that somebody made by hand before the storm: they are taken over in it.
+# Lines that the operator configures by hand before the storm; the portal adopts them during it.
 HANDMADE = 6
 MEAN_BETWEEN_ORDERS_S = 0.5
-# Until then a line is left alone, except by who cancels: what is not built yet is only cancelled again.
+# Until this time only cancellations touch a new line: a line that is not built yet can only be cancelled.
 LEFT_ALONE_S = 6.0
 MEAN_BETWEEN_FAULTS_S = 4.0
 FAULTS_AT_ONCE = 3
@@ -41,17 +41,17 @@ _LONGEST_S = {"kill": 8.0, "freeze": 15.0, "cut": 20.0, "fill": 8.0}
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Something to ask of the portal: about a line of the plan, or a router."""
+    """A request to the portal, about a line of the plan or about a router."""
 
     at_s: float
     do: str
     line: int | None = None
     router: str | None = None
-    asked: dict[str, Any] = field(default_factory=dict)
+    requested: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         what = f"line {self.line}" if self.router is None else self.router
-        return f"{self.do} {what} {self.asked or ''}".strip()
+        return f"{self.do} {what} {self.requested or ''}".strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,12 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same plan."""
+        """Return a hash that is equal for equal plans."""
         return hashlib.sha256(repr((self.steps, self.faults)).encode()).hexdigest()[:12]
 
 
 def make_plan(seed: int, seconds: float) -> Plan:
-    # Apart, so that a change of what breaks leaves the orders of a seed as they were.
+    # Separate generators, so that a change of the faults does not change the orders of a seed.
     orders, breaks = random.Random(f"orders {seed}"), random.Random(f"faults {seed}")
     steps = sorted(_Orders(orders, seconds).steps(), key=lambda step: step.at_s)
     return Plan(seed, seconds, tuple(steps), tuple(_faults(breaks, seconds)))
@@ -94,13 +94,14 @@ def _faults(chance: random.Random, seconds: float) -> Iterator[Fault]:
         target = chance.choice(FAULTS[kind])
         lasts = round(chance.uniform(0.5, _LONGEST_S[kind]), 2)
         if len(under_way) < FAULTS_AT_ONCE and target not in {busy for _, busy in under_way}:
-            # A while longer than it lasts: what was killed has to get up before it is killed again.
+            # Longer than the fault lasts, because a killed process needs time to start before it is killed
+            # again.
             under_way.append((at + lasts + 3, target))
             yield Fault(round(at, 2), lasts, kind, target)
 
 
 class _Orders:
-    """Draws orders, and keeps book of what each line would be if all of them were carried out."""
+    """A generator of orders that tracks the state of each line if all orders were executed."""
 
     def __init__(self, chance: random.Random, seconds: float) -> None:
         self._chance, self._seconds = chance, seconds
@@ -140,7 +141,7 @@ class _Orders:
         ports = {"dot1ad": DOT1AD, "untagged": WHOLE}.get(tagging, TAGGED)
         port = self._chance.choice(ports)
         routers = (ROUTERS[0],) * 2 if local else self._chance.choice((ROUTERS, ROUTERS[::-1]))
-        asked = {
+        requested = {
             "a": self._end(line, tagging, routers[0], port),
             "z": self._end(line, tagging, routers[1], ports[1 - ports.index(port)] if local else port),
             "transport": "l2xc" if local else self._chance.choice(TUNNELS),
@@ -148,10 +149,13 @@ class _Orders:
             "cir_bps": self._chance.choice(RATES_BPS),
         }
         self._states[line], self._taggings[line], self._born[line] = "active", tagging, at
-        yield Step(at, "create", line, asked=asked)
+        yield Step(at, "create", line, requested=requested)
 
     def _end(self, line: int, tagging: str, router: str, port: str) -> dict[str, Any]:
-        """One line in twenty asks for the VLAN of the line before it, which it may not get."""
+        """Return an end.
+
+        One line in twenty requests the VLAN of the previous line, which the portal may refuse.
+        """
         outer = 100 + (line - 1 if line and self._chance.random() < 0.05 else line)
         return {
             "router": router,
@@ -165,7 +169,7 @@ class _Orders:
         line = self._some({"active", "suspended"}, at)
         if line is None:
             return
-        asked: dict[str, Any] = self._chance.choice(
+        requested: dict[str, Any] = self._chance.choice(
             (
                 {"cir_bps": self._chance.choice(RATES_BPS)},
                 {"svc_mtu": self._chance.choice(MTUS)},
@@ -175,20 +179,20 @@ class _Orders:
                 {"description": f"line {line}, renamed"},
             )
         )
-        if self._taggings[line] == "untagged" and not asked.keys().isdisjoint({"a_end", "z_end"}):
-            asked = {"cir_bps": self._chance.choice(RATES_BPS)}
-        yield Step(at, "change", line, asked=asked)
+        if self._taggings[line] == "untagged" and not requested.keys().isdisjoint({"a_end", "z_end"}):
+            requested = {"cir_bps": self._chance.choice(RATES_BPS)}
+        yield Step(at, "change", line, requested=requested)
 
     def _adopt(self, at: float) -> Iterator[Step]:
         if self._handmade:
             number = self._handmade.pop(self._chance.randrange(len(self._handmade)))
-            # From then on it is a line as any other.
+            # From then on it is a line like any other.
             line = len(self._states)
             self._states[line], self._taggings[line], self._born[line] = "active", "dot1q", at
-            yield Step(at, "adopt", line, asked={"handmade": number})
+            yield Step(at, "adopt", line, requested={"handmade": number})
 
     def _cancel(self, at: float) -> Iterator[Step]:
-        """The newest order that there is of the newest line: it may be under way still."""
+        """Cancel the newest order of the newest line, which may still be in progress."""
         if self._states:
             yield Step(at, "cancel", max(self._states))
 

@@ -1,4 +1,4 @@
-"""The processes of the product and what may happen to them. What dies is started again, as systemd does."""
+"""The processes of the product and their faults. A process that dies is started again, as by systemd."""
 
 import os
 import signal
@@ -15,11 +15,11 @@ RESTART_AFTER_S = 1.0
 
 @dataclass
 class Processes:
-    """By the names that the plan has for them.
+    """Processes by their names in the plan.
 
-    ``revived``: what has to be done for one that was started again before it is as it was, by name; it is
-    called beside the others and may take its time. All children are started by one thread, which has to live
-    as long as they do: the kernel ends them with it.
+    ``revived`` contains, by name, a function that restores the configuration of a process after its restart.
+    It runs concurrently and may take some time. One thread starts all children and has to live as long as
+    they do, because the kernel ends them with it.
     """
 
     children: dict[str, Child]
@@ -55,12 +55,12 @@ class Processes:
     def is_alive(self, name: str) -> bool:
         return self.children[name].process.poll() is None
 
-    def is_whole(self, name: str) -> bool:
-        """Whether it runs and is as its operator configured it."""
+    def is_configured(self, name: str) -> bool:
+        """Return whether the process runs with its operator's configuration."""
         return self.is_alive(name) and not ({name} & (self._kept_down | self._frozen | self._busy))
 
     def tend(self) -> None:
-        """Start again what ended without our doing."""
+        """Start processes again that ended without a planned fault."""
         for name, child in self.children.items():
             if self.is_alive(name) or name in self._kept_down | self._busy:
                 self._died_at.pop(name, None)
@@ -84,7 +84,7 @@ class Processes:
             revive()
             self.timeline.note(f"{name} is as it was configured")
         except Exception as problem:
-            # It may have been killed again meanwhile: whoever tends it sees that it is dead.
+            # The process may have been killed again meanwhile; `tend` notices that it is dead.
             self.timeline.note(f"{name} could not be configured ({str(problem).splitlines()[0]}): killed")
             try:
                 _signal_all(self.children[name].process.pid, signal.SIGKILL)
@@ -96,7 +96,7 @@ class Processes:
 
 
 def _signal_all(pid: int, number: signal.Signals) -> None:
-    """To a process and all that descend from it: PostgreSQL's have sessions of their own."""
+    """Signal a process and all its descendants: PostgreSQL's have their own sessions."""
     for each in [pid, *descendants(pid)]:
         try:
             os.kill(each, number)

@@ -1,4 +1,4 @@
-"""The routers of a storm: real VPPs with what their operator has on them, or stand-ins."""
+"""The routers of a storm: real VPPs with their operator's configuration, or stand-ins."""
 
 import time
 from collections.abc import Callable
@@ -15,18 +15,18 @@ from devstack.vpp_network import VppDataplane
 from devstack.vppsim import SimulatedDataplane
 from drills.chaos.operator import Operator
 from drills.chaos.plan import MEMIFS, ROUTERS
-from drills.checks.vpp_configuration import Told, whole_configuration
+from drills.checks.vpp_configuration import Configuration, lasting_configuration
 from drills.checks.vpptestctl import VppRefused, VppTestctl
 
 _TRIES = 20
 
 
 class CannotRun(Exception):
-    """The reason, in a sentence."""
+    """The reason why the storm cannot run, in one sentence."""
 
 
 class Routers(Protocol):
-    """``prefix``: of the names of their processes."""
+    """The routers. ``prefix`` is the prefix of their process names."""
 
     prefix: str
 
@@ -34,20 +34,20 @@ class Routers(Protocol):
     def dataplane(self) -> VppDataplane | SimulatedDataplane: ...
 
     def lay(self, stack: Stack) -> None:
-        """What the operator has on them, in each VPP that begins."""
+        """Configure the operator's objects in each VPP."""
 
     def lay_handmade(self) -> None:
-        """Lines that are to be taken over."""
+        """Configure the lines that the portal will adopt."""
 
     def revived(self, router: str) -> Callable[[], None]:
-        """What makes a VPP that was started again what it was, before any order."""
+        """Return a function that restores the configuration of a restarted VPP before any order."""
 
     def handmade_interface(self, number: int) -> tuple[str, str]: ...
 
     def past_the_agent(self, router: str) -> VppTestctl: ...
 
-    def told(self, router: str) -> Told:
-        """All that is configured, for comparison."""
+    def configuration(self, router: str) -> Configuration:
+        """Return the complete configuration, for comparison."""
 
     def remove_handmade(self) -> None: ...
 
@@ -57,7 +57,7 @@ def isp() -> Isp:
 
 
 def routers(family: Family, *, folder: Path, logs: Path, undo: ExitStack) -> Routers:
-    """Real ones where VPP is installed. Raises CannotRun."""
+    """Return real routers if VPP is installed, else stand-ins. Raises CannotRun."""
     try:
         installation = vpp.find()
     except vpp.NotInstalled:
@@ -91,7 +91,7 @@ class RealRouters:
     def revived(self, router: str) -> Callable[[], None]:
         def revive() -> None:
             self._family[f"vpp-{router}"].wait_until_ready()
-            self._operator.configure_anew(router)
+            self._operator.configure_again(router)
 
         return revive
 
@@ -101,8 +101,8 @@ class RealRouters:
     def past_the_agent(self, router: str) -> VppTestctl:
         return VppTestctl(self.dataplane.vpps[router].sockets.api)
 
-    def told(self, router: str) -> Told:
-        return whole_configuration(self.dataplane.vpps[router])
+    def configuration(self, router: str) -> Configuration:
+        return lasting_configuration(self.dataplane.vpps[router])
 
     def remove_handmade(self) -> None:
         self._operator.remove_lines()
@@ -110,7 +110,10 @@ class RealRouters:
 
 @dataclass
 class SimulatedRouters:
-    """The stand-in has no command line: vpptestctl reads it, and somebody's object is a sub-interface."""
+    """Stand-ins for VPP. They have no command line: vpptestctl reads them.
+
+    The foreign object is a sub-interface.
+    """
 
     dataplane: SimulatedDataplane
     prefix: str = "vppsim"
@@ -122,7 +125,7 @@ class SimulatedRouters:
             self._configure(router)
 
     def lay_handmade(self) -> None:
-        """None: lines that are taken over need a command line to be made by."""
+        """Do nothing, because lines for adoption need a command line."""
 
     def _configure(self, router: str) -> None:
         self._vpps[router].add_sub("host-cust3", 3999)
@@ -130,7 +133,7 @@ class SimulatedRouters:
     def revived(self, router: str) -> Callable[[], None]:
         def revive() -> None:
             self.dataplane.family[f"vppsim-{router}"].wait_until_ready()
-            # The sockets of the one before it are there longer than it was.
+            # The sockets of the previous process outlive it.
             for _ in range(_TRIES):
                 try:
                     return self._configure(router)
@@ -146,7 +149,7 @@ class SimulatedRouters:
     def past_the_agent(self, router: str) -> VppTestctl:
         return self._vpps[router]
 
-    def told(self, router: str) -> Told:
+    def configuration(self, router: str) -> Configuration:
         shown = self.past_the_agent(router).config()
         names = {index: each["name"] for index, each in shown.interfaces.items()}
         return {
@@ -158,4 +161,4 @@ class SimulatedRouters:
         }
 
     def remove_handmade(self) -> None:
-        """None was made."""
+        """Do nothing, because no line was configured."""

@@ -1,4 +1,4 @@
-"""One storm: the whole product goes through it, comes to rest, is judged, and is emptied."""
+"""One storm: the product runs through it, settles, is checked, and is emptied."""
 
 import shutil
 import tempfile
@@ -28,7 +28,7 @@ from drills.chaos.routers import Routers, routers
 from drills.chaos.storm import Storm
 from drills.chaos.timeline import Timeline
 from drills.chaos.verdict import Verdict, difference
-from drills.checks.vpp_configuration import Told
+from drills.checks.vpp_configuration import Configuration
 from drills.checks.vpptestctl import VppRefused
 
 REST_WITHIN_S = 120
@@ -38,11 +38,11 @@ REPORT_INTERVAL_S = 1
 _PORTAL = ("worker", "doubtful", "sweeper", "messenger", "relay", "beat", "web", "agent-api")
 _SETTINGS = {
     "LONGLINE_MIN_CIR_BPS": "1",
-    # Frames of its own on routers between its lines: they would be among what is left.
+    # Round-trip probes would add frames between the lines' routers and leave objects there.
     "LONGLINE_PROBE_EVERY_S": "0",
-    # Removals of the storm say themselves whether they can be taken back.
+    # Removals in the storm say themselves whether they can be cancelled.
     "LONGLINE_COOLING_OFF_S": "0",
-    # One customer does here what many would do.
+    # One customer sends the requests of many customers.
     "LONGLINE_API_WRITES_PER_MIN": "0",
     "LONGLINE_API_READS_PER_MIN": "0",
 }
@@ -50,7 +50,7 @@ _SETTINGS = {
 
 @dataclass
 class Outcome:
-    """``open_after_s``: from the last repair until no order was open and no line unsettled."""
+    """The result. ``open_after_s``: from the last repair until no order is open and all lines are settled."""
 
     dataplane: str
     orders: int
@@ -71,7 +71,7 @@ class Chaos:
 
     def run(self) -> Outcome:
         self.timeline.note(f"plan {self.plan.fingerprint}")
-        before = {router: self.routers.told(router) for router in ROUTERS}
+        before = {router: self.routers.configuration(router) for router in ROUTERS}
         self.routers.lay_handmade()
         self.storm.rage()
         outcome = Outcome(
@@ -90,13 +90,13 @@ class Chaos:
 
     def _come_to_rest(self, outcome: Outcome) -> None:
         healed = time.monotonic()
-        if not self.storm.wait_until(self.storm.is_whole, timeout_s=60):
-            down = [n for n in self.storm.processes.children if not self.storm.processes.is_whole(n)]
+        if not self.storm.wait_until(self.storm.is_restored, timeout_s=60):
+            down = [n for n in self.storm.processes.children if not self.storm.processes.is_configured(n)]
             outcome.wrong.append(f"{', '.join(down)} did not come up within 60 s after the storm")
         if not self.storm.wait_until(self._routers_are_free, timeout_s=60):
             outcome.wrong.append("the NOC could not end its work on the routers within 60 s")
-        if not self.storm.wait_until(self.storm.all_answered, timeout_s=90):
-            outcome.wrong.append("a customer had no answer within 90 s after the storm")
+        if not self.storm.wait_until(self.storm.all_finished, timeout_s=90):
+            outcome.wrong.append("a customer had no response within 90 s after the storm")
         left: list[str] = []
 
         def calm() -> bool:
@@ -109,7 +109,7 @@ class Chaos:
 
         if not self.storm.wait_until(calm, timeout_s=REST_WITHIN_S - (time.monotonic() - healed)):
             outcome.wrong += [f"{REST_WITHIN_S} s after the storm {each}" for each in left]
-            # Late, or never: what stands is judged all the same, once it stands still.
+            # Late or never: check the state anyway, once it no longer changes.
             self.storm.wait_until(calm, timeout_s=LATE_WITHIN_S)
         outcome.open_after_s = time.monotonic() - healed
         self.timeline.note(
@@ -117,7 +117,7 @@ class Chaos:
         )
 
     def _routers_are_free(self) -> bool:
-        """End what the NOC may have left on a router, until there is nothing."""
+        """End maintenance locks and similar states of routers, until none remains."""
         noc, ends = self.stack.client("noc"), 0
         try:
             for row in noc.routers():
@@ -144,34 +144,34 @@ class Chaos:
         customers = self.storm.customers
         promised = [promise.order for promise in customers.promises]
         yield from self.verdict.against_promises(promised, unanswered=len(customers.unanswered))
-        yield from (f"{each} answered 500" for each in customers.server_errors)
+        yield from (f"{each} returned 500" for each in customers.server_errors)
         yield from self._eventually(self._against_vpps, within_s=15)
 
     def _against_vpps(self) -> list[str]:
         configs = {router: self.routers.past_the_agent(router).config() for router in ROUTERS}
-        found = list(self.verdict.against_vpp(configs))
+        errors = list(self.verdict.against_vpp(configs))
         for router in ROUTERS:
-            if (policers := self.routers.told(router).get("show policer")) is not None:
-                found += self.verdict.against_policers(router, policers)
-        return found
+            if (policers := self.routers.configuration(router).get("show policer")) is not None:
+                errors += self.verdict.against_policers(router, policers)
+        return errors
 
-    def _eventually(self, look: Callable[[], list[str]], *, within_s: float) -> list[str]:
-        """What is wrong for so long: agents may still be putting right what somebody else has done."""
-        found: list[str] = []
+    def _eventually(self, check: Callable[[], list[str]], *, within_s: float) -> list[str]:
+        """Return the problems that persist for this time; agents may still be repairing foreign changes."""
+        errors: list[str] = []
 
         def is_right() -> bool:
-            nonlocal found
+            nonlocal errors
             try:
-                found = look()
+                errors = check()
             except (CommandRefused, VppRefused, psycopg.OperationalError) as problem:
-                found = [str(problem)]
-            return not found
+                errors = [str(problem)]
+            return not errors
 
         self.storm.wait_until(is_right, timeout_s=within_s, every_s=2)
-        return found
+        return errors
 
-    def _emptied(self, before: dict[str, Told]) -> list[str]:
-        """Once all lines are removed each VPP is as it was before the first order, and nothing is leased."""
+    def _emptied(self, before: dict[str, Configuration]) -> list[str]:
+        """Remove all lines; return differences of each VPP to its state before the storm, and leases."""
         noc = self.stack.client("noc")
         for vll in self.verdict.lines():
             try:
@@ -182,31 +182,37 @@ class Chaos:
 
         def empty() -> bool:
             nonlocal left
-            left = [*self.verdict.open_orders(), *(f"line {vll} is there" for vll in self.verdict.lines())]
+            left = [
+                *self.verdict.open_orders(),
+                *(f"line {vll} still exists" for vll in self.verdict.lines()),
+            ]
             return not left
 
         if not self.storm.wait_until(empty, timeout_s=EMPTY_WITHIN_S):
             return [f"{EMPTY_WITHIN_S} s after all lines were removed {each}" for each in left]
-        self._remove_let_go()
+        self._remove_released()
         self.routers.remove_handmade()
         return [
             *self._eventually(
                 lambda: [
                     sentence
                     for router in ROUTERS
-                    for sentence in difference(before[router], self.routers.told(router), where=router)
+                    for sentence in difference(
+                        before[router], self.routers.configuration(router), where=router
+                    )
                 ],
                 within_s=20,
             ),
             *self.verdict.still_leased(),
         ]
 
-    def _remove_let_go(self) -> None:
-        """As whoever got a line back would: VPP may have lost it since, wholly or on one router.
+    def _remove_released(self) -> None:
+        """Remove released lines, as their new owners would.
 
-        Of a line that was suspended its owner gets a port back that is down, where it had the whole port.
+        VPP may have lost them, entirely or on one router. If the line was suspended and had a whole port, its
+        owner gets back a port that is down.
         """
-        for end in self.verdict.let_go():
+        for end in self.verdict.released_ends():
             vpp = self.routers.past_the_agent(end.router)
             config = vpp.config()
             access, tunnel = end.access(config), end.tunnel(config)
@@ -222,7 +228,7 @@ class Chaos:
 
 
 def run(plan: Plan) -> Outcome:
-    """Raises CannotRun, ChildFailed, HaproxyMissing, NotReached."""
+    """Run the storm of a plan. Raises CannotRun, ChildFailed, HaproxyMissing, NotReached."""
     home = RUN / "chaos" / f"seed-{plan.seed}"
     shutil.rmtree(home, ignore_errors=True)
     timeline = Timeline(home / "timeline.log")
@@ -234,7 +240,7 @@ def run(plan: Plan) -> Outcome:
 def _started(plan: Plan, timeline: Timeline, logs: Path) -> Iterator[Chaos]:
     family = Family()
     with ExitStack() as undo:
-        # Short, because a Unix socket's path holds 107 bytes.
+        # A short path, because a Unix socket's path has at most 107 bytes.
         folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="ll-chaos-")))
         folder.chmod(0o711)
         disk = folder / "disk"
@@ -261,7 +267,7 @@ def _started(plan: Plan, timeline: Timeline, logs: Path) -> Iterator[Chaos]:
         stack.wait_for_reports(running)
         _lay_cables(running, folder, family)
         threads = undo.enter_context(ThreadPoolExecutor(max_workers=32))
-        # Not of the same: a VPP must not wait until customers have their answers.
+        # A separate pool: a VPP must not wait until customers have their responses.
         aside = undo.enter_context(ThreadPoolExecutor(max_workers=len(ROUTERS)))
         names = [*_PORTAL, *(f"{kind}-{router}" for kind in ("agent", "cable") for router in ROUTERS)]
         children = {name: family[name] for name in names}
@@ -297,7 +303,7 @@ def _started(plan: Plan, timeline: Timeline, logs: Path) -> Iterator[Chaos]:
 
 
 def _lay_cables(running: stack.Stack, folder: Path, family: Family) -> None:
-    """From now on portal and agents reach each other over them alone."""
+    """Put cables between portal and agents; from now on they communicate over these alone."""
     noc = running.client("noc")
     free = free_ports(2 * len(running.agents))
     for agent, ports in zip(running.agents, zip(free[::2], free[1::2], strict=True), strict=True):

@@ -1,4 +1,4 @@
-"""Carries a plan out: orders by many threads, faults by the one that also starts processes."""
+"""The execution of a plan: many threads send orders; the thread that starts processes causes the faults."""
 
 import time
 from collections.abc import Callable
@@ -23,18 +23,18 @@ class Storm:
     timeline: Timeline
     threads: ThreadPoolExecutor
     faults: int = 0
-    _asked: list[Future[None]] = field(default_factory=list)
+    _steps: list[Future[None]] = field(default_factory=list)
     _under_way: list[tuple[float, Fault]] = field(default_factory=list)
 
     def rage(self) -> None:
-        """Until all is ordered, and all that was broken is whole again as far as it depends on us."""
+        """Run until all orders are sent and all faults are repaired, as far as that depends on this drill."""
         steps, faults = list(enumerate(self.plan.steps)), list(self.plan.faults)
         self.timeline.begin()
         while steps or faults or self._under_way:
             now = self.timeline.now_s
             while steps and steps[0][1].at_s <= now:
                 number, step = steps.pop(0)
-                self._asked.append(self.threads.submit(self.customers.take, number, step))
+                self._steps.append(self.threads.submit(self.customers.take, number, step))
             while faults and faults[0].at_s <= now:
                 self._begin(faults.pop(0))
             self._end_what_is_over(now)
@@ -43,23 +43,23 @@ class Storm:
         self.timeline.note("all is healed")
 
     def wait_until(self, condition: Callable[[], bool], *, timeout_s: float, every_s: float = 0.5) -> bool:
-        """Whether it holds in time; what dies meanwhile is started again."""
-        deadline, look = time.monotonic() + timeout_s, 0.0
+        """Return whether the condition becomes true in time; meanwhile restart processes that die."""
+        deadline, next_check = time.monotonic() + timeout_s, 0.0
         while time.monotonic() < deadline:
             self.processes.tend()
-            if time.monotonic() >= look:
+            if time.monotonic() >= next_check:
                 if condition():
                     return True
-                look = time.monotonic() + every_s
+                next_check = time.monotonic() + every_s
             time.sleep(TURN_S)
         return False
 
-    def is_whole(self) -> bool:
-        return all(self.processes.is_whole(name) for name in self.processes.children)
+    def is_restored(self) -> bool:
+        return all(self.processes.is_configured(name) for name in self.processes.children)
 
-    def all_answered(self) -> bool:
-        """Raises what a customer's thread raised."""
-        return all(each.done() and each.result() is None for each in self._asked)
+    def all_finished(self) -> bool:
+        """Return whether all customers have responses. Raises the errors of customers' threads."""
+        return all(each.done() and each.result() is None for each in self._steps)
 
     def _begin(self, fault: Fault) -> None:
         begin = {
@@ -68,7 +68,7 @@ class Storm:
             "cut": self.processes.freeze,
             "fill": self.disks.fill,
         }[fault.kind]
-        if fault.kind != "fill" and not self.processes.is_whole(fault.target):
+        if fault.kind != "fill" and not self.processes.is_configured(fault.target):
             self.timeline.note(f"fault {fault}: left out, it is not up yet")
             return
         self.timeline.note(f"fault {fault}")

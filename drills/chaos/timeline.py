@@ -1,4 +1,4 @@
-"""What happened, and when: every order, every answer, every fault, in one file."""
+"""The log of the storm: every order, response and fault with its time, in one file."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ class Timeline:
         self.path = path
 
     def begin(self) -> None:
-        """From now on times count."""
+        """Start the clock of the timeline."""
         self._began = time.monotonic()
 
     @property

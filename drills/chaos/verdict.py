@@ -1,4 +1,4 @@
-"""What stands after the storm, against what was promised: a sentence for each thing that is wrong."""
+"""The state after the storm compared with the promises: one sentence for each error."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -9,12 +9,12 @@ import httpx
 import psycopg
 
 from drills.checks.double_bookings import double_bookings
-from drills.checks.expected_configuration import End, expected_ends, flaws, let_go_ends, strays
+from drills.checks.expected_configuration import End, expected_ends, flaws, released_ends, strays
 from drills.checks.vpptestctl import VppConfig
 
 OPEN = "SELECT id::text, action, state FROM vll_order WHERE state <> ALL(%s)"
 TERMINAL = ["completed", "failed", "rejected", "cancelled"]
-# Lines that are neither in service, nor stopped for good, nor over; or that a router does not confirm.
+# Lines that are neither in service, nor stopped permanently, nor terminated; or not confirmed by a router.
 _UNSETTLED = """
 SELECT id::text, lifecycle, in_sync FROM vll_vll
 WHERE lifecycle NOT IN ('terminated', 'cancelled')
@@ -43,14 +43,14 @@ _ENDED = "SELECT action, state, failure ->> 'code', count(*) FROM vll_order GROU
 
 @dataclass(frozen=True)
 class Verdict:
-    """``url`` and ``token``: the REST API as the NOC."""
+    """The checks. ``url`` and ``token`` are those of the REST API as the NOC."""
 
     database_url: str
     url: str
     token: str
 
     def sql(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
-        """Raises OperationalError."""
+        """Run a query. Raises OperationalError."""
         with psycopg.connect(self.database_url, autocommit=True, connect_timeout=5) as database:
             return database.execute(query, values).fetchall()
 
@@ -58,7 +58,7 @@ class Verdict:
         return [f"order {order} ({action}) is {state}" for order, action, state in self.sql(OPEN, TERMINAL)]
 
     def unsettled(self) -> list[str]:
-        """Why the rows are not at rest."""
+        """Return the reasons why the rows are not settled."""
         return [
             *self.open_orders(),
             *(
@@ -69,46 +69,46 @@ class Verdict:
         ]
 
     def lines(self) -> list[str]:
-        """Those that are not over."""
+        """Return the lines that are not terminated."""
         query = "SELECT id::text FROM vll_vll WHERE lifecycle NOT IN ('terminated', 'cancelled')"
         return [vll for (vll,) in self.sql(query)]
 
-    def let_go(self) -> list[End]:
-        """Ends that are nobody's of the portal any more, and may stand in a VPP."""
+    def released_ends(self) -> list[End]:
+        """Return ends that the portal no longer manages and that may exist in a VPP."""
         with psycopg.connect(self.database_url, autocommit=True) as database:
-            return let_go_ends(database)
+            return released_ends(database)
 
     def still_leased(self) -> list[str]:
-        """Leases, of which there are none where there are no lines."""
+        """Return leases; without lines existing must be none."""
         return [f"{what} is leased by {holder}, and no line is left" for what, holder in self.sql(_LEASED)]
 
     def ends_of_orders(self) -> list[str]:
-        """How the orders ended, for the log."""
+        """Return the final states of the orders, for the log."""
         return [
             f"{count} {action} {state}{f' ({code})' if code else ''}"
             for action, state, code, count in self.sql(_ENDED)
         ]
 
     def against_promises(self, promised: Iterable[str], *, unanswered: int) -> Iterator[str]:
-        """Each order that was promised is there, and there are no others."""
-        there = dict(self.sql("SELECT id::text, state FROM vll_order"))
-        wanted = set(promised)
-        for order in sorted(wanted - there.keys()):
-            yield f"order {order} was accepted and is not there"
-        # What was asked and never answered may have been done, once.
-        if len(more := there.keys() - wanted) > unanswered:
-            yield f"{len(more)} orders are there that nobody was told of, {unanswered} were never answered"
-        yield from self._against_the_api(there)
+        """Yield promised orders that do not exist, and orders that nobody requested."""
+        existing = dict(self.sql("SELECT id::text, state FROM vll_order"))
+        expected = set(promised)
+        for order in sorted(expected - existing.keys()):
+            yield f"order {order} was accepted and does not exist"
+        # A request without a response may have been executed, once.
+        if len(more := existing.keys() - expected) > unanswered:
+            yield f"{len(more)} orders exist that no customer sent, {unanswered} had no response"
+        yield from self._against_the_api(existing)
 
     def _against_the_api(self, orders: dict[str, str]) -> Iterator[str]:
-        """The API says what the rows say."""
+        """Yield differences between the API and the rows."""
         headers = {"Authorization": f"Bearer {self.token}"}
         with httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False) as api:
-            told = {each["id"]: each["state"] for each in _all(api, "/api/v1/orders")}
+            reported = {each["id"]: each["state"] for each in _all(api, "/api/v1/orders")}
             lines = {each["id"]: each for each in _all(api, "/api/v1/vlls")}
         for order, state in orders.items():
-            if told.get(order) != state:
-                yield f"order {order} is {state}, and the API says {told.get(order)}"
+            if reported.get(order) != state:
+                yield f"order {order} is {state}, and the API says {reported.get(order)}"
         rows = self.sql("SELECT id::text, lifecycle, admin_status, vni FROM vll_vll")
         for vll, *facts in rows:
             found = lines.get(vll)
@@ -117,30 +117,30 @@ class Verdict:
                 yield f"line {vll} is {facts}, and the API says {shown}"
 
     def against_vpp(self, configs: dict[str, VppConfig]) -> Iterator[str]:
-        """What is promised stands in both VPPs, and nothing else of ours; nothing is booked twice."""
+        """Yield missing and surplus objects of the portal in both VPPs, and double bookings."""
         with psycopg.connect(self.database_url, autocommit=True) as database:
             ends = expected_ends(database)
             yield from flaws(ends, configs)
             yield from strays(ends, configs)
             yield from double_bookings(database)
 
-    def against_policers(self, router: str, told: list[str]) -> Iterator[str]:
-        """Each end that is policed has its policer, with its rate in kbit/s, and nobody else has one.
+    def against_policers(self, router: str, shown: list[str]) -> Iterator[str]:
+        """Yield ends without the right policer, and policers without an end.
 
-        ``told``: what VPP shows of its policers.
+        A policed end has a policer with its rate in kbit/s. ``shown``: VPP's output about its policers.
         """
-        found = {name: int(cir) for row in told for name, cir in _POLICER.findall(row)}
+        found = {name: int(cir) for row in shown for name, cir in _POLICER.findall(row)}
         for where, name, policed, kbps in self.sql(_POLICED):
             if where == router:
                 cir = found.pop(name, None)
                 if policed and cir != kbps:
                     yield f"{router}: policer {name} has a CIR of {cir} kbit/s and not of {kbps}"
         for name in found:
-            yield f"{router}: policer {name} is wanted by nobody"
+            yield f"{router}: policer {name} belongs to no end"
 
 
 def difference(before: dict[str, list[str]], after: dict[str, list[str]], *, where: str) -> Iterator[str]:
-    """What is otherwise in a VPP than it was."""
+    """Yield the differences in a VPP's configuration."""
     for command, rows in before.items():
         for row in rows:
             if row not in after[command]:

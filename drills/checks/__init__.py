@@ -1,1 +1,1 @@
-"""Customers, and whether promises to them were kept, by SQL, VPP and REST: without the product's code."""
+"""Customers, and checks of the promises to them by SQL, VPP and REST, without the product's code."""

@@ -1,4 +1,4 @@
-"""Whether the product kept its promises: SQL on one side, both VPPs on the other, nothing of ours between."""
+"""Checks of the product's promises, by SQL and from both VPPs, without the product's code."""
 
 import threading
 import time
@@ -21,7 +21,7 @@ POLL_S = 0.25
 class Checker:
     database_url: str
     vpps: dict[str, VppTestctl]
-    # Each thread's connection is kept: a server that has just forked plans each question from nothing.
+    # One connection per thread, because a new PostgreSQL process plans each query again.
     _kept: threading.local = field(default_factory=threading.local, repr=False)
     _open: ExitStack = field(default_factory=ExitStack, repr=False)
 
@@ -34,16 +34,16 @@ class Checker:
 
     @contextmanager
     def connect(self) -> Iterator[psycopg.Connection[Any]]:
-        """Kept for this thread's next question, unless it broke. Raises OperationalError."""
+        """Yield this thread's connection, and keep it unless it broke. Raises OperationalError."""
         database = getattr(self._kept, "connection", None)
-        if database is None or not _answers(database):
+        if database is None or not _is_alive(database):
             database = psycopg.connect(self.database_url, autocommit=True, connect_timeout=5)
             self._open.callback(database.close)
             self._kept.connection = database
         yield database
 
     def configs(self) -> dict[str, VppConfig]:
-        """Both VPPs. Raises VppRefused while one does not answer."""
+        """Read both VPPs. Raises VppRefused while one does not respond."""
         return {router: vpp.config() for router, vpp in self.vpps.items()}
 
     def wanted(self) -> list[End]:
@@ -53,16 +53,16 @@ class Checker:
     # -- at any moment ---------------------------------------------------------------------------
 
     def violations(self) -> list[str]:
-        """I1, I3 and I6 as far as they hold at every moment, under way or at rest.
+        """Return violations of I1, I3 and I6, as far as these apply while orders are in progress.
 
-        What changed while it was looked at is left for the next look.
+        VLLs that change during the check are left to the next check.
         """
         with self.connect() as database:
             before = _in_service(database)
-            gone = _gone(database)
+            terminated = _terminated(database)
             configs = self.configs()
-            # Rows and VPPs cannot be read at one instant: only a VLL that stood still between two
-            # readings of its rows has to be whole in the reading of the VPPs between them.
+            # Rows and VPPs cannot be read at the same instant. Therefore only a VLL that did not change
+            # between two readings of its rows must be complete in the reading of the VPPs between them.
             still = before & _in_service(database)
             found = double_bookings(database)
             unconfirmed = database.execute(_RELEASED_UNCONFIRMED).fetchall()
@@ -71,7 +71,7 @@ class Checker:
             f"released, but {router} still has {each['name']} of {each['tag']}"
             for router, config in configs.items()
             for each in config.tagged()
-            if each["tag"].split(":")[1] in gone
+            if each["tag"].split(":")[1] in terminated
         ]
         found += [f"released, but {router} never confirmed {vll} {side}" for vll, side, router in unconfirmed]
         return found
@@ -79,7 +79,10 @@ class Checker:
     # -- at rest ---------------------------------------------------------------------------------
 
     def unrest(self) -> list[str]:
-        """The reasons why nothing is at rest, or what is wrong at rest; empty when all is well."""
+        """Return the reasons why the product is not settled, or the errors if it is.
+
+        Empty when all is well.
+        """
         with self.connect() as database:
             open_orders = database.execute(
                 "SELECT id, state FROM vll_order WHERE NOT state = ANY(%s)", [list(TERMINAL)]
@@ -96,7 +99,7 @@ class Checker:
         return [*flaws(ends, configs), *strays(ends, configs), *self.violations()]
 
     def require_rest(self, *, within_s: float) -> None:
-        """I1, I2, I3 and I6, after everything has settled."""
+        """Check I1, I2, I3 and I6 after everything has settled."""
         last: list[str] = []
 
         def calm() -> bool:
@@ -116,7 +119,7 @@ class Checker:
         return dict(rows)
 
     def require_terminal(self, orders: Iterable[str], *, within_s: float) -> dict[str, str]:
-        """I2 for these orders: all of them exist, and end. Their states."""
+        """Check I2 for these orders: all of them exist and end. Return their states."""
         wanted, states = set(orders), {}
 
         def ended() -> bool:
@@ -135,19 +138,19 @@ class Checker:
         return states
 
     def require_completed(self, orders: Iterable[str], *, within_s: float) -> None:
-        """All of these orders, at least one, end well."""
+        """Check that all of these orders, at least one, complete."""
         states = self.require_terminal(orders, within_s=within_s)
         others = [order for order, state in states.items() if state != "completed"]
         query = "SELECT id, action, state, failure FROM vll_order WHERE id = ANY(%s::uuid[])"
         assert set(states.values()) == {"completed"}, self.sql(query, others)
 
 
-def wait(condition: Callable[[], bool], *, timeout_s: float, look_every_s: float = POLL_S) -> bool:
+def wait(condition: Callable[[], bool], *, timeout_s: float, poll_every_s: float = POLL_S) -> bool:
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
             return False
-        time.sleep(look_every_s)
+        time.sleep(poll_every_s)
     return True
 
 
@@ -156,7 +159,7 @@ SELECT id, lifecycle, in_sync FROM vll_vll
 WHERE lifecycle NOT IN ('terminated', 'cancelled') AND (lifecycle <> 'active' OR NOT in_sync)
 """
 
-# Only the append-only evidence counts here, never the columns that the release itself goes by.
+# Only the append-only evidence counts here, never the columns that the release itself uses.
 _RELEASED_UNCONFIRMED = """
 SELECT v.id, e.side, r.name FROM vll_vll v
 JOIN vll_vllend e ON e.vll_id = v.id
@@ -168,8 +171,11 @@ WHERE v.lifecycle IN ('terminated', 'cancelled') AND NOT EXISTS (
 """
 
 
-def _answers(database: psycopg.Connection[Any]) -> bool:
-    """Whether it is still there: the database may have been away, or replaced, since the last question."""
+def _is_alive(database: psycopg.Connection[Any]) -> bool:
+    """Return whether the connection still works.
+
+    The database may have been down or replaced since the last use.
+    """
     try:
         database.execute("SELECT")
     except psycopg.OperationalError:
@@ -181,6 +187,6 @@ def _in_service(database: psycopg.Connection[Any]) -> set[End]:
     return {end for end in expected_ends(database) if end.lifecycle == "active"}
 
 
-def _gone(database: psycopg.Connection[Any]) -> set[str]:
+def _terminated(database: psycopg.Connection[Any]) -> set[str]:
     query = "SELECT id::text FROM vll_vll WHERE lifecycle IN ('terminated', 'cancelled')"
     return {vll for (vll,) in database.execute(query)}

@@ -1,4 +1,4 @@
-"""A customer at the API, who notes every answer and gives up on none."""
+"""A customer at the API that records every response and never gives up."""
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from typing import Any
 import httpx
 
 Json = dict[str, Any]
-# 16 is what the web processes serve at once (2 workers with 4 threads each), twice.
-AT_ONCE = 16
+# Twice the number of requests that the web processes serve at once (2 workers of 4 threads each).
+CONCURRENT = 16
 TRANSPORTS = ("vxlan4", "geneve6", "auto", "vxlan6", "geneve4", "l2xc")
 
 
 @dataclass(frozen=True)
-class Answer:
-    """`status` is None when the connection broke: then nobody knows what became of the order."""
+class Response:
+    """A response. `status` is None if the connection broke; the outcome of the order is then unknown."""
 
     description: str
     status: int | None
@@ -35,7 +35,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Line:
-    """A pair of ports, one on each router, that one test has for itself; VLANs are drawn in turn."""
+    """A pair of ports, one on each router, that one test uses exclusively; VLANs are drawn in turn."""
 
     interface: str
     rhino: int
@@ -43,7 +43,7 @@ class Line:
     _vlans: Any = field(default_factory=lambda: count(1))
 
     def order(self, *, vlan: int | str | None = None, **changes: Any) -> Json:
-        """The body of an order between the two ports."""
+        """Return the body of an order between the two ports."""
         end = {"tagging": "dot1q", "outer_vlan": vlan or next(self._vlans), "inner_vlan": None}
         return {
             "a_end": end | {"port": self.rhino},
@@ -54,12 +54,15 @@ class Line:
         } | changes
 
     def local_order(self) -> Json:
-        """The body of an order between two VLANs of its port on rhino."""
+        """Return the body of an order between two VLANs of its port on rhino."""
         body = self.order(transport="l2xc")
         return body | {"z_end": body["a_end"] | {"outer_vlan": next(self._vlans)}}
 
     def orders(self, number: int) -> list[Json]:
-        """Orders of all kinds: encapsulations, address families, one router or two, one tag or two."""
+        """Return orders of all kinds.
+
+        Encapsulations, address families, one or two routers, one or two tags.
+        """
         bodies = []
         for n in range(number):
             transport = TRANSPORTS[n % len(TRANSPORTS)]
@@ -83,39 +86,39 @@ class Customer:
         )
         self._numbers = count(1)
 
-    def post(self, body: Json, *, key: str | None = None) -> Answer:
-        """Order once, under a description that no other order has: the Idempotency-Key, if there is one."""
+    def post(self, body: Json, *, key: str | None = None) -> Response:
+        """Order once, under a unique description: the Idempotency-Key, if given."""
         description = key or f"order {next(self._numbers)}"
         headers = {"Idempotency-Key": key} if key else {}
         try:
-            answer = self._http.post(
+            response = self._http.post(
                 "/api/v1/vlls", json=body | {"description": description}, headers=headers
             )
         except httpx.TransportError:
-            return Answer(description, None, {})
-        document = answer.json() if "json" in answer.headers.get("Content-Type", "") else {}
-        return Answer(description, answer.status_code, document, dict(answer.headers))
+            return Response(description, None, {})
+        document = response.json() if "json" in response.headers.get("Content-Type", "") else {}
+        return Response(description, response.status_code, document, dict(response.headers))
 
     def validate(self, body: Json) -> Json:
-        """Whether an order would be accepted now, and what is in its way."""
+        """Return whether the portal would accept an order now, and the reasons if not."""
         found: Json = self._http.post("/api/v1/vlls/validate", json=body).raise_for_status().json()
         return found
 
-    def post_all(self, bodies: list[Json], *, at_once: int = AT_ONCE) -> list[Answer]:
+    def post_all(self, bodies: list[Json], *, at_once: int = CONCURRENT) -> list[Response]:
         with ThreadPoolExecutor(at_once) as clients:
             return list(clients.map(self.post, bodies))
 
     def remove(self, vll: str) -> str:
-        """Order the removal at once; the order's id."""
-        answer = self._http.delete(f"/api/v1/vlls/{vll}?cooling_off=0")
-        assert answer.is_success, f"{answer.status_code}: {answer.text}"
-        identity: str = answer.json()["order"]["id"]
+        """Order the immediate removal; return the order's id."""
+        response = self._http.delete(f"/api/v1/vlls/{vll}?cooling_off=0")
+        assert response.is_success, f"{response.status_code}: {response.text}"
+        identity: str = response.json()["order"]["id"]
         return identity
 
     def import_table(self, kind: str, table: str) -> str:
-        """Have a table imported without a look at it first; the import's id."""
-        answer = self._http.post("/api/v1/imports", json={"kind": kind, "csv": table}).raise_for_status()
-        identity: str = answer.json()["id"]
+        """Import a table without a preview; return the import's id."""
+        response = self._http.post("/api/v1/imports", json={"kind": kind, "csv": table}).raise_for_status()
+        identity: str = response.json()["id"]
         return identity
 
     def get(self, path: str) -> Json:
@@ -123,17 +126,17 @@ class Customer:
         return body
 
     def add_webhook(self, url: str, types: list[str]) -> int:
-        """The id of a webhook that is there from now on."""
-        answer = self._http.post("/api/v1/webhooks", json={"url": url, "types": types}).raise_for_status()
-        return int(answer.json()["id"])
+        """Create a webhook; return its id."""
+        response = self._http.post("/api/v1/webhooks", json={"url": url, "types": types}).raise_for_status()
+        return int(response.json()["id"])
 
     def remove_webhook(self, webhook: int) -> None:
         self._http.delete(f"/api/v1/webhooks/{webhook}").raise_for_status()
 
     def raw(self, content: bytes) -> httpx.Response:
-        """POST /api/v1/vlls with these very bytes."""
+        """POST /api/v1/vlls with exactly these bytes."""
         return self._http.post("/api/v1/vlls", content=content, headers={"Content-Type": "application/json"})
 
 
-def accepted(answers: list[Answer]) -> list[Answer]:
-    return [answer for answer in answers if answer.status == 202]
+def accepted(responses: list[Response]) -> list[Response]:
+    return [response for response in responses if response.status == 202]

@@ -1,6 +1,6 @@
-"""The configuration that both VPPs should have, worked out from the rows alone, compared with their own.
+"""The configuration that both VPPs should have, derived from the rows alone, compared with the real one.
 
-Written without the product's own code: a mistake shared by intent, agent and portal would show here.
+It does not use the product's code. A mistake that intent, agent and portal share would show here.
 """
 
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from psycopg.rows import class_row
 
 from drills.checks.vpptestctl import VppConfig
 
-# VPP's tag rewrite operations: how many tags are popped on entry.
+# VPP's tag rewrite operations: the number of tags that are popped on entry.
 POPS = {"untagged": 0, "dot1q": 3, "qinq": 4, "dot1ad": 4}
 TAGS = {"untagged": 0, "dot1q": 1, "qinq": 2, "dot1ad": 2}
 
 _WANTED = "v.wanted_present AND v.lifecycle NOT IN ('terminated', 'cancelled')"
-# What the portal has forgotten, and a router may forward on.
-_LET_GO = "v.handover = 'release' AND v.lifecycle = 'terminated'"
+# Ends that the portal no longer knows, and that a router may keep forwarding.
+_RELEASED = "v.handover = 'release' AND v.lifecycle = 'terminated'"
 _ENDS = """
 SELECT v.id AS vll, e.side, v.revision, v.lifecycle, v.admin_status, r.name AS router, p.interface,
        e.tagging, e.outer_vlan AS outer, e.inner_vlan AS inner, v.encapsulation, v.vni, v.gre_key,
@@ -55,7 +55,7 @@ class End:
         return f"longline:{self.vll}:{self.side}:{self.revision}"
 
     def flaws(self, config: VppConfig, far: "End") -> list[str]:
-        """The flaws of this end in its VPP; `far` is the VLL's other end."""
+        """Return the errors of this end in its VPP; `far` is the VLL's other end."""
         who = f"{self.router}: {self.vll} {self.side} revision {self.revision}"
         access = self.access(config)
         if access is None:
@@ -109,9 +109,9 @@ def expected_ends(database: psycopg.Connection[Any]) -> list[End]:
     return _ends(database, _WANTED)
 
 
-def let_go_ends(database: psycopg.Connection[Any]) -> list[End]:
-    """Those that are somebody else's now, as they were when they were let go."""
-    return _ends(database, _LET_GO)
+def released_ends(database: psycopg.Connection[Any]) -> list[End]:
+    """Return ends that the portal released, in their state at the release."""
+    return _ends(database, _RELEASED)
 
 
 def _ends(database: psycopg.Connection[Any], which: LiteralString) -> list[End]:
@@ -120,7 +120,7 @@ def _ends(database: psycopg.Connection[Any], which: LiteralString) -> list[End]:
 
 
 def flaws(ends: list[End], configs: dict[str, VppConfig]) -> list[str]:
-    """The differences of the VPPs from what these ends say."""
+    """Return the differences between the VPPs and these ends."""
     by_key = {(end.vll, end.side): end for end in ends}
     found = []
     for end in ends:
@@ -130,7 +130,7 @@ def flaws(ends: list[End], configs: dict[str, VppConfig]) -> list[str]:
 
 
 def strays(ends: list[End], configs: dict[str, VppConfig]) -> list[str]:
-    """Interfaces that bear our mark and that no row wants on that router."""
+    """Return interfaces that have the portal's mark and belong to no row of that router."""
     wanted = {(end.router, end.tag) for end in ends}
     return [
         f"{router}: {each['name']} bears {each['tag']} and is wanted by nobody"

@@ -1,4 +1,4 @@
-"""Reading and changing a VPP past the agent, by agent/cmd/vpptestctl."""
+"""Reads and changes of a VPP without its agent, by agent/cmd/vpptestctl."""
 
 import json
 import subprocess
@@ -13,12 +13,12 @@ OURS = "longline:"
 
 
 class VppRefused(Exception):
-    """VPP refused, or does not answer."""
+    """VPP's refusal, or a missing response."""
 
 
 @dataclass(frozen=True)
 class VppConfig:
-    """The configuration of one VPP at one moment; see agent/cmd/vpptestctl for the members."""
+    """The configuration of one VPP at one time; see agent/cmd/vpptestctl for the members."""
 
     shown: dict[str, Any]
 
@@ -34,7 +34,7 @@ class VppConfig:
         return next((each for each in self.interfaces.values() if each["name"] == name), None)
 
     def tagged(self, vll: str | None = None) -> list[dict[str, Any]]:
-        """Interfaces that bear a mark of ours, of one VLL or of all."""
+        """Return interfaces with a mark of the portal, of one VLL or of all."""
         mark = f"{OURS}{vll}:" if vll else OURS
         return [each for each in self.interfaces.values() if each["tag"].startswith(mark)]
 
@@ -47,7 +47,7 @@ class VppTestctl:
         return VppConfig(json.loads(self._do("show")))
 
     def add_sub(self, port: str, vlan: int) -> str:
-        """A sub-interface that is nobody's; its name."""
+        """Add a sub-interface that belongs to no line; return its name."""
         self._do("add-sub", port, str(vlan))
         return f"{port}.{vlan}"
 
@@ -55,7 +55,7 @@ class VppTestctl:
         self._do("delete-sub", name)
 
     def add_gre(self, local: str, remote: str, number: int) -> str:
-        """A tunnel for Ethernet over GRE; its name. `vppctl create gre tunnel` may refuse IPv6."""
+        """Add a tunnel for Ethernet over GRE; return its name. `vppctl create gre tunnel` may refuse IPv6."""
         self._do("add-gre", local, remote, str(number))
         return f"gre{number}"
 
@@ -63,7 +63,7 @@ class VppTestctl:
         self._do("delete-tunnel", name)
 
     def untag(self, name: str) -> None:
-        """Take an interface's tag off, as `vppctl clear interface tag` does."""
+        """Remove an interface's tag, as `vppctl clear interface tag` does."""
         self._do("untag", name)
 
     def down(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""`python -m drills.ha`: the reference deployment on this machine, and what its failures do to orders."""
+"""Run the reference deployment and measure what its failures do to orders: `python -m drills.ha`."""
 
 import argparse
 import os
@@ -14,13 +14,13 @@ from devstack.folders import ROOT, RUN
 from devstack.release_code import code_here, code_of
 from drills.ha.agents import start_agents
 from drills.ha.bring_up import running
-from drills.ha.cluster import PAIRS, Cluster, NotThere
+from drills.ha.cluster import PAIRS, Cluster, NotReady
 from drills.ha.customers import Customers, Pair, Tally
 from drills.ha.faults import FAULTS, UPGRADE
 from drills.ha.reporters import Reporting
 from drills.ha.verdict import Verdict, bookings, flaws, longest_gap_s, lost_orders, lost_reports, still_open
 
-# Dead or cut-off primaries have half a minute, all else 5 s.
+# Half a minute for a dead or isolated primary, 5 s for all other faults.
 GOALS_S = {"primary-killed": 30.0, "primary-cut-off": 30.0}
 GOAL_S = 5.0
 WITHOUT_FAILURES = {"rolling-restart", UPGRADE}
@@ -47,15 +47,15 @@ def main(arguments: list[str]) -> int:
     )
     parser.add_argument("--calm-s", type=float, default=8.0, help="of load before each fault")
     parser.add_argument("--seconds", type=float, default=25.0, help="of load after each fault, at least")
-    asked = parser.parse_args(arguments)
-    names = [name for name in asked.drills.split(",") if name]
+    options = parser.parse_args(arguments)
+    names = [name for name in options.drills.split(",") if name]
     if unknown := set(names) - set(FAULTS):
         print(f"no such drills: {', '.join(sorted(unknown))}; there are {', '.join(FAULTS)}", file=sys.stderr)
         return 2
-    if (UPGRADE in names) != bool(asked.upgrade_from):
+    if (UPGRADE in names) != bool(options.upgrade_from):
         print(f"{UPGRADE} takes --upgrade-from, and nothing else does", file=sys.stderr)
         return 2
-    # The first of all: it begins with the earlier release.
+    # First, because it begins with the earlier release.
     names.sort(key=lambda name: name != UPGRADE)
     if os.geteuid() != 0:
         print("drills make machines of namespaces, which needs root", file=sys.stderr)
@@ -65,41 +65,41 @@ def main(arguments: list[str]) -> int:
     logs = RUN / "ha" / "log"
     shutil.rmtree(logs, ignore_errors=True)
     logs.mkdir(parents=True)
-    # On a disk, for fsync counts here; reachable for the accounts of all engines.
+    # On a disk, because fsync matters here; the accounts of all programs can enter it.
     folder = Path(tempfile.mkdtemp(prefix="longline-ha-", dir="/var/tmp"))
     folder.chmod(0o755)
     try:
-        return _drill(asked, names, folder, logs)
+        return _drill(options, names, folder, logs)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _drill(asked: argparse.Namespace, names: list[str], folder: Path, logs: Path) -> int:
-    upgraded = f", upgraded from {asked.upgrade_from}" if asked.upgrade_from else ""
+def _drill(options: argparse.Namespace, names: list[str], folder: Path, logs: Path) -> int:
+    upgraded = f", upgraded from {options.upgrade_from}" if options.upgrade_from else ""
     print(f"# {code_here()}{upgraded}", flush=True)
     settings = {
-        # One customer does here what many would do.
+        # One customer sends the requests of many customers.
         "LONGLINE_API_WRITES_PER_MIN": "0",
         "LONGLINE_API_READS_PER_MIN": "0",
-        # Two routers have all the lines: they could not test so many a second.
+        # Two routers have all the lines; they could not run this many activation tests per second.
         "LONGLINE_LINE_TEST": "off",
     }
     missed = 0
     began = time.monotonic()
-    code = code_of(asked.upgrade_from) if asked.upgrade_from else ROOT
+    code = code_of(options.upgrade_from) if options.upgrade_from else ROOT
     with running(
-        folder=folder, logs=logs, synthetic=max(0, asked.agents - 2), settings=settings, code=code
+        folder=folder, logs=logs, synthetic=max(0, options.agents - 2), settings=settings, code=code
     ) as cluster:
         print(f"# all of it is up after {time.monotonic() - began:.0f} s", flush=True)
         start_agents(cluster)
         cluster.known_flaws = set(bookings(cluster))
         pairs = [Pair(cluster, number) for number in range(1, PAIRS + 1)]
         with Reporting(cluster) as reporting:
-            with Customers(cluster, pairs, orders_per_s=asked.orders_per_s, readers=asked.readers):
-                # Processes have yet to load what orders need, and PostgreSQL its tables.
+            with Customers(cluster, pairs, orders_per_s=options.orders_per_s, readers=options.readers):
+                # Processes still load code for orders, and PostgreSQL its tables.
                 time.sleep(_WARM_UP_S)
             for name in names:
-                verdict = _one(cluster, pairs, reporting, name, asked)
+                verdict = _one(cluster, pairs, reporting, name, options)
                 print(verdict, flush=True)
                 for note in verdict.notes:
                     print(f"# {name}: {note}", flush=True)
@@ -116,23 +116,23 @@ def _drill(asked: argparse.Namespace, names: list[str], folder: Path, logs: Path
 
 
 def _one(
-    cluster: Cluster, pairs: list[Pair], reporting: Reporting, name: str, asked: argparse.Namespace
+    cluster: Cluster, pairs: list[Pair], reporting: Reporting, name: str, options: argparse.Namespace
 ) -> Verdict:
     cluster.wait_until_whole()
     reports_before, refusals_before = reporting.taken(), reporting.failures()
-    with Customers(cluster, pairs, orders_per_s=asked.orders_per_s, readers=asked.readers) as customers:
-        time.sleep(asked.calm_s)
+    with Customers(cluster, pairs, orders_per_s=options.orders_per_s, readers=options.readers) as customers:
+        time.sleep(options.calm_s)
         began = time.monotonic()
         with FAULTS[name](cluster) as whom:
             struck_s = time.monotonic() - began
-            time.sleep(asked.seconds)
+            time.sleep(options.seconds)
             _wait_for_an_order(customers.tally)
             ended = time.monotonic()
         customers.stop()
     unmended: list[str] = []
     try:
         cluster.wait_until_whole()
-    except NotThere as problem:
+    except NotReady as problem:
         unmended.append(f"afterwards {problem}")
     tally = customers.tally
     taken = reporting.taken() - reports_before
@@ -141,7 +141,7 @@ def _one(
         accepted=len(tally.accepted),
         lost=len(lost_orders(cluster, tally)),
         failed_requests=len(tally.failed),
-        longest_gap_s=longest_gap_s(tally.accepted, began - asked.calm_s / 2, ended),
+        longest_gap_s=longest_gap_s(tally.accepted, began - options.calm_s / 2, ended),
         reports_taken=len(taken),
         reports_lost=lost_reports(cluster, taken),
         wrong=[*flaws(cluster, tally), *unmended],
@@ -151,7 +151,7 @@ def _one(
         f"{whom}; then {per_s:.1f} orders/s for {ended - began:.0f} s (struck in {struck_s:.1f} s),"
         f" {tally.reads} reads; {verdict.reports_taken} reports taken, {verdict.reports_lost} lost,"
         f" {reporting.waiting()} waiting, {reporting.failures() - refusals_before} tried again",
-        *(f"failed: {what} {answer}" for _, what, answer in tally.failed[:3]),
+        *(f"failed: {what} {outcome}" for _, what, outcome in tally.failed[:3]),
     ]
     goal_s = GOALS_S.get(name, GOAL_S)
     if verdict.longest_gap_s > goal_s:
@@ -159,9 +159,9 @@ def _one(
             f"no order was accepted for {verdict.longest_gap_s:.1f} s, the goal is {goal_s:.0f} s"
         )
     if verdict.lost:
-        verdict.wrong.append(f"{verdict.lost} orders that were accepted are not there")
+        verdict.wrong.append(f"{verdict.lost} accepted orders do not exist")
     if verdict.reports_lost:
-        verdict.wrong.append(f"{verdict.reports_lost} reports that were taken are not there")
+        verdict.wrong.append(f"{verdict.reports_lost} confirmed reports do not exist")
     if name in WITHOUT_FAILURES and tally.failed:
         verdict.wrong.append(f"{len(tally.failed)} requests failed, the goal is none")
     verdict.wrong += [f"an order was refused: {each}" for each in tally.refused[:3]]
@@ -169,7 +169,7 @@ def _one(
 
 
 def _wait_for_an_order(tally: Tally) -> None:
-    """One that is accepted from now on: a gap is only known when it is over."""
+    """Wait for an order that is accepted from now on, because a gap is known only after its end."""
     already, deadline = len(tally.accepted), time.monotonic() + _AT_LAST_S
     while len(tally.accepted) == already and time.monotonic() < deadline:
         time.sleep(0.1)

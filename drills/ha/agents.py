@@ -1,4 +1,4 @@
-"""The two routers that orders end on: true agents beside stand-ins for VPP, outside all machines."""
+"""The two routers that orders end on: real agents and stand-ins for VPP, outside all machines."""
 
 from devstack.agent import Agent
 from devstack.vppsim import SimulatedDataplane
@@ -9,7 +9,10 @@ _REPORTED = "SELECT count(*) FROM inventory_observedrouter WHERE vpp_connected"
 
 
 def start_agents(cluster: Cluster) -> None:
-    """Until each has reported: before that, orders over their routers are refused."""
+    """Start the agents and wait for their reports.
+
+    Before these, the portal refuses orders over their routers.
+    """
     dataplane = SimulatedDataplane(cluster.isp, cluster.folder / "vppsim", cluster.logs, cluster.family)
     pki = cluster.machines["app1"].root / "var/lib/longline/pki"
     for router in cluster.isp.agents:

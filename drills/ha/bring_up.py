@@ -1,4 +1,4 @@
-"""The reference deployment comes up: what deploy/ha/README.md has people do, in its order."""
+"""The start of the reference deployment: the steps of deploy/ha/README.md, in its order."""
 
 import json
 import os
@@ -29,7 +29,7 @@ from drills.ha.cluster import (
 from drills.ha.machines import Machine, switched
 from drills.ha.units import environment_file
 
-# Of PostgreSQL on each database machine: small, so that it can be filled.
+# PostgreSQL's disk on each database machine: small, so that it can be filled.
 _DATABASE_DISK_MIB = 1536
 
 
@@ -37,9 +37,9 @@ _DATABASE_DISK_MIB = 1536
 def running(
     *, folder: Path, logs: Path, synthetic: int, settings: dict[str, str], code: Path = ROOT
 ) -> Iterator[Cluster]:
-    """All of it, with the portal that is in `code`.
+    """Run all of it, with the portal's code in `code`.
 
-    `synthetic` routers report without having an agent, `settings` come on top of portal.env.
+    `synthetic` is the number of routers that report without an agent. `settings` are added to portal.env.
     """
     addresses = ADDRESSES
     with (
@@ -82,7 +82,7 @@ def _start_databases(cluster: Cluster) -> None:
 def _write_configuration(
     folder: Path, machines: dict[str, Machine], settings: dict[str, str]
 ) -> dict[str, str]:
-    """What deploy/ha/write-configuration writes, where each machine reads it; the secrets by their names."""
+    """Write each machine the files of deploy/ha/write-configuration; return the secrets by name."""
     environment = folder / "machines.env"
     lines = [f"{name.upper()}={address}" for name, address in ADDRESSES.items()]
     lines += [f"VIRTUAL_IP={VIRTUAL_IP}", "PREFIX_LENGTH=24", f"NETWORK={NETWORK}.0/24", "INTERFACE=eth0"]
@@ -120,7 +120,10 @@ def _write_configuration(
 
 
 def _prepare(cluster: Cluster, synthetic: int) -> None:
-    """Tables, certificates and rows, from one machine of the portal; the other gets the certificates."""
+    """Create tables, certificates and rows on one machine of the portal.
+
+    Copy the certificates to the other.
+    """
     first, second = (cluster.machines[name] for name in APPS)
     cluster.manage("app1", "manage.py", "upgrade", hasty=True)
     wanted = {
@@ -130,7 +133,7 @@ def _prepare(cluster: Cluster, synthetic: int) -> None:
         "synthetic": synthetic,
         "agent_ports": {router.name: 9443 + router.number for router in cluster.isp.agents},
     }
-    # Rows of routers without agents are written past the rules for what people do.
+    # Rows of routers without agents are written without triggers and constraints.
     cluster.superuser_does("GRANT SET ON PARAMETER session_replication_role TO longline")
     cluster.rows = json.loads(
         cluster.manage("app1", "-m", "drills.ha.prepare", json.dumps(wanted), hasty=True)
@@ -140,7 +143,7 @@ def _prepare(cluster: Cluster, synthetic: int) -> None:
 
 
 def web_certificate(folder: Path) -> str:
-    """For browsers: signed by itself, with its key."""
+    """Return a self-signed certificate for browsers, with its key."""
     key, certificate = folder / "web.key", folder / "web.pem"
     subprocess.run(
         [

@@ -1,4 +1,4 @@
-"""The reference deployment as it stands: who is what, and how each of its programs is started."""
+"""The reference deployment: roles of its machines, and how to start each of its programs."""
 
 import os
 import socket
@@ -31,7 +31,7 @@ ADDRESSES = {
     "app2": f"{NETWORK}.32",
 }
 DATABASES, BALANCERS, APPS = ("db1", "db2", "db3"), ("lb1", "lb2"), ("app1", "app2")
-# Those of the reference that have work here: nobody sends webhooks or has a NetBox.
+# The reference's queues that have work here: no user sends webhooks or has a NetBox.
 QUEUES = ("provisioning", "sweepers", "doubtful", "telemetry", "batch", "notifications")
 APP_UNITS = (
     "longline-web",
@@ -41,15 +41,15 @@ APP_UNITS = (
     "longline-beat",
     *(f"longline-worker@{queue}" for queue in QUEUES),
 )
-# Pairs of ports that orders are placed between.
+# Pairs of ports that orders use.
 PAIRS = 16
 _POLL_S = 0.2
-# Kept: a client that reads the system's authorities anew each time costs as much as an order.
+# Persistent, because a client that reads the system's authorities again each time costs as much as an order.
 _http = httpx.Client(verify=False, trust_env=False, timeout=5)  # noqa: S501
 
 
-class NotThere(Exception):
-    """Something was not there in time; the text says what."""
+class NotReady(Exception):
+    """A condition that was not met in time; the text names it."""
 
 
 @dataclass
@@ -60,16 +60,16 @@ class Cluster:
     logs: Path
     isp: Isp
     passwords: dict[str, str]
-    # What `drills.ha.prepare` printed: tokens, ports and the synthetic routers.
+    # The output of `drills.ha.prepare`: tokens, ports and the synthetic routers.
     rows: dict[str, Any] = field(default_factory=dict)
-    # What was booked amiss before anybody ordered.
+    # Booking errors that existed before the first order.
     known_flaws: set[str] = field(default_factory=set)
 
     # -- the database ----------------------------------------------------------------------------
 
     @property
     def database_url(self) -> str:
-        """For whoever checks: the primary, whichever it is."""
+        """Return the URL of the current primary, for checks."""
         hosts = ",".join(ADDRESSES[name] for name in DATABASES)
         ports = ",".join(["5432"] * len(DATABASES))
         return (
@@ -98,13 +98,13 @@ class Cluster:
             database.execute(statement)
 
     def database_role(self, role: str) -> str | None:
-        """The machine that Patroni calls ``primary``, ``sync`` or ``async``; None while there is none."""
+        """Return the machine that Patroni calls ``primary``, ``sync`` or ``async``; None if there is none."""
         for name in DATABASES:
             try:
-                answer = _http.get(f"http://{ADDRESSES[name]}:8008/{role}", timeout=1)
+                response = _http.get(f"http://{ADDRESSES[name]}:8008/{role}", timeout=1)
             except httpx.TransportError:
                 continue
-            if answer.status_code == 200:
+            if response.status_code == 200:
                 return name
         return None
 
@@ -121,13 +121,13 @@ class Cluster:
         return found
 
     def wait_until_whole(self, timeout_s: float = 120) -> None:
-        """One primary, one synchronous standby and one more; both balancers; both machines of the portal."""
+        """Wait for the primary, two standbys (one synchronous), both balancers and both portal machines."""
         self.wait_for_role("primary", timeout_s=timeout_s)
         self.wait_for_role("sync", timeout_s=timeout_s)
         self.wait_for_role("async", timeout_s=timeout_s)
         for name in APPS:
             self.wait_for_app(name, timeout_s=timeout_s)
-        wait(self.answers, "the portal behind the balancers", timeout_s=timeout_s)
+        wait(self.responds, "the portal behind the balancers", timeout_s=timeout_s)
 
     # -- the portal ------------------------------------------------------------------------------
 
@@ -135,12 +135,12 @@ class Cluster:
     def url(self) -> str:
         return f"https://{VIRTUAL_IP}"
 
-    def answers(self) -> bool:
+    def responds(self) -> bool:
         try:
-            answer = _http.get(f"{self.url}/readyz", headers={"Host": PORTAL_NAME})
+            response = _http.get(f"{self.url}/readyz", headers={"Host": PORTAL_NAME})
         except httpx.TransportError:
             return False
-        return answer.status_code == 200
+        return response.status_code == 200
 
     def _ready(self, app: str) -> bool:
         try:
@@ -157,7 +157,7 @@ class Cluster:
             machine.start(self._unit(machine, unit, env or {}))
 
     def stop_app(self, name: str, *, units: Sequence[str] = APP_UNITS) -> None:
-        """As systemd would: all are asked, each has its time."""
+        """Stop like systemd: signal all programs; each has its own timeout."""
         children = [self.machines[name].children[unit] for unit in units]
         for child in children:
             child.signal_stop()
@@ -168,19 +168,22 @@ class Cluster:
         wait(lambda: self._ready(name), f"{name} to be ready", timeout_s=timeout_s)
 
     def manage(self, app: str, *arguments: str, hasty: bool = False) -> str:
-        """`hasty`, before anybody orders: what is made may be lost with a machine, and then the drill is."""
+        """Run a management command. `hasty` allows the loss of its commits.
+
+        Use it only before the first order.
+        """
         unit = command("longline-relay", self.machines[app].root)
         argv = ["/opt/longline/.venv/bin/python", *arguments]
         more = {"PGOPTIONS": "-c synchronous_commit=off"} if hasty else {}
         return self.machines[app].run(argv, env=unit.env | more, cwd=unit.cwd)
 
     def beat_works(self, app: str) -> bool:
-        """Whether this machine's beat said last that it is the one that works."""
-        said = self.machines[app].children["longline-beat"].log.read_text()
-        return said.rfind("beat: this one works") > said.rfind("beat: another one works")
+        """Return whether this machine's beat last logged that it is the active one."""
+        log = self.machines[app].children["longline-beat"].log.read_text()
+        return log.rfind("beat: this one works") > log.rfind("beat: another one works")
 
     def balancer(self, name: str, order: str) -> str:
-        """Say this to HAProxy's admin socket, as an operator does with socat."""
+        """Send a command to HAProxy's admin socket, as an operator does with socat."""
         path = self.machines[name].root / "run" / "haproxy" / "admin.sock"
         with socket.socket(socket.AF_UNIX) as admin:
             admin.settimeout(5)
@@ -198,16 +201,16 @@ class Cluster:
             ).stdout
             if f" {VIRTUAL_IP}/" in shown:
                 return name
-        raise NotThere("no balancer has the virtual address")
+        raise NotReady("no balancer has the virtual address")
 
     def redis_primary(self) -> str:
         for name in DATABASES:
             if "role:master" in self.redis(name, "INFO", "replication"):
                 return name
-        raise NotThere("no Redis is primary")
+        raise NotReady("no Redis is primary")
 
-    def redis(self, name: str, *words: str, port: int = 6379) -> str:
-        argv = ["redis-cli", "-h", ADDRESSES[name], "-p", str(port), "--no-auth-warning", *words]
+    def redis(self, name: str, *arguments: str, port: int = 6379) -> str:
+        argv = ["redis-cli", "-h", ADDRESSES[name], "-p", str(port), "--no-auth-warning", *arguments]
         done = subprocess.run(
             argv,
             env=os.environ | {"REDISCLI_AUTH": self.passwords["REDIS_PASSWORD"]},
@@ -217,7 +220,7 @@ class Cluster:
         )
         return done.stdout
 
-    # -- the engines -----------------------------------------------------------------------------
+    # -- programs ---------------------------------------------------------------------------------
 
     def start_etcd(self, name: str) -> Child:
         machine = self.machines[name]
@@ -269,9 +272,9 @@ def etcd_is_healthy(name: str) -> bool:
 
 
 def wait(condition: Callable[[], bool], what: str, *, timeout_s: float) -> None:
-    """Raises NotThere, with `what`."""
+    """Wait for a condition. Raises NotReady, with `what`."""
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
-            raise NotThere(f"waited {timeout_s:g} s for {what}")
+            raise NotReady(f"waited {timeout_s:g} s for {what}")
         time.sleep(_POLL_S)

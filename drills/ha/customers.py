@@ -1,4 +1,4 @@
-"""Customers who order all the time and take no error for an answer, and readers beside them."""
+"""Customers who order continuously and retry after errors, and readers at the same time."""
 
 import http.client
 import json
@@ -14,19 +14,19 @@ from uuid import uuid4
 
 from drills.ha.cluster import PAIRS, PORTAL_NAME, VIRTUAL_IP, Cluster
 
-# Each customer keeps so many lines: from then on every second order removes the oldest.
+# Each customer keeps this number of lines; from then on every second order removes the oldest.
 _LINES_KEPT = 8
 _PATIENCE_S = 15.0
-_AGAIN_S = 0.3
+_RETRY_S = 0.3
 _READ_EVERY_S = 0.5
 _ACCEPTED = 202
-# What says that the portal or the way to it is at fault, and not the order.
+# Statuses that mean a fault of the portal or of the path to it, not of the order.
 _SERVER_ERROR, _TOO_MANY = 500, 429
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """An order that was answered with 202, at `at` (monotonic seconds); `description`: "" of a removal."""
+    """An order with a 202 response at `at` (monotonic seconds); `description` is "" for a removal."""
 
     at: float
     order: str
@@ -36,20 +36,20 @@ class Accepted:
 
 @dataclass
 class Tally:
-    """What was answered so far. Lists only grow."""
+    """The responses so far. Lists only grow."""
 
     accepted: list[Accepted] = field(default_factory=list)
-    # Every description that was ever sent, with or without an answer.
+    # Every description that was ever sent, with or without a response.
     described: list[str] = field(default_factory=list)
-    # (when, what was asked, the status or what broke) of each request that failed.
+    # (time, request, status or error) of each failed request.
     failed: list[tuple[float, str, str]] = field(default_factory=list)
-    # Orders that were refused for what they ask: there should be none, removals that come too early apart.
+    # Orders that were refused for their content. There should be none except removals that come too early.
     refused: list[str] = field(default_factory=list)
     reads: int = 0
 
 
 class Pair:
-    """Two ports, one on each router, that one customer has alone, and the lines between them."""
+    """Two ports, one on each router, that one customer uses exclusively, and the lines between them."""
 
     def __init__(self, cluster: Cluster, number: int) -> None:
         self.ports: list[int] = [
@@ -60,7 +60,10 @@ class Pair:
 
 
 class Customers:
-    """`orders_per_s` of them all together, `readers` of lists and orders; while the context lasts."""
+    """The customers' load while the context lasts: `orders_per_s` in total.
+
+    `readers` read lists and orders.
+    """
 
     def __init__(self, cluster: Cluster, pairs: list[Pair], *, orders_per_s: float, readers: int) -> None:
         self.tally = Tally()
@@ -82,7 +85,7 @@ class Customers:
         self.stop()
 
     def stop(self) -> None:
-        """After the last answer."""
+        """Stop after the last response."""
         self._enough.set()
         for thread in self._threads:
             thread.join()
@@ -108,43 +111,46 @@ class Customers:
             "transport": "auto",
         }
         self.tally.described.append(key)
-        status, answer = self._insist(
+        status, response = self._insist(
             caller, "POST", "/api/v1/vlls", json.dumps(body | {"description": key}), {"Idempotency-Key": key}
         )
         if status != _ACCEPTED:
-            self.tally.refused.append(f"{status} {answer}")
+            self.tally.refused.append(f"{status} {response}")
             return None
-        vll: str = answer["vll"]["id"]
-        self.tally.accepted.append(Accepted(time.monotonic(), answer["order"]["id"], vll, key))
+        vll: str = response["vll"]["id"]
+        self.tally.accepted.append(Accepted(time.monotonic(), response["order"]["id"], vll, key))
         return vll
 
     def _remove(self, caller: "_Caller", vll: str) -> bool:
-        """Whether it was ordered now. A line that is still under way, or going already, is let be."""
+        """Return whether a removal was ordered now.
+
+        Skip a line that is in progress or already being removed.
+        """
         path = f"/api/v1/vlls/{vll}?cooling_off=0"
-        status, answer = self._insist(caller, "DELETE", path, "", {"Idempotency-Key": str(uuid4())})
+        status, response = self._insist(caller, "DELETE", path, "", {"Idempotency-Key": str(uuid4())})
         if status == _ACCEPTED:
-            self.tally.accepted.append(Accepted(time.monotonic(), answer["order"]["id"], vll, ""))
+            self.tally.accepted.append(Accepted(time.monotonic(), response["order"]["id"], vll, ""))
         return status == _ACCEPTED
 
     def _insist(
         self, caller: "_Caller", method: str, path: str, body: str, headers: dict[str, str]
     ) -> tuple[int, Any]:
-        """The same request until somebody decides on it, also after the load has ended."""
+        """Repeat the same request until the portal accepts or refuses it, also after the end of the load."""
         while True:
             try:
-                status, answer = caller.call(method, path, body, headers)
+                status, response = caller.call(method, path, body, headers)
             except (OSError, http.client.HTTPException) as problem:
                 self.tally.failed.append((time.monotonic(), method, repr(problem)))
             else:
-                if b"#idempotency-key-in-flight" in answer:
-                    # The request whose answer we did not wait for is still being worked on.
-                    time.sleep(_AGAIN_S)
+                if b"#idempotency-key-in-flight" in response:
+                    # The portal still processes the request with the lost response.
+                    time.sleep(_RETRY_S)
                     continue
                 if status < _SERVER_ERROR and status != _TOO_MANY:
-                    return status, json.loads(answer)
-                self.tally.failed.append((time.monotonic(), method, f"{status} {answer[:200]!r}"))
-            if self._enough.wait(_AGAIN_S):
-                time.sleep(_AGAIN_S)
+                    return status, json.loads(response)
+                self.tally.failed.append((time.monotonic(), method, f"{status} {response[:200]!r}"))
+            if self._enough.wait(_RETRY_S):
+                time.sleep(_RETRY_S)
 
     def _read_on(self) -> None:
         caller = _Caller(self._token)
@@ -154,16 +160,16 @@ class Customers:
             for path in paths:
                 self.tally.reads += 1
                 try:
-                    status, answer = caller.call("GET", path, "", {})
+                    status, response = caller.call("GET", path, "", {})
                 except (OSError, http.client.HTTPException) as problem:
                     self.tally.failed.append((time.monotonic(), path, repr(problem)))
                     continue
                 if status != 200:
-                    self.tally.failed.append((time.monotonic(), path, f"{status} {answer[:200]!r}"))
+                    self.tally.failed.append((time.monotonic(), path, f"{status} {response[:200]!r}"))
 
 
 class _Caller:
-    """One kept connection to the virtual address."""
+    """One persistent connection to the virtual address."""
 
     def __init__(self, token: str) -> None:
         self._headers = {
@@ -176,20 +182,20 @@ class _Caller:
         self._connection: http.client.HTTPSConnection | None = None
 
     def call(self, method: str, path: str, body: str, headers: dict[str, str]) -> tuple[int, bytes]:
-        kept = self._connection is not None
+        was_open = self._connection is not None
         try:
-            return self._once(method, path, body, headers)
+            return self._send_once(method, path, body, headers)
         except (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError):
             self._drop()
-            # A kept connection may be closed at any time; HTTP clients ask once more (RFC 9110, 9.2.2).
-            if not kept:
+            # A server may close an idle connection at any time; HTTP clients then retry (RFC 9110, 9.2.2).
+            if not was_open:
                 raise
-            return self._once(method, path, body, headers)
+            return self._send_once(method, path, body, headers)
         except (OSError, http.client.HTTPException):
             self._drop()
             raise
 
-    def _once(self, method: str, path: str, body: str, headers: dict[str, str]) -> tuple[int, bytes]:
+    def _send_once(self, method: str, path: str, body: str, headers: dict[str, str]) -> tuple[int, bytes]:
         if self._connection is None:
             self._connection = http.client.HTTPSConnection(
                 VIRTUAL_IP, timeout=_PATIENCE_S, context=self._context
@@ -197,11 +203,11 @@ class _Caller:
             self._connection.connect()
             self._connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._connection.request(method, path, body or None, {**self._headers, **headers})
-        answer = self._connection.getresponse()
-        text = answer.read()
-        if answer.will_close:
+        response = self._connection.getresponse()
+        text = response.read()
+        if response.will_close:
             self._drop()
-        return answer.status, text
+        return response.status, text
 
     def _drop(self) -> None:
         if self._connection is not None:

@@ -1,6 +1,6 @@
-"""What is done to the deployment while customers order: struck on the way in, mended on the way out.
+"""Faults of the deployment while customers order: each context causes one on entry and repairs it on exit.
 
-What is yielded says whom it hit. Everything is started by the caller's own thread.
+The yielded text names the affected machine. The caller's own thread starts all processes.
 """
 
 import time
@@ -13,21 +13,21 @@ from devstack.folders import ROOT
 from drills.ha.cluster import ADDRESSES, APP_UNITS, APPS, BALANCERS, DATABASES, Cluster, wait
 from drills.ha.two_primaries import Probes
 
-# Begins with an earlier release, so it comes before all others and not without one.
+# Starts with an earlier release; it therefore precedes all others and is omitted without one.
 UPGRADE = "rolling-upgrade"
 _DRAINED_S = 2.0
 # A program that cannot start has ended by then.
 _STARTED_S = 10.0
 _BEAT_TAKEN_OVER_S = 30.0
 _BALLAST = "/var/lib/postgresql/ballast"
-# 50 MiB/s, until there is no room.
+# 50 MiB/s, until the disk is full.
 _FILL_DISK = f"while head -c 10M /dev/zero >> {_BALLAST}; do sleep 0.2; done"
 _FAKETIME = "/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1"
 
 
 @contextmanager
 def primary_killed(cluster: Cluster) -> Iterator[str]:
-    """PostgreSQL and its Patroni, with SIGKILL: the lease runs out by itself."""
+    """Kill PostgreSQL and its Patroni with SIGKILL; the lease expires automatically."""
     primary = cluster.wait_for_role("primary")
     cluster.machines[primary].kill_account("postgres")
     yield f"PostgreSQL and Patroni of {primary}"
@@ -36,24 +36,24 @@ def primary_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def primary_cut_off(cluster: Cluster) -> Iterator[str]:
-    """The cable of its machine is pulled; etcd's member and the Redis there are gone with it."""
+    """Pull the cable of the primary's machine, and thus of the etcd member and the Redis on it."""
     primary = cluster.wait_for_role("primary")
     with Probes(cluster) as probes:
-        # Each has shown who is primary before.
+        # Each machine has shown before that it knows the primary.
         time.sleep(2)
         cluster.machines[primary].cut_off()
         try:
             yield f"{primary}"
         finally:
             cluster.machines[primary].join()
-    print(f"# primary-cut-off: {probes.told()}", flush=True)
+    print(f"# primary-cut-off: {probes.summary()}", flush=True)
     overlaps = probes.overlaps()
     assert not overlaps, "; ".join(overlaps)
 
 
 @contextmanager
 def standby_killed(cluster: Cluster) -> Iterator[str]:
-    """The synchronous one: commits wait until the other one has its place."""
+    """Kill the synchronous standby: commits wait until the other one replaces it."""
     standby = cluster.wait_for_role("sync")
     cluster.machines[standby].kill_account("postgres")
     yield f"PostgreSQL and Patroni of {standby}, the synchronous standby"
@@ -62,7 +62,7 @@ def standby_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def etcd_member_killed(cluster: Cluster) -> Iterator[str]:
-    """The one that leads."""
+    """Kill the etcd member that leads."""
     leader = _etcd_leader()
     cluster.machines[leader].children["etcd"].end()
     yield f"etcd's leader, on {leader}"
@@ -71,7 +71,7 @@ def etcd_member_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def haproxy_killed(cluster: Cluster) -> Iterator[str]:
-    """The one that has the virtual address."""
+    """Kill the HAProxy that has the virtual address."""
     name = cluster.holder_of_virtual_ip()
     cluster.machines[name].children["haproxy"].end()
     yield f"HAProxy of {name}, which had the virtual address"
@@ -88,7 +88,7 @@ def redis_primary_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def machine_killed(cluster: Cluster) -> Iterator[str]:
-    """All of the portal on the machine whose beat works, as when it loses its power."""
+    """Kill all of the portal on the machine with the active beat, as at a power failure."""
     [name] = filter(cluster.beat_works, APPS)
     [other] = set(APPS) - {name}
     killed = time.monotonic()
@@ -102,7 +102,7 @@ def machine_killed(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def rolling_restart(cluster: Cluster) -> Iterator[str]:
-    """One machine of the portal after the other, as the guide says."""
+    """Restart one machine of the portal after the other, as the guide says."""
     for name in APPS:
         with out_of_balancers(cluster, name):
             restart(cluster, name)
@@ -111,7 +111,7 @@ def rolling_restart(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def rolling_upgrade(cluster: Cluster) -> Iterator[str]:
-    """From an earlier release to this one, in the order of the operator's guide."""
+    """Upgrade from an earlier release to this one, in the order of the operator's guide."""
     before = cluster.machines[APPS[0]].code
     for name in APPS:
         cluster.machines[name].install(ROOT)
@@ -130,7 +130,7 @@ def rolling_upgrade(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def disk_full(cluster: Cluster) -> Iterator[str]:
-    """Something writes there, as fast as a careless dump does, until nothing more fits."""
+    """Fill the database's disk, as fast as a careless dump does, until it has no space."""
     primary = cluster.wait_for_role("primary")
     machine = cluster.machines[primary]
     machine.run(["sh", "-c", _FILL_DISK])
@@ -142,7 +142,7 @@ def disk_full(cluster: Cluster) -> Iterator[str]:
 
 @contextmanager
 def clock_off(cluster: Cluster) -> Iterator[str]:
-    """Of the second machine of the portal, as all its programs read it."""
+    """Move the clock of the portal's second machine, as all its programs read it."""
     name = APPS[1]
     ahead = {"LD_PRELOAD": _FAKETIME, "FAKETIME": "+5s", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
     ahead["PYTHONPATH"] = "/opt/longline/drills/ha/faketime"
@@ -181,7 +181,7 @@ def restart(
 
 @contextmanager
 def out_of_balancers(cluster: Cluster, name: str) -> Iterator[None]:
-    """Out of both before the machine is touched, and in again afterwards."""
+    """Take a machine out of both balancers before a change, and put it back afterwards."""
     _balanced(cluster, name, "drain")
     time.sleep(_DRAINED_S)
     yield
@@ -197,7 +197,7 @@ def _balanced(cluster: Cluster, name: str, state: str) -> None:
 def _etcd_leader() -> str:
     for name in DATABASES:
         url = f"http://{ADDRESSES[name]}:2379/v3/maintenance/status"
-        answer = httpx.post(url, json={}, timeout=2, trust_env=False).json()
-        if answer["leader"] == answer["header"]["member_id"]:
+        response = httpx.post(url, json={}, timeout=2, trust_env=False).json()
+        if response["leader"] == response["header"]["member_id"]:
             return name
     raise LookupError("etcd has no leader")

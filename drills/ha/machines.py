@@ -1,4 +1,4 @@
-"""Machines of our own on this one: each has a network, a hostname and files of its own, all on one switch."""
+"""Virtual machines on this one: each has its own network, hostname and files; one switch connects them."""
 
 import os
 import pwd
@@ -14,19 +14,19 @@ from devstack import netns
 from devstack.folders import ROOT
 from devstack.process import Child, Family
 
-# The namespace in which this program, the agents and the load are: the rest of the world.
+# The namespace of this program, the agents and the load: the outside world.
 WORLD = "world"
 _BRIDGE = "switch"
 _MTU = 1500
 _CARD = "eth0"
-# What a machine has for itself; all else is this machine's.
+# The folders that each machine has for itself; it shares all others with this machine.
 _OWN = ("etc", "run", "var/lib", "var/log")
 _GONE_WITHIN_S = 10
 
 
 @dataclass
 class Machine:
-    """`root` holds what the machine sees as /etc, /run, /var/lib and /var/log."""
+    """A machine. `root` contains its /etc, /run, /var/lib and /var/log."""
 
     name: str
     address: str
@@ -35,13 +35,16 @@ class Machine:
     namespace: str
     family: Family
     children: dict[str, Child] = field(default_factory=dict)
-    # The process that keeps its files in place.
+    # The process that keeps the machine's mounts.
     keeper: int = 0
-    # What the portal there runs from.
+    # The code of the portal on this machine.
     code: Path = ROOT
 
     def boot(self, *, database_disk_mib: int | None = None) -> None:
-        """Its files where programs look for them; `database_disk_mib`: PostgreSQL on a disk of its own."""
+        """Mount the files where programs expect them.
+
+        `database_disk_mib` gives PostgreSQL a separate disk.
+        """
         script = [f"mount --bind {self.root / own} /{own}" for own in _OWN]
         script = [f"mkdir -p {self.root}/opt/longline", *self._opt(), *script]
         if database_disk_mib is not None:
@@ -67,7 +70,7 @@ class Machine:
         self.keeper = holder.process.pid
 
     def install(self, code: Path) -> None:
-        """Another release of the portal for what is started from now on; what runs keeps its own."""
+        """Install another release of the portal for programs that start from now on."""
         self.code = code
         self.boot()
 
@@ -81,7 +84,7 @@ class Machine:
         cwd: str = "/",
         grace_s: float = 20,
     ) -> Child:
-        """A program on this machine, not started. Another of the same name takes its place."""
+        """Return a program on this machine, not started. Another one of the same name replaces it."""
         inside = ["nsenter", f"--target={self.keeper}", "--net", "--mount", "--uts", "--ipc"]
         if user is not None:
             account = [f"--reuid={user}", f"--regid={user}", "--init-groups"]
@@ -97,11 +100,11 @@ class Machine:
         return self.children[name]
 
     def start(self, child: Child) -> Child:
-        """Again, if it ran before."""
+        """Start a program, again if it ran before."""
         return self.family.start(child)
 
     def run(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: str = "/") -> str:
-        """Run to the end; what it printed. Raises CalledProcessError, whose `stderr` says why."""
+        """Run a program to its end; return its output. Raises CalledProcessError; `stderr` has the reason."""
         done = self.child("command", argv, env=env, cwd=cwd)
         with done.log.open("ab") as log:
             return subprocess.run(
@@ -109,7 +112,7 @@ class Machine:
             ).stdout
 
     def pids(self) -> list[int]:
-        """All that runs on it, whoever started it (not what keeps its files)."""
+        """Return all processes on the machine, except the one that keeps its mounts."""
         own = os.stat(f"/run/netns/{self.namespace}").st_ino
         found = []
         for entry in Path("/proc").glob("[0-9]*"):
@@ -117,16 +120,16 @@ class Machine:
                 if (entry / "ns" / "net").stat().st_ino == own and int(entry.name) != self.keeper:
                     found.append(int(entry.name))
             except OSError:
-                continue  # gone in the meantime
+                continue  # the process ended in the meantime
         return found
 
     def kill_account(self, user: str) -> None:
-        """SIGKILL to all that runs on it as `user`."""
+        """Send SIGKILL to all processes that run on it as `user`."""
         account = pwd.getpwnam(user).pw_uid
         self._kill(lambda: [pid for pid in self.pids() if _account_of(pid) == account])
 
     def kill_all(self) -> None:
-        """SIGKILL to everything on it, until nothing is left."""
+        """Send SIGKILL to all processes on it, until none is left."""
         self._kill(self.pids)
 
     def _kill(self, victims: Callable[[], list[int]]) -> None:
@@ -142,20 +145,20 @@ class Machine:
             time.sleep(0.02)
 
     def lose_power(self) -> None:
-        """Gone without a word: no connection is closed, and nothing answers."""
+        """Stop without closing any connection; no process responds afterwards."""
         self.cut_off()
         self.kill_all()
 
     def cut_off(self) -> None:
-        """Pull its cable at the switch; inside, everything runs on."""
+        """Pull the machine's cable at the switch; its processes continue."""
         _set_link(self.name, "down")
 
     def join(self) -> None:
-        """Put the cable back."""
+        """Plug the cable in again."""
         _set_link(self.name, "up")
 
     def _opt(self) -> list[str]:
-        """/opt with the portal as it is installed there, and with all else that was there."""
+        """Return mounts for /opt: the portal as installed there, and this machine's other contents."""
         opt = self.root / "opt"
         others = [entry for entry in Path("/opt").iterdir() if entry.is_dir() and entry.name != "longline"]
         keep = [
@@ -164,7 +167,7 @@ class Machine:
         return [*keep, *self._portal(opt), f"mount --rbind {opt} /opt"]
 
     def _portal(self, opt: Path) -> list[str]:
-        """An earlier release has the libraries of this one."""
+        """Return mounts for the portal; an earlier release uses the libraries of this one."""
         code = [f"mount --bind {self.code} {opt}/longline"]
         if self.code != ROOT:
             (self.code / ".venv").mkdir(exist_ok=True)
@@ -176,9 +179,9 @@ class Machine:
 def switched(
     addresses: Mapping[str, str], *, world: str, folder: Path, logs: Path, family: Family
 ) -> Iterator[dict[str, Machine]]:
-    """Machines by name, not booted, with a /etc like this one's. This program has the address `world`.
+    """Create machines by name, not booted, with an /etc like this machine's.
 
-    Nothing on any of them is left afterwards.
+    This program has the address `world`. Nothing on any of the machines remains afterwards.
     """
     subprocess.run(["ip", "netns", "attach", WORLD, str(os.getpid())], check=True)
     netns.bridge(WORLD, _BRIDGE, [])
@@ -198,7 +201,8 @@ def switched(
                 machines[name] = Machine(name, address, root, logs, namespace, family)
             yield machines
         finally:
-            # Before what keeps their files: whoever writes there would write here.
+            # Before the processes that keep their mounts; otherwise a program would write into this machine's
+            # folders.
             family.stop()
             for machine in machines.values():
                 machine.kill_all()

@@ -1,8 +1,8 @@
 """Certificates and rows, on a machine of the portal with tables: `python -m drills.ha.prepare <JSON>`.
 
-Takes {"world", "virtual_ip": addresses, "pairs": ports of each router with an agent,
-"agent_ports": {router: port}, "synthetic": how many routers report without an agent} and prints what
-`devstack.load.load` returns, with "ends": {router: [[line, side]]} of the synthetic ones.
+It takes {"world", "virtual_ip": addresses, "pairs": ports of each router with an agent, "agent_ports":
+{router: port}, "synthetic": number of routers that report without an agent}. It prints the result of
+`devstack.load.load`, and in addition "ends": {router: [[line, side]]} of the synthetic routers.
 """
 
 import io
@@ -18,7 +18,7 @@ from django.core.management import call_command
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from drills.ha.cluster import PORTAL_NAME
 
-# Above all ids that sequences give out in a drill.
+# Above all ids that sequences assign in a drill.
 FIRST = 100_001
 LINES_A_PAIR = 2
 _ROWS = """
@@ -66,7 +66,7 @@ def prepare(
 
 
 def _reporting(routers: int, pki: Path) -> dict[str, list[tuple[str, str]]]:
-    """Routers in pairs, each pair with lines in service, and a certificate for each."""
+    """Create pairs of routers with lines in service, and a certificate for each router."""
     from django.db import connection, transaction
 
     from portal.accounts.models import Customer
@@ -95,7 +95,7 @@ def _reporting(routers: int, pki: Path) -> dict[str, list[tuple[str, str]]]:
 
 
 def _run(command: str, *arguments: str) -> None:
-    """Standard output belongs to the answer."""
+    """Run a management command silently, because standard output is for the result."""
     call_command(command, *arguments, stdout=io.StringIO())
 
 

@@ -1,4 +1,4 @@
-"""Routers that report without an agent: two documents every 10 s, each until it was taken."""
+"""Routers that report without an agent: two documents every 10 s, each repeated until it is stored."""
 
 import asyncio
 import json
@@ -14,13 +14,16 @@ from drills.ha.cluster import VIRTUAL_IP, Cluster
 
 EVERY_S = 10.0
 _PATIENCE_S = 15.0
-_AGAIN_S = 1.0
+_RETRY_S = 1.0
 _TAKEN = 200
 
 
 @dataclass
 class Reporter:
-    """`waiting`: samples that nobody took yet, as an agent keeps them on disk; `taken`: their numbers."""
+    """A router. `waiting`: samples that are not stored yet, as an agent keeps them on disk; `taken`.
+
+    Their numbers.
+    """
 
     agent: ReportingAgent
     connections: dict[str, Connection]
@@ -47,7 +50,7 @@ class Reporter:
 
 
 class Reporting:
-    """All of them, from a thread of its own while the context lasts."""
+    """All routers; they report from a separate thread while the context lasts."""
 
     def __init__(self, cluster: Cluster) -> None:
         pki = cluster.machines["app1"].root / "var/lib/longline/pki"
@@ -64,7 +67,7 @@ class Reporting:
         self._thread.join()
 
     def taken(self) -> set[tuple[str, int]]:
-        """(run of an agent, number of the sample) of all that the portal said it has."""
+        """Return (run of an agent, number of the sample) of all samples that the portal confirmed."""
         return {(each.agent.boot_id, seq) for each in self.reporters for seq in list(each.taken)}
 
     def waiting(self) -> int:
@@ -88,7 +91,7 @@ class Reporting:
                 if await _observed(reporter) and await _counters(reporter):
                     break
                 reporter.failures += 1
-                await asyncio.sleep(_AGAIN_S)
+                await asyncio.sleep(_RETRY_S)
                 while time.monotonic() > due:
                     reporter.count()
                     due += EVERY_S
@@ -96,11 +99,11 @@ class Reporting:
 
 async def _observed(reporter: Reporter) -> bool:
     agent = reporter.agent
-    status, answer = await _post(reporter, "observed", agent.observed(whole=False))
+    status, response = await _post(reporter, "observed", agent.observed(whole=False))
     if status == 412:
-        status, answer = await _post(reporter, "observed", agent.observed(whole=True))
+        status, response = await _post(reporter, "observed", agent.observed(whole=True))
     if status == _TAKEN:
-        agent.etags = json.loads(answer)["etags"]
+        agent.etags = json.loads(response)["etags"]
     return status == _TAKEN
 
 
@@ -126,13 +129,13 @@ def _reporter(name: str, ends: list[tuple[str, str]], pki: Path) -> Reporter:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.load_cert_chain(pki / f"router-{name}.pem", pki / f"router-{name}.key")
-    seen = {"admin_up": True, "link_up": True, "ip_mtu": 9000, "tag": None, "linux_cp": None}
+    observed = {"admin_up": True, "link_up": True, "ip_mtu": 9000, "tag": None, "linux_cp": None}
     load = {"rx_bps": 5_012_344, "tx_bps": 812, "speed_bps": 10**10}
     agent = ReportingAgent(
         name=name,
         context=context,
         interfaces=json.dumps(
-            [{"name": "eth0", "sw_if_index": 1, "addresses": [], "load": load, **seen}]
+            [{"name": "eth0", "sw_if_index": 1, "addresses": [], "load": load, **observed}]
         ).encode(),
         routes=b"[]",
     )

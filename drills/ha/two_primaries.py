@@ -1,4 +1,4 @@
-"""Whether two databases ever take writes at once: each is asked on its own machine, again and again."""
+"""A probe for two databases that accept writes at once; it queries each on its own machine, continuously."""
 
 import threading
 import time
@@ -11,13 +11,13 @@ from devstack import netns
 from drills.ha.cluster import DATABASES, Cluster
 
 _EVERY_S = 0.1
-# The strictest question: a commit that waits for no standby is taken by whoever believes to be primary.
+# The strictest test: any server that believes to be primary accepts a commit that waits for no standby.
 _WRITE = "INSERT INTO ha_probe (machine) VALUES (%s)"
 
 
 @dataclass
 class Probe:
-    """(begun, ended) of each write that a machine took, in monotonic seconds."""
+    """(start, end) of each write that a machine accepted, in monotonic seconds."""
 
     machine: str
     taken: list[tuple[float, float]] = field(default_factory=list)
@@ -29,7 +29,7 @@ class Probes:
         cluster.sql_do("CREATE TABLE IF NOT EXISTS ha_probe (machine text, at timestamptz DEFAULT now())")
         self.probes = [Probe(name) for name in DATABASES]
         self._enough = threading.Event()
-        self._threads = [threading.Thread(target=self._ask_on, args=(probe,)) for probe in self.probes]
+        self._threads = [threading.Thread(target=self._probe_from, args=(probe,)) for probe in self.probes]
 
     def __enter__(self) -> Self:
         for thread in self._threads:
@@ -42,8 +42,11 @@ class Probes:
             thread.join()
 
     def overlaps(self) -> list[str]:
-        """A write of one machine that began before another's later one had ended, and ended after it began:
-        any write of the one between two writes of the other."""
+        """Return writes of one machine between two writes of another one.
+
+        Such a write began before the other machine's later write ended, and ended after its earlier write
+        began.
+        """
         found = []
         for one in self.probes:
             for other in self.probes:
@@ -56,13 +59,13 @@ class Probes:
                     found.append(f"{one.machine} took a write {late}")
         return found
 
-    def told(self) -> str:
+    def summary(self) -> str:
         return "; ".join(
             f"{each.machine} took {len(each.taken)} probes" for each in self.probes if each.taken
         )
 
-    def _ask_on(self, probe: Probe) -> None:
-        """A connection from the machine itself, which its cable is not needed for."""
+    def _probe_from(self, probe: Probe) -> None:
+        """Connect from the machine itself, which does not need its cable."""
         machine = self._cluster.machines[probe.machine]
         url = self._cluster.one_database_url(probe.machine)
         database: psycopg.Connection[tuple[object, ...]] | None = None

@@ -1,4 +1,4 @@
-"""How systemd would start a unit: its command and environment, from its file and its drop-ins."""
+"""A unit's command and environment as systemd would use them, from its file and its drop-ins."""
 
 import re
 import shlex
@@ -19,9 +19,9 @@ class Command:
 
 
 def command(unit: str, root: Path) -> Command:
-    """`unit` is longline-web or longline-worker@provisioning; `root` has the machine's etc.
+    """Return the command of a unit such as longline-web or longline-worker@provisioning.
 
-    `user` is who it says it runs as, whether there is such an account or not.
+    `root` contains the machine's etc. `user` is the account in the unit's file, which may not exist.
     """
     template, _, instance = unit.partition("@")
     name = f"{template}@.service" if instance else f"{template}.service"
@@ -51,7 +51,7 @@ def command(unit: str, root: Path) -> Command:
 
 
 def environment_file(path: Path) -> dict[str, str]:
-    """NAME=value a line, as systemd reads it; nothing where there is no such file."""
+    """Read NAME=value lines as systemd does; return nothing if there is no such file."""
     if not path.exists():
         return {}
     lines = [line for line in path.read_text().splitlines() if "=" in line and not line.startswith("#")]

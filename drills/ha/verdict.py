@@ -1,4 +1,4 @@
-"""What became of what was promised: from the database alone, and nothing of the product's code."""
+"""Checks of the promises, from the database alone, without the product's code."""
 
 import time
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ SELECT id::text, state FROM vll_order WHERE state NOT IN ('completed', 'failed',
 
 @dataclass
 class Verdict:
-    """`lost` orders were answered with 202 and are not there; `wrong` is anything else that must not be."""
+    """The result. `lost` orders had a 202 response but do not exist; `wrong` is any other violation."""
 
     name: str
     accepted: int
@@ -38,7 +38,7 @@ class Verdict:
 
 
 def longest_gap_s(accepted: list[Accepted], began: float, ended: float) -> float:
-    """The longest time in which no order was accepted."""
+    """Return the longest time in which no order was accepted."""
     times = [began, *sorted(each.at for each in accepted if began <= each.at <= ended), ended]
     return max(later - earlier for earlier, later in pairwise(times))
 
@@ -62,13 +62,16 @@ def lost_orders(cluster: Cluster, tally: Tally) -> list[str]:
 
 
 def bookings(cluster: Cluster) -> list[str]:
-    """What is booked twice, or of what lines need is not booked: `drills.checks.double_bookings`."""
+    """Return double bookings and missing bookings of lines, by `drills.checks.double_bookings`."""
     with psycopg.connect(cluster.database_url, autocommit=True) as database:
         return double_bookings(database)
 
 
 def flaws(cluster: Cluster, tally: Tally) -> list[str]:
-    """Double bookings, and orders with two effects. Synthetic routers' rows have no leases: that is known."""
+    """Return double bookings, and orders with two effects.
+
+    Ignore synthetic routers' rows, which have no leases.
+    """
     found = [each for each in bookings(cluster) if each not in cluster.known_flaws]
     with psycopg.connect(cluster.database_url, autocommit=True) as database:
         found += [
@@ -83,7 +86,7 @@ def flaws(cluster: Cluster, tally: Tally) -> list[str]:
 
 
 def still_open(cluster: Cluster) -> list[str]:
-    """Orders that have not ended two minutes after the last one was accepted."""
+    """Return orders that have not ended two minutes after the last one was accepted."""
     deadline = time.monotonic() + _ENDED_WITHIN_S
     while (rows := cluster.sql(_OPEN)) and time.monotonic() < deadline:
         time.sleep(1)
@@ -91,7 +94,7 @@ def still_open(cluster: Cluster) -> list[str]:
 
 
 def lost_reports(cluster: Cluster, taken: set[tuple[str, int]]) -> int:
-    """Samples that the portal said it took, and that are not there."""
+    """Return the number of samples that the portal confirmed but does not have."""
     runs = sorted({run for run, _ in taken})
     rows = cluster.sql(
         "SELECT DISTINCT boot_id::text, seq FROM telemetry_sample WHERE boot_id = ANY(%s::uuid[])", runs

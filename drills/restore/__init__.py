@@ -1,1 +1,1 @@
-"""Backups that are put back: with pg_dump, and from archived WAL to the second before a mistake."""
+"""Restores of backups: with pg_dump, and from archived WAL to the second before a mistake."""

@@ -1,4 +1,4 @@
-"""`python -m drills.restore [LINES]`: a line for each step; the status is 0 where every promise is kept."""
+"""Run the drill, one line per step: `python -m drills.restore [LINES]`; 0 if every promise is kept."""
 
 import sys
 import time
@@ -14,9 +14,9 @@ from drills.restore.steps import Steps
 from drills.restore.to_a_moment import to_a_moment
 
 LINES = 100_000
-# Of two customers: lines that the two routers carry before anything is backed up.
+# Lines of two customers that the two routers carry before the first backup.
 DAIRY, PRESS = 60, 12
-# What the portal does every hour, and what the lines have counted goes into.
+# The partitions that the portal creates every hour and that the lines' counters need.
 _PARTITIONS = """
 from portal.core.clock import now
 from portal.telemetry.partitions import partitions_keep
@@ -45,11 +45,11 @@ def main(lines: int) -> int:
 
 
 def _ordered(at: Installation, customer: Customer, bodies: list[Json]) -> list[Noted]:
-    answers = customer.post_all(bodies, at_once=4)
-    assert [each.status for each in answers] == [202] * len(bodies), [each.body for each in answers]
+    responses = customer.post_all(bodies, at_once=4)
+    assert [each.status for each in responses] == [202] * len(bodies), [each.body for each in responses]
     with at.checker() as checker:
-        checker.require_completed([each.order for each in answers], within_s=600)
-    return [Noted(each.vll, each.order, time.time(), time.time()) for each in answers]
+        checker.require_completed([each.order for each in responses], within_s=600)
+    return [Noted(each.vll, each.order, time.time(), time.time()) for each in responses]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the operator's guide promises of a restored database: the portal's words against VPP's and SQL's."""
+"""Checks of a restored database against the operator's guide, by the portal, by VPP and by SQL."""
 
 import re
 import time
@@ -9,12 +9,19 @@ from drills.checks.double_bookings import double_bookings
 from drills.checks.expected_configuration import flaws, strays
 from drills.restore.installation import Installation
 from drills.restore.ordering import Noted
-from drills.restore.router_holdings import Configs, all_lines, booked_twice, forwarding, gone, lines_of
+from drills.restore.router_holdings import (
+    Configs,
+    all_lines,
+    booked_twice,
+    forwarding,
+    lines_of,
+    lost_interfaces,
+)
 from drills.restore.seeded_lines import seeded_digest
 from drills.restore.steps import Steps
 
 ALARM_WITHIN_S, REST_WITHIN_S = 60, 120
-# An order that is older than this was on its way to the routers.
+# Orders that are older than this had reached the routers.
 REACHES_ROUTERS_WITHIN_S = 30
 _ALARMED = """
 SELECT count(DISTINCT router_id) FROM events_event
@@ -28,10 +35,12 @@ Row = tuple[str, str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Expected:
-    """``configs``: the VPPs as the portal left them. ``kept``: accepted orders that the restored database has
-    to know. ``later``: those that may be lost. ``removed``: lines that were removed since, and that it wants
-    again. ``seeded``: their digest. ``in_service``: lines that were, when the old database accepted its last
-    order at ``lost_at``.
+    """The expected state after the restore.
+
+    ``configs``: the VPPs as the portal left them. ``kept``: accepted orders that the restored database must
+    have. ``later``: orders that may be lost. ``removed``: lines that were removed since, and that the
+    restored database wants again. ``seeded``: their digest. ``in_service``: the lines in service when the old
+    database accepted its last order at ``lost_at``.
     """
 
     configs: Configs
@@ -44,7 +53,7 @@ class Expected:
 
 
 def database_check(steps: Steps, at: Installation, expected: Expected) -> None:
-    """What the backup had is there; what came later is told."""
+    """Check that the backup's orders exist; report how many later ones are lost."""
     with steps.step("lines") as step, at.checker() as checker:
         known = {line for (line,) in checker.sql("SELECT id::text FROM vll_vll")}
         missing = [each.vll for each in expected.kept if each.vll not in known]
@@ -52,8 +61,8 @@ def database_check(steps: Steps, at: Installation, expected: Expected) -> None:
         seeded = seeded_digest(at.database_url)
         step.require(seeded == expected.seeded, f"seeded lines are {seeded}, and were {expected.seeded}")
         lost = [each for each in expected.later if each.vll not in known]
-        standing = all_lines(expected.configs)
-        traceless = [each for each in lost if each.vll not in standing]
+        on_routers = all_lines(expected.configs)
+        traceless = [each for each in lost if each.vll not in on_routers]
         old = [each for each in traceless if each.accepted_at < expected.lost_at - REACHES_ROUTERS_WITHIN_S]
         shut = [line for line in sorted(expected.in_service) if not forwarding(expected.configs, line)]
         step.require(not shut, f"in service before the end, and not forwarding now: {shut}")
@@ -66,43 +75,44 @@ def database_check(steps: Steps, at: Installation, expected: Expected) -> None:
 
 
 def portal_start(steps: Steps, at: Installation) -> None:
-    """The portal is up, and the NOC is told that both agents are ahead."""
+    """Start the portal, and check that it reports to the NOC that both agents are ahead."""
     began = time.time()
     with steps.step("start") as step, at.checker() as checker:
         at.stack.portal.manage("upgrade")
         at.processes_start()
         up = time.time()
-        told = wait(lambda: checker.sql(_ALARMED, began)[0][0] == 2, timeout_s=ALARM_WITHIN_S)
-        step.require(told, f"no alarm about both routers within {ALARM_WITHIN_S} s")
+        alarmed_in_time = wait(lambda: checker.sql(_ALARMED, began)[0][0] == 2, timeout_s=ALARM_WITHIN_S)
+        step.require(alarmed_in_time, f"no alarm about both routers within {ALARM_WITHIN_S} s")
         alarmed = time.time() - up
         step.found = (
-            f"web answers after {up - began:.1f} s, the NOC is told of both agents {alarmed:.1f} s later"
+            f"web responds after {up - began:.1f} s,"
+            f" the NOC has alarms about both agents {alarmed:.1f} s later"
         )
 
 
 def quarantine_list(steps: Steps, at: Installation, expected: Expected) -> None:
-    """All that routers have and the database does not know is listed, by router, with VNI and lines' ids."""
+    """Check the list of lines that only routers have, by router, with VNI and ids."""
     with steps.step("preview") as step, at.checker() as checker:
         listing = at.stack.portal.manage("reconcile", "--dry-run", "--all")
         with (at.logs / "preview.txt").open("a") as kept:
             kept.write(listing)
         rows = _rows(listing)
-        told = {(router, line, what) for router, (kind, line, _), what in rows if kind == "quarantined"}
+        listed = {(router, line, what) for router, (kind, line, _), what in rows if kind == "quarantined"}
         wanted = wanted_lines(checker)
-        stands = _unknown(expected.configs, wanted)
-        step.require(told == stands, f"quarantined, and not listed so: {sorted(told ^ stands)}")
+        unknown = _unknown(expected.configs, wanted)
+        step.require(listed == unknown, f"quarantined, and not listed so: {sorted(listed ^ unknown)}")
         making = {line for _, (kind, line, _), _ in rows if kind == "make"}
         removed = {line for line in expected.removed if line in wanted}
         step.require(removed <= making, f"wanted again, and not listed so: {removed - making}")
-        whole = {line for _, line, _ in told if forwarding(expected.configs, line)}
+        whole = {line for _, line, _ in listed if forwarding(expected.configs, line)}
         step.found = (
-            f"{len({line for _, line, _ in told})} lines quarantined, of which {len(whole)} forward, with"
-            f" interfaces and VNIs in {len(told)} ends; {len(making)} lines would be made again"
+            f"{len({line for _, line, _ in listed})} lines quarantined, of which {len(whole)} forward, with"
+            f" interfaces and VNIs in {len(listed)} ends; {len(making)} lines would be made again"
         )
 
 
 def reconcile(steps: Steps, at: Installation) -> None:
-    """The NOC's word for all routers, until nothing is open."""
+    """Confirm all routers as the NOC, until no confirmation is pending."""
     with steps.step("reconcile") as step, at.checker() as checker:
         at.stack.portal.manage("reconcile", "--all")
         done = wait(lambda: not _unrest(at, checker), timeout_s=REST_WITHIN_S)
@@ -111,44 +121,46 @@ def reconcile(steps: Steps, at: Installation) -> None:
 
 
 def promises_check(steps: Steps, at: Installation, expected: Expected, *, taken_away: set[str]) -> None:
-    """Nothing went from any router but what was taken away by the drill, and nothing is booked twice."""
+    """Check that routers lost only what the drill removed, and that nothing is booked twice."""
     with steps.step("check") as step, at.checker() as checker:
         configs = at.configs()
-        lost = gone(expected.configs, configs, except_for=taken_away)
+        lost = lost_interfaces(expected.configs, configs, except_for=taken_away)
         step.require(not lost, "; ".join(lost[:10]))
         with checker.connect() as database:
             twice = double_bookings(database) + booked_twice(configs)
         step.require(not twice, "; ".join(twice[:10]))
         wanted = wanted_lines(checker)
-        stands, before = _unknown(configs, wanted), _unknown(expected.configs, wanted)
-        step.require(stands == before, f"quarantined otherwise than before: {sorted(stands ^ before)}")
+        unknown, before = _unknown(configs, wanted), _unknown(expected.configs, wanted)
+        step.require(unknown == before, f"quarantined otherwise than before: {sorted(unknown ^ before)}")
         kept = sum(len(config.tagged()) for config in expected.configs.values())
         step.found = (
             f"of {kept} interfaces of lines on {len(configs)} routers none was removed, shut or connected"
-            f" otherwise; {len({line for _, line, _ in stands})} lines stay quarantined; no VNI, VLAN,"
+            f" otherwise; {len({line for _, line, _ in unknown})} lines stay quarantined; no VNI, VLAN,"
             " bandwidth or core is booked twice"
         )
 
 
 def new_order_check(steps: Steps, at: Installation, line_number: int) -> None:
-    """Customers order as before."""
+    """Check that customers can order as before."""
     with steps.step("order") as step, at.checker() as checker:
-        answer = at.dairy.post(at.pairs[line_number].order())
-        step.require(answer.status == 202, f"a new order was answered with {answer.status}: {answer.body}")
-        if answer.status == 202:
-            states = checker.require_terminal([answer.order], within_s=60)
-            step.require(states == {answer.order: "completed"}, f"a new order ended as {states}")
+        response = at.dairy.post(at.pairs[line_number].order())
+        step.require(
+            response.status == 202, f"a new order was answered with {response.status}: {response.body}"
+        )
+        if response.status == 202:
+            states = checker.require_terminal([response.order], within_s=60)
+            step.require(states == {response.order: "completed"}, f"a new order ended as {states}")
         step.found = "a new line is accepted and in service"
 
 
 def wanted_lines(checker: Checker) -> set[str]:
-    """Those that the database wants on routers, or to be gone from them."""
+    """Return the lines that the database wants on routers, or wants to be deleted from them."""
     query = "SELECT id::text FROM vll_vll WHERE lifecycle NOT IN ('terminated', 'cancelled')"
     return {line for (line,) in checker.sql(query)}
 
 
 def _unknown(configs: Configs, wanted: set[str]) -> set[Row]:
-    """Router, line and interfaces with VNI of each end that the database does not want, as is listed."""
+    """Return router, line and interfaces with VNI of each unwanted end, in the form of the portal's list."""
     found = set()
     for router, lines in lines_of(configs).items():
         config = configs[router]
@@ -180,7 +192,7 @@ def _rows(listing: str) -> list[tuple[str, Row, str]]:
 
 
 def _unrest(at: Installation, checker: Checker) -> list[str]:
-    """Orders that are open, and ends in VPP that are otherwise than the rows say."""
+    """Return open orders, and ends in VPP that differ from the rows."""
     [(open_orders,)] = checker.sql(_OPEN, list(TERMINAL))
     if open_orders:
         return [f"{open_orders} orders are open"]

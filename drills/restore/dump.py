@@ -14,7 +14,7 @@ def dump(database_url: str, to: Path) -> Path:
 
 
 def restore(database_url: str, dumped: Path) -> None:
-    """Replace the whole database by a dump."""
+    """Replace the complete database by a dump."""
     server, _, name = database_url.rpartition("/")
     with psycopg.connect(f"{server}/postgres", autocommit=True) as other:
         other.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
@@ -23,7 +23,7 @@ def restore(database_url: str, dumped: Path) -> None:
 
 
 def analyze(database_url: str) -> None:
-    """Count what the planner goes by, which no dump of before PostgreSQL 18 holds."""
+    """Collect the planner's statistics; dumps of PostgreSQL before 18 do not contain them."""
     _run("vacuumdb", "--analyze-only", "--quiet", f"--dbname={database_url}")
 
 

@@ -1,4 +1,4 @@
-"""A backup by pg_dump under load; then the cluster and the CA are destroyed, and put back elsewhere."""
+"""A pg_dump backup under load, then the destruction of cluster and CA, and a restore elsewhere."""
 
 import shutil
 import subprocess
@@ -25,13 +25,13 @@ from drills.restore.take_back import take_back
 
 ORDERS_PER_S = 1.0
 BEFORE_S, SINCE_S = 5, 30
-# Removed after the backup. Of these, the NOC removes all but the last ones again before it reconciles.
+# Lines removed after the backup. The NOC removes all except LEFT of them again before it reconciles.
 REMOVED, LEFT = 6, 2
 _SIZE = "SELECT pg_size_pretty(pg_database_size(current_database()))"
 
 
 def from_dump(steps: Steps, at: Installation, carried: list[Noted], until: ExitStack) -> None:
-    """``carried``: lines that agents carry already. Its last cluster stays until ``until`` ends."""
+    """Run the steps. ``carried``: lines on the agents before. The last cluster runs until ``until`` ends."""
     kept_for_later = carried[:REMOVED]
     backup = at.folder / "backup"
     backup.mkdir(mode=0o700)
@@ -46,8 +46,8 @@ def from_dump(steps: Steps, at: Installation, carried: list[Noted], until: ExitS
             size = (backup / "longline.dump").stat().st_size / 1e6
             with at.checker() as checker:
                 [(whole,)] = checker.sql(_SIZE)
-            told = orders.told_between(began, dumped)
-            step.found = f"pg_dump {dumped - began:.1f} s, {size:.0f} MB of a database of {whole}; {told}"
+            summary = orders.summary_between(began, dumped)
+            step.found = f"pg_dump {dumped - began:.1f} s, {size:.0f} MB of a database of {whole}; {summary}"
         with steps.step("destroy") as step:
             removals = [at.dairy.remove(each.vll) for each in kept_for_later]
             with at.checker() as checker:

@@ -1,4 +1,4 @@
-"""The whole product on stand-in routers, with customers who note what was accepted."""
+"""The whole product on stand-in routers, with customers who record the accepted orders."""
 
 import shutil
 import tempfile
@@ -23,11 +23,11 @@ SETTINGS = {
     "LONGLINE_PROBE_EVERY_S": "0",
     "LONGLINE_COOLING_OFF_S": "0",
     "LONGLINE_MIN_CIR_BPS": "1",
-    # One customer does here what many would do.
+    # One customer sends the requests of many customers.
     "LONGLINE_API_WRITES_PER_MIN": "100000",
     "LONGLINE_API_READS_PER_MIN": "100000",
 }
-# All that works with the database: what a restore stops and starts.
+# All processes that use the database; a restore stops and starts them.
 PROCESSES = (
     "beat",
     "relay",
@@ -48,7 +48,10 @@ WHERE v.lifecycle = 'active' AND v.in_sync AND c.name <> 'Seeded'
 
 @dataclass
 class Installation:
-    """``dairy`` orders on ``pairs`` of ports, ``press`` on ``press_pair``, all between rhino and hippo."""
+    """An installation. ``dairy`` orders on ``pairs`` of ports, ``press`` on ``press_pair``.
+
+    Rhino to hippo.
+    """
 
     stack: Stack
     folder: Path
@@ -67,15 +70,15 @@ class Installation:
         return self.stack.portal.services.postgres
 
     def checker(self) -> closing[Checker]:
-        """Of the database that is in use now."""
+        """Return a checker of the database that is in use now."""
         return closing(Checker(self.database_url, self._vpps()))
 
     def configs(self) -> dict[str, VppConfig]:
-        """What both VPPs say of themselves."""
+        """Read both VPPs."""
         return {router: vpp.config() for router, vpp in self._vpps().items()}
 
     def lines_in_service(self) -> set[str]:
-        """The ids of those that agents carry."""
+        """Return the ids of the lines that agents carry."""
         with self.checker() as checker:
             return {line for (line,) in checker.sql(_IN_SERVICE)}
 
@@ -83,29 +86,32 @@ class Installation:
         return {router: VppTestctl(sockets.api) for router, sockets in self.stack.sockets.items()}
 
     def processes_stop(self) -> None:
-        """All of the portal's; agents and VPPs go on."""
+        """Stop all processes of the portal; agents and VPPs continue."""
         for name in PROCESSES:
             self.stack.family[name].signal_stop()
         for name in PROCESSES:
             self.stack.family[name].stop()
 
     def processes_start(self) -> None:
-        """Those that wait for work first. It answers, when this returns."""
+        """Start the portal, first the processes that wait for jobs. It responds when this returns."""
         for name in reversed(PROCESSES):
             self.stack.family[name].restart()
 
 
 @contextmanager
 def installation() -> Iterator[Installation]:
-    """Up, reported on and empty. Commits reach the disk. Logs stay in .run/restore-drill."""
+    """Run an empty installation with both agents' reports.
+
+    Commits reach the disk. Logs remain in .run/restore-drill.
+    """
     isp = small_isp(extra_ports=tuple(Port(f"memif{n}/0", ALPINE_DAIRY) for n in range(1, PAIRS + 1)))
     logs = RUN / "restore-drill"
     shutil.rmtree(logs, ignore_errors=True)
     family = Family()
-    # Short, because a Unix socket's path holds 107 bytes.
+    # A short path, because a Unix socket's path has at most 107 bytes.
     with tempfile.TemporaryDirectory(prefix="ll-restore-") as name:
         folder = Path(name)
-        # The database's own account has to get through to its cluster.
+        # The account that runs PostgreSQL needs to enter this folder.
         folder.chmod(0o711)
         with stack.running(
             folder=folder,

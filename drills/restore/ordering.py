@@ -1,4 +1,4 @@
-"""Orders all the time, each noted with its moment: what a backup misses is known to the drill alone."""
+"""Continuous orders, each recorded with its time, because only the drill knows what a backup misses."""
 
 import threading
 import time
@@ -7,17 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
 
-from drills.checks.customer import Answer, Customer, Json, Line
+from drills.checks.customer import Customer, Json, Line, Response
 
-# In flight: as many as the web's threads.
+# Orders in flight: as many as the web server's threads.
 CLIENTS = 4
-# One after another; then the next pair's turn.
+# Consecutive orders of one pair, before the next pair has its turn.
 OF_A_PAIR = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """An order that was answered with 202; moments by the machine's clock, in seconds."""
+    """An order with a 202 response; times by the machine's clock, in seconds."""
 
     vll: str
     order: str
@@ -27,21 +27,21 @@ class Noted:
 
 @dataclass
 class Ordering:
-    """``refused``: answers other than 202, with their moments. ``unanswered``: of unknown outcome."""
+    """The load. ``refused``: other responses with their times. ``unanswered``: orders of unknown outcome."""
 
     accepted: list[Noted] = field(default_factory=list)
-    refused: list[tuple[float, Answer]] = field(default_factory=list)
+    refused: list[tuple[float, Response]] = field(default_factory=list)
     unanswered: int = 0
 
     def before(self, moment: float) -> list[Noted]:
-        """Those accepted before then."""
+        """Return the orders accepted before that time."""
         return [each for each in self.accepted if each.accepted_at < moment]
 
-    def refused_before(self, moment: float) -> list[Answer]:
-        return [answer for answered_at, answer in self.refused if answered_at < moment]
+    def refused_before(self, moment: float) -> list[Response]:
+        return [response for at, response in self.refused if at < moment]
 
-    def told_between(self, since: float, until: float) -> str:
-        """How many were accepted, and how slowly at worst."""
+    def summary_between(self, since: float, until: float) -> str:
+        """Describe how many orders were accepted, and the slowest response."""
         meanwhile = [each for each in self.accepted if since < each.accepted_at < until]
         slowest = max((each.accepted_at - each.sent_at for each in meanwhile), default=0)
         return f"meanwhile {len(meanwhile)} orders were accepted, the slowest in {slowest * 1000:.0f} ms"
@@ -49,7 +49,7 @@ class Ordering:
 
 @contextmanager
 def ordering(customer: Customer, lines: list[Line], *, per_s: float) -> Iterator[Ordering]:
-    """Order on these pairs of ports, of every kind, until the end; what is late is not made up for."""
+    """Order all kinds of lines on these pairs of ports until the end; do not catch up late orders."""
     noted, stop, lock = Ordering(), threading.Event(), threading.Lock()
     bodies = _bodies(lines)
 
@@ -80,10 +80,10 @@ def _bodies(lines: list[Line]) -> Iterator[Json]:
 
 def _order(customer: Customer, body: Json, noted: Ordering) -> None:
     sent_at = time.time()
-    answer = customer.post(body)
-    if answer.status == 202:
-        noted.accepted.append(Noted(answer.vll, answer.order, sent_at, time.time()))
-    elif answer.status is None:
+    response = customer.post(body)
+    if response.status == 202:
+        noted.accepted.append(Noted(response.vll, response.order, sent_at, time.time()))
+    elif response.status is None:
         noted.unanswered += 1
     else:
-        noted.refused.append((time.time(), answer))
+        noted.refused.append((time.time(), response))

@@ -1,4 +1,4 @@
-"""What routers have of lines, by their VPPs' own words, and whether something of it is gone."""
+"""Lines on the routers according to their VPPs, and whether part of a line has been lost."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ Configs = dict[str, VppConfig]
 
 
 def lines_of(configs: Configs) -> dict[str, set[str]]:
-    """By router: the ids of the lines of which something bears our mark."""
+    """Return the ids of the lines with marked interfaces, by router."""
     return {router: {_line(each) for each in config.tagged()} for router, config in configs.items()}
 
 
@@ -17,32 +17,32 @@ def all_lines(configs: Configs) -> set[str]:
 
 
 def forwarding(configs: Configs, line: str) -> bool:
-    """Whether all that bears the line's mark is up and cross-connected, both ways."""
+    """Return whether all interfaces of the line are up and cross-connected in both directions."""
     owned = [(config, each) for config in configs.values() for each in config.tagged(line)]
     return bool(owned) and all(_forwards(config, each) for config, each in owned)
 
 
-def gone(before: Configs, after: Configs, *, except_for: set[str]) -> list[str]:
-    """What forwarded before and is otherwise: made anew, deleted, shut or cross-connected to something else.
+def lost_interfaces(before: Configs, after: Configs, *, except_for: set[str]) -> list[str]:
+    """Return interfaces that forwarded before and were re-created, deleted, shut or connected elsewhere.
 
-    That a mark tells of another revision of the same end is no loss.
+    A mark of another revision of the same end is not a loss.
     """
     found = []
     for router, config in before.items():
-        there = after[router]
+        forth = after[router]
         for each in config.tagged():
             if _line(each) in except_for or not _forwards(config, each):
                 continue
-            now = there.interfaces.get(each["index"])
+            now = forth.interfaces.get(each["index"])
             if now is None or now["name"] != each["name"] or _end(now) != _end(each):
                 found.append(f"{router} has lost {each['name']} of {each['tag']}")
-            elif not now["admin_up"] or there.connects.get(each["index"]) != config.connects[each["index"]]:
+            elif not now["admin_up"] or forth.connects.get(each["index"]) != config.connects[each["index"]]:
                 found.append(f"{router} no longer forwards through {each['name']} of {each['tag']}")
     return found
 
 
 def booked_twice(configs: Configs) -> list[str]:
-    """VNIs and keys that two lines have, as VPP shows their tunnels."""
+    """Return VNIs and keys that two lines use, according to VPP's tunnels."""
     holders: dict[tuple[str, str], set[str]] = {}
     for config in configs.values():
         for tunnel in config.shown["tunnels"]:
@@ -59,7 +59,7 @@ def booked_twice(configs: Configs) -> list[str]:
 
 
 def _forwards(config: VppConfig, interface: dict[str, Any]) -> bool:
-    """VPP cross-connects one way at a time: there and back."""
+    """Return whether the interface forwards: VPP cross-connects each direction separately."""
     to = config.connects.get(interface["index"])
     return bool(interface["admin_up"]) and to is not None and config.connects.get(to) == interface["index"]
 

@@ -1,7 +1,7 @@
-"""A large network beside the one that agents carry: lines in service, written straight into the tables.
+"""A large network in addition to the one with agents: lines in service, written directly into the tables.
 
-All that the portal books for a line is there, so that it can be recounted: orders, VNIs, VLANs, bandwidth,
-cores, and what the line counted of late. Their routers have no agents: nobody is told of them.
+All bookings of a line exist, so that they can be recounted: orders, VNIs, VLANs, bandwidth, cores, and recent
+counters. These routers have no agents, so the portal sends no intents to them.
 """
 
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 LINES_A_ROUTER = 100
-# Of each line, and how many buckets of 5 minutes.
+# Rate of each line, and its number of buckets of 5 minutes.
 CIR_BPS, COUNTED = 1_000_000, 12
 
 _ROUTERS = """
@@ -23,7 +23,7 @@ INSERT INTO inventory_port (router_id, interface, description, kind, customer_id
 SELECT r.id, 'eth0', '', 'uni', c.id, 1e11, 1e11, 0, 9022
 FROM inventory_router r CROSS JOIN accounts_customer c WHERE r.name LIKE 'seeded-%' AND c.name = 'Seeded';
 """
-# Of each block of as many lines as there are routers every router has one A end and one Z end.
+# In each block of as many lines as routers, every router has one A end and one Z end.
 _LINES = """
 CREATE TEMPORARY TABLE place AS
 SELECT substr(r.name, 8)::int AS place, r.id AS router, r.loopback4 AS address, p.id AS port,
@@ -73,7 +73,7 @@ SELECT to_timestamp(300 * (extract(epoch FROM now())::bigint / 300 - bucket)), i
        37e6, 5e4, 37e6, 5e4 + n, 300000, 300000, true
 FROM made CROSS JOIN generate_series(1, {counted}) AS bucket;
 """
-# What no order touches: a restored database has the same.
+# Rows that no order changes: a restored database has the same.
 _DIGEST = """
 SELECT count(*), md5(string_agg(
     concat_ws(' ', v.id, v.description, v.lifecycle, v.revision, v.cir_bps, v.vni,
@@ -87,20 +87,20 @@ WHERE v.customer_id = (SELECT id FROM accounts_customer WHERE name = 'Seeded')
 
 
 def lines_seed(database_url: str, lines: int) -> None:
-    """Write so many lines, at least a hundred, on a router for each hundred of them."""
-    asked = {"routers": max(2, lines // LINES_A_ROUTER), "lines": lines, "cir": CIR_BPS, "counted": COUNTED}
+    """Write this number of lines, at least a hundred, with one router per hundred lines."""
+    values = {"routers": max(2, lines // LINES_A_ROUTER), "lines": lines, "cir": CIR_BPS, "counted": COUNTED}
     with psycopg.connect(database_url) as database:
-        database.execute(_ROUTERS.format(**asked))
-        # Rules are for what people do; these rows keep them, and their checks would take minutes. PostgreSQL
-        # makes good for the foreign keys when a dump is put back.
+        database.execute(_ROUTERS.format(**values))
+        # These rows satisfy the constraints and triggers; checking them would take minutes. PostgreSQL checks
+        # the foreign keys when a dump is restored.
         database.execute("SET LOCAL session_replication_role = replica")
-        database.execute(_LINES.format(**asked))
+        database.execute(_LINES.format(**values))
     with psycopg.connect(database_url, autocommit=True) as database:
         database.execute("VACUUM ANALYZE")
 
 
 def seeded_digest(database_url: str) -> tuple[int, str]:
-    """How many seeded lines there are, and a digest of what was ordered and leased."""
+    """Return the number of seeded lines, and a digest of their orders and leases."""
     with psycopg.connect(database_url) as database:
         row: Any = database.execute(_DIGEST).fetchone()
     return row[0], row[1] or ""

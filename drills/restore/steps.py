@@ -1,4 +1,4 @@
-"""The drill's output: a line for each step, with its seconds and what was found, and broken promises."""
+"""The drill's output: one line per step with its seconds and results, and the broken promises."""
 
 import time
 from collections.abc import Iterator
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Step:
-    """``found``: what is to be told of it. ``broken``: sentences about what was promised and is not so."""
+    """A step. ``found``: results to print. ``broken``: sentences about broken promises."""
 
     name: str
     found: str = ""
     broken: list[str] = field(default_factory=list)
 
-    def require(self, kept: bool, otherwise: str) -> None:
-        """Note a promise that is broken; the drill goes on, and fails in the end."""
+    def require(self, kept: bool, sentence: str) -> None:
+        """Record a broken promise; the drill continues, and fails at the end."""
         if not kept:
-            self.broken.append(otherwise)
+            self.broken.append(sentence)
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""A quarantined line becomes one of the portal's again, as it is: untagged, released, found, taken over."""
+"""The adoption of a quarantined line without an interruption: untag, release, discover, adopt."""
 
 import subprocess
 from pathlib import Path
@@ -17,7 +17,7 @@ FOUND_WITHIN_S = 60
 
 
 def take_back(steps: Steps, at: Installation) -> None:
-    """Of the quarantined lines the first one that leads from router to router."""
+    """Adopt the first quarantined line between two routers."""
     before = at.configs()
     with at.checker() as checker:
         quarantined = all_lines(before) - wanted_lines(checker)
@@ -70,7 +70,7 @@ def _key(configs: Configs, line: str) -> int:
 
 
 def _places(configs: Configs, line: str) -> set[tuple[Any, ...]]:
-    """Each interface of the line, and where it sends."""
+    """Return each interface of the line and its cross-connect."""
     return {
         (router, each["index"], each["name"], each["admin_up"], config.connects.get(each["index"]))
         for router, config in configs.items()

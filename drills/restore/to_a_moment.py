@@ -1,4 +1,4 @@
-"""Archived WAL and a base backup; then a mistake, and the database is put back to the second before it."""
+"""A base backup and archived WAL, then a mistake, and a restore to the second before it."""
 
 import shutil
 import time
@@ -35,7 +35,7 @@ RECOVERED_WITHIN_S = 600
 
 
 def to_a_moment(steps: Steps, at: Installation, mistaken: list[Noted], until: ExitStack) -> None:
-    """``mistaken``: the lines of the customer whose lines are all removed by mistake."""
+    """Run the steps. ``mistaken``: the lines of the customer who loses all lines by mistake."""
     wal, base = at.folder / "wal", at.folder / "base"
     with steps.step("archiving") as step:
         archiving_begin((at.folder / "elsewhere").resolve() / "cluster", at.database.child, wal)
@@ -48,7 +48,7 @@ def to_a_moment(steps: Steps, at: Installation, mistaken: list[Noted], until: Ex
             done = time.time()
             size = sum(path.stat().st_size for path in base.rglob("*") if path.is_file()) / 1e6
             step.found = (
-                f"pg_basebackup and pg_verifybackup, {size:.0f} MB; {orders.told_between(began, done)}"
+                f"pg_basebackup and pg_verifybackup, {size:.0f} MB; {orders.summary_between(began, done)}"
             )
         time.sleep(BEFORE_S)
         with steps.step("mistake") as step:

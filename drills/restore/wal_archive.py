@@ -1,4 +1,4 @@
-"""Archive continuously and recover to a moment, as docs/operate/backup-and-restore.md says."""
+"""Continuous archiving and point-in-time recovery, as docs/operate/backup-and-restore.md says."""
 
 import os
 import pwd
@@ -13,7 +13,7 @@ import psycopg
 from devstack.postgres import UNPRIVILEGED_USER, server_binaries
 from devstack.process import Child
 
-# Of an archived segment, at the most: so much is lost with the machine.
+# The maximum age of an unarchived segment: a lost machine loses this much.
 ARCHIVE_TIMEOUT_S = 60
 _ARCHIVING = f"""
 archive_mode = on
@@ -30,7 +30,7 @@ _ARCHIVED = "SELECT last_archived_wal >= %s FROM pg_stat_archiver"
 
 
 def archiving_begin(cluster: Path, server: Child, wal: Path) -> None:
-    """Have each segment of WAL copied to the folder ``wal``; PostgreSQL is started anew for it."""
+    """Archive each WAL segment to the folder ``wal``; this restarts PostgreSQL."""
     wal.mkdir(mode=0o700)
     _give(wal)
     _set(cluster, _ARCHIVING.format(wal=wal))
@@ -39,13 +39,13 @@ def archiving_begin(cluster: Path, server: Child, wal: Path) -> None:
 
 
 def base_backup(database_url: str, to: Path) -> None:
-    """A copy of the whole cluster while it works, which is checked against its manifest."""
+    """Copy the whole cluster while it runs, and check the copy against its manifest."""
     _run("pg_basebackup", f"--dbname={database_url}", f"--pgdata={to}", "--checkpoint=fast")
     _run("pg_verifybackup", "--quiet", str(to))
 
 
 def last_segment_archive(database_url: str, *, within_s: float = 60) -> None:
-    """Have what was written so far archived, as far as the cluster is still there. Raises TimeoutError."""
+    """Archive the WAL written so far, if the cluster still runs. Raises TimeoutError."""
     with psycopg.connect(database_url, autocommit=True) as database:
         row = database.execute("SELECT pg_walfile_name(pg_switch_wal())").fetchone()
         deadline = time.monotonic() + within_s
@@ -56,7 +56,7 @@ def last_segment_archive(database_url: str, *, within_s: float = 60) -> None:
 
 
 def recovery_prepare(base: Path, cluster: Path, *, wal: Path, moment: datetime) -> None:
-    """A cluster from a base backup that, once started, takes in archived WAL up to this moment."""
+    """Make a cluster from a base backup that replays archived WAL up to this time when it starts."""
     shutil.copytree(base, cluster, symlinks=True)
     _set(cluster, _RECOVERY.format(wal=wal, moment=moment.isoformat()))
     (cluster / "recovery.signal").touch()
@@ -64,7 +64,7 @@ def recovery_prepare(base: Path, cluster: Path, *, wal: Path, moment: datetime) 
 
 
 def recovered_wait(database_url: str, *, within_s: float) -> None:
-    """Until the recovery is over. Raises TimeoutError."""
+    """Wait until the recovery has ended. Raises TimeoutError."""
     deadline = time.monotonic() + within_s
     with psycopg.connect(database_url, autocommit=True) as database:
         while database.execute("SELECT pg_is_in_recovery()").fetchone() != (False,):
@@ -79,7 +79,7 @@ def _set(cluster: Path, settings: str) -> None:
 
 
 def _give(folder: Path) -> None:
-    """To the account that PostgreSQL runs as."""
+    """Give the folder to the account that PostgreSQL runs as."""
     if os.geteuid():
         return
     account = pwd.getpwnam(UNPRIVILEGED_USER)

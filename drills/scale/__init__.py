@@ -1,1 +1,4 @@
-"""A large network on one machine: how the whole portal holds, what each thing costs, what gives first."""
+"""A large network on one machine.
+
+Whether the portal keeps up, the cost of each load, the first bottleneck.
+"""

@@ -1,4 +1,4 @@
-"""`make scale`: the environment says how large and how long (drills/scale/size.py)."""
+"""Run the simulation of `make scale`; the environment sets its size and length (drills/scale/size.py)."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ from drills.scale.size import Size
 
 
 def main() -> int:
-    # Asked to end, it still says what it has measured.
+    # After SIGTERM it still prints the measurements.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         size = Size.read()
@@ -54,8 +54,8 @@ def main() -> int:
                 for line in figures(simulation):
                     print(line, flush=True)
             installation.family.stop()
-            for told in (netbox.figures, upkeep.figures):
-                for line in told(installation.services.database_url):
+            for figures_of in (netbox.figures, upkeep.figures):
+                for line in figures_of(installation.services.database_url):
                     print(line, flush=True)
     return 0
 

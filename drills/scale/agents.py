@@ -1,9 +1,12 @@
-"""All routers' agents, in a process of their own: they report, and they answer what the portal asks of them.
+"""All routers' agents in one process: they report, and they respond to the portal's requests.
 
-Started by the drill: `python -m drills.scale.agents <folder of certificates> <file of ends> <news>`. It
-writes a JSON document a line: {"urls": {id: url}} when they listen, {"introduced_s": s} when all have told
-everything once, {"turned": line, "up": bool, "at": epoch s} when a customer's link turns, and every 10 s what
-reports took. It begins to report when it reads the port of the agent API.
+The drill starts it: `python -m drills.scale.agents <folder of certificates> <file of ends> <news>`.
+It begins to report when it reads the port of the agent API. It writes one JSON document per line:
+
+* {"urls": {id: url}} when the agents listen;
+* {"introduced_s": s} after all first reports;
+* {"turned": line, "up": bool, "at": epoch s} when a customer's link changes;
+* the durations of reports, every 10 s.
 """
 
 import asyncio
@@ -19,15 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from devstack.reporting_agents import EVERY_S, KINDS, Connection, ReportingAgent, agents_of, send
-from drills.scale.answers import Answers
+from drills.scale.responses import Responses
 
-# Not the portal's: where the kernel may pick any port, it would sooner or later be one of its own.
+# Not the portal's address, because the kernel could assign one of the portal's ports to an agent.
 _ADDRESS = "127.0.0.2"
-# For the first time each tells everything, so many at a time.
+# The first reports are complete documents; this number of them is sent at a time.
 _AT_A_TIME = 4
 _UP = {"state": "up", "since_ms": 1}
-# What an agent of this release says with a VPP that can do everything.
-_SAYS = {
+# The capabilities of an agent of this release on a VPP that supports everything.
+_CAPABILITIES = {
     "encapsulations": ["l2xc", "vxlan", "geneve", "gre"],
     "policing": "port",
     "line_tests": True,
@@ -47,29 +50,29 @@ _SAYS = {
 
 
 @dataclass
-class Told:
-    """Seconds of each answered report since the last time this was written, and what was not stored."""
+class Figures:
+    """Seconds of each stored report since these were last printed, and the statuses of refused reports."""
 
     took: dict[str, list[float]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     refused: Counter[int] = field(default_factory=Counter)
 
 
-def say(**document: Any) -> None:
+def write(**document: Any) -> None:
     print(json.dumps(document), flush=True)
 
 
 async def main(folder: Path, ends: dict[int, list[tuple[str, str]]], news: float) -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    agents = agents_of(ends, folder, capabilities=_SAYS, path=_UP)
-    answers = Answers()
+    agents = agents_of(ends, folder, capabilities=_CAPABILITIES, path=_UP)
+    responses = Responses()
     urls = {}
     for number, agent in agents.items():
         server = await asyncio.start_server(
-            answers.serving(agent), _ADDRESS, 0, ssl=_server_context(folder, number), backlog=16
+            responses.serving(agent), _ADDRESS, 0, ssl=_server_context(folder, number), backlog=16
         )
         urls[number] = f"https://{_ADDRESS}:{server.sockets[0].getsockname()[1]}"
-    say(urls=urls)
+    write(urls=urls)
     loop = asyncio.get_running_loop()
     port = int(await loop.run_in_executor(None, sys.stdin.readline))
     connections = {
@@ -78,15 +81,15 @@ async def main(folder: Path, ends: dict[int, list[tuple[str, str]]], news: float
     began = time.perf_counter()
     few = asyncio.Semaphore(_AT_A_TIME)
     await asyncio.gather(*(_introduce(few, connections, number, agents[number]) for number in agents))
-    say(introduced_s=time.perf_counter() - began)
-    told = Told()
+    write(introduced_s=time.perf_counter() - began)
+    figures = Figures()
     began = time.perf_counter()
     async with asyncio.TaskGroup() as tasks:
         for at, (number, agent) in enumerate(agents.items()):
             for kind in KINDS:
                 due = began + at * EVERY_S / len(agents)
-                tasks.create_task(_report(told, connections[number, kind], agent, kind, due, news))
-        tasks.create_task(_tell_regularly(told))
+                tasks.create_task(_report(figures, connections[number, kind], agent, kind, due, news))
+        tasks.create_task(_print_regularly(figures))
 
 
 def _server_context(folder: Path, number: int) -> ssl.SSLContext:
@@ -109,31 +112,34 @@ async def _introduce(
 
 
 async def _report(
-    told: Told, connection: Connection, agent: ReportingAgent, kind: str, due: float, news: float
+    figures: Figures, connection: Connection, agent: ReportingAgent, kind: str, due: float, news: float
 ) -> None:
-    """For ever, every 10 s. A report that takes longer is followed by one at once, as agents do it."""
+    """Report every 10 s, indefinitely.
+
+    If a report takes longer, the next one follows immediately, as with agents.
+    """
     while True:
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
         if kind == "observed" and agent.first is not None and random.random() < news:
             agent.turn()
-            say(turned=agent.first.vll, up=not agent.turned, at=time.time() - (time.perf_counter() - due))
+            write(turned=agent.first.vll, up=not agent.turned, at=time.time() - (time.perf_counter() - due))
         status = await send(connection, agent, kind)
         if status == 200:
-            told.took[kind].append(time.perf_counter() - due)
+            figures.took[kind].append(time.perf_counter() - due)
         else:
-            told.refused[status] += 1
+            figures.refused[status] += 1
         due = max(due + EVERY_S, time.perf_counter())
 
 
-async def _tell_regularly(told: Told) -> None:
+async def _print_regularly(figures: Figures) -> None:
     while True:
         await asyncio.sleep(EVERY_S)
-        say(
-            took={kind: [round(each, 4) for each in took] for kind, took in told.took.items()},
-            refused=dict(told.refused),
+        write(
+            took={kind: [round(each, 4) for each in took] for kind, took in figures.took.items()},
+            refused=dict(figures.refused),
             cpu_s=time.process_time(),
         )
-        told.took, told.refused = {kind: [] for kind in KINDS}, Counter()
+        figures.took, figures.refused = {kind: [] for kind in KINDS}, Counter()
 
 
 if __name__ == "__main__":

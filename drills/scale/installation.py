@@ -22,9 +22,9 @@ from devstack.tcp_ports import free_ports
 from drills.scale.rows import People, holdings_fill, people_make
 from drills.scale.size import Size
 
-# What a line of theirs may be as long as: all ends of a large network.
+# The maximum length of a line of their output: all ends of a large network.
 _LINE_LIMIT = 2**26
-# Processes of the worker of each queue, as docker-compose.yml has them.
+# Worker processes of each queue, as in docker-compose.yml.
 _WORKERS = {
     "provisioning": 4,
     "telemetry": 1,
@@ -59,7 +59,10 @@ class Agents:
 
 @dataclass
 class Installation:
-    """``ends``: (line, side) by router; ``turning``: by router the line whose customer's link turns."""
+    """An installation. ``ends``: (line, side) by router; ``turning``.
+
+    The line with changing links, by router.
+    """
 
     services: Services
     portal: Portal
@@ -74,11 +77,11 @@ class Installation:
         return {router: ends[0][0] for router, ends in self.ends.items()}
 
     async def start_agents(self, news: float) -> Agents:
-        told = self.folder / "ends.json"
-        told.write_text(json.dumps(self.ends))
+        ends_file = self.folder / "ends.json"
+        ends_file.write_text(json.dumps(self.ends))
         process = await asyncio.create_subprocess_exec(
             *("setpriv", "--pdeathsig", "TERM", sys.executable, "-m", "drills.scale.agents"),
-            *(str(self.portal.pki), str(told), str(news)),
+            *(str(self.portal.pki), str(ends_file), str(news)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             limit=_LINE_LIMIT,
@@ -88,17 +91,17 @@ class Installation:
         return Agents(process)
 
     def urls_write(self, urls: dict[str, str]) -> None:
-        """Where the portal reaches the agents, by the routers' ids."""
+        """Write the URLs of the agents, by router id."""
         with psycopg.connect(self.services.database_url) as database:
             database.execute(
-                "UPDATE inventory_router SET agent_url = told.url"
-                " FROM unnest(%s::bigint[], %s::text[]) AS told (id, url)"
-                " WHERE inventory_router.id = told.id",
+                "UPDATE inventory_router SET agent_url = ends_file.url"
+                " FROM unnest(%s::bigint[], %s::text[]) AS ends_file (id, url)"
+                " WHERE inventory_router.id = ends_file.id",
                 [[int(number) for number in urls], list(urls.values())],
             )
 
     def start_doors(self) -> None:
-        """Web, agent API and live, which people and routers come to; relay and beat."""
+        """Start web, agent API and live, which serve people and routers, and relay and beat."""
         self.portal.start_servers(self.family)
         self.portal.start_live(self.family)
 
@@ -107,7 +110,7 @@ class Installation:
             self.family.start(self.portal.worker_child(queue, queues=queue, concurrency=processes))
 
     def processes(self) -> dict[str, int]:
-        """The first process of each, by name."""
+        """Return the first process of each program, by name."""
         children = {name: self.family[name].process.pid for name in (*_SERVERS, *_WORKERS)}
         services = {
             "postgres": self.services.postgres.child.process.pid,
@@ -118,7 +121,7 @@ class Installation:
 
 @contextmanager
 def installed(size: Size, folder: Path) -> Iterator[Installation]:
-    """Filled, and nothing of the portal started yet."""
+    """Prepare an installation with all rows, and with no process of the portal started."""
     with migrated() as services, Family() as family:
         web_port, agents_port, metrics_port, live_port = free_ports(4)
         portal = Portal(
@@ -130,7 +133,7 @@ def installed(size: Size, folder: Path) -> Iterator[Installation]:
             metrics_port=metrics_port,
             live_port=live_port,
             agent_api_processes=2,
-            # Those of this process, which makes sessions and tokens.
+            # This process creates sessions and tokens and therefore needs the same secrets.
             settings={name: os.environ[name] for name in ("SECRET_KEY", "TOKEN_PEPPER")},
         )
         portal.pki.mkdir()

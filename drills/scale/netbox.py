@@ -1,4 +1,4 @@
-"""A NetBox beside the simulated network: it is filled with the same routers, and its syncs are told of."""
+"""A NetBox with the same routers as the simulated network, and the figures of its syncs."""
 
 import os
 from collections.abc import Iterator
@@ -11,10 +11,10 @@ import psycopg
 
 from devstack.netbox_writer import NetboxWriter
 
-_AT_ONCE = 100
-# As devstack.large_network counts loopbacks.
+_PER_REQUEST = 100
+# devstack.large_network numbers loopbacks from here.
 _FIRST_LOOPBACK = IPv4Address("10.255.0.0")
-# In this order they can be deleted.
+# They can be deleted in this order.
 _KINDS = (
     "vpn.l2vpns",
     "dcim.cables",
@@ -37,9 +37,9 @@ _LINES = "SELECT count(*) FILTER (WHERE error IS NULL), count(*) FROM netbox_syn
 
 @contextmanager
 def netbox_of(*, routers: int, customers: int) -> Iterator[None]:
-    """NETBOX_URL's, where the environment names one, has the network; NETBOX_TOKEN is a superuser's.
+    """Fill the NetBox at NETBOX_URL, if set, with the network; NETBOX_TOKEN is a superuser's.
 
-    Raises SystemExit where it holds anything, for all that it holds is deleted in the end.
+    Raises SystemExit if the NetBox contains objects, because all its objects are deleted at the end.
     """
     url = os.environ.get("NETBOX_URL")
     if not url:
@@ -58,7 +58,7 @@ def netbox_of(*, routers: int, customers: int) -> Iterator[None]:
 
 
 def figures(database_url: str) -> Iterator[str]:
-    """What the portal has noted of its syncs; nothing where it made none."""
+    """Yield the portal's figures about its syncs, if there were any."""
     with psycopg.connect(database_url) as database:
         runs = database.execute(_RUNS).fetchall()
         lines = database.execute(_LINES).fetchone()
@@ -76,12 +76,12 @@ def _endpoint(api: Any, kind: str) -> Any:
 
 
 def _empty(endpoint: Any) -> None:
-    while rows := [*islice(endpoint.all(limit=_AT_ONCE), _AT_ONCE)]:
+    while rows := [*islice(endpoint.all(limit=_PER_REQUEST), _PER_REQUEST)]:
         endpoint.delete(rows)
 
 
 def _fill(writer: NetboxWriter, routers: list[str], customers: int) -> None:
-    """A ring of routers, each with a port of the first customer."""
+    """Create a ring of routers, each with a port of the first customer."""
     api = writer.api
     writer.make(api.extras.tags, "uni", name="UNI", slug="longline-uni")
     writer.make(

@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from itertools import count
 
-from drills.scale.web import ask
+from drills.scale.web import request
 
 _FIRST_VLAN, _LAST_VLAN = 3001, 4094
 _KEPT_S = 60.0
@@ -16,7 +16,10 @@ _KEPT_S = 60.0
 
 @dataclass
 class Orders:
-    """``took``: milliseconds of each accepted one, and when (``time.monotonic``); ``accepted``: their ids."""
+    """``took``: milliseconds of each accepted order, and its time (``time.monotonic``); ``accepted``.
+
+    The ids.
+    """
 
     port: int
     token: str
@@ -27,7 +30,7 @@ class Orders:
     _made: deque[tuple[float, str]] = field(default_factory=deque)
 
     async def keep_ordering(self, per_s: float) -> None:
-        """For ever; one that is answered late does not hold up the next."""
+        """Order indefinitely; a late response does not delay the next order."""
         due = time.monotonic()
         async with asyncio.TaskGroup() as tasks:
             for number in count():
@@ -59,11 +62,11 @@ class Orders:
     async def _order(self, method: str, path: str, body: object) -> dict[str, dict[str, str]] | None:
         began = time.monotonic()
         headers = {"Authorization": f"Bearer {self.token}"}
-        status, answer = await ask(self.port, path, method=method, headers=headers, body=body)
+        status, response = await request(self.port, path, method=method, headers=headers, body=body)
         if status != 202:
-            self.failed.append(f"{method} {status} {answer[:300]!r}")
+            self.failed.append(f"{method} {status} {response[:300]!r}")
             return None
         self.took.append((began, (time.monotonic() - began) * 1000))
-        accepted: dict[str, dict[str, str]] = json.loads(answer)
+        accepted: dict[str, dict[str, str]] = json.loads(response)
         self.accepted.append(accepted["order"]["id"])
         return accepted

@@ -1,4 +1,4 @@
-"""Open pages as browsers hold them (static/js/live.js): a stream each, and parts that ask for themselves."""
+"""Open pages as browsers keep them (static/js/live.js): one stream each, and parts that reload themselves."""
 
 import asyncio
 import html
@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 from devstack.tcp_ports import LOOPBACK
 from drills.scale.lag import Lags
-from drills.scale.web import ask
+from drills.scale.web import request
 
-# As in live.js: a part looks by itself where nothing told it for so long; a dropped stream is opened again.
-_LOOK_ANYWAY_S = 30.0
+# As in live.js: a part reloads after this time without an event; a dropped stream is opened again.
+_RELOAD_AFTER_S = 30.0
 _DROPPED_S = 2.0
 _PART = re.compile(r"<\w+\s[^>]*\bdata-live=\"[^>]*>")
 _ATTRIBUTE = re.compile(r"([\w-]+)=(?:\"([^\"]*)\"|'([^']*)')")
@@ -21,8 +21,8 @@ _TURN = re.compile(r"unless=(op-\w+)")
 
 
 @dataclass
-class Looks:
-    """Milliseconds of each request of a page by what it was for, and what failed."""
+class Requests:
+    """Milliseconds of each request of a page by its reason, and the failures."""
 
     took: dict[str, list[float]] = field(default_factory=lambda: {"page": [], "part": []})
     failed: list[str] = field(default_factory=list)
@@ -32,31 +32,31 @@ class Looks:
 
 @dataclass
 class Page:
-    """One person's open page. ``line``: the line that it shows, "" for another page."""
+    """One person's open page. ``line``: the line that it shows, "" for other pages."""
 
     path: str
     cookie: str
     web_port: int
     live_port: int
-    looks: Looks
+    requests: Requests
     lags: Lags
     line: str = ""
-    # By the id of a part: its attributes.
+    # The attributes of each part, by its id.
     _parts: dict[str, dict[str, str]] = field(default_factory=dict)
-    _looked: dict[str, float] = field(default_factory=dict)
+    _loaded_at: dict[str, float] = field(default_factory=dict)
     _on_its_way: set[str] = field(default_factory=set)
     _stale: set[str] = field(default_factory=set)
 
     async def stay_open(self) -> None:
         await self._get("page", self.path, {})
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._look_anyway())
+            tasks.create_task(self._reload_idle())
             while True:
                 try:
                     await self._follow(tasks)
                 except (OSError, asyncio.IncompleteReadError):
                     pass
-                self.looks.dropped += 1
+                self.requests.dropped += 1
                 await asyncio.sleep(_DROPPED_S)
 
     async def _follow(self, tasks: asyncio.TaskGroup) -> None:
@@ -72,24 +72,24 @@ class Page:
                 if sent.startswith(b"event: "):
                     event = sent[7:].strip()
                 elif sent.startswith(b"data: ") and event == b"changed":
-                    self.looks.events += 1
+                    self.requests.events += 1
                     topic = sent[6:].strip().decode()
                     if self.line:
-                        self.lags.heard(self.line)
+                        self.lags.notified(self.line)
                     for part_id, part in list(self._parts.items()):
                         if topic in part["data-live"].split():
-                            tasks.create_task(self._look(part_id))
+                            tasks.create_task(self._reload(part_id))
         finally:
             writer.close()
 
-    async def _look_anyway(self) -> None:
+    async def _reload_idle(self) -> None:
         while True:
             await asyncio.sleep(1)
             for part_id in list(self._parts):
-                if time.monotonic() - self._looked[part_id] > _LOOK_ANYWAY_S:
-                    await self._look(part_id)
+                if time.monotonic() - self._loaded_at[part_id] > _RELOAD_AFTER_S:
+                    await self._reload(part_id)
 
-    async def _look(self, part_id: str) -> None:
+    async def _reload(self, part_id: str) -> None:
         if part_id in self._on_its_way:
             self._stale.add(part_id)
             return
@@ -103,25 +103,25 @@ class Page:
             self._on_its_way.discard(part_id)
         if part_id in self._stale:
             self._stale.discard(part_id)
-            await self._look(part_id)
+            await self._reload(part_id)
 
     async def _get(self, kind: str, path: str, headers: dict[str, str]) -> None:
         began = time.monotonic()
-        status, body = await ask(self.web_port, path, headers={"Cookie": self.cookie, **headers})
-        self.looks.took[kind].append((time.monotonic() - began) * 1000)
+        status, body = await request(self.web_port, path, headers={"Cookie": self.cookie, **headers})
+        self.requests.took[kind].append((time.monotonic() - began) * 1000)
         if status not in (200, 204):
-            self.looks.failed.append(f"{path} {status} {body[:200]!r}")
+            self.requests.failed.append(f"{path} {status} {body[:200]!r}")
         if status == 200:
             self._show(body.decode())
         for part_id in self._parts:
             if kind == "page" or self._parts[part_id]["hx-get"] == path:
-                self._looked[part_id] = began
+                self._loaded_at[part_id] = began
 
     def _show(self, text: str) -> None:
         for tag in _PART.findall(text):
             found = {name: html.unescape(one or other) for name, one, other in _ATTRIBUTE.findall(tag)}
             if "id" in found and "hx-get" in found:
                 self._parts[found["id"]] = found
-                self._looked.setdefault(found["id"], time.monotonic())
+                self._loaded_at.setdefault(found["id"], time.monotonic())
                 if self.line and (turn := _TURN.search(found["hx-get"])):
                     self.lags.shown(self.line, up=turn[1] == "op-up")

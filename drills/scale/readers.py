@@ -1,16 +1,16 @@
-"""Programs that read in turn: exports of everything, lists, searches and graphs, one after another."""
+"""Programs that read in turn: complete exports, lists, searches and graphs, one after another."""
 
 import random
 import time
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from drills.scale.web import ask
+from drills.scale.web import request
 
 
 @dataclass
 class Readers:
-    """``took``: milliseconds of each answer by its name; ``sizes``: bytes of the last one."""
+    """``took``: milliseconds of each response by name; ``sizes``: bytes of the last one."""
 
     port: int
     token: str
@@ -45,7 +45,7 @@ class Readers:
 
     async def _get(self, name: str, path: str) -> None:
         began = time.monotonic()
-        status, body = await ask(self.port, path, headers={"Authorization": f"Bearer {self.token}"})
+        status, body = await request(self.port, path, headers={"Authorization": f"Bearer {self.token}"})
         if status != 200:
             self.failed.append(f"{path} {status} {body[:300]!r}")
             return

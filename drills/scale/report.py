@@ -1,4 +1,4 @@
-"""What the simulation has measured, one figure a line: `scale <name> <value> <unit>`, notes after a #."""
+"""The figures of the simulation, one per line: `scale <name> <value> <unit>`, notes after a #."""
 
 from collections.abc import Iterator
 from math import nan
@@ -7,68 +7,75 @@ from bench.figures import percentile
 from drills.scale.simulation import Phase, Simulation
 from drills.scale.slopes import slope
 
-# A point of each slope of a latency is the median of so many seconds.
+# A point of a latency's slope is the median of this number of seconds.
 _SPAN_S = 15.0
-# What only the simulation needs.
-_OWN = {"agents of the simulation", "the simulation"}
+# Processes that only the simulation needs.
+_SIMULATION_ONLY = {"agents of the simulation", "the simulation"}
 
 
-def figures(seen: Simulation) -> Iterator[str]:
-    """Of the part with everything at once, if not said otherwise."""
-    if not seen.phases:
+def figures(simulation: Simulation) -> Iterator[str]:
+    """Yield the figures, by default of the phase with all loads."""
+    if not simulation.phases:
         yield "# nothing was measured"
         return
-    everything = seen.phases[-1]
-    minutes = everything.seconds / 60
-    yield f"# {seen.size}; {minutes:.1f} minutes were measured"
-    yield _line("introduced_s", seen.introduced_s, "s", "all routers tell everything for the first time")
-    yield _line("settled_s", seen.settled_s, "s", "until all that this brings about is done")
-    yield from _reports(seen)
-    for who, lags in seen.lags.seen.items():
+    all_loads = simulation.phases[-1]
+    minutes = all_loads.seconds / 60
+    yield f"# {simulation.size}; {minutes:.1f} minutes were measured"
+    yield _line("introduced_s", simulation.introduced_s, "s", "all routers tell all_loads for the first time")
+    yield _line("settled_s", simulation.settled_s, "s", "until all effects of these reports have ended")
+    yield from _reports(simulation)
+    for who, lags in simulation.lags.observed.items():
         for percent in (50, 95, 100):
             yield _line(
                 f"status_lag_{who}_p{percent}_s", _percentile(lags, percent), "s", f"{len(lags)} turns"
             )
     yield _line(
-        "status_never_shown", seen.lags.never, "turns", "a page did not show it before the line's next turn"
+        "status_never_shown",
+        simulation.lags.never,
+        "turns",
+        "a page did not show it before the line's next turn",
     )
-    orders = [took for at, took in seen.orders.took if at >= seen.measured_from]
+    orders = [took for at, took in simulation.orders.took if at >= simulation.measured_from]
     yield _line(
         "orders_per_s",
-        len(orders) / everything.seconds,
+        len(orders) / all_loads.seconds,
         "1/s",
-        f"{len(seen.orders.failed)} refused or failed",
+        f"{len(simulation.orders.failed)} refused or failed",
     )
     for percent in (50, 95, 99):
         yield _line(f"orders_p{percent}_ms", _percentile(orders, percent), "ms")
-    for what, took in seen.looks.took.items():
+    for what, took in simulation.requests.took.items():
         yield _line(f"looks_{what}_p95_ms", _percentile(took, 95), "ms", f"{len(took)} looks")
     yield _line(
         "looks_failed",
-        len(seen.looks.failed),
+        len(simulation.requests.failed),
         "looks",
-        f"{seen.looks.events} events, {seen.looks.dropped} streams dropped",
+        f"{simulation.requests.events} events, {simulation.requests.dropped} streams dropped",
     )
-    for name, took in seen.readers.took.items():
+    for name, took in simulation.readers.took.items():
         yield _line(
             f"{name.replace(' ', '_').replace(',', '')}_p95_ms",
             _percentile(took, 95),
             "ms",
-            f"{len(took)}, of {seen.readers.sizes[name]} bytes",
+            f"{len(took)}, of {simulation.readers.sizes[name]} bytes",
         )
-    yield _line("readings_failed", len(seen.readers.failed), "readings")
-    yield from _slopes(seen)
-    yield from _costs(seen)
-    for what in [*seen.orders.failed[:5], *seen.looks.failed[:5], *seen.readers.failed[:5]]:
+    yield _line("readings_failed", len(simulation.readers.failed), "readings")
+    yield from _slopes(simulation)
+    yield from _costs(simulation)
+    for what in [
+        *simulation.orders.failed[:5],
+        *simulation.requests.failed[:5],
+        *simulation.readers.failed[:5],
+    ]:
         yield f"# failed: {what[:400]}"
 
 
-def _reports(seen: Simulation) -> Iterator[str]:
-    """Offered are two documents a router every 10 s."""
-    offered = seen.size.routers / 10
-    for kind, all_took in seen.reports.took.items():
-        took = [seconds for at, seconds in all_took if at >= seen.measured_from]
-        rate = len(took) / seen.phases[-1].seconds
+def _reports(simulation: Simulation) -> Iterator[str]:
+    """Yield figures of reports; two documents per router are due every 10 s."""
+    offered = simulation.size.routers / 10
+    for kind, all_took in simulation.reports.took.items():
+        took = [seconds for at, seconds in all_took if at >= simulation.measured_from]
+        rate = len(took) / simulation.phases[-1].seconds
         yield _line(f"reports_{kind}_per_s", rate, "1/s", f"{offered:g} offered")
         yield _line(
             f"reports_{kind}_p95_ms",
@@ -76,24 +83,24 @@ def _reports(seen: Simulation) -> Iterator[str]:
             "ms",
             "from when it was due",
         )
-    refused = sum(seen.reports.refused.values())
-    yield _line("reports_not_stored", refused, "reports", f"by status: {dict(seen.reports.refused)}")
+    refused = sum(simulation.reports.refused.values())
+    yield _line("reports_not_stored", refused, "reports", f"by status: {dict(simulation.reports.refused)}")
 
 
-def _slopes(seen: Simulation) -> Iterator[str]:
-    """Growth, with the standard error of each slope; what is always 0 is left out."""
-    series = dict(seen.samples.series)
+def _slopes(simulation: Simulation) -> Iterator[str]:
+    """Yield growth rates with the standard error of each slope; omit series that are always 0."""
+    series = dict(simulation.samples.series)
     series["latency of orders, ms"] = _medians(
-        [one for one in seen.orders.took if one[0] >= seen.measured_from]
+        [one for one in simulation.orders.took if one[0] >= simulation.measured_from]
     )
-    for kind, took in seen.reports.took.items():
+    for kind, took in simulation.reports.took.items():
         series[f"latency of {kind}, ms"] = _medians(
-            [(at, 1000 * s) for at, s in took if at >= seen.measured_from]
+            [(at, 1000 * s) for at, s in took if at >= simulation.measured_from]
         )
     for name, samples in series.items():
         values = [value for _, value in samples]
         steep = slope(samples)
-        if steep is not None and any(values) and not any(own in name for own in _OWN):
+        if steep is not None and any(values) and not any(own in name for own in _SIMULATION_ONLY):
             mean = sum(values) / len(values)
             yield f"scale slope {name}: {steep} (mean {mean:.4g}, most {max(values):.4g})"
 
@@ -105,9 +112,9 @@ def _medians(samples: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return [(span * _SPAN_S, percentile(values, 50)) for span, values in sorted(spans.items())]
 
 
-def _costs(seen: Simulation) -> Iterator[str]:
-    """By part of the time: what each thing more costs is the difference to the part before."""
-    for phase in seen.phases:
+def _costs(simulation: Simulation) -> Iterator[str]:
+    """Yield figures by phase: the cost of a load is the difference to the previous phase."""
+    for phase in simulation.phases:
         yield f"scale phase {phase.name}: {phase.seconds:.0f} s, {phase.counts}"
         spent = {name: cpu - phase.began.cpu_s[name] for name, cpu in phase.ended.cpu_s.items()}
         each = ", ".join(
@@ -121,7 +128,7 @@ def _costs(seen: Simulation) -> Iterator[str]:
             f"#   processor, ms each second: {each}; together {1000 * together / phase.seconds:.0f},"
             f" and {1000 * others / phase.seconds:.0f} of others on this machine"
         )
-        orders = [took for at, took in seen.orders.took if phase.began.at <= at < phase.ended.at]
+        orders = [took for at, took in simulation.orders.took if phase.began.at <= at < phase.ended.at]
         if orders:
             p50, p95, p99 = (_percentile(orders, percent) for percent in (50, 95, 99))
             yield f"#   orders: p50 {p50:.0f}, p95 {p95:.0f}, p99 {p99:.0f} ms"
@@ -135,7 +142,7 @@ def _costs(seen: Simulation) -> Iterator[str]:
             f"{count / phase.seconds:.0f} {name}" for name, count in done.items()
         )
     before: Phase | None = None
-    for phase, what in zip(seen.phases, ("reports", "orders", "looks", "readings"), strict=False):
+    for phase, what in zip(simulation.phases, ("reports", "orders", "looks", "readings"), strict=False):
         if phase.counts[what]:
             yield f"scale cost {what}: {_cost(phase, before, what)}"
         before = phase
@@ -150,10 +157,10 @@ def _cost(phase: Phase, before: Phase | None, what: str) -> str:
 
 
 def _rates(phase: Phase) -> dict[str, float]:
-    """Each second; without the simulation's own."""
+    """Return work per second, without the simulation's own."""
     spent = {name: cpu - phase.began.cpu_s[name] for name, cpu in phase.ended.cpu_s.items()}
     work = {
-        "ms of processor": 1000 * sum(cpu for name, cpu in spent.items() if name not in _OWN),
+        "ms of processor": 1000 * sum(cpu for name, cpu in spent.items() if name not in _SIMULATION_ONLY),
         "rows": phase.ended.rows - phase.began.rows,
         "kB of WAL": (phase.ended.wal - phase.began.wal) / 1024,
     }
@@ -165,5 +172,5 @@ def _percentile(values: list[float], percent: float) -> float:
 
 
 def _line(name: str, value: float, unit: str, note: str = "") -> str:
-    told = f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
-    return f"scale {name} {told} {unit}" + (f"\n# {name}: {note}" if note else "")
+    text = f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
+    return f"scale {name} {text} {unit}" + (f"\n# {name}: {note}" if note else "")

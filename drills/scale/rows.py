@@ -1,10 +1,10 @@
-"""What the simulated network has in the database besides its lines: what they hold, who looks at them."""
+"""Rows of the simulated network in addition to its lines: reservations, orders and readers."""
 
 from dataclasses import dataclass
 from typing import Any
 
-# Each line holds what its order took, and has that order.
-_HELD = """
+# Each line has the reservations of its order, and has that order.
+_RESERVED = """
 INSERT INTO allocation_vnilease (holder, leased_at, vni) SELECT id, now(), vni FROM vll_vll;
 INSERT INTO allocation_portvlanlease (port_id, holder, side, keys, leased_at)
 SELECT port_id, vll_id, side, int8range(outer_vlan::bigint << 12, (outer_vlan::bigint << 12) + 1), now()
@@ -25,7 +25,10 @@ SELECT gen_random_uuid(), id, customer_id, 'add', 'completed', 1, 'simulation', 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """``cookies`` of readers by customer's id, of the NOC at 0; tokens of the NOC and of customer 1."""
+    """The readers. ``cookies`` are keyed by customer id, 0 for the NOC.
+
+    Tokens of the NOC and of customer 1.
+    """
 
     cookies: dict[int, str]
     noc_token: str
@@ -38,7 +41,7 @@ def holdings_fill() -> None:
     with connection.cursor() as cursor:
         with transaction.atomic():
             cursor.execute("SET LOCAL session_replication_role = replica")
-            cursor.execute(_HELD)
+            cursor.execute(_RESERVED)
         cursor.execute("VACUUM ANALYZE")
 
 

@@ -1,4 +1,4 @@
-"""What is looked at while the simulation runs: memory, queues, rows, and the processor of each process."""
+"""Samples during the simulation: memory, queues, rows, and the CPU time of each process."""
 
 import os
 import re
@@ -27,8 +27,10 @@ FROM pg_stat_database WHERE datname = current_database()
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What was done so far: seconds of processor by process (``machine_s``: of all that runs on the machine),
-    transactions, rows written, and bytes of WAL and of disk."""
+    """The work so far: CPU seconds by process (``machine_s``: of the whole machine), transactions and more.
+
+    It also counts written rows, and bytes of WAL and of disk.
+    """
 
     at: float
     cpu_s: Mapping[str, float]
@@ -41,7 +43,7 @@ class Work:
 
 @dataclass
 class Samples:
-    """``series``: (seconds, value) by what it is of. ``pids``: the first process of each kind."""
+    """``series``: (seconds, value) by name. ``pids``: the first process of each kind."""
 
     database: psycopg.Connection
     broker: redis.Redis
@@ -71,13 +73,13 @@ class Samples:
 
 
 def _families(pids: Mapping[str, int]) -> dict[str, list[int]]:
-    """Each process with its descendants."""
+    """Return each process with its descendants."""
     children: dict[int, list[int]] = defaultdict(list)
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             parent = int(stat.read_text().rpartition(")")[2].split()[1])
         except OSError:
-            continue  # gone in the meantime
+            continue  # the process ended in the meantime
         children[parent].append(int(stat.parent.name))
 
     def all_of(pid: int) -> Iterable[int]:
@@ -89,7 +91,7 @@ def _families(pids: Mapping[str, int]) -> dict[str, list[int]]:
 
 
 def _own_mb(pid: int) -> float:
-    """Without what is shared: PostgreSQL's processes show its whole cache each (proc(5))."""
+    """Return private memory: each PostgreSQL process shows its whole shared cache otherwise (proc(5))."""
     try:
         status = Path(f"/proc/{pid}/status").read_text()
     except OSError:
@@ -99,13 +101,13 @@ def _own_mb(pid: int) -> float:
 
 
 def _machine_s() -> float:
-    """What all processors together were not idle (proc(5))."""
+    """Return the seconds in which the machine's processors were not idle (proc(5))."""
     user, nice, system, _, _, irq, soft = map(int, Path("/proc/stat").read_text().split()[1:8])
     return (user + nice + system + irq + soft) / _TICKS_PER_S
 
 
 def _cpu_s(pid: int) -> float:
-    """User and system, and that of children that were waited for."""
+    """Return user and system CPU time, including children that were waited for."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

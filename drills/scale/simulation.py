@@ -1,4 +1,4 @@
-"""The course of the simulation: the network comes up, settles, and is measured under everything at once."""
+"""The course of the simulation: the network starts, settles, and is measured under all loads."""
 
 import asyncio
 import time
@@ -13,19 +13,19 @@ from devstack.reporting_agents import KINDS
 from drills.scale.installation import Installation
 from drills.scale.lag import Lags
 from drills.scale.orders import Orders
-from drills.scale.pages import Looks, Page
+from drills.scale.pages import Page, Requests
 from drills.scale.readers import Readers
 from drills.scale.samples import QUEUES, Samples, Work
 from drills.scale.size import Size
 
 SAMPLE_EVERY_S = 5.0
-# Of the turns of lines that no page follows, none is asked for by the API; of the others each so many-th.
+# The API polls every so many-th change of lines that pages follow, and no change of other lines.
 _API_EACH = 3
 
 
 @dataclass
 class Reports:
-    """(``time.monotonic``, seconds) of each answered one by its kind, and statuses of those not stored."""
+    """(``time.monotonic``, seconds) of each stored report by its kind, and statuses of the others."""
 
     took: dict[str, list[tuple[float, float]]] = field(default_factory=lambda: {kind: [] for kind in KINDS})
     refused: Counter[str] = field(default_factory=Counter)
@@ -34,7 +34,7 @@ class Reports:
 
 @dataclass
 class Phase:
-    """A part of the time: what was done in it, and how much of each thing was asked for."""
+    """A phase: its work, and the number of requests of each kind."""
 
     name: str
     began: Work
@@ -48,14 +48,14 @@ class Phase:
 
 @dataclass
 class Simulation:
-    """All that was measured. ``measured_from``: when the part with everything at once began."""
+    """All measurements. ``measured_from``: the start of the phase with all loads."""
 
     size: Size
     installation: Installation
     samples: Samples
     reports: Reports = field(default_factory=Reports)
     lags: Lags = field(default_factory=Lags)
-    looks: Looks = field(default_factory=Looks)
+    requests: Requests = field(default_factory=Requests)
     orders: Orders = field(init=False)
     readers: Readers = field(init=False)
     phases: list[Phase] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Simulation:
         self.samples.pids = self.installation.processes()
         await agents.begin(self.installation.portal.agents_port)
         self.introduced_s = (await anext(documents))["introduced_s"]
-        note(f"all routers have told everything once in {self.introduced_s:.0f} s")
+        note(f"all routers have sent their first, complete report in {self.introduced_s:.0f} s")
         listening = tasks.create_task(self._listen(documents))
         while self._unsettled():
             if time.monotonic() - began > self.size.settle_s:
@@ -113,7 +113,7 @@ class Simulation:
         return listening
 
     def _unsettled(self) -> list[str]:
-        """Queues with more in them than a moment's work."""
+        """Return queues that contain more than a moment's work."""
         if not self.samples.series:
             return ["nothing was looked at yet"]
         waiting = [f"messages in {queue}" for queue in QUEUES] + ["outbox"]
@@ -125,7 +125,7 @@ class Simulation:
         try:
             await asyncio.sleep(seconds)
         finally:
-            # Cut short, it has been measured all the same.
+            # An interrupted phase has been measured too.
             ended = self.samples.work()
             counts = {what: count - before[what] for what, count in self._counts().items()}
             self.phases.append(Phase(name, began, ended, counts))
@@ -135,13 +135,17 @@ class Simulation:
         return {
             "reports": min(len(took) for took in self.reports.took.values()),
             "orders": len(self.orders.took),
-            "looks": sum(map(len, self.looks.took.values())),
+            "looks": sum(map(len, self.requests.took.values())),
             "readings": sum(map(len, self.readers.took.values())),
         }
 
     def _forget(self) -> None:
-        """What was measured before everything was there."""
-        for values in [*self.looks.took.values(), *self.lags.seen.values(), *self.readers.took.values()]:
+        """Discard measurements from before all loads ran."""
+        for values in [
+            *self.requests.took.values(),
+            *self.lags.observed.values(),
+            *self.readers.took.values(),
+        ]:
             values.clear()
         self.lags.never = 0
         self.samples.series.clear()
@@ -153,19 +157,19 @@ class Simulation:
             await asyncio.sleep(SAMPLE_EVERY_S)
 
     async def _listen(self, documents: Any) -> None:
-        async for told in documents:
-            if "took" in told:
+        async for document in documents:
+            if "took" in document:
                 at = time.monotonic()
-                for kind, took in told["took"].items():
+                for kind, took in document["took"].items():
                     self.reports.took[kind] += [(at, each) for each in took]
-                self.reports.refused.update(told["refused"])
-                self.reports.own_cpu_s = told["cpu_s"]
-            elif told["turned"] in self._followed:
-                self._turned(told)
+                self.reports.refused.update(document["refused"])
+                self.reports.own_cpu_s = document["cpu_s"]
+            elif document["turned"] in self._followed:
+                self._turned(document)
 
-    def _turned(self, told: dict[str, Any]) -> None:
-        line = told["turned"]
-        self.lags.turned(line, up=told["up"], at=told["at"])
+    def _turned(self, document: dict[str, Any]) -> None:
+        line = document["turned"]
+        self.lags.turned(line, up=document["up"], at=document["at"])
         self._turns += 1
         if self._turns % _API_EACH == 0:
             portal, people = self.installation.portal, self.installation.people
@@ -176,7 +180,10 @@ class Simulation:
             task.add_done_callback(self._background.discard)
 
     def _pages(self) -> list[Page]:
-        """Of ten, seven show a line to its customer, one a customer's lines, two the NOC's page and wall."""
+        """Return the pages.
+
+        Of ten, seven show a line, one a customer's lines, two the NOC's page and wall.
+        """
         portal, people = self.installation.portal, self.installation.people
         with psycopg.connect(self.installation.services.database_url) as database:
             customer_of: dict[str, int] = dict(
@@ -191,7 +198,7 @@ class Simulation:
             elif number % 10 >= 8:
                 path, cookie = ("/noc/", "/noc/wall/")[number % 2], people.cookies[0]
             pages.append(
-                Page(path, cookie, portal.web_port, portal.live_port or 0, self.looks, self.lags, line)
+                Page(path, cookie, portal.web_port, portal.live_port or 0, self.requests, self.lags, line)
             )
             if line:
                 self._followed.add(line)

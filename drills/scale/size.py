@@ -1,4 +1,4 @@
-"""How large the simulated network is, and for how long: from the environment."""
+"""The size and the length of the simulation, from the environment."""
 
 import os
 from dataclasses import dataclass
@@ -7,11 +7,11 @@ from typing import Self
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """``lines`` between ``routers``; of each router lines lead to twice ``peers`` others at the most.
+    """Size of the network: ``lines`` between ``routers``; each router has at most twice ``peers`` neighbours.
 
-    ``phase_s``: how long reports alone are measured, then with orders, then with open pages too.
-    ``settle_s``: how long at most is waited for all that the network's first reports bring about.
-    ``warm_s``: how long everything at once goes on before it is measured, so that caches have filled.
+    ``phase_s``: duration of the phases with reports alone, then with orders, then with open pages too.
+    ``settle_s``: the longest wait for the effects of the network's first reports. ``warm_s``: how long all
+    loads run before the measurement, to fill caches.
     """
 
     routers: int
@@ -20,7 +20,7 @@ class Size:
     pages: int
     orders_per_s: float
     peers: int
-    # Of all reports of ends, these tell of one customer's link that turned.
+    # The share of reports of ends that contain a changed link of one customer.
     news: float
     phase_s: float
     settle_s: float
@@ -32,7 +32,7 @@ class Size:
 
     @classmethod
     def read(cls) -> Self:
-        """From ROUTERS, LINES, MINUTES, PAGES, ORDERS, PEERS, NEWS, PHASE_S, SETTLE_S and WARM_S.
+        """Read ROUTERS, LINES, MINUTES, PAGES, ORDERS, PEERS, NEWS, PHASE_S, SETTLE_S and WARM_S.
 
         Raises ValueError.
         """

@@ -1,4 +1,4 @@
-"""Whether a figure grows: the straight line through its samples, and how sure its slope is."""
+"""Whether a figure grows: a straight line through its samples, and the standard error of its slope."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Slope(NamedTuple):
-    """By hour, with its standard error; it is told from 0 where it is more than twice as large."""
+    """A slope per hour with its standard error; it is significant if it is more than twice as large."""
 
     per_hour: float
     error: float
@@ -20,9 +20,9 @@ class Slope(NamedTuple):
 
 
 def slope(samples: Sequence[tuple[float, float]]) -> Slope | None:
-    """Of (seconds, value), by least squares; None of fewer than three samples.
+    """Return the least-squares slope of (seconds, value); None for fewer than three samples.
 
-    The error is that of independent samples: what swings slowly is less sure than it says.
+    The error assumes independent samples. Slow oscillations are less certain than it suggests.
     """
     count = len(samples)
     if count < 3:

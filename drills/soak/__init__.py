@@ -1,1 +1,1 @@
-"""The whole product for hours under a steady load: what grows, and how sure that is."""
+"""The whole product under a steady load for hours: which figures grow, and how certain that is."""

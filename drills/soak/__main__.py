@@ -1,10 +1,10 @@
-"""`python -m drills.soak MINUTES`: the product under a steady load, and the slope of all that could grow.
+"""Run the product under a steady load and print the slopes of its figures: `python -m drills.soak MINUTES`.
 
-A line for each: `soak <name> mean <x> slope <s> error <e> <unit>/h`, and `rises` behind it where that is
-sure. 1 where an order did not end well or a process died; what rises has to be looked at by somebody.
+Each figure is a line: `soak <name> mean <x> slope <s> error <e> <unit>/h`, with `rises` behind it if that is
+certain. The exit code is 1 if an order failed or a process died. A person has to investigate rising figures.
 
-Ctrl-C or SIGTERM ends it early, with the slopes of what was measured. Of one that was killed,
-`python -m drills.soak --read FILE` prints them from the readings that it left.
+Ctrl-C or SIGTERM ends it early, with the slopes of the measurements so far. After a SIGKILL, `python -m
+drills.soak --read FILE` prints them from the saved readings.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from drills.soak.load import Load
 from drills.soak.readings import Series, readings_add, series_in
 from drills.soak.slopes import slope
 
-# What begins is no slope: caches fill, workers load what they need. Left out, as part of the whole.
+# The warm-up is left out, as a share of the duration: caches fill and workers load code.
 WARM_UP = 0.25
 READINGS = 240
 REPORT_INTERVAL_S = 1
@@ -40,18 +40,18 @@ def main(arguments: list[str]) -> int:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("minutes", nargs="?", type=float)
     what.add_argument("--read", type=Path, metavar="FILE")
-    asked = parser.parse_args(arguments)
-    if asked.read:
-        if not asked.read.is_file():
-            parser.error(f"no soak has left readings at {asked.read}")
-        _print(series_in(asked.read))
+    options = parser.parse_args(arguments)
+    if options.read:
+        if not options.read.is_file():
+            parser.error(f"no soak has left readings at {options.read}")
+        _print(series_in(options.read))
         return 0
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    return soak(asked.minutes * 60)
+    return soak(options.minutes * 60)
 
 
 def soak(seconds: float) -> int:
-    """All of it; the exit code."""
+    """Run the soak; return the exit code."""
     print(f"# {code_here()}", flush=True)
     logs, readings = FOLDER / "log", FOLDER / "readings.csv"
     shutil.rmtree(FOLDER, ignore_errors=True)
@@ -95,7 +95,7 @@ def soak(seconds: float) -> int:
 
 
 def _measure(running: stack.Stack, load: Load, seconds: float, readings: Path) -> float:
-    """For so many seconds, or until somebody ends it; for how many it did. Raises ChildFailed."""
+    """Measure for so many seconds or until a signal; return the actual seconds. Raises ChildFailed."""
     began, every_s = time.monotonic(), max(2.0, seconds / READINGS)
     with readings.open("w") as file:
         try:

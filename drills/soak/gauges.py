@@ -1,4 +1,4 @@
-"""What is measured in a soak: memory and open files of each process, tables, connections, queues."""
+"""The measured figures of a soak: memory and open files of each process, tables, connections, queues."""
 
 import os
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ QUEUES = ("provisioning", "doubtful", "sweepers", "telemetry", "batch", "notific
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """``unit`` of ``value``; ``name`` is the same each time."""
+    """A value with its ``unit``; ``name`` is the same each time."""
 
     name: str
     value: float
@@ -30,20 +30,20 @@ class Reading:
 
 
 def of_process(name: str, child: Child) -> list[Reading]:
-    """Memory in MB and open files, of the process and all that descend from it."""
+    """Return memory in MB and open files, of the process and all its descendants."""
     memory, files = 0, 0
     for pid in [child.process.pid, *descendants(child.process.pid)]:
         try:
             memory += _private_bytes(pid)
             files += len(os.listdir(f"/proc/{pid}/fd"))
         except OSError:
-            # It has ended meanwhile.
+            # The process has ended meanwhile.
             continue
     return [Reading(f"memory {name}", memory / MEGABYTE, "MB"), Reading(f"files {name}", files, "files")]
 
 
 def of_services(services: Services) -> list[Reading]:
-    """The size of each table in MB with its indexes, the whole database, connections, queued messages."""
+    """Return the size of each table in MB with its indexes, of the database, connections, queued messages."""
     with psycopg.connect(services.database_url, autocommit=True) as database:
         tables = database.execute(_TABLES).fetchall()
         [(whole,)] = database.execute("SELECT pg_database_size(current_database())").fetchall()
@@ -59,6 +59,6 @@ def of_services(services: Services) -> list[Reading]:
 
 
 def _private_bytes(pid: int) -> int:
-    """Resident and shared with nobody's file: what processes that were forked share counts once for each."""
+    """Return resident memory without file mappings; pages that forked processes share count for each."""
     resident, shared = (int(each) for each in Path(f"/proc/{pid}/statm").read_text().split()[1:3])
     return (resident - shared) * _PAGE

@@ -1,4 +1,4 @@
-"""A steady load: a line is ordered, read, changed and removed, again and again; pages are read beside it."""
+"""A steady load: a line is ordered, read, changed and removed, repeatedly, while pages are read."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ VLANS = range(100, 4000)
 
 @dataclass
 class Load:
-    """``failures``: a sentence for each order that did not end well."""
+    """The load. ``failures``: a sentence for each order that failed."""
 
     stack: Stack
     orders: int = 0
@@ -38,13 +38,13 @@ class Load:
         self._thread.join()
 
     def latencies_ms(self) -> dict[str, float]:
-        """The medians since they were last asked for; nothing where there was nothing."""
-        told = {}
+        """Return the medians since the last call; empty without requests."""
+        medians = {}
         for name, times in (("order accepted", self._order_ms), ("list read", self._list_ms)):
             taken = [times.popleft() for _ in range(len(times))]
             if taken:
-                told[name] = median(taken)
-        return told
+                medians[name] = median(taken)
+        return medians
 
     def _run(self) -> None:
         customer, number = self.stack.client("customer"), 0

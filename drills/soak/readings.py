@@ -1,4 +1,4 @@
-"""Readings in a file as they come: what a soak that is killed had measured is not lost."""
+"""A file of readings, written immediately: a killed soak does not lose its measurements."""
 
 import csv
 from collections import defaultdict
@@ -13,13 +13,13 @@ Series = dict[tuple[str, str], list[tuple[float, float]]]
 
 
 def readings_add(file: TextIO, at_s: float, readings: Iterable[Reading]) -> None:
-    """Rows of ``seconds,name,value,unit``; they are in the file when this returns."""
+    """Write rows of ``seconds,name,value,unit``; they are in the file when this returns."""
     csv.writer(file).writerows((f"{at_s:.3f}", each.name, each.value, each.unit) for each in readings)
     file.flush()
 
 
 def series_in(path: Path) -> Series:
-    """What was written there. A last row that was cut off is left out."""
+    """Read the rows. Omit a last row that is incomplete."""
     series: Series = defaultdict(list)
     text = path.read_text()
     for at_s, name, value, unit in csv.reader(text[: text.rfind("\n") + 1].splitlines()):

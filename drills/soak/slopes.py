@@ -1,20 +1,21 @@
-"""Whether a series of measurements rises: a line through it by least squares, and how sure its slope is."""
+"""Whether a series of measurements rises: a least-squares line and the standard error of its slope."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, linear_regression
 
-# So many standard errors from 0 a slope is taken for one: by chance once in some hundred times.
+# A slope counts as real from so many standard errors on; by chance that occurs about once in a few hundred
+# series.
 SURE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """``per_hour`` and its standard error, in the unit of the series; ``mean``: of the series.
+    """``per_hour`` and its standard error, in the unit of the series; ``mean`` of the series.
 
-    The error supposes that what is left beside the line is independent from one measurement to the next. What
-    swings slowly is less sure than that.
+    The error assumes that residuals are independent from one measurement to the next. Slow oscillations are
+    less certain than it suggests.
     """
 
     mean: float
@@ -27,7 +28,7 @@ class Slope:
 
 
 def slope(times_s: Sequence[float], values: Sequence[float]) -> Slope:
-    """Of at least three measurements. Raises StatisticsError."""
+    """Return the slope of at least three measurements. Raises StatisticsError."""
     fit = linear_regression(times_s, values)
     middle = fmean(times_s)
     rest = sum((v - fit.intercept - fit.slope * t) ** 2 for t, v in zip(times_s, values, strict=True))

@@ -28,6 +28,6 @@ def wait_until_converging(checker: Checker, *routers: str, besides: Collection[U
     is_converging = wait(
         lambda: bool(claims(checker, *routers).difference(besides)),
         timeout_s=BEGUN_WITHIN_S,
-        look_every_s=POLL_S,
+        poll_every_s=POLL_S,
     )
     assert is_converging, f"no worker ever talked to {' or '.join(routers)}"

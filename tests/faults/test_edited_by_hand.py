@@ -6,7 +6,7 @@ import pytest
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
-from drills.checks.customer import Answer, Customer, Line
+from drills.checks.customer import Customer, Line, Response
 from drills.checks.expected_configuration import flaws
 from drills.checks.vpptestctl import VppTestctl
 
@@ -14,7 +14,7 @@ NOTICED_WITHIN_S = 60
 
 
 @pytest.fixture
-def active(alice: Customer, checker: Checker, line: Line) -> Answer:
+def active(alice: Customer, checker: Checker, line: Line) -> Response:
     answer = alice.post(line.order(transport="vxlan4"))
     checker.require_completed([answer.order], within_s=30)
     return answer
@@ -30,7 +30,7 @@ def access_of(checker: Checker, vll: str) -> str:
 
 @pytest.mark.parametrize("edit", [VppTestctl.down, VppTestctl.disconnect, VppTestctl.delete_sub])
 def test_a_changed_object_of_the_agent_is_repaired_and_reported(
-    checker: Checker, active: Answer, edit: Callable[[VppTestctl, str], None]
+    checker: Checker, active: Response, edit: Callable[[VppTestctl, str], None]
 ) -> None:
     vpp = checker.vpps["rhino"]
     edit(vpp, access_of(checker, active.vll))
@@ -42,7 +42,7 @@ def test_a_changed_object_of_the_agent_is_repaired_and_reported(
 
 
 def test_drift_that_cannot_be_repaired_is_shown_and_foreign_objects_are_left_alone(
-    product: Stack, alice: Customer, checker: Checker, active: Answer, line: Line
+    product: Stack, alice: Customer, checker: Checker, active: Response, line: Line
 ) -> None:
     vpp, agent = checker.vpps["rhino"], product.family["agent-rhino"]
     access = access_of(checker, active.vll)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
-from drills.checks.customer import Answer, Customer, Line, accepted
+from drills.checks.customer import Customer, Line, Response, accepted
 from tests.faults.continuous_check import Watch
 
 AWAY_S = 2
@@ -20,7 +20,7 @@ def test_a_crash_of_the_database_yields_503_and_never_a_false_202(
     product: Stack, alice: Customer, checker: Checker, line: Line
 ) -> None:
     database = product.portal.services.postgres.child
-    answers: list[Answer] = []
+    answers: list[Response] = []
     enough = threading.Event()
 
     def order_on() -> None:

@@ -11,7 +11,7 @@ import redis
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
-from drills.checks.customer import Answer, Customer, Line
+from drills.checks.customer import Customer, Line, Response
 from tests.faults.converging_routers import POLL_S
 from tests.integration.notifications.receiver import Receiver, receiving
 
@@ -43,7 +43,7 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}/"
 
 
-def orders_of(answers: list[Answer]) -> list[str]:
+def orders_of(answers: list[Response]) -> list[str]:
     assert {answer.status for answer in answers} == {202}
     return [answer.order for answer in answers]
 
@@ -85,7 +85,7 @@ def test_each_event_arrives_once_although_processes_are_killed(
         with redis.Redis.from_url(product.portal.services.redis_url) as broker:
             for name, has_work in kills.items():
                 orders += orders_of(alice.post_all(line.orders(at_once)))
-                assert wait(has_work, timeout_s=NOTIFIED_WITHIN_S, look_every_s=POLL_S)
+                assert wait(has_work, timeout_s=NOTIFIED_WITHIN_S, poll_every_s=POLL_S)
                 product.family[name].end()
                 broker.flushall()
                 product.family[name].restart()

@@ -8,7 +8,7 @@ import redis
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker
-from drills.checks.customer import Answer, Customer, Line
+from drills.checks.customer import Customer, Line, Response
 from tests.faults.continuous_check import Watch
 
 ENDED_WITHIN_S = 75
@@ -18,7 +18,7 @@ ENDED_WITHIN_S = 75
 def test_orders_survive_a_broker_that_forgets_everything(
     product: Stack, alice: Customer, checker: Checker, line: Line, orders: int
 ) -> None:
-    answers: list[Answer] = []
+    answers: list[Response] = []
     ordering = threading.Thread(target=lambda: answers.extend(alice.post_all(line.orders(orders), at_once=4)))
     with Watch(checker), redis.Redis.from_url(product.portal.services.redis_url) as broker:
         ordering.start()

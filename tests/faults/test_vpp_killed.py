@@ -6,7 +6,7 @@ import pytest
 
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
-from drills.checks.customer import AT_ONCE, Customer, Line
+from drills.checks.customer import CONCURRENT, Customer, Line
 from drills.checks.expected_configuration import flaws
 from drills.checks.vpptestctl import VppRefused
 
@@ -75,6 +75,6 @@ def test_the_agent_restores_all_vlls_of_a_crashed_vpp_without_the_portal(
         for name in PORTAL:
             product.family[name].thaw()
     assert wait(lambda: checker.sql(booted) != [before], timeout_s=30), "the portal never learned of it"
-    with ThreadPoolExecutor(AT_ONCE) as clients:
+    with ThreadPoolExecutor(CONCURRENT) as clients:
         removals = list(clients.map(alice.remove, [answer.vll for answer in answers]))
     checker.require_completed(removals, within_s=300)

@@ -11,7 +11,7 @@ import pytest
 from devstack.process_tree import descendants
 from devstack.stack import Stack
 from drills.checks.checker import Checker, wait
-from drills.checks.customer import Answer, Customer, Line, accepted
+from drills.checks.customer import Customer, Line, Response, accepted
 from tests.faults.continuous_check import Watch
 from tests.faults.converging_routers import claims, wait_until_converging
 
@@ -29,7 +29,7 @@ def test_orders_survive_a_worker_that_is_killed_again_and_again(
 ) -> None:
     """Kill the children alone and the whole worker by turns, each time while it talks to a router."""
     worker = product.family["worker"]
-    answers: list[Answer] = []
+    answers: list[Response] = []
     ordering = threading.Thread(target=lambda: answers.extend(alice.post_all(line.orders(orders), at_once=4)))
     orphaned: set[UUID] = set()
     with Watch(checker):

@@ -1,4 +1,4 @@
-"""The plan of a storm follows from its seed alone, and leaves nothing out."""
+"""The plan of a storm depends on its seed alone, and is complete."""
 
 from collections import defaultdict
 
@@ -13,37 +13,37 @@ def long() -> Plan:
     return make_plan(1, 3600)
 
 
-def test_a_seed_makes_the_same_plan_each_time_and_another_seed_another() -> None:
+def test_a_seed_always_makes_the_same_plan() -> None:
     assert make_plan(7, 120) == make_plan(7, 120)
     assert make_plan(7, 120).fingerprint != make_plan(8, 120).fingerprint
 
 
-def test_the_seeds_of_storms_that_showed_a_mistake_are_kept() -> None:
+def test_seeds_of_failed_storms_are_kept() -> None:
     storms = failed_once()
     assert storms
     for seed, seconds in storms:
         assert make_plan(int(seed), float(seconds)).faults
 
 
-def test_every_kind_of_order_and_of_line_is_in_it(long: Plan) -> None:
+def test_a_plan_has_every_kind_of_order_and_line(long: Plan) -> None:
     assert {step.do for step in long.steps} == {
         *("create", "change", "suspend", "resume", "remove", "remove-later", "take-back", "cancel", "test"),
         *("let-go", "adopt-again", "adopt", "hold", "release", "freeze", "unfreeze", "freeze-looked"),
         *("maintenance-begin", "maintenance-end"),
     }
-    created = [step.asked for step in long.steps if step.do == "create"]
+    created = [step.requested for step in long.steps if step.do == "create"]
     transports = {"l2xc", "vxlan4", "vxlan6", "geneve4", "geneve6", "gre4", "gre6", "auto"}
     assert {each["transport"] for each in created} == transports
     assert {each["a"]["tagging"] for each in created} == {"untagged", "dot1q", "qinq", "dot1ad"}
 
 
-def test_everything_breaks_in_every_way_that_it_can(long: Plan) -> None:
+def test_a_plan_has_every_fault_of_every_target(long: Plan) -> None:
     assert {(fault.kind, fault.target) for fault in long.faults} == {
         (kind, target) for kind, targets in FAULTS.items() for target in targets
     }
 
 
-def test_nothing_is_broken_that_is_broken_already(long: Plan) -> None:
+def test_a_target_has_one_fault_at_a_time(long: Plan) -> None:
     broken: dict[str, float] = defaultdict(float)
     for fault in long.faults:
         assert fault.target in PROCESSES or fault.kind in ("cut", "fill")
@@ -51,9 +51,9 @@ def test_nothing_is_broken_that_is_broken_already(long: Plan) -> None:
         broken[fault.target] = fault.at_s + fault.lasts_s
 
 
-def test_what_the_noc_begins_on_a_router_it_ends(long: Plan) -> None:
+def test_the_noc_ends_everything_that_it_begins_on_a_router(long: Plan) -> None:
     ends = {"maintenance-begin": "maintenance-end", "freeze": "freeze-looked", "hold": "release"}
-    asked = [(step.do, step.router) for step in long.steps]
+    requested = [(step.do, step.router) for step in long.steps]
     for begin, end in ends.items():
         for router in ("rhino", "hippo"):
-            assert asked.count((begin, router)) == asked.count((end, router)) > 0
+            assert requested.count((begin, router)) == requested.count((end, router)) > 0

@@ -1,4 +1,4 @@
-"""The judge of a storm sees what is wrong: each sentence is provoked once."""
+"""The verdict of a storm finds every kind of error: each test provokes one sentence."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def verdict() -> Verdict:
     return Verdict("postgres://nobody", "http://nowhere", "token")
 
 
-def test_what_is_gone_and_what_is_new_in_a_vpp_is_told() -> None:
+def test_differences_of_a_vpp_are_reported() -> None:
     after = {"show mode": ["l3 loop77", "l3 pg0"], "show policer": []}
     assert list(difference(BEFORE, after, where="rhino")) == [
         "rhino: show mode no longer says: l2 xconnect a b",
@@ -26,23 +26,23 @@ def test_what_is_gone_and_what_is_new_in_a_vpp_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kbps", "told", "wrong"),
+    ("kbps", "shown", "wrong"),
     [
         (5000, [POLICER], []),
         (9000, [POLICER], [f"rhino: policer {LINE} has a CIR of 5000 kbit/s and not of 9000"]),
         (5000, [], [f"rhino: policer {LINE} has a CIR of None kbit/s and not of 5000"]),
-        (None, [POLICER], [f"rhino: policer {LINE} is wanted by nobody"]),
+        (None, [POLICER], [f"rhino: policer {LINE} belongs to no end"]),
     ],
 )
-def test_policers_that_are_missing_wrong_or_left_are_told(
-    verdict: Verdict, monkeypatch: pytest.MonkeyPatch, kbps: int | None, told: list[str], wrong: list[str]
+def test_missing_wrong_and_surplus_policers_are_reported(
+    verdict: Verdict, monkeypatch: pytest.MonkeyPatch, kbps: int | None, shown: list[str], wrong: list[str]
 ) -> None:
     rows = [] if kbps is None else [("rhino", LINE, True, kbps)]
     monkeypatch.setattr(Verdict, "sql", lambda self, query, *values: rows)
-    assert list(verdict.against_policers("rhino", told)) == wrong
+    assert list(verdict.against_policers("rhino", shown)) == wrong
 
 
-def test_a_promise_that_is_not_there_and_an_order_of_nobody_are_told(
+def test_lost_orders_and_unrequested_orders_are_reported(
     verdict: Verdict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def sql(self: Verdict, query: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -51,7 +51,7 @@ def test_a_promise_that_is_not_there_and_an_order_of_nobody_are_told(
     monkeypatch.setattr(Verdict, "sql", sql)
     monkeypatch.setattr(Verdict, "_against_the_api", lambda self, orders: iter(()))
     assert list(verdict.against_promises(["kept", "lost"], unanswered=0)) == [
-        "order lost was accepted and is not there",
-        "1 orders are there that nobody was told of, 0 were never answered",
+        "order lost was accepted and does not exist",
+        "1 orders exist that no customer sent, 0 had no response",
     ]
     assert list(verdict.against_promises(["kept"], unanswered=1)) == []

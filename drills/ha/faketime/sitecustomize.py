@@ -1,7 +1,7 @@
-"""Python itself reads this as it starts, beside libfaketime, whose 0.9.10 answers `time.sleep` with EINVAL.
+"""A fix for `time.sleep` under libfaketime, which Python imports at its start.
 
-It takes the moment of the monotonic clock that is waited for (clock_nanosleep, TIMER_ABSTIME) for one of the
-clock that it moves.
+libfaketime 0.9.10 makes `time.sleep` fail with EINVAL. It takes the deadline on the monotonic clock
+(clock_nanosleep, TIMER_ABSTIME) for a deadline on the clock that it moves.
 """
 
 import select

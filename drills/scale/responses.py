@@ -1,6 +1,6 @@
-"""The answers of simulated agents (docs/reference/agent-api.md).
+"""The responses of simulated agents (docs/reference/agent-api.md).
 
-All that an intent wants exists at once, and frames arrive.
+All objects of an intent exist immediately, and frames arrive.
 """
 
 import asyncio
@@ -17,16 +17,16 @@ _FAR = {"a": "z", "z": "a"}
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-class Answers:
-    """Of all agents together: the frames that one sends arrive at another."""
+class Responses:
+    """The responses of all agents together: frames that one agent sends arrive at another."""
 
     def __init__(self) -> None:
         self.intents = 0
-        self._held: dict[str, dict[str, Any]] = {}
+        self._intents: dict[str, dict[str, Any]] = {}
         self._arrived: dict[str, Counter[str]] = defaultdict(Counter)
 
     def serving(self, agent: ReportingAgent) -> Handler:
-        """Serves one connection after another as this router."""
+        """Return a handler that serves connections as this router."""
 
         async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             try:
@@ -34,7 +34,7 @@ class Answers:
                     head = (await reader.readuntil(b"\r\n\r\n")).lower()
                     length = head.partition(b"content-length:")[2].partition(b"\r\n")[0]
                     body = await reader.readexactly(int(length or b"0"))
-                    status, document = self._answer(agent, head.split(b" ", 2)[1].decode(), body)
+                    status, document = self._respond(agent, head.split(b" ", 2)[1].decode(), body)
                     content = json.dumps(document).encode()
                     writer.write(
                         b"HTTP/1.1 %d OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
@@ -47,24 +47,24 @@ class Answers:
 
         return serve
 
-    def _answer(self, agent: ReportingAgent, path: str, body: bytes) -> tuple[int, dict[str, Any]]:
-        asked = json.loads(body) if body else {}
+    def _respond(self, agent: ReportingAgent, path: str, body: bytes) -> tuple[int, dict[str, Any]]:
+        request = json.loads(body) if body else {}
         match path:
             case "/v1/intent":
-                return 200, self._take(agent, asked, body)
+                return 200, self._take(agent, request, body)
             case "/v1/state":
-                return 200, {"schema": 1, "router": agent.name, "held": self._held.get(agent.name)}
+                return 200, {"schema": 1, "router": agent.name, "held": self._intents.get(agent.name)}
             case "/v1/test-frames":
-                return 200, self._frames(agent, asked)
+                return 200, self._frames(agent, request)
             case "/v1/round-trips":
                 times = {"sent": 5, "received": 5, "min_us": 412, "avg_us": 520, "max_us": 903}
-                return 200, self._about(agent, asked) | times
+                return 200, self._about(agent, request) | times
             case _:
                 return 404, {"type": "about:blank", "status": 404, "title": path}
 
     def _take(self, agent: ReportingAgent, intent: dict[str, Any], body: bytes) -> dict[str, Any]:
         self.intents += 1
-        self._held[agent.name] = {
+        self._intents[agent.name] = {
             "generation": intent["generation"],
             "sha256": hashlib.sha256(body).hexdigest(),
         }
@@ -77,8 +77,8 @@ class Answers:
                 if end["access"] is not None
             ]
         )
-        said = [(end, "testing" if end.get("testing") else "verified") for end in present]
-        said += [(end, "removed") for end in intent["removed"]]
+        statuses = [(end, "testing" if end.get("testing") else "verified") for end in present]
+        statuses += [(end, "removed") for end in intent["removed"]]
         return {
             "schema": 1,
             "router": agent.name,
@@ -94,29 +94,29 @@ class Answers:
                     "policed": bool(end.get("bandwidth")),
                     "reason": None,
                 }
-                for end, status in said
+                for end, status in statuses
             ],
             "quarantined": [],
         }
 
-    def _frames(self, agent: ReportingAgent, asked: dict[str, Any]) -> dict[str, Any]:
-        arrived, count = self._arrived[asked["vll"]], asked["count"]
-        arrived[_FAR[asked["end"]]] += count
+    def _frames(self, agent: ReportingAgent, request: dict[str, Any]) -> dict[str, Any]:
+        arrived, count = self._arrived[request["vll"]], request["count"]
+        arrived[_FAR[request["end"]]] += count
         counters = {
             "at_ms": int(time.time() * 1000),
-            "rx_packets": arrived[asked["end"]],
-            "tx_packets": arrived[_FAR[asked["end"]]],
+            "rx_packets": arrived[request["end"]],
+            "tx_packets": arrived[_FAR[request["end"]]],
             "fragmented": 0,
             "reassembled": 0,
         }
         versions = {"vpp_version": "25.10", "agent_version": "simulation"}
-        return self._about(agent, asked) | {"sent": count, "counters": counters} | versions
+        return self._about(agent, request) | {"sent": count, "counters": counters} | versions
 
-    def _about(self, agent: ReportingAgent, asked: dict[str, Any]) -> dict[str, Any]:
+    def _about(self, agent: ReportingAgent, request: dict[str, Any]) -> dict[str, Any]:
         return {
             "schema": 1,
             "router": agent.name,
-            "vll": asked["vll"],
-            "end": asked["end"],
-            "revision": asked["revision"],
+            "vll": request["vll"],
+            "end": request["end"],
+            "revision": request["revision"],
         }

@@ -1,4 +1,4 @@
-"""Lines that were let go of are removed as their owner would, before a VPP is compared with what it was."""
+"""The storm removes released lines as their owner would, before it compares a VPP with its first state."""
 
 from typing import Any, cast
 from uuid import UUID
@@ -23,7 +23,7 @@ SHOWN = {
 
 
 class Owner:
-    """Does nothing, and notes what it was asked to do."""
+    """A router that does nothing and records the requested actions."""
 
     def __init__(self) -> None:
         self.did: list[str] = []
@@ -61,23 +61,23 @@ def whole_port(admin_status: str) -> End:
 def test_the_port_of_a_suspended_line_is_set_up_again(admin_status: str, port: list[str]) -> None:
     owner = Owner()
 
-    class Beside:
+    class Surroundings:
         def past_the_agent(self, router: str) -> Owner:
             return owner
 
-        def let_go(self) -> list[End]:
+        def released_ends(self) -> list[End]:
             return [whole_port(admin_status)]
 
-    beside = Beside()
+    surroundings = Surroundings()
     chaos = Chaos(
         plan=cast("Any", None),
         timeline=cast("Any", None),
         stack=cast("Any", None),
-        routers=cast("Routers", beside),
+        routers=cast("Routers", surroundings),
         storm=cast("Any", None),
-        verdict=cast("Verdict", beside),
+        verdict=cast("Verdict", surroundings),
     )
-    chaos._remove_let_go()
+    chaos._remove_released()
     assert owner.did == [
         "disconnect memif4/0",
         "disconnect vxlan_tunnel0",
