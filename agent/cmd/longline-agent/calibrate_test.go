@@ -42,7 +42,7 @@ func TestThePortalSetsMaintenanceForACalibration(t *testing.T) {
 		t.Errorf("with a line: %v", err)
 	}
 	if _, err := invoke(t, "calibrate", "-beside-lines", "-config", a.config); err == nil || !strings.Contains(err.Error(), "it forwards no frames") {
-		t.Errorf("beside a line: %v", err)
+		t.Errorf("with a line: %v", err)
 	}
 }
 

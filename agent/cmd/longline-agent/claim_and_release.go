@@ -38,7 +38,7 @@ type relabelledAnswer struct{ Relabelled []relabelled }
 
 func printClaimed(w io.Writer, d *relabelledAnswer) {
 	for _, r := range d.Relabelled {
-		fmt.Fprintf(w, "%s (sw_if_index %d) bears the tag of %s:%s again; it had %s\n", r.Interface, r.SwIfIndex, r.VLL, r.End, r.tag())
+		fmt.Fprintf(w, "%s (sw_if_index %d) has the tag of %s:%s again; it had %s\n", r.Interface, r.SwIfIndex, r.VLL, r.End, r.tag())
 	}
 }
 

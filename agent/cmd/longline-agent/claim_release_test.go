@@ -72,7 +72,7 @@ func TestAnOperatorClaimsOrReleasesRelabelledInterfaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			if strings.Count(out, c.output) != 2 {
-				t.Errorf("%q is not said of two interfaces:\n%s", c.output, out)
+				t.Errorf("%q is not printed for two interfaces:\n%s", c.output, out)
 			}
 			if answer := a.sendBody(http.MethodPut, "/v1/intent", removal); firstStatus(t, answer) != "removed" {
 				t.Errorf("got %v", answer)

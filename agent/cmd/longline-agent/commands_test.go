@@ -205,7 +205,7 @@ func TestTheConfigurationIsCheckedWithoutRunning(t *testing.T) {
 	if err := os.WriteFile(path, []byte("rooter: rhino\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := invoke(t, "-check-config", "-config", path); err == nil || !strings.Contains(err.Error(), "rooter: there is no such key") {
+	if _, err := invoke(t, "-check-config", "-config", path); err == nil || !strings.Contains(err.Error(), "rooter: unknown key") {
 		t.Errorf("got %v", err)
 	}
 }

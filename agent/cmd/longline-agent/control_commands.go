@@ -129,7 +129,7 @@ func request(ctx context.Context, configPath, method, path string, body []byte) 
 func whyUnanswered(err error, socket string) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Errorf("no agent is running with this configuration (nobody listens on %s)", socket)
+		return fmt.Errorf("no agent is running with this configuration (no process listens on %s)", socket)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%s may be used by the agent's own user and by root", socket)
 	}

@@ -37,7 +37,7 @@ func runEnroll(ctx context.Context, args []string, stdout io.Writer) error {
 	}
 	now := time.Now()
 	if current := enroll.Current(c.TLS, c.Router, now); current != nil && !*replace {
-		_, err := fmt.Fprintf(stdout, "%s has a certificate until %s; nothing was done (-replace asks for another)\n",
+		_, err := fmt.Fprintf(stdout, "%s has a certificate until %s; nothing was done (-replace requests another)\n",
 			c.Router, current.NotAfter.UTC().Format(time.RFC3339))
 		return err
 	}
@@ -95,7 +95,7 @@ func readToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" {
-		return "", fmt.Errorf("%s holds no token", path)
+		return "", fmt.Errorf("%s contains no token", path)
 	}
 	return token, nil
 }

@@ -58,11 +58,11 @@ func TestTheEnrollCommandGetsACertificateOnce(t *testing.T) {
 	wants(t, out, "rhino is enrolled until ", "tls/router.key")
 	again, err := invoke(t, line...)
 	if err != nil || *requests != 1 {
-		t.Fatalf("asked %d times, %v", *requests, err)
+		t.Fatalf("%d requests, %v", *requests, err)
 	}
 	wants(t, again, "rhino has a certificate until ", "nothing was done")
 	if _, err := invoke(t, append(line, "-replace")...); err != nil || *requests != 2 {
-		t.Fatalf("asked %d times, %v", *requests, err)
+		t.Fatalf("%d requests, %v", *requests, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestEnrollWithInvalidOptionsSendsNoRequest(t *testing.T) {
 		t.Error("enrolled without a token")
 	}
 	if *requests != 0 {
-		t.Errorf("asked %d times", *requests)
+		t.Errorf("%d requests", *requests)
 	}
 }
 

@@ -53,7 +53,7 @@ func runUnfreeze(ctx context.Context, args []string, stdout io.Writer) error {
 
 func printFreeze(w io.Writer, f *freeze.Shown) {
 	if f.Over {
-		fmt.Fprintf(w, "the freeze by the %s (%s) is over; where something differs, nothing is repaired before somebody has looked at it in the portal\n", f.By, f.Reason)
+		fmt.Fprintf(w, "the freeze by the %s (%s) is over; differences are not repaired until an operator acknowledges them in the portal\n", f.By, f.Reason)
 		return
 	}
 	fmt.Fprintf(w, "frozen by the %s until %s: %s\n", f.By, time.UnixMilli(f.UntilMS).UTC().Format(time.RFC3339), f.Reason)

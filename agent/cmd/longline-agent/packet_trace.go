@@ -39,9 +39,9 @@ func runTrace(ctx context.Context, args []string, stdout io.Writer) error {
 	case len(of) == 0:
 		return &usageError{"trace needs the line's id, the beginning of it, or its name"}
 	case *packets < 1 || *packets > 50:
-		return &usageError{"-packets takes 1 to 50"}
+		return &usageError{"-packets must be 1 to 50"}
 	case *seconds < 1 || *seconds > 30:
-		return &usageError{"-seconds takes 1 to 30"}
+		return &usageError{"-seconds must be 1 to 30"}
 	}
 	body, err := json.Marshal(map[string]any{"schema": 1, "of": strings.Join(of, " "), "packets": *packets, "seconds": *seconds})
 	if err != nil {
@@ -56,7 +56,7 @@ func runTrace(ctx context.Context, args []string, stdout io.Writer) error {
 
 func printTrace(w io.Writer, t *traceAnswer) {
 	fmt.Fprintf(w, "line     %s\n", t.VLL)
-	fmt.Fprintf(w, "         %d packets of it, among the first %d that the tracer took\n", len(t.Packets), t.Looked)
+	fmt.Fprintf(w, "         %d packets of it, among the first %d that the tracer captured\n", len(t.Packets), t.Looked)
 	for _, p := range t.Packets {
 		fmt.Fprintf(w, "\n%s by %s\n", p.At, p.From)
 		for _, n := range p.Nodes {

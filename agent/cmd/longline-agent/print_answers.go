@@ -88,7 +88,7 @@ func printState(w io.Writer, s *stateAnswer) {
 	fmt.Fprintf(w, "router   %s\n", s.Router)
 	switch {
 	case !s.VPP.Connected:
-		fmt.Fprintln(w, "VPP      not connected: what it holds is unknown")
+		fmt.Fprintln(w, "VPP      not connected: its state is unknown")
 	case s.VPP.Version != nil && s.VPP.BootMS != nil:
 		fmt.Fprintf(w, "VPP      %s, started %s\n", *s.VPP.Version, moment(*s.VPP.BootMS))
 	case s.VPP.Version != nil:
@@ -137,7 +137,7 @@ func (p watchedPath) remark() string {
 	case p.Detail != "":
 		return ": " + p.Detail
 	case p.Foreign:
-		return ", by a BFD session of somebody else's"
+		return ", by a foreign BFD session"
 	}
 	return ""
 }

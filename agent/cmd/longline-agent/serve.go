@@ -113,7 +113,7 @@ func setAside(folder string, store *intent.Store, reporter *report.Reporter, log
 	}
 	all := durable.AllSetAside(now, append(folders, folder)...)
 	for _, aside := range all {
-		log.Error("a file could not be used and is set aside; remove it once it was looked at", "file", aside.Path, "why", aside.Why)
+		log.Error("a file could not be used and was set aside; inspect and remove it", "file", aside.Path, "why", aside.Why)
 	}
 	return func() []durable.SetAsideFile { return durable.StillSetAside(all) }
 }
@@ -148,7 +148,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	removeTemporaries(c, log)
 	store := intent.OpenStore(c.StateDir, c.Router)
 	if err := store.Reserve(); err != nil {
-		log.Error("the disk has no space in reserve for intent and journal; reports that wait for the portal give way to it", "error", err)
+		log.Error("the disk has no reserved space for intent and journal; unsent reports will be dropped for them", "error", err)
 	}
 	stored, _ := store.Held()
 	memory.Bound(stored)
@@ -157,7 +157,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return err
 	}
 	if lost := journal.Lost(); lost != nil {
-		log.Error("what was being made when the agent ended is not known; what has no tag of its own may be in the way", "error", lost)
+		log.Error("the journal cannot be used; untagged objects of the last run may cause conflicts", "error", lost)
 	}
 	l, err := listen(ctx, c)
 	if err != nil {
@@ -267,7 +267,7 @@ func finishWork(engine *converge.Engine, log *slog.Logger) {
 	defer cancel()
 	started := time.Now()
 	if err := engine.FinishWork(ctx); err != nil {
-		log.Error("the agent ends in the middle of its work; it goes on after the next start", "error", err)
+		log.Error("the agent ends before its work is complete; the next start continues it", "error", err)
 		return
 	}
 	log.Info("stopping: all work is finished", "duration", time.Since(started))

@@ -53,7 +53,7 @@ func TestAnAgentWithUnreadableFilesReportsThemAndChangesNothingUntilItReceivesAn
 				t.Errorf("reported as held: %v", generation)
 			}
 			if aside := a.state()["set_aside"].([]any); len(aside) != len(spoil) {
-				t.Errorf("the state says %v", aside)
+				t.Errorf("the state has %v", aside)
 			}
 			for file, content := range spoil {
 				if kept, err := os.ReadFile(filepath.Join(state, file+".set-aside")); err != nil || !bytes.Equal(kept, content) {

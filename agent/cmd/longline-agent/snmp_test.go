@@ -30,6 +30,6 @@ func TestWithSNMPTheAgentRegistersAsSubagentAndRequestsNames(t *testing.T) {
 		t.Errorf("it begins with % x, want version 1 and Open: %v", header, err)
 	}
 	a.awaitReady()
-	await(t, a.portal.observed, "a report that asks for labels", func(report map[string]any) bool { return report["labels"] == true })
+	await(t, a.portal.observed, "a report that requests labels", func(report map[string]any) bool { return report["labels"] == true })
 	stop()
 }

@@ -97,7 +97,7 @@ func (a *agent) withoutGroup(t *testing.T, program string) {
 		}
 	}
 	if vpp := a.state()["vpp"].(map[string]any); vpp["connected"] != false {
-		t.Errorf("whoever is on the machine may change VPP: %v", vpp)
+		t.Errorf("any user of the machine may change VPP: %v", vpp)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestNoReleaseChangedAMessageThatTheAgentUses(t *testing.T) {
 			t.Errorf("%s has the CRC %s and the bindings have %q", message, crc, bindings[message])
 		}
 		if since := listed.Since[message]; since != newerMessages[message] {
-			t.Errorf("%s is there since %q and the stand-in has it since %q", message, since, newerMessages[message])
+			t.Errorf("%s exists since %q and the stand-in has it since %q", message, since, newerMessages[message])
 		}
 	}
 	if len(listed.CRC) < 60 || !slices.Equal(listed.Releases, supported) {

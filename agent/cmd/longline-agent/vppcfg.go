@@ -34,7 +34,7 @@ func runVppcfg(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	if *asJSON && *with != "" {
-		return &usageError{"vppcfg prints either with -json what the agent answers, or YAML with -with FILE"}
+		return &usageError{"vppcfg prints either the agent's response with -json, or YAML with -with FILE"}
 	}
 	var file []byte
 	if *with != "" {

@@ -33,7 +33,7 @@ vpptestctl SOCKET delete-tunnel NAME      delete a tunnel
 vpptestctl SOCKET untag NAME              take an interface's tag off
 vpptestctl SOCKET up|down NAME            set an interface's admin state
 vpptestctl SOCKET disconnect NAME         end the cross-connect out of an interface
-vpptestctl SOCKET walk-slowly             look for pieces of packets without a rest once a second`
+vpptestctl SOCKET walk-slowly             search for fragments of incomplete packets once a second`
 
 var errUsage = errors.New(usage)
 

@@ -36,7 +36,7 @@ func TestAnArrayShorterThanItsLengthFieldIsAnError(t *testing.T) {
 		}
 		binary.BigEndian.PutUint32(whole[len(whole)-16-4:], 1<<32-1)
 		if Check(whole, c.header, c.message) == nil {
-			t.Errorf("%s says that it has 4 GiB", c.message.GetMessageName())
+			t.Errorf("%s claims to have 4 GiB", c.message.GetMessageName())
 		}
 	}
 }

@@ -100,7 +100,7 @@ func parse(data []byte, folder string) (*Config, error) {
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(given)) {
-		wrong = append(wrong, fmt.Errorf("%s: there is no such key", path))
+		wrong = append(wrong, fmt.Errorf("%s: unknown key", path))
 	}
 	if c.ControlSocket == "" {
 		c.ControlSocket = filepath.Join(c.StateDir, "control.sock")
@@ -132,7 +132,7 @@ func flatten(prefix string, tree map[string]any, into map[string]any) (wrong []e
 			wrong = append(wrong, flatten(path+".", section, into)...)
 		case tree[name] == nil && isSection(path):
 		case isSection(path):
-			wrong = append(wrong, fmt.Errorf("%s: is a section with keys of its own", path))
+			wrong = append(wrong, fmt.Errorf("%s: is a section that contains keys", path))
 		default:
 			into[path] = tree[name]
 		}

@@ -73,12 +73,12 @@ func TestLeftOutKeysHaveTheirDefaults(t *testing.T) {
 
 func TestErrorsNameThePathOfTheKey(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, want string }{
-		"unknown key":            {"router: rhino", "router: rhino\nrooter: rhino", "rooter: there is no such key"},
-		"unknown key, nested":    {"interval:", "intervall:", "report.intervall: there is no such key"},
-		"unknown section":        {"router: rhino", "router: rhino\nlogs: {level: high}", "logs.level: there is no such key"},
+		"unknown key":            {"router: rhino", "router: rhino\nrooter: rhino", "rooter: unknown key"},
+		"unknown key, nested":    {"interval:", "intervall:", "report.intervall: unknown key"},
+		"unknown section":        {"router: rhino", "router: rhino\nlogs: {level: high}", "logs.level: unknown key"},
 		"key twice":              {"router: rhino", "router: rhino\nrouter: hippo", "router"},
 		"text for a section":     {"vpp: {api_socket: /run/vpp/api.sock, stats_socket: /run/vpp/stats.sock}", "vpp: /run/vpp", "vpp: is a section"},
-		"a section for text":     {"router: rhino", "router: {name: rhino}", "router.name: there is no such key"},
+		"a section for text":     {"router: rhino", "router: {name: rhino}", "router.name: unknown key"},
 		"a number for text":      {"router: rhino", "router: 7", "router: 7 is no text"},
 		"router in capitals":     {"router: rhino", "router: Rhino", "router: "},
 		"no port":                {"127.0.0.1:9443", "127.0.0.1", "listen: "},
@@ -91,7 +91,7 @@ func TestErrorsNameThePathOfTheKey(t *testing.T) {
 		"too often":              {"3s", "3ms", "report.interval: 3ms is not in"},
 		"a bare number":          {"3s", "3", "report.interval: 3 is no duration"},
 		"no such policy":         {"router: rhino", "router: rhino\ndrift: maybe", `drift: "maybe" is not one of auto, hold`},
-		"full looks too often":   {"/run/vpp/stats.sock}", "/run/vpp/stats.sock, full_look: 1s}", "vpp.full_look: 1s is not in"},
+		"full reads too often":   {"/run/vpp/stats.sock}", "/run/vpp/stats.sock, full_look: 1s}", "vpp.full_look: 1s is not in"},
 		"a size without a unit":  {"interval: 3s", "store_limit: 5000000", "report.store_limit: "},
 		"a size that overflows":  {"interval: 3s", "store_limit: 999999999TiB", "report.store_limit: "},
 		"no room for one sample": {"interval: 3s", "store_limit: 1KiB", "report.store_limit: "},
@@ -104,7 +104,7 @@ func TestErrorsNameThePathOfTheKey(t *testing.T) {
 			}
 			_, _, err := load(t, strings.Replace(complete, c.from, c.to, 1))
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want it to say %q", err, c.want)
+				t.Errorf("got %v, want %q in it", err, c.want)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ func TestOnlyOneProcessLocksAFolderAtATime(t *testing.T) {
 	first.Close()
 	again, err := Lock(folder)
 	if err != nil {
-		t.Fatalf("after the first let go: %v", err)
+		t.Fatalf("after the first was unlocked: %v", err)
 	}
 	again.Close()
 }

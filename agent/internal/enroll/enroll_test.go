@@ -153,7 +153,7 @@ func TestARefusalByThePortalIsQuotedAndStoresNothing(t *testing.T) {
 		"no portal":   {404, `<html>`, "/api/v1/enroll answered with status 404: is this the portal's URL?"},
 		"a redirect":  {302, ``, "answered with status 302"},
 		"no JSON":     {201, `<html>`, "its answer is no JSON"},
-		"empty":       {201, `{}`, "there is no certificate in it"},
+		"empty":       {201, `{}`, "it contains no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPortal(t)
@@ -179,7 +179,7 @@ func TestACertificateThatIsNotForThisKeyAndRouterIsNotStored(t *testing.T) {
 		want   string
 	}{
 		"another router": {func(p *portal) { p.role = identity.Router("hippo") }, `is for "spiffe://longline/router/hippo"`},
-		"expired":        {func(p *portal) { p.until = time.Now().Add(-time.Minute) }, "this machine's clock says"},
+		"expired":        {func(p *portal) { p.until = time.Now().Add(-time.Minute) }, "this machine's clock shows"},
 		"another CA": {func(p *portal) {
 			certify, other := p.answer, identitytest.New(t)
 			p.answer = func(w http.ResponseWriter, r *http.Request) {
@@ -226,7 +226,7 @@ func TestNoTokenIsSentToAnUntrustedPortal(t *testing.T) {
 	}{
 		"this machine's CAs":  {enroll.Trust{}, "name its CA with -ca or -ca-fingerprint"},
 		"another CA":          {enroll.Trust{CAFile: other}, "not trusted (the token was not sent)"},
-		"another fingerprint": {enroll.Trust{Fingerprint: strings.Repeat("ab", 32)}, "no certificate that it shows has the fingerprint"},
+		"another fingerprint": {enroll.Trust{Fingerprint: strings.Repeat("ab", 32)}, "none of its certificates has the given fingerprint"},
 		"no fingerprint":      {enroll.Trust{Fingerprint: "abcd"}, "64 hexadecimal digits"},
 		"no file":             {enroll.Trust{CAFile: "/nowhere"}, "no such file"},
 	} {

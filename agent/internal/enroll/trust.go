@@ -19,7 +19,7 @@ type Trust struct {
 	Fingerprint string // hex, with or without colons
 }
 
-var errFingerprint = errors.New("no certificate that it shows has the fingerprint given")
+var errFingerprint = errors.New("none of its certificates has the given fingerprint")
 
 // config returns the TLS configuration for connections to host. The portal's certificate has to name host
 // in each case.
@@ -33,7 +33,7 @@ func (t Trust) config(host string) (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s holds no certificate", t.CAFile)
+			return nil, fmt.Errorf("%s contains no certificate", t.CAFile)
 		}
 	case t.Fingerprint != "":
 		wanted, err := ParseFingerprint(t.Fingerprint)

@@ -93,7 +93,7 @@ func Open(folder string, now func() time.Time) (*File, error) {
 		err = json.Unmarshal(data, &f.current)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s says whether this router is frozen and cannot be read; look at it, and remove it to unfreeze the router: %w", f.path, err)
+		return nil, fmt.Errorf("%s contains the freeze of this router and cannot be read; inspect it, and remove it to unfreeze the router: %w", f.path, err)
 	}
 	return f, nil
 }

@@ -40,7 +40,7 @@ func TestAFreezeSurvivesARestartOfTheAgent(t *testing.T) {
 	}
 	later, err := f.BeginHere("again", now.Add(time.Hour))
 	if err != nil || later.SinceMS != begun.SinceMS {
-		t.Fatalf("%+v, %v: nobody has looked since %d", later, err, begun.SinceMS)
+		t.Fatalf("%+v, %v: not acknowledged since %d", later, err, begun.SinceMS)
 	}
 	if err := errors.Join(f.End(), f.Forget()); err != nil || f.Held() != nil || open().Held() != nil {
 		t.Fatalf("it stays: %v", err)

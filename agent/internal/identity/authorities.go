@@ -53,7 +53,7 @@ func (a *authorities) now(log *slog.Logger) *x509.CertPool {
 	switch {
 	case err != nil && err.Error() != a.logged:
 		a.logged = err.Error()
-		log.Error("the CA's file cannot be used; what was read before still counts", "error", err)
+		log.Error("the CA's file cannot be used; the CAs read before stay in use", "error", err)
 	case err == nil:
 		a.logged = ""
 	}
@@ -76,7 +76,7 @@ func parseAuthorities(text []byte) (*x509.CertPool, error) {
 	}
 	switch begun := bytes.Count(text, []byte("-----BEGIN ")); {
 	case found == 0:
-		return nil, errors.New("it holds no certificate")
+		return nil, errors.New("it contains no certificate")
 	case found < begun:
 		return nil, errors.New("a certificate in it is cut off")
 	}

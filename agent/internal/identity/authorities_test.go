@@ -88,7 +88,7 @@ func TestANewCAAppliesWithoutARestart(t *testing.T) {
 	both("the second CA", after, nil, true)
 	both("the CA of before, on a resumed connection", before, old, false)
 	if changes := strings.Count(logs.String(), "the CA has changed"); changes != 2 {
-		t.Errorf("%d changes were told:\n%s", changes, logs)
+		t.Errorf("%d changes were logged:\n%s", changes, logs)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestAnUnreadableCAChangesNothingAndIsLoggedOnce(t *testing.T) {
 				}
 			}
 			if logged := strings.Count(logs.String(), "level=ERROR"); logged != 1 {
-				t.Errorf("told %d times:\n%s", logged, logs)
+				t.Errorf("logged %d times:\n%s", logged, logs)
 			}
 			if err := os.WriteFile(paths.CA, text, 0o600); err != nil {
 				t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 func Usable(certificate, authorities []byte, key crypto.PublicKey, router string, now time.Time) (*x509.Certificate, error) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {
-		return nil, errors.New("there is no certificate in it")
+		return nil, errors.New("it contains no certificate")
 	}
 	leaf, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
@@ -28,11 +28,11 @@ func Usable(certificate, authorities []byte, key crypto.PublicKey, router string
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(authorities) {
-		return nil, errors.New("there is no CA in it")
+		return nil, errors.New("it contains no CA")
 	}
 	_, err = leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	if err != nil {
-		return nil, fmt.Errorf("%w (this machine's clock says %s)", err, now.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("%w (this machine's clock shows %s)", err, now.UTC().Format(time.RFC3339))
 	}
 	return leaf, nil
 }

@@ -26,7 +26,7 @@ func DecodeTestFrames(data []byte) (*TestFrames, error) {
 		count, counted := f.integer("count", 0, maxTestCount)
 		rate, rated := f.integer("rate_pps", 1, maxTestRate)
 		if counted && rated && count > rate {
-			f.fail("rate_pps", "out_of_range", "%d frames at %d in a second take more than a second", count, rate)
+			f.fail("rate_pps", "out_of_range", "%d frames at %d per second take more than a second", count, rate)
 		}
 		requested.Frame, requested.Count, requested.Rate = int(frame), int(count), int(rate)
 	})

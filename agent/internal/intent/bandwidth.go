@@ -40,7 +40,7 @@ func decodeBurst(f *fields, name string, filled bool, frame int64) int64 {
 	}
 	burst, ok := f.integer(name, leastBurst, mostBurst)
 	if ok && burst < frame {
-		f.fail(name, "burst_too_small", "%d bytes do not hold a frame of %d", burst, frame)
+		f.fail(name, "burst_too_small", "%d bytes are less than a frame of %d", burst, frame)
 	}
 	return burst
 }

@@ -23,7 +23,7 @@ func checkConsistency(present []placed[End], removed []placed[Tombstone]) []Erro
 			continue
 		}
 		if first, twice := ends[p.entry.Key]; twice {
-			fail(p.pointer, "duplicate_end", "%s stands at %s already", p.entry.Key, first.pointer)
+			fail(p.pointer, "duplicate_end", "%s is at %s already", p.entry.Key, first.pointer)
 			continue
 		}
 		ends[p.entry.Key] = p
@@ -34,7 +34,7 @@ func checkConsistency(present []placed[End], removed []placed[Tombstone]) []Erro
 			continue
 		}
 		if first, twice := gone[r.entry.Key]; twice {
-			fail(r.pointer, "duplicate_end", "%s stands at %s already", r.entry.Key, first)
+			fail(r.pointer, "duplicate_end", "%s is at %s already", r.entry.Key, first)
 			continue
 		}
 		gone[r.entry.Key] = r.pointer
@@ -174,7 +174,7 @@ func checkTunnelOverlaps(present []placed[End], fail failure) {
 		}
 		id := p.entry.Tunnel.Identity()
 		if first, twice := taken[id]; twice {
-			fail(p.pointer+"/transport", "tunnel_overlap", "VPP cannot tell this tunnel from that of %s", first)
+			fail(p.pointer+"/transport", "tunnel_overlap", "VPP cannot distinguish this tunnel from that of %s", first)
 			continue
 		}
 		taken[id] = p.pointer

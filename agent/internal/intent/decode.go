@@ -132,13 +132,13 @@ func decodeTagOfOthers(f *fields, name string, release bool) string {
 	switch {
 	case !ok:
 	case !release:
-		f.fail(name, "not_null", "must be null but for an end that is let go of")
+		f.fail(name, "not_null", "must be null except for a released end")
 	case len(tag) < 1 || len(tag) > maxName:
 		f.fail(name, "out_of_range", "%d bytes are not in 1..%d", len(tag), maxName)
 	case strings.ContainsFunc(tag, func(r rune) bool { return r < ' ' || r == 0x7f }):
 		f.fail(name, "unknown_value", "must not contain control characters")
 	case strings.HasPrefix(tag, OwnTagPrefix):
-		f.fail(name, "unknown_value", "%s marks what is the agent's", OwnTagPrefix)
+		f.fail(name, "unknown_value", "%s is reserved for the agent's tags", OwnTagPrefix)
 	default:
 		return tag
 	}
@@ -222,7 +222,7 @@ func checkProbe(f *fields, end *End) {
 		return
 	}
 	if !end.Testing {
-		f.fail("access", "unknown_value", "must not be null but for an end that is tested")
+		f.fail("access", "unknown_value", "must not be null except for an end that is tested")
 	}
 	if end.Bandwidth != (Bandwidth{}) {
 		f.fail("bandwidth", "not_null", "must be null without an access")
@@ -249,7 +249,7 @@ func checkUNILinkDown(f *fields, end *End) {
 	switch {
 	case !end.UNILinkDown:
 	case end.Access.Tagging != Untagged:
-		f.fail("uni_link_down", "unknown_value", "must be false but for a whole port")
+		f.fail("uni_link_down", "unknown_value", "must be false except for a whole port")
 	case !end.AdminUp:
 		f.fail("uni_link_down", "unknown_value", "must be false for an end that is to be down")
 	case end.Testing || end.Adopt:

@@ -62,12 +62,12 @@ func TestAKnownEntryCountsOnlyAsAnElementOfPresent(t *testing.T) {
 	}
 	twice := slices.Concat(entry, []byte(","), entry)
 	for why, second := range map[string][]byte{
-		"among the tombstones":   bytes.Replace(data, []byte(`"removed": [`), slices.Concat([]byte(`"removed": [`), entry), 1),
-		"twice":                  bytes.Replace(data, entry, twice, 1),
-		"behind another value":   bytes.Replace(data, entry, slices.Concat([]byte("1"), entry), 1),
-		"within a string":        bytes.Replace(data, []byte(`"rhino"`), slices.Concat([]byte(`"`), entry, []byte(`"`)), 1),
-		"an empty one beside it": bytes.Replace(data, entry, slices.Concat([]byte("{},"), entry), 1),
-		"as the document":        entry,
+		"among the tombstones":    bytes.Replace(data, []byte(`"removed": [`), slices.Concat([]byte(`"removed": [`), entry), 1),
+		"twice":                   bytes.Replace(data, entry, twice, 1),
+		"behind another value":    bytes.Replace(data, entry, slices.Concat([]byte("1"), entry), 1),
+		"within a string":         bytes.Replace(data, []byte(`"rhino"`), slices.Concat([]byte(`"`), entry, []byte(`"`)), 1),
+		"an empty one next to it": bytes.Replace(data, entry, slices.Concat([]byte("{},"), entry), 1),
+		"as the document":         entry,
 	} {
 		if bytes.Equal(second, data) {
 			t.Fatalf("%s: the document did not change", why)

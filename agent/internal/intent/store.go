@@ -15,14 +15,14 @@ import (
 type OldGenerationError struct{ Held, Generation int64 }
 
 func (e *OldGenerationError) Error() string {
-	return fmt.Sprintf("intent: generation %d is older than %d, which is held", e.Generation, e.Held)
+	return fmt.Sprintf("intent: generation %d is older than the stored %d", e.Generation, e.Held)
 }
 
 // GenerationReusedError refuses a document with the stored generation and other content.
 type GenerationReusedError struct{ Generation int64 }
 
 func (e *GenerationReusedError) Error() string {
-	return fmt.Sprintf("intent: generation %d is held with other content", e.Generation)
+	return fmt.Sprintf("intent: generation %d is stored with other content", e.Generation)
 }
 
 // Store stores the last accepted intent, in memory and on disk.

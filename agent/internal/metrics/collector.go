@@ -32,45 +32,45 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 var (
 	info         = describe("agent_info", "Version of the agent and of the VPP it is connected to.", "version", "vpp_version")
 	connected    = describe("vpp_connected", "1 while the agent is connected to VPP.")
-	hangs        = describe("vpp_hangs", "1 while VPP takes connections and answers nothing: it has to be restarted.")
-	overlooked   = describe("vpp_overlooked_clients_total", "API clients that were gone and that VPP noticed only when the agent saw to it.")
+	hangs        = describe("vpp_hangs", "1 while VPP accepts connections and answers nothing: it has to be restarted.")
+	overlooked   = describe("vpp_overlooked_clients_total", "Dead API clients that VPP had overlooked until the agent made it notice them.")
 	connections  = describe("vpp_connections_total", "Connections to VPP since the agent started; each beyond the first is a reconnection.")
-	generation   = describe("intent_generation", "Generation of the intent, held and applied.", "state")
-	durations    = describe("converge_duration_seconds", "How long passes over the intent took.")
-	operations   = describe("vpp_operations_total", "Messages that change VPP, by its answer: ok or refused.", "message", "result")
-	paths        = describe("vpp_watched_paths", "Paths to other routers that VPP watches by BFD, by how they stand.", "state")
-	setAside     = describe("set_aside_files", "Files of the agent that it could not use and set aside, until somebody removes them.")
-	frozen       = describe("frozen", "1 while VPP is left alone on somebody's word, 2 afterwards until somebody has looked.")
+	generation   = describe("intent_generation", "Generation of the stored and of the applied intent.", "state")
+	durations    = describe("converge_duration_seconds", "Duration of reconciliations.")
+	operations   = describe("vpp_operations_total", "Messages that change VPP, by VPP's reply: ok or refused.", "message", "result")
+	paths        = describe("vpp_watched_paths", "Paths to other routers that VPP watches by BFD, by state.", "state")
+	setAside     = describe("set_aside_files", "Files that the agent could not use and set aside, until an operator removes them.")
+	frozen       = describe("frozen", "1 while the router is frozen, 2 afterwards until an operator has acknowledged the differences.")
 	repairs      = describe("drift_repairs_total", "Drift checks that found something to repair.")
-	observations = describe("vpp_looks_total", "Looks at VPP's configuration: full ones, and quick and partial ones (glance, peek).", "extent")
-	dropped      = describe("report_dropped_total", "Samples and events that the portal will never get.", "kind")
-	waiting      = describe("report_queue_length", "Samples and events that the portal has not taken yet.", "kind")
-	taken        = describe("report_last_taken_timestamp_seconds", "When the portal last took a report.", "kind")
+	observations = describe("vpp_looks_total", "Readings of VPP's configuration: full, quick (glance) and partial ones (peek).", "extent")
+	dropped      = describe("report_dropped_total", "Samples and events that the portal will never receive.", "kind")
+	waiting      = describe("report_queue_length", "Samples and events that the portal has not accepted yet.", "kind")
+	taken        = describe("report_last_taken_timestamp_seconds", "When the portal last accepted a report.", "kind")
 	endBytes     = describe("end_bytes_total", "Bytes of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
 	endFrames    = describe("end_frames_total", "Frames of a VLL end; in is what the customer sent into the VLL.", "vll", "end", "direction")
-	endInSync    = describe("end_in_sync", "1 when VPP has all of a VLL end as it is wanted, 0 when not.", "vll", "end")
+	endInSync    = describe("end_in_sync", "1 when VPP has a VLL end as intended, 0 when not.", "vll", "end")
 	endLinkUp    = describe("end_link_up", "1 when the customer's port of a VLL end is up, 0 when not; none while it is kept down because of the far end's link.",
 		"vll", "end")
 	endPathUp = describe("end_path_up", "1 when the path of a VLL end to the other router is up, 0 when not; none where it is not watched.", "vll", "end")
 
 	segmentSize = describe("vpp_stats_segment_size_bytes", "Size of VPP's stats segment; VPP aborts when it is full.")
-	segmentUsed = describe("vpp_stats_segment_used_bytes", "What of it is in use, by VPP's own count.")
+	segmentUsed = describe("vpp_stats_segment_used_bytes", "Used bytes of VPP's stats segment, as reported by VPP.")
 
-	policedBytes = describe("end_policed_bytes_total", "Bytes that a VLL end's policer counted since it was made or changed; what violates is dropped.",
+	policedBytes = describe("end_policed_bytes_total", "Bytes that a VLL end's policer counted since it was created or changed; violating traffic is dropped.",
 		"vll", "end", "colour")
-	policedFrames = describe("end_policed_frames_total", "Frames that a VLL end's policer counted since it was made or changed; what violates is dropped.",
+	policedFrames = describe("end_policed_frames_total", "Frames that a VLL end's policer counted since it was created or changed; violating traffic is dropped.",
 		"vll", "end", "colour")
 
-	endDropped = describe("end_dropped_frames_total", "Frames of a VLL end that VPP dropped, those that the policer dropped among them.",
+	endDropped = describe("end_dropped_frames_total", "Frames of a VLL end that VPP dropped, including those that the policer dropped.",
 		"vll", "end", "direction")
-	portFrames  = describe("interface_frames_total", "Frames of an interface that the agent did not make.", "interface", "direction")
-	portDropped = describe("interface_dropped_frames_total", "Frames that came in at an interface and that VPP dropped, for whatever reason.", "interface")
+	portFrames  = describe("interface_frames_total", "Frames of an interface that the agent did not create.", "interface", "direction")
+	portDropped = describe("interface_dropped_frames_total", "Frames received on an interface that VPP dropped for any reason.", "interface")
 	portLost    = describe("interface_lost_frames_total", "Frames that an interface lost: missed, with errors, or without a buffer.", "interface", "reason")
-	noTunnel    = describe("vpp_no_such_tunnel_packets_total", "Packets that came for a tunnel that this router does not have.")
+	noTunnel    = describe("vpp_no_such_tunnel_packets_total", "Packets received for a tunnel that this router does not have.")
 	fragments   = describe("vpp_fragments_sent_total", "Fragments of packets that the router sent.")
-	reassembled = describe("vpp_reassembled_packets_total", "Packets to the router that came in fragments, by whether it could put them together.", "result")
+	reassembled = describe("vpp_reassembled_packets_total", "Packets to the router received in fragments, by the result of their reassembly.", "result")
 	buffers     = describe("vpp_buffers", "Buffers of VPP, in all pools.")
-	buffersFree = describe("vpp_buffers_free", "Buffers that VPP has left; without one it can receive nothing.")
+	buffersFree = describe("vpp_buffers_free", "Free buffers of VPP; without a free buffer it can receive nothing.")
 
 	all = []*prometheus.Desc{
 		info, connected, hangs, overlooked, connections, generation, setAside, frozen, paths, durations, operations, repairs, observations, dropped, waiting, taken, endBytes, endFrames,

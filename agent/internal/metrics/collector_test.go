@@ -105,7 +105,7 @@ func labelled(t *testing.T, f *dto.MetricFamily, values ...string) *dto.Metric {
 
 func TestAPortThatIsKeptDownHasNoLinkMetric(t *testing.T) {
 	if ends := gather(t)["longline_end_link_up"].GetMetric(); len(ends) != 2 {
-		t.Errorf("links are told of %v", ends)
+		t.Errorf("links are reported of %v", ends)
 	}
 }
 

@@ -26,7 +26,7 @@ func (d *differ) adopt(in *intent.Intent) map[intent.Key]*Reason {
 		}
 		found, differences := d.made(end)
 		if len(differences) > 0 {
-			refused[end.Key] = conflict("adoption_differs", found.name(end), "what is there is not as ordered, and was left as it is: %s",
+			refused[end.Key] = conflict("adoption_differs", found.name(end), "the existing interfaces differ from the order and were not changed: %s",
 				strings.Join(differences, "; "))
 			continue
 		}
@@ -61,14 +61,14 @@ func (d *differ) made(end intent.End) (found madeOf, differences []string) {
 	}
 	found.access = d.candidate(end.Key, d.accessAt(end))
 	if found.access == nil {
-		differ("%s has no sub-interface for VLAN %s that is nobody's", end.Access.Interface, vlan(end.Access))
+		differ("%s has no unowned sub-interface for VLAN %s", end.Access.Interface, vlan(end.Access))
 		return found, differences
 	}
 	var far *observe.Interface
 	if end.Tunnel.Encapsulation == intent.L2XC {
 		other := d.otherEnd(end)
 		if far = d.candidate(other.Key, d.accessAt(other)); far == nil {
-			differ("the other end is not there")
+			differ("the other end does not exist")
 			return found, differences
 		}
 	} else {
@@ -76,7 +76,7 @@ func (d *differ) made(end intent.End) (found madeOf, differences []string) {
 			found.tunnel = d.candidate(end.Key, d.ByIndex(t.Index))
 		}
 		if far = found.tunnel; far == nil {
-			differ("no tunnel that is nobody's has its addresses and its key")
+			differ("no unowned tunnel has its addresses and its key")
 			return found, differences
 		}
 	}

@@ -61,7 +61,7 @@ func BenchmarkTaggedOfAThousandEnds(b *testing.B) {
 	}
 	for b.Loop() {
 		if marked, gone := p.TagChanges(m.s, known); len(marked)+len(gone) != 0 {
-			b.Fatalf("news: %v, %v", marked, gone)
+			b.Fatalf("changes: %v, %v", marked, gone)
 		}
 	}
 }

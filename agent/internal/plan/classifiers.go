@@ -144,7 +144,7 @@ func (d *differ) classifierConflict(end intent.End, access *observe.Interface) *
 	}
 	if table, bound := d.Bound[access.Index]; bound && d.OtherTables[table] {
 		return conflict("port_in_use", Describe(access), "the classify table %d, which the agent did not make, is bound to %s: "+
-			"by it somebody else polices what comes in, or did so on an earlier interface of this index", table, access.Name)
+			"another user polices received frames with it, or did so on an earlier interface with this index", table, access.Name)
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (b *operationBuilder) setClassifier(end intent.End, access Ref, policer *ob
 	for group, hit := range hits {
 		if to == observe.NoIndex || hit != to {
 			b.add(end.Key, Set, 2, SetSession{table, group == 1, name, to, access},
-				Drift{Field: "classify session", Desired: name, Actual: policerAt(hit)}, "all frames have to come to the policer")
+				Drift{Field: "classify session", Desired: name, Actual: policerAt(hit)}, "all frames have to reach the policer")
 		}
 	}
 	b.removeTables(end.Key, table.Index, "another one leads to the policer")
@@ -182,11 +182,11 @@ func (b *operationBuilder) setClassifier(end intent.End, access Ref, policer *ob
 	works := b.Classified[access.Index] || b.ClassifiedUnknown[access.Index]
 	on := isBound && bound == table.Index && works && !b.leftL2(access.Index)
 	if isBound && !on {
-		b.takeTableOff(end.Key, b.ByIndex(access.Index), "the classify table there does not work, or is another one")
+		b.takeTableOff(end.Key, b.ByIndex(access.Index), "the bound classify table does not work, or is another one")
 	}
 	if !on || b.unbound[access.Index] {
 		b.add(end.Key, Police, 0, SetClassifier{table, access, true},
-			Drift{Field: "policed", Desired: "true", Actual: "false"}, "what the customer sends is held to the profile")
+			Drift{Field: "policed", Desired: "true", Actual: "false"}, "the customer's frames are limited to the profile")
 	}
 }
 

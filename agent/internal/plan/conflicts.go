@@ -69,7 +69,7 @@ func (d *differ) accessConflict(end intent.End, serving *observe.Interface) *Rea
 		return pending("unknown_interface", Describe(port), "%s is not a port", name)
 	}
 	if bond, isMember := d.Bonds.Of[port.Index]; isMember {
-		return conflict("port_in_use", d.describe(bond), "%s is a member of %s, which gets all frames that come in on it: order the line on %s",
+		return conflict("port_in_use", d.describe(bond), "%s is a member of %s, which gets all frames received on it: order the line on %s",
 			name, d.describe(bond), d.nameOf(bond))
 	}
 	holder := d.byIndex[port.Index]
@@ -108,7 +108,7 @@ func (d *differ) portDownConflict(end intent.End, port, serving *observe.Interfa
 		return pending("port_down", Describe(port), "%s is down and %s: set it up, and the VLL follows", port.Name, fmt.Sprintf(format, args...))
 	}
 	if _, ours := ownership.ParseTag(port.Tag); port.Tag != "" && !ours {
-		return shut("bears the tag %q of somebody else", port.Tag)
+		return shut("has the foreign tag %q", port.Tag)
 	}
 	if len(port.Addresses) > 0 {
 		return shut("has the address %s", port.Addresses[0])
@@ -281,7 +281,7 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 	}
 	if t.Encapsulation == intent.GENEVE && t.Table != 0 && t.Local.Is6() {
 		return &Reason{Status: "failed", Code: "unsupported", Message: fmt.Sprintf(
-			"VPP does not say in which table a GENEVE tunnel over IPv6 is, so none is made in table %d: use GENEVE over IPv4, or VXLAN or GRE", t.Table)}
+			"VPP does not report the table of a GENEVE tunnel over IPv6, so none is created in table %d: use GENEVE over IPv4, or VXLAN or GRE", t.Table)}
 	}
 	if t.Encapsulation == intent.L2XC {
 		return nil
@@ -300,7 +300,7 @@ func (d *differ) tunnelConflict(end intent.End, serving *observe.Interface) *Rea
 		case h != nil:
 			return conflict("foreign_tunnel", Describe(i), "%s with the same key carries VLL end %s", i.Name, h.End)
 		case i == nil:
-			return conflict("foreign_tunnel", d.describe(existing.Index), "a tunnel with the same key is there")
+			return conflict("foreign_tunnel", d.describe(existing.Index), "a tunnel with the same key exists")
 		}
 		return conflict("foreign_tunnel", Describe(i), "%s has the same key, %s", i.Name, d.notOurs(i))
 	}
@@ -323,7 +323,7 @@ func (d *differ) localAddressConflict(t intent.Tunnel) *Reason {
 	switch {
 	case isMember:
 		lost := Drift{Object: Describe(existing), Field: "bond", Desired: "", Actual: d.nameOf(bond)}
-		return missing(lost, "%s, which has the address %s, is a member of %s, which gets all frames that come in on it: move the address there",
+		return missing(lost, "%s, which has the address %s, is a member of %s, which gets all frames received on it: move the address there",
 			existing.Name, t.Local, d.nameOf(bond))
 	case existing != nil && existing.AdminUp:
 		return nil

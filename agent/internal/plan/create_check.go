@@ -57,7 +57,7 @@ func (c *CreateCheck) sub(a CreateSub) *Reason {
 		return c.taken(existing.Index)
 	}
 	for existing := range c.subs.overlapping(a.Port.Index, a.Access) {
-		return pending("verify_mismatch", Describe(existing), "%s, which takes %s, was made meanwhile and shares frames with VLAN %s",
+		return pending("verify_mismatch", Describe(existing), "%s, which takes %s, was created meanwhile and shares frames with VLAN %s",
 			existing.Name, taken(existing.Sub), vlan(a.Access))
 	}
 	return nil
@@ -66,7 +66,7 @@ func (c *CreateCheck) sub(a CreateSub) *Reason {
 func (c *CreateCheck) taken(index uint32) *Reason {
 	i := c.now.ByIndex(index)
 	if i == nil {
-		return pending("verify_mismatch", "", "what is to be created is there by now")
+		return pending("verify_mismatch", "", "the object to be created exists by now")
 	}
 	return pending("verify_mismatch", Describe(i), "%s exists where another one is to be created", i.Name)
 }

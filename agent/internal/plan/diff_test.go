@@ -115,14 +115,14 @@ func TestConflictsAreNamedAndNothingIsChanged(t *testing.T) {
 		status, code string
 		object       string
 	}{
-		"somebody's sub-interface under another id": {
+		"a foreign sub-interface with another ID": {
 			func(m *model) { m.sub("cust0", 7, vlan101, "") }, end(1), "conflict", "foreign_subinterface", "cust0.7 (sw_if_index 5)"},
 		"not exact-match makes no difference to VPP": {
 			func(m *model) { m.sub("cust0", 7, intent.Access{Tagging: intent.Dot1q, Outer: 101}, "") },
 			end(1), "conflict", "foreign_subinterface", "cust0.7 (sw_if_index 5)"},
 		"a quarantined end's sub-interface": {
 			func(m *model) { m.sub("cust0", 101, vlan101, tagOf(end(9))) }, end(1), "conflict", "foreign_subinterface", "cust0.101 (sw_if_index 5)"},
-		"somebody's tunnel": {
+		"a foreign tunnel": {
 			func(m *model) { m.tunnel(end(1).Tunnel, "") }, end(1), "conflict", "foreign_tunnel", "vxlan_tunnel5 (sw_if_index 5)"},
 		"a VXLAN tunnel over IPv6 from another address": {
 			func(m *model) {
@@ -515,7 +515,7 @@ func TestAPlanForAFewLinesBlocksTheSameEndsAsAPlanForAll(t *testing.T) {
 		"it got a sub-interface": func(m *model) {
 			m.sub("cust1", 9, intent.Access{Tagging: intent.Dot1q, Outer: 9, Exact: true}, "somebody's")
 		},
-		"somebody sends into a tunnel": func(m *model) {
+		"a foreign sender into a tunnel": func(m *model) {
 			half := m.sub("cust3", 999, intent.Access{Tagging: intent.Dot1q, Outer: 999, Exact: true}, "somebody's")
 			m.s.Connects[half.Index] = m.s.Tunnels[0].Index
 		},
@@ -628,14 +628,14 @@ func TestAPortThatVPPDidNotSetUpAgainCountsAsKeptDown(t *testing.T) {
 	e.UNILinkDown = false
 	refused := Diff(want(e), m.s, journal, nil)
 	if len(refused.Ops) != 1 || !refused.Ops[0].Follows {
-		t.Errorf("nobody else shut the port, and under drift: hold it waits: %+v", refused.Ops)
+		t.Errorf("only the agent shut the port, and with drift: hold it waits: %+v", refused.Ops)
 	}
 	journal.Claims = refused.StandingClaims
 	released := m.without(e)
 	released.Removed[0].Release = true
 	m.carryOut(Diff(released, m.s, journal, nil).Ops)
 	if !m.port("cust0").AdminUp {
-		t.Errorf("let go of, it stays down; claims %+v", journal.Claims)
+		t.Errorf("released, it stays down; claims %+v", journal.Claims)
 	}
 	if kept := Diff(want(e), m.s, journal, nil).KeptDown(); len(kept) != 0 {
 		t.Errorf("it is up, and kept down are %v", kept)

@@ -135,7 +135,7 @@ func (g *IndexGuard) Verify(op Op, made map[Made]uint32, epoch int64, now *obser
 
 func (g *IndexGuard) verifyInterface(ref Ref, index uint32, epoch int64, now *observe.Snapshot) *Reason {
 	if index == observe.NoIndex {
-		return pending("verify_mismatch", ref.Name, "%s was not made", ref.Name)
+		return pending("verify_mismatch", ref.Name, "%s was not created", ref.Name)
 	}
 	is, was := now.ByIndex(index), g.expectedAt(index)
 	if is == nil {
@@ -188,5 +188,5 @@ func replaced(ref Ref, is *observe.Interface) *Reason {
 		return pending("verify_mismatch", Describe(is), "%s was replaced or got another tag, %q, while the plan was carried out; it is left as it is",
 			is.Name, is.Tag)
 	}
-	return pending("verify_mismatch", Describe(is), "%s with the tag %q stands where %s was; it is left as it is", is.Name, is.Tag, ref.Name)
+	return pending("verify_mismatch", Describe(is), "%s with the tag %q has replaced %s; it is not changed", is.Name, is.Tag, ref.Name)
 }

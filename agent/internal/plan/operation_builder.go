@@ -116,7 +116,7 @@ func (b *operationBuilder) releaseEnd(tombstone intent.Tombstone) {
 			tag = tombstone.TunnelTag
 		}
 		if _, ours := ownership.ParseTag(i.Tag); ours {
-			b.add(h.End, Delete, 0, SetTag{Interface: RefTo(i), Tag: tag}, Drift{Field: "tag", Desired: tag, Actual: i.Tag}, "the VLL is let go of")
+			b.add(h.End, Delete, 0, SetTag{Interface: RefTo(i), Tag: tag}, Drift{Field: "tag", Desired: tag, Actual: i.Tag}, "the VLL is released")
 		}
 	}
 }

@@ -115,7 +115,7 @@ func (b *operationBuilder) setPolicer(end intent.End, access Ref) {
 	confirmed := b.Policed
 	if b.byClassifier(end) {
 		if i := b.ByIndex(access.Index); i != nil {
-			b.takeNodeOff(end.Key, i, "no frame that comes in on this port gets to the policer node")
+			b.takeNodeOff(end.Key, i, "frames received on this port do not reach the policer node")
 		}
 		b.setClassifier(end, access, existing)
 		confirmed = b.Classified
@@ -145,7 +145,7 @@ func (b *operationBuilder) setPolicing(end intent.End, access Ref) {
 	}
 	if !on {
 		b.add(end.Key, Police, 0, SetPolicing{ownership.PolicerName(end.Key), access, true},
-			Drift{Field: "policed", Desired: "true", Actual: "false"}, "what the customer sends is held to the profile")
+			Drift{Field: "policed", Desired: "true", Actual: "false"}, "the customer's frames are limited to the profile")
 	}
 }
 

@@ -19,7 +19,7 @@ func (b *operationBuilder) portMTU(end intent.End, ref Ref) {
 		return
 	}
 	b.add(end.Key, Set, 1, SetMTU{ref, want}, Drift{Field: "mtu", Desired: fmt.Sprint(want), Actual: fmt.Sprint(actual)},
-		"beside vppcfg both sides of a cross-connect have the MTU of the port").Follows = true
+		"for vppcfg both sides of a cross-connect have the MTU of the port").Follows = true
 }
 
 // lineMTU returns the L3 MTU that both sides of the end's cross-connect can have for vppcfg (bytes), 0 if

@@ -43,7 +43,7 @@ func TestAProbeExistsNextToLinesInEveryEncapsulation(t *testing.T) {
 					t.Errorf("tunnels: %+v", m.s.Tunnels)
 				}
 				if left.Policed[end(2).Key] || m.s.Policers[ownership.PolicerName(end(2).Key)] != nil {
-					t.Error("it is said to be policed")
+					t.Error("it is reported as policed")
 				}
 				m.settle(t, &intent.Intent{Present: want(line).Present, Removed: []intent.Tombstone{{Key: end(2).Key, Revision: 1}}})
 				mustEqual(t, m.picture(everything), before)

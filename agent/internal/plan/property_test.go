@@ -120,7 +120,7 @@ func mustBeWhole(t *testing.T, in *intent.Intent, s *observe.Snapshot, left *Pla
 		for from, to := range s.Connects {
 			theirs := s.ByIndex(from).Tag == "somebody's"
 			if to == h.Interface.Index && theirs && left.Blocked[h.End] == nil && !slices.Contains(left.Quarantined, h) {
-				t.Fatalf("%s holds %s, into which somebody else sends", h.End, h.Interface.Name)
+				t.Fatalf("%s has %s, which has a foreign sender", h.End, h.Interface.Name)
 			}
 		}
 	}

@@ -128,7 +128,7 @@ func relabelled(all []*Holding) *Reason {
 		found = append(found, fmt.Sprintf("%s, which has %s", Describe(h.Interface), tagNow(h.Interface)))
 	}
 	return conflict("relabelled", Describe(all[0].Interface),
-		"somebody took the agent's tag from what was made for this end: %s. Nothing is done until it is claimed again or let go of on the router "+
+		"interfaces of this end no longer have the agent's tag: %s. Nothing is done until an operator claims or releases them on the router "+
 			"(longline-agent claim, longline-agent release)", strings.Join(found, "; "))
 }
 
@@ -143,7 +143,7 @@ func tagNow(i *observe.Interface) string {
 func (d *differ) notOurs(i *observe.Interface) string {
 	for _, h := range d.relabelled {
 		if h.Interface == i {
-			return fmt.Sprintf("which was made for VLL end %s and relabelled since", h.End)
+			return fmt.Sprintf("which was created for VLL end %s and relabelled since", h.End)
 		}
 	}
 	if linux, paired := d.LCP[i.Index]; paired {
@@ -173,7 +173,7 @@ func (h *Holding) TakePolicerOff(s *observe.Snapshot, policed bool) (op Op, need
 		return Op{}, false
 	}
 	return Op{
-		Stage: Detach, End: h.End, Action: SetPolicing{name, RefTo(i), false}, Why: "an operator let go of it",
+		Stage: Detach, End: h.End, Action: SetPolicing{name, RefTo(i), false}, Why: "an operator released it",
 		Drift: Drift{Object: i.Name, Field: "policed", Desired: "false", Actual: "true"},
 	}, true
 }
@@ -186,7 +186,7 @@ func (h *Holding) takeTableOff(s *observe.Snapshot) (op Op, needed bool) {
 		return Op{}, false
 	}
 	return Op{
-		Stage: Detach, End: h.End, Action: SetClassifier{tableAt(t), RefTo(h.Interface), false}, Why: "an operator let go of it",
+		Stage: Detach, End: h.End, Action: SetClassifier{tableAt(t), RefTo(h.Interface), false}, Why: "an operator released it",
 		Drift: Drift{Object: h.Interface.Name, Field: "policed", Desired: "false", Actual: "true"},
 	}, true
 }

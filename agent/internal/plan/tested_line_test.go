@@ -73,7 +73,7 @@ func TestALineInServiceIsDisconnectedForATestAndReconnected(t *testing.T) {
 				left := m.settle(t, apart)
 				mustBeApart(t, apart.Present[0], m.s, left)
 				if left.Policed[apart.Present[0].Key] {
-					t.Error("said to be policed while tested")
+					t.Error("reported as policed while tested")
 				}
 				if m.s.Policers[ownership.PolicerName(apart.Present[0].Key)] == nil && policed {
 					t.Error("the policer, and with it what it counted, is gone")

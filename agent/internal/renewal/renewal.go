@@ -86,7 +86,7 @@ func (r *Renewer) complain(err error) {
 			level = slog.LevelError
 		}
 	}
-	r.Log.Log(context.Background(), level, "the certificate and the CAs are not known to be good; the portal is asked again in an hour", "ends", ends, "error", err)
+	r.Log.Log(context.Background(), level, "the certificate and the CAs could not be checked; the agent asks the portal again in an hour", "ends", ends, "error", err)
 }
 
 // Once sends a request. If it stored something new, it sends another one, so that the portal sees

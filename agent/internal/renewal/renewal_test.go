@@ -78,7 +78,7 @@ func TestACertificateThatIsDueIsReplacedAndTheKeyStays(t *testing.T) {
 	}
 	digest := sha256.Sum256([]byte(read(t, files.CA)))
 	if p.received.CASHA256 != hex.EncodeToString(digest[:]) {
-		t.Errorf("it said %s of its CAs", p.received.CASHA256)
+		t.Errorf("it sent %s for its CAs", p.received.CASHA256)
 	}
 	if _, err := identity.Load(files, "rhino"); err != nil {
 		t.Error(err)

@@ -39,7 +39,7 @@ func (e *RefusedError) Error() string {
 
 // ErrNotStored says that the portal does not have a list that the report only names, or needs its content
 // (412).
-var ErrNotStored = errors.New("report: the portal wants it whole")
+var ErrNotStored = errors.New("report: the portal needs the complete report")
 
 // Client posts reports to the portal's API for agents.
 type Client struct {

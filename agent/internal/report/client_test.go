@@ -49,6 +49,6 @@ func TestAfterReconnectNoRequestReusesABusyConnection(t *testing.T) {
 	<-reported
 	mayShake <- struct{}{}
 	if from := <-requested; from == old {
-		t.Error("the certificate is asked for over a connection of before")
+		t.Error("the certificate is requested over an old connection")
 	}
 }

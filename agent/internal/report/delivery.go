@@ -118,9 +118,9 @@ func (d *deliverer) take(records []spool.Record, refused bool) {
 	err := d.spool.Take(records, refused)
 	switch {
 	case err != nil && !d.unnoted:
-		d.log.Error("the disk takes no note of what was reported; a restart would send it again", "kind", d.kind, "error", err)
+		d.log.Error("deliveries cannot be recorded on disk; a restart would send reports again", "kind", d.kind, "error", err)
 	case err == nil && d.unnoted:
-		d.log.Info("the disk takes note of what is reported again", "kind", d.kind)
+		d.log.Info("deliveries are recorded on disk again", "kind", d.kind)
 	}
 	d.unnoted = err != nil
 }

@@ -138,7 +138,7 @@ func TestADayWithoutPortalIsDeliveredCompletelyAndInOrder(t *testing.T) {
 			t.Errorf("%d wait and %d reports were taken", s.Waiting(), len(portal.taken()))
 		}
 		if n := len(portal.requestTimes()); n < 24*60 || n > 3*24*60 {
-			t.Errorf("the portal was asked %d times in a day", n)
+			t.Errorf("the portal received %d requests in a day", n)
 		}
 		portal.comeBack()
 		time.Sleep(2 * longestPause)

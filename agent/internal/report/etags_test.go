@@ -80,11 +80,11 @@ func TestAnUnchangedListIsSentAsItsName(t *testing.T) {
 	}
 	mustPost(t, &stored, portal, reportOf(false))
 	if portal.isNamed("ends") || !portal.isNamed("routes") {
-		t.Errorf("with news of an end: %v", portal.requests[2])
+		t.Errorf("after a change of an end: %v", portal.requests[2])
 	}
 	mustPost(t, &stored, portal, reportOf(true))
 	if portal.isNamed("ends") {
-		t.Error("a list was told by a name that an older one had")
+		t.Error("a list was sent by the name of an older one")
 	}
 }
 
@@ -95,7 +95,7 @@ func TestAListThatThePortalHasNotStoredIsSentCompletely(t *testing.T) {
 	portal.lists = nil // another database
 	answer := mustPost(t, &stored, portal, reportOf(true))
 	if len(portal.requests) != 3 || portal.isNamed("ends") || portal.isNamed("routes") || len(answer.WatchRoutes) != 1 {
-		t.Errorf("asked %v, answered %v", portal.requests, answer)
+		t.Errorf("received %v, answered %v", portal.requests, answer)
 	}
 }
 
@@ -106,7 +106,7 @@ func TestAPortalWithoutETagsReceivesCompleteLists(t *testing.T) {
 		mustPost(t, &stored, portal, reportOf(true))
 		_, named := portal.requests[len(portal.requests)-1]["watch_etag"]
 		if portal.isNamed("ends") || portal.isNamed("routes") || named {
-			t.Errorf("it is told %v", portal.requests[len(portal.requests)-1])
+			t.Errorf("it received %v", portal.requests[len(portal.requests)-1])
 		}
 	}
 }

@@ -31,7 +31,7 @@ func (r *Reporter) applyFreeze(requested json.RawMessage) {
 	}
 	var wanted *wantedFreeze
 	if err := json.Unmarshal(requested, &wanted); err != nil {
-		r.log.Warn("the portal says of a freeze what cannot be read", "error", err)
+		r.log.Warn("the freeze in the portal's response cannot be decoded", "error", err)
 		return
 	}
 	if wanted == nil {

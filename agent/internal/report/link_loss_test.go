@@ -38,15 +38,15 @@ func TestAPortThatIsKeptDownReportsNoLinkLoss(t *testing.T) {
 		t.Errorf("not taken down yet it is %+v", notYet)
 	}
 	if events := append(eventsBetween(before, during), eventsBetween(during, negotiating)...); len(events) != 0 {
-		t.Errorf("told of it: %v", inShort(events))
+		t.Errorf("reported: %v", inShort(events))
 	}
 	if _, lost := reported(false, true, false); len(eventsBetween(before, lost)) != 1 {
-		t.Error("a loss of its own is not told")
+		t.Error("the port's own link loss is not reported")
 	}
 	// The intent no longer requires the port to be down, but a conflict has prevented it from coming up.
 	claims = []ownership.Claim{{VLL: key.VLL, End: key.End, Port: "cust1", LinkLoss: true}}
 	still, after := reported(false, false, false)
 	if events := eventsBetween(during, after); !still.KeptDown || len(events) != 0 {
-		t.Errorf("not set up yet it is %+v, told as %v", still, inShort(events))
+		t.Errorf("not set up yet it is %+v, reported as %v", still, inShort(events))
 	}
 }

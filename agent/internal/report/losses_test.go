@@ -86,14 +86,14 @@ func TestALossThatCannotBeComparedIsAGapButTrafficIsNot(t *testing.T) {
 		in, out bool
 		ports   int
 	}{
-		"both are known":               {losing(2, 107), tunnelled(), true, true, 1},
-		"the tunnel was made anew":     {losing(2, 107), remade, true, false, 1},
-		"another tunnel has the index": {losing(2, 107), another, true, false, 1},
-		"a local cross-connect":        {losing(2, 107), local, true, false, 1},
-		"somebody cleared counters":    {losing(2, 50), tunnelled(), false, false, 0},
-		"VPP counts no drops":          {losing(2, 107, func(r *statseg.Reading) { r.Losses.Drops = nil }), tunnelled(), false, false, 0},
-		"VPP counts no misses":         {losing(2, 107, func(r *statseg.Reading) { r.Losses.RxMiss = nil }), tunnelled(), true, true, 0},
-		"the port is another's":        {losing(2, 107, func(r *statseg.Reading) { r.Names[2] = "bb1" }), tunnelled(), true, true, 0},
+		"both are known":                {losing(2, 107), tunnelled(), true, true, 1},
+		"the tunnel was re-created":     {losing(2, 107), remade, true, false, 1},
+		"another tunnel has the index":  {losing(2, 107), another, true, false, 1},
+		"a local cross-connect":         {losing(2, 107), local, true, false, 1},
+		"another user cleared counters": {losing(2, 50), tunnelled(), false, false, 0},
+		"VPP counts no drops":           {losing(2, 107, func(r *statseg.Reading) { r.Losses.Drops = nil }), tunnelled(), false, false, 0},
+		"VPP counts no misses":          {losing(2, 107, func(r *statseg.Reading) { r.Losses.RxMiss = nil }), tunnelled(), true, true, 0},
+		"the port is another's":         {losing(2, 107, func(r *statseg.Reading) { r.Names[2] = "bb1" }), tunnelled(), true, true, 0},
 	} {
 		t.Run(why, func(t *testing.T) {
 			var m Sampler

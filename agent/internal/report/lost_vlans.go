@@ -224,7 +224,7 @@ func (l *lostVLANs) noteRestored(at time.Time, frames *vlanFrames, events *vlanE
 		return
 	}
 	if !r.Requested {
-		put(&events.restored, key, fmt.Sprintf("frames of %s arrive again since it was created again. VPP drops them when somebody requests another "+
+		put(&events.restored, key, fmt.Sprintf("frames of %s have arrived again since it was re-created. VPP drops them when another user requests another "+
 			"sub-interface with the same VLAN and is refused", frames.access.Name))
 	}
 	l.rebuilds.forget(key)
@@ -342,7 +342,7 @@ func evidenceOf(access Access, count int) string {
 	if access.VLAN.Inner != 0 {
 		tags = fmt.Sprintf("VLANs %d and %d", access.VLAN.Outer, access.VLAN.Inner)
 	}
-	return fmt.Sprintf("VPP's tracer saw %d frames with %s that %s dropped as of an unknown VLAN, although %s takes them", count, tags, access.Port.Name, access.Name)
+	return fmt.Sprintf("VPP's tracer shows %d frames with %s that %s dropped as frames of an unknown VLAN, although %s takes them", count, tags, access.Port.Name, access.Name)
 }
 
 func inUTC(at time.Time) string { return at.UTC().Format(time.DateTime + " MST") }

@@ -28,18 +28,18 @@ func TestMaintenanceIsThatOfThePortalsRecentResponse(t *testing.T) {
 		on     bool
 		known  bool
 	}{
-		"begun":                {`{"maintenance": true}`, 0, true, true},
-		"ended":                {`{"maintenance": false}`, 0, false, true},
-		"an earlier portal":    {`{}`, 0, false, false},
-		"said some time ago":   {`{"maintenance": true}`, 40 * time.Second, true, true},
-		"said a long time ago": {`{"maintenance": true}`, 41 * time.Second, false, false},
+		"begun":                    {`{"maintenance": true}`, 0, true, true},
+		"ended":                    {`{"maintenance": false}`, 0, false, true},
+		"an earlier portal":        {`{}`, 0, false, false},
+		"received some time ago":   {`{"maintenance": true}`, 40 * time.Second, true, true},
+		"received a long time ago": {`{"maintenance": true}`, 41 * time.Second, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := now
 			portal := &answering{texts: []string{c.answer}, answered: make(chan struct{}, 1)}
 			r := &Reporter{client: portal, interval: 10 * time.Second, log: quiet, now: func() time.Time { return at }, observed: make(chan observedBody, 1)}
 			if on, known := r.Maintenance(); on || known {
-				t.Error("known before anybody was asked")
+				t.Error("known before any request")
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			sent := make(chan struct{})

@@ -137,7 +137,7 @@ func (r *rebuilds) without(key intent.Key) []rebuild {
 
 func (r *rebuilds) writeOrLog() {
 	if err := r.write(); err != nil {
-		r.log.Error("what became of a rebuild is not on disk", "error", err)
+		r.log.Error("the result of a rebuild could not be stored", "error", err)
 	}
 }
 

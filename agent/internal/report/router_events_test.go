@@ -65,7 +65,7 @@ func TestEventsBetweenTwoViewsAreReported(t *testing.T) {
 		"and that is held": {func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} },
 			func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} }, nil},
 		"and that was repaired": {func(v *routerView) { v.drift = map[intent.Key]string{vll: "mtu"} }, nil, nil},
-		"repairs that somebody undoes": {nil, func(v *routerView) { v.contested = map[intent.Key]string{vll: "mtu"} },
+		"repairs that others undo": {nil, func(v *routerView) { v.contested = map[intent.Key]string{vll: "mtu"} },
 			[]string{"end.contested 6f0b a mtu"}},
 		"and still does": {func(v *routerView) { v.contested = map[intent.Key]string{vll: "mtu"} },
 			func(v *routerView) { v.contested = map[intent.Key]string{vll: "admin_up"} }, nil},
@@ -93,7 +93,7 @@ func TestEventsBetweenTwoViewsAreReported(t *testing.T) {
 				c.after(&after)
 			}
 			if got := inShort(eventsBetween(before, after)); !slices.Equal(got, c.want) {
-				t.Errorf("told %q\nwant %q", got, c.want)
+				t.Errorf("reported %q\nwant %q", got, c.want)
 			}
 		})
 	}
@@ -104,7 +104,7 @@ func TestChangesWhileVPPWasAwayAreReportedAfterwards(t *testing.T) {
 	after.links["cust0"] = false
 	between := before.next(routerView{})
 	if got := inShort(eventsBetween(between, after)); !slices.Contains(got, "interface.down cust0") {
-		t.Errorf("told %q", got)
+		t.Errorf("reported %q", got)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestEventsAreNumberedWithinARunAndSurviveARestart(t *testing.T) {
 	body := report.(eventsBody)
 	want := []string{"vpp.connected 25.10", "intent.applied 42", "interface.down cust0", "interface.up cust0"}
 	if got := inShort(body.Events); !slices.Equal(got, want) || body.BootID != bootID.String() {
-		t.Errorf("told %q by %s", got, body.BootID)
+		t.Errorf("reported %q by %s", got, body.BootID)
 	}
 	for i, e := range body.Events {
 		if e.Seq != int64(i+1) || e.AtMS != start.UnixMilli() {
@@ -201,6 +201,6 @@ func TestDriftIsReportedAlthoughVPPDiesBefore(t *testing.T) {
 	}
 	events := report.(eventsBody).Events
 	if len(events) != 1 || events[0].Kind != "end.drift" || *events[0].VLL != alice.Key.VLL {
-		t.Errorf("told %q", inShort(events))
+		t.Errorf("reported %q", inShort(events))
 	}
 }

@@ -66,7 +66,7 @@ func TestReadingsThatCannotBeComparedAreAGap(t *testing.T) {
 		"another index":                 {reading(2, 6000, 1100), other(func(a *Access) { a.Index = 0 })},
 		"another name":                  {reading(2, 6000, 1100), other(func(a *Access) { a.Name = "cust0.101" })},
 		"another VLL has the index":     {reading(2, 6000, 1100), other(func(a *Access) { a.Key.End = "z" })},
-		"it was made anew":              {reading(2, 6000, 1100), other(func(a *Access) { a.Made = 7 })},
+		"it was re-created":             {reading(2, 6000, 1100), other(func(a *Access) { a.Made = 7 })},
 		"VPP restarted":                 {with(reading(2, 6000, 1100), func(r *statseg.Reading) { r.BootMS = 2000 }), other(func(a *Access) { a.BootMS = 2000 })},
 		"the segment is of a dead VPP":  {reading(2, 6000, 1100), other(func(a *Access) { a.BootMS = 2000 })},
 		"the index is another's by now": {with(reading(2, 6000, 1100), func(r *statseg.Reading) { r.Names[1] = "loop7" }), alice},

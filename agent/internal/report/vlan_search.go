@@ -98,7 +98,7 @@ func (r *Reporter) search(ctx context.Context, suspects []Access) {
 // is killed.
 func (r *Reporter) unknownVLANs(ctx context.Context, boot int64, vlans []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
 	if err := r.noteTracing(boot); err != nil {
-		return nil, fmt.Errorf("the disk takes no note of it: %w", err)
+		return nil, fmt.Errorf("it cannot be recorded on disk: %w", err)
 	}
 	r.log.Info("VPP's tracer is used to search for frames that VPP drops; a trace that has taken no packet yet, and a filter by node, end with this",
 		"vlans", len(vlans))
@@ -106,7 +106,7 @@ func (r *Reporter) unknownVLANs(ctx context.Context, boot int64, vlans []packett
 	var left *packettrace.LeftError
 	if !errors.As(err, &left) {
 		if noted := r.noteTracing(0); noted != nil {
-			r.log.Warn("the disk takes no note of the end of a search", "error", noted)
+			r.log.Warn("the end of a search cannot be recorded on disk", "error", noted)
 		}
 	}
 	return dropped, err
@@ -132,12 +132,12 @@ func (r *Reporter) tidyUp(ctx context.Context, state *converge.ObservedState, st
 	}
 	if left == state.Snapshot.Boot.MS {
 		if err := r.engine.ClearTracer(ctx); err != nil {
-			r.log.Warn("VPP's tracer may still hold what an earlier search left", "error", err)
+			r.log.Warn("VPP's tracer may still contain packets of an earlier search", "error", err)
 			return
 		}
 	}
 	if err := r.vlans.rebuilds.tracing(0); err != nil {
-		r.log.Warn("the disk takes no note of the end of a search", "error", err)
+		r.log.Warn("the end of a search cannot be recorded on disk", "error", err)
 	}
 }
 

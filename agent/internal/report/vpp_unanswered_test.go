@@ -67,6 +67,6 @@ func TestCountingStopsWhileVPPDoesNotRespondIfItsInterfacesChanged(t *testing.T)
 	}
 	prepare()
 	if len(r.Totals()) != 1 {
-		t.Errorf("after the next look it counts %v", r.Totals())
+		t.Errorf("after the next reading it counts %v", r.Totals())
 	}
 }

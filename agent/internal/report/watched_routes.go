@@ -87,7 +87,7 @@ const maxWatched = 16 << 10
 // addresses that are not plain unicast addresses. Error: there are too many.
 func parseWatchedRoutes(texts []string) (addresses []netip.Addr, strange int, err error) {
 	if len(texts) > maxWatched {
-		return nil, 0, fmt.Errorf("report: the portal asks for %d routes, at most %d are looked up", len(texts), maxWatched)
+		return nil, 0, fmt.Errorf("report: the portal requests %d routes, at most %d are looked up", len(texts), maxWatched)
 	}
 	for _, text := range texts {
 		address, err := netip.ParseAddr(text)
@@ -111,7 +111,7 @@ func (r *Reporter) setWatchedRoutes(table uint32, texts []string) {
 		texts = nil
 	}
 	if strange > 0 {
-		r.log.Warn("the portal asks for routes to what is no unicast address", "ignored", strange)
+		r.log.Warn("the portal requests routes to addresses that are not unicast", "ignored", strange)
 	}
 	r.mu.Lock()
 	if texts == nil {

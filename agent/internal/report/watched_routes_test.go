@@ -42,7 +42,7 @@ func TestWatchedRoutesChangeTogetherWithTheirTable(t *testing.T) {
 	} {
 		r.setWatchedRoutes(c.table, c.texts)
 		if got, reported := fmt.Sprint(r.watchedRoutes()), len(r.again); got != c.want || reported != c.reported {
-			t.Errorf("answer %d: %s, told %d times", n, got, reported)
+			t.Errorf("answer %d: %s, reported %d times", n, got, reported)
 		}
 		for range len(r.again) {
 			<-r.again

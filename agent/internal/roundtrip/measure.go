@@ -84,7 +84,7 @@ func read(text string) (Times, error) {
 		}
 		ms, err := strconv.ParseFloat(strings.TrimSuffix(value, " ms"), 64)
 		if err != nil || ms < 0 {
-			return Times{}, fmt.Errorf("VPP's ping printed %q, which says no time", line)
+			return Times{}, fmt.Errorf("VPP's ping printed %q, which contains no time", line)
 		}
 		took := time.Duration(ms * float64(time.Millisecond))
 		if lines == 0 || took < times.Min {

@@ -168,7 +168,7 @@ func TestDeepJSONIsRefused(t *testing.T) {
 		}
 	}
 	if e.puts != 0 {
-		t.Error("the engine was asked")
+		t.Error("the engine received a request")
 	}
 }
 
@@ -190,7 +190,7 @@ func TestConnectionsOfSlowClientsAreClosed(t *testing.T) {
 		}
 	})
 	if e.puts != 0 {
-		t.Error("the engine was asked")
+		t.Error("the engine received a request")
 	}
 }
 
@@ -268,7 +268,7 @@ func TestConnectionsThatBecameSilentAreClosedForNewOnes(t *testing.T) {
 	crowd.watch(second, http.StateClosed)
 	for _, c := range []net.Conn{first, third} {
 		if closed(c) {
-			t.Error("somebody else was hung up on")
+			t.Error("another connection was closed")
 		}
 	}
 }
@@ -306,7 +306,7 @@ func TestLongWorkKeepsNoBodyInMemory(t *testing.T) {
 		s.ControlHandler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body)))
 	}
 	if worked != 2 {
-		t.Errorf("asked for %d of 2", worked)
+		t.Errorf("worked on %d of 2", worked)
 	}
 }
 

@@ -91,7 +91,7 @@ func failedTest(err error) problem {
 	case errors.As(err, &tooLong):
 		return invalidTest(&intent.InvalidError{Errors: []intent.Error{{Pointer: "/frame", Code: "out_of_range", Detail: err.Error()}}})
 	case errors.As(err, &notTesting):
-		return conflict("not-testing", "The line is not held to be tested here")
+		return conflict("not-testing", "The line is not being tested here")
 	case errors.As(err, &cannotSend):
 		return conflict("cannot-test", "This VPP sends no test frames")
 	case errors.As(err, &cannotTime):

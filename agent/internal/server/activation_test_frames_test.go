@@ -36,7 +36,7 @@ func TestTestFramesReturnTheirCounters(t *testing.T) {
 	}
 	requested := intent.TestFrames{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "a"}, Revision: 3, Frame: 1518, Count: 100, Rate: 10000}
 	if *e.requested != requested {
-		t.Errorf("the engine was asked for %+v", *e.requested)
+		t.Errorf("the engine received %+v", *e.requested)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestAnInvalidRequestForTestFramesSendsNone(t *testing.T) {
 		t.Errorf("GET: %d", status)
 	}
 	if e.requested != nil {
-		t.Errorf("the engine was asked for %+v", e.requested)
+		t.Errorf("the engine received %+v", e.requested)
 	}
 }
 
@@ -120,6 +120,6 @@ func TestOnlyThePortalCanSendTestFrames(t *testing.T) {
 	}
 	response.Body.Close()
 	if response.StatusCode != http.StatusNotFound || e.requested != nil {
-		t.Errorf("on the control socket: %d, asked %+v", response.StatusCode, e.requested)
+		t.Errorf("on the control socket: %d, received %+v", response.StatusCode, e.requested)
 	}
 }

@@ -111,7 +111,7 @@ func failedCalibration(err error) problem {
 	case errors.As(err, &cannot):
 		return conflict("cannot-calibrate", "Nothing can be measured here")
 	case errors.As(err, &disturbed):
-		return conflict("disturbed", "Other frames were in the way")
+		return conflict("disturbed", "Other frames disturbed the measurement")
 	case errors.As(err, &refused):
 		return conflict("vpp-refused", "VPP did not do it")
 	default:

@@ -52,7 +52,7 @@ func (s *Server) accept(w http.ResponseWriter, r *http.Request, in *intent.Inten
 			Detail: fmt.Sprintf("generation %d is held", old.Held), Held: old.Held, Generation: old.Generation}.write(w)
 	case errors.As(err, &reused):
 		problem{Type: "generation-reused", Title: "A generation used twice", Status: http.StatusConflict,
-			Detail: fmt.Sprintf("generation %d is held with other content", reused.Generation),
+			Detail: fmt.Sprintf("generation %d is stored with other content", reused.Generation),
 			Held:   reused.Generation, Generation: reused.Generation}.write(w)
 	case errors.Is(err, converge.ErrStopping):
 		unavailable(err).write(w)

@@ -102,9 +102,9 @@ func (s *Server) lineNamed(ctx context.Context, of string) (named namedLine, unk
 	}
 	if named.vll = known.VLL; named.vll == "" {
 		if len(ids) == 0 {
-			detail := "no line whose id begins so is held here"
+			detail := "the stored intent has no line whose ID begins so"
 			if named.portalError != "" {
-				detail += ", and the portal does not say of which line it is the name: " + named.portalError
+				detail += ", and the portal could not look up a line with that name: " + named.portalError
 			}
 			return named, &problem{Type: "no-such-line", Title: "No such line", Status: http.StatusNotFound, Detail: detail}
 		}

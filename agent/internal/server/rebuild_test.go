@@ -23,12 +23,12 @@ func TestARebuildIsRequestedOrItsRefusalHasItsProblemType(t *testing.T) {
 		status int
 		code   string
 	}{
-		"requested":                      {body, nil, 200, ""},
-		"VPP has nothing of the end":     {body, report.ErrNoSuchVLAN, 409, "nothing-to-rebuild"},
-		"the router is frozen":           {body, converge.ErrNotRepaired, 409, "frozen"},
-		"the disk takes no note of it":   {body, errors.New("no space"), 500, "not-done"},
-		"an end that no line has":        {`{"vll":"` + tracedLine + `","end":"b"}`, nil, 422, "invalid-decision"},
-		"a member that nobody documents": {`{"vll":"` + tracedLine + `","end":"a","now":true}`, nil, 422, "invalid-decision"},
+		"requested":                    {body, nil, 200, ""},
+		"VPP has nothing of the end":   {body, report.ErrNoSuchVLAN, 409, "nothing-to-rebuild"},
+		"the router is frozen":         {body, converge.ErrNotRepaired, 409, "frozen"},
+		"the disk takes no note of it": {body, errors.New("no space"), 500, "not-done"},
+		"an end that no line has":      {`{"vll":"` + tracedLine + `","end":"b"}`, nil, 422, "invalid-decision"},
+		"an undocumented member":       {`{"vll":"` + tracedLine + `","end":"a","now":true}`, nil, 422, "invalid-decision"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &engine{err: c.err}

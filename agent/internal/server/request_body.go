@@ -54,7 +54,7 @@ func (s *Server) takeBody(w http.ResponseWriter, r *http.Request, use func([]byt
 	case err != nil:
 		s.log.Warn("body not read", "error", err)
 		w.Header().Set("Connection", "close")
-		problem{Type: "incomplete", Title: "The body did not come", Status: http.StatusRequestTimeout, Detail: err.Error()}.write(w)
+		problem{Type: "incomplete", Title: "The body was not received", Status: http.StatusRequestTimeout, Detail: err.Error()}.write(w)
 	default:
 		use(body)
 	}

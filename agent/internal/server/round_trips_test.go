@@ -26,7 +26,7 @@ func TestRoundTripsAreReturnedInMicroseconds(t *testing.T) {
 		t.Errorf("%d\ngot  %v\nwant %v", status, answer, want)
 	}
 	if requested := (intent.RoundTrip{Key: intent.Key{VLL: "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", End: "z"}, Revision: 3}); *e.timed != requested {
-		t.Errorf("the engine was asked for %+v", *e.timed)
+		t.Errorf("the engine received %+v", *e.timed)
 	}
 }
 
@@ -69,6 +69,6 @@ func TestAnInvalidRequestForRoundTripsMeasuresNothing(t *testing.T) {
 		}
 	}
 	if e.timed != nil {
-		t.Errorf("the engine was asked for %+v", e.timed)
+		t.Errorf("the engine received %+v", e.timed)
 	}
 }

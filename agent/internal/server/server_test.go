@@ -292,7 +292,7 @@ func TestRefusalsAreProblemsAndChangeNothing(t *testing.T) {
 				t.Errorf("got %d %v", status, answer)
 			}
 			if c.err == nil && e.puts != 0 {
-				t.Error("the engine was asked")
+				t.Error("the engine received a request")
 			}
 		})
 	}
@@ -337,8 +337,8 @@ func TestResponsesHaveTheStructureOfTheContract(t *testing.T) {
 		Message: "VPP is not connected; the intent is held and will be applied on reconnection"}
 	gone := intent.Key{VLL: "0d9c5f0e-6f55-4f6b-8f2f-3f9a5f2f7b02", End: "a"}
 	relabelled := &plan.Reason{Status: "conflict", Code: "relabelled", Object: "host-cust1.100 (sw_if_index 7)",
-		Message: "somebody took the agent's tag from what was made for this end: host-cust1.100 (sw_if_index 7), which has no tag now. " +
-			"Nothing is done until it is claimed again or let go of on the router (longline-agent claim, longline-agent release)"}
+		Message: "interfaces of this end no longer have the agent's tag: host-cust1.100 (sw_if_index 7), which has no tag now. " +
+			"Nothing is done until an operator claims or releases them on the router (longline-agent claim, longline-agent release)"}
 	for path, outcome := range map[string]*converge.Outcome{
 		"replies/relabelled.json":      {Generation: 42, ObservationNumber: observation, Applied: true, Ends: []converge.End{{Key: gone, Revision: 2, Status: "conflict", Reason: relabelled}}},
 		"replies/vpp-refused.json":     {Generation: 42, ObservationNumber: observation, Applied: true, Ends: []converge.End{{Key: key, Revision: 3, Status: "failed", Reason: refused}}},

@@ -88,7 +88,7 @@ func TestASessionDeregistersFromVPP(t *testing.T) {
 	}
 	sim.LeaveErrno(syscall.EAGAIN)
 	session.Close()
-	until(t, "VPP lets go", func() bool { return sim.Clients() == 0 })
+	until(t, "VPP removes the client", func() bool { return sim.Clients() == 0 })
 }
 
 func TestARefusedAgentHasNotConnectedToVPP(t *testing.T) {
@@ -109,7 +109,7 @@ func TestARefusedAgentHasNotConnectedToVPP(t *testing.T) {
 	first.Close()
 	second, err := dialer.Dial(t.Context())
 	if err != nil {
-		t.Fatalf("after the first said goodbye: %v", err)
+		t.Fatalf("after the first deregistered: %v", err)
 	}
 	second.Close()
 }
@@ -121,7 +121,7 @@ func TestADeadAgentInVPPsListBlocksNoOther(t *testing.T) {
 	k := keep(t, dialer)
 	until(t, "a session", func() bool { return k.sessions.Load() == 1 })
 	until(t, "VPP notices", func() bool { return sim.Clients() == 1 })
-	until(t, "it is told", func() bool { _, noticed := k.reports(); return len(noticed) == 2 })
+	until(t, "it is reported", func() bool { _, noticed := k.reports(); return len(noticed) == 2 })
 	if _, noticed := k.reports(); !slices.Contains(noticed, dialer.Name) || !slices.Contains(noticed, "longline/zzzzz/rhino") {
 		t.Errorf("noticed %q", noticed)
 	}
@@ -167,7 +167,7 @@ func TestAHangingVPPIsReportedAndPolledOnOneConnection(t *testing.T) {
 		}
 	}()
 	k := keep(t, Dialer{Socket: socket, Timeout: 20 * time.Millisecond, Name: AgentName("rhino")})
-	until(t, "it is told", func() bool { refused, _ := k.reports(); return refused == ErrHangs })
+	until(t, "it is reported", func() bool { refused, _ := k.reports(); return refused == ErrHangs })
 	time.Sleep(200 * time.Millisecond)
 	if got := connections.Load(); got != 1 {
 		t.Errorf("%d connections", got)
@@ -184,12 +184,12 @@ func TestAVPPThatRespondsAgainIsNoLongerReportedAsHanging(t *testing.T) {
 	}()
 	until(t, "it hangs", func() bool { return sim.Clients() >= 16 })
 	k := keep(t, dialer)
-	until(t, "it is told", func() bool { refused, _ := k.reports(); return refused == ErrHangs })
+	until(t, "it is reported", func() bool { refused, _ := k.reports(); return refused == ErrHangs })
 	if err := sim.Restart(); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "a session", func() bool { return k.sessions.Load() > 0 })
-	until(t, "it is no longer told", func() bool { refused, _ := k.reports(); return refused == nil })
+	until(t, "it is no longer reported", func() bool { refused, _ := k.reports(); return refused == nil })
 }
 
 func TestTheListOfClientsIsParsed(t *testing.T) {

@@ -14,7 +14,7 @@ const (
 )
 
 // ErrHangs says that VPP accepts connections and answers nothing.
-var ErrHangs = errors.New("VPP hangs: it takes connections and answers nothing; restart it")
+var ErrHangs = errors.New("VPP hangs: it accepts connections and answers nothing; restart it")
 
 // Keeper uses sessions with VPP that are re-established permanently.
 type Keeper struct {
@@ -47,7 +47,7 @@ func (d Dialer) KeepConnected(ctx context.Context, k Keeper) {
 			k.Log.Warn("VPP's boot time cannot be read: no counters, and nothing that a crash leaves behind is adopted")
 		}
 		go d.dropDeadClients(session, func(names []string) {
-			k.Log.Warn("VPP had overlooked that API clients are gone", "clients", names)
+			k.Log.Warn("VPP had overlooked the end of API clients", "clients", names)
 			k.Noticed(names)
 		})
 		serve(ctx, session, k.Use)

@@ -87,7 +87,7 @@ func (s *Session) Info() Info { return s.info }
 // known.
 func (s *Session) Interfaces() (indices int, epoch int64, err error) {
 	if s.indices == nil {
-		return 0, 0, errors.New("vpp: there is no stats segment")
+		return 0, 0, errors.New("vpp: no stats segment")
 	}
 	return s.indices(s.info.BootMS)
 }
@@ -252,7 +252,7 @@ func (s *Session) receive(data []byte) {
 	if !waited {
 		if !s.givenUp[context] {
 			// Without this message, an incomplete dump could have been taken for a complete one.
-			s.failLocked(fmt.Errorf("%w: %s answers nothing that is asked", ErrProtocol, known.typ.Name()))
+			s.failLocked(fmt.Errorf("%w: %s answers no pending request", ErrProtocol, known.typ.Name()))
 		}
 		return
 	}

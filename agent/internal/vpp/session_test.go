@@ -56,7 +56,7 @@ func TestVPPIsAbsentIfNoProcessListensOnTheSocket(t *testing.T) {
 	absent := func() bool {
 		_, err := dialer.Dial(t.Context())
 		if err == nil {
-			t.Fatal("connected to nobody")
+			t.Fatal("connected without a listener")
 		}
 		return IsAbsent(err)
 	}
@@ -69,14 +69,14 @@ func TestVPPIsAbsentIfNoProcessListensOnTheSocket(t *testing.T) {
 	}
 	listener.SetUnlinkOnClose(false) // as a killed process leaves it
 	if absent() {
-		t.Error("one that hangs may forward all the same")
+		t.Error("a VPP that hangs may still forward")
 	}
 	listener.Close()
 	if !absent() {
-		t.Error("whoever listened is gone")
+		t.Error("the listener has ended")
 	}
 	if IsAbsent(nil) {
-		t.Error("no error is no absence")
+		t.Error("no error means no absence")
 	}
 }
 
@@ -202,8 +202,8 @@ func TestRepliesMayTakeLongerThanTheTimeoutInTotal(t *testing.T) {
 
 func TestAMessageThatCannotBeDecodedEndsTheSession(t *testing.T) {
 	for name, c := range map[string]struct{ data []byte }{
-		"cut off":               {[]byte{0, 0, 0, 0, 0, 9}},
-		"to nothing that asked": {[]byte{0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+		"cut off":       {[]byte{0, 0, 0, 0, 0, 9}},
+		"to no request": {[]byte{0, 0, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			session, _ := dial(t)

@@ -214,7 +214,7 @@ func TestARefusedDuplicateStopsReceivedFramesUntilTheFirstIsRecreated(t *testing
 		first = d.subif(in, 100)
 		join()
 		if got, want := send(), (counted{in: frames, out: frames}); got != want {
-			d.Errorf("made anew %+v, want %+v", got, want)
+			d.Errorf("re-created %+v, want %+v", got, want)
 		}
 	})
 }

@@ -152,7 +152,7 @@ func TestARefusedDuplicateStopsReceivedFramesUntilTheFirstIsRecreated(t *testing
 		invoke(t, conn, &l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: rx, TxSwIfIndex: tx, Enable: true}, &l2.SwInterfaceSetL2XconnectReply{})
 	}
 	if got, want := minute(), (counted{true, true, true, false, false, true}); got != want {
-		t.Errorf("made anew %+v, want %+v", got, want)
+		t.Errorf("re-created %+v, want %+v", got, want)
 	}
 }
 

@@ -16,7 +16,7 @@ func SmallDisk(t testing.TB, bytes string) string {
 	t.Helper()
 	folder := t.TempDir()
 	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "mode=0700,size="+bytes); err != nil {
-		t.Skipf("NOT TESTED: a disk of its own cannot be mounted: %v", err)
+		t.Skipf("NOT TESTED: a separate disk cannot be mounted: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
