@@ -43,7 +43,7 @@ func TestAnOperatorClaimsOrReleasesRelabelledInterfaces(t *testing.T) {
 		output string
 		stays  bool
 	}{
-		"claim":   {"bears the tag of " + contractVLL + `:a again; it had the tag "rack 3"`, false},
+		"claim":   {"has the tag of " + contractVLL + `:a again; it had the tag "rack 3"`, false},
 		"release": {"is yours and stays as it is; it was of " + contractVLL + `:a and has the tag "rack 3"`, true},
 	} {
 		t.Run(decision, func(t *testing.T) {

@@ -128,8 +128,8 @@ func TestDifferingLineIsNotAdoptedAndNotChanged(t *testing.T) {
 		change func(*router, *intent.End)
 		says   string
 	}{
-		"another VLAN": {func(_ *router, e *intent.End) { e.Access.Outer = 77 }, "no sub-interface for VLAN 77"},
-		"another VNI":  {func(_ *router, e *intent.End) { e.Tunnel.VNI = 77 }, "no tunnel"},
+		"another VLAN": {func(_ *router, e *intent.End) { e.Access.Outer = 77 }, "no unowned sub-interface for VLAN 77"},
+		"another VNI":  {func(_ *router, e *intent.End) { e.Tunnel.VNI = 77 }, "no unowned tunnel"},
 		"not exact":    {func(_ *router, e *intent.End) { e.Access.Exact = false }, "exact-match true"},
 		"down":         {func(_ *router, e *intent.End) { e.AdminUp = false }, "admin-up true"},
 		"one way": {func(r *router, _ *intent.End) {

@@ -184,7 +184,7 @@ func TestRelabelledLineInServiceIsAConflict(t *testing.T) {
 				moved.Revision, moved.Access.Outer, moved.Tunnel.VNI = 2, 200, 2000
 				outcome = r.put([]intent.End{moved, other, late})
 				outcome.of(t, end.Key).mustBeRelabelled(t, "rack 3", theirs)
-				if e := outcome.of(t, late.Key); e.Status != "conflict" || !strings.Contains(e.Reason.Message, "made for VLL end "+end.Key.String()) {
+				if e := outcome.of(t, late.Key); e.Status != "conflict" || !strings.Contains(e.Reason.Message, "created for VLL end "+end.Key.String()) {
 					t.Errorf("the line that wants its VLAN is %+v %+v", e, e.Reason)
 				}
 				if _, err := r.Claim(t.Context(), end.Key, ""); err != nil {

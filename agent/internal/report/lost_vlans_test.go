@@ -290,7 +290,7 @@ func TestTheEventOfARebuildNamesItsEvidence(t *testing.T) {
 	w.pass(time.Minute, 5, 0)
 	w.lost = true
 	w.pass(2*time.Minute, 5, 0)
-	want := []string{"cust0.100 was deleted and created again: VPP's tracer saw 7 frames with VLAN 100 that bb0 dropped as of an unknown VLAN, " +
+	want := []string{"cust0.100 was deleted and created again: VPP's tracer shows 7 frames with VLAN 100 that bb0 dropped as frames of an unknown VLAN, " +
 		"although cust0.100 takes them"}
 	if !slices.Equal(w.rebuilt, want) {
 		t.Errorf("got %q, want %q", w.rebuilt, want)
