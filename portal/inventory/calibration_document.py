@@ -1,4 +1,4 @@
-"""The document that `longline-agent calibrate -json` prints, and the part that a router keeps.
+"""The document that `longline-agent calibrate -json` prints, and the part that the portal stores.
 
 Its form: docs/reference/agent-requests.md.
 """
@@ -23,7 +23,7 @@ from portal.core.strict_json import (
 )
 from portal.inventory.errors import CalibrationOfAnother, CalibrationUnreadable
 
-# Clocks per frame of one node or some twenty; a TSC of 1 MHz to 100 GHz.
+# Clocks per frame of one node or about twenty; a TSC of 1 MHz to 100 GHz.
 _Clocks = Annotated[float, Meta(gt=0, le=1e6)]
 _ClockHz = Annotated[float, Meta(ge=1e6, le=1e11)]
 
@@ -65,9 +65,10 @@ _read = reader(_Document)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """``clocks``: by transport those that a frame of 64 bytes takes, of ``clock_hz`` in a second.
+    """A calibration. ``clocks``: the clocks per frame of 64 bytes, by transport; ``clock_hz``: clocks per
+    second.
 
-    A transport that is not among them could not be measured there. Local cross-connects always are.
+    A transport that could not be measured is missing. Local cross-connects are always present.
     """
 
     measured_at: datetime
@@ -79,13 +80,13 @@ class Calibration:
 
     @classmethod
     def of(cls, kept: Mapping[str, Any]) -> Self:
-        """As ``Router.calibration`` has it."""
+        """Return the calibration that ``Router.calibration`` stores."""
         clocks = {Transport(name): clocks for name, clocks in kept["clocks"].items()}
         measured_at = datetime.fromisoformat(kept["measured_at"])
         return cls(**{**kept, "clocks": clocks, "measured_at": measured_at})
 
     def kept(self) -> dict[str, Any]:
-        """What ``Router.calibration`` keeps: ``of`` reads it."""
+        """Return the value for ``Router.calibration``, which ``of`` reads."""
         return {
             "measured_at": self.measured_at.isoformat(),
             "vpp_version": self.vpp_version,
@@ -97,7 +98,7 @@ class Calibration:
 
 
 def calibration_read(text: str, *, router: str) -> Calibration:
-    """What was measured on that router. Raises CalibrationUnreadable, CalibrationOfAnother."""
+    """Parse a calibration of that router. Raises CalibrationUnreadable, CalibrationOfAnother."""
     try:
         document = _read(text.encode())
         require_unique(document.figures, "transport", at="/figures")
@@ -120,5 +121,5 @@ def calibration_read(text: str, *, router: str) -> Calibration:
 
 
 def calibration_text(document: Any) -> str:
-    """A document that was JSON already, as ``calibration_read`` takes it."""
+    """Return a parsed JSON document as text for ``calibration_read``."""
     return json.dumps(document)

@@ -1,6 +1,6 @@
-"""The identity that a certificate claims in its URI subject alternative names.
+"""The identity of a certificate, from its URI subject alternative name.
 
-Their form: docs/reference/agent-api.md.
+Its form: docs/reference/agent-api.md.
 """
 
 import hashlib
@@ -16,12 +16,14 @@ _ROUTER_NAME = re.compile(r"[a-z0-9-]{1,63}\Z")
 
 
 class NotAnIdentity(ValueError):
-    """The certificate cannot be read, or does not carry exactly one URI name."""
+    """The certificate cannot be read, or does not contain exactly one URI name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """``uri`` as in the certificate; ``serial`` and ``fingerprint`` (SHA-256 of the DER) in hex."""
+    """An identity. ``uri`` as in the certificate; ``serial`` and ``fingerprint`` (SHA-256 of
+    the DER) in hex.
+    """
 
     uri: str
     serial: str
@@ -29,18 +31,18 @@ class Identity:
 
     @property
     def router(self) -> str | None:
-        """The router's name, or None when this is no router."""
+        """Return the router's name, or None if the certificate belongs to no router."""
         name = self.uri.removeprefix(_ROUTER_PREFIX)
         return name if name != self.uri and is_router_name(name) else None
 
 
 def is_router_name(name: str) -> bool:
-    """Whether this can be a router's name: it must fit into a URI as it is."""
+    """Return whether this can be a router's name: it must fit into a URI without escapes."""
     return _ROUTER_NAME.match(name) is not None
 
 
 def router_uri(name: str) -> str:
-    """The URI name of a router's agent."""
+    """Return the URI name of a router's agent."""
     return _ROUTER_PREFIX + name
 
 

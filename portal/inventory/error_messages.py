@@ -1,4 +1,4 @@
-"""The words for refusals about the inventory, with the errors' facts in them."""
+"""Error messages about the inventory, with the facts of the errors."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -51,7 +51,7 @@ TEXTS |= {
 }
 
 
-# As ``what`` names them.
+# By the values of ``what``.
 _KINDS = {
     "customer": gettext_noop("customer"),
     "link": gettext_noop("link"),

@@ -1,10 +1,10 @@
-"""Refusals of inventory writes: types with facts, worded by ``portal.inventory.error_messages``."""
+"""Errors of inventory writes: types with facts, worded by ``portal.inventory.error_messages``."""
 
 from portal.core.errors import Conflict, DomainError
 
 
 class InUse(Conflict):
-    """Something else needs it. ``used_by``: the names of the first few; ``count``: how many there are."""
+    """Other objects use it. ``used_by``: the names of the first few; ``count``: the number of all."""
 
     what: str
     name: str
@@ -13,14 +13,14 @@ class InUse(Conflict):
 
 
 class LinkInService(Conflict):
-    """A link that traffic may run over is taken out of service before it is removed."""
+    """A link that may carry traffic must be taken out of service before it is removed."""
 
     link: str
     field: str = "in_service"
 
 
 class Retired(Conflict):
-    """It is kept for the record only; nothing new can belong to it."""
+    """It is kept for the record only and accepts no new objects."""
 
     what: str
     name: str
@@ -28,7 +28,7 @@ class Retired(Conflict):
 
 
 class ValueTaken(Conflict):
-    """A name, address or agent URL that must be unique belongs to another one."""
+    """A name, address or agent URL that must be unique belongs to another object."""
 
     what: str
     value: str
@@ -36,7 +36,7 @@ class ValueTaken(Conflict):
 
 
 class InterfaceTaken(Conflict):
-    """An interface is one side of one link, or one port. ``used_by``: what it is now."""
+    """An interface is one side of one link, or one port. ``used_by``: its present use."""
 
     router: str
     interface: str
@@ -45,14 +45,16 @@ class InterfaceTaken(Conflict):
 
 
 class CalibrationUnreadable(DomainError):
-    """It is not what ``longline-agent calibrate -json`` prints. ``detail``: where, and why."""
+    """The text is not the output of ``longline-agent calibrate -json``. ``detail``: the place
+    and the reason.
+    """
 
     detail: str
     field: str = "calibration"
 
 
 class CalibrationOfAnother(DomainError):
-    """It was measured on another router, ``measured``."""
+    """The calibration was measured on another router, ``measured``."""
 
     router: str
     measured: str
@@ -67,7 +69,7 @@ class LinkWithinRouter(DomainError):
 
 
 class BookableBelowBooked(Conflict):
-    """Less than what is booked on the port already. Rates in bit/s."""
+    """The rate is less than the port's bookings. Rates in bit/s."""
 
     port: str
     bookable_bps: int
@@ -76,7 +78,9 @@ class BookableBelowBooked(Conflict):
 
 
 class BookableTwice(DomainError):
-    """A rate to book and a part of the speed that contradict each other. Rates in bit/s."""
+    """The input contains a rate to book and a percentage of the speed that contradict each other. Rates in
+    bit/s.
+    """
 
     bookable_bps: int
     oversubscription_percent: int
@@ -85,7 +89,7 @@ class BookableTwice(DomainError):
 
 
 class OutOfRange(DomainError):
-    """A number outside what the inventory can mean by it."""
+    """A number outside the permitted range."""
 
     value: int | float
     minimum: int
@@ -94,7 +98,7 @@ class OutOfRange(DomainError):
 
 
 class CoordinateMissing(DomainError):
-    """A site has a latitude and a longitude, or neither."""
+    """A site has both a latitude and a longitude, or neither."""
 
     field: str
 
@@ -107,38 +111,40 @@ class NotAnInterfaceName(DomainError):
 
 
 class EnrolmentRefused(DomainError):
-    """The token was never offered, or a newer one has taken its place.
+    """The token was never offered, or a newer one has replaced it.
 
-    Its kinds below are told only to who holds a token that the NOC did offer.
+    Only a caller with a token that the NOC offered gets one of the subclasses.
     """
 
     field: str = "token"
 
 
 class EnrolmentUsed(EnrolmentRefused):
-    """The token has made its certificate, for another key than the one that asks."""
+    """The token was used to issue a certificate for another key than that of the request."""
 
     router: str
 
 
 class EnrolmentExpired(EnrolmentRefused):
-    """The token is too old, or its router has been retired since."""
+    """The token has expired, or its router has been retired since."""
 
     router: str
 
 
 class EnrolmentOfAnother(EnrolmentRefused):
-    """The token is for ``router``; an agent that calls itself ``asking`` shows it. It stays good."""
+    """The token is for ``router``, but the agent of router ``asking`` used it. The token stays valid."""
 
     router: str
     asking: str
 
 
 class BadCertificateRequest(DomainError):
-    """No PKCS #10 request (RFC 2986) that proves possession of an ECDSA P-256 or P-384 key."""
+    """The request is not a PKCS #10 request (RFC 2986) that proves possession of an ECDSA P-256
+    or P-384 key.
+    """
 
     field: str = "csr_pem"
 
 
 class NoAuthorityHere(Conflict):
-    """The CA's key is kept elsewhere: certificates are made there, by the command line."""
+    """The CA's key is stored elsewhere: the command line issues certificates there."""

@@ -1,4 +1,4 @@
-"""Limits of the inventory's numbers and names. The database has the same bounds as constraints."""
+"""Limits of the inventory's numbers and names. The database has the same limits as constraints."""
 
 import re
 from collections.abc import Mapping
@@ -32,17 +32,17 @@ _INTERFACE = re.compile(r"[\x21-\x7e]{1,63}\Z")
 
 
 def is_interface_name(name: str) -> bool:
-    """Whether a port or a link can have it: 1 to 63 visible ASCII characters."""
+    """Return whether a port or a link can have this name: 1 to 63 visible ASCII characters."""
     return _INTERFACE.match(name) is not None
 
 
 def check_limits(values: Mapping[str, Any]) -> None:
-    """Raises OutOfRange or NotAnInterfaceName for the first value that cannot be."""
+    """Check all values. Raises OutOfRange or NotAnInterfaceName for the first invalid one."""
     for field, value in values.items():
         if value is not None and field in LIMITS:
             minimum, maximum = LIMITS[field]
             if not minimum <= value <= maximum:
-                told = float(value) if isinstance(value, Decimal) else value
-                raise OutOfRange(field=field, value=told, minimum=minimum, maximum=maximum)
+                number = float(value) if isinstance(value, Decimal) else value
+                raise OutOfRange(field=field, value=number, minimum=minimum, maximum=maximum)
         if field in _INTERFACES and not is_interface_name(value):
             raise NotAnInterfaceName(field=field, value=value)

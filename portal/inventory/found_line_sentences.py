@@ -1,4 +1,4 @@
-"""What is odd about a found line, as a sentence."""
+"""Sentences about oddities of found lines."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -47,5 +47,5 @@ _SENTENCES = {
 
 
 def odd_sentence(odd: Odd) -> str:
-    """In the reader's language."""
+    """Return the sentence in the reader's language."""
     return _(_SENTENCES[odd.code]).format(where=odd.where, **odd.facts)

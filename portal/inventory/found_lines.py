@@ -1,9 +1,9 @@
-"""Lines that are somebody else's, as far as routers show them: circuits joined across their two routers.
+"""Found lines: lines on routers that the portal does not manage, joined from the circuits of two routers.
 
-Two circuits are one line when each one's tunnel leads to the other's: the same encapsulation and VNI (or GRE
-key) between the same two addresses. Routers may have equal tunnels in more than one table: those in the
-underlay's belong together, and of the others those in tables of the same number. A circuit within a router
-is a line by itself.
+Two circuits form one line if the tunnel of each leads to the other: the same encapsulation and VNI (or GRE
+key) between the same two addresses. Routers may have equal tunnels in several tables. Tunnels in the underlay
+table match each other, and tunnels in other tables match those in tables with the same number. A circuit
+within one router is a complete line.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -39,13 +39,13 @@ from portal.core.vlan_tags import Tagging
 from portal.inventory.mismatched_found_lines import keys_at_the_far_end
 from portal.inventory.models import ObservedCircuit, ObservedInterface, Router
 
-# VPP's operations that take off one and two tags on the way in, and put them on on the way out.
+# VPP's operations that pop one and two tags on ingress, and push them on egress.
 _POPS = {0: 0, 3: 1, 4: 2}
 _LONGEST_TAG, _OUR_TAGS = 63, "longline:"
 
 
 class Standing(StrEnum):
-    """How a found line stands; the first that is true."""
+    """The status of a found line: the first that applies."""
 
     ONE_SIDED = "one_sided"
     ONE_DIRECTIONAL = "one_directional"
@@ -54,7 +54,7 @@ class Standing(StrEnum):
 
 
 class Oddity(StrEnum):
-    """What is odd about a found line; portal.inventory.found_line_sentences has the sentences."""
+    """Oddities of a found line; portal.inventory.found_line_sentences has the sentences."""
 
     NO_FAR_END = "no_far_end"
     OTHER_KEY = "other_key"
@@ -72,7 +72,7 @@ class Oddity(StrEnum):
     POLICED = "policed"
 
 
-_STANDINGS = {
+_STANDING_OF = {
     Oddity.NO_FAR_END: Standing.ONE_SIDED,
     Oddity.OTHER_KEY: Standing.MISMATCHED,
     Oddity.CARRIES_NOTHING: Standing.ONE_SIDED,
@@ -81,13 +81,16 @@ _STANDINGS = {
 }
 
 
-# Of an outer circuit: those of other routers whose tunnels lead back; of these, the one with its VNI or key.
+# For an outer circuit: circuits of other routers whose tunnels lead back, those with the same VNI or key
+# first.
 _AT_THE_FAR_END = ObservedCircuit.objects.filter(
     encapsulation=OuterRef("encapsulation"), local=OuterRef("remote"), remote=OuterRef("local")
 ).exclude(router=OuterRef("router"))
 _PARTNERS = _AT_THE_FAR_END.filter(key=OuterRef("key"))
-_TOLD_TABLE = Coalesce("sides__near__tunnel__table", "sides__far__tunnel__table", output_field=JSONField())
-_TABLE = Coalesce(Cast(_TOLD_TABLE, BigIntegerField()), 0)
+_REPORTED_TABLE = Coalesce(
+    "sides__near__tunnel__table", "sides__far__tunnel__table", output_field=JSONField()
+)
+_TABLE = Coalesce(Cast(_REPORTED_TABLE, BigIntegerField()), 0)
 _IN_UNDERLAY = Case(When(Exact(_TABLE, F("router__underlay_table")), then=True), default=False)
 _BEST_PARTNER = (
     _PARTNERS.annotate(
@@ -100,7 +103,7 @@ _BEST_PARTNER = (
 
 @dataclass(frozen=True, slots=True)
 class FoundEnd:
-    """An attachment circuit: ``port``, its IP MTU (None: not told), and how frames are picked."""
+    """An attachment circuit: ``port``, its IP MTU (None: not reported), and how it selects frames."""
 
     router: Router
     interface: str
@@ -113,14 +116,14 @@ class FoundEnd:
     link_up: bool
     policed: bool
     ip_mtu: int | None
-    # Of its tunnel; None where there is none.
+    # The tag of the tunnel; None without a tunnel.
     tunnel_tag: str | None
     tunnel_address: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Odd:
-    """``where``: the routers, or the one, at which it is so."""
+    """An oddity. ``where``: the router or routers that have it."""
 
     code: Oddity
     where: str
@@ -129,9 +132,10 @@ class Odd:
 
 @dataclass(frozen=True, slots=True)
 class FoundLine:
-    """``id``: that of its first circuit. ``a``, ``z``: None where no attachment circuit is known.
+    """A found line. ``id`` is the id of its first circuit. ``a``, ``z``: None for an unknown attachment
+    circuit.
 
-    ``transport`` None: between two tunnels. ``key``: the VNI or GRE key, None without one.
+    ``transport`` is None between two tunnels. ``key``: the VNI or GRE key, None without one.
     """
 
     id: int
@@ -143,12 +147,14 @@ class FoundLine:
 
     @property
     def ends(self) -> list[FoundEnd]:
-        """Those that are known."""
+        """Return the known ends."""
         return [end for end in (self.a, self.z) if end]
 
     @property
     def hindrances(self) -> list[Odd]:
-        """What keeps it from being adopted as it is. The packets that are ordered have to fit either way."""
+        """Return the oddities that prevent an adoption without changes. The ordered packets must fit in any
+        case.
+        """
         return [each for each in self.odd if each.code is not Oddity.OTHER_MTU]
 
     @property
@@ -157,12 +163,12 @@ class FoundLine:
 
     @property
     def standing(self) -> Standing:
-        of_odd = {_STANDINGS.get(each.code, Standing.MISMATCHED) for each in self.odd}
+        of_odd = {_STANDING_OF.get(each.code, Standing.MISMATCHED) for each in self.odd}
         return next((each for each in Standing if each in of_odd), Standing.COMPLETE)
 
 
 def found_circuits() -> QuerySet[Any]:
-    """The first circuit of each found line, by id; with ``partner``, the id of its second, None for none."""
+    """Return the first circuit of each found line, by id; ``partner`` is the id of its second, or None."""
     return (
         ObservedCircuit.objects.filter(router__retired_at__isnull=True)
         .annotate(in_underlay=_IN_UNDERLAY, table=_TABLE)
@@ -174,25 +180,29 @@ def found_circuits() -> QuerySet[Any]:
 
 
 def circuits_touching(circuits: QuerySet[Any], router: str) -> QuerySet[Any]:
-    """Those ``found_circuits`` of lines with an end on the router of that name."""
+    """Narrow ``found_circuits`` to lines with an end on the router of that name."""
     return _either(circuits, Q(router__name=router))
 
 
 def circuits_at(circuits: QuerySet[Any], places: Collection[tuple[str, str]]) -> QuerySet[Any]:
-    """Those of lines with an end at one of these: names of routers and interfaces. And some more."""
+    """Narrow to lines with an end at one of these names of routers and interfaces. A few others
+    may remain.
+    """
     routers, interfaces = {router for router, _ in places}, {interface for _, interface in places}
     there = _is_among("near", interfaces, TextField()) | _is_among("far", interfaces, TextField())
     return _either(circuits, Q(router__name__in=routers) & there)
 
 
 def circuits_named(circuits: QuerySet[Any], text: str) -> QuerySet[Any]:
-    """Those of lines with this text in the name of a router or an interface, or in a tag."""
+    """Narrow to lines with this text in the name of a router or an interface, or in a tag."""
     columns = ("router__name", "near", "far", "sides__near__tag", "sides__far__tag")
     return _either(circuits, reduce(or_, (Q(**{f"{each}__icontains": text}) for each in columns)))
 
 
 def circuits_where(circuits: QuerySet[Any], wanted: Callable[[FoundLine], bool]) -> QuerySet[Any]:
-    """Those of lines of which ``wanted`` is true. All are joined to see: a thousand in less than a second."""
+    """Narrow to lines for which ``wanted`` is true. All lines are joined, a thousand in less
+    than a second.
+    """
     return circuits.filter(_with_ids(line.id for line in found_lines(circuits) if wanted(line)))
 
 
@@ -201,17 +211,19 @@ def _with_ids(ids: Iterable[int]) -> Q:
 
 
 def _is_among(column: str, values: Iterable[Any], kind: "Field[Any, Any]") -> Q:
-    """All in one parameter: PostgreSQL takes 65,535, and a network may have more found lines."""
+    """Return a lookup with all values in one parameter: PostgreSQL takes 65,535 parameters, and a network may
+    have more found lines.
+    """
     return Q(EqualsAny(column, Value(list(values), output_field=ArrayField(kind))))
 
 
 def _either(circuits: QuerySet[Any], condition: Q) -> QuerySet[Any]:
-    """Those whose first or second circuit is so."""
+    """Narrow to lines whose first or second circuit satisfies the condition."""
     return circuits.filter(condition | Q(partner__in=ObservedCircuit.objects.filter(condition).values("pk")))
 
 
 def found_lines(circuits: Iterable[Any]) -> Iterator[FoundLine]:
-    """The lines of these ``found_circuits``, in their order."""
+    """Yield the lines of these ``found_circuits``, in their order."""
     firsts = list(circuits)
     partners = _with_ids(each.partner for each in firsts if each.partner is not None)
     found = ObservedCircuit.objects.select_related("router__site").filter(partners)
@@ -253,11 +265,11 @@ def _line(
 
 
 def _oddities(circuit: ObservedCircuit) -> Iterator[Odd]:
-    told, where = circuit.sides, circuit.router.name
-    if told["far"] is None:
+    sides, where = circuit.sides, circuit.router.name
+    if sides["far"] is None:
         yield Odd(Oddity.CARRIES_NOTHING, where, {"interface": circuit.near})
-    elif not (told["out"] and told["in"]):
-        yield Odd(Oddity.ONE_WAY, where, {"missing_from": circuit.far if told["out"] else circuit.near})
+    elif not (sides["out"] and sides["in"]):
+        yield Odd(Oddity.ONE_WAY, where, {"missing_from": circuit.far if sides["out"] else circuit.near})
     for side in _sides(circuit):
         name = {"interface": side["interface"]}
         attachment, tunnel = side["attachment"], side["tunnel"]
@@ -281,7 +293,9 @@ def _oddities(circuit: ObservedCircuit) -> Iterator[Odd]:
 
 
 def _can_be_given_back(tag: str) -> bool:
-    """Whether an agent would write it: of up to 63 bytes, as VPP has it, and not in our own form."""
+    """Return whether an agent could write the tag: at most 63 bytes, as in VPP, and not in the agent's own
+    form.
+    """
     return len(tag.encode()) <= _LONGEST_TAG and "\ufffd" not in tag and not tag.startswith(_OUR_TAGS)
 
 
@@ -317,7 +331,7 @@ def _end(
 
 
 def _tagging(at: dict[str, Any]) -> Tagging | None:
-    """None for what no line here can be made of."""
+    """Return the tagging, or None if the portal has no such lines."""
     match at["wide"], at["tags"], at["dot1ad"]:
         case False, 0, _:
             return Tagging.UNTAGGED
@@ -331,21 +345,21 @@ def _tagging(at: dict[str, Any]) -> Tagging | None:
 
 
 def _mtus(circuits: Iterable[ObservedCircuit]) -> dict[tuple[int, str], int | None]:
-    """By router and port."""
+    """Return the IP MTU by router and port."""
     places = {
         (each.router_id, side["attachment"]["port"])
         for each in circuits
         for side in _sides(each)
         if side["attachment"]
     }
-    seen = ObservedInterface.objects.filter(
+    rows = ObservedInterface.objects.filter(
         router_id__in={router for router, _ in places}, name__in={port for _, port in places}
     )
-    return {(router, name): mtu for router, name, mtu in seen.values_list("router_id", "name", "ip_mtu")}
+    return {(router, name): mtu for router, name, mtu in rows.values_list("router_id", "name", "ip_mtu")}
 
 
 def _other_keys(alone: Collection[int]) -> dict[int, int]:
-    """By a circuit without a partner, the key that its other half has in its place."""
+    """Return by circuit without a partner the key of its other half."""
     here = ObservedCircuit.objects.filter(_with_ids(alone)).values_list("local", "remote").distinct()
     ends = {address for tunnel in here for address in tunnel}
     between = Q(*(_is_among(column, ends, GenericIPAddressField()) for column in ("local", "remote")))

@@ -7,15 +7,15 @@ from portal.inventory.models import BackboneLink, InterfaceUse, Port, Router
 
 
 def interface_taken(*, router: Router, interface: str, field: str) -> InterfaceTaken:
-    """The refusal that names what the interface is now."""
+    """Return the error that names the interface's present use."""
     use = InterfaceUse.objects.filter(router_id=router.pk, interface=interface).first()
     return InterfaceTaken(router=router.name, interface=interface, used_by=_user(use), field=field)
 
 
-def is_in_use(*, router: Router, interface: str, but_for_link: int | None) -> bool:
-    """Whether anything but that link uses it."""
+def is_in_use(*, router: Router, interface: str, except_link: int | None) -> bool:
+    """Return whether anything except that link uses the interface."""
     uses = InterfaceUse.objects.filter(router_id=router.pk, interface=interface)
-    return (uses if but_for_link is None else uses.exclude(link_id=but_for_link)).exists()
+    return (uses if except_link is None else uses.exclude(link_id=except_link)).exists()
 
 
 def _user(use: InterfaceUse | None) -> str:

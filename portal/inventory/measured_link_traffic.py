@@ -1,4 +1,4 @@
-"""The traffic of links now, by what the agents at their two sides counted last."""
+"""The present traffic of links, from the last counters of the agents at both sides."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,9 @@ from portal.inventory.models import ObservedLoad
 
 @dataclass(frozen=True, slots=True)
 class LinkTraffic:
-    """bit/s each way, None where no side tells; ``speed_bps``: the slower side's, None where not known."""
+    """bit/s in each direction, None if no side reports it; ``speed_bps``: the slower side's speed, None if
+    unknown.
+    """
 
     a_to_z_bps: int | None
     z_to_a_bps: int | None
@@ -17,34 +19,34 @@ class LinkTraffic:
 
     @property
     def most_bps(self) -> int:
-        """The busier direction."""
+        """Return the rate of the busier direction."""
         return max(self.a_to_z_bps or 0, self.z_to_a_bps or 0)
 
     def percent_of(self, bps: int | None) -> int | None:
-        """What so much is of the link, rounded; None where one of them is not known."""
+        """Return ``bps`` as a rounded percentage of the speed; None if one of them is unknown."""
         return None if bps is None or self.speed_bps is None else round(100 * bps / self.speed_bps)
 
     @property
     def percent(self) -> int | None:
-        """``part`` of 100, rounded."""
+        """Return ``part`` as a rounded percentage."""
         return None if self.part is None else round(self.part * 100)
 
     @property
     def part(self) -> float | None:
-        """The part of the link that the busier direction takes; None where the speed is not known."""
+        """Return the fraction of the speed that the busier direction uses; None if the speed is unknown."""
         return None if self.speed_bps is None else self.most_bps / self.speed_bps
 
 
 def link_traffic(links: Iterable[int], *, since: datetime) -> dict[int, LinkTraffic]:
-    """By link, of those of which a side was counted at ``since`` or later.
+    """Return the traffic of each link with a side that was counted at ``since`` or later.
 
-    Each way the sender counts: what the other side received may lack what the link lost. Where the sender's
-    router has no agent, the receiver counts.
+    The sender's count is used for each direction, because the receiver's lacks frames that the link lost. If
+    the sender's router has no agent, the receiver's count is used.
     """
     sides: dict[int, dict[str, ObservedLoad]] = {}
     for load in ObservedLoad.objects.filter(link__in=list(links), at__gte=since):
         sides.setdefault(load.link_id, {})[load.side] = load
-    return {link: _traffic(seen.get("a"), seen.get("z")) for link, seen in sides.items()}
+    return {link: _traffic(counted.get("a"), counted.get("z")) for link, counted in sides.items()}
 
 
 def _traffic(a: ObservedLoad | None, z: ObservedLoad | None) -> LinkTraffic:

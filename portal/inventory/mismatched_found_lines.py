@@ -1,4 +1,4 @@
-"""Two halves of one line, each with a VNI or GRE key that the other one does not have. Pure."""
+"""Matching two halves of one line, each with a VNI or GRE key that the other lacks. Pure functions."""
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -7,10 +7,10 @@ from portal.inventory.models import ObservedCircuit
 
 
 def keys_at_the_far_end(halves: Iterable[ObservedCircuit]) -> dict[int, int]:
-    """By the id of a half, the key of its other one; a half of which that cannot be told is left out.
+    """Return by id of a half the key of its other half; halves without a clear match are left out.
 
-    ``halves``: all that have no partner with their own key, at both ends of the tunnels in question. Two
-    belong together if no other of them picks frames by the same VLANs; so do the last two.
+    ``halves``: all circuits without a partner, at both ends of these tunnels. Two match if no other circuit
+    selects frames by the same VLANs. The last two also match.
     """
     left = {each.pk: each for each in halves}
     found: dict[int, int] = {}
@@ -35,7 +35,7 @@ def _tunnel_and_vlans(half: ObservedCircuit) -> Hashable | None:
 def _pairs(
     halves: Iterable[ObservedCircuit], name: Callable[[ObservedCircuit], Hashable | None]
 ) -> Iterator[tuple[ObservedCircuit, ObservedCircuit]]:
-    """The two, at different ends, that alone have a name."""
+    """Yield pairs of circuits at different ends that are the only two with their name."""
     named: dict[Hashable, list[ObservedCircuit]] = defaultdict(list)
     for each in halves:
         named[name(each)].append(each)

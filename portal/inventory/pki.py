@@ -1,9 +1,10 @@
 """The certificate authority of one installation, and the two kinds of certificates under it.
 
-ECDSA P-256 throughout. The authority signs end entities only (path length 0) and serves nothing else.
-Files: ca.pem, ca.key, portal.pem, portal.key, router-<name>.pem, router-<name>.key; all private to
-their owner. None is overwritten, but where an authority takes over from another: meanwhile ca.pem holds both,
-and ca.key is the key of the one that signs (ca-next.key that of the next, ca-old.key that of the old one).
+All keys are ECDSA P-256. The authority signs only end entities (path length 0). Files: ca.pem, ca.key,
+portal.pem, portal.key, router-<name>.pem, router-<name>.key; all private to their owner. Files are
+overwritten only when another authority takes over. During the change ca.pem contains both authorities, and
+ca.key is the key of the signing one. ca-next.key is the key of the next authority, and ca-old.key that of the
+old one.
 """
 
 import os
@@ -20,7 +21,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 CA_LIFETIME = timedelta(days=3652)
 LIFETIME = timedelta(days=365)
-# Clocks of routers are not always right.
+# Certificates are valid from this time before now, because clocks of routers may be wrong.
 BACKDATING = timedelta(minutes=5)
 
 
@@ -35,11 +36,11 @@ class NotAnAuthority(ValueError):
 
 
 class NoRollover(ValueError):
-    """The authorities are not at the step before this one."""
+    """The authorities are not at the previous step of the change."""
 
 
 def authority_create(folder: Path, *, now: datetime) -> Authority:
-    """Make ca.pem and ca.key in ``folder``. Raises FileExistsError rather than replace an authority."""
+    """Create ca.pem and ca.key in ``folder``. Raises FileExistsError if there is an authority."""
     authority = _new_authority("Longline CA", now)
     _write(folder, "ca", authority.certificate, authority.key)
     return authority
@@ -58,7 +59,9 @@ def _new_authority(called: str, now: datetime) -> Authority:
 
 
 def authority_load(folder: Path) -> Authority:
-    """The one that signs: of ca.pem that of ca.key. Raises FileNotFoundError or NotAnAuthority."""
+    """Return the signing authority: ca.key and its certificate in ca.pem. Raises FileNotFoundError,
+    NotAnAuthority.
+    """
     return _authority_of(folder / "ca.key")
 
 
@@ -72,7 +75,7 @@ def _authority_of(key_file: Path) -> Authority:
 
 
 def authorities_load(folder: Path) -> list[x509.Certificate]:
-    """All that are trusted: ca.pem. Raises FileNotFoundError or NotAnAuthority."""
+    """Return all trusted authorities, from ca.pem. Raises FileNotFoundError, NotAnAuthority."""
     try:
         return x509.load_pem_x509_certificates((folder / "ca.pem").read_bytes())
     except ValueError as error:
@@ -80,17 +83,17 @@ def authorities_load(folder: Path) -> list[x509.Certificate]:
 
 
 def trusted_pem(folder: Path) -> bytes:
-    """All that are trusted, as agents keep them. Raises FileNotFoundError or NotAnAuthority."""
+    """Return all trusted authorities as agents store them. Raises FileNotFoundError, NotAnAuthority."""
     return _pem(authorities_load(folder))
 
 
 def rollover_begin(folder: Path, *, now: datetime) -> x509.Certificate:
-    """Make the next authority, which is trusted from now on and signs nothing yet. Raises NoRollover."""
+    """Create the next authority, which is trusted from now on and does not sign yet. Raises NoRollover."""
     trusted = authorities_load(folder)
     if len(trusted) > 1:
         raise NoRollover("one has begun already")
     following = _new_authority(f"Longline CA {now:%Y-%m-%d}", now)
-    # One that lies there was cut off here, and nobody trusts its certificate.
+    # An existing file comes from an interrupted run, and nobody trusts its certificate.
     _replace(folder / "ca-next.key", _private(following.key))
     _replace(folder / "ca.pem", _pem([*trusted, following.certificate]))
     return following.certificate
@@ -104,10 +107,10 @@ def rollover_switch(
     addresses: Sequence[IPv4Address | IPv6Address] = (),
     now: datetime,
 ) -> None:
-    """From now on the next authority signs, first of all the portal's own certificate.
+    """Make the next authority the signing one, and first sign the portal's own certificate with it.
 
-    Cut off, it is begun anew; the key of the old authority is kept until the last step. Raises NoRollover,
-    NotAnAuthority.
+    An interrupted run can be repeated; the key of the old authority is kept until the last step. Raises
+    NoRollover, NotAnAuthority.
     """
     waiting = folder / "ca-next.key"
     if not waiting.exists():
@@ -130,7 +133,7 @@ def rollover_switch(
 
 
 def rollover_finish(folder: Path) -> None:
-    """Trust the authority that signs, and no other. Raises NoRollover."""
+    """Trust only the signing authority from now on. Raises NoRollover."""
     if (folder / "ca-next.key").exists() or len(authorities_load(folder)) == 1:
         raise NoRollover("the next authority does not sign yet, or there is no other")
     _replace(folder / "ca.pem", _pem([authority_load(folder).certificate]))
@@ -147,9 +150,9 @@ def certificate_issue(
     addresses: Sequence[IPv4Address | IPv6Address] = (),
     now: datetime,
 ) -> x509.Certificate:
-    """Make ``file_name``.pem and .key for one identity; it may be client and server (RFC 5280 4.2.1.12).
+    """Create ``file_name``.pem and .key for one identity, valid for client and server (RFC 5280 4.2.1.12).
 
-    Raises FileExistsError rather than replace a certificate that is in use.
+    Raises FileExistsError if the files exist, because they may be in use.
     """
     key = ec.generate_private_key(ec.SECP256R1())
     certificate = certificate_sign(
@@ -175,7 +178,7 @@ def certificate_sign(
     addresses: Sequence[IPv4Address | IPv6Address] = (),
     now: datetime,
 ) -> x509.Certificate:
-    """A certificate for whoever holds the private half of ``key``. The names are ours to decide."""
+    """Return a certificate for the owner of ``key``. The caller, not the request, decides on the names."""
     names: list[x509.GeneralName] = [x509.UniformResourceIdentifier(uri)]
     names += [x509.DNSName(name) for name in dns] + [x509.IPAddress(address) for address in addresses]
     issuer_key_id = authority.certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier)
@@ -223,7 +226,7 @@ def _builder(
 
 
 def _name(common_name: str) -> x509.Name:
-    # RFC 5280 bounds a common name to 64 characters; nobody decides by it.
+    # RFC 5280 limits a common name to 64 characters; no check uses it.
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common_name[:64])])
 
 
@@ -261,11 +264,11 @@ def _pem(certificates: Sequence[x509.Certificate]) -> bytes:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Whoever reads it meanwhile finds the old content or the new."""
-    beside = path.with_suffix(f"{path.suffix}.new")
-    beside.unlink(missing_ok=True)
-    _write_new(beside, content)
-    beside.replace(path)
+    """Replace a file atomically: readers get the old content or the new."""
+    temporary = path.with_suffix(f"{path.suffix}.new")
+    temporary.unlink(missing_ok=True)
+    _write_new(temporary, content)
+    temporary.replace(path)
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)
@@ -274,7 +277,7 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _write_new(path: Path, content: bytes) -> None:
-    # O_EXCL: not even a race replaces a key; the mode is there before the content is.
+    # O_EXCL prevents that a race replaces a key; the mode is set before the content is written.
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)

@@ -20,39 +20,40 @@ class LinkState(models.TextChoices):
     DOWN = "down", _("No link")
     # The interface is shut in its router's configuration.
     OFF = "off", _("Switched off")
-    # The router reports, but no interface of this name.
+    # The router reports, but has no interface of this name.
     MISSING = "missing", _("Not there yet")
     UNKNOWN = "unknown", _("Not reported")
 
 
 @dataclass(frozen=True, slots=True)
 class PortLink:
-    """``since``: None where it has been so since it was first reported.
+    """The state. ``since``: None if it is unchanged since the first report.
 
-    ``seen``: as it was reported last, None for never; ``reported_at``: when its router last reported.
+    ``observed``: the last reported interface, None if there was none; ``reported_at``: time of the router's
+    last report.
     """
 
     state: LinkState
     since: datetime | None = None
-    seen: ObservedInterface | None = None
+    observed: ObservedInterface | None = None
     reported_at: datetime | None = None
 
 
-def port_link(port: Port, *, heard_since: datetime) -> PortLink:
-    """Of a router that was not heard since then, or whose VPP is away, nobody knows.
+def port_link(port: Port, *, reported_since: datetime) -> PortLink:
+    """Return the state of a port's link; unknown if the last report is older or VPP is away.
 
     Select ``router.observed`` together with the port.
     """
     router = getattr(port.router, "observed", None)
-    seen = ObservedInterface.objects.filter(router=port.router_id, name=port.interface).first()
+    observed = ObservedInterface.objects.filter(router=port.router_id, name=port.interface).first()
     if router is None:
         return PortLink(LinkState.UNKNOWN)
-    if not router.tells_of_vpp(heard_since=heard_since):
-        return PortLink(LinkState.UNKNOWN, seen=seen, reported_at=router.reported_at)
-    if seen is None:
+    if not router.is_current(reported_since=reported_since):
+        return PortLink(LinkState.UNKNOWN, observed=observed, reported_at=router.reported_at)
+    if observed is None:
         return PortLink(LinkState.MISSING, reported_at=router.reported_at)
-    state = LinkState.OFF if not seen.admin_up else LinkState.UP if seen.link_up else LinkState.DOWN
-    return PortLink(state, seen.link_since, seen, router.reported_at)
+    state = LinkState.OFF if not observed.admin_up else LinkState.UP if observed.link_up else LinkState.DOWN
+    return PortLink(state, observed.link_since, observed, router.reported_at)
 
 
 def with_link_speed(ports: Rows) -> Rows:
@@ -64,10 +65,10 @@ def with_link_speed(ports: Rows) -> Rows:
 
 
 def booked_ports(ports: QuerySet[Port]) -> QuerySet[Any]:
-    """Return those ports on which something is booked, with ``link_bps`` and ``booked_part``.
+    """Return the ports with bookings, with ``link_bps`` and ``booked_part``.
 
-    ``booked_part``: booked of bookable at the present speed of the link, above 1 where too much is booked;
-    None where nothing can be booked. It has a fraction: the product of two rates does not fit into a bigint.
+    ``booked_part``: booked divided by bookable at the present speed of the link, above 1 if too much is
+    booked; None if nothing can be booked. It is a float: the product of two rates does not fit into a bigint.
     """
     rows: Any = with_link_speed(ports.filter(booked_bps__gt=0))
     runs_at = Cast(Least(Coalesce("link_bps", "speed_bps"), "speed_bps"), FloatField())

@@ -1,4 +1,6 @@
-"""Reading the inventory: which router a certificate speaks for, what its agent is to watch, and the links."""
+"""Queries of the inventory: the router of a certificate, the addresses that its agent watches,
+and the links.
+"""
 
 from collections.abc import Collection
 from typing import Any
@@ -20,10 +22,11 @@ from portal.inventory.models import (
 
 
 def router_of(identity: Identity) -> Router | None:
-    """The router that this certificate was issued to, None when it is unknown, revoked or another's.
+    """Return the router that this certificate was issued to; None if it is unknown, revoked or of another
+    kind.
 
-    With it comes what its agent said last, as ``observed``. Looked up at each request, so that revoking takes
-    effect at once.
+    The router includes the last report of its agent as ``observed``. It is read at each request, so that a
+    revocation takes effect at once.
     """
     for certificate in _valid(identity.serial, identity.fingerprint):
         if certificate.router.name == identity.router:
@@ -32,7 +35,7 @@ def router_of(identity: Identity) -> Router | None:
 
 
 def with_enrolment(rows: QuerySet[Router]) -> QuerySet[Router]:
-    """Return ``rows`` with ``enrolled``: whether a certificate was ever issued to the router's agent.
+    """Annotate with ``enrolled``: whether a certificate was ever issued to the router's agent.
 
     Without one the portal refuses every report, so a missing report says nothing about the router.
     """
@@ -49,14 +52,15 @@ _valid = CompiledQuery[RouterCertificate](_valid_certificates)
 
 
 _versions = CompiledQuery[TopologyVersion](TopologyVersion.objects.all)
-# By the version of the topology: every report asks for them.
+# Cached by the version of the topology, because every report needs them.
 _tunnel_ends: dict[UUID, list[tuple[str, set[int]]]] = {}
 
 
 def watch_routes(router: Router, *, known: str | None = None) -> tuple[str | None, list[str] | None]:
-    """The tunnel addresses of the other routers with agents: observed ones and declared loopbacks, sorted.
+    """Return the tunnel addresses of other routers with agents, observed and declared, sorted, with their
+    etag.
 
-    With an etag of theirs, where they have one. None instead of the addresses where ``known`` is that etag.
+    The etag is None if there is none. The addresses are None if ``known`` is the etag.
     """
     versions = _versions()
     version = versions[0].version if versions else None
@@ -66,7 +70,7 @@ def watch_routes(router: Router, *, known: str | None = None) -> tuple[str | Non
     ends = _tunnel_ends.get(version) if version else None
     if ends is None:
         ends = _read_tunnel_ends()
-        # Rows may have changed since the version was read: then they are not kept.
+        # Rows may have changed since the version was read; then they are not cached.
         if version and TopologyVersion.objects.filter(version=version).exists():
             _tunnel_ends.clear()
             _tunnel_ends[version] = ends
@@ -87,9 +91,10 @@ def _read_tunnel_ends() -> list[tuple[str, set[int]]]:
 
 
 def links_with_observed_mtu() -> QuerySet[BackboneLink]:
-    """The links, with ``a_observed_ip_mtu`` and ``z_observed_ip_mtu`` (bytes) as agents last saw them.
+    """Return the links, with ``a_observed_ip_mtu`` and ``z_observed_ip_mtu`` (bytes) as agents last reported
+    them.
 
-    ``a_missing`` and ``z_missing``: that router's agent does not see the interface.
+    ``a_missing`` and ``z_missing``: that router's agent does not report the interface.
     """
     return BackboneLink.objects.select_related("a_router", "z_router").annotate(
         a_observed_ip_mtu=_observed_ip_mtu("a_"),
@@ -100,50 +105,50 @@ def links_with_observed_mtu() -> QuerySet[BackboneLink]:
 
 
 def links_at(links: Collection[Any], router: Router | None) -> Q:
-    """These links, by their ids, and those of ``router``."""
+    """Match these links, by their ids, and those of ``router``."""
     return Q(pk__in=links) | Q(a_router=router) | Q(z_router=router) if router else Q(pk__in=links)
 
 
 def mtu_mismatch(link: Any) -> bool:
-    """Whether the known MTUs of such a link, declared or observed, contradict each other."""
+    """Return whether the known MTUs of such a link, declared or observed, contradict each other."""
     known = {link.a_ip_mtu, link.z_ip_mtu, link.a_observed_ip_mtu, link.z_observed_ip_mtu}
     return len(known - {None}) > 1
 
 
 def reported_ip_mtu(link: Any) -> int | None:
-    """The smaller of what both agents see of such a link, in bytes; None where neither says."""
-    seen = [mtu for mtu in (link.a_observed_ip_mtu, link.z_observed_ip_mtu) if mtu is not None]
-    return min(seen, default=None)
+    """Return the smaller MTU that the agents of such a link report, in bytes; None if neither does."""
+    mtus = [mtu for mtu in (link.a_observed_ip_mtu, link.z_observed_ip_mtu) if mtu is not None]
+    return min(mtus, default=None)
 
 
 def interface_missing(link: Any) -> bool:
-    """Whether an agent does not see the interface of such a link."""
+    """Return whether an agent does not report the interface of such a link."""
     return bool(link.a_missing or link.z_missing)
 
 
 def routers_without_links() -> QuerySet[Router]:
-    """The routers, by name, that no link joins to another: new ones, mostly."""
+    """Return the routers without a link, by name; most of them are new."""
     links = BackboneLink.objects.filter(Q(a_router=OuterRef("pk")) | Q(z_router=OuterRef("pk")))
     return Router.objects.filter(~Exists(links), retired_at=None).order_by("name")
 
 
 def interfaces_not_reported(ports: Collection[Port]) -> list[Port]:
-    """Those whose router's agent has seen a VPP without such an interface."""
+    """Return the ports whose router's agent has had a VPP, but does not report the interface."""
     missing = Port.objects.filter(_missing(""), pk__in=[port.pk for port in ports])
     ids = set(missing.values_list("pk", flat=True))
     return [port for port in ports if port.pk in ids]
 
 
 def _observed_ip_mtu(of: str) -> Subquery:
-    return Subquery(_seen(of).values("ip_mtu"))
+    return Subquery(_reported_interface(of).values("ip_mtu"))
 
 
 def _missing(of: str) -> "ExpressionWrapper[Any]":
     has_agent = ~Q(**{f"{of}router__agent_url": ""})
-    has_seen_vpp = Q(**{f"{of}router__observed__encapsulations__isnull": False})
-    return ExpressionWrapper(has_agent & has_seen_vpp & ~Exists(_seen(of)), BooleanField())
+    has_had_vpp = Q(**{f"{of}router__observed__encapsulations__isnull": False})
+    return ExpressionWrapper(has_agent & has_had_vpp & ~Exists(_reported_interface(of)), BooleanField())
 
 
-def _seen(of: str) -> QuerySet[ObservedInterface]:
-    """The interface of a port (``of`` ""), or of a link's side ("a_", "z_")."""
+def _reported_interface(of: str) -> QuerySet[ObservedInterface]:
+    """Match the interface of a port (``of`` ""), or of a link's side ("a_", "z_")."""
     return ObservedInterface.objects.filter(router=OuterRef(f"{of}router"), name=OuterRef(f"{of}interface"))

@@ -1,4 +1,4 @@
-"""The interfaces that a router's agent reports, with what each of them is already."""
+"""The interfaces that a router's agent reports, and their present uses."""
 
 import re
 from dataclasses import dataclass
@@ -6,19 +6,19 @@ from dataclasses import dataclass
 from portal.core.whole_number import whole_number
 from portal.inventory.models import BackboneLink, InterfaceUse, ObservedInterface, Port, Router
 
-# No router of an ISP has more of its own; who has writes the name.
+# No router of an ISP has more interfaces. Beyond this, users type the name.
 MOST = 1000
-# A number within the name of an interface, which has 63 characters at most.
+# A number in the name of an interface, which has at most 63 characters.
 _LONGEST_NUMBER = 63
-# VPP's own, on which neither a customer nor another router can be.
+# Interfaces of VPP itself, which lead neither to a customer nor to another router.
 _NEITHER = re.compile(r"(loop\d+|local0|bvi\d+)\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedInterface:
-    """``port`` or ``link``: what it is already; free where it is neither."""
+    """An interface. ``port`` or ``link``: its present use; both are None if it is free."""
 
-    seen: ObservedInterface
+    observed: ObservedInterface
     port: Port | None = None
     link: BackboneLink | None = None
 
@@ -28,12 +28,12 @@ class ReportedInterface:
 
     @property
     def is_up(self) -> bool:
-        return self.seen.admin_up and self.seen.link_up
+        return self.observed.admin_up and self.observed.link_up
 
 
 def reported_interfaces(router: Router) -> list[ReportedInterface]:
-    """Those that can be a port or a side of a link: the free ones first, by name. Four statements."""
-    seen = ObservedInterface.objects.filter(router=router).order_by("name")[:MOST]
+    """Return interfaces that can be a port or a side of a link: free ones first, by name. Four statements."""
+    observed = ObservedInterface.objects.filter(router=router).order_by("name")[:MOST]
     uses = InterfaceUse.objects.filter(router_id=router.pk)
     ports = Port.objects.select_related("router", "customer").in_bulk(
         [use.port_id for use in uses if use.port_id is not None]
@@ -44,10 +44,10 @@ def reported_interfaces(router: Router) -> list[ReportedInterface]:
     used = {use.interface: (ports.get(use.port_id or 0), links.get(use.link_id or 0)) for use in uses}
     found = [
         ReportedInterface(each, *used.get(each.name, (None, None)))
-        for each in seen
+        for each in observed
         if not _NEITHER.match(each.name)
     ]
-    return sorted(found, key=lambda each: (not each.is_free, _natural(each.seen.name)))
+    return sorted(found, key=lambda each: (not each.is_free, _natural(each.observed.name)))
 
 
 def _natural(name: str) -> list[tuple[bool, int, str]]:

@@ -1,4 +1,4 @@
-"""An agent's report of its router, as docs/reference/agent-reports.md writes it; read from JSON in one go."""
+"""An agent's report of its router (docs/reference/agent-reports.md), decoded from JSON in one pass."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -31,28 +31,28 @@ from portal.core.unix_time import to_time
 from portal.core.vlan_tags import MANY_TAGS
 from portal.inventory.field_limits import is_interface_name
 
-# Of what stands in VPP or in the agent's folder; and of a router's lines, routes and interfaces.
+# The limits on objects of VPP or files of the agent, and on a router's lines, routes and interfaces.
 _Few = Meta(max_length=1000)
 _Many = Meta(max_length=100_000)
-# The number of a FIB table; VPP has 2^32 - 1 for one that it does not know.
+# The number of a FIB table; VPP uses 2^32 - 1 for an unknown one.
 Table = Annotated[int, Meta(ge=0, le=2**32 - 1)]
 
 
-class NotTold(LookupError):
-    """A list was only named by its digest, and its items are wanted."""
+class ListNotReported(LookupError):
+    """The report contains only the digest of a list, and the caller needs its items."""
 
 
 class ListName(Struct, frozen=True, forbid_unknown_fields=True):
-    """Stands for a list that was told before, by its digest: who looks into it gets a ``NotTold``."""
+    """A list that was reported before, as its digest. Reading the items raises ``ListNotReported``."""
 
     etag: Etag
 
     def __iter__(self) -> Iterator[NoReturn]:
-        raise NotTold(self.etag)
+        raise ListNotReported(self.etag)
 
 
 class LoadReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """The load of an interface over the last interval; ``speed_bps`` None: not known."""
+    """The load of an interface over the last interval; ``speed_bps`` None: unknown."""
 
     rx_bps: Natural53
     tx_bps: Natural53
@@ -70,12 +70,11 @@ class FramesReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """An interface that the agent did not make; ``addresses`` with prefix lengths, ``ip_mtu`` in bytes.
+    """An interface that the agent did not create; ``addresses`` with prefix lengths, ``ip_mtu`` in bytes.
 
-    ``tables``: those of its IPv4 and its IPv6 addresses.
-    ``linux_cp``: the Linux interface with which it is paired. ``load``: None where it is not known.
-    ``parent``: the port of a sub-interface, and ``frames`` those that it takes of that port; None for others
-    and from agents that do not report them.
+    ``tables``: those of its IPv4 and its IPv6 addresses. ``linux_cp``: the Linux interface that it is paired
+    with. ``load``: None if unknown. ``parent``: the port of a sub-interface, and ``frames`` the frames that
+    it takes from the port. Both are None for other interfaces, and from agents that do not report them.
     """
 
     name: str
@@ -93,10 +92,10 @@ class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Return what is stored of it under its name.
+        """Return the columns that are stored with the interface.
 
-        Of its load, which is never the same again, that is the speed alone. It is reported with a load, and
-        stays as it was without one.
+        Of the load, which always changes, only the speed is stored with the interface. Without a load it
+        stays unchanged.
         """
         facts = {
             "admin_up": self.admin_up,
@@ -110,14 +109,14 @@ class InterfaceReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RouteReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether the best route to a tunnel address is other than a drop."""
+    """Whether the best route to a tunnel address is not a drop."""
 
     address: Address
     reachable: bool
 
 
 class Difference(Struct, frozen=True, forbid_unknown_fields=True):
-    """A part of an end that is otherwise in VPP than it is wanted."""
+    """A part of an end whose state in VPP differs from the intent."""
 
     object: ForeignText
     field: ForeignText
@@ -126,7 +125,7 @@ class Difference(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Contest(Difference, frozen=True, forbid_unknown_fields=True):
-    """A difference that somebody else makes again after each repair."""
+    """A difference that another program makes again after each repair."""
 
     since_ms: EpochMs
     repairs: Positive31
@@ -144,14 +143,14 @@ class PathReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WatchReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the intent that the agent holds has paths watched."""
+    """The BFD settings of the agent's intent."""
 
     interval_ms: Positive31
     multiplier: Positive31
 
 
 class EndPath(Struct, frozen=True, forbid_unknown_fields=True):
-    """How the path of an end's tunnel stands, and since when by the agent's clock."""
+    """The state of the path of an end's tunnel, and its start by the agent's clock."""
 
     state: PathState
     since_ms: EpochMs
@@ -160,7 +159,7 @@ class EndPath(Struct, frozen=True, forbid_unknown_fields=True):
 class VlanLoss(Struct, frozen=True, forbid_unknown_fields=True):
     """Frames of an end that VPP drops although they have its VLAN; ``since_ms``: when frames last arrived.
 
-    ``not_examined``: nobody knows, because VPP's tracer could not be used. ``dropped``: the tracer saw it,
+    ``not_examined``: unknown, because VPP's tracer could not be used. ``dropped``: the tracer observed it,
     and the sub-interface is not rebuilt yet. ``rebuilt``: it is, and no frame has arrived yet.
     ``not_restored``: no frame arrived in time. Only an operator can have it rebuilt again.
     """
@@ -173,8 +172,8 @@ class VlanLoss(Struct, frozen=True, forbid_unknown_fields=True):
 class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
     """An agent's observation of one VLL end; ``reachable`` is None for a local cross-connect.
 
-    ``path``: None where it is not watched. ``held_down``: its agent keeps the port down because of the far
-    end's link.
+    ``path``: None if it is not watched. ``held_down``: the agent keeps the port down because of the far end's
+    link.
     """
 
     vll: Uuid
@@ -192,9 +191,9 @@ class EndObservation(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AttachmentReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """An attachment circuit that is somebody else's; a whole port has no tags. ``link_up``: of its port.
+    """A foreign attachment circuit; a whole port has no tags. ``link_up``: of its port.
 
-    ``wide``: it picks by other than exact numbers of tags, such as VPP's "any" and "default".
+    ``wide``: it does not match exact numbers of tags, as with VPP's "any" and "default".
     """
 
     port: ForeignName
@@ -209,7 +208,7 @@ class AttachmentReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class TunnelReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A tunnel that is somebody else's. ``standard``: with the UDP port and mode that agents use."""
+    """A foreign tunnel. ``standard``: with the UDP port and mode that agents use."""
 
     encapsulation: Literal["vxlan", "geneve", "gre"]
     local: Address
@@ -232,9 +231,9 @@ class CircuitSide(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CircuitReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """What somebody else cross-connected. ``far`` None: ``near`` is a tunnel that leads nowhere.
+    """A foreign cross-connect. ``far`` None: ``near`` is a tunnel without one.
 
-    ``out``: what comes in at ``near`` is sent to ``far``; ``in``: the other way.
+    ``out``: frames from ``near`` are sent to ``far``; ``in``: the other direction.
     """
 
     near: CircuitSide
@@ -244,14 +243,14 @@ class CircuitReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SetAsideReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of the agent that it could not use, by its path on the router."""
+    """A file that the agent could not use, by its path on the router."""
 
     file: ForeignText
     why: ForeignText
 
 
 class FreezeReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """A freeze that the agent keeps. ``over``: it has ended, and nobody has looked what it left."""
+    """A freeze that the agent keeps. ``over``: it has ended, and its differences are not acknowledged."""
 
     id: Uuid
     by: Literal["portal", "router"]
@@ -262,16 +261,16 @@ class FreezeReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class VppVersion(ForeignText):
-    """As VPP names itself."""
+    """The name and version that VPP reports."""
 
     longest = 100
 
 
 class VppReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """``boot_ms`` by VPP's clock. ``plugins``: those that VPP has loaded; None: not known.
+    """The state of VPP. ``boot_ms`` by VPP's clock. ``plugins``: the loaded ones; None: unknown.
 
-    ``absent``: no VPP runs; one that is there and does not answer may forward all the same. ``hangs``: it
-    takes connections and answers nothing.
+    ``absent``: no VPP runs; a VPP that runs but does not respond may forward. ``hangs``: it accepts
+    connections and does not respond.
     """
 
     connected: bool
@@ -289,7 +288,7 @@ class VppReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GenerationReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """The numbers of the intents that the agent holds and has applied; None: of none."""
+    """The numbers of the intents that the agent has stored and has applied; None: none."""
 
     held: Positive63 | None
     applied: Positive63 | None
@@ -298,15 +297,16 @@ class GenerationReport(Struct, frozen=True, forbid_unknown_fields=True):
 class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, dict=True):
     """One report; ``sent_ms`` by the agent's clock.
 
-    ``look`` numbers the agent's looks at VPP, its answers' among them; None: it does not say.
-    ``line_tests``: its VPP can send test frames. ``gre_keys``: it tells GRE tunnels apart by keys.
-    ``underlay_tables``: its agent makes tunnels in the table that it is told.
-    ``path_watch``: it has multihop BFD. ``watching``: None where the held intent has no path watched.
-    ``probes``: its agent takes tunnels without an access, for test frames. ``adoption``: whether it
-    takes over what others made; "": it does not know how to. ``labels``: it wants to know what lines are
-    called, for SNMP. ``freezes``: its agent knows how to leave VPP alone, and ``freeze`` is that it does so,
-    None for not. ``link_loss_forwarding``: its agent can be told to keep a port down because of the far end's
-    link.
+    * ``look`` numbers the agent's reads of VPP, including those for its responses; None: not reported.
+    * ``line_tests``: VPP can send test frames.
+    * ``gre_keys``: VPP distinguishes GRE tunnels by keys.
+    * ``underlay_tables``: the agent creates tunnels in the requested table.
+    * ``path_watch``: VPP has multihop BFD. ``watching``: None if the stored intent has no watched path.
+    * ``probes``: the agent accepts tunnels without an access, for test frames.
+    * ``adoption``: whether the agent takes over foreign lines; "": it does not support adoption.
+    * ``labels``: the agent wants the labels of lines, for SNMP.
+    * ``freezes``: the agent supports freezes. ``freeze``: the freeze that it keeps, or None.
+    * ``link_loss_forwarding``: the agent can keep a port down because of the far end's link.
     """
 
     boot_id: Uuid
@@ -337,13 +337,13 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     def __post_init__(self) -> None:
         require_unique(self.interfaces, "name", at="/interfaces")
-        # No port and no link can have another name, so nobody would ever look for it.
+        # No port and no link can have another name, so no query uses such an interface.
         named = tuple(each for each in self.interfaces if is_interface_name(each.name))
         force_setattr(self, "interfaces", named)
 
     @cached_property
     def digests(self) -> dict[str, str]:
-        """Of its parts, by which they are known when they come again."""
+        """Return the digests of the parts, which identify unchanged parts of the next report."""
         interfaces = [(each.name, each.columns, each.addresses, each.tables) for each in self.interfaces]
         return {
             "interfaces": json_digest(interfaces),
@@ -354,5 +354,5 @@ class ObservedReport(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         }
 
 
-def _digest_of(told: tuple[Struct, ...] | ListName) -> str:
-    return told.etag if isinstance(told, ListName) else json_digest(told)
+def _digest_of(items: tuple[Struct, ...] | ListName) -> str:
+    return items.etag if isinstance(items, ListName) else json_digest(items)

@@ -1,4 +1,4 @@
-"""Narrowing lists of the inventory, the same way for pages and API."""
+"""Filters of the inventory's lists, shared by pages and API."""
 
 from typing import Any, TypeVar
 
@@ -20,7 +20,7 @@ _PLACES: dict[type[models.Model], tuple[str, ...]] = {
 
 
 class RouterStatus(models.TextChoices):
-    """The NOC's present use of a router."""
+    """The operational status of a router, set by the NOC."""
 
     IN_SERVICE = "in-service"
     MAINTENANCE = "maintenance"
@@ -29,7 +29,7 @@ class RouterStatus(models.TextChoices):
 
 
 def found(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
-    """The rows with ``text`` in a name of theirs or of what they belong to; case does not matter."""
+    """Return rows with ``text`` in a name of the row or of its parents; case does not matter."""
     anywhere = Q()
     for place in _PLACES[rows.model]:
         anywhere |= Q(**{f"{place}__icontains": text})
@@ -39,9 +39,10 @@ def found(rows: QuerySet[Row], text: str) -> QuerySet[Row]:
 
 
 def port_as_shown(text: str) -> Q:
-    """Whether a port is what ``text`` may mean as ports are shown everywhere: ``rhino:host-cust1``.
+    """Match a port by the form in which pages show ports: ``rhino:host-cust1``.
 
-    The router whole or its end, the interface whole or its beginning. A text without a colon is no such.
+    The text contains the whole name of the router or its end, and the whole name of the interface or its
+    beginning. A text without a colon matches nothing.
     """
     router, colon, interface = (part.strip() for part in text.partition(":"))
     if not colon or not (router or interface):
@@ -50,7 +51,7 @@ def port_as_shown(text: str) -> Q:
 
 
 def routers_with_status(rows: QuerySet[Any], status: str) -> QuerySet[Any]:
-    """The routers that are held, frozen or under maintenance, or none of these."""
+    """Return the routers that are held, frozen or under maintenance, or none of these."""
     match RouterStatus(status):
         case RouterStatus.HELD:
             return rows.filter(held_since__isnull=False)

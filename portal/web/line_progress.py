@@ -111,7 +111,7 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
 def _as_last_heard(step: EndStep, now: datetime) -> EndStep:
     """``step``, which is no good news any more where nobody hears from its router or from VPP."""
     seen = getattr(step.end.port.router, "observed", None)
-    if seen is None or seen.tells_of_vpp(heard_since=now - FRESH):
+    if seen is None or seen.is_current(reported_since=now - FRESH):
         return step
     return replace(step, heard=False, tone="muted" if step.tone == "success" else step.tone)
 

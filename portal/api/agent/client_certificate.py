@@ -14,7 +14,7 @@ from portal.core.strict_json import Invalid, Malformed, reader
 from portal.inventory.certificate_identity import NotAnIdentity, identity_of
 from portal.inventory.models import Router
 from portal.inventory.queries import router_of
-from portal.inventory.reported_observation import NotTold
+from portal.inventory.reported_observation import ListNotReported
 from portal.telemetry.observation_ingest import Busy
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ def _answer(
     except Invalid as error:
         log.warning("%s sent a report that is refused: %s", router, error)
         return problem_answer("invalid-report", f"{error}; nothing was stored", errors=[error.fault])
-    except NotTold as named:
+    except ListNotReported as named:
         detail = f"the list {named} is not what is stored, or has to be looked into; nothing was stored"
         return problem_answer("not-stored", detail)
     except DomainError as error:

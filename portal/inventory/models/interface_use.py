@@ -2,10 +2,10 @@ from django.db import models
 
 
 class InterfaceUse(models.Model):
-    """One row per interface that is a side of a link or a port: an interface is never both, nor either twice.
+    """One row per interface that is a side of a link or a port. An interface has at most one use.
 
-    Written by triggers on both tables alone (sql/interface_uses.sql); ids instead of relations, since the
-    rows come and go with what they name.
+    Only triggers on both tables write it (sql/interface_uses.sql). It contains ids instead of relations,
+    because its rows are created and deleted with those objects.
     """
 
     router_id = models.BigIntegerField()

@@ -5,9 +5,9 @@ from portal.inventory.models.router import Router
 
 
 class BackboneLink(models.Model):
-    """A link of the underlay. Metric and IP MTU (bytes) are facts of each side; null MTU = unknown.
+    """A link of the underlay. Metric and IP MTU (bytes) belong to each side; null MTU = unknown.
 
-    That no interface is in two links, whichever side, is InterfaceUse's.
+    InterfaceUse ensures that no interface is in two links.
     """
 
     a_router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="+")
@@ -40,5 +40,5 @@ class BackboneLink(models.Model):
 
 
 def link_name(a_router: str, a_interface: str, z_router: str, z_interface: str) -> str:
-    """The name of a link everywhere: by its routers' names and their interfaces."""
+    """Return the name of a link on all pages: its routers' names and their interfaces."""
     return f"{a_router}:{a_interface} — {z_router}:{z_interface}"

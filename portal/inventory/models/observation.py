@@ -1,4 +1,4 @@
-"""The agents' observations. Declared facts live in their own models; the two are never merged in storage."""
+"""Observations of agents. Declared facts are in other models; the two are never merged in storage."""
 
 from datetime import datetime
 from typing import Any
@@ -21,86 +21,86 @@ class ObservedRouter(models.Model):
     sent_ms = models.BigIntegerField()
     agent_version = models.CharField(max_length=50)
     vpp_connected = models.BooleanField()
-    # No VPP runs at all; one that is only not connected may forward.
+    # No VPP runs at all. A VPP that is only not connected may forward.
     vpp_absent = models.BooleanField(default=False, db_default=False)
-    # It takes connections and answers nothing: only a restart helps.
+    # VPP accepts connections and does not respond: only a restart helps.
     vpp_hangs = models.BooleanField(default=False, db_default=False)
-    # Since when the agent reports, but has no VPP to look at; null while it has.
+    # Since when the agent reports without a usable VPP; null while it has one.
     vpp_away_since = models.DateTimeField(null=True)
     vpp_version = models.CharField(max_length=100, blank=True)
     vpp_booted_at = models.DateTimeField(null=True)
     vpp_workers = models.PositiveIntegerField(null=True)
-    # Those that it has loaded; null where the agent did not say.
+    # The plugins that VPP has loaded; null if the agent did not report them.
     vpp_plugins = models.JSONField(null=True)
     simulated = models.BooleanField(default=False)
-    # What its VPP can do; while VPP is away, what it could. Null until a VPP was seen.
+    # The encapsulations that VPP supports; while VPP is away, the last known ones. Null before the first VPP.
     encapsulations = models.JSONField(null=True)
-    # Where its VPP can police; while VPP is away, where it could.
+    # Where VPP can police; while VPP is away, the last known value.
     policing = models.CharField(
         max_length=12, choices=[(each.value, each.value) for each in Policing], default=Policing.NONE.value
     )
-    # Files of the agent that it could not use: [{"file": "...", "why": "..."}].
+    # Files that the agent could not use: [{"file": "...", "why": "..."}].
     set_aside = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    # Whether it can send test frames; while VPP is away, whether it could.
+    # Whether VPP can send test frames; while VPP is away, the last known value.
     line_tests = models.BooleanField(default=False, db_default=False)
-    # Whether it tells GRE tunnels apart by keys; while VPP is away, whether it did.
+    # Whether VPP distinguishes GRE tunnels by keys; while VPP is away, the last known value.
     gre_keys = models.BooleanField(default=False, db_default=False)
-    # Whether its agent makes tunnels in the table that it is told; one that does not makes them in table 0.
+    # Whether the agent creates tunnels in the requested table; otherwise it creates them in table 0.
     underlay_tables = models.BooleanField(default=False, db_default=False)
-    # Whether it has multihop BFD, to watch paths; while VPP is away, whether it had.
+    # Whether VPP has multihop BFD, to watch paths; while VPP is away, the last known value.
     path_watch = models.BooleanField(default=False, db_default=False)
-    # Whether its agent takes probes, and it can send test frames; while VPP is away, whether it could.
+    # Whether the agent accepts probes and VPP can send test frames; while VPP is away, the last known value.
     probes = models.BooleanField(default=False, db_default=False)
-    # Whether its agent takes over lines that others made, "refused" or "allowed" by its own file; "": it does
-    # not know how to, nor how to let one go.
+    # Whether the agent takes over foreign lines, "refused" or "allowed" by its configuration file; "": the
+    # agent supports neither adoption nor release.
     adoption = models.CharField(max_length=10, blank=True, default="", db_default="")
-    # Whether its agent wants to know what lines are called, for SNMP.
+    # Whether the agent wants the labels of lines, for SNMP.
     labels = models.BooleanField(default=False, db_default=False)
-    # Whether its agent can be told to change nothing; and the freeze that it keeps, null for none.
+    # Whether the agent supports freezes; and the freeze that it keeps, null for none.
     freezes = models.BooleanField(default=False, db_default=False)
     freeze = models.JSONField(null=True)
-    # Whether its agent can be told to keep a port down because of the far end's link.
+    # Whether the agent can keep a port down because of the far end's link.
     link_loss_forwarding = models.BooleanField(default=False, db_default=False)
-    # SHA-256 (hex) of the certificate that its agent last asked for another with, and of its file of CAs.
+    # SHA-256 (hex) of the certificate with which the agent last requested a renewal, and of its file of CAs.
     certificate_shown = models.CharField(max_length=64, blank=True, default="", db_default="")
     ca_sha256 = models.CharField(max_length=64, blank=True, default="", db_default="")
     generation_held = models.BigIntegerField(null=True)
     generation_applied = models.BigIntegerField(null=True)
-    # Of the parts of its last report, by their names: a part that says the same again is not looked into.
+    # Digests of the parts of the last report, by name: an unchanged part is not processed.
     digests = models.JSONField(default=dict, db_default={})
-    # Its lines may have been turned to unknown since its last report: the next one looks at all of them.
+    # The router's lines may have become unknown since its last report: the next report updates all of them.
     found_silent = models.BooleanField(default=False, db_default=False)
 
     def __str__(self) -> str:
         return f"{self.router} at {self.reported_at:%H:%M:%S}"
 
-    def tells_of_vpp(self, *, heard_since: datetime) -> bool:
-        """Whether what it said is so still: it has been heard since then, and has a VPP to look at."""
-        return bool(self.vpp_connected and self.reported_at >= heard_since)
+    def is_current(self, *, reported_since: datetime) -> bool:
+        """Return whether the last report is still valid: it arrived since then, and the agent had a VPP."""
+        return bool(self.vpp_connected and self.reported_at >= reported_since)
 
 
 class RouterSilence(models.Model):
-    """From a router's last report until the next one: ``[since, until)``; null = it is still silent.
+    """The time from a router's last report to the next one: ``[since, until)``; null = it is still silent.
 
-    Only while the portal listened (portal.telemetry.agent_api_uptime): its own absence is nobody's silence.
+    Only while the agent API ran (portal.telemetry.agent_api_uptime): its outage is no router's silence.
     """
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="silences", db_index=False)
     since = models.DateTimeField()
     until = models.DateTimeField(null=True)
-    # When something last spoke for its VPP: frames that came from there, or what its agent counted.
+    # When VPP last gave a sign of life: frames that arrived from it, or counters of its agent.
     forwarded_at = models.DateTimeField(null=True)
-    # The parts in which nothing did, for longer than LONGLINE_SILENCE_IS_DOWN_S: [[from, to], ...].
+    # The parts without a sign of life, if longer than LONGLINE_SILENCE_IS_DOWN_S: [[from, to], ...].
     down_spans = models.JSONField(default=list)
-    # Whether that is so now: the lines that end there are down.
+    # Whether such a part is current: lines that end on the router count as down.
     counts_as_down = models.BooleanField(default=False)
-    # The whole silence has to be judged from its beginning.
+    # The whole silence must be judged again from its beginning.
     judge_again = models.BooleanField(default=False)
-    # Up to when it is judged; null: not yet, or only by a release that did not keep this.
+    # The time until which it is judged; null: not yet, or by a release without this column.
     judged_until = models.DateTimeField(null=True)
-    # The 5 minutes in which its VPP forwarded, as far as they have been read: [[from, to], ...].
+    # The 5-minute intervals in which VPP forwarded, as far as they have been read: [[from, to], ...].
     spoken_spans = models.JSONField(default=list, db_default=models.Value([], models.JSONField()))
-    # The highest id of an interval of its lines at the last judgement: what is above came later.
+    # The highest id of an interval of its lines at the last judgement; higher ids arrived later.
     judged_interval = models.BigIntegerField(default=0, db_default=0)
 
     class Meta:
@@ -122,9 +122,9 @@ class RouterSilence(models.Model):
 
 
 class ObservedInterface(models.Model):
-    """An interface as VPP shows it; ``ip_mtu`` in bytes, null where VPP names none.
+    """An interface as VPP shows it; ``ip_mtu`` in bytes, null if VPP reports none.
 
-    ``speed_bps`` of its link, null where VPP does not know it.
+    ``speed_bps`` of its link, null if VPP does not know it.
     """
 
     router = models.ForeignKey(
@@ -133,11 +133,11 @@ class ObservedInterface(models.Model):
     name = models.CharField(max_length=63)
     admin_up = models.BooleanField()
     link_up = models.BooleanField()
-    # Since when these two are so; null: they have been since it was first reported.
+    # Since when these two are unchanged; null: since the first report.
     link_since = models.DateTimeField(null=True)
     speed_bps = models.PositiveBigIntegerField(null=True)
     ip_mtu = models.PositiveIntegerField(null=True)
-    # The Linux interface that Linux CP pairs it with.
+    # The Linux interface that Linux CP pairs with it.
     linux_cp = models.CharField(max_length=63, blank=True)
     # The port of a sub-interface.
     parent = models.CharField(max_length=63, blank=True, default="", db_default="")
@@ -161,7 +161,7 @@ class ObservedInterface(models.Model):
 class ObservedLoad(models.Model):
     """The load of one side of a link over an agent's last interval (bit/s, as VPP counts).
 
-    Apart from the interfaces, whose changes make a new topology.
+    It is separate from the interfaces, because their changes create a new version of the topology.
     """
 
     link = models.ForeignKey(BackboneLink, on_delete=models.CASCADE, related_name="loads", db_index=False)
@@ -169,7 +169,7 @@ class ObservedLoad(models.Model):
     at = models.DateTimeField()
     rx_bps = models.PositiveBigIntegerField()
     tx_bps = models.PositiveBigIntegerField()
-    # Of the link, where VPP knows it.
+    # The speed of the link, if VPP knows it.
     speed_bps = models.PositiveBigIntegerField(null=True)
 
     class Meta:
@@ -187,9 +187,9 @@ class ObservedLoad(models.Model):
 
 
 class TunnelAddress(models.Model):
-    """An address that is on the router, on an interface that is up, and may be a tunnel endpoint.
+    """An address of the router on an interface that is up, which may be a tunnel endpoint.
 
-    ``table``: the FIB table in which it is.
+    ``table``: its FIB table.
     """
 
     router = models.ForeignKey(
@@ -238,9 +238,9 @@ class ObservedPath(models.Model):
     state = models.CharField(max_length=10, choices=[(each.value, each.value) for each in PathState])
     # By the agent's clock.
     since = models.DateTimeField()
-    # Its BFD session is somebody else's: it is read and never changed.
+    # The BFD session does not belong to the agent: it is read and never changed.
     foreign = models.BooleanField(default=False)
-    # VPP's words where it refused.
+    # VPP's message, if it refused.
     detail = models.TextField(blank=True)
 
     class Meta:
@@ -255,11 +255,11 @@ class ObservedPath(models.Model):
 
 
 class ObservedCircuit(models.Model):
-    """What somebody else cross-connected on a router, or a tunnel of somebody else's that leads nowhere.
+    """A foreign cross-connect on a router, or a foreign tunnel without one.
 
-    ``near`` and ``far`` are interfaces, ``far`` "" for none; ``sides`` is what was told of them
-    (portal.inventory.reported_observation.CircuitReport). ``key`` is its tunnel's VNI or GRE key, 0 for none;
-    of a circuit within the router, or between two tunnels, the tunnel's columns are null, and "".
+    ``near`` and ``far`` are interfaces, ``far`` "" for none; ``sides`` is the report about them
+    (portal.inventory.reported_observation.CircuitReport). ``key`` is the tunnel's VNI or GRE key, 0 for none.
+    For a circuit within the router, or between two tunnels, the tunnel's columns are null or "".
     """
 
     router = models.ForeignKey(

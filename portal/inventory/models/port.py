@@ -7,14 +7,14 @@ from portal.core.tenant_scope import TenantQuerySet
 from portal.inventory.models.observation import ObservedInterface
 from portal.inventory.models.router import Router
 
-# 50 times the speed: beyond what anybody sells.
+# 50 times the speed: more than any ISP sells.
 MAX_OVERSUBSCRIPTION = 5000
 
 
 class Port(models.Model):
     """A UNI (or ENNI): an interface of a router that a customer is connected to.
 
-    That no interface is two ports, or a port and a link's side, is InterfaceUse's.
+    InterfaceUse ensures that no interface is two ports, or a port and a side of a link.
     """
 
     class Kind(models.TextChoices):
@@ -29,13 +29,13 @@ class Port(models.Model):
         Customer, on_delete=models.PROTECT, related_name="ports", null=True, blank=True
     )
     speed_bps = models.BigIntegerField()
-    # Bandwidth that may be booked (bit/s): so many per cent of the speed, or any number where that is null.
+    # Bookable bandwidth (bit/s): this percentage of the speed, or any number if the percentage is null.
     bookable_bps = models.BigIntegerField()
     oversubscription_percent = models.PositiveSmallIntegerField(null=True, blank=True)
     booked_bps = models.BigIntegerField(default=0)
-    # Largest frame that the port takes, in bytes without FCS.
+    # The largest frame that the port accepts, in bytes without FCS.
     max_frame = models.PositiveIntegerField(default=9022)
-    # Since when it is kept for the record only.
+    # Since when the port is kept for the record only.
     retired_at = models.DateTimeField(null=True, blank=True)
 
     objects = TenantQuerySet.as_manager()

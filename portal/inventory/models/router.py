@@ -7,33 +7,33 @@ from portal.inventory.models.site import Site
 
 
 class Router(models.Model):
-    """A VPP router. One with an ``agent_url`` can end VLLs; one without only carries them."""
+    """A VPP router. A router with an ``agent_url`` can end VLLs; a router without only carries them."""
 
     name = models.CharField(max_length=63, unique=True, validators=[RegexValidator(r"^[a-z0-9-]{1,63}\Z")])
     site = models.ForeignKey(Site, on_delete=models.PROTECT, related_name="routers")
     loopback4 = models.GenericIPAddressField(protocol="IPv4", null=True, blank=True, unique=True)
     loopback6 = models.GenericIPAddressField(protocol="IPv6", null=True, blank=True, unique=True)
-    # The FIB table of VPP, of either family, in which its tunnels are encapsulated and its loopbacks are.
+    # The FIB table of VPP, of either family, for tunnels and loopbacks.
     underlay_table = models.PositiveBigIntegerField(default=0, db_default=0)
     agent_url = models.URLField(blank=True)
     cpu = models.CharField(max_length=50, blank=True)
     cores = models.PositiveSmallIntegerField(default=1)
-    # Test frames in a second that it may send or get, in packet/s; null: what the deployment says.
+    # The limit of test frames that it may send or receive, in packet/s; null: the deployment's setting.
     line_test_pps = models.PositiveIntegerField(null=True, blank=True)
-    # What encapsulations were measured to cost here, as the NOC took it
-    # (portal/inventory/calibration_document.py); null: they count as in the shipped table.
+    # The measured cost of encapsulations on this router, as the NOC stored it
+    # (portal/inventory/calibration_document.py); null: the shipped table applies.
     calibration = models.JSONField(null=True, blank=True)
-    # The number of the newest intent; only ever counted up, under the row's lock.
+    # The number of the newest intent; it only increases, under the row's lock.
     generation = models.BigIntegerField(default=0)
-    # Since when it takes no new work; what it has goes on being converged.
+    # Since when it accepts no new lines; existing lines still converge.
     maintenance_since = models.DateTimeField(null=True, blank=True)
     # Since when paths avoid it as transit; a drained router is under maintenance as well.
     drained_since = models.DateTimeField(null=True, blank=True)
-    # Since when no intent is sent to it; what is ordered waits.
+    # Since when no intent is sent to it; orders wait.
     held_since = models.DateTimeField(null=True, blank=True)
-    # Since when nothing is changed on it, until somebody has looked what that left (RouterFreeze).
+    # Since when nothing is changed on it, until an operator acknowledges the differences (RouterFreeze).
     frozen_since = models.DateTimeField(null=True, blank=True)
-    # Since when removals do not wait for its word; a dead router is under maintenance as well.
+    # Since when removals do not wait for its confirmation; a dead router is under maintenance as well.
     dead_since = models.DateTimeField(null=True, blank=True)
     # Since when it is kept for the record only.
     retired_at = models.DateTimeField(null=True, blank=True)
@@ -42,7 +42,7 @@ class Router(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(generation__gte=0), name="generation_is_not_negative"),
             models.CheckConstraint(condition=Q(cores__gte=1), name="a_router_has_a_core"),
-            # VPP takes 2^32 - 1 for none.
+            # VPP uses 2^32 - 1 for no table.
             models.CheckConstraint(
                 condition=Q(underlay_table__range=(0, 2**32 - 2)), name="an_underlay_table_is_one_of_vpps"
             ),
@@ -83,16 +83,17 @@ class Router(models.Model):
 
     @property
     def forwarding_cores(self) -> int:
-        """Cores that forward packets: as declared, or the fewer that its VPP was seen to use.
+        """Return the number of forwarding cores: the declared one, or a smaller one that VPP was observed to
+        use.
 
-        A VPP without workers forwards on its main thread. Select ``observed`` together with the router.
+        Without workers, the main thread of VPP forwards. Select ``observed`` together with the router.
         """
-        seen = getattr(self, "observed", None)
-        workers: int | None = None if seen is None else seen.vpp_workers
+        observed = getattr(self, "observed", None)
+        workers: int | None = None if observed is None else observed.vpp_workers
         return self.cores if workers is None else min(self.cores, max(1, workers))
 
     def loopback(self, family: int) -> str | None:
-        """The tunnel endpoint of this address family (4 or 6), or None."""
+        """Return the tunnel endpoint of this address family (4 or 6), or None."""
         return self.loopback4 if family == 4 else self.loopback6
 
 
@@ -102,7 +103,7 @@ class RouterEnrolment(models.Model):
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="enrolments")
     digest = models.BinaryField(max_length=32, unique=True)
     offered_by = models.CharField(max_length=150)
-    # The API token that asked for it; null: a person at the portal did.
+    # The API token that made the offer; null: made on a page.
     made_with = models.ForeignKey(
         "accounts.ApiToken", on_delete=models.SET_NULL, null=True, blank=True, related_name="enrolments"
     )
@@ -126,7 +127,7 @@ class RouterEnrolment(models.Model):
 
 
 class RouterCertificate(models.Model):
-    """A certificate issued to a router's agent; looked up at each report, so that revocation is immediate."""
+    """A certificate issued to a router's agent, looked up at each report, so that revocation is immediate."""
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="certificates")
     serial = models.CharField(max_length=40, unique=True)
@@ -134,14 +135,14 @@ class RouterCertificate(models.Model):
     issued_at = models.DateTimeField()
     expires_at = models.DateTimeField()
     revoked_at = models.DateTimeField(null=True, blank=True)
-    # What it was issued for, unless by the command line: one certificate each.
+    # The enrolment that led to it, unless the command line issued it: one certificate each.
     enrolment = models.OneToOneField(RouterEnrolment, on_delete=models.PROTECT, null=True)
-    # The certificate itself, for an agent that crashed before it had stored what it was given.
+    # The certificate itself, for an agent that crashed before it stored its certificate.
     der = models.BinaryField(null=True)
 
     def __str__(self) -> str:
         return f"{self.router} {self.serial}"
 
     def parsed(self) -> Certificate | None:
-        """The certificate itself; None of one that was registered before they were kept."""
+        """Return the certificate; None if it was registered before certificates were stored."""
         return None if self.der is None else load_der_x509_certificate(bytes(self.der))

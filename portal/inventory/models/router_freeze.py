@@ -6,14 +6,14 @@ from django.db.models import F, Q
 
 from portal.inventory.models.router import Router
 
-# In characters; the agent takes as many bytes on the router itself.
+# In characters; the agent accepts as many bytes on the router itself.
 LONGEST_REASON = 200
 
 
 class RouterFreeze(models.Model):
-    """From when nothing is changed on a router, on somebody's word, until somebody has looked what it left.
+    """A period in which nothing is changed on a router, until an operator acknowledges the differences.
 
-    One that an operator on the router began has the id that its agent gave it, and ``by`` "".
+    A freeze that an operator began on the router has the id that its agent chose, and ``by`` "".
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -22,13 +22,14 @@ class RouterFreeze(models.Model):
     by = models.CharField(max_length=150, blank=True)
     since = models.DateTimeField()
     until = models.DateTimeField()
-    # When the agent first said that it keeps it; null: it has not yet.
+    # When the agent first reported that it keeps the freeze; null: not yet.
     kept_since = models.DateTimeField(null=True, blank=True)
-    # When the portal was asked to end its own before its time.
+    # When a user requested an early end of a freeze of the portal.
     end_asked_at = models.DateTimeField(null=True, blank=True)
-    # When its agent said that it ended, or keeps it no more; what it left is looked at from then on.
+    # When the agent reported the end, or no longer the freeze; from then on an operator can check the
+    # differences.
     ended_at = models.DateTimeField(null=True, blank=True)
-    # When somebody had looked, or there was nothing to look at: ``looked_by`` "".
+    # When an operator acknowledged the differences, or there were none: ``looked_by`` "".
     closed_at = models.DateTimeField(null=True, blank=True)
     looked_by = models.CharField(max_length=150, blank=True)
 
@@ -46,5 +47,5 @@ class RouterFreeze(models.Model):
         return f"{self.router} since {self.since:%Y-%m-%d %H:%M}"
 
     def is_ending(self, now: datetime) -> bool:
-        """Whether it has ended, or ends as soon as its agent knows of that."""
+        """Return whether it has ended, or ends as soon as its agent learns of the end."""
         return self.ended_at is not None or self.end_asked_at is not None or self.until <= now

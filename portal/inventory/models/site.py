@@ -31,7 +31,7 @@ class Site(models.Model):
 
     @property
     def coordinates(self) -> tuple[float, float] | None:
-        """Latitude and longitude, None where they are not known."""
+        """Return latitude and longitude, or None if unknown."""
         if self.latitude is None or self.longitude is None:
             return None
         return float(self.latitude), float(self.longitude)

@@ -2,7 +2,9 @@ from django.db import models
 
 
 class TopologyVersion(models.Model):
-    """One row that triggers renew when the underlay changes, so that answers can be cached by it."""
+    """One row that triggers update when the underlay changes, so that results can be cached by
+    its version.
+    """
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     version = models.UUIDField()

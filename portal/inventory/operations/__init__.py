@@ -1,7 +1,6 @@
-"""Writes to the inventory. Each function owns one transaction; none talks to the network.
+"""Writes to the inventory. Each function runs one transaction; none uses the network.
 
-Changes that lines may not survive are in ``portal.vll.guarded_inventory_changes``, which looks at the
-lines first.
+Changes that can affect lines are in ``portal.vll.guarded_inventory_changes``, which checks the lines first.
 """
 
 from portal.inventory.operations.certificates import certificate_register, certificates_revoke

@@ -1,4 +1,4 @@
-"""Renewing a router's certificate over the connection that the old one opens, for the key that it has."""
+"""Renewal of a router's certificate over a connection with the old one, for the same key."""
 
 import hashlib
 from contextlib import suppress
@@ -21,13 +21,13 @@ from portal.inventory.models import ObservedRouter, Router, RouterCertificate
 from portal.inventory.operations.certificates import certificate_make
 from portal.inventory.operations.enrolment import authority_here, key_of_request
 
-# From so long before its end on.
+# Certificates are renewed from this time before their end.
 RENEWAL = timedelta(days=30)
 
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """What the agent is to use from now on; None: what it has is good."""
+    """The data for the agent; None: its present data stay valid."""
 
     certificate_pem: str | None
     ca_pem: str | None
@@ -37,17 +37,18 @@ class Renewed:
 def certificate_renew(
     *, router: Router, shown: x509.Certificate, csr_pem: str, ca_sha256: str, now: datetime
 ) -> Renewed:
-    """A new certificate, where the one that it has ``shown`` ends soon or is not of the authority that signs;
-    and the authorities that are trusted, where its file of them (SHA-256) has others.
+    """Return a new certificate, and the trusted authorities, each only if the agent needs it.
 
-    Of the request only the key counts, and it is that of the certificate that was shown. Asked again, the
-    answer is the same. Where the authority's key is not here, nothing is signed: the alarm
-    ``certificate_ends`` tells the NOC. Raises BadCertificateRequest.
+    A certificate is new if the ``shown`` one ends soon or belongs to another authority than the signing one.
+    The authorities are returned if the agent's file of them has another SHA-256. Only the key of the request
+    counts, which must be the key of the shown certificate. A repeated request gets the same result. If the
+    authority's key is not here, nothing is signed: the alarm ``certificate_ends`` reports it. Raises
+    BadCertificateRequest.
     """
     key = key_of_request(csr_pem)
     if key != shown.public_key():
         raise BadCertificateRequest
-    # Whoever revokes certificates locks it as well.
+    # Code that revokes certificates locks the router too.
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     fingerprint = shown.fingerprint(hashes.SHA256()).hex()
     if not _good(locked).filter(fingerprint=fingerprint).exists():
@@ -73,7 +74,7 @@ def _is_of(certificate: x509.Certificate, authority: pki.Authority) -> bool:
     try:
         certificate.verify_directly_issued_by(authority.certificate)
     except Exception:
-        # A signature that is another's, a name or a kind of key: cryptography has an error for each.
+        # cryptography has separate errors for a foreign signature, a name and a kind of key.
         return False
     return True
 
@@ -81,7 +82,7 @@ def _is_of(certificate: x509.Certificate, authority: pki.Authority) -> bool:
 def _renewed(
     router: Router, key: EllipticCurvePublicKey, authority: pki.Authority, now: datetime
 ) -> x509.Certificate:
-    """The newest that it has for this key and that is not due; one that is made now where there is none."""
+    """Return the newest certificate for this key that is not due, or issue one."""
     for row in _good(router).order_by("-expires_at"):
         kept = row.parsed()
         if kept is not None and kept.public_key() == key and not _is_due(kept, authority, now):
@@ -92,13 +93,13 @@ def _renewed(
 
 
 def without_authorities(folder: Path) -> list[str]:
-    """The routers with an agent that has not said that it trusts all that is trusted there."""
+    """Return the routers with an agent that has not reported that it trusts all trusted authorities."""
     digest = hashlib.sha256(pki.trusted_pem(folder)).hexdigest()
     return list(_with_agent().exclude(observed__ca_sha256=digest).values_list("name", flat=True))
 
 
 def without_certificate_of(authority: pki.Authority) -> list[str]:
-    """The routers with an agent that has not shown a good certificate of this authority lately."""
+    """Return the routers with an agent that has not lately used a valid certificate of this authority."""
     shown = RouterCertificate.objects.filter(
         revoked_at__isnull=True, fingerprint=F("router__observed__certificate_shown")
     )

@@ -1,4 +1,4 @@
-"""The certificates that count for a router: registered ones, until they are revoked."""
+"""The accepted certificates of a router: registered and not revoked."""
 
 from datetime import datetime
 
@@ -14,16 +14,18 @@ from portal.inventory.models import Router, RouterCertificate
 
 
 class NotThisRouters(ValueError):
-    """The certificate names somebody else."""
+    """The certificate names another identity than the router's."""
 
 
 class AlreadyRevoked(ValueError):
-    """The certificate was revoked, which is for ever: its key may be in other hands."""
+    """The certificate was revoked, which is permanent: its key may be compromised."""
 
 
 @transaction.atomic
 def certificate_register(*, router: Router, certificate: Certificate, now: datetime) -> RouterCertificate:
-    """Accept this certificate from now on; doing so twice is once. Raises NotThisRouters, AlreadyRevoked."""
+    """Accept this certificate from now on; a repetition has no effect. Raises NotThisRouters,
+    AlreadyRevoked.
+    """
     identity = identity_of(certificate.public_bytes(Encoding.DER))
     if identity.router != router.name:
         raise NotThisRouters(f"{identity.uri} is not {router.name}")
@@ -49,7 +51,7 @@ def certificate_register(*, router: Router, certificate: Certificate, now: datet
 def certificate_make(
     *, router: Router, key: EllipticCurvePublicKey, authority: pki.Authority, now: datetime
 ) -> tuple[RouterCertificate, Certificate]:
-    """Sign and accept a certificate of the router's for whoever holds the private half of ``key``."""
+    """Sign and register a certificate of the router for ``key``."""
     certificate = pki.certificate_sign(
         key,
         authority=authority,
@@ -62,10 +64,9 @@ def certificate_make(
 
 @transaction.atomic
 def certificates_revoke(*, router: Router, serial: str | None, now: datetime) -> list[str]:
-    """Revoke one certificate of the router, with all others of its key, or all; returns their serial numbers
-    (hex).
+    """Revoke one certificate of the router with all others of its key, or all certificates.
 
-    It counts from the next report and the next connection on.
+    Return their serial numbers (hex). The revocation applies from the next report and the next connection on.
     """
     Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     rows = list(RouterCertificate.objects.filter(router=router, revoked_at__isnull=True).select_for_update())
@@ -81,7 +82,9 @@ def certificates_revoke(*, router: Router, serial: str | None, now: datetime) ->
 
 
 def _key_of(row: RouterCertificate) -> bytes | None:
-    """Its public key (SubjectPublicKeyInfo); None of one that was registered before they were kept."""
+    """Return the public key (SubjectPublicKeyInfo); None if the certificate was registered before keys were
+    stored.
+    """
     certificate = row.parsed()
     if certificate is None:
         return None

@@ -1,4 +1,4 @@
-"""Customers, as the NOC keeps them. Their removal is ``portal.vll.guarded_inventory_deletion``'s."""
+"""Operations of the NOC on customers. ``portal.vll.guarded_inventory_deletion`` removes them."""
 
 from datetime import datetime
 from typing import Any
@@ -11,16 +11,21 @@ from portal.inventory.operations.row_writes import Refusals, row_change, row_cre
 
 
 def customer_create(*, name: str, user: User, now: datetime, **facts: Any) -> Customer:
-    """``facts``: approve_up_to_bps (bit/s; None: all), cooling_off_s. Raises ValueTaken, OutOfRange."""
+    """Create a customer. ``facts``: approve_up_to_bps (bit/s; None: all), cooling_off_s. Raises ValueTaken,
+    OutOfRange.
+    """
     customer = Customer(name=name, created_at=now, **facts)
     return row_create(customer, kind="customer", refusals=_refusals(name), user=user, now=now)
 
 
 @transaction.atomic
-def customer_change_untold(*, customer: Customer, user: User, now: datetime, **changes: Any) -> Customer:
-    """``changes``: name, approve_up_to_bps, cooling_off_s. Raises ValueTaken, OutOfRange, Retired.
+def customer_change_without_routers(
+    *, customer: Customer, user: User, now: datetime, **changes: Any
+) -> Customer:
+    """Change a customer. ``changes``: name, approve_up_to_bps, cooling_off_s. Raises ValueTaken, OutOfRange,
+    Retired.
 
-    Routers are not told of a new name: ``portal.vll.operations.customer_change`` does that.
+    It sends no new name to routers: ``portal.vll.operations.customer_change`` does.
     """
     locked = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk)
     if locked.retired_at is not None:

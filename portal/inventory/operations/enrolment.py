@@ -1,4 +1,6 @@
-"""Enrolling a router's agent: a one-time token for a certificate. The agent's key never leaves its router."""
+"""Enrolment of a router's agent: a one-time token for a certificate. The agent's key never
+leaves its router.
+"""
 
 import hashlib
 import hmac
@@ -33,9 +35,9 @@ _CURVES = (ec.SECP256R1, ec.SECP384R1)
 
 @transaction.atomic
 def enrolment_offer(*, router: Router, user: User, now: datetime, made_with: ApiToken | None = None) -> str:
-    """A new token for this router, shown once, good for LIFETIME; an older one is void. Raises Retired.
+    """Return a new token for this router, shown once and valid for LIFETIME; an older one becomes void.
 
-    ``made_with``: the API token that ``user`` acts through, if any.
+    ``made_with``: the API token that ``user`` acts through, if any. Raises Retired.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.retired_at is not None:
@@ -58,12 +60,12 @@ def enrolment_offer(*, router: Router, user: User, now: datetime, made_with: Api
 def router_enrol(
     *, token: str, csr_pem: str, now: datetime, router: str | None = None
 ) -> tuple[RouterCertificate, str, str]:
-    """Sign the request's key for the token's router: (row, certificate PEM, CA PEM).
+    """Sign the request's key for the token's router; return (row, certificate PEM, CA PEM).
 
-    Of the request only the key counts: every name in the certificate is ours. ``router`` is how the caller
-    calls itself, where it says so. Asked again with the same key, the answer is the same: it may have got
-    lost. A refusal leaves the token good. Raises EnrolmentRefused and its kinds, BadCertificateRequest,
-    NoAuthorityHere.
+    Only the key of the request counts: the portal sets every name in the certificate. ``router`` is the name
+    that the caller uses for itself, if it sends one. A repeated request with the same key gets the same
+    response, because the first may have been lost. A refusal leaves the token valid. Raises EnrolmentRefused
+    and its subclasses, BadCertificateRequest, NoAuthorityHere.
     """
     enrolment = RouterEnrolment.objects.filter(digest=_digest(token)).select_related("router").first()
     if enrolment is None:
@@ -74,7 +76,7 @@ def router_enrol(
     if enrolment.expires_at <= now or enrolment.router.retired_at is not None or _is_withdrawn(enrolment):
         raise EnrolmentExpired(router=name)
     key, authority = key_of_request(csr_pem), authority_here()
-    # By compare-and-swap: of two callers with one token, one gets a certificate.
+    # Compare-and-swap: of two callers with one token, one gets a certificate.
     if RouterEnrolment.objects.filter(pk=enrolment.pk, used_at__isnull=True).update(used_at=now):
         row, certificate = _certify(enrolment, key, authority, now)
     else:
@@ -85,7 +87,7 @@ def router_enrol(
 
 @transaction.atomic
 def enrolment_end(*, enrolment: RouterEnrolment, now: datetime) -> None:
-    """Void it where nobody has used it, else revoke the certificate that came of it, if it is good still."""
+    """Void an unused enrolment; otherwise revoke its certificate if that is valid."""
     if RouterEnrolment.objects.filter(pk=enrolment.pk, used_at__isnull=True).delete()[0]:
         return
     for made in RouterCertificate.objects.filter(enrolment=enrolment.pk, revoked_at__isnull=True):
@@ -103,7 +105,7 @@ def _certify(
 
 
 def _is_withdrawn(enrolment: RouterEnrolment) -> bool:
-    """Whether nobody has used it, and the person who offered it is no NOC staff any more."""
+    """Return whether nobody has used it, and the user who offered it is no longer NOC staff."""
     offered_by = User.objects.filter(username=enrolment.offered_by).first()
     return enrolment.used_at is None and (offered_by is None or not offered_by.is_noc)
 
@@ -111,7 +113,7 @@ def _is_withdrawn(enrolment: RouterEnrolment) -> bool:
 def _certified(
     enrolment: RouterEnrolment, key: ec.EllipticCurvePublicKey
 ) -> tuple[RouterCertificate, x509.Certificate]:
-    """The certificate that this enrolment has made already, for that very key."""
+    """Return the certificate that this enrolment has already issued for the same key."""
     made = RouterCertificate.objects.filter(enrolment=enrolment, revoked_at__isnull=True)
     row = made.select_related("router").first()
     certificate = None if row is None else row.parsed()
@@ -125,7 +127,7 @@ def _digest(token: str) -> bytes:
 
 
 def authority_here() -> pki.Authority:
-    """The one that signs. Raises NoAuthorityHere."""
+    """Return the signing authority. Raises NoAuthorityHere."""
     try:
         return pki.authority_load(settings.LONGLINE_PKI_DIR)
     except (OSError, pki.NotAnAuthority) as error:
@@ -133,13 +135,13 @@ def authority_here() -> pki.Authority:
 
 
 def key_of_request(csr_pem: str) -> ec.EllipticCurvePublicKey:
-    """The key of a PKCS #10 request that is signed with it. Raises BadCertificateRequest."""
+    """Return the key of a PKCS #10 request that is signed with it. Raises BadCertificateRequest."""
     try:
         request = x509.load_pem_x509_csr(csr_pem.encode())
         key = request.public_key()
         good = request.is_signature_valid
     except Exception as error:
-        # cryptography answers bad DER with many kinds of errors.
+        # cryptography raises many kinds of errors for bad DER.
         raise BadCertificateRequest from error
     if not good or not isinstance(key, ec.EllipticCurvePublicKey) or not isinstance(key.curve, _CURVES):
         raise BadCertificateRequest

@@ -1,4 +1,4 @@
-"""Storing what the links' interfaces carry, as their routers' agents count it."""
+"""Storage of the loads of the links' interfaces, as agents count them."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -9,7 +9,7 @@ from django.db import connection
 from portal.inventory.models import Router
 from portal.inventory.reported_observation import InterfaceReport
 
-# With ``loads_of``; ``condition``: only where that is true.
+# Takes the parameters of ``loads_of``; ``condition`` restricts the write.
 LOADS_STORE = """
 INSERT INTO inventory_observedload (link_id, side, at, rx_bps, tx_bps, speed_bps)
 SELECT link.id, link.side, %(now)s, seen.rx_bps, seen.tx_bps, seen.speed_bps
@@ -27,7 +27,9 @@ SET at = EXCLUDED.at, rx_bps = EXCLUDED.rx_bps, tx_bps = EXCLUDED.tx_bps, speed_
 
 
 def loads_store(router: Router, interfaces: Iterable[InterfaceReport], now: datetime) -> None:
-    """Of the interfaces that a link is on; what nothing tells keeps its time, and so grows old."""
+    """Store the loads of interfaces that are part of a link. An interface without a load keeps
+    its old time.
+    """
     params = loads_of(router, interfaces, now)
     if params["names"]:
         with connection.cursor() as cursor:
@@ -35,7 +37,7 @@ def loads_store(router: Router, interfaces: Iterable[InterfaceReport], now: date
 
 
 def loads_of(router: Router, interfaces: Iterable[InterfaceReport], now: datetime) -> dict[str, Any]:
-    """The parameters of LOADS_STORE."""
+    """Return the parameters of LOADS_STORE."""
     loads = {interface.name: interface.load for interface in interfaces if interface.load is not None}
     return {
         "router": router.pk,

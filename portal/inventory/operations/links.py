@@ -16,7 +16,8 @@ from portal.inventory.operations.row_writes import Refusals, row_change, row_cre
 def link_create_unguarded(
     *, a_router: Router, z_router: Router, user: User, now: datetime, **facts: Any
 ) -> BackboneLink:
-    """``facts``: a_/z_interface, a_/z_metric, a_/z_ip_mtu (bytes; None: unknown), ipv4, ipv6, in_service.
+    """Create a link. ``facts``: a_/z_interface, a_/z_metric, a_/z_ip_mtu (bytes; None: unknown), ipv4, ipv6,
+    in_service.
 
     Raises InterfaceTaken, LinkWithinRouter, OutOfRange, NotAnInterfaceName, Retired.
     """
@@ -27,7 +28,7 @@ def link_create_unguarded(
 
 @transaction.atomic
 def link_change_unguarded(*, link: BackboneLink, user: User, now: datetime, **changes: Any) -> BackboneLink:
-    """Any fact of the link may change. Raises what ``link_create_unguarded`` does."""
+    """Change any fact of the link. Raises the errors of ``link_create_unguarded``."""
     locked = BackboneLink.objects.select_for_update(no_key=True).get(pk=link.pk)
     _check_routers(changes.get("a_router", locked.a_router), changes.get("z_router", locked.z_router))
     return row_change(locked, changes, kind="link", refusals=_refusals(locked), user=user, now=now)
@@ -35,7 +36,7 @@ def link_change_unguarded(*, link: BackboneLink, user: User, now: datetime, **ch
 
 @transaction.atomic
 def link_remove(*, link: BackboneLink, user: User, now: datetime) -> None:
-    """Raises LinkInService: paths are reckoned over it until it is taken out of service."""
+    """Remove a link. Raises LinkInService: paths use it until it is taken out of service."""
     locked = BackboneLink.objects.select_for_update().get(pk=link.pk)
     if locked.in_service:
         raise LinkInService(link=str(locked))
@@ -55,7 +56,7 @@ def _check_routers(a_router: Router, z_router: Router) -> None:
 
 def _refusals(link: BackboneLink) -> Refusals:
     def taken() -> InterfaceTaken:
-        a_is_taken = is_in_use(router=link.a_router, interface=link.a_interface, but_for_link=link.pk)
+        a_is_taken = is_in_use(router=link.a_router, interface=link.a_interface, except_link=link.pk)
         if a_is_taken:
             return interface_taken(router=link.a_router, interface=link.a_interface, field="a_interface")
         return interface_taken(router=link.z_router, interface=link.z_interface, field="z_interface")

@@ -1,4 +1,6 @@
-"""Storing what agents observe. But for loads only differences are written: each may make a new topology."""
+"""Storage of agents' observations. Except for loads, only differences are written, because each may create a
+new version of the topology.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,10 +27,10 @@ from portal.inventory.operations.interface_loads import loads_store
 from portal.inventory.operations.observed_circuit_store import circuits_store
 from portal.inventory.reported_observation import InterfaceReport, ObservedReport, PathReport
 
-# Three report intervals: after that even a report with an earlier time is news (a clock was set back).
+# Three report intervals: after that even a report with an earlier time is accepted (a clock was set back).
 _SILENT = timedelta(seconds=30)
 _LOOPBACK = "loop"
-# What a VPP can do is what it could do, while it is away.
+# While VPP is away, its last known capabilities stay.
 _OF_VPP = (
     "encapsulations",
     "policing",
@@ -39,10 +41,10 @@ _OF_VPP = (
     "vpp_workers",
     "vpp_plugins",
 )
-_SEEN = ("admin_up", "link_up", "link_since", "speed_bps", "ip_mtu", "linux_cp", "parent", "frames")
+_OBSERVED = ("admin_up", "link_up", "link_since", "speed_bps", "ip_mtu", "linux_cp", "parent", "frames")
 _OF_LINK = {"admin_up", "link_up"}
 _OF_BUILDING = {"admin_up", "linux_cp"}
-# All that differs between two reports without news.
+# The only columns that differ between two reports without a change.
 _BEATS = {"reported_at", "sent_ms"}
 _BEAT = "UPDATE inventory_observedrouter SET reported_at = %s, sent_ms = %s WHERE router_id = %s"
 _of_router = CompiledQuery[ObservedRouter](
@@ -52,10 +54,10 @@ _of_router = CompiledQuery[ObservedRouter](
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A report was stored. ``before``: what its agent had said until then, None where that is the first.
+    """The result of storing a report. ``before``: the row of the previous report, None for the first one.
 
-    ``interfaces_changed``: one came or went, or was set up, shut or paired with Linux, or a tunnel may end on
-    another address. Not that a link came or went: what can be built does not depend on it.
+    ``interfaces_changed``: an interface was added, removed, set up, shut or paired with Linux, or a tunnel
+    endpoint changed. A change of a link's state does not count, because no path calculation depends on it.
     """
 
     before: ObservedRouter | None
@@ -66,38 +68,40 @@ class Taken:
 def observed_store(
     *, router: Router, report: ObservedReport, facts: dict[str, Any], now: datetime
 ) -> Taken | None:
-    """Store a report, with its ``observed_facts``; None when a later one has been stored already.
+    """Store a report with its ``observed_facts``; return None if a later one has been stored already.
 
-    While the agent has no VPP to look at, what was seen last stays: a restart of VPP is no news about links.
-    A part with the digest of the last is the same, and is not looked into.
+    While the agent has no VPP, the last observations stay: a restart of VPP says nothing about links. A part
+    with the same digest as in the last report is unchanged and is not processed.
     """
-    told = facts["digests"]
+    digests = facts["digests"]
     row = _locked(router, facts)
     before = {} if row is None else row.digests
     if row is not None:
-        if not _is_news(row, report, now):
+        if not _is_newer(row, report, now):
             return None
         if not report.vpp.connected:
             facts = facts | {name: getattr(row, name) for name in _OF_VPP}
-            facts |= {"vpp_away_since": row.vpp_away_since or now, "digests": before | told}
+            facts |= {"vpp_away_since": row.vpp_away_since or now, "digests": before | digests}
     interfaces_changed = False
     if report.vpp.connected:
-        if told["interfaces"] != before.get("interfaces"):
+        if digests["interfaces"] != before.get("interfaces"):
             changed = _interfaces_store(router, report.interfaces, now)
             others = _addresses_store(router, _tunnel_addresses(report.interfaces))
             interfaces_changed = changed or others
-        if told["routes"] != before.get("routes"):
+        if digests["routes"] != before.get("routes"):
             _routes_store(router, {route.address: route.reachable for route in report.routes})
-        if told["paths"] != before.get("paths"):
+        if digests["paths"] != before.get("paths"):
             _paths_store(router, report.paths)
-        if told["circuits"] != before.get("circuits"):
+        if digests["circuits"] != before.get("circuits"):
             circuits_store(router, report.circuits)
-    news = {} if row is None else {name: fact for name, fact in facts.items() if fact != getattr(row, name)}
-    if news.keys() - _BEATS:
-        ObservedRouter.objects.filter(router=router).update(**news)
-        news = {}
+    updates = (
+        {} if row is None else {name: fact for name, fact in facts.items() if fact != getattr(row, name)}
+    )
+    if updates.keys() - _BEATS:
+        ObservedRouter.objects.filter(router=router).update(**updates)
+        updates = {}
     with pipelined():
-        if news:
+        if updates:
             with connection.cursor() as cursor:
                 cursor.execute(_BEAT, [now, report.sent_ms, router.pk])
         if report.vpp.connected:
@@ -106,8 +110,8 @@ def observed_store(
 
 
 def _locked(router: Router, facts: dict[str, Any]) -> ObservedRouter | None:
-    """The router's row as it was, for update; None where there was none, and these facts are now."""
-    with pipelined():  # with the statement that begins the transaction
+    """Return the router's row as it was, locked for update; None if there was none, and store these facts."""
+    with pipelined():  # together with the statement that begins the transaction
         rows = _of_router(router.pk)
     for row in rows:
         return row
@@ -116,18 +120,18 @@ def _locked(router: Router, facts: dict[str, Any]) -> ObservedRouter | None:
 
 
 def is_unchanged(*, last: ObservedRouter, report: ObservedReport, facts: dict[str, Any]) -> bool:
-    """Whether a later report says what the last one said, with a VPP to look at, and only its time is new."""
+    """Return whether a later report equals the last one except for its time, and has a VPP."""
     if not report.vpp.connected or report.sent_ms <= last.sent_ms:
         return False
     return all(facts[name] == getattr(last, name) for name in facts.keys() - _BEATS)
 
 
-def _is_news(row: ObservedRouter, report: ObservedReport, now: datetime) -> bool:
+def _is_newer(row: ObservedRouter, report: ObservedReport, now: datetime) -> bool:
     return report.sent_ms > row.sent_ms or now - row.reported_at > _SILENT
 
 
 def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
-    """The report as columns of an ObservedRouter."""
+    """Return the report as columns of an ObservedRouter."""
     vpp = report.vpp
     return {
         "digests": report.digests if vpp.connected else {"ends": report.digests["ends"]},
@@ -164,34 +168,35 @@ def observed_facts(report: ObservedReport, now: datetime) -> dict[str, Any]:
 
 
 def _interfaces_store(router: Router, interfaces: Iterable[InterfaceReport], now: datetime) -> bool:
-    """Whether some are others than before (``Taken``)."""
+    """Store the interfaces; return whether they changed in the sense of ``Taken``."""
     others = False
     gone = {row.name: row for row in ObservedInterface.objects.filter(router=router)}
     new, changed = [], []
-    for seen in interfaces:
-        row = gone.pop(seen.name, None)
+    for reported in interfaces:
+        row = gone.pop(reported.name, None)
         if row is None:
-            new.append(ObservedInterface(router=router, name=seen.name, **seen.columns))
+            new.append(ObservedInterface(router=router, name=reported.name, **reported.columns))
             continue
-        news = {name: value for name, value in seen.columns.items() if getattr(row, name) != value}
-        if news.keys() & _OF_LINK:
+        updates = {name: value for name, value in reported.columns.items() if getattr(row, name) != value}
+        if updates.keys() & _OF_LINK:
             row.link_since = now
-        for name, value in news.items():
+        for name, value in updates.items():
             setattr(row, name, value)
-        if news:
-            others |= bool(news.keys() & _OF_BUILDING)
+        if updates:
+            others |= bool(updates.keys() & _OF_BUILDING)
             changed.append(row)
     ObservedInterface.objects.bulk_create(new)
     if changed:
-        ObservedInterface.objects.bulk_update(changed, _SEEN)
+        ObservedInterface.objects.bulk_update(changed, _OBSERVED)
     if gone:
         ObservedInterface.objects.filter(pk__in=[row.pk for row in gone.values()]).delete()
     return bool(others or new or gone)
 
 
 def _tunnel_addresses(interfaces: Iterable[InterfaceReport]) -> set[tuple[str, int]]:
-    """Host addresses of loopbacks that are up, with their tables: a tunnel must not end on a link, which may
-    go down."""
+    """Return host addresses of loopbacks that are up, with their tables. A tunnel must not end on a link,
+    which may go down.
+    """
     hosts = {
         (host, interface.tables[host.version == 6])
         for interface in interfaces
@@ -205,35 +210,38 @@ def _tunnel_addresses(interfaces: Iterable[InterfaceReport]) -> set[tuple[str, i
     }
 
 
-def _addresses_store(router: Router, seen: set[tuple[str, int]]) -> bool:
-    """Whether they are others than before."""
+def _addresses_store(router: Router, reported: set[tuple[str, int]]) -> bool:
+    """Store the addresses; return whether they changed."""
     rows = {(row.address, row.table): row.pk for row in TunnelAddress.objects.filter(router=router)}
     known = rows.keys()
     TunnelAddress.objects.bulk_create(
-        TunnelAddress(router=router, address=address, table=table) for address, table in sorted(seen - known)
+        TunnelAddress(router=router, address=address, table=table)
+        for address, table in sorted(reported - known)
     )
-    if known - seen:
-        TunnelAddress.objects.filter(pk__in=[rows[each] for each in known - seen]).delete()
-    return seen != known
+    if known - reported:
+        TunnelAddress.objects.filter(pk__in=[rows[each] for each in known - reported]).delete()
+    return reported != known
 
 
-def _routes_store(router: Router, seen: dict[str, bool]) -> None:
+def _routes_store(router: Router, reported: dict[str, bool]) -> None:
     known = dict(ObservedRoute.objects.filter(router=router).values_list("address", "reachable"))
     ObservedRoute.objects.bulk_create(
-        ObservedRoute(router=router, address=address, reachable=seen[address])
-        for address in sorted(seen.keys() - known.keys())
+        ObservedRoute(router=router, address=address, reachable=reported[address])
+        for address in sorted(reported.keys() - known.keys())
     )
     for reachable in (True, False):
-        turned = [a for a, is_now in seen.items() if is_now is reachable and known.get(a) is (not reachable)]
+        turned = [
+            a for a, is_now in reported.items() if is_now is reachable and known.get(a) is (not reachable)
+        ]
         if turned:
             ObservedRoute.objects.filter(router=router, address__in=turned).update(reachable=reachable)
-    if known.keys() - seen.keys():
-        ObservedRoute.objects.filter(router=router, address__in=known.keys() - seen.keys()).delete()
+    if known.keys() - reported.keys():
+        ObservedRoute.objects.filter(router=router, address__in=known.keys() - reported.keys()).delete()
 
 
 def _paths_store(router: Router, paths: Iterable[PathReport]) -> None:
-    """Paths are few, and turn rarely: those that are told are written anew."""
-    seen = {
+    """Store the watched paths. They are few and change rarely, so reported ones are written again."""
+    reported = {
         (path.local, path.remote): ObservedPath(
             router=router,
             local=path.local,
@@ -246,4 +254,4 @@ def _paths_store(router: Router, paths: Iterable[PathReport]) -> None:
         for path in paths
     }
     ObservedPath.objects.filter(router=router).delete()
-    ObservedPath.objects.bulk_create(seen.values())
+    ObservedPath.objects.bulk_create(reported.values())

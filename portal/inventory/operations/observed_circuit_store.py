@@ -1,4 +1,4 @@
-"""Storing the circuits of others that agents report: only differences are written."""
+"""Storage of foreign circuits that agents report: only differences are written."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,20 +11,20 @@ from portal.inventory.reported_observation import CircuitReport, TunnelReport
 _COLUMNS = ("encapsulation", "local", "remote", "key", "sides")
 
 
-def circuits_store(router: Router, seen: Iterable[CircuitReport]) -> None:
-    """Keep what is told, and what is not told no more does not stay."""
-    told = {(row.near, row.far): row for row in (_row(router, circuit) for circuit in seen)}
+def circuits_store(router: Router, circuits: Iterable[CircuitReport]) -> None:
+    """Store the reported circuits, and delete those that are no longer reported."""
+    reported = {(row.near, row.far): row for row in (_row(router, circuit) for circuit in circuits)}
     known = {(row.near, row.far): row for row in ObservedCircuit.objects.filter(router=router)}
-    gone = [row.pk for place, row in known.items() if place not in told]
+    gone = [row.pk for place, row in known.items() if place not in reported]
     ObservedCircuit.objects.filter(pk__in=gone).delete()
     changed = []
-    for place, row in told.items():
+    for place, row in reported.items():
         old = known.get(place)
         if old is not None and _columns(old) != _columns(row):
             row.pk = old.pk
             changed.append(row)
     ObservedCircuit.objects.bulk_update(changed, _COLUMNS, batch_size=500)
-    new = [row for place, row in told.items() if place not in known]
+    new = [row for place, row in reported.items() if place not in known]
     ObservedCircuit.objects.bulk_create(new, batch_size=500)
 
 
@@ -43,7 +43,7 @@ def _row(router: Router, circuit: CircuitReport) -> ObservedCircuit:
 
 
 def _tunnel(circuit: CircuitReport) -> TunnelReport | None:
-    """The one tunnel of a circuit; None for one within the router, and for one between two tunnels."""
+    """Return the only tunnel of a circuit; None within a router, and between two tunnels."""
     tunnels = [side.tunnel for side in (circuit.near, circuit.far) if side is not None and side.tunnel]
     return tunnels[0] if len(tunnels) == 1 else None
 

@@ -1,4 +1,6 @@
-"""Routers. Their removal is ``portal.vll.guarded_inventory_deletion``'s, which knows what ends on them."""
+"""Routers. ``portal.vll.guarded_inventory_deletion`` removes them, because it knows which lines
+end on them.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,11 +22,9 @@ _UNIQUE = {
 
 
 def router_create(*, name: str, site: Site, user: User, now: datetime, **facts: Any) -> Router:
-    """``facts``: loopback4, loopback6, underlay_table, agent_url, cpu, cores, line_test_pps.
+    """Create a router. ``facts``: loopback4, loopback6, underlay_table, agent_url, cpu, cores, line_test_pps.
 
-    Raises ValueTaken, OutOfRange.
-
-    The name is for good: certificates are issued to it.
+    The name cannot be changed later, because certificates contain it. Raises ValueTaken, OutOfRange.
     """
     router = Router(name=name, site=site, **facts)
     refusals = _refusals({"name": name, **facts})
@@ -33,10 +33,10 @@ def router_create(*, name: str, site: Site, user: User, now: datetime, **facts: 
 
 @transaction.atomic
 def router_change_unguarded(*, router: Router, user: User, now: datetime, **changes: Any) -> Router:
-    """``changes``: site, loopback4, loopback6, underlay_table, agent_url, cpu, cores, line_test_pps.
+    """Change a router. ``changes``: site, loopback4, loopback6, underlay_table, agent_url, cpu, cores,
+    line_test_pps.
 
-    Raises ValueTaken, OutOfRange, Retired, and InUse where the agent is to be taken from a router that
-    lines end on.
+    Raises ValueTaken, OutOfRange, Retired, and InUse if the change removes the agent of a router with lines.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     if locked.retired_at is not None:

@@ -1,4 +1,4 @@
-"""The common part of creating and changing, whatever the row is."""
+"""The common part of creating, changing and removing rows of any model."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -20,7 +20,9 @@ _NAMED = 5
 
 
 def row_create(row: Row, *, kind: str, refusals: Refusals, user: User, now: datetime) -> Row:
-    """Insert ``row`` and announce ``<kind>.created``. Raises what ``refusals`` makes of a constraint."""
+    """Insert ``row`` and announce ``<kind>.created``. Raises the error of ``refusals`` for a violated
+    constraint.
+    """
     check_limits({field.name: getattr(row, field.attname) for field in row._meta.concrete_fields})
     with transaction.atomic():
         with integrity_errors_as(refusals):
@@ -33,7 +35,7 @@ def row_create(row: Row, *, kind: str, refusals: Refusals, user: User, now: date
 def row_change(
     row: Row, changes: Mapping[str, Any], *, kind: str, refusals: Refusals, user: User, now: datetime
 ) -> Row:
-    """Write ``changes`` to a row that the caller has locked, and announce those that are any."""
+    """Write ``changes`` to a row that the caller has locked, and announce those that differ."""
     check_limits(changes)
     before = {name: getattr(row, name) for name in changes}
     changed = {name: value for name, value in changes.items() if before[name] != value}
@@ -53,14 +55,14 @@ def row_change(
 
 
 def row_remove(row: Model, *, kind: str, user: User, now: datetime) -> None:
-    """Delete a row that nothing needs, and announce it."""
+    """Delete an unused row, and announce it."""
     data, router_id = {"id": row.pk, "name": str(row)}, _router_id(row)
     row.delete()
     announce(f"{kind}.removed", now=now, actor=user.username, router_id=router_id, data=data)
 
 
 def in_use(what: str, name: str, users: list[str]) -> InUse:
-    """The refusal that names the first few of ``users``."""
+    """Return the error that names the first few of ``users``."""
     return InUse(what=what, name=name, used_by=users[:_NAMED], count=len(users))
 
 

@@ -20,7 +20,7 @@ def site_create(
     user: User,
     now: datetime,
 ) -> Site:
-    """Raises ValueTaken, OutOfRange, CoordinateMissing."""
+    """Create a site. Raises ValueTaken, OutOfRange, CoordinateMissing."""
     site = Site(name=name, latitude=latitude, longitude=longitude)
     refusals = _refusals(name, longitude_missing=longitude is None)
     return row_create(site, kind="site", refusals=refusals, user=user, now=now)
@@ -28,7 +28,9 @@ def site_create(
 
 @transaction.atomic
 def site_change(*, site: Site, user: User, now: datetime, **changes: Any) -> Site:
-    """``changes``: name, latitude, longitude. Raises ValueTaken, OutOfRange, CoordinateMissing."""
+    """Change a site. ``changes``: name, latitude, longitude. Raises ValueTaken, OutOfRange,
+    CoordinateMissing.
+    """
     locked = Site.objects.select_for_update(no_key=True).get(pk=site.pk)
     longitude_missing = changes.get("longitude", locked.longitude) is None
     refusals = _refusals(changes.get("name", locked.name), longitude_missing=longitude_missing)
@@ -37,7 +39,7 @@ def site_change(*, site: Site, user: User, now: datetime, **changes: Any) -> Sit
 
 @transaction.atomic
 def site_remove(*, site: Site, user: User, now: datetime) -> None:
-    """Raises InUse while routers stand there."""
+    """Remove a site. Raises InUse if routers belong to it."""
     locked = Site.objects.select_for_update().get(pk=site.pk)
     if routers := list(locked.routers.order_by("name").values_list("name", flat=True)):
         raise in_use("site", locked.name, routers)

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from portal.accounts.models import Customer, User
-from portal.inventory.operations.customers import customer_change_untold
+from portal.inventory.operations.customers import customer_change_without_routers
 from portal.vll.models import Vll, VllEnd
 from portal.vll.operations.convergence_requests import intents_renew
 from portal.vll.states import IN_SERVICE
@@ -27,9 +27,9 @@ def labels_changed(lines: QuerySet[Vll, Any], *, now: datetime) -> None:
 
 @transaction.atomic
 def customer_change(*, customer: Customer, user: User, now: datetime, **changes: Any) -> Customer:
-    """As ``customer_change_untold``, and tells the routers of the customer's lines."""
+    """As ``customer_change_without_routers``, and tells the routers of the customer's lines."""
     before = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk).name
-    changed = customer_change_untold(customer=customer, user=user, now=now, **changes)
+    changed = customer_change_without_routers(customer=customer, user=user, now=now, **changes)
     if changed.name != before:
         labels_changed(Vll.objects.filter(customer=changed), now=now)
     return changed

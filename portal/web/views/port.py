@@ -51,7 +51,7 @@ def page(request: SignedInRequest, port: Port) -> HttpResponse:
     lines = queries.vlls(request.user).filter(customers_named(request.user), here)
     found = newest_first(lines, by="created_at", after=request.GET.get("after", ""))
     usage = vlan_usage(port)
-    link = port_link(port, heard_since=now - FRESH)
+    link = port_link(port, reported_since=now - FRESH)
     context = {
         "port": port,
         "link": link,

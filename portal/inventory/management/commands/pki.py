@@ -1,4 +1,4 @@
-"""The certificate authority at hand: ``pki init``, then ``pki issue`` for the portal and each router."""
+"""Manage the certificate authority: ``pki init``, then ``pki issue`` for the portal and each router."""
 
 from argparse import ArgumentParser
 from ipaddress import ip_address
@@ -76,7 +76,7 @@ class Command(BaseCommand):
 
     def _issue(self, options: dict[str, Any]) -> None:
         file_name, uri = _subject(options["role"], options["name"])
-        # Of the portal's own nothing is kept: it may be made where there is no database yet.
+        # The portal's own certificate is not recorded: it can be issued before a database exists.
         is_routers = options["role"] == "router"
         router = Router.objects.filter(name=options["name"]).first() if is_routers else None
         pki.certificate_issue(
@@ -109,7 +109,7 @@ class Command(BaseCommand):
         self.stdout.write("the next CA is trusted, and signs nothing yet")
 
     def _rollover_switch(self, options: dict[str, Any]) -> None:
-        """Whoever does not trust the next CA would not know the portal any more."""
+        """Refuse while an agent does not trust the next CA: it would no longer accept the portal."""
         self._require(without_authorities(options["dir"]), "do not trust the next CA yet", options)
         pki.rollover_switch(
             options["dir"], uri=PORTAL_URI, dns=options["dns"], addresses=options["ip"], now=clock.now()
@@ -117,7 +117,7 @@ class Command(BaseCommand):
         self.stdout.write("the next CA signs, and agents renew their certificates by themselves")
 
     def _rollover_finish(self, options: dict[str, Any]) -> None:
-        """Whoever goes on showing one of the old CA would not be known any more."""
+        """Refuse while an agent uses a certificate of the old CA: the portal would no longer accept it."""
         lacking = without_certificate_of(pki.authority_load(options["dir"]))
         self._require(lacking, "have not shown a certificate of the new CA", options)
         pki.rollover_finish(options["dir"])
@@ -139,7 +139,7 @@ class Command(BaseCommand):
 
 
 def _subject(role: str, name: str | None) -> tuple[str, str]:
-    """(file name, URI name) of the certificate to be made."""
+    """Return (file name, URI name) of the certificate."""
     if (role == "router") != (name is not None):
         raise CommandError("--role router needs --name, and --role portal takes none")
     if name is None:
