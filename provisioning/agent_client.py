@@ -1,4 +1,4 @@
-"""Talking to one router's agent: HTTPS with mutual TLS (docs/reference/agent-api.md)."""
+"""A client for one router's agent: HTTPS with mutual TLS (docs/reference/agent-api.md)."""
 
 import json
 import time
@@ -31,11 +31,11 @@ from provisioning.agent_reply_decoder import (
 from provisioning.agent_tls import router_context
 from provisioning.intent_document import RouterIntent
 
-Told = TypeVar("Told")
+Decoded = TypeVar("Decoded")
 
 CONNECT_S = 3.0
 READ_S = 30.0
-# Of the whole exchange: less than a claim on the router lasts (provisioning.router_lock).
+# The limit for the whole exchange: shorter than a claim on the router (provisioning.router_lock).
 TOTAL_S = 38.0
 MAX_REPLY = 64 * 1024 * 1024
 _JSON = {"Content-Type": "application/json"}
@@ -43,14 +43,14 @@ _JSON = {"Content-Type": "application/json"}
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The agent accepted the intent and says what became of each end."""
+    """The agent accepted the intent and reports the result for each end."""
 
     reply: Reply
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The agent refused the intent whole: an RFC 9457 problem document."""
+    """The agent refused the whole intent: an RFC 9457 problem document."""
 
     status: int
     problem: dict[str, Any]
@@ -62,13 +62,13 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """There is no usable answer: no connection, the wrong peer, a timeout, or words outside the contract."""
+    """There is no usable response: no connection, the wrong peer, a timeout, or a breach of the contract."""
 
     error: str
 
 
 class AgentClient:
-    """One conversation with one agent; use it as a context manager."""
+    """One connection to one agent; use it as a context manager."""
 
     def __init__(self, *, url: str, router: str, pki: Path, pinned: frozenset[str] | None) -> None:
         self._router = router
@@ -76,7 +76,7 @@ class AgentClient:
             base_url=url,
             verify=router_context(pki=pki, router=router, pinned=pinned),
             timeout=httpx.Timeout(READ_S, connect=CONNECT_S),
-            # A proxy from the environment would stand between the portal and its routers.
+            # A proxy from the environment must not be used between the portal and its routers.
             trust_env=False,
             follow_redirects=False,
         )
@@ -88,14 +88,22 @@ class AgentClient:
         self._http.close()
 
     def held(self) -> Held | Unreachable:
-        """The intent that the agent holds."""
-        answer = self._ask("GET", "/v1/state", partial(held_decode, router=self._router))
-        return Unreachable(f"GET /v1/state: HTTP {answer.status}") if isinstance(answer, Refused) else answer
+        """Return the intent that the agent has stored."""
+        response = self._request("GET", "/v1/state", partial(held_decode, router=self._router))
+        return (
+            Unreachable(f"GET /v1/state: HTTP {response.status}")
+            if isinstance(response, Refused)
+            else response
+        )
 
     def state(self) -> State | Unreachable:
-        """The intent that the agent holds, and all that it owns."""
-        answer = self._ask("GET", "/v1/state", partial(state_decode, router=self._router))
-        return Unreachable(f"GET /v1/state: HTTP {answer.status}") if isinstance(answer, Refused) else answer
+        """Return the intent that the agent has stored, and all objects that it owns."""
+        response = self._request("GET", "/v1/state", partial(state_decode, router=self._router))
+        return (
+            Unreachable(f"GET /v1/state: HTTP {response.status}")
+            if isinstance(response, Refused)
+            else response
+        )
 
     def put_intent(
         self,
@@ -107,63 +115,65 @@ class AgentClient:
     ) -> Answered | Refused | Unreachable:
         """Send ``document``, the rendering of ``intent``, and wait until the agent has converged.
 
-        ``request_ids``: those of the orders that it speaks of, for the agent's log. ``freeze_looked``: the
-        freeze of which somebody has looked what it left; after any other the agent refuses.
+        ``request_ids``: those of its orders, for the agent's log. ``freeze_looked``: the freeze with
+        acknowledged differences; after any other freeze the agent refuses.
         """
         decode = partial(reply_decode, sent=intent)
-        answer = self._ask("PUT", "/v1/intent", decode, document, request_ids, freeze_looked)
-        return Answered(answer) if isinstance(answer, Reply) else answer
+        response = self._request("PUT", "/v1/intent", decode, document, request_ids, freeze_looked)
+        return Answered(response) if isinstance(response, Reply) else response
 
     def plan(
         self, document: bytes, *, request_ids: Sequence[str] = ()
     ) -> dict[str, Any] | Refused | Unreachable:
-        """The agent's plan to make ``document`` true: ``operations``, ``ends``; it does nothing."""
-        return self._ask("POST", "/v1/plan", partial(plan_decode, router=self._router), document, request_ids)
+        """Return the agent's plan for ``document``: ``operations``, ``ends``; the agent changes nothing."""
+        return self._request(
+            "POST", "/v1/plan", partial(plan_decode, router=self._router), document, request_ids
+        )
 
     def send_test_frames(
         self, *, vll: UUID, side: str, revision: int, frame: int, count: int, rate_pps: int
     ) -> FramesSent | Refused | Unreachable:
-        """Send so many frames (bytes each) into the tunnel of an end that is tested, and read its counters.
+        """Send test frames (bytes each) into the tunnel of a tested end, and read its counters.
 
-        ``count`` 0: only read them. What arrives is counted by the agent at the other end.
+        ``count`` 0 only reads the counters. The agent at the other end counts the frames that arrive.
         """
-        asked = {"schema": 1, "vll": str(vll), "end": side, "revision": revision}
-        document = json.dumps({**asked, "frame": frame, "count": count, "rate_pps": rate_pps}).encode()
+        request = {"schema": 1, "vll": str(vll), "end": side, "revision": revision}
+        document = json.dumps({**request, "frame": frame, "count": count, "rate_pps": rate_pps}).encode()
         decode = partial(frames_decode, router=self._router, vll=vll, side=side, revision=revision)
-        return self._ask("POST", "/v1/test-frames", decode, document)
+        return self._request("POST", "/v1/test-frames", decode, document)
 
     def measure_round_trips(
         self, *, vll: UUID, side: str, revision: int
     ) -> RoundTrips | Refused | Unreachable:
-        """Time a few small packets to the far end of an end's tunnel and back."""
+        """Measure the round trips of a few small packets to the far end of an end's tunnel."""
         document = json.dumps({"schema": 1, "vll": str(vll), "end": side, "revision": revision}).encode()
         decode = partial(round_trips_decode, router=self._router, vll=vll, side=side, revision=revision)
-        return self._ask("POST", "/v1/round-trips", decode, document)
+        return self._request("POST", "/v1/round-trips", decode, document)
 
     def rebuild(self, *, vll: UUID, side: str) -> RebuildAccepted | Refused | Unreachable:
         """Request that an end's sub-interface is deleted and created again."""
         document = json.dumps({"vll": str(vll), "end": side}).encode()
         decode = partial(rebuild_decode, router=self._router, vll=vll, side=side)
-        return self._ask("POST", "/v1/rebuild", decode, document)
+        return self._request("POST", "/v1/rebuild", decode, document)
 
-    def _ask(
+    def _request(
         self,
         method: str,
         path: str,
-        decode: Callable[[bytes], Told],
+        decode: Callable[[bytes], Decoded],
         document: bytes | None = None,
         request_ids: Sequence[str] = (),
         freeze_looked: str = "",
-    ) -> Told | Refused | Unreachable:
+    ) -> Decoded | Refused | Unreachable:
         headers = dict(_JSON) if document else {}
         if request_ids:
             headers["X-Request-Id"] = ", ".join(request_ids)
         if freeze_looked:
             headers["Longline-Freeze-Looked"] = freeze_looked
-        answer = self._exchange(method, path, document, headers)
-        if isinstance(answer, Unreachable):
-            return answer
-        status, body = answer
+        response = self._exchange(method, path, document, headers)
+        if isinstance(response, Unreachable):
+            return response
+        status, body = response
         try:
             return decode(body) if status == httpx.codes.OK else Refused(status, problem_decode(body))
         except BadReply as error:

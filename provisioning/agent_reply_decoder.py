@@ -1,4 +1,4 @@
-"""Decoding what an agent answers, strictly: what the contract does not name is an error, never skipped."""
+"""Strict decoding of agents' responses: anything outside the contract is an error."""
 
 import re
 from collections.abc import Callable
@@ -56,31 +56,33 @@ REASON_CODES = {
 }
 
 
-# PostgreSQL's jsonb takes none.
+# PostgreSQL's jsonb does not store NUL.
 _NUL = re.compile(rb"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class BadReply(ValueError):
-    """The agent's answer is not what docs/reference/agent-api.md says, or not about what was sent."""
+    """The response breaks docs/reference/agent-api.md, or does not belong to the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An accepted intent's answer; ``document`` is the whole of it, as JSON."""
+    """The response to an accepted intent; ``document`` is the complete JSON."""
 
     ends: tuple[EndAnswer, ...]
     document: dict[str, Any]
 
 
 class Held(Struct, frozen=True, forbid_unknown_fields=True):
-    """The intent that an agent holds, from ``GET /v1/state``; generation 0 when it holds none."""
+    """The intent that an agent has stored, from ``GET /v1/state``; generation 0 if there is none."""
 
     generation: Natural63
     sha256: str
 
 
 class TunnelCounters(Struct, frozen=True, forbid_unknown_fields=True):
-    """Totals at ``at_ms``: packets of a tunnel, and of all the router what was cut and joined again."""
+    """Totals at ``at_ms``: packets of a tunnel, and fragmented and reassembled packets of the
+    whole router.
+    """
 
     at_ms: Natural53
     rx_packets: Natural53
@@ -90,7 +92,7 @@ class TunnelCounters(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FramesSent(Struct, frozen=True, forbid_unknown_fields=True):
-    """The answer to ``POST /v1/test-frames``: frames that left, and the counters after that."""
+    """The response to ``POST /v1/test-frames``: frames sent, and the counters afterwards."""
 
     schema: Literal[1]
     router: str
@@ -104,7 +106,7 @@ class FramesSent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RebuildAccepted(Struct, frozen=True, forbid_unknown_fields=True):
-    """The answer to ``POST /v1/rebuild``: the sub-interface will be deleted and created again."""
+    """The response to ``POST /v1/rebuild``: the sub-interface will be deleted and created again."""
 
     schema: Literal[1]
     router: str
@@ -113,7 +115,7 @@ class RebuildAccepted(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RoundTrips(Struct, frozen=True, forbid_unknown_fields=True):
-    """The answer to ``POST /v1/round-trips``: packets to the tunnel's far end and back; times in µs."""
+    """The response to ``POST /v1/round-trips``: packets to the tunnel's far end and back; times in µs."""
 
     schema: Literal[1]
     router: str
@@ -141,7 +143,7 @@ class _End(Struct, forbid_unknown_fields=True):
     revision: Positive31
     status: str
     reason: _Reason | None
-    # An agent of before there were policers polices nothing.
+    # An agent from before policers polices nothing.
     policed: bool = False
 
     def __post_init__(self) -> None:
@@ -166,7 +168,7 @@ class _Reply(Struct, forbid_unknown_fields=True):
     applied: bool
     ends: list[_End]
     quarantined: list[_Quarantined]
-    # An agent of the first release does not say it.
+    # An agent of the first release does not report it.
     look: Natural53 | None = None
 
 
@@ -190,7 +192,7 @@ class _Plan(Struct, forbid_unknown_fields=True):
 
 
 class Owned(Struct, frozen=True):
-    """An interface of the agent's; ``key``: a tunnel's VNI or GRE key, None too where that is not said."""
+    """An interface of the agent; ``key``: a tunnel's VNI or GRE key, None also if it is not reported."""
 
     vll: str
     end: str
@@ -205,7 +207,9 @@ class _Held(Struct, frozen=True):
 
 
 class State(_Held, frozen=True):
-    """What the portal reads of ``GET /v1/state``. ``held`` None: no intent. Without VPP nothing is owned."""
+    """The part of ``GET /v1/state`` that the portal reads. ``held`` None: no intent. Without VPP nothing is
+    owned.
+    """
 
     owned: tuple[Owned, ...]
 
@@ -217,16 +221,18 @@ _rebuild = reader(RebuildAccepted)
 
 
 def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
-    """Read the answer to ``sent``: it must speak of exactly the ends that were sent. Raises ``BadReply``."""
+    """Decode the response to ``sent``, which must name exactly the ends that were sent. Raises
+    ``BadReply``.
+    """
     reply = _read(_reply, body)
-    for name, said, expected in (
+    for name, actual, expected in (
         ("router", reply.router, sent.router),
         ("generation", reply.generation, sent.generation),
     ):
-        if said != expected:
-            raise BadReply(f"/{name} is {said!r}, not {expected!r}")
+        if actual != expected:
+            raise BadReply(f"/{name} is {actual!r}, not {expected!r}")
     document: dict[str, Any] = to_builtins(reply)
-    reasons = [said["reason"] for said in document["ends"]]
+    reasons = [actual["reason"] for actual in document["ends"]]
     ends = tuple(
         EndAnswer(
             vll=end.vll,
@@ -245,14 +251,14 @@ def reply_decode(body: bytes, *, sent: RouterIntent) -> Reply:
 
 
 def held_decode(body: bytes, *, router: str) -> Held:
-    """Read which intent the agent holds out of its state. Raises ``BadReply``."""
+    """Decode the stored intent from the agent's state. Raises ``BadReply``."""
     state = _read(_held, body)
     _of_router(state, router)
     return state.held or Held(generation=0, sha256="")
 
 
 def state_decode(body: bytes, *, router: str) -> State:
-    """Read an agent's state. Raises ``BadReply``."""
+    """Decode an agent's state. Raises ``BadReply``."""
     state = _read(_state, body)
     _of_router(state, router)
     return state
@@ -264,7 +270,7 @@ def _of_router(state: _Held, router: str) -> None:
 
 
 def plan_decode(body: bytes, *, router: str) -> dict[str, Any]:
-    """Read a plan; its ``operations`` and ``ends`` are as in the contract. Raises ``BadReply``."""
+    """Decode a plan; its ``operations`` and ``ends`` are as in the contract. Raises ``BadReply``."""
     plan = _read(_plan, body)
     if plan.router != router:
         raise BadReply(f"this is not a plan of {router}")
@@ -273,21 +279,21 @@ def plan_decode(body: bytes, *, router: str) -> dict[str, Any]:
 
 
 def frames_decode(body: bytes, *, router: str, vll: UUID, side: str, revision: int) -> FramesSent:
-    """Read how many test frames left this end. Raises ``BadReply``."""
+    """Decode the number of test frames that left this end. Raises ``BadReply``."""
     sent = _read(_frames, body)
     _about(sent, router=router, vll=vll, side=side, revision=revision)
     return sent
 
 
 def round_trips_decode(body: bytes, *, router: str, vll: UUID, side: str, revision: int) -> RoundTrips:
-    """Read how long packets take to the other end and back. Raises ``BadReply``."""
+    """Decode the round-trip times to the other end. Raises ``BadReply``."""
     timed = _read(_round_trips, body)
     _about(timed, router=router, vll=vll, side=side, revision=revision)
     return timed
 
 
 def rebuild_decode(body: bytes, *, router: str, vll: UUID, side: str) -> RebuildAccepted:
-    """Read that the agent accepted a rebuild. Raises ``BadReply``."""
+    """Check that the agent accepted a rebuild. Raises ``BadReply``."""
     accepted = _read(_rebuild, body)
     if (accepted.router, accepted.vll, accepted.end) != (router, vll, side):
         raise BadReply(f"this is not about {vll} {side} on {router}")
@@ -300,7 +306,7 @@ def _about(answer: FramesSent | RoundTrips, *, router: str, vll: UUID, side: str
 
 
 def problem_decode(body: bytes) -> dict[str, Any]:
-    """Read a problem document (RFC 9457) whole. Raises ``BadReply``."""
+    """Decode a complete problem document (RFC 9457). Raises ``BadReply``."""
     problem = _read(_problem, body)
     if not isinstance(problem.get("type"), str):
         raise BadReply("this is no problem document")

@@ -1,8 +1,8 @@
-"""A TLS context for one router: the handshake itself fails unless the peer is exactly that router.
+"""A TLS context for one router: the handshake fails unless the peer is exactly that router.
 
-Agents are named by URI, not by host, so OpenSSL verifies the chain and we verify the name (RFC 6125
-leaves URI names to the application). The check sits in ``wrap_socket``: no connection that a client
-or its pool makes with this context can carry a byte before the peer has been found to be the right one.
+Agents are named by URI, not by host. So OpenSSL verifies the chain, and this code verifies the name (RFC 6125
+leaves URI names to the application). The check is part of ``wrap_socket``: no connection of a client or its
+pool with this context can carry a byte before the peer is verified.
 """
 
 import socket
@@ -14,11 +14,13 @@ from portal.inventory.certificate_identity import Identity, NotAnIdentity, ident
 
 
 class WrongPeer(ssl.SSLError):
-    """The chain is good, but whoever answers is not the router that was meant."""
+    """The chain is valid, but the peer is another router."""
 
 
 class RouterContext(ssl.SSLContext):
-    """``pinned``: the SHA-256 fingerprints that the router may show, or None where none is registered."""
+    """A context. ``pinned``: the SHA-256 fingerprints that the router may use, or None if none
+    is registered.
+    """
 
     router: str
     pinned: frozenset[str] | None
@@ -44,7 +46,10 @@ class RouterContext(ssl.SSLContext):
 
 
 def router_context(*, pki: Path, router: str, pinned: frozenset[str] | None) -> RouterContext:
-    """TLS 1.3, our CA alone, the portal's own certificate. Raises OSError when ``pki`` lacks a file."""
+    """Return a context with TLS 1.3, only the portal's CA, and the portal's certificate.
+
+    Raises OSError if a file is missing in ``pki``.
+    """
     context = RouterContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.check_hostname = False

@@ -1,7 +1,7 @@
-"""The evidence kept of an agent's answer: the whole of it but the ends about which it says nothing new.
+"""The stored part of an agent's response: everything except ends without a change.
 
-A router with a thousand VLLs answers for all of them each time, and one pending end is asked about every
-few seconds; evidence that repeats itself would be hundreds of megabytes a day and router.
+A router with a thousand VLLs reports all of them each time, and a pending end is polled every few seconds.
+Complete responses would take hundreds of megabytes per day and router.
 """
 
 from typing import Any
@@ -13,11 +13,13 @@ from provisioning.agent_reply_decoder import Reply
 
 
 def evidence_of(reply: Reply, *, router: Router) -> dict[str, Any]:
-    """The answer with only those ends that differ from what is stored; ``unchanged`` counts the others."""
+    """Return the response with only those ends that differ from the stored ones; ``unchanged`` counts the
+    others.
+    """
     stored = stored_answers(router, {end.vll for end in reply.ends}) | stored_probe_answers(router)
     news = [
-        said
-        for said, end in zip(reply.document["ends"], reply.ends, strict=True)
+        end_document
+        for end_document, end in zip(reply.document["ends"], reply.ends, strict=True)
         if stored.get((end.vll, end.side)) != (end.status, end.revision, end.reason, end.policed)
     ]
     return {**reply.document, "ends": news, "unchanged": len(reply.ends) - len(news)}

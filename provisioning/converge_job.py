@@ -1,7 +1,7 @@
-"""Bringing one router to what the database wants: load, send, take in the answer.
+"""Convergence of one router to the state in the database: load the intent, send it, store the response.
 
-Level-triggered: a run reads everything anew, so running twice equals running once, and any number of
-messages for a router is as good as one.
+The job is level-triggered: each run reads everything again. Two runs have the effect of one, and any number
+of messages for a router has the effect of one.
 """
 
 import logging
@@ -30,22 +30,24 @@ from provisioning.intent_rows import unconfirmed_keys
 from provisioning.order_request_ids import request_ids_of
 from provisioning.path_probe_rows import unconfirmed_probes
 from provisioning.router_lock import CLAIM, Claim, claim_router
-from provisioning.routers_due import TRUST_HELD, is_at_rest
+from provisioning.routers_due import TRUST_STORED, is_at_rest
 from provisioning.unresponsive_routers import hand_over, is_unresponsive
 
 log = logging.getLogger(__name__)
 
 Clock = Callable[[], datetime]
-# The two 409s: the agent holds a newer intent, or another one of the very number that we just drew.
+# The two 409 errors: the agent has a newer intent, or another intent with the number just taken.
 AGENT_IS_AHEAD = frozenset({"urn:longline:error:old-generation", "urn:longline:error:generation-reused"})
-# From the sending of an intent to the end of taking in its answer; what is left is asked again. Asking what
-# the agent holds comes before it, and both together end within the task's hard limit.
+# The time from the sending of an intent until its response is stored; the rest is sent again. The query of
+# the agent's stored intent comes before, and both together end within the task's hard limit.
 LONGEST_RUN = timedelta(seconds=TOTAL_S + 10)
 _CONFIRMED = (VllEnd.Status.VERIFIED, VllEnd.Status.TESTING, VllEnd.Status.REMOVED)
 
 
 def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
-    """As ``converge_router``, but a router at rest is left alone, and one in doubt to other workers."""
+    """Converge a router as ``converge_router`` does, but skip a router at rest, and leave one in doubt to
+    other workers.
+    """
     if is_at_rest(router_id, now=now()):
         return False
     if is_unresponsive(router_id, now=now()):
@@ -55,13 +57,13 @@ def converge_promptly(router_id: int, *, now: Clock = clock.now) -> bool:
 
 
 def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
-    """Send the router its newest intent and take in the answer.
+    """Send the router its newest intent and store the response.
 
-    False when there was nothing to do here: no agent, the NOC holds it, it is frozen, somebody else at
-    work, or its backoff lasts.
+    Return False if there is nothing to do: no agent, held by the NOC, frozen, claimed by another worker, or
+    in a pause after failures.
     """
-    told = Router.objects.exclude(agent_url="").filter(held_since__isnull=True, frozen_since__isnull=True)
-    router = told.filter(pk=router_id).first()
+    sendable = Router.objects.exclude(agent_url="").filter(held_since__isnull=True, frozen_since__isnull=True)
+    router = sendable.filter(pk=router_id).first()
     if router is None:
         return False
     claim = claim_router(router.pk, now=now())
@@ -78,15 +80,19 @@ def converge_router(router_id: int, *, now: Clock = clock.now) -> bool:
 
 
 def _give_up(claim: Claim, error: Exception, now: Clock) -> None:
-    """Let others try soon, where that can still be said; otherwise they wait until the claim runs out."""
-    # The database may have restarted under us; a new connection may work.
+    """Let others try soon, if the database can still be written; otherwise they wait until the
+    claim expires.
+    """
+    # The database may have restarted; a new connection may work.
     connection.close_if_unusable_or_obsolete()
     with suppress(DatabaseError):
         claim.release_failed(error=f"the portal failed: {type(error).__name__}", now=now())
 
 
 def agent_of(router: Router) -> AgentClient:
-    """A client for this router's agent, and for no certificate but the registered ones, where any are."""
+    """Return a client for this router's agent, which accepts only the registered certificates, if there are
+    any.
+    """
     certificates = dict(
         RouterCertificate.objects.filter(router=router).values_list("fingerprint", "revoked_at")
     )
@@ -100,25 +106,25 @@ def agent_of(router: Router) -> AgentClient:
 
 
 def _agent_is_not_ahead(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> bool:
-    """Ask what the agent holds before a number is taken, unless it answered well a moment ago.
+    """Return whether the agent's stored intent is not newer; it is not queried after a recent good response.
 
-    Numbers that were taken while an agent could not be reached must not add up past what it holds.
+    Otherwise numbers that were taken while an agent was unreachable could add up beyond the agent's number.
     """
     started_at = now()
     answered_at = claim.last_answered_at
-    if claim.failures == 0 and answered_at is not None and started_at - answered_at < TRUST_HELD:
+    if claim.failures == 0 and answered_at is not None and started_at - answered_at < TRUST_STORED:
         return True
     held = agent.held()
     if isinstance(held, Unreachable):
         _record(router, router.generation, b"", held, started_at, now())
         claim.release_failed(error=held.error, now=now())
         return False
-    # It may have been counted on since the row was read, by whoever held the claim before us.
+    # The previous claim's worker may have increased it since the row was read.
     router.refresh_from_db(fields=["generation"])
     if held.generation > router.generation:
         _behind(router, claim, held=held.generation, now=now)
         return False
-    # Asking may have taken nearly as long as a claim lasts.
+    # The query may have taken nearly as long as a claim lasts.
     return claim.extend(now=now())
 
 
@@ -127,22 +133,22 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
     intent = next_intent(router)
     document = intent.document()
     request_ids = request_ids_of(router)
-    looked = freeze_looked_last(router)
-    outcome = agent.put_intent(intent, document, request_ids=request_ids, freeze_looked=looked)
+    acknowledged_freeze = freeze_looked_last(router)
+    outcome = agent.put_intent(intent, document, request_ids=request_ids, freeze_looked=acknowledged_freeze)
     times = _record(router, intent.generation, document, outcome, started_at, now())
-    _tell(router, intent, outcome, request_ids, now() - started_at)
-    # Whoever took over from us knows more than this answer does.
+    _log_result(router, intent, outcome, request_ids, now() - started_at)
+    # The worker that has taken over has newer data than this response.
     if not claim.extend(now=now()):
         return
     match outcome:
         case Answered(reply):
             probe_answers_take(router=router, answers=reply.ends, now=now())
             all_taken_in = answers_take(
-                router=router, answers=reply.ends, now=now(), go_on=_while_ours(claim, started_at, now)
+                router=router, answers=reply.ends, now=now(), go_on=_extending_claim(claim, started_at, now)
             )
             waits = all_taken_in and any(end.status not in _CONFIRMED for end in reply.ends)
             wait = backoff(times - 1, first=ASK_AGAIN, longest=LONGEST_UNASKED) if waits else None
-            claim.release_answered(ask_again_in=wait, now=now())
+            claim.release_answered(retry_in=wait, now=now())
             _send_again_if_more_is_wanted(router, intent, all_taken_in, now())
         case Refused(problem=problem) if outcome.type in AGENT_IS_AHEAD:
             generation_take_back(router, generation=intent.generation)
@@ -153,7 +159,7 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
             claim.release_failed(error=error, now=now())
 
 
-def _tell(
+def _log_result(
     router: Router,
     intent: RouterIntent,
     outcome: Answered | Refused | Unreachable,
@@ -178,10 +184,10 @@ def _behind(router: Router, claim: Claim, *, held: object, now: Clock) -> None:
     claim.release_failed(error=error, now=now())
 
 
-def _while_ours(claim: Claim, started_at: datetime, now: Clock) -> Callable[[], bool]:
-    """Whether to go on with a long answer; asked again and again, it keeps the claim from running out.
+def _extending_claim(claim: Claim, started_at: datetime, now: Clock) -> Callable[[], bool]:
+    """Return a function that returns whether to continue with a long response, and extends the claim.
 
-    No, when the claim is somebody else's, or the task would be killed soon.
+    It returns False if another worker has the claim, or the task would be killed soon.
     """
     extended_at = now()
 
@@ -201,7 +207,7 @@ def _while_ours(claim: Claim, started_at: datetime, now: Clock) -> Callable[[], 
 def _send_again_if_more_is_wanted(
     router: Router, sent: RouterIntent, all_taken_in: bool, now: datetime
 ) -> None:
-    """Send a message for what changed while the claim was held: the message of that change found it taken.
+    """Send a message for changes during the claim, because their own messages found the router claimed.
 
     A change is committed before its message is sent, so a query after the release cannot miss it.
     """
@@ -222,7 +228,7 @@ def _record(
     started_at: datetime,
     now: datetime,
 ) -> int:
-    """Keep what came of it; how often in a row it came to that. ``document``: empty where none was sent."""
+    """Store the result; return how often in a row it occurred. ``document``: empty if none was sent."""
     match outcome:
         case Answered(reply):
             kind, answer = Attempt.Outcome.ANSWERED, evidence_of(reply, router=router)

@@ -17,7 +17,7 @@ from portal.core.path_bfd import PathWatch
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """An end that goes is let go of: it forwards on, and bears these tags, None for none."""
+    """A removed end is released from the portal: it keeps forwarding, with these tags, None for none."""
 
     access_tag: str | None
     tunnel_tag: str | None
@@ -25,12 +25,11 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class EndRow:
-    """One VLL end on the router, as the database has it.
+    """One VLL end on the router, as in the database.
 
     ``local`` and ``remote`` are tunnel addresses, None for a local cross-connect. ``interface`` is None for a
-    probe, which has no access. ``confirmed_removed``:
-    the router has confirmed that nothing of this revision is left. ``bandwidth`` is what the router is to
-    police, None for nothing.
+    probe, which has no access. ``confirmed_removed``: the router has confirmed that it removed this revision
+    completely. ``bandwidth``: the profile to police, None for none.
     """
 
     vll: UUID
@@ -51,24 +50,24 @@ class EndRow:
     remote: str | None
     vni: int | None
     bandwidth: BandwidthProfile | None = None
-    # Its tunnel is tested, and the customer not joined to it.
+    # The tunnel is being tested, and the customer is not connected to it.
     testing: bool = False
     gre_key: int | None = None
-    # The FIB table in which its tunnel is.
+    # The FIB table of the tunnel.
     table: int = 0
-    # It takes what others made, as it is.
+    # The end takes over foreign objects without changes.
     adopt: bool = False
-    # Its port is kept down because of the far end's link.
+    # The port is kept down because of the far end's link.
     uni_link_down: bool = False
-    # What the line is called where SNMP asks, None where nobody wants to know.
+    # The label of the line for SNMP, None if the agent does not want it.
     label: str | None = None
-    # Where it is not wanted: how it goes, None for deleted.
+    # How to release an unwanted end; None to delete it.
     release: Release | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class EndKey:
-    """An end at a revision; ``present`` tells a wanted end from a tombstone."""
+    """An end at a revision; ``present`` distinguishes a wanted end from a tombstone."""
 
     vll: UUID
     side: str
@@ -79,35 +78,39 @@ class EndKey:
 
 @dataclass(frozen=True, slots=True)
 class RouterIntent:
-    """The whole router at one generation; ``present`` and ``removed`` are sorted by (vll, side)."""
+    """The intent of the whole router at one generation; ``present`` and ``removed`` are sorted by (vll,
+    side).
+    """
 
     router: str
     generation: int
     present: tuple[EndRow, ...]
     removed: tuple[EndKey, ...]
-    # How the paths of its tunnels are watched, None for not at all.
+    # The BFD settings of the tunnels' paths, None to watch none.
     watch: PathWatch | None = None
 
     def document(self) -> bytes:
-        """The contract's JSON, canonical: sorted names, no white space, so equal content is equal text."""
+        """Return the contract's JSON in canonical form: sorted names, no white space; equal content is equal
+        text.
+        """
         content = {
             "schema": 1,
             "router": self.router,
             "generation": self.generation,
             "present": [_present(row) for row in self.present],
             "removed": [_tombstone(key) for key in self.removed],
-            # Agents of before paths were watched know no such member.
+            # Agents from before watched paths do not know this member.
             **({} if self.watch is None else {"watch": self.watch._asdict()}),
         }
         return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
     def handed_over(self, vll: UUID) -> "RouterIntent":
-        """The same once this line's test has passed."""
+        """Return the same intent after this line has passed its test."""
         present = (replace(row, testing=False) if row.vll == vll else row for row in self.present)
         return replace(self, present=tuple(present))
 
     def end_keys(self) -> frozenset[EndKey]:
-        """Every end that this document speaks of."""
+        """Return every end that this document names."""
         return frozenset(map(key_of, self.present)) | frozenset(self.removed)
 
 
@@ -119,9 +122,9 @@ def intent_for(
     moved_away: Iterable[EndKey] = (),
     watch: PathWatch | None = None,
 ) -> RouterIntent:
-    """The intent that these rows amount to: wanted ends, and tombstones until their removal is confirmed.
+    """Return the intent of these rows: wanted ends, and tombstones until their removal is confirmed.
 
-    ``moved_away`` are ends that have left this router for another one and are not confirmed to be gone.
+    ``moved_away`` are ends that have moved to another router and whose removal here is not confirmed.
     """
     ordered = sorted(rows, key=_place)
     unwanted = [key_of(row) for row in ordered if not row.wanted_present and not row.confirmed_removed]
@@ -135,17 +138,17 @@ def intent_for(
 
 
 def key_of(row: EndRow) -> EndKey:
-    """The end that this row is about, and its revision."""
+    """Return the end of this row, with its revision."""
     return EndKey(row.vll, row.side, row.revision, row.wanted_present, row.release)
 
 
 def sha256_of(document: bytes) -> str:
-    """The hash by which agent and portal compare documents, in lower-case hex."""
+    """Return the hash by which agent and portal compare documents, in lower-case hex."""
     return hashlib.sha256(document).hexdigest()
 
 
 def content_sha256_of(document: bytes) -> str:
-    """The hash of what a document wants, whatever its number: of its members that is the first by name."""
+    """Return the hash of a document's content without its number, which is the first member by name."""
     return sha256_of(document.partition(b",")[2])
 
 
@@ -169,15 +172,15 @@ def _present(row: EndRow) -> dict[str, Any]:
         **_identity(row),
         "admin_up": row.admin_up,
         "frame": row.frame,
-        # Agents of before there were policers know no such member.
+        # Agents from before policers do not know this member.
         **({} if row.bandwidth is None else {"bandwidth": asdict(row.bandwidth)}),
-        # Nor those of before lines were tested of this one.
+        # Agents from before activation tests do not know this member.
         **({"testing": True} if row.testing else {}),
-        # Those that adopt nothing are not asked to.
+        # Agents without adoption do not know this member.
         **({"adopt": True} if row.adopt else {}),
-        # Nor those of before link loss forwarding of this.
+        # Agents from before link loss forwarding do not know this member.
         **({"uni_link_down": True} if row.uni_link_down else {}),
-        # Agents that tell nobody want no names.
+        # Only agents that want labels know this member.
         **({} if row.label is None else {"label": row.label}),
         "access": _access(row),
         "transport": {
@@ -186,9 +189,9 @@ def _present(row: EndRow) -> dict[str, Any]:
             "local": _canonical(row.local),
             "remote": _canonical(row.remote),
             "vni": row.vni,
-            # Nor those of before GRE had keys.
+            # Agents from before GRE keys do not know this member.
             **({} if row.gre_key is None else {"gre_key": row.gre_key}),
-            # Nor those of before there were tables, which refuse the document and make nothing in table 0.
+            # Agents from before FIB tables refuse this member, so that they create nothing in table 0.
             **({"table": row.table} if row.table else {}),
         },
     }

@@ -15,17 +15,17 @@ from provisioning.agent_client import Unreachable
 from provisioning.converge_job import agent_of
 
 
-class CannotAsk(Exception):
-    """The agent does not say what it holds."""
+class StateUnavailable(Exception):
+    """The agent does not report its stored intent."""
 
 
 def generation_adopt_on_request(
     *, router_id: int, actor: str, requested_at: datetime | None, now: datetime
 ) -> int | None:
-    """As ``generation_adopt``, for a request that waited.
+    """Carry out a pending request for ``generation_adopt``.
 
-    Return None where the request was carried out, dropped or replaced meanwhile, or its user may not request
-    it any more. ``requested_at`` None: a portal of the previous release sent the task and kept no request.
+    Return None if the request was carried out, dropped or replaced meanwhile, or its user may not request it
+    any more. ``requested_at`` None: a portal of the previous release sent the task and stored no request.
     """
     requested = RouterConvergence.objects.filter(router=router_id)
     if requested_at is not None:
@@ -45,10 +45,10 @@ def generation_adopt_on_request(
 def generation_adopt(
     *, router_id: int, actor: str, now: datetime, requested_at: datetime | None = None
 ) -> int | None:
-    """Query the agent for what it holds and count on from there.
+    """Query the agent's stored intent and count on from its number.
 
-    Return None where there is no agent to query, or ``requested_at`` names a request that is over by then.
-    Raises CannotAsk, which the task's log keeps: the alarm stays until a reconciliation succeeds.
+    Return None if there is no agent to query, or the request of ``requested_at`` is over. Raises
+    StateUnavailable, which the task's log records: the alarm stays until a reconciliation succeeds.
     """
     router = Router.objects.exclude(agent_url="").filter(pk=router_id).first()
     if router is None:
@@ -56,7 +56,7 @@ def generation_adopt(
     with agent_of(router) as agent:
         held = agent.held()
     if isinstance(held, Unreachable):
-        raise CannotAsk(f"{router.name} cannot be asked what it holds: {held.error}")
+        raise StateUnavailable(f"{router.name} cannot be asked what it holds: {held.error}")
     return generation_count_from(
         router=router, held=held.generation, actor=actor, now=now, requested_at=requested_at
     )
@@ -66,11 +66,11 @@ def generation_adopt(
 def generation_count_from(
     *, router: Router, held: int, actor: str, now: datetime, requested_at: datetime | None = None
 ) -> int | None:
-    """Count on from what the agent holds; return the generation to count from.
+    """Count on from the agent's number; return the number to count from.
 
-    The caller has checked what the agent owns and the database does not know: the next intent makes the
-    database's view the wanted one. Lines that it does not name keep forwarding, quarantined. Return None
-    where ``requested_at`` names a request that is over.
+    The caller has checked the agent's objects that the database does not know: the next intent enforces the
+    database. Lines that the intent does not name keep forwarding, quarantined. Return None if the request of
+    ``requested_at`` is over.
     """
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     requested = RouterConvergence.objects.filter(router=locked, reconcile_requested_at=requested_at)

@@ -1,4 +1,6 @@
-"""Numbering intents. The number is taken under the router's row lock; the rows are read after it, at once."""
+"""Numbering of intents. The number is taken under the router's row lock; the rows are read immediately after
+it.
+"""
 
 from datetime import datetime
 
@@ -16,10 +18,10 @@ BEHIND_AGENT = "router.behind_agent"
 
 
 def next_intent(router: Router) -> RouterIntent:
-    """Take the next generation and read what it says.
+    """Take the next generation and read the intent.
 
-    READ COMMITTED: each statement sees what was committed before it began. Whoever takes a later
-    number had to wait for this lock, so a document with a higher number never knows less.
+    READ COMMITTED: each statement reads everything committed before it began. A later number waits for this
+    lock, so a document with a higher number never contains older data.
     """
     with transaction.atomic():
         with connection.cursor() as cursor:
@@ -32,7 +34,7 @@ def next_intent(router: Router) -> RouterIntent:
 
 
 def router_intent(router: Router, *, generation: int) -> RouterIntent:
-    """The router's intent by the rows as they are now, under the number ``generation``."""
+    """Return the router's intent from the present rows, with the number ``generation``."""
     rows, probes = router_rows(router), probe_rows(router)
     can_watch = ObservedRouter.objects.filter(router=router, path_watch=True).exists()
     return intent_for(
@@ -47,21 +49,20 @@ def router_intent(router: Router, *, generation: int) -> RouterIntent:
 def generation_take_back(router: Router, *, generation: int) -> None:
     """Undo ``next_intent`` after the agent refused that number as old.
 
-    Otherwise each retry would count on until it overtook the agent, and a database restored from a
-    backup would rewrite the router without anybody having looked.
+    Otherwise retries would count on until the number exceeds the agent's. A database restored from a backup
+    would then rewrite the router before any operator had checked it.
     """
     Router.objects.filter(pk=router.pk, generation=generation).update(generation=generation - 1)
 
 
 def behind_agent_announce(router: Router, *, held: object, since: datetime | None, now: datetime) -> None:
-    """Report to the NOC, once, that the agent knows a newer intent than the portal.
-
-    ``since`` is the time of the agent's last good response.
+    """Notify the NOC once that the agent has a newer intent; ``since``: the time of its last
+    good response.
     """
-    told = Event.objects.filter(router_id=router.pk, kind=BEHIND_AGENT)
+    sent = Event.objects.filter(router_id=router.pk, kind=BEHIND_AGENT)
     if since is not None:
-        told = told.filter(at__gte=since)
-    if not told.exists():
+        sent = sent.filter(at__gte=since)
+    if not sent.exists():
         announce(
             BEHIND_AGENT, now=now, router_id=router.pk, data={"held": held, "generation": router.generation}
         )

@@ -1,4 +1,4 @@
-"""Reading what an intent is made of: one query, however many VLLs end on the router."""
+"""The rows of an intent, read in one query for any number of VLLs on the router."""
 
 import json
 from dataclasses import dataclass
@@ -31,9 +31,9 @@ _END = (
     "access_tag_before",
     "tunnel_tag_before",
 )
-# What its router can do, and in which table its tunnels are.
+# The router's capabilities, and the table of its tunnels.
 _OF_ROUTER = ("policing", "line_tests", "adoption", "labels", "keeps_down", "underlay_table")
-_BESIDE = ("interface", "far_address", "customer", "held")
+_OF_END = ("interface", "far_address", "customer", "held")
 _LINE = (
     "revision",
     "wanted_present",
@@ -56,17 +56,19 @@ _LINE = (
 
 @dataclass(frozen=True, slots=True)
 class RouterRows:
-    """The rows of a router's intent: its ends, and those that left it and are not confirmed gone."""
+    """The rows of a router's intent: its ends, and ends that moved away and whose removal is
+    not confirmed.
+    """
 
     ends: tuple[EndRow, ...]
     moved_away: tuple[EndKey, ...]
 
 
 def router_rows(router: Router) -> RouterRows:
-    """Every end on this router whose VLL's life is not over, and whose order waits for nobody's approval.
+    """Return every end on this router with a live VLL and without an order that is pending approval.
 
-    Ends and tombstones in one statement, which sees what was committed before it began: an end that moves at
-    this very moment is in one of them, and in one only.
+    Ends and tombstones come from one statement, which reads everything committed before it began: an end that
+    moves at this moment is in exactly one of them.
     """
     ends, left = _ends_on(router).query.sql_with_params(), _left(router).query.sql_with_params()
     with connection.cursor() as cursor:
@@ -74,8 +76,8 @@ def router_rows(router: Router) -> RouterRows:
         rows = cursor.fetchall()
     standing = [json.loads(end) for end, _ in rows if end is not None]
     gone = [json.loads(key) for _, key in rows if key is not None]
-    # An agent that does not know how to adopt and let go would refuse the document of the whole router. What
-    # it is not told of it leaves as it is, and reports as quarantined.
+    # An agent without adoption would refuse the router's whole document because of such ends. It leaves ends
+    # that are not in the document as they are, and reports them as quarantined.
     return RouterRows(
         ends=tuple(_row(end) for end in standing if end["adoption"] or not _is_handed_over(end)),
         moved_away=tuple(_key(key) for key in gone if key["adoption"] or not key["release"]),
@@ -93,12 +95,12 @@ UNION ALL SELECT NULL, to_jsonb(gone)::text FROM ({left}) AS gone
 
 
 def end_rows(router: Router) -> list[EndRow]:
-    """The ends of ``router_rows`` alone."""
+    """Return only the ends of ``router_rows``."""
     return list(router_rows(router).ends)
 
 
 def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
-    """The columns that ``_row`` reads, each under its own name."""
+    """Return the columns that ``_row`` reads, each under its own name."""
     far = VllEnd.objects.filter(vll=OuterRef("vll")).exclude(side=OuterRef("side"))
     of_line = {f"line_{name}": F(f"vll__{name}") for name in _LINE}
     here = VllEnd.objects.filter(port__router=router)
@@ -118,7 +120,7 @@ def _ends_on(router: Router) -> QuerySet[VllEnd, Any]:
             customer=F("vll__customer__name"),
             **of_line,
         )
-        .values("vll_id", *_END, *_OF_ROUTER, *_BESIDE, *of_line)
+        .values("vll_id", *_END, *_OF_ROUTER, *_OF_END, *of_line)
     )
     return ends
 
@@ -133,7 +135,7 @@ def _left(router: Router) -> QuerySet[VllTombstone, Any]:
 
 
 def unconfirmed_keys(router: Router) -> frozenset[EndKey]:
-    """The keys that a document must speak of before this router can be at rest."""
+    """Return the keys that a document must contain until this router can be at rest."""
     rows = unconfirmed_ends().filter(port__router=router)
     return frozenset(
         EndKey(*values) for values in rows.values_list("vll", "side", "vll__revision", "vll__wanted_present")

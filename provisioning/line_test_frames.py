@@ -1,4 +1,4 @@
-"""Test frames through a tunnel: one router's agent sends them, the other one's counts what arrives."""
+"""Test frames through a tunnel: one router's agent sends them, the other router's agent counts them."""
 
 import time
 from collections.abc import Mapping
@@ -9,20 +9,19 @@ from portal.vll.line_test_procedure import Count, Direction
 from provisioning.agent_client import AgentClient, Refused, Unreachable
 from provisioning.agent_reply_decoder import FramesSent
 
-# Frames on their way are waited for so long at the most, in seconds. By satellite they take 0.3 s one way,
-# and a busy router or agent is late by as much: what comes later still would be taken for lost, and then
-# counted among the next ones. Once frames have arrived, others get this many times as long, and at least
-# LEAST_S.
+# The longest wait for frames, in seconds. By satellite they take 0.3 s one way, and a busy router or agent
+# adds as much. Later frames would count as lost, and then be counted with the next ones. After the first
+# frames arrived, the wait is this many times their travel time, and at least LEAST_S.
 TRAVEL_S = 1.0
 TIMES_AS_LONG = 5
 LEAST_S = 0.5
-# The pauses between two looks at the counter grow: each look stops the router's forwarding for a moment.
-LOOK_S, LONGEST_LOOK_S = 0.01, 0.1
+# The pauses between two reads of the counter grow, because each read stops the router's forwarding briefly.
+READ_EVERY_S, LONGEST_PAUSE_S = 0.01, 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """One end of the line that is tested, and a conversation with its agent."""
+    """One end of the tested line, and a connection to its agent."""
 
     agent: AgentClient
     vll: UUID
@@ -30,7 +29,7 @@ class End:
     revision: int
 
     def send(self, *, frame: int, count: int, rate_pps: int) -> FramesSent:
-        """Raises NotSent."""
+        """Send frames and return the counters. Raises NotSent."""
         sent = self.agent.send_test_frames(
             vll=self.vll, side=self.side, revision=self.revision, frame=frame, count=count, rate_pps=rate_pps
         )
@@ -40,7 +39,7 @@ class End:
 
 
 class NotSent(Exception):
-    """An agent did not do its part."""
+    """An agent did not carry out its part."""
 
     def __init__(self, side: str, outcome: Refused | Unreachable) -> None:
         super().__init__(
@@ -51,40 +50,41 @@ class NotSent(Exception):
 
 @dataclass(slots=True)
 class FramesProbe:
-    """A Probe (portal.vll.line_test_procedure) that is made of two agents; ``ends`` by side."""
+    """A Probe (portal.vll.line_test_procedure) with two agents; ``ends`` by side."""
 
     ends: Mapping[str, End]
     rate_pps: int
-    # By side, what the agent said last.
-    said: dict[str, FramesSent] = field(default_factory=dict)
-    # How long the slowest frames took that have arrived; None: none have.
+    # The last response of each side's agent.
+    responses: dict[str, FramesSent] = field(default_factory=dict)
+    # The travel time of the slowest frames that have arrived; None: none have.
     _travelled_s: float | None = None
 
     def __call__(self, direction: Direction, frame: int, count: int) -> Count:
-        before = {side: self.said.get(side) or self._read(side, frame) for side in self.ends}
+        before = {side: self.responses.get(side) or self._read(side, frame) for side in self.ends}
         sender, receiver = direction.sender, direction.receiver
-        self.said[sender] = self.ends[sender].send(frame=frame, count=count, rate_pps=self.rate_pps)
-        sent = self.said[sender].sent
+        self.responses[sender] = self.ends[sender].send(frame=frame, count=count, rate_pps=self.rate_pps)
+        sent = self.responses[sender].sent
         had = before[receiver].counters.rx_packets
         left = time.monotonic()
-        pause = LOOK_S
+        pause = READ_EVERY_S
         while (received := self._read(receiver, frame).counters.rx_packets - had) < sent:
-            if time.monotonic() - left > self._patience_s():
+            if time.monotonic() - left > self._longest_wait_s():
                 break
             time.sleep(pause)
-            pause = min(2 * pause, LONGEST_LOOK_S)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
         if 0 < sent <= received:
             self._travelled_s = max(self._travelled_s or 0, time.monotonic() - left)
-        cut = self.said[sender].counters.fragmented - before[sender].counters.fragmented
-        joined = self.said[receiver].counters.reassembled - before[receiver].counters.reassembled
-        # The router may cut frames of others too: only as many pieces as frames, or more, are these.
+        cut = self.responses[sender].counters.fragmented - before[sender].counters.fragmented
+        joined = self.responses[receiver].counters.reassembled - before[receiver].counters.reassembled
+        # The router may fragment foreign packets too. Only if there are at least as many fragments as frames,
+        # they can be these.
         return Count(frame, sent, max(0, received), fragmented=0 < sent <= max(cut, joined))
 
-    def _patience_s(self) -> float:
+    def _longest_wait_s(self) -> float:
         if self._travelled_s is None:
             return TRAVEL_S
         return min(TRAVEL_S, max(LEAST_S, TIMES_AS_LONG * self._travelled_s))
 
     def _read(self, side: str, frame: int) -> FramesSent:
-        self.said[side] = self.ends[side].send(frame=frame, count=0, rate_pps=self.rate_pps)
-        return self.said[side]
+        self.responses[side] = self.ends[side].send(frame=frame, count=0, rate_pps=self.rate_pps)
+        return self.responses[side]

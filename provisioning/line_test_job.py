@@ -1,4 +1,4 @@
-"""Carrying out a line test: frames both ways, by the agents of both routers."""
+"""Execution of an activation test: frames in both directions, by the agents of both routers."""
 
 import logging
 from collections.abc import Iterable
@@ -29,9 +29,9 @@ CANNOT = "urn:longline:error:cannot-test"
 
 
 def line_test(test_id: UUID, *, now: Clock = clock.now) -> bool:
-    """Send the test's frames and keep what was counted; False when there was nothing to do here.
+    """Send the test's frames and store the counts; return False if there is nothing to do.
 
-    A test that cannot be carried out now is tried again later; one that a router cannot do at all is not.
+    A test that cannot be carried out now is retried later; a test that a router does not support is not.
     """
     test = line_test_claim(test_id, now=now())
     if test is None:
@@ -73,8 +73,8 @@ def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
             side: {
                 "router": end.port.router.name,
                 "port": end.port.interface,
-                "vpp": probe.said[side].vpp_version,
-                "agent": probe.said[side].agent_version,
+                "vpp": probe.responses[side].vpp_version,
+                "agent": probe.responses[side].agent_version,
             }
             for side, end in ends.items()
         }
@@ -85,14 +85,14 @@ def _carry_out(test: LineTest, ends: dict[str, VllEnd]) -> Tested:
 
 
 def rate_pps(routers: Iterable[Router]) -> int:
-    """What both the sender and the receiver are allowed, in packet/s."""
+    """Return the packet rate that both sender and receiver allow, in packet/s."""
     return min(router.line_test_pps or settings.LONGLINE_LINE_TEST_PPS for router in routers)
 
 
 def _round_trip(end: End, test: LineTest) -> dict[str, int] | None:
-    """How long small packets took there and back, in µs; None where none did, or nobody could tell.
+    """Return the round-trip times of small packets, in µs; None if none returned, or they were not measured.
 
-    That says nothing against the line: frames have said what it carries.
+    A missing result is no fault of the line: the test frames have shown its capacity.
     """
     timed = end.agent.measure_round_trips(vll=end.vll, side=end.side, revision=end.revision)
     if isinstance(timed, Refused | Unreachable):

@@ -1,4 +1,6 @@
-"""Repair what a lost message, a killed worker or a cooled-down lease left behind. Safe to run twice."""
+"""Repair of work that a lost message, a killed worker or an ended cool-down left behind. Safe
+to run twice.
+"""
 
 from contextlib import ExitStack
 from datetime import datetime, timedelta
@@ -33,7 +35,7 @@ FORGOTTEN_TOGETHER = 10_000
 
 
 def sweep(*, now: datetime) -> None:
-    """One round. Each part is its own transaction or has one for each row, and is done though others fail."""
+    """Run one round. Each part has its own transaction, or one for each row; a failed part stops no other."""
     parts = (
         orders_overdue_alarm,
         coolings_off_end,
@@ -51,35 +53,35 @@ def sweep(*, now: datetime) -> None:
         published_forget,
     )
     with ExitStack() as round_:
-        # It begins with what came last, and raises in the end what any of them raised.
+        # It begins with the newest part, and raises all errors at the end.
         for part in reversed(parts):
             round_.callback(part, now=now)
 
 
 def published_forget(*, now: datetime) -> None:
-    """Delete messages that were handed to the broker long ago; only some, since a sweep has to end soon."""
+    """Delete messages that were published long ago; only some of them, since a sweep must end soon."""
     old = Outbox.objects.filter(published_at__lt=now - KEEP_PUBLISHED).order_by("pk").values("pk")
     Outbox.objects.filter(pk__in=old[:FORGOTTEN_TOGETHER]).delete()
 
 
 @transaction.atomic
 def routers_resend(*, now: datetime) -> list[int]:
-    """Ask again for every router that is due, unless a message for it waits; which ones."""
+    """Request every router that is due again, unless a message for it waits; return their ids."""
     waiting = Outbox.objects.filter(task__in=(CONVERGE_ROUTER, CONVERGE_DOUBTFUL), published_at__isnull=True)
     on_their_way = {args[0] for args in waiting.values_list("args", flat=True)}
     due = [router_id for router_id in routers_due(now=now) if router_id not in on_their_way]
     RouterConvergence.objects.bulk_create(
         [RouterConvergence(router_id=router_id) for router_id in due], ignore_conflicts=True
     )
-    # Looked at again under their locks: meanwhile a worker may have claimed one.
+    # The condition is checked again under the locks, because a worker may have claimed a router meanwhile.
     rows = RouterConvergence.objects.filter(is_free(now=now), router__in=due)
     return resend_tasks(CONVERGE_ROUTER, rows, named_by="router_id", now=now)
 
 
 def behind_agents_announce(*, now: datetime) -> None:
-    """Announce agents that report a newer intent than the portal's, also while there is nothing to send.
+    """Announce agents that report a newer intent than the portal's, also if there is nothing to send.
 
-    Each router is its own transaction.
+    Each router has its own transaction.
     """
     routers = routers_behind_agent()
     each_row(

@@ -1,4 +1,4 @@
-"""Carries outbox rows to Celery: at least once, in no promised order, whatever restarts meanwhile."""
+"""Transfer of outbox rows to Celery: at least once, in no guaranteed order, across restarts."""
 
 import json
 import logging
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 BATCH = 200
 POLL_S = 1.0
 LONGEST_PAUSE_S = 5.0
-# Waiting for a notification goes past Django, so psycopg raises errors of its own; a standby hears none.
+# psycopg raises its own errors while waiting for a notification, without Django. A standby gets none.
 _OUTAGES = (
     OperationalError,
     InterfaceError,
@@ -36,11 +36,11 @@ _OUTAGES = (
 
 
 def relay_batch(publisher: Publisher, *, now: datetime) -> int:
-    """Publish the oldest unpublished rows, at most ``BATCH``; returns how many rows that settled.
+    """Publish the oldest unpublished rows, at most ``BATCH``; return the number of settled rows.
 
-    Rows are taken by their state and never by "id greater than the last", because ids commit out of order.
-    The messages go out while the row locks are held: a crash in between repeats messages and loses none,
-    and nobody else ever waits for these locks.
+    Rows are selected by state and never by "id greater than the last", because ids commit out of order.
+    Messages are sent while the rows are locked: a crash in between repeats messages and loses none. No other
+    code waits for these locks.
     """
     with transaction.atomic():
         rows = list(
@@ -56,7 +56,7 @@ def relay_batch(publisher: Publisher, *, now: datetime) -> int:
 
 
 def relay_run(publisher: Publisher, *, stopped: Callable[[], bool], wait: Callable[[float], object]) -> None:
-    """Relay until ``stopped()``. An outage of PostgreSQL or the broker is waited out, longer each time."""
+    """Relay until ``stopped()``. After a failure of PostgreSQL or the broker, wait longer each time."""
     pause = 0.1
     while not stopped():
         try:
@@ -78,11 +78,11 @@ def relay_run(publisher: Publisher, *, stopped: Callable[[], bool], wait: Callab
 
 
 def _without_repetitions(rows: list[tuple[int, str, list[Any]]]) -> list[tuple[str, list[Any]]]:
-    """Tasks are level-triggered: the same call twice is the same as once."""
+    """Remove repeated calls: tasks are level-triggered, so the same call twice has the effect of one."""
     return list({(task, json.dumps(args)): (task, args) for _, task, args in rows}.values())
 
 
 def _wait_for_notification(listener: psycopg.Connection[Any]) -> None:
-    """Return when something was announced, or after ``POLL_S``: a notification may be missed, a poll not."""
+    """Return after a notification, or after ``POLL_S``: a notification may be missed."""
     for _ in listener.notifies(timeout=POLL_S, stop_after=1):
         pass

@@ -1,4 +1,4 @@
-"""Sending test frames through the probes between routers, so that no customer has to find a black hole."""
+"""Test frames through the probes between routers, to find black holes before customers do."""
 
 import logging
 from contextlib import ExitStack
@@ -17,9 +17,9 @@ COUNT = 10
 
 
 def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
-    """Send small frames and the largest in use both ways; False when there was nothing to do here.
+    """Send small frames and the largest in use in both directions; return False if there is nothing to do.
 
-    What could not be sent is tried again when the claim is over.
+    Frames that could not be sent are tried again when the claim has expired.
     """
     path = path_probe_claim(path_id, now=now())
     if path is None:
@@ -38,7 +38,7 @@ def path_probe(path_id: UUID, *, now: Clock = clock.now) -> bool:
             rate_pps=rate_pps([path.a_router, path.z_router]),
         )
         try:
-            # Where nothing arrives, others tell; many such paths must not hold up the rest.
+            # A path without any arrival has other alarms; many such paths must not delay the rest.
             findings = run(probe, largest=largest_frame(path), sizes=SIZES[:1], count=COUNT, warm_up_rounds=1)
         except NotSent as error:
             log.warning(

@@ -1,4 +1,4 @@
-"""Probes as a router's intent has them: ends without an access."""
+"""Probes in a router's intent: ends without an access."""
 
 from dataclasses import dataclass
 
@@ -13,14 +13,14 @@ from provisioning.intent_document import EndKey, EndRow
 
 @dataclass(frozen=True, slots=True)
 class ProbeRows:
-    """The probes that are to be on a router, and those that are not and of which it has not said so yet."""
+    """The probes wanted on a router, and unwanted ones whose removal it has not confirmed yet."""
 
     present: tuple[EndRow, ...]
     removed: tuple[EndKey, ...]
 
 
 def probe_rows(router: Router) -> ProbeRows:
-    """Its ``vll`` is the path's id; the side "a" is that of the path's first router."""
+    """Return its probes. ``vll`` is the path's id; the side "a" is that of the path's first router."""
     paths = list(probes_on(router))
     return ProbeRows(
         present=tuple(_row(path, path.side_of(router.pk)) for path in paths if path.probe_transport),
@@ -31,7 +31,7 @@ def probe_rows(router: Router) -> ProbeRows:
 
 
 def unconfirmed_probes(router: Router) -> frozenset[EndKey]:
-    """The keys that a document must speak of before this router can be at rest."""
+    """Return the keys that a document must contain until this router can be at rest."""
     return frozenset(key for path in probes_on(router) if (key := _unconfirmed(path, router)))
 
 

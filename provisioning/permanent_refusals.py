@@ -1,8 +1,8 @@
-"""The refusals that asking again cannot mend.
+"""Refusals that a retry cannot fix.
 
-The numbers and names are VPP's (src/vnet/api_errno.h, in later releases src/vnet/error.h). The agent
-looks before it acts, so that a stale index (-2, -6) or a busy system (-11 to -20) is not for good. A
-code that is not listed may pass: wrongly waiting raises an alarm after two minutes, wrongly giving up
+The numbers and names are VPP's (src/vnet/api_errno.h, in later releases src/vnet/error.h). The agent reads
+VPP's state before it acts, so a stale index (-2, -6) or a busy system (-11 to -20) is temporary. A code that
+is not listed counts as temporary: waiting in vain raises an alarm after two minutes, but giving up too early
 fails a customer's order.
 """
 
@@ -31,9 +31,9 @@ FOR_GOOD = {
 
 
 def is_for_good(status: str, reason: Mapping[str, Any]) -> bool:
-    """Return whether a retry cannot improve this answer (docs/reference/agent-api.md: status, reason).
+    """Return whether a retry cannot improve this result (docs/reference/agent-api.md: status, reason).
 
-    A conflict stays: its cause belongs to somebody else. ``pending`` can always improve.
+    A conflict is permanent: its cause is a foreign object. ``pending`` can always improve.
     """
     if status == "conflict":
         return True

@@ -1,4 +1,4 @@
-"""The routers' plan for a held order, if it were approved: asked of their agents, which change nothing."""
+"""The routers' plan for an order that is pending approval, from their agents, which change nothing."""
 
 import json
 from collections.abc import Iterator
@@ -25,16 +25,17 @@ from provisioning.intent_generations import router_intent
 
 @dataclass(frozen=True, slots=True)
 class RouterPlan:
-    """One router's answer (docs/reference/agent-api.md, POST /v1/plan), narrowed to the order's VLL.
+    """One router's response (docs/reference/agent-api.md, POST /v1/plan), narrowed to the order's VLL.
 
-    ``operations``: each with ``n``, ``stage``, ``end``, ``message``, ``cli`` and ``why``, in order; ``ends``:
-    those that would be pending or in conflict, with the reason. ``differences``: ``end``, ``field``,
-    ``before`` and ``after`` of each member of the router's intent that would change. ``error`` says why
-    there is no plan, or "". ``told``: what the router is told besides (``portal.vll.intent_digest``).
+    * ``operations``: each with ``n``, ``stage``, ``end``, ``message``, ``cli`` and ``why``, in order.
+    * ``ends``: those that would be pending or in conflict, with the reason.
+    * ``differences``: ``end``, ``field``, ``before`` and ``after`` of each changed member of the intent.
+    * ``error``: why there is no plan, or "".
+    * ``digest``: the digest of the rest of the router's intent (``portal.vll.intent_digest``).
     """
 
     router: Router
-    told: str
+    digest: str
     intent: RouterIntent
     differences: list[dict[str, Any]]
     operations: list[dict[str, Any]]
@@ -42,27 +43,27 @@ class RouterPlan:
     error: str
 
 
-def held_order_preview(order: Order, *, now: datetime) -> list[RouterPlan]:
-    """The plan of each router that the held ``order`` concerns, by name.
+def pending_order_preview(order: Order, *, now: datetime) -> list[RouterPlan]:
+    """Return the plan of each router of an order that is pending approval, by name.
 
-    Raises WrongOrderState when it is not held any more, and a TransportRefused when it cannot be approved.
+    Raises WrongOrderState if it is no longer pending, and a TransportRefused if it cannot be approved.
     """
     vll = str(order.vll_id)
     intents = _intents(order, now)
-    before = {router: router_intent(router, generation=router.generation) for router, _told, _ in intents}
+    before = {router: router_intent(router, generation=router.generation) for router, _digest, _ in intents}
     return [
-        _ask(router, told, intent, _differences(before[router], intent, vll), order)
-        for router, told, intent in intents
+        _request_plan(router, digest, intent, _differences(before[router], intent, vll), order)
+        for router, digest, intent in intents
     ]
 
 
 def plan_make(plan_id: UUID) -> None:
-    """Make a plan that was asked for, and keep it; one that is made already stays as it is."""
+    """Make a requested plan and store it; a finished plan stays as it is."""
     plan = PlanResult.objects.select_related("order").filter(pk=plan_id, finished_at__isnull=True).first()
     if plan is None:
         return
     try:
-        routers = [_kept(preview) for preview in held_order_preview(plan.order, now=clock.now())]
+        routers = [_kept(preview) for preview in pending_order_preview(plan.order, now=clock.now())]
     except DomainError as error:
         with in_english():
             refusal = {"code": error.code, "message": error.sentence}
@@ -76,7 +77,7 @@ def _kept(preview: RouterPlan) -> dict[str, Any]:
         "router": preview.router.pk,
         "name": preview.router.name,
         "generation": preview.router.generation,
-        "told": preview.told,
+        "told": preview.digest,
         "differences": preview.differences,
         "operations": preview.operations,
         "ends": preview.ends,
@@ -85,10 +86,10 @@ def _kept(preview: RouterPlan) -> dict[str, Any]:
 
 
 def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterIntent]]:
-    """The intent for each router: the order is let go, the rows are read, and all of it is undone.
+    """Return the intent of each router: approve the order, read the rows, and roll back.
 
-    It is what the routers have in the end, after the line's test with frames.
-    With each, what it is told besides, which is read first: what changes in between makes the plan stale.
+    It is the final intent, after the line's activation test. Each comes with the digest of the router's other
+    intent. The digest is read first, so that a change in between makes the plan outdated.
     """
     with transaction.atomic():
         held_order_continue(order, actor="", now=now)
@@ -97,11 +98,11 @@ def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterInten
             vll_tombstones__vll=vll
         )
         routers = list(concerned.distinct().order_by("name"))
-        told = intent_digests([router.pk for router in routers], apart=vll.pk)
+        digests = intent_digests([router.pk for router in routers], apart=vll.pk)
         intents = [
             (
                 router,
-                told[router.pk],
+                digests[router.pk],
                 router_intent(router, generation=router.generation + 1).handed_over(vll.pk),
             )
             for router in routers
@@ -111,7 +112,7 @@ def _intents(order: Order, now: datetime) -> list[tuple[Router, str, RouterInten
 
 
 def _differences(before: RouterIntent, after: RouterIntent, vll: str) -> list[dict[str, Any]]:
-    """The intent's differences about the ends of ``vll``, member by member."""
+    """Return the differences between the intents for the ends of ``vll``, member by member."""
     was, will_be = (dict(_members(intent, vll)) for intent in (before, after))
     return [
         {"end": end, "field": name, "before": was.get((end, name)), "after": will_be.get((end, name))}
@@ -121,7 +122,7 @@ def _differences(before: RouterIntent, after: RouterIntent, vll: str) -> list[di
 
 
 def _members(intent: RouterIntent, vll: str) -> Iterator[tuple[tuple[str, str], Any]]:
-    """``(("a", "transport.vni"), 70001)``: the members of the ends that are to be there."""
+    """Yield ``(("a", "transport.vni"), 70001)``: the members of the wanted ends."""
     for end in json.loads(intent.document())["present"]:
         if end["vll"] == vll:
             for name, value in end.items():
@@ -131,21 +132,21 @@ def _members(intent: RouterIntent, vll: str) -> Iterator[tuple[tuple[str, str], 
                         yield (end["end"], f"{name}.{part}".rstrip(".")), each
 
 
-def _ask(
-    router: Router, told: str, intent: RouterIntent, differences: list[dict[str, Any]], order: Order
+def _request_plan(
+    router: Router, digest: str, intent: RouterIntent, differences: list[dict[str, Any]], order: Order
 ) -> RouterPlan:
     request_ids = [order.request_id] if order.request_id else []
     with agent_of(router) as agent:
-        answer = agent.plan(intent.document(), request_ids=request_ids)
-    match answer:
+        response = agent.plan(intent.document(), request_ids=request_ids)
+    match response:
         case Unreachable(error):
-            return RouterPlan(router, told, intent, differences, [], [], error)
+            return RouterPlan(router, digest, intent, differences, [], [], error)
         case Refused(problem=problem):
-            error = str(problem.get("detail") or answer.type)
-            return RouterPlan(router, told, intent, differences, [], [], error)
+            error = str(problem.get("detail") or response.type)
+            return RouterPlan(router, digest, intent, differences, [], [], error)
         case _:
             operations, ends = (
-                [each for each in answer[name] if each["vll"] == str(order.vll_id)]
+                [each for each in response[name] if each["vll"] == str(order.vll_id)]
                 for name in ("operations", "ends")
             )
-            return RouterPlan(router, told, intent, differences, operations, ends, "")
+            return RouterPlan(router, digest, intent, differences, operations, ends, "")

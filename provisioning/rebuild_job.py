@@ -10,9 +10,9 @@ from provisioning.converge_job import Clock, agent_of
 
 
 def end_rebuild(vll: UUID, side: str, *, now: Clock = clock.now) -> None:
-    """Send the request; an event of the agent confirms it, an event of the portal says why it failed.
+    """Send the request. An event of the agent confirms it; an event of the portal reports why it failed.
 
-    Nothing repeats it: the operator sees that it failed, and decides again.
+    It is not retried: the operator sees the failure, and decides again.
     """
     end = VllEnd.objects.select_related("port__router").filter(vll=vll, side=side).first()
     if end is None:
@@ -22,8 +22,8 @@ def end_rebuild(vll: UUID, side: str, *, now: Clock = clock.now) -> None:
         end_rebuild_failed(end=end, why="the router is held: nothing is sent to it", now=now())
         return
     with agent_of(router) as agent:
-        answer = agent.rebuild(vll=vll, side=side)
-    if isinstance(answer, Refused):
-        end_rebuild_failed(end=end, why=str(answer.problem.get("detail", answer.type)), now=now())
-    elif isinstance(answer, Unreachable):
-        end_rebuild_failed(end=end, why=answer.error, now=now())
+        response = agent.rebuild(vll=vll, side=side)
+    if isinstance(response, Refused):
+        end_rebuild_failed(end=end, why=str(response.problem.get("detail", response.type)), now=now())
+    elif isinstance(response, Unreachable):
+        end_rebuild_failed(end=end, why=response.error, now=now())

@@ -1,4 +1,6 @@
-"""What a router has beyond the database, and what a reconciliation would do there: its agent is asked."""
+"""Differences between a router and the database, and the effects of a reconciliation; its agent
+is queried.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,7 +10,7 @@ from portal.inventory.models import Router
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import Owned
 from provisioning.converge_job import agent_of
-from provisioning.intent_generation_after_restore import CannotAsk
+from provisioning.intent_generation_after_restore import StateUnavailable
 from provisioning.intent_generations import router_intent
 
 End = tuple[str, str]
@@ -18,9 +20,9 @@ End = tuple[str, str]
 class ReconcilePreview:
     """``held``, ``generation``: the numbers of the agent's intent, and of the last one of the database.
 
-    Ends are ``(line's id, "a" or "z")``. ``quarantined``: what the agent owns of ends that the database does
-    not name; it stays. ``made``: not there. ``changed``: there, and otherwise than the database wants it.
-    ``removed``: there, and to be gone. ``hindered``: with the sentence of what is in the way.
+    Ends are ``(line's id, "a" or "z")``. ``quarantined``: ends that the agent owns and the database does not
+    name; they stay. ``made``: missing ends. ``changed``: ends that differ from the database. ``removed``:
+    ends to delete. ``hindered``: with the sentence about the obstacle.
     """
 
     router: str
@@ -38,19 +40,19 @@ class ReconcilePreview:
 
 
 def reconcile_preview(router: Router) -> ReconcilePreview:
-    """Raises CannotAsk, also where VPP is away: then nobody knows what stands there."""
+    """Return the preview. Raises StateUnavailable, also if VPP is away: then its objects are unknown."""
     intent = router_intent(router, generation=max(router.generation, 1))
     with agent_of(router) as agent:
         state = agent.state()
         if isinstance(state, Unreachable):
-            raise CannotAsk(f"{router.name} cannot be asked what it holds: {state.error}")
+            raise StateUnavailable(f"{router.name} cannot be asked what it holds: {state.error}")
         plan = agent.plan(intent.document())
     match plan:
         case Unreachable(error):
-            raise CannotAsk(f"{router.name} cannot be asked what it would do: {error}")
+            raise StateUnavailable(f"{router.name} cannot be asked what it would do: {error}")
         case Refused(problem=problem):
             detail = problem.get("detail") or problem["type"]
-            raise CannotAsk(f"{router.name} does not say what it would do: {detail}")
+            raise StateUnavailable(f"{router.name} does not say what it would do: {detail}")
     owned: dict[End, list[Owned]] = {}
     for each in state.owned:
         owned.setdefault((each.vll, each.end), []).append(each)
@@ -70,5 +72,5 @@ def reconcile_preview(router: Router) -> ReconcilePreview:
     )
 
 
-def _ends(said: Iterable[dict[str, Any]]) -> list[End]:
-    return sorted({(each["vll"], each["end"]) for each in said})
+def _ends(named: Iterable[dict[str, Any]]) -> list[End]:
+    return sorted({(each["vll"], each["end"]) for each in named})

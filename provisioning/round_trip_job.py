@@ -1,4 +1,4 @@
-"""Timing small packets between routers, once a minute on each path that lines take."""
+"""Measurement of round-trip times between routers, once a minute on each path that lines take."""
 
 import logging
 from datetime import datetime
@@ -18,26 +18,26 @@ from provisioning.converge_job import Clock, agent_of
 log = logging.getLogger(__name__)
 
 
-def routers_to_ask(*, now: datetime) -> list[int]:
-    """The routers on which packets are to be timed now: of each path the first, or else the other one.
+def measuring_routers(*, now: datetime) -> list[int]:
+    """Return the routers that measure now: for each path the first router, or else the other one.
 
-    Routers whose agent was not heard lately are not asked; both ends of a path may be such.
+    Routers with an agent that has not reported lately are left out, which can be both ends of a path.
     """
-    heard = _heard(now)
+    reporting = _reporting_routers(now)
     due = _due(now).values_list("a_router", "z_router")
-    return sorted({router for a, z in due if (router := _asked(a, z, heard)) is not None})
+    return sorted({router for a, z in due if (router := _measuring_router(a, z, reporting)) is not None})
 
 
 def round_trips_measure(router_id: int, *, now: Clock = clock.now) -> int:
-    """Time packets on the paths that are due and this router is asked about; how many were measured.
+    """Measure the due paths of this router; return the number of measured paths.
 
-    A worker that dies meanwhile leaves a minute without a measurement, and the next one is another's.
+    If a worker dies meanwhile, one minute has no measurement; the next measurement is independent.
     """
-    heard = _heard(now())
+    reporting = _reporting_routers(now())
     paths = [
         path
         for path in _due(now()).filter(Q(a_router=router_id) | Q(z_router=router_id))
-        if _asked(path.a_router_id, path.z_router_id, heard) == router_id
+        if _measuring_router(path.a_router_id, path.z_router_id, reporting) == router_id
     ]
     if not paths:
         return 0
@@ -74,17 +74,17 @@ def _due(now: datetime) -> QuerySet[TunnelPath]:
     return paths.select_related("a_router", "z_router").order_by("pk")
 
 
-def _heard(now: datetime) -> set[int]:
-    heard = ObservedRouter.objects.filter(reported_at__gte=now - FRESH, vpp_connected=True)
-    return set(heard.exclude(router__agent_url="").values_list("router_id", flat=True))
+def _reporting_routers(now: datetime) -> set[int]:
+    reporting = ObservedRouter.objects.filter(reported_at__gte=now - FRESH, vpp_connected=True)
+    return set(reporting.exclude(router__agent_url="").values_list("router_id", flat=True))
 
 
-def _asked(a: int, z: int, heard: set[int]) -> int | None:
-    return a if a in heard else z if z in heard else None
+def _measuring_router(a: int, z: int, reporting: set[int]) -> int | None:
+    return a if a in reporting else z if z in reporting else None
 
 
 def _claim(path: TunnelPath, now: datetime) -> bool:
-    """Take this measurement, which is then nobody else's, and put the next one down."""
+    """Claim this measurement and schedule the next one; return whether the claim succeeded."""
     late = (now - path.round_trips_due_at) // ROUND_TRIPS_EVERY
     following = path.round_trips_due_at + ROUND_TRIPS_EVERY * (late + 1)
     mine = TunnelPath.objects.filter(pk=path.pk, round_trips_due_at=path.round_trips_due_at)

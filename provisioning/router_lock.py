@@ -1,4 +1,4 @@
-"""The lock of a router: one at a time, by compare-and-swap, and never for longer than a claim lasts."""
+"""The lock of a router: one worker at a time, by compare-and-swap, and never longer than a claim lasts."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from portal.core.backoff import backoff
 from portal.vll.models import RouterConvergence
 from portal.vll.operations.convergence_requests import ASK_AGAIN
 
-# Longer than one exchange with an agent may take (agent_client.TOTAL_S), short enough that the sweeper
+# Longer than one exchange with an agent may take (agent_client.TOTAL_S). Short enough that the sweeper
 # resumes a killed worker's router within 75 s.
 CLAIM = timedelta(seconds=45)
 FIRST_RETRY = timedelta(seconds=1)
@@ -19,9 +19,9 @@ LONGEST_RETRY = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work on a router; ``failures`` in a row before this try.
+    """The right to work on a router. ``failures``: failed attempts in a row before it.
 
-    ``wanted``: which changes an intent that is made under this claim has at least.
+    ``wanted``: the changes that an intent made under this claim contains at least.
     """
 
     router_id: int
@@ -31,17 +31,17 @@ class Claim:
     wanted: int
 
     def extend(self, *, now: datetime) -> bool:
-        """Whether the claim still is ours; if so it lasts as long again from ``now``."""
+        """Return whether the claim is still valid; if so, renew its full duration from ``now``."""
         return bool(self._mine().update(claimed_until=now + CLAIM))
 
-    def release_answered(self, *, ask_again_in: timedelta | None, now: datetime) -> None:
-        """The agent accepted an intent. ``ask_again_in``: as it cannot confirm all of it yet; None: it did.
+    def release_answered(self, *, retry_in: timedelta | None, now: datetime) -> None:
+        """Release after the agent accepted an intent. ``retry_in``: None if it has confirmed all ends.
 
-        Sooner, when something changed meanwhile: the answer may not know of it.
+        The retry is sooner if something changed meanwhile, because the response may not include it.
         """
-        ask_at = ask_again_in and Case(
+        ask_at = retry_in and Case(
             When(changed=True, then=Value(now + ASK_AGAIN)),
-            default=Value(now + ask_again_in),
+            default=Value(now + retry_in),
         )
         self._mine().update(
             claim=None,
@@ -51,13 +51,15 @@ class Claim:
             last_error="",
             last_answered_at=now,
             answered=self.wanted,
-            # What was wanted since is not in the intent that was answered.
+            # Changes that were requested since are not in the acknowledged intent.
             ask_anew=Case(When(wanted=self.wanted, then=Value(False)), default=F("ask_anew")),
             ask_at=ask_at,
         )
 
     def release_failed(self, *, error: str, now: datetime) -> None:
-        """No usable answer, or a refusal: the router is left alone for a while, longer each time."""
+        """Release after a refusal or without a usable response: the router is not tried for a while, longer
+        each time.
+        """
         self._mine().update(
             claim=None,
             claimed_until=None,
@@ -71,14 +73,16 @@ class Claim:
 
 
 def is_free(*, now: datetime, prefix: str = "") -> Q:
-    """RouterConvergence rows that may be claimed; ``prefix`` is the path to them, with its ``__``."""
+    """Return a filter for RouterConvergence rows that may be claimed; ``prefix`` is the path to them with its
+    ``__``.
+    """
     return (Q(**{f"{prefix}claimed_until": None}) | Q(**{f"{prefix}claimed_until__lte": now})) & (
         Q(**{f"{prefix}retry_at": None}) | Q(**{f"{prefix}retry_at__lte": now})
     )
 
 
 def claim_router(router_id: int, *, now: datetime) -> Claim | None:
-    """Claim the router, or None while somebody works on it or its backoff lasts."""
+    """Claim the router; return None if another worker has it or its pause after failures lasts."""
     RouterConvergence.objects.bulk_create([RouterConvergence(router_id=router_id)], ignore_conflicts=True)
     token = uuid4()
     row = RouterConvergence.objects.filter(router_id=router_id)

@@ -1,4 +1,4 @@
-"""Routers that need a message that they did not get: the sweeper's questions, answered from rows alone."""
+"""Queries of routers whose intent has not been delivered, for the sweeper. They read only rows."""
 
 from datetime import datetime, timedelta
 
@@ -11,19 +11,20 @@ from provisioning.intent_rows import unconfirmed_keys
 from provisioning.path_probe_rows import unconfirmed_probes
 from provisioning.router_lock import is_free
 
-# For so long after an answer we trust that the agent still holds what we sent last.
-TRUST_HELD = timedelta(seconds=60)
-# A report says what was true when it was sent; one that crossed our answer is no contradiction.
+# For this time after a response, the portal assumes that the agent still has the last intent sent.
+TRUST_STORED = timedelta(seconds=60)
+# A report describes the time of its sending; one that crossed the portal's response is no contradiction.
 REPORT_TRAVELS = timedelta(seconds=5)
 
 
 def routers_due(*, now: datetime) -> list[int]:
-    """Unclaimed routers out of backoff that need an intent.
+    """Return unclaimed routers without a pause that need an intent.
 
-    They have unconfirmed ends, hold another intent than ours, or something else in their intent changed.
+    They have unconfirmed ends, have another intent than the portal's, or another part of their intent
+    changed.
 
-    Ends that were never sent are sent at once, and those that a router has not confirmed at its ``ask_at``. A
-    router whose freeze ended waits until an operator acknowledges the differences, and then gets an intent.
+    Ends that were never sent are sent at once, and unconfirmed ends at their ``ask_at``. A router whose
+    freeze ended waits until an operator acknowledges the differences, and then gets an intent.
     """
     free = (
         Router.objects.exclude(agent_url="")
@@ -38,44 +39,47 @@ def routers_due(*, now: datetime) -> list[int]:
     return sorted(
         set(free.filter(wanting).values_list("pk", flat=True))
         | set(free.filter(intent_is_wanted("convergence__")).values_list("pk", flat=True))
-        | set(_told_after_answer(free.filter(observed__freeze__over=True)).values_list("pk", flat=True))
-        | set(_holding_another(free).filter(generation__gt=0).exclude(_AHEAD).values_list("pk", flat=True))
+        | set(_reported_after_response(free.filter(observed__freeze__over=True)).values_list("pk", flat=True))
+        | set(
+            _with_another_intent(free).filter(generation__gt=0).exclude(_AHEAD).values_list("pk", flat=True)
+        )
     )
 
 
 def routers_behind_agent() -> list[Router]:
-    """Routers whose agent reports a newer intent than the database ever sent: a restored backup.
+    """Return routers whose agent reports a newer intent than the database ever sent, because of a restored
+    backup.
 
     A backup from before the first intent counts from 0, and is behind as well.
     """
     return list(
-        _holding_another(Router.objects.exclude(agent_url=""))
+        _with_another_intent(Router.objects.exclude(agent_url=""))
         .filter(_AHEAD)
         .select_related("observed", "convergence")
     )
 
 
 def is_at_rest(router_id: int, *, now: datetime) -> bool:
-    """Whether this router needs no intent: all that its orders want was confirmed a moment ago.
+    """Return whether this router needs no intent: it has just confirmed everything that its orders require.
 
-    Each order sends a message, and the first one is as good as all: the intent it leads to has every order
-    that was accepted by then. Without this check the others would send the same intent again.
+    Each order sends a message, and the first one suffices: its intent contains every order accepted by then.
+    Without this check the other messages would send the same intent again.
     """
-    answered = Router.objects.filter(
+    responsive = Router.objects.filter(
         pk=router_id,
         convergence__failures=0,
-        convergence__last_answered_at__gt=now - TRUST_HELD,
+        convergence__last_answered_at__gt=now - TRUST_STORED,
     )
-    answered = answered.exclude(intent_is_wanted("convergence__"))
-    router = answered.exclude(pk__in=_holding_another(answered)).first()
+    responsive = responsive.exclude(intent_is_wanted("convergence__"))
+    router = responsive.exclude(pk__in=_with_another_intent(responsive)).first()
     return router is not None and not unconfirmed_keys(router) and not unconfirmed_probes(router)
 
 
 _AHEAD = Q(observed__generation_held__gt=F("generation"))
 
 
-def _holding_another(routers: QuerySet[Router]) -> QuerySet[Router]:
-    return _told_after_answer(
+def _with_another_intent(routers: QuerySet[Router]) -> QuerySet[Router]:
+    return _reported_after_response(
         routers.filter(
             ~Q(observed__generation_held=F("generation")) | Q(observed__generation_held__isnull=True),
             observed__isnull=False,
@@ -83,7 +87,7 @@ def _holding_another(routers: QuerySet[Router]) -> QuerySet[Router]:
     )
 
 
-def _told_after_answer(routers: QuerySet[Router]) -> QuerySet[Router]:
+def _reported_after_response(routers: QuerySet[Router]) -> QuerySet[Router]:
     return routers.filter(
         Q(convergence__last_answered_at__isnull=True)
         | Q(observed__reported_at__gt=F("convergence__last_answered_at") + REPORT_TRAVELS)

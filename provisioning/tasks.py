@@ -19,7 +19,7 @@ from provisioning.line_test_job import line_test
 from provisioning.path_probe_job import path_probe
 from provisioning.plan_preview import plan_make
 from provisioning.rebuild_job import end_rebuild
-from provisioning.round_trip_job import round_trips_measure, routers_to_ask
+from provisioning.round_trip_job import measuring_routers, round_trips_measure
 
 
 @shared_task(name=task_names.CONVERGE_ROUTER)
@@ -34,7 +34,7 @@ def converge_doubtful_router(router_id: int) -> None:
 
 @shared_task(name=task_names.ADOPT_GENERATION)
 def adopt_generation(router_id: int, actor: str, requested_at: str | None = None) -> None:
-    """``requested_at`` as ISO 8601; None in a task that a portal of the previous release sent."""
+    """Carry out the request of ``requested_at``, in ISO 8601; None in a task that a previous release sent."""
     generation_adopt_on_request(
         router_id=router_id,
         actor=actor,
@@ -61,8 +61,8 @@ def keep_tunnel_paths() -> None:
 
 @shared_task(name=task_names.TIME_PATHS)
 def time_paths() -> None:
-    # What is lost of these is asked for again a minute later: they need no rows of their own.
-    for router_id in routers_to_ask(now=clock.now()):
+    # A lost message is sent again a minute later, so these need no rows of their own.
+    for router_id in measuring_routers(now=clock.now()):
         time_paths_of.apply_async((router_id,), expires=ROUND_TRIPS_EVERY.total_seconds())
 
 
@@ -78,7 +78,7 @@ def rebuild_end(vll_id: str, side: str) -> None:
 
 @shared_task(name=task_names.PROBE_PATHS)
 def probe_paths() -> None:
-    # Neither do these: what is not claimed is due still.
+    # The same applies here: a path that is not claimed stays due.
     for path_id in paths_to_probe(now=clock.now()):
         probe_path.apply_async((str(path_id),), expires=CLAIM.total_seconds())
 

@@ -1,7 +1,7 @@
-"""Routers that probably do not answer: they are asked by workers of their own, so that others need not wait.
+"""Routers that probably do not respond. Separate workers handle them, so that other routers need not wait.
 
-A call to a router that drops packets holds a worker for seconds. Fifty of them, each tried as often as its
-backoff allows, would hold all workers all the time.
+A call to a router that drops packets occupies a worker for seconds. Fifty such routers, each retried as often
+as its pauses allow, would occupy all workers permanently.
 """
 
 from datetime import datetime
@@ -14,14 +14,14 @@ from portal.inventory.models import Router
 from portal.vll.operations.oper_status import FRESH
 from portal.vll.task_names import CONVERGE_DOUBTFUL
 
-# One failure may be an accident.
+# A single failure may be a coincidence.
 _FAILURES = 2
 
 
 def is_unresponsive(router_id: int, *, now: datetime) -> bool:
-    """Whether the agent has not reported for a while, or reports and yet failed to answer us time and again.
+    """Return whether the agent has not reported for a while, or reports but has repeatedly failed to respond.
 
-    A pause that was ended early (the agent is back, or the NOC says so) is a fresh start.
+    A pause that was ended early (the agent is back, or by the NOC) resets the count.
     """
     silent = Q(observed__isnull=True) | Q(observed__reported_at__lt=now - FRESH)
     failing = Q(convergence__failures__gte=_FAILURES, convergence__retry_at__isnull=False)
@@ -30,5 +30,5 @@ def is_unresponsive(router_id: int, *, now: datetime) -> bool:
 
 @transaction.atomic
 def hand_over(router_id: int, *, now: datetime) -> None:
-    """Have the router converged by the workers for doubtful ones."""
+    """Have the router converged by the workers for unresponsive routers."""
     send_task(CONVERGE_DOUBTFUL, router_id, now=now)

@@ -17,7 +17,7 @@ from portal.vll.operations import tunnel_paths_keep
 from portal.vll.states import Lifecycle
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import RoundTrips
-from provisioning.round_trip_job import round_trips_measure, routers_to_ask
+from provisioning.round_trip_job import round_trips_measure, measuring_routers
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate
@@ -131,13 +131,13 @@ def test_a_router_is_asked_about_a_path_once_a_minute(vll: Vll, path: TunnelPath
     rhino = path.a_router_id
     # When the path is due depends on its id: within the next minute.
     ObservedRouter.objects.update(reported_at=now)
-    assert routers_to_ask(now=now - timedelta(seconds=4)) == []
-    assert routers_to_ask(now=now) == [rhino]
+    assert measuring_routers(now=now - timedelta(seconds=4)) == []
+    assert measuring_routers(now=now) == [rhino]
     assert [round_trips_measure(rhino, now=lambda: now) for _ in range(2)] == [1, 0]
     assert agents.asked == [("rhino", vll.pk, "a")]
-    assert routers_to_ask(now=now + timedelta(seconds=50)) == []
+    assert measuring_routers(now=now + timedelta(seconds=50)) == []
     ObservedRouter.objects.update(reported_at=now + timedelta(seconds=55))
-    assert routers_to_ask(now=now + timedelta(seconds=60)) == [rhino]
+    assert measuring_routers(now=now + timedelta(seconds=60)) == [rhino]
     path.refresh_from_db()
     assert (path.sent, path.received, path.min_us, path.mean_us, path.max_us) == (5, 4, 710, 805, 1200)
     assert path.round_trips_at == now
@@ -147,7 +147,7 @@ def test_minutes_that_were_missed_are_not_made_up_for(path: TunnelPath, agents: 
     now = path.round_trips_due_at + timedelta(minutes=5, seconds=3)
     ObservedRouter.objects.update(reported_at=now)
     assert round_trips_measure(path.a_router_id, now=lambda: now) == 1
-    assert routers_to_ask(now=now) == []
+    assert measuring_routers(now=now) == []
 
 
 def test_the_other_router_is_asked_where_the_first_is_not_heard(
@@ -156,12 +156,12 @@ def test_the_other_router_is_asked_where_the_first_is_not_heard(
     now = path.round_trips_due_at
     ObservedRouter.objects.filter(router=path.z_router).update(reported_at=now)
     ObservedRouter.objects.filter(router=path.a_router).update(reported_at=now - timedelta(hours=1))
-    assert routers_to_ask(now=now) == [path.z_router_id]
+    assert measuring_routers(now=now) == [path.z_router_id]
     assert round_trips_measure(path.a_router_id, now=lambda: now) == 0
     assert round_trips_measure(path.z_router_id, now=lambda: now) == 1
     assert agents.asked == [("hippo", vll.pk, "z")]
     ObservedRouter.objects.update(reported_at=now - timedelta(hours=1))
-    assert routers_to_ask(now=now + timedelta(minutes=1)) == []
+    assert measuring_routers(now=now + timedelta(minutes=1)) == []
 
 
 @pytest.mark.parametrize("answer", [Refused(409, {"type": "x", "detail": ""}), Unreachable("gone")])

@@ -27,7 +27,7 @@ from portal.vll.operations import (
 from portal.vll.operations.line_test_lifecycle import CLAIM, TRY_AGAIN
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.line_test_job import CANNOT, line_test
-from provisioning.plan_preview import held_order_preview
+from provisioning.plan_preview import pending_order_preview
 from provisioning.routers_due import routers_due
 from tests.integration.isp import GBIT, Isp
 from tests.integration.line_testing import Underlay, apart, asked_for, built, carry_out, told
@@ -286,7 +286,7 @@ def test_the_plan_of_a_held_order_shows_what_its_routers_have_after_the_test(
     monkeypatch.setattr("provisioning.plan_preview.agent_of", underlay.agent_of)
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=1)
     placed = order(isp, alice)
-    for preview in held_order_preview(placed, now=clock.now()):
+    for preview in pending_order_preview(placed, now=clock.now()):
         [ours] = preview.intent.present
         assert (ours.vll, ours.testing) == (placed.vll_id, False)
         assert not [each for each in preview.differences if each["field"] == "testing"]

@@ -370,7 +370,8 @@ def test_a_link_on_a_vlan_sub_interface_is_observed_like_any_other(
     BackboneLink.objects.filter(pk=link.pk).update(a_interface="host-bb0.100")
     rows = {row["id"]: row for row in client(nora).get("/api/v1/links").json()["results"]}
     assert (rows[link.pk]["a_missing"], rows[link.pk]["a_observed_ip_mtu"]) == (False, 1600)
-    assert {each.observed.name: each.observed.parent for each in reported_interfaces(isp.routers["rhino"])} == {
+    reported = reported_interfaces(isp.routers["rhino"])
+    assert {each.observed.name: each.observed.parent for each in reported} == {
         "host-bb0": "",
         "host-bb0.100": "host-bb0",
     }

@@ -11,7 +11,7 @@ from portal.inventory.models import Router
 from portal.vll.errors import WrongOrderState
 from portal.vll.models import Order, Vll, VllTombstone
 from portal.vll.operations import Changes, order_cancel, order_modify
-from provisioning.plan_preview import RouterPlan, held_order_preview
+from provisioning.plan_preview import RouterPlan, pending_order_preview
 from tests.integration.certificates import certificates
 from tests.integration.isp import GBIT, Isp
 from tests.integration.orders import order
@@ -34,7 +34,7 @@ def agents(isp: Isp, dairy: Customer) -> Iterator[None]:
 
 
 def preview(held: Order) -> list[RouterPlan]:
-    return held_order_preview(held, now=clock.now())
+    return pending_order_preview(held, now=clock.now())
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The NOC's word after a restore: the database is right, count on from what the agents hold."""
+"""Confirm after a restore that the database is right, and count on from the agents' generations."""
 
 import getpass
 from argparse import ArgumentParser
@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from portal.core import clock
 from portal.inventory.models import Router
 from provisioning.agent_reply_decoder import Owned
-from provisioning.intent_generation_after_restore import CannotAsk, generation_adopt
+from provisioning.intent_generation_after_restore import StateUnavailable, generation_adopt
 from provisioning.reconcile_preview import End, ReconcilePreview, reconcile_preview
 
 
@@ -50,12 +50,12 @@ class Command(BaseCommand):
         return [found[name] for name in names]
 
     def _each(self, routers: list[Router], do: Callable[[Router], None]) -> list[str]:
-        """Why some could not be asked: one that is silent keeps nobody else waiting."""
+        """Return why some routers failed: a silent router does not stop the others."""
         silent = []
         for router in routers:
             try:
                 do(router)
-            except CannotAsk as error:
+            except StateUnavailable as error:
                 silent.append(str(error))
         return silent
 

@@ -1,4 +1,4 @@
-"""The process between the outbox and Celery."""
+"""The process that moves messages from the outbox to Celery."""
 
 import signal
 import threading
