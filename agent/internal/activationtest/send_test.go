@@ -347,15 +347,15 @@ func TestSendReturnsTheNumberOfSentFrames(t *testing.T) {
 		sent    int
 		refused bool
 	}{
-		"all at once":            {[]string{head + "longline-test        No            10       limit 10, \n"}, 10, false},
-		"by and by":              {[]string{head + "longline-test  Yes  3  limit 10\n", head + "longline-test  Yes  9  limit 10\n", head + "longline-test  No  10  limit 10\n"}, 10, false},
-		"never all":              {[]string{head + "longline-test  Yes  4  limit 10\n"}, 4, false},
-		"next to others":         {[]string{head + "theirs  Yes  99  limit 0\nlongline-test2  No  5  x\nlongline-test  No  10  limit 10\n"}, 10, false},
-		"somebody deleted it":    {[]string{"no streams currently defined\n"}, 0, true},
-		"in another layout":      {[]string{head + "longline-test  No  many  limit 10\n"}, 0, true},
-		"of only another's":      {[]string{head + "theirs  Yes  99  limit 0\n"}, 0, true},
-		"nothing":                {[]string{""}, 0, true},
-		"a line that is cut off": {[]string{head + "longline-test  No"}, 0, true},
+		"all at once":               {[]string{head + "longline-test        No            10       limit 10, \n"}, 10, false},
+		"by and by":                 {[]string{head + "longline-test  Yes  3  limit 10\n", head + "longline-test  Yes  9  limit 10\n", head + "longline-test  No  10  limit 10\n"}, 10, false},
+		"never all":                 {[]string{head + "longline-test  Yes  4  limit 10\n"}, 4, false},
+		"next to others":            {[]string{head + "theirs  Yes  99  limit 0\nlongline-test2  No  5  x\nlongline-test  No  10  limit 10\n"}, 10, false},
+		"another client deleted it": {[]string{"no streams currently defined\n"}, 0, true},
+		"in another layout":         {[]string{head + "longline-test  No  many  limit 10\n"}, 0, true},
+		"of only another's":         {[]string{head + "theirs  Yes  99  limit 0\n"}, 0, true},
+		"nothing":                   {[]string{""}, 0, true},
+		"a line that is cut off":    {[]string{head + "longline-test  No"}, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

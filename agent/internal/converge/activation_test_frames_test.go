@@ -133,7 +133,7 @@ func TestSendTestFramesRefusesEndsThatAreNotUnderTest(t *testing.T) {
 		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: interface_types.InterfaceIndex(access.Index)})
 		var notTesting *NotTestingError
 		if _, err := r.SendTestFrames(t.Context(), frames(tested, 1)); !errors.As(err, &notTesting) || !strings.Contains(err.Error(), access.Name) {
-			t.Errorf("changed by somebody: %v", err)
+			t.Errorf("changed by another client: %v", err)
 		}
 		r.Attach(nil)
 		if _, err := r.SendTestFrames(t.Context(), frames(tested, 1)); !errors.Is(err, ErrNoVPP) {
@@ -199,7 +199,7 @@ func TestGeneratorIsNotReportedAsAnInterface(t *testing.T) {
 		}
 		r.must(&interfaces.SwInterfaceTagAddDel{IsAdd: true, SwIfIndex: made, Tag: "lab"})
 		if r.snapshot().ByName(generator) == nil {
-			t.Error("somebody's is hidden")
+			t.Error("a foreign interface is hidden")
 		}
 	})
 }

@@ -145,7 +145,7 @@ func TestMembersOfABondFollowTheFarEndsLink(t *testing.T) {
 		r.mustBeUp("while the far end has no link", names, false, false, false, false)
 		r.setAdmin(names[1], adminUp)
 		if !r.repair(t.Context()) {
-			t.Error("the member that somebody set up is not repaired")
+			t.Error("the member that another client set up is not repaired")
 		}
 		r.mustBeUp("after the repair", names, false, false, false, false)
 		r.open() // the claims must be on disk
@@ -172,7 +172,7 @@ func TestMembersComeUpAgainWithoutTheLine(t *testing.T) {
 			end.UNILinkDown = false
 			r.put([]intent.End{end})
 		},
-		"somebody else uses the bond": func(r *router, end intent.End) { r.subByHand(end.Access.Interface, 7, 7); r.repair(r.t.Context()) },
+		"another client uses the bond": func(r *router, end intent.End) { r.subByHand(end.Access.Interface, 7, 7); r.repair(r.t.Context()) },
 		"the member leaves the bond": func(r *router, _ intent.End) {
 			r.must(&bond.BondDetachMember{SwIfIndex: r.index(r.ports[0])})
 			r.repair(r.t.Context())

@@ -21,7 +21,7 @@ func TestOutcomeContainsForeignChangesDuringAConverge(t *testing.T) {
 		"a sub-interface is deleted and created again": {func(r *router, _, vlan intent.End) {
 			r.must(&interfaces.DeleteSubif{SwIfIndex: r.index(r.accessName(vlan))})
 		}, "verified", ""},
-		"somebody sends into a line": {func(r *router, whole, _ intent.End) {
+		"another client sends into a line": {func(r *router, whole, _ intent.End) {
 			r.sendInto(whole.Access.Interface)
 		}, "conflict", "foreign_xconnect"},
 	} {

@@ -70,7 +70,7 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 			t.Error("VPP was changed after the engine had finished")
 		}
 		if held, _ := r.store.Held(); held != in {
-			t.Error("an intent was stored that nobody carries out")
+			t.Error("an intent was stored after the stop")
 		}
 	})
 }

@@ -24,7 +24,7 @@ func TestPortFollowsTheFarEndsLink(t *testing.T) {
 		}
 		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: r.index(port), Flags: interface_types.IF_STATUS_API_FLAG_ADMIN_UP})
 		if !r.repair(t.Context()) || r.snapshot().ByName(port).AdminUp {
-			t.Error("the port that somebody set up is not down again")
+			t.Error("the port that another client set up is not down again")
 		}
 		end.UNILinkDown = false
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
@@ -102,7 +102,7 @@ func TestPortComesUpForAForeignUseUnderHold(t *testing.T) {
 		r.subByHand(port, 7, 7)
 		r.repair(t.Context())
 		if !r.snapshot().ByName(port).AdminUp {
-			t.Error("somebody else uses the port, and it is down")
+			t.Error("another client uses the port, and it is down")
 		}
 	})
 }

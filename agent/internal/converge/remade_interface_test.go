@@ -29,7 +29,7 @@ func TestRecreatedInterfaceIsDistinguishedFromThePreviousOne(t *testing.T) {
 		r.put([]intent.End{end}).mustAllBe(t, "verified")
 		second := made()
 		if second <= first {
-			t.Errorf("it was made anew and nobody can tell: %d, then %d", first, second)
+			t.Errorf("it was recreated, but the numbers do not show it: %d, then %d", first, second)
 		}
 		r.open()
 		if got := made(); got != 0 {

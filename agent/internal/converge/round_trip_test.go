@@ -52,7 +52,7 @@ func TestMeasureRoundTripNeedsATunnelOfTheHeldIntent(t *testing.T) {
 		another := held
 		another.Revision++
 		for name, end := range map[string]intent.End{
-			"nobody's": vxlanEnd(2, r.ports[0]), "another revision": another, "no tunnel": local, "no such address here": bare,
+			"unknown": vxlanEnd(2, r.ports[0]), "another revision": another, "no tunnel": local, "no such address here": bare,
 		} {
 			var not *NotTestingError
 			if times, err := r.MeasureRoundTrip(t.Context(), roundTrip(end)); !errors.As(err, &not) {

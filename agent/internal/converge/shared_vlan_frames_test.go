@@ -96,7 +96,7 @@ var sharedFrames = map[string]struct {
 	"they take one 802.1ad VLAN with further tags": {
 		interfaces.CreateSubif{SubID: 9, SubIfFlags: oneTag | interface_types.SUB_IF_API_FLAG_DOT1AD, OuterVlanID: 100},
 		intent.Access{Tagging: intent.Dot1ad, Outer: 100, Inner: 110, Exact: true}, "88a800648100006e"},
-	"they take all tagged frames that nobody else takes": {
+	"they take all tagged frames that no other sub-interface takes": {
 		interfaces.CreateSubif{SubID: 9, SubIfFlags: interface_types.SUB_IF_API_FLAG_DEFAULT},
 		intent.Access{Tagging: intent.Dot1q, Outer: 100, Exact: true}, "81000064"},
 	"they take two VLANs, and the line further tags": {

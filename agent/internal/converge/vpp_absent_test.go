@@ -7,20 +7,20 @@ import (
 )
 
 func TestOnlyAVPPThatWasConnectedBeforeIsReportedAsAbsent(t *testing.T) {
-	nobodyListens := fmt.Errorf("connect: %w", syscall.ECONNREFUSED)
+	refusedConnection := fmt.Errorf("connect: %w", syscall.ECONNREFUSED)
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Attach(nil)
 		if r.Refused(syscall.ETIMEDOUT); r.Status().Absent {
 			t.Error("one that does not answer may forward")
 		}
-		if r.Refused(nobodyListens); !r.Status().Absent {
-			t.Error("nobody listens any more")
+		if r.Refused(refusedConnection); !r.Status().Absent {
+			t.Error("no VPP listens any more")
 		}
 		if r.Refused(nil); r.Status().Absent {
 			t.Error("it is there again")
 		}
 		stranger := New(r.store, nil, r.log, r.now)
-		if stranger.Refused(nobodyListens); stranger.Status().Absent {
+		if stranger.Refused(refusedConnection); stranger.Status().Absent {
 			t.Error("the path of its socket may be wrong")
 		}
 	})

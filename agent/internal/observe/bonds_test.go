@@ -14,7 +14,7 @@ func TestSpeedOfABond(t *testing.T) {
 		"one without a link":                    {[3]uint64{10 * g, 1, 10 * g}, 2, 20 * g},
 		"a link whose partner is out of step":   {[3]uint64{10 * g, 10 * g, 10 * g}, 2, 20 * g},
 		"the fast one may be the one that left": {[3]uint64{25 * g, 10 * g, 1}, 1, 10 * g},
-		"a speed that nobody knows":             {[3]uint64{10 * g, 0, 10 * g}, 3, 0},
+		"an unknown speed":                      {[3]uint64{10 * g, 0, 10 * g}, 3, 0},
 		"none active":                           {[3]uint64{10 * g, 10 * g, 10 * g}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

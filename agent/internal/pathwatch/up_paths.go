@@ -14,9 +14,8 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// UpPathsFile records which wanted paths have been up, and since when each of them is down, if it is. The
-// portal shows only such a path as down. The record survives restarts of VPP and of the agent, and with it
-// the state.
+// UpPathsFile records which wanted paths have been up, and since when each of them is down, if it is. Only such a
+// path can have the state Down. The record survives restarts of VPP and of the agent.
 type UpPathsFile struct {
 	path      string
 	downSince map[intent.Path]int64 // start of the outage, in ms since the Unix epoch; 0 while the path is up
