@@ -1,4 +1,4 @@
-"""Debian's Chromium, without the windows of a browser."""
+"""Debian's headless Chromium."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -24,13 +24,14 @@ QUIET = [
     "--disable-sync",
 ]
 
-# Playwright's synchronous API keeps an event loop in this thread, in which Django would else refuse queries.
+# Playwright's synchronous API keeps an event loop in this thread. Without this setting Django would refuse
+# queries here.
 os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
 
 
 @pytest.fixture(scope="package", autouse=True)
 def kept_database_connections() -> Iterator[None]:
-    """Django's test server has one for each connection of a browser's, and not one for each request."""
+    """Let Django's test server keep one database connection for each connection of the browser."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60)
         yield
@@ -46,7 +47,7 @@ def chromium() -> Iterator[Browser]:
 
 @pytest.fixture
 def reader(chromium: Browser) -> Iterator[Callable[..., Reader]]:
-    """``reader(url, color_scheme="dark", viewport={...})``: somebody new, with nothing remembered."""
+    """Yield ``reader(url, color_scheme="dark", viewport={...})``, which returns a person without cookies."""
     contexts = []
 
     def new(url: str, **options: Any) -> Reader:

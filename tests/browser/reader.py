@@ -1,4 +1,4 @@
-"""A person at a browser: what they open, and everything that the browser complains about meanwhile."""
+"""A person at a browser, and all errors and warnings that the browser reports meanwhile."""
 
 import re
 from collections.abc import Callable
@@ -14,35 +14,35 @@ from portal.accounts.models import User
 from tests.integration.web_pages.browser import session_of
 
 AXE = (Path(__file__).parent / "vendor" / "axe-core-4.14.1" / "axe.min.js").read_text()
-# What an address that is meant to be refused makes the browser say; every other complaint counts.
+# The browser reports each refused request. Tests refuse some on purpose; every other complaint counts.
 _REFUSED = "Failed to load resource: the server responded with a status of 4"
 
 
 def german(text: str) -> str:
-    """As it stands on a German page: most words are longer there, so that what fits in German fits."""
+    """Return the German translation. It is mostly longer, so a page that fits in German fits in English."""
     with translation.override("de"):
         return translation.gettext(text)
 
 
-class Look(NamedTuple):
-    """Colours, and the window's width in CSS pixels."""
+class Appearance(NamedTuple):
+    """The colours, and the window's width in CSS pixels."""
 
     color_scheme: Literal["light", "dark"]
     width: int
 
 
-LIGHT_AND_WIDE = Look("light", 1280)
-DARK_AND_NARROW = Look("dark", 320)
+LIGHT_AND_WIDE = Appearance("light", 1280)
+DARK_AND_NARROW = Appearance("dark", 320)
 
 
 @dataclass
 class Reader:
-    """``complaints``: console errors and warnings, content policy reports among them, and uncaught errors."""
+    """A browser page. ``complaints`` has console errors, warnings, policy reports and uncaught errors."""
 
     page: Page
     url: str
     complaints: list[str] = field(default_factory=list)
-    _sheets_looked_at: list[list[str]] = field(default_factory=list)
+    _checked_sheets: list[list[str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.page.on("console", self._on_console)
@@ -56,39 +56,39 @@ class Reader:
         self.page.goto(f"{self.url}{path}")
 
     def open_and_read(self, path: str) -> str:
-        """The page as the server sent it, before any script. Not for pages that a script leads away from."""
+        """Open a page and return it as the server sent it. Not for pages that a script leaves."""
         answer = self.page.goto(f"{self.url}{path}")
         assert answer is not None
         return answer.text()
 
     def stop_polls(self) -> None:
-        """From the next page on timers of more than 0.4 s never go off."""
+        """Disable timers of more than 0.4 s, from the next page on."""
         self.page.add_init_script(
             "const soon = setTimeout;"
             "window.setTimeout = (f, ms, ...rest) => ms > 400 ? 0 : soon(f, ms, ...rest);"
         )
 
-    def held_back(self, address: str, ask: Callable[[], object]) -> Route:
-        """The request for this address that ``ask`` makes; it waits until its route is told to go on."""
+    def intercept(self, address: str, trigger: Callable[[], object]) -> Route:
+        """Return the route of the request that ``trigger`` causes. It waits until the test continues it."""
         kept = list[Route]()
         self.page.route(address, lambda route: kept.append(route))
         with self.page.expect_request(address):
-            ask()
+            trigger()
         while not kept:
             self.page.wait_for_timeout(10)
         return kept[0]
 
     def source(self, path: str) -> str:
-        """What the server would send this reader now."""
+        """Return the page that the server would send this reader now."""
         return self.page.request.get(f"{self.url}{path}").text()
 
-    def look(self, look: Look) -> None:
-        """From now on prefer these colours, at once, in a window of this width."""
-        self.page.emulate_media(color_scheme=look.color_scheme, reduced_motion="reduce")
-        self.page.set_viewport_size({"width": look.width, "height": 800})
+    def set_appearance(self, appearance: Appearance) -> None:
+        """Set the colours immediately, and the window's width."""
+        self.page.emulate_media(color_scheme=appearance.color_scheme, reduced_motion="reduce")
+        self.page.set_viewport_size({"width": appearance.width, "height": 800})
 
     def sign_in(self, username: str, password: str) -> None:
-        """By the form, as people do."""
+        """Sign in with the form, as people do."""
         self.open("/login/")
         self.page.get_by_label("User name").fill(username)
         self.page.get_by_label("Password").fill(password)
@@ -97,9 +97,9 @@ class Reader:
         self.page.get_by_role("heading", name=re.compile(f"{title}|{german(title)}")).wait_for()
 
     def be_signed_in(self, username: str, *, language: str = "") -> None:
-        """From the next page on, without a page for it, and in ``language``, if one is named.
+        """Sign in without a page, and set the language if one is given. It applies from the next page on.
 
-        Where the portal is of this process, and signing in is another test's.
+        It works where the portal runs in this process, for tests of pages other than the sign-in page.
         """
         if language:
             User.objects.filter(username=username).update(language=language)
@@ -108,23 +108,22 @@ class Reader:
         self.page.context.add_cookies([cookie])
 
     def accessibility_violations(self) -> list[str]:
-        """Violations of WCAG 2.2 A and AA and of axe-core's best practices, a line for each rule.
+        """Return the violations of WCAG 2.2 A and AA and of axe-core's best practices, a line for each rule.
 
-        Style sheets are loaded for css-orientation-lock alone, which looks at nothing else: once for the same
-        ones.
+        Only css-orientation-lock needs axe to load the style sheets, so each set of them is loaded once.
         """
         if not self.page.evaluate("'axe' in window"):
             self.page.evaluate(AXE)
         sheets = self.page.evaluate("Array.from(document.styleSheets, (sheet) => sheet.href)")
         found: list[dict[str, Any]] = self.page.evaluate(
             "async (preload) => (await axe.run({ resultTypes: ['violations'], preload })).violations",
-            sheets not in self._sheets_looked_at,
+            sheets not in self._checked_sheets,
         )
-        self._sheets_looked_at.append(sheets)
+        self._checked_sheets.append(sheets)
         return [f"{rule['id']}: {[node['target'] for node in rule['nodes']]}" for rule in found]
 
     def overflow(self) -> int:
-        """By how many CSS pixels the page is wider than its window."""
+        """Return by how many CSS pixels the page is wider than its window."""
         width: int = self.page.evaluate(
             "document.documentElement.scrollWidth - document.documentElement.clientWidth"
         )

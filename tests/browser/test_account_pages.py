@@ -1,4 +1,4 @@
-"""Signing in, a team, tokens: the pages are accessible, fit, and do their work in a browser."""
+"""The pages of signing in, teams and tokens are accessible, fit their window and work in a browser."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,11 +14,11 @@ from tests.integration.accounts.codes import code_of, with_totp
 from tests.integration.accounts.test_sign_in import PASSWORD
 
 pytestmark = pytest.mark.django_db(transaction=True)
-LOOKS = [("light", 1280), ("dark", 320)]
+APPEARANCES = [("light", 1280), ("dark", 320)]
 
 
 def faults(person: Reader) -> list[str]:
-    """The faults of the page that is open."""
+    """Return the faults of the open page."""
     found = person.accessibility_violations() + person.complaints
     if person.overflow() > 0:
         found.append(f"{person.overflow()} px too wide")
@@ -26,7 +26,7 @@ def faults(person: Reader) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+@pytest.mark.parametrize(("scheme", "width"), APPEARANCES)
 def test_the_pages_of_an_account(
     live_server: Any,
     ada: User,
@@ -79,13 +79,13 @@ def test_the_pages_of_an_account(
     assert {address: wrong for address, wrong in found.items() if wrong} == {}
 
 
-@pytest.mark.parametrize(("scheme", "width"), LOOKS)
+@pytest.mark.parametrize(("scheme", "width"), APPEARANCES)
 def test_ada_sets_up_her_second_factor_and_signs_in_with_it(
     live_server: Any, ada: User, reader: Callable[..., Reader], scheme: str, width: int
 ) -> None:
-    look: dict[str, Any] = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
+    appearance: dict[str, Any] = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
     found = {}
-    person = reader(live_server.url, **look)
+    person = reader(live_server.url, **appearance)
     page = person.page
     person.sign_in("ada", PASSWORD)
     person.open("/account/security/totp/")
@@ -100,7 +100,7 @@ def test_ada_sets_up_her_second_factor_and_signs_in_with_it(
     found["recovery codes"] = faults(person)
     recovery = page.locator(".ll-codes code").first.inner_text()
 
-    later = reader(live_server.url, **look)
+    later = reader(live_server.url, **appearance)
     later.open("/login/")
     later.page.get_by_label("User name").fill("ada")
     later.page.get_by_label("Password").fill(PASSWORD)

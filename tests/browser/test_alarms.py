@@ -1,4 +1,4 @@
-"""The NOC at its alarms: what a click does at once, what stays open meanwhile, and the screen on the wall."""
+"""The NOC's alarms in a browser: clicks, opened details, and the page for a screen on the wall."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -21,7 +21,7 @@ from tests.integration.router_answers import activate
 
 @pytest.fixture
 def alarms(transactional_db: None, isp: Isp, alice: User, nora: User) -> None:
-    """rhino is silent, with two lines on it."""
+    """Create an alarm for the silent router rhino, with two lines over it."""
     for vlan in (100, 101):
         ends = {
             "a_end": end(isp, "rhino:host-cust1", outer=vlan),
@@ -29,12 +29,12 @@ def alarms(transactional_db: None, isp: Isp, alice: User, nora: User) -> None:
         }
         activate(order(isp, alice, description=f"line {vlan}", cir_bps=10**6, **ends).vll)
     RouterSilence.objects.create(router=isp.routers["rhino"], since=clock.now() - timedelta(minutes=5))
-    # No relay runs here: ten seconds later what waits for it would be an alarm of its own.
+    # No relay runs here. Otherwise the outbox would cause another alarm after ten seconds.
     Outbox.objects.all().delete()
     alarms_watch(now=clock.now())
 
 
-def test_a_click_acknowledges_and_what_was_opened_stays_open(
+def test_a_click_acknowledges_an_alarm_and_opened_details_stay_open(
     live_server: Any, alarms: None, reader: Callable[..., Reader]
 ) -> None:
     nora = reader(live_server.url)
@@ -48,7 +48,7 @@ def test_a_click_acknowledges_and_what_was_opened_stays_open(
     expect(page.get_by_role("heading", name="Acknowledged (1)")).to_be_visible()
     expect(page.get_by_text("Acknowledged by nora")).to_be_visible()
     expect(page.get_by_role("link", name="line 101")).to_be_visible()
-    assert page.evaluate("window.stillThere"), "the page was not loaded anew"
+    assert page.evaluate("window.stillThere"), "the page was loaded again"
     assert OperatorState.objects.get().acknowledged_by == "nora"
     Router.objects.filter(name="hippo").update(held_since=clock.now())
     alarms_watch(now=clock.now())
@@ -58,7 +58,7 @@ def test_a_click_acknowledges_and_what_was_opened_stays_open(
     assert nora.complaints == []
 
 
-def test_the_list_goes_on_looking_after_a_form_replaced_it_while_it_looked(
+def test_the_list_keeps_refreshing_after_a_form_replaced_it_during_a_refresh(
     live_server: Any, alarms: None, reader: Callable[..., Reader]
 ) -> None:
     nora = reader(live_server.url)
@@ -66,7 +66,7 @@ def test_the_list_goes_on_looking_after_a_form_replaced_it_while_it_looked(
     nora.stop_polls()
     nora.open("/noc/")
     page = nora.page
-    nora.held_back("**/noc/?seen=*", lambda: page.locator("#alarms").dispatch_event("live"))
+    nora.intercept("**/noc/?seen=*", lambda: page.locator("#alarms").dispatch_event("live"))
     page.get_by_role("button", name="Acknowledge rhino is silent").click()
     expect(page.get_by_role("heading", name="Acknowledged (1)", exact=True)).to_be_visible()
     page.unroute("**/noc/?seen=*")
@@ -75,7 +75,7 @@ def test_the_list_goes_on_looking_after_a_form_replaced_it_while_it_looked(
     assert nora.complaints == []
 
 
-def test_without_scripts_the_same_is_done_by_forms(
+def test_without_scripts_forms_do_the_same(
     live_server: Any, alarms: None, reader: Callable[..., Reader]
 ) -> None:
     nora = reader(live_server.url, java_script_enabled=False)
@@ -94,9 +94,9 @@ def test_without_scripts_the_same_is_done_by_forms(
     page.get_by_label("Silence it").select_option("for 8 hours")
     page.get_by_role("button", name="Silence", exact=True).click()
     expect(page.get_by_role("button", name="Stop silencing")).to_be_visible()
-    said = OperatorState.objects.get()
-    assert said.assigned_to is not None
-    assert (said.note, said.assigned_to.username, said.silenced_by) == ("Urs drives there", "nora", "nora")
+    state = OperatorState.objects.get()
+    assert state.assigned_to is not None
+    assert (state.note, state.assigned_to.username, state.silenced_by) == ("Urs drives there", "nora", "nora")
     nora.open("/noc/")
     page.get_by_text("Silenced (1)").click()
     page.get_by_role("button", name="Stop silencing rhino is silent").click()
@@ -104,7 +104,7 @@ def test_without_scripts_the_same_is_done_by_forms(
 
 
 @pytest.mark.parametrize(("width", "height"), [(1366, 768), (1920, 1080), (3840, 2160)])
-def test_the_wall_fits_its_screen_in_letters_to_be_read_from_afar(
+def test_the_wall_fits_its_screen_and_is_readable_from_a_distance(
     live_server: Any, alarms: None, isp: Isp, reader: Callable[..., Reader], width: int, height: int
 ) -> None:
     Router.objects.update(held_since=clock.now())
@@ -134,7 +134,7 @@ def test_the_wall_fits_its_screen_in_letters_to_be_read_from_afar(
     assert nora.complaints == []
 
 
-def test_the_wall_goes_on_by_itself_and_warns_when_the_portal_is_gone(
+def test_the_wall_refreshes_automatically_and_warns_when_the_portal_is_gone(
     live_server: Any, alarms: None, reader: Callable[..., Reader]
 ) -> None:
     nora = reader(live_server.url, viewport={"width": 1366, "height": 768})

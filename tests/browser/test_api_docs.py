@@ -25,7 +25,7 @@ def alice_there(live_server: Any, isp: Isp, alice: User, reader: Callable[..., R
 
 
 def trial(person: Reader, operation: str) -> Locator:
-    """The opened form below an operation."""
+    """Return the opened form below an operation."""
     section = person.page.locator(f"#{operation}")
     section.locator("summary", has_text="Try it").click()
     return section.locator("form")
@@ -40,7 +40,7 @@ def a_token(user: User, scope: str) -> str:
     return token_create(user=user, name="tried", scopes=[scope], now=clock.now())[1]
 
 
-def test_a_language_that_was_chosen_once_is_shown_everywhere(
+def test_a_chosen_language_is_shown_everywhere(
     live_server: Any, transactional_db: None, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url)
@@ -53,7 +53,7 @@ def test_a_language_that_was_chosen_once_is_shown_everywhere(
     expect(person.page.locator('#holds_list [data-language="python"]')).to_be_visible()
     person.open("/api/docs/orders/")
     expect(person.page.locator('#orders_list [data-language="python"]')).to_be_visible()
-    # With the keyboard: the choices are one group.
+    # By keyboard the choices are one group.
     person.page.locator('#orders_list .ll-examples input[value="python"]').focus()
     person.page.keyboard.press("ArrowRight")
     expect(person.page.locator('#orders_list [data-language="httpie"]')).to_be_visible()
@@ -72,7 +72,7 @@ def test_a_language_can_be_chosen_without_scripts(
     expect(example.get_by_role("button", name="Copy")).to_be_hidden()
 
 
-def test_the_example_that_is_shown_is_copied(
+def test_the_shown_example_is_copied(
     live_server: Any, transactional_db: None, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url, permissions=["clipboard-read", "clipboard-write"])
@@ -85,7 +85,7 @@ def test_the_example_that_is_shown_is_copied(
     assert copied == example.locator('[data-language="python"]').text_content()
 
 
-def test_a_link_from_the_time_of_one_page_leads_on(
+def test_a_link_to_the_former_single_page_leads_to_the_new_page(
     live_server: Any, transactional_db: None, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url)
@@ -94,7 +94,7 @@ def test_a_link_from_the_time_of_one_page_leads_on(
     expect(person.page.get_by_role("heading", name="Holds", exact=True)).to_be_visible()
 
 
-def test_operations_are_found_while_one_writes(
+def test_the_search_finds_operations_while_the_reader_types(
     live_server: Any, transactional_db: None, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url)
@@ -105,7 +105,7 @@ def test_operations_are_found_while_one_writes(
     assert person.complaints == []
 
 
-def test_an_operation_is_tried_as_who_is_signed_in(alice_there: Reader) -> None:
+def test_an_operation_is_tried_as_the_signed_in_user(alice_there: Reader) -> None:
     form = trial(alice_there, "holds_list")
     form.get_by_label("limit").fill("0")
     form.get_by_role("button", name="Send").click()
@@ -121,7 +121,7 @@ def test_an_operation_is_tried_as_who_is_signed_in(alice_there: Reader) -> None:
     assert alice_there.complaints == []
 
 
-def test_what_changes_something_is_sent_once_it_was_confirmed(alice_there: Reader, isp: Isp) -> None:
+def test_a_change_is_sent_only_after_a_confirmation(alice_there: Reader, isp: Isp) -> None:
     form = trial(alice_there, "holds_create")
     ports = [str(isp.ports[f"{name}:host-cust1"].pk) for name in ("rhino", "hippo")]
     body = form.get_by_label("Body")
@@ -131,25 +131,25 @@ def test_what_changes_something_is_sent_once_it_was_confirmed(alice_there: Reade
         .replace('"port": 34', f'"port": {ports[1]}')
     )
     body.fill(written)
-    asked = alice_there.page.get_by_role("dialog", name="Send it for real?")
+    dialog = alice_there.page.get_by_role("dialog", name="Send it for real?")
     form.get_by_role("button", name="Send").press("Enter")
-    expect(asked).to_contain_text("POST /api/v1/holds")
+    expect(dialog).to_contain_text("POST /api/v1/holds")
     assert alice_there.accessibility_violations() == []
     alice_there.page.keyboard.press("Escape")
-    expect(asked).to_be_hidden()
+    expect(dialog).to_be_hidden()
     assert not Hold.objects.exists()
     form.get_by_role("button", name="Send").click()
-    asked.get_by_role("button", name="Do not send").click()
-    expect(asked).to_be_hidden()
+    dialog.get_by_role("button", name="Do not send").click()
+    expect(dialog).to_be_hidden()
     assert not Hold.objects.exists()
     form.get_by_role("button", name="Send").click()
-    asked.get_by_role("button", name="Send it").click()
+    dialog.get_by_role("button", name="Send it").click()
     expect(result(form)).to_contain_text("201 Created")
     assert Hold.objects.get().held_by == "alice"
     assert alice_there.complaints == []
 
 
-def test_a_token_goes_to_the_api_alone_and_only_as_authorization(
+def test_a_token_is_sent_only_to_the_api_and_only_as_authorization(
     alice_there: Reader, alice: User, live_server: Any
 ) -> None:
     token = a_token(alice, "read")
@@ -161,7 +161,7 @@ def test_a_token_goes_to_the_api_alone_and_only_as_authorization(
     form = trial(alice_there, "holds_list")
     form.get_by_role("button", name="Send").click()
     expect(result(form)).to_contain_text("200 OK")
-    # A token that reads may no more than that, whoever is signed in here.
+    # A token with the scope read allows only that, even if the signed-in user may do more.
     form = trial(alice_there, "holds_create")
     form.get_by_role("button", name="Send").click()
     alice_there.page.get_by_role("dialog").get_by_role("button", name="Send it").click()
@@ -178,7 +178,7 @@ def test_a_token_goes_to_the_api_alone_and_only_as_authorization(
     assert ApiToken.objects.get().last_used_at is not None
 
 
-def test_a_token_is_forgotten_when_asked_to_and_is_nobody_elses(alice_there: Reader, ada: User) -> None:
+def test_a_token_is_forgotten_by_a_button_and_at_a_change_of_user(alice_there: Reader, ada: User) -> None:
     settings = alice_there.page.locator("#try-as")
     field = settings.get_by_label("API token", exact=True)
     settings.get_by_label("An API token").check()

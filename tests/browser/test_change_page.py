@@ -1,4 +1,4 @@
-"""Changing a line: what would come of it follows what is typed; without scripts a button looks first."""
+"""The preview of a line's change follows the input; without scripts a button shows the preview."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,25 +22,25 @@ def vll(transactional_db: None, isp: Isp, alice: User) -> Vll:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_what_a_change_would_make_follows_what_is_typed(
+def test_the_preview_of_a_change_follows_the_input(
     live_server: Any, vll: Vll, reader: Callable[..., Reader], scheme: str
 ) -> None:
     alice = reader(live_server.url, color_scheme=scheme)
     alice.be_signed_in("alice")
     alice.open(f"/vlls/{vll.pk}/change/")
     page = alice.page
-    said = page.locator("#feasibility")
-    expect(said).to_contain_text("No change yet")
+    preview = page.locator("#feasibility")
+    expect(preview).to_contain_text("No change yet")
     page.get_by_label("Bandwidth", exact=True).fill("4")
-    expect(said).to_contain_text("This change is possible.")
-    expect(said.get_by_role("row", name="Bandwidth (CIR)")).to_contain_text("4 Gbit/s")
-    expect(said.locator(".ll-drawing text", has_text="MTU 9000")).to_be_visible()
+    expect(preview).to_contain_text("This change is possible.")
+    expect(preview.get_by_role("row", name="Bandwidth (CIR)")).to_contain_text("4 Gbit/s")
+    expect(preview.locator(".ll-drawing text", has_text="MTU 9000")).to_be_visible()
     assert alice.accessibility_violations() == []
     page.get_by_label("Largest packet (MTU)").fill("9100")
-    expect(said).to_contain_text("Not possible as it is")
+    expect(preview).to_contain_text("Not possible as it is")
     assert alice.accessibility_violations() == []
     page.get_by_label("Largest packet (MTU)").fill("1500")
-    expect(said).to_contain_text("This change is possible.")
+    expect(preview).to_contain_text("This change is possible.")
     assert not Order.objects.filter(action="modify").exists()
     page.get_by_role("button", name="Order this change").click()
     expect(page.get_by_text("The change is ordered.")).to_be_visible()
@@ -49,7 +49,7 @@ def test_what_a_change_would_make_follows_what_is_typed(
     assert alice.complaints == []
 
 
-def test_without_scripts_a_button_looks_first(
+def test_without_scripts_a_button_shows_the_preview(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url, java_script_enabled=False)

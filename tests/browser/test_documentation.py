@@ -1,4 +1,4 @@
-"""The documentation site in a browser: `make docs` has built it."""
+"""The documentation site in a browser, as `make docs` built it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from tests.browser.reader import Reader
 @pytest.mark.parametrize(
     ("name", "word", "page"), [("alice", "bandwidth", "customers/"), ("nina", "drain", "")]
 )
-def test_a_reader_finds_a_page_by_search_and_reads_it_in_the_dark(
+def test_a_reader_finds_a_page_by_search_and_reads_it_in_dark_mode(
     live_server: Any, alice: User, nina: User, reader: Callable[..., Reader], name: str, word: str, page: str
 ) -> None:
     person = reader(live_server.url)

@@ -1,4 +1,4 @@
-"""The NOC repairs drift: an agent that is told to leave it reports what somebody changed, field by field."""
+"""The NOC repairs drift that the agent reports field by field, because its configuration leaves drift."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -14,8 +14,8 @@ from tests.browser.reader import Reader
 
 
 @pytest.fixture
-def holding_agent(live_stack: Stack) -> Iterator[Child]:
-    """Rhino's agent, which for once reports drift and leaves it (agent.yaml: drift)."""
+def reporting_agent(live_stack: Stack) -> Iterator[Child]:
+    """Yield Rhino's agent with a configuration that reports drift and leaves it (agent.yaml: drift)."""
     agent = live_stack.family["agent-rhino"]
     config = Path(agent.argv[-1])
     as_it_was = config.read_text()
@@ -31,8 +31,8 @@ def holding_agent(live_stack: Stack) -> Iterator[Child]:
 
 
 @pytest.fixture
-def changed_by_hand(live_stack: Stack, holding_agent: Child) -> Iterator[str]:
-    """A line whose sub-interface on Rhino somebody deleted from VPP; the name of that interface."""
+def changed_by_hand(live_stack: Stack, reporting_agent: Child) -> Iterator[str]:
+    """Yield the name of a line's sub-interface on Rhino that was deleted from VPP by hand."""
     customer, vpp = live_stack.client("customer"), rhino(live_stack)
     end = {"tagging": "dot1q", "outer_vlan": 777}
     ordered = customer.order(
@@ -54,8 +54,8 @@ def rhino(running: Stack) -> VppTestctl:
     return VppTestctl(running.sockets["rhino"].api)
 
 
-def look_again_until(page: Page, so: Callable[[], bool], *, timeout_s: float = 60) -> None:
-    """Reports come every two seconds, and these pages do not follow by themselves."""
+def reload_until(page: Page, so: Callable[[], bool], *, timeout_s: float = 60) -> None:
+    """Reload the page until the condition holds. Reports come every two seconds, but the page is static."""
     deadline = time.monotonic() + timeout_s
     while not so():
         assert time.monotonic() < deadline, page.get_by_role("main").inner_text()
@@ -63,25 +63,25 @@ def look_again_until(page: Page, so: Callable[[], bool], *, timeout_s: float = 6
         page.reload()
 
 
-def test_the_noc_sees_what_was_changed_by_hand_and_repairs_it(
+def test_the_noc_sees_and_repairs_a_manual_change(
     live_stack: Stack, reader: Callable[..., Reader], changed_by_hand: str
 ) -> None:
     nina, vpp = reader(live_stack.url), rhino(live_stack)
     nina.sign_in(**live_stack.loaded["noc_login"])
     nina.open("/noc/")
-    look_again_until(nina.page, nina.page.get_by_role("link", name="Drifting").is_visible)
+    reload_until(nina.page, nina.page.get_by_role("link", name="Drifting").is_visible)
 
     nina.open("/routers/")
     nina.page.get_by_role("link", name="rhino", exact=True).click()
     drift = nina.page.get_by_role("region", name="Drift")
-    look_again_until(nina.page, drift.is_visible)
+    reload_until(nina.page, drift.is_visible)
     row = drift.get_by_role("row").filter(has_text="Drifting").first
     expect(row).to_contain_text(changed_by_hand)
     assert nina.accessibility_violations() == []
-    assert vpp.config().named(changed_by_hand) is None, "an agent that was told to leave drift repaired it"
+    assert vpp.config().named(changed_by_hand) is None, "an agent that should leave drift repaired it"
 
     nina.page.get_by_role("button", name="Repair now").click()
     expect(nina.page.get_by_text("is being queried again. Its answer appears below.")).to_be_visible()
-    look_again_until(nina.page, drift.is_hidden)
+    reload_until(nina.page, drift.is_hidden)
     assert vpp.config().named(changed_by_hand) is not None
     assert nina.complaints == []

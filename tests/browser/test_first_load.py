@@ -1,5 +1,7 @@
-"""The size of a first visit to each main page, over the real server; how soon its largest part is painted
-is printed, as a figure for people."""
+"""The size of a first visit to each main page over the real server.
+
+The time until the largest part is painted is only printed.
+"""
 
 from collections.abc import Callable
 
@@ -18,7 +20,7 @@ _LARGEST_PAINT = """
 
 
 def transferred(someone: Reader, address: str) -> int:
-    """Bytes over the wire for the page and all that it needs, headers included, with nothing cached."""
+    """Return the transferred bytes of the page and its resources, with headers and without a cache."""
     browser = someone.page.context.new_cdp_session(someone.page)
     browser.send("Network.enable")
     browser.send("Network.setCacheDisabled", {"cacheDisabled": True})
@@ -30,7 +32,9 @@ def transferred(someone: Reader, address: str) -> int:
 
 
 @pytest.mark.parametrize("address", [*PAGES, "a line"])
-def test_a_first_visit_is_light(live_stack: Stack, reader: Callable[..., Reader], address: str) -> None:
+def test_a_first_visit_transfers_few_bytes(
+    live_stack: Stack, reader: Callable[..., Reader], address: str
+) -> None:
     alice = reader(live_stack.url)
     alice.sign_in(**live_stack.loaded["customer_login"])
     if address == "a line":

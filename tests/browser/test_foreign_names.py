@@ -1,4 +1,7 @@
-"""A name that turns the direction of writing, from before such were refused, turns none of our words."""
+"""A stored name that reverses the direction of writing does not reverse the portal's texts.
+
+Today such names are refused.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +18,7 @@ from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TURNING = "\u202e"
-# Where the first and the last character of a text of ours are on the screen.
+# The screen positions of the first and the last character of one of the portal's texts.
 ENDS = """(element, text) => {
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
@@ -36,7 +39,7 @@ def reads_from_left_to_right(part: Locator, text: str) -> bool:
     return bool(first < last)
 
 
-def test_words_beside_a_name_read_as_ever(
+def test_texts_next_to_such_a_name_keep_their_direction(
     live_server: Any, isp: Isp, alice: User, nora: User, dairy: Customer, reader: Callable[..., Reader]
 ) -> None:
     placed = order(isp, alice, description="Milk run")

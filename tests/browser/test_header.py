@@ -19,7 +19,7 @@ PROVIDER = "Transcontinental Fibre and Leased Lines Cooperative Society"
 
 @pytest.fixture
 def somebody_waits(isp: Isp, alice: User, settings: Any) -> None:
-    """So that the NOC's navigation, and the provider's name, are as long as they get."""
+    """Make the NOC's navigation and the provider's name as long as possible."""
     settings.LONGLINE_PROVIDER = replace(settings.LONGLINE_PROVIDER, name=PROVIDER)
     Customer.objects.update(approve_up_to_bps=0)
     alice.refresh_from_db()
@@ -34,7 +34,7 @@ def bottom(part: Locator) -> float:
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("who", ["alice", "nora"])
-def test_on_a_phone_all_of_it_but_the_search_is_one_row(
+def test_on_a_phone_the_header_is_one_row_and_the_search(
     live_server: Any, somebody_waits: None, nora: User, reader: Callable[..., Reader], who: str, width: int
 ) -> None:
     User.objects.filter(username=who).update(first_name="Wilhelmina", last_name="Featherstonehaugh")
@@ -88,7 +88,7 @@ def test_the_menus_open_by_keyboard_with_and_without_scripts(
 
 
 @pytest.mark.parametrize("scripts", [True, False])
-def test_where_there_is_room_each_group_opens_below_its_own_button(
+def test_on_a_wide_screen_each_group_opens_below_its_button(
     live_server: Any, somebody_waits: None, nora: User, reader: Callable[..., Reader], scripts: bool
 ) -> None:
     person = reader(live_server.url, viewport={"width": 1280, "height": 800}, java_script_enabled=scripts)
@@ -109,7 +109,7 @@ def test_where_there_is_room_each_group_opens_below_its_own_button(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_on_a_phone_the_row_of_a_group_scrolls_to_where_one_is(
+def test_on_a_phone_the_row_of_a_group_scrolls_to_the_current_page(
     live_server: Any, isp: Isp, nora: User, reader: Callable[..., Reader], width: int
 ) -> None:
     person = reader(live_server.url, viewport={"width": width, "height": 800})

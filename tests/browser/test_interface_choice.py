@@ -1,4 +1,4 @@
-"""The NOC names a router and takes one of the interfaces that it reports; what else was written stays."""
+"""The NOC enters a router and chooses one of its reported interfaces; the other input stays."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from tests.browser.reader import Reader
 from tests.integration.isp import GBIT, Isp
 
 
-def test_the_interfaces_come_with_the_router_and_one_is_taken(
+def test_the_interfaces_of_a_router_are_listed_and_one_is_chosen(
     live_server: Any, transactional_db: None, isp: Isp, nora: User, reader: Callable[..., Reader]
 ) -> None:
     facts = {"admin_up": True, "link_up": True, "ip_mtu": 9000, "speed_bps": 25 * GBIT}
@@ -27,7 +27,7 @@ def test_the_interfaces_come_with_the_router_and_one_is_taken(
     expect(page.get_by_label("Interface", exact=True)).to_have_value("GigabitEthernet10")
     expect(page.get_by_label("Speed (Mbit/s)")).to_have_value("25000")
     expect(page.get_by_label("Description")).to_have_value("to Bern")
-    # Enter saves, although the buttons of the list come before that of the form.
+    # Enter saves, although the buttons of the list come before the button of the form.
     page.get_by_label("Description").press("Enter")
     page.get_by_role("heading", name="Alpine Dairy").wait_for()
     expect(page.get_by_role("link", name="Zürich – rhino:GigabitEthernet10")).to_be_visible()

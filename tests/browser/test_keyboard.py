@@ -1,4 +1,4 @@
-"""Going by keyboard: letters that lead to pages, the list of them, and the command palette."""
+"""Navigation by keyboard: letters that open pages, their list, and the command palette."""
 
 from collections.abc import Callable
 from typing import Any
@@ -47,12 +47,12 @@ def palette(page: Page) -> Any:
 
 
 def chosen(page: Page) -> Any:
-    """The option that Enter opens."""
+    """Return the option that Enter opens."""
     return page.get_by_role("option", selected=True)
 
 
 class TestLetters:
-    def test_g_and_a_letter_lead_to_a_page(self, nora_there: Reader) -> None:
+    def test_g_and_a_letter_open_a_page(self, nora_there: Reader) -> None:
         page = nora_there.page
         for letter, address in (("a", "/noc/"), ("m", "/noc/map/"), ("c", "/noc/customers/"), ("l", "/")):
             page.keyboard.press("g")
@@ -60,7 +60,7 @@ class TestLetters:
             page.wait_for_url(f"**{address}")
         assert nora_there.complaints == []
 
-    def test_a_customer_goes_to_his_own_pages_alone(self, alice_there: Reader) -> None:
+    def test_a_customer_opens_only_his_own_pages(self, alice_there: Reader) -> None:
         page = alice_there.page
         page.keyboard.press("g")
         page.keyboard.press("a")
@@ -68,7 +68,7 @@ class TestLetters:
         page.keyboard.press("p")
         page.wait_for_url("**/ports/")
 
-    def test_they_are_letters_while_somebody_writes(self, nora_there: Reader) -> None:
+    def test_shortcuts_do_nothing_while_somebody_types(self, nora_there: Reader) -> None:
         page = nora_there.page
         page.keyboard.press("/")
         page.keyboard.type("g m?/")
@@ -77,7 +77,7 @@ class TestLetters:
         assert page.url.endswith("/")
 
     @pytest.mark.parametrize("keys", [("Control+g", "m"), ("Alt+g", "m"), ("g", "Alt+m"), ("g", "x", "m")])
-    def test_other_keys_between_or_beside_them_lead_nowhere(
+    def test_other_keys_between_or_with_the_letters_open_nothing(
         self, nora_there: Reader, keys: tuple[str, ...]
     ) -> None:
         page, before = nora_there.page, nora_there.page.url
@@ -86,7 +86,9 @@ class TestLetters:
         page.wait_for_timeout(300)
         assert page.url == before
 
-    def test_a_question_mark_shows_them_all_and_none_works_below_the_dialog(self, nora_there: Reader) -> None:
+    def test_a_question_mark_lists_the_shortcuts_in_a_dialog_that_disables_them(
+        self, nora_there: Reader
+    ) -> None:
         page = nora_there.page
         page.keyboard.press("?")
         dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
@@ -101,7 +103,7 @@ class TestLetters:
         assert page.locator("#shortcuts").count() == 1
         assert nora_there.complaints == []
 
-    def test_the_accounts_menu_leads_to_them_without_scripts_too(
+    def test_the_account_menu_leads_to_the_shortcuts_also_without_scripts(
         self, live_server: Any, line: Vll, reader: Callable[..., Reader]
     ) -> None:
         person = reader(live_server.url, java_script_enabled=False)
@@ -113,7 +115,7 @@ class TestLetters:
 
 
 class TestPalette:
-    def test_it_opens_from_a_field_too_and_gives_the_focus_back(self, nora_there: Reader) -> None:
+    def test_it_opens_from_a_field_and_returns_the_focus(self, nora_there: Reader) -> None:
         page = nora_there.page
         search = page.get_by_label("Search for a name")
         search.focus()
@@ -141,14 +143,14 @@ class TestPalette:
         page.wait_for_url("**/search/?q=rout")
         assert nora_there.complaints == []
 
-    def test_whoever_types_fast_and_presses_enter_gets_what_was_written(self, nora_there: Reader) -> None:
+    def test_enter_after_fast_typing_opens_the_typed_page(self, nora_there: Reader) -> None:
         page = nora_there.page
         palette(page)
         page.keyboard.type("audit")
         page.keyboard.press("Enter")
         page.wait_for_url("**/noc/audit/")
 
-    def test_it_leads_from_a_line_to_the_page_that_asks(self, alice_there: Reader, line: Vll) -> None:
+    def test_it_leads_from_a_line_to_the_confirmation_page(self, alice_there: Reader, line: Vll) -> None:
         page = alice_there.page
         palette(page)
         page.keyboard.type("suspend milk")
@@ -157,7 +159,7 @@ class TestPalette:
         page.wait_for_url(f"**/vlls/{line.pk}/suspend/")
         assert Vll.objects.get(pk=line.pk).lifecycle == "active"
 
-    def test_how_many_there_are_is_said(self, alice_there: Reader) -> None:
+    def test_the_number_of_results_is_announced(self, alice_there: Reader) -> None:
         page = alice_there.page
         palette(page).fill("milk")
         expect(page.locator("#palette-said")).to_have_text("2 results")
@@ -177,7 +179,7 @@ class TestPalette:
         page.wait_for_url("**/login/**")
         assert alice_there.complaints == []
 
-    def test_a_reader_whose_session_ended_is_led_to_signing_in(self, alice_there: Reader) -> None:
+    def test_a_reader_without_a_session_is_led_to_the_sign_in_page(self, alice_there: Reader) -> None:
         alice_there.page.context.clear_cookies()
         alice_there.page.keyboard.press("Control+k")
         note = alice_there.page.get_by_role("alert").filter(has_text="You are signed out")

@@ -1,4 +1,4 @@
-"""The figures of a line on its page: from an hour to a year, the 95th percentile, CSV, and months."""
+"""The figures on a line's page: graphs from an hour to a year, 95th percentile, CSV, and months."""
 
 import re
 from collections.abc import Callable
@@ -23,7 +23,7 @@ from tests.integration.router_answers import activate
 
 @pytest.fixture
 def vll(transactional_db: None, isp: Isp, alice: User) -> Vll:
-    """A line of more than a year, counted for three hours of today and on the last five days."""
+    """Return a line of more than a year with counters for three hours of today and the last five days."""
     now = clock.now()
     partitions_keep(now=now)
     made = order(isp, alice, description="Milk run").vll
@@ -31,7 +31,7 @@ def vll(transactional_db: None, isp: Isp, alice: User) -> Vll:
     began = now - timedelta(days=400)
     Vll.objects.filter(pk=made.pk).update(created_at=began, in_sync_since=began)
     with transaction.atomic(), connection.cursor() as cursor:
-        # An order that has ended never changes.
+        # Completed orders cannot be changed.
         cursor.execute("SET LOCAL session_replication_role = replica")
         made.orders.update(state_at=began)
     for minutes in range(10, 190, 5):
@@ -53,7 +53,7 @@ def _count(vll: Vll, table: str, at: datetime, step_s: int) -> None:
         )
 
 
-def test_a_reader_looks_back_a_year_and_takes_it_along(
+def test_a_reader_views_a_year_and_downloads_it(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url)
@@ -71,7 +71,7 @@ def test_a_reader_looks_back_a_year_and_takes_it_along(
 
     page.get_by_role("button", name="Year").click()
     expect(figures).to_have_attribute("data-points", "10")
-    # The 5 minutes of a year are not kept, so there is no percentile to draw.
+    # The portal does not keep a year of 5-minute values, so no percentile is drawn.
     expect(p95).to_be_hidden()
     link = figures.get_by_role("link", name="These figures as CSV")
     assert "step=86400" in (link.get_attribute("href") or "")
@@ -87,7 +87,7 @@ def test_a_reader_looks_back_a_year_and_takes_it_along(
     assert alice.complaints == []
 
 
-def test_what_was_measured_long_ago_is_not_said_to_be_so_now(
+def test_old_figures_are_not_shown_as_current(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url)
@@ -107,7 +107,7 @@ def test_what_was_measured_long_ago_is_not_said_to_be_so_now(
     assert alice.complaints == []
 
 
-def test_a_young_line_fills_a_years_graph_and_the_pointer_reads_it(
+def test_a_young_line_fills_a_years_graph_and_the_pointer_shows_its_values(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     Vll.objects.filter(pk=vll.pk).update(created_at=clock.now() - timedelta(hours=4))
@@ -125,7 +125,7 @@ def test_a_young_line_fills_a_years_graph_and_the_pointer_reads_it(
     plot.scroll_into_view_if_needed()
     box = plot.bounding_box()
     assert box is not None
-    # An hour ago. The other end's graph is read at the same time.
+    # An hour ago. The other end's graph shows the same time.
     page.mouse.move(box["x"] + box["width"] * 3 / 4, box["y"] + 50)
     hover = figures.locator("[data-hover]")
     expect(hover.first).to_contain_text("in 8.00 Mbit/s · out 4.00 Mbit/s")
@@ -133,7 +133,7 @@ def test_a_young_line_fills_a_years_graph_and_the_pointer_reads_it(
     assert alice.complaints == []
 
 
-def test_a_reader_looks_closer_changes_the_unit_and_comes_back(
+def test_a_reader_zooms_in_changes_the_unit_and_returns(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url, viewport={"width": 1280, "height": 1200}, timezone_id="UTC")
@@ -184,7 +184,7 @@ def test_a_reader_looks_closer_changes_the_unit_and_comes_back(
     assert alice.complaints == []
 
 
-def test_the_latency_covers_the_time_that_the_throughput_does(
+def test_latency_and_throughput_cover_the_same_time(
     live_server: Any, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     now = clock.now()

@@ -1,4 +1,4 @@
-"""What is committed is on the screen at once, without polling; and by polling where nothing tells of it."""
+"""Committed changes appear at once through the stream, without polling, or by polling without a stream."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -25,14 +25,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def live(live_server: Any, settings: Any) -> Iterator[LiveProcess]:
-    """Of another origin than the pages, as in a demo."""
+    """Yield a stream of another origin than the pages, as in a demo."""
     (port,) = free_ports(1)
     settings.LONGLINE_LIVE_URL = f"http://localhost:{port}/live/"
     directives = settings.CONTENT_SECURITY_POLICY["DIRECTIVES"]
     allowed = [SELF, f"http://localhost:{port}"]
     settings.CONTENT_SECURITY_POLICY = {"DIRECTIVES": {**directives, "connect-src": allowed}}
-    asked = {"LONGLINE_LIVE_URL": settings.LONGLINE_LIVE_URL, "BASE_URL": live_server.url}
-    with live_process(asked, port) as process:
+    variables = {"LONGLINE_LIVE_URL": settings.LONGLINE_LIVE_URL, "BASE_URL": live_server.url}
+    with live_process(variables, port) as process:
         yield process
 
 
@@ -45,7 +45,7 @@ def vll(isp: Isp, alice: User) -> Vll:
 
 
 def open_without_polling(person: Reader, path: str) -> Page:
-    """Wait until the page is told of changes."""
+    """Open a page without polling and wait until its stream is open."""
     person.stop_polls()
     with person.page.expect_event("response", lambda answer: "/live/?" in answer.url) as opened:
         person.open(path)
@@ -63,7 +63,7 @@ def hide(page: Page, hidden: bool) -> None:
     )
 
 
-def test_a_line_that_is_suspended_is_shown_so_at_once_everywhere(
+def test_a_suspended_line_is_shown_as_suspended_at_once_on_all_pages(
     live: LiveProcess, live_server: Any, alice: User, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     people = [reader(live_server.url) for _ in range(3)]
@@ -85,7 +85,7 @@ def test_a_line_that_is_suspended_is_shown_so_at_once_everywhere(
     assert [person.complaints for person in people] == [[], [], []]
 
 
-def test_the_nocs_pages_show_the_network_as_it_is_now(
+def test_the_nocs_pages_show_the_current_network(
     live: LiveProcess, live_server: Any, isp: Isp, nora: User, reader: Callable[..., Reader]
 ) -> None:
     people = [reader(live_server.url) for _ in range(2)]
@@ -122,33 +122,33 @@ def test_a_page_polls_where_no_stream_is_served(
     vll = order(isp, alice, description="Milk run").vll
     person = reader(live_server.url)
     person.be_signed_in("alice")
-    with person.page.expect_event("response", lambda answer: "/live/?" in answer.url) as asked:
+    with person.page.expect_event("response", lambda answer: "/live/?" in answer.url) as response:
         person.open(f"/vlls/{vll.pk}/")
-    assert asked.value.status == 204
+    assert response.value.status == 204
     answer(vll, "a", "verified")
     expect(person.page.locator("#vll-status")).to_contain_text("In place")
     assert person.complaints == []
 
 
-def test_a_tab_that_nobody_sees_asks_for_nothing_and_looks_when_it_is_seen(
+def test_a_hidden_tab_requests_nothing_and_refreshes_when_it_is_visible(
     live: LiveProcess, live_server: Any, alice: User, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     people = [reader(live_server.url) for _ in range(2)]
     for person in people:
         person.be_signed_in("alice")
-    unseen, seen = (open_without_polling(person, f"/vlls/{vll.pk}/") for person in people)
-    hide(unseen, True)
-    asked: list[str] = []
-    unseen.on("request", lambda request: asked.append(request.url))
+    hidden, visible = (open_without_polling(person, f"/vlls/{vll.pk}/") for person in people)
+    hide(hidden, True)
+    requests: list[str] = []
+    hidden.on("request", lambda request: requests.append(request.url))
     vll_describe(user=alice, vll=vll, description="Cheese run", now=clock.now())
-    expect(seen.locator("#vll-status h1")).to_have_text("Cheese run")
-    assert asked == []
-    expect(unseen.locator("#vll-status h1")).to_have_text("Milk run")
-    hide(unseen, False)
-    expect(unseen.locator("#vll-status h1")).to_have_text("Cheese run")
+    expect(visible.locator("#vll-status h1")).to_have_text("Cheese run")
+    assert requests == []
+    expect(hidden.locator("#vll-status h1")).to_have_text("Milk run")
+    hide(hidden, False)
+    expect(hidden.locator("#vll-status h1")).to_have_text("Cheese run")
 
 
-def test_what_is_unfolded_stays_so(
+def test_unfolded_details_stay_unfolded(
     live: LiveProcess, live_server: Any, alice: User, vll: Vll, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url)

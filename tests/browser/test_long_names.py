@@ -1,4 +1,4 @@
-"""A name of 100 letters without a space takes no more than its column: all others stay in sight."""
+"""A name of 100 letters without a space stays in its column, and the other columns stay visible."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,16 +18,16 @@ from tests.integration.orders import order
 from tests.integration.router_answers import activate
 
 pytestmark = pytest.mark.django_db(transaction=True)
-# What a reader has to scroll for or cannot see at all: a page or a box wider than its place, and text that is
-# cut or runs out of its box.
+# Parts that the reader has to scroll to or cannot see: a page or box that is too wide, and text that is cut
+# or leaves its box.
 CUT = """() => {
   const named = (element) => `${element.tagName.toLowerCase()}.${element.className}`.slice(0, 80);
-  const seen = (selector) => [...document.querySelectorAll(selector)].filter((element) =>
+  const visible = (selector) => [...document.querySelectorAll(selector)].filter((element) =>
     element.checkVisibility() && !element.closest("svg, [popover], .ll-group-row, .visually-hidden"));
-  const wide = seen(".card, .ll-table, .ll-page, main section, main form, dl, ul, header, footer, nav")
+  const wide = visible(".card, .ll-table, .ll-page, main section, main form, dl, ul, header, footer, nav")
     .filter((element) => element.scrollWidth > element.clientWidth + 1)
     .map((element) => `${named(element)}: ${element.scrollWidth} of ${element.clientWidth}`);
-  const outside = seen("main *")
+  const outside = visible("main *")
     .filter((element) => element.getBoundingClientRect().right > document.documentElement.clientWidth + 1)
     .map((element) => `${named(element)} ends outside`);
   return [...new Set([...wide, ...outside])].slice(0, 5);
@@ -36,7 +36,7 @@ CUT = """() => {
 
 @pytest.fixture
 def lines(isp: Isp, dairy: Customer, alice: User, ada: User, nina: User) -> list[Vll]:
-    """Two lines, everything around them with the longest name that it can have."""
+    """Return two lines; all objects around them have names of the maximum length."""
     found = [order(isp, alice).vll]
     activate(found[0])
     Customer.objects.update(name="C" * 100)

@@ -1,4 +1,4 @@
-"""The map in a browser: what one points at is chosen, and what changes comes by itself, where one was."""
+"""The map in a browser: clicks choose a router, and changes appear automatically without moving the map."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from tests.browser.reader import Reader
 from tests.integration.isp import GBIT, Isp
 
 
-def test_a_router_is_chosen_on_the_drawing_and_let_go_of_again(
+def test_a_router_is_chosen_on_the_drawing_and_deselected(
     live_server: Any, transactional_db: None, isp: Isp, nora: User, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url, viewport={"width": 1280, "height": 800})
@@ -28,7 +28,7 @@ def test_a_router_is_chosen_on_the_drawing_and_let_go_of_again(
     assert person.complaints == []
 
 
-def test_what_a_link_carries_comes_by_itself_and_leaves_one_where_one_was(
+def test_the_load_of_a_link_appears_automatically_and_keeps_the_view(
     live_server: Any, transactional_db: None, isp: Isp, nora: User, reader: Callable[..., Reader]
 ) -> None:
     link = isp.links["rhino-hippo"]

@@ -1,4 +1,4 @@
-"""What an action brought about is said, and the message leaves once the page shows something newer."""
+"""A message reports the result of an action, and disappears once the page shows something newer."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +15,7 @@ from tests.integration.router_answers import activate
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_message_leaves_after_its_fact_has_passed(
+def test_a_message_disappears_when_it_is_outdated(
     live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]
 ) -> None:
     line = order(isp, alice, description="Milk run").vll
@@ -24,12 +24,12 @@ def test_a_message_leaves_after_its_fact_has_passed(
     person.be_signed_in("alice")
     person.open(f"/vlls/{line.pk}/suspend/")
     person.page.get_by_role("button", name="Suspend this line").click()
-    said = person.page.locator(".ll-messages .ll-note-success")
-    expect(said).to_have_count(1)
+    message = person.page.locator(".ll-messages .ll-note-success")
+    expect(message).to_have_count(1)
     line.refresh_from_db()
     activate(line)
     expect(person.page.locator(".ll-health")).to_contain_text("Suspended")
-    expect(said).to_have_count(0, timeout=15_000)
+    expect(message).to_have_count(0, timeout=15_000)
 
 
 def test_a_disabled_primary_button_has_the_colour_of_an_enabled_one(

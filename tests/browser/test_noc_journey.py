@@ -1,4 +1,4 @@
-"""The NOC's part: an order above the limit is looked at, approved in the browser, and comes into service."""
+"""The NOC reads the plans of an order above the limit, approves it, and the line comes into service."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ A_MINUTE_MS = 60_000
 
 
 def limit(nina: Reader, customer: str, mbit: str) -> None:
-    """The limit of what the customer may order by itself, as the NOC's form has it."""
+    """Set the bandwidth that the customer may order without approval, with the NOC's form."""
     nina.open("/noc/customers/")
     nina.page.get_by_role("link", name=f"Change {customer}").click()
     nina.page.locator("#id_approve_up_to_bps").fill(mbit)
@@ -21,9 +21,7 @@ def limit(nina: Reader, customer: str, mbit: str) -> None:
     expect(nina.page.get_by_text("Saved.")).to_be_visible()
 
 
-def test_the_noc_approves_what_both_routers_say_they_would_do(
-    live_stack: Stack, reader: Callable[..., Reader]
-) -> None:
+def test_the_noc_approves_the_plans_of_both_routers(live_stack: Stack, reader: Callable[..., Reader]) -> None:
     nina, alice = reader(live_stack.url), reader(live_stack.url)
     nina.sign_in(**live_stack.loaded["noc_login"])
     alice.sign_in(**live_stack.loaded["customer_login"])
@@ -43,7 +41,7 @@ def test_the_noc_approves_what_both_routers_say_they_would_do(
 
         nina.open("/noc/orders/")
         nina.page.get_by_role("link", name="Large order").click()
-        # The plan is made by itself, and each router's part names its first operation.
+        # The plan is made automatically, and each router's part shows its first operation.
         approve = nina.page.get_by_role("button", name="Approve this order")
         approve.wait_for(timeout=A_MINUTE_MS)
         for router in ("rhino", "hippo"):
@@ -56,7 +54,7 @@ def test_the_noc_approves_what_both_routers_say_they_would_do(
         ).to_be_visible()
 
         status = page.locator("#vll-status")
-        # Alice's page follows by itself once it moves; a held order does not, so she looks again.
+        # Alice's page refreshes once the order moves, but not while it waits for approval, so she reloads it.
         page.reload()
         expect(status.locator(".ll-health").get_by_text("Up", exact=True)).to_be_visible(timeout=A_MINUTE_MS)
         page.get_by_role("link", name="Remove this line").click()

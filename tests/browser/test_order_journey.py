@@ -1,4 +1,4 @@
-"""The main job, as a customer does it: order in the browser, watch it come, see its traffic."""
+"""The main task of a customer in a browser: order a line, follow its progress, see its traffic."""
 
 import re
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from tests.browser.reader import Reader
 A_MINUTE_MS = 60_000
 
 
-def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
+def test_a_customer_orders_a_line_follows_its_progress_and_sees_its_traffic(
     live_stack: Stack, reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_stack.url)
@@ -28,14 +28,14 @@ def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
     page.get_by_label("Bandwidth", exact=True).fill("250")
     page.get_by_label("Name or reference").fill("Milk run")
 
-    # First with a mistake: the form stays, and the summary leads to the field.
+    # The first try has a mistake: the form stays, and the summary leads to the field.
     page.get_by_label("Largest packet (MTU)").fill("9100")
     page.get_by_role("button", name="Order this line").click()
     page.get_by_role("alert").get_by_role("link").click()
     expect(page.get_by_label("Largest packet (MTU)")).to_be_focused()
     expect(page.get_by_role("group", name="Z end").get_by_label("Inner VLAN")).to_have_value("30")
 
-    # What comes back while somebody types leaves them in their field.
+    # A response that arrives while somebody types leaves the focus in the field.
     page.get_by_label("Largest packet (MTU)").fill("1500")
     expect(page.get_by_text("This line is possible.")).to_be_visible()
     expect(page.get_by_label("Largest packet (MTU)")).to_be_focused()
@@ -46,7 +46,7 @@ def test_a_customer_orders_a_line_watches_it_come_and_sees_its_traffic(
     expect(status.locator(".ll-health").get_by_text("Up", exact=True)).to_be_visible(timeout=A_MINUTE_MS)
     expect(status.get_by_text("In place")).to_have_count(2)
     expect(status.locator(".ll-path-end").get_by_text("link up")).to_have_count(2)
-    # Settled: the page asks no more for steps, but whether the watched path turned.
+    # The order is complete: the page polls only for changes of the watched path.
     expect(status).to_have_attribute("hx-get", re.compile("unless="), timeout=A_MINUTE_MS)
 
     graph = page.locator("#throughput")

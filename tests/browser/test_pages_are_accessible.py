@@ -1,4 +1,4 @@
-"""Every page, in light and dark, wide and narrow: axe finds nothing, nothing overflows, nothing complains."""
+"""Every page, light and dark, wide and narrow: no violations, no overflow, no errors of scripts."""
 
 import html
 import re
@@ -50,13 +50,13 @@ from tests.integration.router_answers import activate, refuse
 from tests.integration.test_losses import of_interface, of_router, tell_at
 from tests.integration.test_sample_quarantine import send
 
-# On a line's page the months and the diagnosis come by a link, which scripts follow at once.
+# A line's page has links to the months and to the diagnosis, which scripts load at once.
 _FILLED_BY_SCRIPTS = {
     "Availability and frame loss by month",
     "95th percentile by month",
     "Is it me or you?",
 }
-# What takes a form or answers with a part of a page.
+# Addresses that take a form or return part of a page.
 _BUTTONS_AND_PARTS = {
     f"web:{name}"
     for name in (
@@ -94,7 +94,7 @@ _ROUTERS = {"a_end": "rhino", "z_end": "hippo"}
 
 @pytest.fixture
 def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: Any) -> dict[str, Vll]:
-    """A line in each stage of its life, and a NetBox that has much to say."""
+    """Return a line in each state of its life, and create all kinds of records of NetBox."""
 
     def new(name: str, vlan: int) -> Vll:
         ends = {
@@ -111,26 +111,26 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
     alice.refresh_from_db()
     ends = {"a_end": end(isp, "rhino:host-cust2"), "z_end": end(isp, "hippo:host-cust2")}
     held = order(isp, alice, description="held", cir_bps=2 * GBIT, **ends)
-    planned(held, isp)
+    add_plan(held, isp)
     found["held"] = held.vll
     ends = {name: end(isp, f"{router}:host-cust2", outer=7) for name, router in _ROUTERS.items()}
     hold_make(user=alice, cir_bps=10**6, now=clock.now(), **ends)
     refuse(found["failed"], "a")
-    with_a_test_that_failed(found["active"])
+    add_failed_test(found["active"])
     activate(found["gone"])
     order_delete(user=alice, vll=found["gone"], now=clock.now())
-    with_a_log(ada)
+    add_delivery_log(ada)
     settings.NETBOX_URL = "http://netbox.invalid"
-    say_much_of_netbox(found["active"])
+    add_netbox_runs(found["active"])
     ReservedVniRange.objects.create(first=1, last=9, reason="lab")
     for number, odd in enumerate(({}, {"in_bytes": -1}, {"sent_ahead": timedelta()})):
         send(isp, found["active"], clock.now() - timedelta(hours=1), for_s=600, seq=100 * number, **odd)
-    lose_much(isp, found["active"])
+    record_losses(isp, found["active"])
     loss = {"state": "not_restored", "since_ms": 1_790_000_000_000, "detail": "seen 7 times"}
     VllEnd.objects.filter(vll=found["active"], side="a").update(vlan_loss=loss)
     trouble_report(user=alice, vll=found["active"], note="It stutters since noon", now=clock.now())
-    be_alarmed(isp, alice)
-    find_lines_of_others(isp)
+    raise_alarms(isp, alice)
+    find_foreign_lines(isp)
     import_tables()
     RouterFreeze.objects.create(
         router=isp.routers["hippo"],
@@ -144,31 +144,31 @@ def lines(transactional_db: None, isp: Isp, alice: User, ada: User, settings: An
 
 
 def import_tables() -> None:
-    """One with a row that is wrong, one that nobody has looked at yet, and one that was stopped."""
+    """Create an import with an invalid row, one that is not checked yet, and one that was stopped."""
     ivo = User.objects.create_user("ivo", noc_role="noc")
     checked(ivo, "sites", "name,latitude,longitude\nBasel,north,\nChur,46.85,9.53\n# Genf,,\n")
     staged(ivo, "routers", "name,site\nchamois,Chur\n")
     import_cancel(this=staged(ivo, "customers", "name\nChur Coal\n"), user=ivo, now=clock.now())
 
 
-def find_lines_of_others(isp: Isp) -> None:
-    """One that is complete, one that lacks an end, and one that is odd in every way at once."""
+def find_foreign_lines(isp: Isp) -> None:
+    """Store a complete foreign line, one without an end, and one that is irregular in every way."""
     odd = attachment("host-cust2", 7, 8, wide=True)
-    there = tunnel("rhino", "zebra", 4711, "geneve", standard=False)
+    far = tunnel("rhino", "zebra", 4711, "geneve", standard=False)
     circuits_store(
         isp.routers["rhino"],
         [
             circuit(attachment("host-cust1", 900), tunnel("rhino", "hippo", 900)),
             circuit(attachment("host-cust1", 901), tunnel("rhino", "hippo", 901, "gre")),
-            circuit(odd, there, back=False),
+            circuit(odd, far, back=False),
         ],
     )
     whole_port = attachment("host-cust2")
     circuits_store(isp.routers["hippo"], [circuit(whole_port, tunnel("hippo", "rhino", 900))])
 
 
-def be_alarmed(isp: Isp, somebody: User) -> None:
-    """A silent router with several lines, one that has cleared, and some of which people said something."""
+def raise_alarms(isp: Isp, somebody: User) -> None:
+    """Create a silent router with several lines, a cleared alarm, an acknowledged and a silenced one."""
     RouterSilence.objects.create(router=isp.routers["hippo"], since=clock.now() - timedelta(hours=2))
     Router.objects.filter(name="zebra").update(held_since=clock.now())
     alarms_watch(now=clock.now())
@@ -181,8 +181,8 @@ def be_alarmed(isp: Isp, somebody: User) -> None:
     alarm_silence(alarm=Alarm.objects.get(kind="losses"), user=somebody, until=until, now=clock.now())
 
 
-def lose_much(isp: Isp, vll: Vll) -> None:
-    """Losses of a link's interface, of a router and of a line, over some hours."""
+def record_losses(isp: Isp, vll: Vll) -> None:
+    """Record losses of a link's interface, of a router and of a line over some hours."""
     link, now = BackboneLink.objects.filter(a_router=isp.routers["rhino"])[0], clock.now()
     counted = of_interface(link.a_interface, rx_packets=10**11, tx_packets=10**11, rx_miss=10**8, drops=10**7)
     own = of_router(no_such_tunnel=10**6, buffers=16384, buffers_free=1000)
@@ -191,8 +191,8 @@ def lose_much(isp: Isp, vll: Vll) -> None:
         tell_at(isp, now - ago, (counted, of_interface("cust0")), own, ends=ends, now=now)
 
 
-def with_a_test_that_failed(vll: Vll) -> None:
-    """A test with frames that did not pass."""
+def add_failed_test(vll: Vll) -> None:
+    """Add a test with lost frames."""
     counts = [{"frame": frame, "sent": 100, "received": 100, "fragmented": False} for frame in (64, 1024)]
     LineTest.objects.create(
         vll=vll,
@@ -222,8 +222,8 @@ def with_a_test_that_failed(vll: Vll) -> None:
     )
 
 
-def with_a_log(ada: User) -> None:
-    """A webhook that was made with a token of hers, with a delivery in each state."""
+def add_delivery_log(ada: User) -> None:
+    """Add a webhook that was made with one of her tokens, with a delivery in each state."""
     dairy = Customer.objects.get(name="Alpine Dairy")
     url = "https://hooks.example.net/a/rather/long/way/to/the/program/that/listens"
     token, _ = token_create(user=ada, name="tickets", now=clock.now())
@@ -245,8 +245,8 @@ def with_a_log(ada: User) -> None:
         )
 
 
-def say_much_of_netbox(line: Vll) -> None:
-    """Runs of all kinds, with changes and findings, and a line that NetBox does not take."""
+def add_netbox_runs(line: Vll) -> None:
+    """Add runs of all kinds, with changes and findings, and a line that NetBox refuses."""
     now = clock.now()
     fields = {"speed_bps": [10**9, 10**10], "customer": [None, "Alpine Dairy"]}
     changes = [
@@ -276,8 +276,8 @@ def say_much_of_netbox(line: Vll) -> None:
     ExportedVll.objects.create(vll=line, error=taken)
 
 
-def planned(held: Order, isp: Isp) -> None:
-    """A plan of it with all that a router can say, and one of a router that said nothing."""
+def add_plan(pending_order: Order, isp: Isp) -> None:
+    """Add a plan of the order with a complete part, and with the part of a router that did not respond."""
     difference = {"end": "a", "field": "transport.vni", "before": None, "after": 70001}
     cli = "create vxlan tunnel src 10.255.0.1 dst 10.255.0.2 vni 70001 instance 16383 decap-next l2"
     operation = {"n": 1, "stage": "create", "end": "a", "message": "vxlan_add_del_tunnel_v3", "cli": cli}
@@ -286,7 +286,7 @@ def planned(held: Order, isp: Isp) -> None:
         "message": "VLAN 100 belongs to somebody else",
         "object": "host-cust1.100",
     }
-    said = {
+    complete = {
         "differences": [difference],
         "operations": [operation | {"why": "the tunnel is missing"}],
         "ends": [{"end": "a", "status": "conflict", "reason": reason}],
@@ -294,19 +294,19 @@ def planned(held: Order, isp: Isp) -> None:
     }
     silent = {"differences": [difference], "operations": [], "ends": [], "error": "ConnectTimeout"}
     PlanResult.objects.create(
-        order=held,
+        order=pending_order,
         asked_by="nora",
         asked_at=clock.now(),
         finished_at=clock.now(),
         routers=[
             {"router": isp.routers[name].pk, "name": name, "generation": 0, **part}
-            for name, part in (("hippo", silent), ("rhino", said))
+            for name, part in (("hippo", silent), ("rhino", complete))
         ],
     )
 
 
 def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
-    """The readers, with the addresses that they read; "" is nobody."""
+    """Return the addresses that each user reads; "" is a visitor who is not signed in."""
     ada = Membership.objects.get(user__username="ada")
     return {
         "": [
@@ -429,7 +429,7 @@ def visits(lines: dict[str, Vll]) -> dict[str, list[str]]:
 
 
 def a_row_of_each_kind() -> dict[str, int]:
-    """By the name of its kind in addresses."""
+    """Return the id of one row of each kind, by the kind's name in addresses."""
     return {
         "sites": Site.objects.all()[0].pk,
         "routers": Router.objects.get(name="rhino").pk,
@@ -448,10 +448,10 @@ def _names(below: Any, space: str = "") -> Iterator[str]:
             yield f"{space}{each.name}"
 
 
-def test_every_page_is_among_those_that_are_read(
+def test_every_page_is_in_the_list_of_visits(
     lines: dict[str, Vll], bob: User, charlie: User, nora: User, nina: User
 ) -> None:
-    """Of the portal's own; test_account_pages.py reads those around signing in, teams and tokens."""
+    """test_account_pages.py reads the pages around signing in, teams and tokens."""
     read = {
         resolve(address.split("?")[0]).view_name
         for addresses in visits(lines).values()
@@ -463,7 +463,7 @@ def test_every_page_is_among_those_that_are_read(
 
 
 @pytest.mark.parametrize("in_turns", [True, pytest.param(False, marks=pytest.mark.release)])
-def test_every_page_is_accessible_fits_and_is_there_without_javascript(
+def test_every_page_is_accessible_fits_and_works_without_javascript(
     live_server: Any,
     lines: dict[str, Vll],
     bob: User,
@@ -473,11 +473,10 @@ def test_every_page_is_accessible_fits_and_is_there_without_javascript(
     reader: Callable[..., Reader],
     in_turns: bool,
 ) -> None:
-    """One load, wide in light and then narrow in dark; in German: it is longer.
+    """Load each page once, wide and light, then show it narrow and dark, in German because German is longer.
 
-    axe looks at every other page in one of the two, and at the rest in the other; before a release in both.
-    What the server sent has the same headings as what scripts made of it; what only they fill is named where
-    it stands (the graph's own note).
+    axe checks each page in one of the two, by turns; before a release in both. The page from the server has
+    the same headings as the page that scripts made of it. Headings that only scripts fill are listed above.
     """
     found = {}
     for who, addresses in visits(lines).items():
@@ -485,18 +484,18 @@ def test_every_page_is_accessible_fits_and_is_there_without_javascript(
         if who:
             person.be_signed_in(who, language="de")
         for number, address in enumerate(addresses):
-            person.look(LIGHT_AND_WIDE)
+            person.set_appearance(LIGHT_AND_WIDE)
             sent = person.open_and_read(address)
             wrong = []
-            for turn, look in enumerate((LIGHT_AND_WIDE, DARK_AND_NARROW)):
-                person.look(look)
+            for turn, appearance in enumerate((LIGHT_AND_WIDE, DARK_AND_NARROW)):
+                person.set_appearance(appearance)
                 wrong += _too_wide(person)
                 if not in_turns or turn == number % 2:
                     wrong += person.accessibility_violations()
             wrong += person.complaints
             missing = headings(person) - headings_in(sent) - {german(text) for text in _FILLED_BY_SCRIPTS}
             if missing:
-                # A script has asked the routers for a plan, and they have answered: all can read it now.
+                # A script has requested a plan from the routers, which the server now has.
                 missing -= headings_in(person.source(address))
             wrong += sorted(missing)
             if wrong:
@@ -510,10 +509,10 @@ def test_every_page_is_accessible_fits_and_is_there_without_javascript(
     [[next(iter(GROUPS))], pytest.param(list(GROUPS), marks=pytest.mark.release)],
     ids=["one", "all"],
 )
-def test_the_pages_of_the_api_are_accessible_fit_and_are_there_without_javascript(
+def test_the_pages_of_the_api_are_accessible_fit_and_work_without_javascript(
     live_server: Any, alice: User, reader: Callable[..., Reader], groups: list[str]
 ) -> None:
-    """The index and groups, as somebody reads them who may try operations, with all that opens open."""
+    """Read the index and groups as a user who may try operations, with all folded parts open."""
     person = reader(live_server.url)
     person.be_signed_in("alice", language="de")
     found = {}
@@ -523,8 +522,8 @@ def test_the_pages_of_the_api_are_accessible_fit_and_are_there_without_javascrip
             "() => document.querySelectorAll('details').forEach((part) => { part.open = true; })"
         )
         wrong = sorted(headings(person) ^ headings_in(sent))
-        for look in (LIGHT_AND_WIDE, DARK_AND_NARROW):
-            person.look(look)
+        for appearance in (LIGHT_AND_WIDE, DARK_AND_NARROW):
+            person.set_appearance(appearance)
             wrong += person.accessibility_violations() + _too_wide(person)
         if wrong:
             found[address] = wrong
@@ -537,12 +536,12 @@ def _too_wide(person: Reader) -> list[str]:
 
 
 def headings(person: Reader) -> set[str]:
-    """As scripts have made the page."""
+    """Return the headings of the page after its scripts have run."""
     return {_plain(each) for each in person.page.locator("h1, h2").all_text_contents()}
 
 
 def headings_in(source: str) -> set[str]:
-    """As the server sent it, which is all that there is without scripts: no style sheet asks for them."""
+    """Return the headings in the server's HTML, which is all that a browser without scripts has."""
     found = re.findall(r"<h([12])\b[^>]*>(.*?)</h\1>", source, re.DOTALL)
     return {_plain(html.unescape(re.sub(r"<[^>]+>", "", inner))) for _, inner in found}
 
@@ -564,7 +563,7 @@ def test_a_form_with_mistakes_is_accessible(
     assert alice.complaints == []
 
 
-def test_the_reader_chooses_light_or_dark_and_it_is_remembered(
+def test_the_choice_of_light_or_dark_is_remembered(
     live_server: Any, transactional_db: None, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url, color_scheme="light")
@@ -576,7 +575,7 @@ def test_the_reader_chooses_light_or_dark_and_it_is_remembered(
     assert shown.get_attribute("data-bs-theme") == "dark"
 
 
-def test_a_slash_leads_to_the_search_but_not_from_a_field(
+def test_a_slash_moves_to_the_search_except_in_a_field(
     live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url)
@@ -613,7 +612,7 @@ def test_the_order_form_offers_only_the_vlans_that_the_tagging_needs(
     }
 
 
-def test_a_lost_connection_is_shown_and_heals(
+def test_a_lost_connection_is_shown_until_it_is_restored(
     live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
 ) -> None:
     alice = reader(live_server.url)
@@ -627,7 +626,7 @@ def test_a_lost_connection_is_shown_and_heals(
     note.wait_for(state="hidden")
 
 
-def test_a_hold_is_made_by_its_button_alone_and_counts_down(
+def test_a_reservation_is_made_only_by_its_button_and_counts_down(
     live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader]
 ) -> None:
     Hold.objects.all().delete()
@@ -653,7 +652,7 @@ def test_a_hold_is_made_by_its_button_alone_and_counts_down(
     assert alice.complaints == []
 
 
-def test_the_overview_follows_an_order_and_stops_when_it_is_settled(
+def test_the_overview_follows_an_order_until_it_is_completed(
     live_server: Any, transactional_db: None, isp: Isp, alice: User, reader: Callable[..., Reader]
 ) -> None:
     vll = order(isp, alice, description="new").vll
@@ -667,7 +666,7 @@ def test_the_overview_follows_an_order_and_stops_when_it_is_settled(
     link.focus()
     activate(vll)
     expect(row.get_by_text("Unknown", exact=True)).to_be_visible()
-    # Whoever goes through the table by keyboard stays where they were.
+    # A reader who uses the keyboard keeps the focus in the table.
     expect(link).to_be_focused()
     expect(page.locator("#overview")).to_have_attribute("hx-trigger", "live, every 30s")
     assert person.complaints == []
@@ -685,11 +684,11 @@ def test_drift_is_repaired_from_the_routers_page(
     assert person.accessibility_violations() == []
     row = person.page.get_by_role("row", name="active host-cust1, VLAN 101")
     expect(row.get_by_role("cell").nth(2)).to_have_text("true")
-    asked = Outbox.objects.filter(task="provisioning.converge_router", args=[rhino.pk])
-    before = asked.count()
+    requests = Outbox.objects.filter(task="provisioning.converge_router", args=[rhino.pk])
+    before = requests.count()
     person.page.get_by_role("button", name="Repair now").click()
     expect(person.page.get_by_text("is being queried again. Its answer appears below.")).to_be_visible()
-    assert asked.count() == before + 1
+    assert requests.count() == before + 1
     assert person.complaints == []
 
 
@@ -705,14 +704,14 @@ def choose_a_window(page: Page) -> None:
 
 
 @pytest.mark.parametrize("choose", [choose_a_day, choose_a_window])
-def test_a_graph_tells_of_a_lost_connection_too(
+def test_a_graph_also_shows_a_lost_connection(
     live_server: Any, lines: dict[str, Vll], reader: Callable[..., Reader], choose: Callable[[Page], None]
 ) -> None:
     alice = reader(live_server.url)
     alice.be_signed_in("alice")
     alice.open(f"/vlls/{lines['active'].pk}/")
     note = alice.page.get_by_text("The portal does not answer at the moment")
-    # An answer to anything else would say that the portal is back.
+    # No other request may succeed, because the page would then hide the note.
     alice.page.route("**/status/**", lambda route: None)
     alice.page.route("**/throughput?*", lambda route: route.abort())
     choose(alice.page)
@@ -720,6 +719,6 @@ def test_a_graph_tells_of_a_lost_connection_too(
     failed = alice.page.get_by_text("The figures cannot be loaded at the moment")
     failed.wait_for(state="visible")
     alice.page.unroute("**/throughput?*")
-    # By itself: long before a day's graph would have anything new, and though a chosen window never has.
+    # The page retries automatically, although a day's graph has no new values yet and a past one never has.
     failed.wait_for(state="hidden")
     note.wait_for(state="hidden")

@@ -1,4 +1,4 @@
-"""A press on a button counts, whatever arrives between its going down and its coming up."""
+"""A press on a button counts, even if a response arrives between mouse down and mouse up."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def middle(page: Page, button: str) -> dict[str, float]:
-    """Of the button, in the window."""
+    """Return the middle of the button in the window."""
     found = page.get_by_role("button", name=button)
     found.scroll_into_view_if_needed()
     box = found.bounding_box()
@@ -30,20 +30,20 @@ def middle(page: Page, button: str) -> dict[str, float]:
 
 
 def press(page: Page, button: str) -> None:
-    """Put the mouse down on the button."""
+    """Press the mouse on the button, without releasing it."""
     page.mouse.move(**middle(page, button))
     page.mouse.down()
 
 
 def open_order_form(person: Reader) -> Route:
-    """Before the answer says what is missing: the route on which it is kept."""
+    """Open the form and return the route on which the response about missing fields waits."""
     person.be_signed_in("alice")
-    return person.held_back("**/orders/new/check/", lambda: person.open("/orders/new/"))
+    return person.intercept("**/orders/new/check/", lambda: person.open("/orders/new/"))
 
 
 @contextmanager
-def an_answer_arrives(page: Page) -> Iterator[None]:
-    """To what is asked, or told to go on, within: afterwards it is in its place, if it is not kept back."""
+def response_arrives(page: Page) -> Iterator[None]:
+    """Wait until the response to a request of the block has arrived, and is on the page unless deferred."""
     page.evaluate(
         """() => {
           window.arrived = new Promise((done) => {
@@ -57,35 +57,35 @@ def an_answer_arrives(page: Page) -> Iterator[None]:
 
 def silent(router: str, isp: Isp) -> None:
     RouterSilence.objects.create(router=isp.routers[router], since=clock.now() - timedelta(minutes=5))
-    # No relay runs here: ten seconds later what waits for it would be an alarm of its own.
+    # No relay runs here. Otherwise the outbox would cause another alarm after ten seconds.
     Outbox.objects.all().delete()
     alarms_watch(now=clock.now())
 
 
-def test_a_press_counts_though_an_answer_arrives_meanwhile(
+def test_a_press_counts_although_a_response_arrives_meanwhile(
     live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]
 ) -> None:
-    """What is missing comes above the button, which moves down from under the mouse."""
+    """The list of missing fields appears above the button and moves the button away from the mouse."""
     person = reader(live_server.url)
     check = open_order_form(person)
     press(person.page, "Order this line")
-    with an_answer_arrives(person.page):
+    with response_arrives(person.page):
         check.continue_()
     person.page.mouse.up()
     expect(person.page.get_by_role("alert")).to_be_visible()
     assert person.complaints == []
 
 
-def test_a_finger_counts_though_an_answer_arrives_meanwhile(
+def test_a_touch_counts_although_a_response_arrives_meanwhile(
     live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]
 ) -> None:
-    """Its click comes after it has been lifted."""
+    """A touch causes a click only when the finger is lifted."""
     person = reader(live_server.url, has_touch=True, viewport={"width": 390, "height": 844})
     check = open_order_form(person)
     fingers = person.page.context.new_cdp_session(person.page)
     touched = [middle(person.page, "Order this line")]
     fingers.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": touched})
-    with an_answer_arrives(person.page):
+    with response_arrives(person.page):
         check.continue_()
     fingers.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     expect(person.page.get_by_role("alert")).to_be_visible()
@@ -93,14 +93,14 @@ def test_a_finger_counts_though_an_answer_arrives_meanwhile(
 
 
 @pytest.mark.parametrize("ends", ["elsewhere", "never"])
-def test_what_arrived_during_a_press_is_shown_after_it(
+def test_a_response_that_arrived_during_a_press_is_shown_after_it(
     live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader], ends: str
 ) -> None:
-    """Also of one that does nothing itself."""
+    """It is also shown after a press that has no effect itself."""
     person = reader(live_server.url)
     check = open_order_form(person)
     press(person.page, "Order this line")
-    with an_answer_arrives(person.page):
+    with response_arrives(person.page):
         check.continue_()
     obstacle = person.page.locator("#obstacle")
     expect(obstacle).to_have_text("")
@@ -111,17 +111,17 @@ def test_what_arrived_during_a_press_is_shown_after_it(
     assert person.complaints == []
 
 
-def test_a_press_counts_on_what_is_replaced_meanwhile(
+def test_a_press_counts_on_a_button_that_is_replaced_meanwhile(
     live_server: Any, isp: Isp, nora: User, reader: Callable[..., Reader]
 ) -> None:
-    """The form's answer goes where the list stands by then."""
+    """The response to the form replaces the new list."""
     silent("rhino", isp)
     person = reader(live_server.url)
     person.be_signed_in("nora")
     person.open("/noc/")
     press(person.page, "Acknowledge rhino is silent")
     silent("hippo", isp)
-    with an_answer_arrives(person.page):
+    with response_arrives(person.page):
         person.page.locator("#alarms").dispatch_event("live")
     person.page.mouse.up()
     expect(person.page.get_by_role("heading", name="Acknowledged (1)", exact=True)).to_be_visible()

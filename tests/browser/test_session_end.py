@@ -1,4 +1,4 @@
-"""The session ends while a page is open: the page says so, keeps what was entered, and leads back."""
+"""The session ends while a page is open: the page reports it, keeps the input, and leads back."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ def end_sessions() -> None:
 
 
 def sign_in_at(page: Page, username: str = "alice") -> None:
-    """Fill in the sign-in page that is open."""
+    """Fill in the open sign-in page."""
     page.get_by_label("User name").fill(username)
     page.get_by_label("Password").fill("correct horse battery")
     page.get_by_role("button", name="Sign in", exact=True).click()
@@ -98,14 +98,14 @@ def test_the_preview_says_that_the_session_has_ended_and_shows_no_sign_in_page(
     page.get_by_label("Bandwidth", exact=True).fill("300")
     expect(signed_out_note(page)).to_be_visible()
     expect(page.get_by_label("Password")).to_have_count(0)
-    # Somebody who is typing is not interrupted.
+    # The note does not interrupt somebody who is typing.
     expect(page.get_by_label("Bandwidth", exact=True)).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("300")
     assert not Vll.objects.exists()
 
 
-def test_an_order_goes_on_after_signing_in_in_another_tab(isp: Isp, alice_there: Reader) -> None:
+def test_an_order_continues_after_signing_in_in_another_tab(isp: Isp, alice_there: Reader) -> None:
     page = alice_there.page
     alice_there.open("/orders/new/")
     fill_by_keyboard(page, isp)
@@ -119,7 +119,7 @@ def test_an_order_goes_on_after_signing_in_in_another_tab(isp: Isp, alice_there:
     assert Vll.objects.count() == 1
 
 
-def test_a_page_of_one_account_orders_nothing_as_another(isp: Isp, nora: User, alice_there: Reader) -> None:
+def test_a_page_of_one_account_places_no_order_for_another(isp: Isp, nora: User, alice_there: Reader) -> None:
     page = alice_there.page
     alice_there.open("/orders/new/")
     fill_by_keyboard(page, isp)
@@ -145,7 +145,7 @@ def test_a_line_is_not_shown_as_up_once_the_session_has_ended(vll: Vll, alice_th
         "badges => new Set(badges.map((badge) => getComputedStyle(badge).color)).size"
     )
     assert colours == 1
-    # Signing in in another tab brings the state back without a reload.
+    # Signing in in another tab shows the state again without a reload.
     alice_there.be_signed_in("alice")
     hide(page, True)
     hide(page, False)
@@ -153,7 +153,7 @@ def test_a_line_is_not_shown_as_up_once_the_session_has_ended(vll: Vll, alice_th
     expect(signed_out_note(page)).to_be_hidden()
 
 
-def test_the_palette_of_a_signed_out_reader_is_the_note_and_no_page(alice_there: Reader) -> None:
+def test_the_palette_of_a_signed_out_reader_shows_the_note(alice_there: Reader) -> None:
     page = alice_there.page
     alice_there.open("/")
     page.keyboard.press("Control+k")
@@ -164,7 +164,7 @@ def test_the_palette_of_a_signed_out_reader_is_the_note_and_no_page(alice_there:
     expect(page.get_by_role("dialog")).to_be_hidden()
 
 
-def test_a_form_without_scripts_of_its_own_is_filled_in_again(
+def test_a_plain_form_is_filled_in_again_after_signing_in(
     isp: Isp, live_server: Any, nora: User, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url)
@@ -175,13 +175,13 @@ def test_a_form_without_scripts_of_its_own_is_filled_in_again(
     end_sessions()
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_role("status").filter(has_text="What you have entered is kept")).to_be_visible()
-    # The test's own sign-in has no second factor to ask for.
+    # The test signs in directly, so it needs no second factor.
     person.be_signed_in("nora")
     person.open("/noc/sites/add/")
     expect(page.get_by_label("Name", exact=True)).to_have_value("Cellar")
     page.get_by_role("button", name="Save").click()
     expect(page.get_by_text("Cellar").first).to_be_visible()
-    # It was sent, so it does not come back.
+    # The form was sent, so its input is not restored.
     person.open("/noc/sites/add/")
     expect(page.get_by_label("Name", exact=True)).to_have_value("")
 
@@ -203,7 +203,7 @@ def test_a_form_with_an_outdated_token_leads_back_to_its_input(
     expect(page.get_by_text("Cellar").first).to_be_visible()
 
 
-def test_what_one_account_entered_is_never_shown_to_another(
+def test_the_input_of_one_account_is_never_shown_to_another(
     isp: Isp, live_server: Any, nora: User, nina: User, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url)

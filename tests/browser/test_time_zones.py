@@ -1,4 +1,4 @@
-"""The browser names its zone, and the pages follow it: inputs, sentences and times."""
+"""The browser names its time zone, and inputs, sentences and times on pages use it."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,7 @@ def test_a_test_is_scheduled_in_the_zone_of_the_browser(
     person.open("/")
     person.open(f"/vlls/{vll.pk}/test/")
     day = (clock.now() + timedelta(days=3)).date()
-    # Chromium may know the zone by an older name.
+    # Chromium may use an older name of the zone.
     at = person.page.get_by_label("When (Asia/")
     at.fill(f"{day}T02:00")
     at.press("Enter")

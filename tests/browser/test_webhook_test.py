@@ -26,7 +26,7 @@ def webhook(dairy: Customer) -> Webhook:
 
 
 def deliver() -> None:
-    """As the worker leaves a delivery that the receiver has accepted."""
+    """Save a delivery as the worker does after the receiver has accepted it."""
     Delivery.objects.update(state="delivered", next_try_at=None, tries=1)
 
 
@@ -36,7 +36,7 @@ def send_a_test(person: Reader) -> None:
     expect(person.page.locator("#webhook-deliveries")).to_contain_text("Pending")
 
 
-def test_the_result_appears_by_polling_where_there_is_no_stream(
+def test_the_result_appears_by_polling_without_a_stream(
     live_server: Any, webhook: Webhook, ada: User, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url)
@@ -49,7 +49,7 @@ def test_the_result_appears_by_polling_where_there_is_no_stream(
     assert person.complaints == []
 
 
-def test_the_result_appears_at_once_by_the_stream(
+def test_the_result_appears_at_once_through_the_stream(
     live: LiveProcess, live_server: Any, webhook: Webhook, ada: User, reader: Callable[..., Reader]
 ) -> None:
     person = reader(live_server.url)

@@ -53,7 +53,7 @@ class MemifCustomer:
         )
 
     def unplug(self) -> None:
-        """Delete this memif, so that the router's memif loses its link. A shut memif keeps it."""
+        """Delete this memif, because a shutdown would not take down the link of the router's memif."""
         self._is_plugged_in = False
         self.vpp.configure(f"delete interface memif {self.interface}")
 
