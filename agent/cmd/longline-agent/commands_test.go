@@ -74,12 +74,12 @@ func TestTheStateCommandPrintsIntentAppliedGenerationAndOwnedObjects(t *testing.
 	if err != nil {
 		t.Fatal(err)
 	}
-	wants(t, out, "router   rhino", "held     nothing", "applied  nothing", "owned: 0")
+	wants(t, out, "router   rhino", "stored   nothing", "applied  nothing", "owned: 0")
 	a.put("watch.json")
 	if out, err = invoke(t, "state", "-config", a.config); err != nil {
 		t.Fatal(err)
 	}
-	wants(t, out, "vppsim, started ", "held     generation 42 (sha256 ", "applied  generation 42 at ", "owned: 2", "cust0.", "vxlan_tunnel",
+	wants(t, out, "vppsim, started ", "stored   generation 42 (sha256 ", "applied  generation 42 at ", "owned: 2", "cust0.", "vxlan_tunnel",
 		"conflicts: 0", "drift: 0", "quarantined: 0", "watched paths: 1\n  10.255.0.1 to 10.255.0.2  starting since ")
 }
 

@@ -94,7 +94,7 @@ func printState(w io.Writer, s *stateAnswer) {
 	case s.VPP.Version != nil:
 		fmt.Fprintf(w, "VPP      %s, start unknown (no stats segment)\n", *s.VPP.Version)
 	}
-	fmt.Fprintln(w, "held    ", storedGeneration(s))
+	fmt.Fprintln(w, "stored  ", storedGeneration(s))
 	if s.Applied == nil {
 		fmt.Fprintln(w, "applied  nothing in this run of VPP")
 	} else {
@@ -119,7 +119,7 @@ func printState(w io.Writer, s *stateAnswer) {
 	}
 	fmt.Fprintf(w, "drift: %d\n", len(s.Drift))
 	for _, d := range s.Drift {
-		fmt.Fprintf(w, "  %s %s  %s of %s is %q, wanted %q\n", d.VLL, d.End, d.Field, d.Object, d.Actual, d.Desired)
+		fmt.Fprintf(w, "  %s %s  %s of %s is %q, intended %q\n", d.VLL, d.End, d.Field, d.Object, d.Actual, d.Desired)
 	}
 	printQuarantined(w, s.Quarantined)
 	fmt.Fprintf(w, "relabelled: %d\n", len(s.Relabelled))

@@ -12,10 +12,10 @@ import (
 )
 
 // OldGenerationError refuses a document that is older than the stored one.
-type OldGenerationError struct{ Held, Generation int64 }
+type OldGenerationError struct{ Stored, Generation int64 }
 
 func (e *OldGenerationError) Error() string {
-	return fmt.Sprintf("intent: generation %d is older than the stored %d", e.Generation, e.Held)
+	return fmt.Sprintf("intent: generation %d is older than the stored %d", e.Generation, e.Stored)
 }
 
 // GenerationReusedError refuses a document with the stored generation and other content.
@@ -114,12 +114,12 @@ func (s *Store) Accept(in *Intent) error {
 	hash := hashOf(document)
 	before, itsHash := s.Held()
 	if before == nil && in.Generation < s.least {
-		return &OldGenerationError{Held: s.least, Generation: in.Generation}
+		return &OldGenerationError{Stored: s.least, Generation: in.Generation}
 	}
 	if before != nil {
 		switch {
 		case in.Generation < before.Generation:
-			return &OldGenerationError{Held: before.Generation, Generation: in.Generation}
+			return &OldGenerationError{Stored: before.Generation, Generation: in.Generation}
 		case in.Generation == before.Generation && hash != itsHash:
 			return &GenerationReusedError{Generation: in.Generation}
 		case hash == itsHash:

@@ -105,7 +105,7 @@ func TestANewIntentNeedsAHigherGeneration(t *testing.T) {
 	older := decodedIn(t, "empty.json")
 	older.Generation = 41
 	var old *OldGenerationError
-	if err := store.Accept(older); !errors.As(err, &old) || old.Held != 42 || old.Generation != 41 {
+	if err := store.Accept(older); !errors.As(err, &old) || old.Stored != 42 || old.Generation != 41 {
 		t.Errorf("an older one: %v", err)
 	}
 	var reused *GenerationReusedError

@@ -38,7 +38,7 @@ func TestAnUnreadableIntentIsSetAsideUntilThePortalSendsOne(t *testing.T) {
 				older := decodedIn(t, "vxlan4-dot1q.json")
 				older.Generation = c.least - 1
 				var old *OldGenerationError
-				if err := store.Accept(older); c.least > 1 && (!errors.As(err, &old) || old.Held != c.least) {
+				if err := store.Accept(older); c.least > 1 && (!errors.As(err, &old) || old.Stored != c.least) {
 					t.Fatalf("start %d: one that is older than what was held: %v", start, err)
 				}
 				if c.least == 1 {

@@ -89,8 +89,9 @@ func (s *Server) Handler() http.Handler {
 	return s.portalOnly(mux)
 }
 
-// ControlHandler serves the commands of this machine. They change only what the portal cannot: an
-// operator's decision about relabelled interfaces, a calibration, a trace, a rebuild and a freeze.
+// ControlHandler serves the commands of this machine. They change nothing, with these exceptions: an
+// operator's decision about relabelled interfaces (which the portal cannot know), a calibration, a trace, a
+// rebuild and a freeze.
 func (s *Server) ControlHandler() http.Handler {
 	mux := s.readingRoutes()
 	mux.Handle("/v1/claim", only(http.MethodPost, s.claimOrRelease(s.engine.Claim)))

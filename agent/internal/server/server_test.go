@@ -279,7 +279,7 @@ func TestRefusalsAreProblemsAndChangeNothing(t *testing.T) {
 		"not JSON":          {"PUT", "/v1/intent", []byte("{"), nil, 400, "invalid-intent"},
 		"a broken rule":     {"PUT", "/v1/intent", wrong.Intent, nil, 422, "invalid-intent"},
 		"too large":         {"PUT", "/v1/intent", bytes.Repeat([]byte(" "), MaxBody+1), nil, 413, "too-large"},
-		"old generation":    {"PUT", "/v1/intent", valid, &intent.OldGenerationError{Held: 43, Generation: 42}, 409, "old-generation"},
+		"old generation":    {"PUT", "/v1/intent", valid, &intent.OldGenerationError{Stored: 43, Generation: 42}, 409, "old-generation"},
 		"generation reused": {"PUT", "/v1/intent", valid, &intent.GenerationReusedError{Generation: 42}, 409, "generation-reused"},
 		"no disk":           {"PUT", "/v1/intent", valid, errors.New("read-only"), 500, "storage"},
 		"plan without VPP":  {"POST", "/v1/plan", valid, nil, 503, "vpp-unavailable"},
@@ -299,7 +299,7 @@ func TestRefusalsAreProblemsAndChangeNothing(t *testing.T) {
 }
 
 func TestTheRefusalOfAnOldGenerationNamesTheStoredOne(t *testing.T) {
-	d := open(t, &engine{err: &intent.OldGenerationError{Held: 43, Generation: 42}})
+	d := open(t, &engine{err: &intent.OldGenerationError{Stored: 43, Generation: 42}})
 	_, answer := d.do("PUT", "/v1/intent", fixture(t, "intents/valid/vxlan4-dot1q.json"))
 	if answer["held"] != 43.0 || answer["generation"] != 42.0 {
 		t.Errorf("got %v", answer)
