@@ -150,7 +150,7 @@ func serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if err := store.Reserve(); err != nil {
 		log.Error("the disk has no reserved space for intent and journal; unsent reports will be dropped for them", "error", err)
 	}
-	stored, _ := store.Held()
+	stored, _ := store.Current()
 	memory.Bound(stored)
 	journal, err := ownership.OpenJournal(c.StateDir)
 	if err != nil {

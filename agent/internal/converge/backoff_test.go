@@ -142,7 +142,7 @@ func TestRefusedEndDoesNotDelayOthersAndIsNotTriedWithThem(t *testing.T) {
 		vpp.vlan = 0
 		clock = clock.Add(2 * firstRetry)
 		r.repair(t.Context())
-		held, _ := r.store.Held()
+		held, _ := r.store.Current()
 		if left, _, err := r.Plan(t.Context(), held); err != nil || len(left.Ops) != 0 {
 			t.Errorf("%v, left to do: %+v", err, left.Ops)
 		}

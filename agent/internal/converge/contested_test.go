@@ -109,7 +109,7 @@ func TestDocumentsForOtherLinesDoNotRepairContestedFields(t *testing.T) {
 		if !r.isDown(access) {
 			t.Error("a document for other lines repaired it")
 		}
-		held, _ := r.store.Held()
+		held, _ := r.store.Current()
 		again, err := r.Put(t.Context(), held, "")
 		if err != nil {
 			t.Fatal(err)

@@ -81,7 +81,7 @@ func driftHeld(op plan.Op) *plan.Reason {
 // convergeNewConnection converges with a new connection. A VPP that has restarted has lost everything, so
 // all is created again. If the VPP has the held generation already, differences are drift.
 func (e *Engine) convergeNewConnection(ctx context.Context) {
-	if (e.Repair == Hold || e.Frozen.Held() != nil) && e.resume() {
+	if (e.Repair == Hold || e.Frozen.Current() != nil) && e.resume() {
 		e.repair(ctx)
 		return
 	}
@@ -94,7 +94,7 @@ func (e *Engine) resume() bool {
 		return false
 	}
 	defer e.busy.Unlock()
-	held, _ := e.store.Held()
+	held, _ := e.store.Current()
 	session, err := e.Session()
 	if held == nil || err != nil || e.journal.Of(boot(session)).Applied != held.Generation {
 		return false
@@ -126,7 +126,7 @@ func (e *Engine) repairAfterEvents(ctx context.Context) (repaired, waits bool) {
 	repaired = e.repairFrom(ctx, e.eventObservation)
 	e.busy.Lock()
 	defer e.busy.Unlock()
-	held, _ := e.store.Held()
+	held, _ := e.store.Current()
 	return repaired, held != nil && e.lastClean.plan == nil
 }
 
@@ -135,7 +135,7 @@ func (e *Engine) repairFrom(ctx context.Context, read observeFunc) bool {
 		return false
 	}
 	defer e.busy.Unlock()
-	held, _ := e.store.Held()
+	held, _ := e.store.Current()
 	if held != nil && e.mustNotChange(ctx, held) {
 		return false
 	}

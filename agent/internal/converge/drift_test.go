@@ -11,7 +11,7 @@ import (
 // fieldsOff returns the fields in which VPP differs from the held intent.
 func (r *router) fieldsOff() map[string]bool {
 	r.t.Helper()
-	held, _ := r.store.Held()
+	held, _ := r.store.Current()
 	found, _, err := r.Plan(r.t.Context(), held)
 	if err != nil {
 		r.t.Fatal(err)
@@ -42,7 +42,7 @@ func TestHoldReportsDriftUntilTheIntentIsSentAgain(t *testing.T) {
 		r.Repair = Hold
 		r.convergeNewConnection(t.Context())
 		stillDown("after a new start of the agent")
-		held, _ := r.store.Held()
+		held, _ := r.store.Current()
 		outcome, err := r.Put(t.Context(), held, "")
 		if err != nil {
 			t.Fatal(err)

@@ -159,7 +159,7 @@ func (e *Engine) notify() {
 
 // Status is the engine's knowledge, without a query to VPP.
 type Status struct {
-	Held       *intent.Intent
+	Intent     *intent.Intent
 	SHA256     string
 	Applied    *Applied
 	VPP        *vpp.Info // nil if not connected
@@ -182,8 +182,8 @@ func (s Status) Hangs() bool { return errors.Is(s.Refused, vpp.ErrHangs) }
 
 // Status returns a copy of the engine's status.
 func (e *Engine) Status() Status {
-	s := Status{NeverWatch: e.NeverWatch, Adoption: e.Adoption, Freeze: e.Frozen.Held(), Paths: e.paths.Paths()}
-	s.Held, s.SHA256 = e.store.Held()
+	s := Status{NeverWatch: e.NeverWatch, Adoption: e.Adoption, Freeze: e.Frozen.Current(), Paths: e.paths.Paths()}
+	s.Intent, s.SHA256 = e.store.Current()
 	if e.SetAside != nil {
 		s.SetAside = e.SetAside()
 	}
@@ -202,10 +202,10 @@ func (e *Engine) Ready() error {
 	switch s := e.Status(); {
 	case s.VPP == nil:
 		return cmp.Or(s.Refused, ErrNoVPP)
-	case s.Held == nil && e.store.SetAside() != nil:
+	case s.Intent == nil && e.store.SetAside() != nil:
 		return ErrSetAside
-	case s.Held != nil && (s.Applied == nil || s.Applied.Generation != s.Held.Generation):
-		return fmt.Errorf("converge: generation %d is held and not yet applied", s.Held.Generation)
+	case s.Intent != nil && (s.Applied == nil || s.Applied.Generation != s.Intent.Generation):
+		return fmt.Errorf("converge: generation %d is held and not yet applied", s.Intent.Generation)
 	}
 	return nil
 }
@@ -326,7 +326,7 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent, reviewed string) (*
 	if err := e.frozenFor(reviewed); err != nil {
 		return nil, err
 	}
-	held, _ := e.store.Held()
+	held, _ := e.store.Current()
 	again := held != nil && held.Generation == in.Generation
 	read, before, withheld, withhold := observeFunc(e.quickObservation), held, e.backoff.withheld(in, e.now()), e.contested
 	if again {
@@ -362,7 +362,7 @@ func (e *Engine) Converge(ctx context.Context) *Outcome {
 		return nil
 	}
 	defer e.busy.Unlock()
-	held, _ := e.store.Held()
+	held, _ := e.store.Current()
 	if held == nil || e.mustNotChange(ctx, held) {
 		return nil
 	}
@@ -387,7 +387,7 @@ func (e *Engine) Plan(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 		return nil, nil, err
 	}
 	var withheld map[intent.Key]*plan.Reason
-	if held, _ := e.store.Held(); held == nil || held.Generation != in.Generation {
+	if held, _ := e.store.Current(); held == nil || held.Generation != in.Generation {
 		withheld = e.backoff.withheld(in, e.now())
 	}
 	return e.diff(in, snapshot, e.journal.Of(snapshot.Boot), withheld), snapshot, nil

@@ -134,7 +134,7 @@ func (r *router) mustForward(t *testing.T, ends []intent.End) {
 
 func owned(r *router, ends []intent.End) []*observe.Interface {
 	r.t.Helper()
-	in, _ := r.store.Held()
+	in, _ := r.store.Current()
 	todo, _, err := r.Plan(r.t.Context(), in)
 	if err != nil {
 		r.t.Fatal(err)

@@ -56,7 +56,7 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 		(<-outcome).mustAllBe(t, "verified")
 
 		before := r.writes()
-		in, _ := r.store.Held()
+		in, _ := r.store.Current()
 		if _, err := r.Put(t.Context(), &intent.Intent{Router: "rhino", Generation: in.Generation + 1}, ""); !errors.Is(err, ErrStopping) {
 			t.Errorf("a new intent: %v", err)
 		}
@@ -69,7 +69,7 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 		if r.Converge(t.Context()) != nil || r.repair(t.Context()) || r.writes() != before {
 			t.Error("VPP was changed after the engine had finished")
 		}
-		if held, _ := r.store.Held(); held != in {
+		if held, _ := r.store.Current(); held != in {
 			t.Error("an intent was stored after the stop")
 		}
 	})
@@ -79,7 +79,7 @@ func TestKilledConvergeIsFinishedUnderHold(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = Hold
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}).mustAllBe(t, "verified")
-		held, _ := r.store.Held()
+		held, _ := r.store.Current()
 		r.disconnect(r.ports[0] + ".101")
 		r.disconnect(r.ports[1] + ".102")
 

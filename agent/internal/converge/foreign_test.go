@@ -150,7 +150,7 @@ func TestDriftIsDetectedAndRepaired(t *testing.T) {
 		access := r.index(r.ports[0] + ".101")
 		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: access, Flags: 0})
 		r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: access, Enable: false})
-		held, _ := r.store.Held()
+		held, _ := r.store.Current()
 		found, _, err := r.Plan(t.Context(), held)
 		if err != nil {
 			t.Fatal(err)

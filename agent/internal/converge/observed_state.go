@@ -97,7 +97,7 @@ func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 
 // knownState returns the existing observed state, or nil.
 func (e *Engine) knownState() *ObservedState {
-	held, _ := e.store.Held()
+	held, _ := e.store.Current()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.session == nil || e.session.Err() != nil {
@@ -110,7 +110,7 @@ func (e *Engine) knownState() *ObservedState {
 }
 
 func (e *Engine) heldOrEmpty() *intent.Intent {
-	if held, _ := e.store.Held(); held != nil {
+	if held, _ := e.store.Current(); held != nil {
 		return held
 	}
 	return &intent.Intent{}

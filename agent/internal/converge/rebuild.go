@@ -18,7 +18,7 @@ var ErrNotRepaired = errors.New("converge: nothing is repaired: the agent's file
 // requested means that an operator wants the rebuild, which has precedence over drift: hold. Rebuild
 // returns ErrNotRepaired if it is not allowed.
 func (e *Engine) Rebuild(index uint32, name string, requested bool) error {
-	if e.Repair == Hold && !requested || e.Frozen.Held() != nil {
+	if e.Repair == Hold && !requested || e.Frozen.Current() != nil {
 		return ErrNotRepaired
 	}
 	e.mu.Lock()

@@ -79,7 +79,7 @@ func (e *Engine) Unfreeze() error {
 // the request. So a freeze that is not possible now can be applied later, for example after an operator's
 // freeze or an activation test.
 func (e *Engine) PortalFreezes(id, reason string, until time.Time) {
-	held := e.Frozen.Held()
+	held := e.Frozen.Current()
 	over := held != nil && held.Over(e.now())
 	var err error
 	switch {
@@ -141,7 +141,7 @@ func (e *Engine) testUnderWay() error {
 
 // frozen returns *FrozenError while the router is frozen. After the end of the freeze it returns nil.
 func (e *Engine) frozen() error {
-	if held := e.Frozen.Held(); held != nil && !held.Over(e.now()) {
+	if held := e.Frozen.Current(); held != nil && !held.Over(e.now()) {
 		return &FrozenError{Freeze: *held}
 	}
 	return nil
@@ -150,7 +150,7 @@ func (e *Engine) frozen() error {
 // frozenFor is frozen for an intent. reviewed is the id of the freeze whose differences an operator has
 // reviewed.
 func (e *Engine) frozenFor(reviewed string) error {
-	held := e.Frozen.Held()
+	held := e.Frozen.Current()
 	if held == nil || held.Over(e.now()) && held.ID == reviewed {
 		return nil
 	}
@@ -161,7 +161,7 @@ func (e *Engine) frozenFor(reviewed string) error {
 // operator has reviewed the differences. If a freeze has ended without differences, no review is necessary.
 // The caller holds busy.
 func (e *Engine) mustNotChange(ctx context.Context, held *intent.Intent) bool {
-	frozen := e.Frozen.Held()
+	frozen := e.Frozen.Current()
 	if frozen == nil {
 		return false
 	}

@@ -20,7 +20,7 @@ func (r *router) freeze() {
 
 // refuses reports whether an intent is refused because the router is frozen.
 func (r *router) refuses() bool {
-	held, _ := r.store.Held()
+	held, _ := r.store.Current()
 	next := *held
 	next.Generation++
 	_, err := r.Put(r.t.Context(), &next, "")
@@ -64,7 +64,7 @@ func TestFreezePreventsRepairsUntilTheReview(t *testing.T) {
 		if !r.refuses() || r.Converge(t.Context()) != nil {
 			t.Error("an intent was taken before the review")
 		}
-		held, _ := r.store.Held()
+		held, _ := r.store.Current()
 		outcome, err := r.Put(t.Context(), held, over.ID)
 		if err != nil {
 			t.Fatal(err)
@@ -116,7 +116,7 @@ func TestBlockedEndNeedsAReviewAfterARestartOfTheAgent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		line := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{line}).mustAllBe(t, "verified")
-		held, _ := r.store.Held()
+		held, _ := r.store.Current()
 		next := *held
 		next.Generation++
 		if err := r.store.Accept(&next); err != nil {

@@ -20,7 +20,7 @@ import (
 // state.
 func (r *router) relabel(tag string, end intent.Key) (before []*plan.Holding) {
 	r.t.Helper()
-	held, _ := r.store.Held()
+	held, _ := r.store.Current()
 	todo, _, err := r.Plan(r.t.Context(), held)
 	if err != nil {
 		r.t.Fatal(err)

@@ -232,7 +232,7 @@ func (r *router) snapshot() *observe.Snapshot {
 func (r *router) put(present []intent.End, removed ...intent.Tombstone) *Outcome {
 	r.t.Helper()
 	generation := int64(1)
-	if held, _ := r.store.Held(); held != nil {
+	if held, _ := r.store.Current(); held != nil {
 		generation = held.Generation + 1
 	}
 	in, err := intent.Decode((&intent.Intent{Router: "rhino", Generation: generation, Present: present, Removed: removed}).Document(), "rhino")

@@ -32,7 +32,7 @@ func (e *Engine) noteTested(intents ...*intent.Intent) {
 // TestedSince returns the ends that were under test at some time since then. Their tunnels receive test
 // frames, which VPP drops there. A test may start and end between two samples.
 func (e *Engine) TestedSince(since time.Time) map[intent.Key]bool {
-	held, _ := e.store.Held()
+	held, _ := e.store.Current()
 	e.noteTested(held)
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -116,7 +116,7 @@ func (v vppcfgRunner) mustRemove(lines []string, refusal string, wanted ...strin
 
 func (r *router) vppcfgPart() *vppcfg.Part {
 	r.t.Helper()
-	held, _ := r.store.Held()
+	held, _ := r.store.Current()
 	todo, snapshot, err := r.Plan(r.t.Context(), held)
 	if err != nil {
 		r.t.Fatal(err)

@@ -78,7 +78,7 @@ func (e *Engine) untouchedPaths(path intent.Path) bool {
 // all paths. It changes only sessions of paths for which may returns true; nil allows all. The caller holds
 // busy. An error does not affect lines, and the next observation tries again.
 func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) bool) {
-	held, _ := e.store.Held()
+	held, _ := e.store.Current()
 	session, err := e.Session()
 	if held == nil || err != nil { // without an intent, the unwanted sessions are unknown
 		return

@@ -31,7 +31,7 @@ func pathOf(family int) intent.Path {
 func (r *router) putWatched(watch intent.Watch, present ...intent.End) *Outcome {
 	r.t.Helper()
 	generation := int64(1)
-	if held, _ := r.store.Held(); held != nil {
+	if held, _ := r.store.Current(); held != nil {
 		generation = held.Generation + 1
 	}
 	wanted := &intent.Intent{Router: "rhino", Generation: generation, Present: present, Watch: watch}
@@ -193,7 +193,7 @@ func TestChangedSessionIsRepairedOrHeldUntilTheNextIntent(t *testing.T) {
 		if existing := r.sessions(); len(existing) != 1 || existing[pathOf(4)].Multiplier != 9 {
 			t.Errorf("under hold: %+v", existing)
 		}
-		held, _ := r.store.Held()
+		held, _ := r.store.Current()
 		if _, err := r.Put(t.Context(), held, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func TestSessionsStayWithoutAnIntent(t *testing.T) {
 			}
 		}
 		r.open()
-		if held, _ := r.store.Held(); held != nil {
+		if held, _ := r.store.Current(); held != nil {
 			t.Fatal("it still holds an intent")
 		}
 		r.CheckDrift(t.Context())

@@ -98,9 +98,9 @@ func Open(folder string, now func() time.Time) (*File, error) {
 	return f, nil
 }
 
-// Held returns a copy of the freeze. It is nil if the router is not frozen and no acknowledgement is
+// Current returns a copy of the freeze. It is nil if the router is not frozen and no acknowledgement is
 // pending.
-func (f *File) Held() *Freeze {
+func (f *File) Current() *Freeze {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.current == nil {

@@ -20,7 +20,7 @@ func TestAFreezeSurvivesARestartOfTheAgent(t *testing.T) {
 		return f
 	}
 	f := open()
-	if f.Held() != nil || !errors.Is(f.End(), ErrNone) {
+	if f.Current() != nil || !errors.Is(f.End(), ErrNone) {
 		t.Fatal("frozen without a word")
 	}
 	begun, err := f.BeginHere("line cards", now.Add(time.Hour))
@@ -28,21 +28,21 @@ func TestAFreezeSurvivesARestartOfTheAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	f = open()
-	if current := f.Held(); current == nil || *current != *begun || current.Over(now) {
+	if current := f.Current(); current == nil || *current != *begun || current.Over(now) {
 		t.Fatalf("held %+v, want %+v", current, begun)
 	}
-	if err := f.Forget(); err != nil || f.Held() == nil {
+	if err := f.Forget(); err != nil || f.Current() == nil {
 		t.Fatal("it is forgotten before it is over")
 	}
 	now = now.Add(time.Hour)
-	if current := f.Held(); !current.Over(now) {
+	if current := f.Current(); !current.Over(now) {
 		t.Fatalf("not over: %+v", current)
 	}
 	later, err := f.BeginHere("again", now.Add(time.Hour))
 	if err != nil || later.SinceMS != begun.SinceMS {
 		t.Fatalf("%+v, %v: not acknowledged since %d", later, err, begun.SinceMS)
 	}
-	if err := errors.Join(f.End(), f.Forget()); err != nil || f.Held() != nil || open().Held() != nil {
+	if err := errors.Join(f.End(), f.Forget()); err != nil || f.Current() != nil || open().Current() != nil {
 		t.Fatalf("it stays: %v", err)
 	}
 }
@@ -57,8 +57,8 @@ func TestAFreezeByThePortalReplacesItsPreviousOneButNotAnOperators(t *testing.T)
 	}
 	now = now.Add(time.Minute)
 	second, err := f.Begin("2", ByPortal, "power", now.Add(time.Hour))
-	if err != nil || *f.Held() != *second || second.Reason != "power" || second.SinceMS != first.SinceMS {
-		t.Fatalf("held %+v, %v", f.Held(), err)
+	if err != nil || *f.Current() != *second || second.Reason != "power" || second.SinceMS != first.SinceMS {
+		t.Fatalf("held %+v, %v", f.Current(), err)
 	}
 	if err := errors.Join(f.End(), f.Forget()); err != nil {
 		t.Fatal(err)

@@ -96,15 +96,15 @@ func generationSetAside(folder string) (highest int64) {
 // SetAside returns the file that was set aside when the store was opened, nil for none.
 func (s *Store) SetAside() *durable.SetAsideFile { return s.setAside }
 
-// Held returns the last accepted intent and its hash, nil and "" if there is none. The intent must not be
+// Current returns the last accepted intent and its hash, nil and "" if there is none. The intent must not be
 // changed.
-func (s *Store) Held() (*Intent, string) {
+func (s *Store) Current() (*Intent, string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.stored, s.hash
 }
 
-// Accept stores an intent. Held returns it as soon as it is safely on disk, and the previous one until
+// Accept stores an intent. Current returns it as soon as it is safely on disk, and the previous one until
 // then. The same document again changes nothing. Errors: *OldGenerationError, *GenerationReusedError, or
 // that of the disk; then the stored intent stays.
 func (s *Store) Accept(in *Intent) error {
@@ -112,7 +112,7 @@ func (s *Store) Accept(in *Intent) error {
 	defer s.accepting.Unlock()
 	document := in.Document()
 	hash := hashOf(document)
-	before, itsHash := s.Held()
+	before, itsHash := s.Current()
 	if before == nil && in.Generation < s.least {
 		return &OldGenerationError{Stored: s.least, Generation: in.Generation}
 	}

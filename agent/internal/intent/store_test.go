@@ -87,7 +87,7 @@ func TestTheStoredIntentSurvivesARestart(t *testing.T) {
 	if err := opened(t, folder).Accept(in); err != nil {
 		t.Fatal(err)
 	}
-	stored, hash := opened(t, folder).Held()
+	stored, hash := opened(t, folder).Current()
 	if stored == nil || stored.Generation != 42 || hash != in.SHA256() {
 		t.Errorf("held %+v with hash %s", stored, hash)
 	}
@@ -128,7 +128,7 @@ func TestAnIntentThatCannotBeWrittenIsNotStored(t *testing.T) {
 	if err := store.Accept(decodedIn(t, "vxlan4-dot1q.json")); err == nil {
 		t.Fatal("accepted without a disk")
 	}
-	if stored, _ := store.Held(); stored != nil {
+	if stored, _ := store.Current(); stored != nil {
 		t.Error("held without a disk")
 	}
 }

@@ -28,7 +28,7 @@ func TestAnUnreadableIntentIsSetAsideUntilThePortalSendsOne(t *testing.T) {
 			}
 			for start := range 3 { // it stays so after restarts
 				store := opened(t, folder)
-				if stored, _ := store.Held(); stored != nil {
+				if stored, _ := store.Current(); stored != nil {
 					t.Fatalf("start %d: held %+v", start, stored)
 				}
 				kept, err := os.ReadFile(filepath.Join(folder, "intent.json.set-aside"))
@@ -49,7 +49,7 @@ func TestAnUnreadableIntentIsSetAsideUntilThePortalSendsOne(t *testing.T) {
 			if err := opened(t, folder).Accept(sent); err != nil {
 				t.Fatal(err)
 			}
-			if stored, _ := opened(t, folder).Held(); stored == nil || stored.Generation != 42 {
+			if stored, _ := opened(t, folder).Current(); stored == nil || stored.Generation != 42 {
 				t.Errorf("held %+v", stored)
 			}
 		})

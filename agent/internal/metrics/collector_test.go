@@ -23,7 +23,7 @@ type busyRouter struct{}
 func (busyRouter) Status() converge.Status {
 	s := converge.Status{
 		SetAside: []durable.SetAsideFile{{Path: "/var/lib/longline/intent.json.set-aside", Why: "unexpected end of JSON input"}},
-		Held:     &intent.Intent{Generation: 43}, Applied: &converge.Applied{Generation: 42}, VPP: &vpp.Info{Version: "25.10-release"},
+		Intent:   &intent.Intent{Generation: 43}, Applied: &converge.Applied{Generation: 42}, VPP: &vpp.Info{Version: "25.10-release"},
 	}
 	s.Paths = []pathwatch.Watched{{State: pathwatch.Up}, {State: pathwatch.Up}, {State: pathwatch.Down}}
 	s.Statistics.Converges, s.Statistics.Repairs = 3, 1

@@ -49,8 +49,8 @@ func (e emitter) agent(version string, s converge.Status) {
 	e.gauge(info, 1, version, vppVersion)
 	e.flag(connected, s.VPP != nil)
 	e.flag(hangs, s.Hangs())
-	if s.Held != nil {
-		e.gauge(generation, float64(s.Held.Generation), "held")
+	if s.Intent != nil {
+		e.gauge(generation, float64(s.Intent.Generation), "held")
 	}
 	if s.Applied != nil {
 		e.gauge(generation, float64(s.Applied.Generation), "applied")

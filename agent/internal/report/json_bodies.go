@@ -211,8 +211,8 @@ type generationBody struct {
 
 func generationOf(status converge.Status) generationBody {
 	var body generationBody
-	if status.Held != nil {
-		body.Held = &status.Held.Generation
+	if status.Intent != nil {
+		body.Held = &status.Intent.Generation
 	}
 	if status.Applied != nil {
 		body.Applied = &status.Applied.Generation

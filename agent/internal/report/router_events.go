@@ -83,7 +83,7 @@ func routerViewOf(status converge.Status, p *converge.ObservedState) routerView 
 		v.contested[key] = describeDrift(differences)
 	}
 	for _, h := range todo.Quarantined {
-		if status.Held == nil {
+		if status.Intent == nil {
 			break // no intent is stored, so owned ends may still be required
 		}
 		v.quarantined[quarantine{h.End, h.Interface.Name}] = true

@@ -123,8 +123,8 @@ func (r *Reporter) noteTracing(boot int64) error {
 func (r *Reporter) tidyUp(ctx context.Context, state *converge.ObservedState, status converge.Status) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if status.Held != nil {
-		r.vlans.rebuilds.keepOnly(status.Held.Present)
+	if status.Intent != nil {
+		r.vlans.rebuilds.keepOnly(status.Intent.Present)
 	}
 	left := r.vlans.rebuilds.kept.TracingBootMS
 	if left == 0 || r.searchRuns {

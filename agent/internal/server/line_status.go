@@ -129,7 +129,7 @@ func (s *Server) getLine(w http.ResponseWriter, r *http.Request) {
 
 // storedWith returns the IDs of the lines in the stored intent that begin with the text.
 func (s *Server) storedWith(text string) []string {
-	stored := s.engine.Status().Held
+	stored := s.engine.Status().Intent
 	if stored == nil || len(text) < shortestID {
 		return nil
 	}
@@ -153,16 +153,16 @@ func (s *Server) queryPortal(ctx context.Context, line string) (json.RawMessage,
 // fillLine adds the state of the line's ends in this VPP. Without VPP it adds nothing.
 func (s *Server) fillLine(ctx context.Context, body *lineBody) {
 	status := s.engine.Status()
-	if status.Held == nil {
+	if status.Intent == nil {
 		return
 	}
-	todo, snapshot, err := s.engine.Plan(ctx, status.Held)
+	todo, snapshot, err := s.engine.Plan(ctx, status.Intent)
 	before, after := s.countTwice(ctx, status.VPP != nil && err == nil, snapshot)
 	paths := make(map[intent.Path]string)
 	for _, w := range status.Paths {
 		paths[intent.Path{Local: w.Local, Remote: w.Remote}] = string(w.State)
 	}
-	for _, end := range status.Held.Present {
+	for _, end := range status.Intent.Present {
 		if end.VLL != body.VLL {
 			continue
 		}

@@ -108,7 +108,7 @@ func (s *Server) stateOf(ctx context.Context) stateBody {
 	for _, aside := range status.SetAside {
 		body.SetAside = append(body.SetAside, setAsideBody{aside.Path, aside.Why})
 	}
-	stored := status.Held
+	stored := status.Intent
 	if stored != nil {
 		body.Held = &storedBody{stored.Generation, status.SHA256}
 	} else {

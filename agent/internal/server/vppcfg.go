@@ -16,7 +16,7 @@ type vppcfgBody struct {
 
 // getVppcfg responds with the entries that a vppcfg file needs, according to the current state of VPP.
 func (s *Server) getVppcfg(w http.ResponseWriter, r *http.Request) {
-	stored := cmp.Or(s.engine.Status().Held, &intent.Intent{Router: s.router})
+	stored := cmp.Or(s.engine.Status().Intent, &intent.Intent{Router: s.router})
 	todo, snapshot, err := s.engine.Plan(r.Context(), stored)
 	if err != nil {
 		unavailable(err).write(w)

@@ -72,7 +72,7 @@ func (i *Interfaces) read(status converge.Status, last *Table, upSince, now time
 			reading = &r
 		}
 	}
-	labels := labelsOf(status.Held)
+	labels := labelsOf(status.Intent)
 	t.rows = make([]row, 0, len(i.last.Interfaces))
 	for _, each := range i.last.Interfaces {
 		r := row{Interface: each, kind: kindOf(each, i.last), port: i.last.ByIndex(each.Sup), alias: aliasOf(each, labels)}

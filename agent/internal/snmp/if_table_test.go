@@ -36,7 +36,7 @@ func newRouter() *router {
 	r := &router{now: time.UnixMilli(1_790_000_000_000)}
 	boot := r.now.Add(-time.Hour).UnixMilli()
 	r.status.VPP = &vpp.Info{BootMS: boot}
-	r.status.Held = &intent.Intent{Present: []intent.End{{Key: intent.Key{VLL: line, End: "a"}, Label: "Office to mine, ACME"}}}
+	r.status.Intent = &intent.Intent{Present: []intent.End{{Key: intent.Key{VLL: line, End: "a"}, Label: "Office to mine, ACME"}}}
 	r.last = (&observe.Snapshot{
 		Boot: ownership.Boot{MS: boot},
 		Interfaces: []*observe.Interface{
