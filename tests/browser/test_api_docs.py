@@ -17,7 +17,7 @@ HOLDS = "/api/docs/holds/"
 
 
 @pytest.fixture
-def alice_there(live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]) -> Reader:
+def alice_reader(live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]) -> Reader:
     person = reader(live_server.url)
     person.be_signed_in("alice")
     person.open(HOLDS)
@@ -105,8 +105,8 @@ def test_the_search_finds_operations_while_the_reader_types(
     assert person.complaints == []
 
 
-def test_an_operation_is_tried_as_the_signed_in_user(alice_there: Reader) -> None:
-    form = trial(alice_there, "holds_list")
+def test_an_operation_is_tried_as_the_signed_in_user(alice_reader: Reader) -> None:
+    form = trial(alice_reader, "holds_list")
     form.get_by_label("limit").fill("0")
     form.get_by_role("button", name="Send").click()
     answer = result(form)
@@ -117,12 +117,12 @@ def test_an_operation_is_tried_as_the_signed_in_user(alice_there: Reader) -> Non
     expect(answer).to_contain_text("200 OK")
     expect(answer).to_contain_text("X-Request-Id")
     expect(answer.get_by_label("Body of the answer")).to_have_text('{\n  "results": [],\n  "next": null\n}')
-    assert alice_there.accessibility_violations() == []
-    assert alice_there.complaints == []
+    assert alice_reader.accessibility_violations() == []
+    assert alice_reader.complaints == []
 
 
-def test_a_change_is_sent_only_after_a_confirmation(alice_there: Reader, isp: Isp) -> None:
-    form = trial(alice_there, "holds_create")
+def test_a_change_is_sent_only_after_a_confirmation(alice_reader: Reader, isp: Isp) -> None:
+    form = trial(alice_reader, "holds_create")
     ports = [str(isp.ports[f"{name}:host-cust1"].pk) for name in ("rhino", "hippo")]
     body = form.get_by_label("Body")
     written = (
@@ -131,11 +131,11 @@ def test_a_change_is_sent_only_after_a_confirmation(alice_there: Reader, isp: Is
         .replace('"port": 34', f'"port": {ports[1]}')
     )
     body.fill(written)
-    dialog = alice_there.page.get_by_role("dialog", name="Send it for real?")
+    dialog = alice_reader.page.get_by_role("dialog", name="Send it for real?")
     form.get_by_role("button", name="Send").press("Enter")
     expect(dialog).to_contain_text("POST /api/v1/holds")
-    assert alice_there.accessibility_violations() == []
-    alice_there.page.keyboard.press("Escape")
+    assert alice_reader.accessibility_violations() == []
+    alice_reader.page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     assert not Hold.objects.exists()
     form.get_by_role("button", name="Send").click()
@@ -146,27 +146,27 @@ def test_a_change_is_sent_only_after_a_confirmation(alice_there: Reader, isp: Is
     dialog.get_by_role("button", name="Send it").click()
     expect(result(form)).to_contain_text("201 Created")
     assert Hold.objects.get().held_by == "alice"
-    assert alice_there.complaints == []
+    assert alice_reader.complaints == []
 
 
 def test_a_token_is_sent_only_to_the_api_and_only_as_authorization(
-    alice_there: Reader, alice: User, live_server: Any
+    alice_reader: Reader, alice: User, live_server: Any
 ) -> None:
     token = a_token(alice, "read")
     sent: list[Request] = []
-    alice_there.page.on("request", lambda request: sent.append(request))
-    settings = alice_there.page.locator("#try-as")
+    alice_reader.page.on("request", lambda request: sent.append(request))
+    settings = alice_reader.page.locator("#try-as")
     settings.get_by_label("An API token").check()
     settings.get_by_label("API token", exact=True).fill(token)
-    form = trial(alice_there, "holds_list")
+    form = trial(alice_reader, "holds_list")
     form.get_by_role("button", name="Send").click()
     expect(result(form)).to_contain_text("200 OK")
     # A token with the scope read allows only that, even if the signed-in user may do more.
-    form = trial(alice_there, "holds_create")
+    form = trial(alice_reader, "holds_create")
     form.get_by_role("button", name="Send").click()
-    alice_there.page.get_by_role("dialog").get_by_role("button", name="Send it").click()
+    alice_reader.page.get_by_role("dialog").get_by_role("button", name="Send it").click()
     expect(result(form)).to_contain_text("403 Forbidden")
-    alice_there.open("/api/docs/orders/")
+    alice_reader.open("/api/docs/orders/")
     expect(settings.get_by_label("API token", exact=True)).to_have_value(token)
 
     with_token = [each for each in sent if token in each.all_headers().get("authorization", "")]
@@ -178,21 +178,21 @@ def test_a_token_is_sent_only_to_the_api_and_only_as_authorization(
     assert ApiToken.objects.get().last_used_at is not None
 
 
-def test_a_token_is_forgotten_by_a_button_and_at_a_change_of_user(alice_there: Reader, ada: User) -> None:
-    settings = alice_there.page.locator("#try-as")
+def test_a_token_is_forgotten_by_a_button_and_at_a_change_of_user(alice_reader: Reader, ada: User) -> None:
+    settings = alice_reader.page.locator("#try-as")
     field = settings.get_by_label("API token", exact=True)
     settings.get_by_label("An API token").check()
     field.fill("ll_made_up")
     settings.get_by_role("button", name="Forget it").click()
     expect(field).to_have_value("")
-    form = trial(alice_there, "holds_list")
+    form = trial(alice_reader, "holds_list")
     form.get_by_role("button", name="Send").click()
     expect(form).to_contain_text("Paste an API token above, or send as yourself.")
 
     field.fill("ll_made_up")
-    alice_there.page.context.clear_cookies()
-    alice_there.be_signed_in("ada")
-    alice_there.open(HOLDS)
+    alice_reader.page.context.clear_cookies()
+    alice_reader.be_signed_in("ada")
+    alice_reader.open(HOLDS)
     expect(settings.get_by_label("ada, as you are signed in here")).to_be_checked()
     assert field.input_value() == ""
 

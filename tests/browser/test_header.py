@@ -59,10 +59,10 @@ def test_on_a_phone_the_header_is_one_row_and_the_search(
 def test_the_menus_open_by_keyboard_with_and_without_scripts(
     live_server: Any, somebody_waits: None, nora: User, reader: Callable[..., Reader], scripts: bool
 ) -> None:
-    nora_there = reader(live_server.url, viewport={"width": 360, "height": 800}, java_script_enabled=scripts)
-    nora_there.be_signed_in("nora")
-    nora_there.open("/")
-    page = nora_there.page
+    nora_reader = reader(live_server.url, viewport={"width": 360, "height": 800}, java_script_enabled=scripts)
+    nora_reader.be_signed_in("nora")
+    nora_reader.open("/")
+    page = nora_reader.page
     menu, pages = (
         page.get_by_role("button", name="Menu 1 waiting"),
         page.get_by_role("navigation", name="Main"),
@@ -84,7 +84,7 @@ def test_the_menus_open_by_keyboard_with_and_without_scripts(
     account.press("Enter")
     page.get_by_role("button", name="Sign out").press("Enter")
     page.wait_for_url("**/login/**")
-    assert nora_there.complaints == []
+    assert nora_reader.complaints == []
 
 
 @pytest.mark.parametrize("scripts", [True, False])

@@ -24,7 +24,7 @@ def line(isp: Isp, alice: User, nora: User) -> Vll:
 
 
 @pytest.fixture
-def nora_there(live_server: Any, line: Vll, reader: Callable[..., Reader]) -> Reader:
+def nora_reader(live_server: Any, line: Vll, reader: Callable[..., Reader]) -> Reader:
     person = reader(live_server.url)
     person.be_signed_in("nora")
     person.open("/")
@@ -32,7 +32,7 @@ def nora_there(live_server: Any, line: Vll, reader: Callable[..., Reader]) -> Re
 
 
 @pytest.fixture
-def alice_there(live_server: Any, line: Vll, reader: Callable[..., Reader]) -> Reader:
+def alice_reader(live_server: Any, line: Vll, reader: Callable[..., Reader]) -> Reader:
     person = reader(live_server.url)
     person.be_signed_in("alice")
     person.open("/")
@@ -52,24 +52,24 @@ def chosen(page: Page) -> Any:
 
 
 class TestLetters:
-    def test_g_and_a_letter_open_a_page(self, nora_there: Reader) -> None:
-        page = nora_there.page
+    def test_g_and_a_letter_open_a_page(self, nora_reader: Reader) -> None:
+        page = nora_reader.page
         for letter, address in (("a", "/noc/"), ("m", "/noc/map/"), ("c", "/noc/customers/"), ("l", "/")):
             page.keyboard.press("g")
             page.keyboard.press(letter)
             page.wait_for_url(f"**{address}")
-        assert nora_there.complaints == []
+        assert nora_reader.complaints == []
 
-    def test_a_customer_opens_only_his_own_pages(self, alice_there: Reader) -> None:
-        page = alice_there.page
+    def test_a_customer_opens_only_his_own_pages(self, alice_reader: Reader) -> None:
+        page = alice_reader.page
         page.keyboard.press("g")
         page.keyboard.press("a")
         page.keyboard.press("g")
         page.keyboard.press("p")
         page.wait_for_url("**/ports/")
 
-    def test_shortcuts_do_nothing_while_somebody_types(self, nora_there: Reader) -> None:
-        page = nora_there.page
+    def test_shortcuts_do_nothing_while_somebody_types(self, nora_reader: Reader) -> None:
+        page = nora_reader.page
         page.keyboard.press("/")
         page.keyboard.type("g m?/")
         expect(page.get_by_label("Search for a name")).to_have_value("g m?/")
@@ -78,18 +78,18 @@ class TestLetters:
 
     @pytest.mark.parametrize("keys", [("Control+g", "m"), ("Alt+g", "m"), ("g", "Alt+m"), ("g", "x", "m")])
     def test_other_keys_between_or_with_the_letters_open_nothing(
-        self, nora_there: Reader, keys: tuple[str, ...]
+        self, nora_reader: Reader, keys: tuple[str, ...]
     ) -> None:
-        page, before = nora_there.page, nora_there.page.url
+        page, before = nora_reader.page, nora_reader.page.url
         for key in keys:
             page.keyboard.press(key)
         page.wait_for_timeout(300)
         assert page.url == before
 
     def test_a_question_mark_lists_the_shortcuts_in_a_dialog_that_disables_them(
-        self, nora_there: Reader
+        self, nora_reader: Reader
     ) -> None:
-        page = nora_there.page
+        page = nora_reader.page
         page.keyboard.press("?")
         dialog = page.get_by_role("dialog", name="Keyboard shortcuts")
         expect(dialog.get_by_text("Go to Alarms")).to_be_visible()
@@ -101,7 +101,7 @@ class TestLetters:
         page.keyboard.press("?")
         expect(dialog).to_be_visible()
         assert page.locator("#shortcuts").count() == 1
-        assert nora_there.complaints == []
+        assert nora_reader.complaints == []
 
     def test_the_account_menu_leads_to_the_shortcuts_also_without_scripts(
         self, live_server: Any, line: Vll, reader: Callable[..., Reader]
@@ -115,8 +115,8 @@ class TestLetters:
 
 
 class TestPalette:
-    def test_it_opens_from_a_field_and_returns_the_focus(self, nora_there: Reader) -> None:
-        page = nora_there.page
+    def test_it_opens_from_a_field_and_returns_the_focus(self, nora_reader: Reader) -> None:
+        page = nora_reader.page
         search = page.get_by_label("Search for a name")
         search.focus()
         palette(page)
@@ -124,8 +124,8 @@ class TestPalette:
         expect(page.get_by_role("dialog")).to_be_hidden()
         expect(search).to_be_focused()
 
-    def test_arrows_choose_and_enter_opens(self, nora_there: Reader) -> None:
-        page = nora_there.page
+    def test_arrows_choose_and_enter_opens(self, nora_reader: Reader) -> None:
+        page = nora_reader.page
         field = palette(page)
         field.fill("pool")
         expect(chosen(page)).to_have_text("Pools")
@@ -141,17 +141,17 @@ class TestPalette:
         expect(field).to_have_attribute("aria-activedescendant", str(chosen(page).get_attribute("id")))
         page.keyboard.press("Enter")
         page.wait_for_url("**/search/?q=rout")
-        assert nora_there.complaints == []
+        assert nora_reader.complaints == []
 
-    def test_enter_after_fast_typing_opens_the_typed_page(self, nora_there: Reader) -> None:
-        page = nora_there.page
+    def test_enter_after_fast_typing_opens_the_typed_page(self, nora_reader: Reader) -> None:
+        page = nora_reader.page
         palette(page)
         page.keyboard.type("audit")
         page.keyboard.press("Enter")
         page.wait_for_url("**/noc/audit/")
 
-    def test_it_leads_from_a_line_to_the_confirmation_page(self, alice_there: Reader, line: Vll) -> None:
-        page = alice_there.page
+    def test_it_leads_from_a_line_to_the_confirmation_page(self, alice_reader: Reader, line: Vll) -> None:
+        page = alice_reader.page
         palette(page)
         page.keyboard.type("suspend milk")
         expect(chosen(page)).to_contain_text("Suspend Milk run")
@@ -159,13 +159,13 @@ class TestPalette:
         page.wait_for_url(f"**/vlls/{line.pk}/suspend/")
         assert Vll.objects.get(pk=line.pk).lifecycle == "active"
 
-    def test_the_number_of_results_is_announced(self, alice_there: Reader) -> None:
-        page = alice_there.page
+    def test_the_number_of_results_is_announced(self, alice_reader: Reader) -> None:
+        page = alice_reader.page
         palette(page).fill("milk")
         expect(page.locator("#palette-said")).to_have_text("2 results")
 
-    def test_it_switches_the_colours_and_signs_out(self, alice_there: Reader) -> None:
-        page = alice_there.page
+    def test_it_switches_the_colours_and_signs_out(self, alice_reader: Reader) -> None:
+        page = alice_reader.page
         shown = page.locator("html")
         before = shown.get_attribute("data-bs-theme")
         palette(page).fill("dark")
@@ -177,14 +177,14 @@ class TestPalette:
         expect(chosen(page)).to_have_text("Sign out")
         page.keyboard.press("Enter")
         page.wait_for_url("**/login/**")
-        assert alice_there.complaints == []
+        assert alice_reader.complaints == []
 
-    def test_a_reader_without_a_session_is_led_to_the_sign_in_page(self, alice_there: Reader) -> None:
-        alice_there.page.context.clear_cookies()
-        alice_there.page.keyboard.press("Control+k")
-        note = alice_there.page.get_by_role("alert").filter(has_text="You are signed out")
+    def test_a_reader_without_a_session_is_led_to_the_sign_in_page(self, alice_reader: Reader) -> None:
+        alice_reader.page.context.clear_cookies()
+        alice_reader.page.keyboard.press("Control+k")
+        note = alice_reader.page.get_by_role("alert").filter(has_text="You are signed out")
         note.get_by_role("link", name="Sign in again").click()
-        alice_there.page.wait_for_url("**/login/**")
+        alice_reader.page.wait_for_url("**/login/**")
 
     @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
     def test_the_dialogs_are_accessible_and_fit(

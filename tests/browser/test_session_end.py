@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def alice_there(live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]) -> Reader:
+def alice_reader(live_server: Any, isp: Isp, alice: User, reader: Callable[..., Reader]) -> Reader:
     person = reader(live_server.url)
     person.be_signed_in("alice")
     return person
@@ -61,9 +61,9 @@ def signed_out_note(page: Page) -> Any:
     return page.get_by_role("alert").filter(has_text="You are signed out")
 
 
-def test_an_order_survives_the_end_of_its_session(isp: Isp, alice_there: Reader) -> None:
-    page = alice_there.page
-    alice_there.open("/orders/new/")
+def test_an_order_survives_the_end_of_its_session(isp: Isp, alice_reader: Reader) -> None:
+    page = alice_reader.page
+    alice_reader.open("/orders/new/")
     fill_by_keyboard(page, isp)
     page.get_by_label("Name or reference").fill("Milk run")
     expect(page.get_by_text("This line is possible.")).to_be_visible()
@@ -73,7 +73,7 @@ def test_an_order_survives_the_end_of_its_session(isp: Isp, alice_there: Reader)
     expect(signed_out_note(page)).to_be_focused()
     expect(page.get_by_label("Password")).to_have_count(0)
     expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("250")
-    assert alice_there.accessibility_violations() == []
+    assert alice_reader.accessibility_violations() == []
     signed_out_note(page).get_by_role("link", name="Sign in again").click()
     sign_in_at(page)
     page.wait_for_url("**/orders/new/")
@@ -84,14 +84,14 @@ def test_an_order_survives_the_end_of_its_session(isp: Isp, alice_there: Reader)
     page.get_by_role("button", name="Order this line").click()
     page.wait_for_url("**/vlls/*/")
     assert Vll.objects.get().cir_bps == 250_000_000
-    assert alice_there.complaints == []
+    assert alice_reader.complaints == []
 
 
 def test_the_preview_says_that_the_session_has_ended_and_shows_no_sign_in_page(
-    isp: Isp, alice_there: Reader
+    isp: Isp, alice_reader: Reader
 ) -> None:
-    page = alice_there.page
-    alice_there.open("/orders/new/")
+    page = alice_reader.page
+    alice_reader.open("/orders/new/")
     fill_by_keyboard(page, isp)
     expect(page.get_by_text("This line is possible.")).to_be_visible()
     end_sessions()
@@ -105,12 +105,12 @@ def test_the_preview_says_that_the_session_has_ended_and_shows_no_sign_in_page(
     assert not Vll.objects.exists()
 
 
-def test_an_order_continues_after_signing_in_in_another_tab(isp: Isp, alice_there: Reader) -> None:
-    page = alice_there.page
-    alice_there.open("/orders/new/")
+def test_an_order_continues_after_signing_in_in_another_tab(isp: Isp, alice_reader: Reader) -> None:
+    page = alice_reader.page
+    alice_reader.open("/orders/new/")
     fill_by_keyboard(page, isp)
     expect(page.get_by_text("This line is possible.")).to_be_visible()
-    sign_in_in_another_tab(alice_there)
+    sign_in_in_another_tab(alice_reader)
     page.get_by_role("button", name="Order this line").click()
     expect(page.get_by_role("alert").filter(has_text="You have signed in again")).to_be_visible()
     expect(page.get_by_label("Bandwidth", exact=True)).to_have_value("250")
@@ -119,20 +119,20 @@ def test_an_order_continues_after_signing_in_in_another_tab(isp: Isp, alice_ther
     assert Vll.objects.count() == 1
 
 
-def test_a_page_of_one_account_places_no_order_for_another(isp: Isp, nora: User, alice_there: Reader) -> None:
-    page = alice_there.page
-    alice_there.open("/orders/new/")
+def test_a_page_of_one_account_orders_nothing_for_another(isp: Isp, nora: User, alice_reader: Reader) -> None:
+    page = alice_reader.page
+    alice_reader.open("/orders/new/")
     fill_by_keyboard(page, isp)
     expect(page.get_by_text("This line is possible.")).to_be_visible()
-    alice_there.be_signed_in("nora")
+    alice_reader.be_signed_in("nora")
     page.get_by_role("button", name="Order this line").click()
     expect(page.get_by_role("alert").filter(has_text="This page was opened as alice")).to_be_visible()
     assert not Vll.objects.exists()
 
 
-def test_a_line_is_not_shown_as_up_once_the_session_has_ended(vll: Vll, alice_there: Reader) -> None:
-    page = alice_there.page
-    alice_there.open(f"/vlls/{vll.pk}/")
+def test_a_line_is_not_shown_as_up_once_the_session_has_ended(vll: Vll, alice_reader: Reader) -> None:
+    page = alice_reader.page
+    alice_reader.open(f"/vlls/{vll.pk}/")
     health = page.locator("#vll-status .ll-health")
     expect(health).to_contain_text("Up")
     end_sessions()
@@ -146,16 +146,16 @@ def test_a_line_is_not_shown_as_up_once_the_session_has_ended(vll: Vll, alice_th
     )
     assert colours == 1
     # Signing in in another tab shows the state again without a reload.
-    alice_there.be_signed_in("alice")
+    alice_reader.be_signed_in("alice")
     hide(page, True)
     hide(page, False)
     expect(health).to_contain_text("Up")
     expect(signed_out_note(page)).to_be_hidden()
 
 
-def test_the_palette_of_a_signed_out_reader_shows_the_note(alice_there: Reader) -> None:
-    page = alice_there.page
-    alice_there.open("/")
+def test_the_palette_of_a_signed_out_reader_shows_the_note(alice_reader: Reader) -> None:
+    page = alice_reader.page
+    alice_reader.open("/")
     page.keyboard.press("Control+k")
     expect(page.get_by_role("dialog")).to_be_visible()
     end_sessions()

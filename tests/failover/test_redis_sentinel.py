@@ -91,11 +91,11 @@ def test_clients_the_cache_and_beats_lock_continue_on_the_new_master(failing: Fa
         eventually(client.ping)
     with failing.master(database=1) as master:
 
-        def counted_there() -> bool:
+        def counted_on_the_new_master() -> bool:
             cache.set("after", 2)
             return master.exists(cache.make_key("after")) == 1
 
-        eventually(counted_there)
+        eventually(counted_on_the_new_master)
     with failing.master() as master:
         eventually(lambda: turn.is_ours() and master.exists(NAME))
 

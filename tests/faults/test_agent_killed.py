@@ -18,12 +18,12 @@ def test_orders_and_removals_survive_agents_that_are_killed_again_and_again(
     product: Stack, alice: Customer, checker: Checker, line: Line, lines: int, kills: int
 ) -> None:
     """As many lines are removed as ordered; an agent is killed while a worker talks to it."""
-    there = accepted(alice.post_all(line.orders(lines)))
-    checker.require_completed((answer.order for answer in there), within_s=ENDED_WITHIN_S)
+    first_answers = accepted(alice.post_all(line.orders(lines)))
+    checker.require_completed((answer.order for answer in first_answers), within_s=ENDED_WITHIN_S)
     orders: list[str] = []
 
     def remove_and_order() -> None:
-        for answer, body in zip(there, line.orders(lines), strict=True):
+        for answer, body in zip(first_answers, line.orders(lines), strict=True):
             orders.append(alice.remove(answer.vll))
             orders.append(alice.post(body).order)
 

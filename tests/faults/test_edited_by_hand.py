@@ -51,10 +51,10 @@ def test_drift_that_cannot_be_repaired_is_shown_and_foreign_objects_are_left_alo
     agent.freeze()
     try:
         vpp.delete_sub(access)
-        theirs = vpp.add_sub(line.interface, vlan)
+        foreign = vpp.add_sub(line.interface, vlan)
     finally:
         agent.thaw()
-    before = vpp.config().named(theirs)
+    before = vpp.config().named(foreign)
 
     def shown() -> bool:
         return not alice.get(f"/api/v1/vlls/{active.vll}")["in_sync"]
@@ -62,6 +62,6 @@ def test_drift_that_cannot_be_repaired_is_shown_and_foreign_objects_are_left_alo
     assert wait(shown, timeout_s=NOTICED_WITHIN_S), "the portal calls a VLL in sync that has lost an end"
     events = checker.sql("SELECT kind FROM events_event WHERE vll_id = %s", active.vll)
     assert ("vll.drift",) in events
-    assert vpp.config().named(theirs) == before
-    vpp.delete_sub(theirs)
+    assert vpp.config().named(foreign) == before
+    vpp.delete_sub(foreign)
     assert wait(lambda: not shown(), timeout_s=NOTICED_WITHIN_S)

@@ -81,13 +81,13 @@ def test_the_tasks_are_found() -> None:
 
 
 @pytest.mark.parametrize("first", [*TASKS, "provisioning.plan_order('0198',)"])
-def test_an_alarm_says_a_waiting_task_in_words(first: str) -> None:
-    said = note(AlarmKind.RELAY, {"messages": 1, "first": first})
-    assert first.partition("(")[0] not in said
-    assert _OTHER_WORK not in said
+def test_an_alarm_describes_a_waiting_task_in_words(first: str) -> None:
+    text = note(AlarmKind.RELAY, {"messages": 1, "first": first})
+    assert first.partition("(")[0] not in text
+    assert _OTHER_WORK not in text
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "monthly_report"])
 def test_an_alarm_names_no_kind_of_a_waiting_mail(kind: str) -> None:
-    said = note(AlarmKind.MAILS, {"mails": 1, "first": f"{kind} → alice", "error": "refused"})
-    assert said == "Mails waiting: 1. The first is to alice. refused"
+    text = note(AlarmKind.MAILS, {"mails": 1, "first": f"{kind} → alice", "error": "refused"})
+    assert text == "Mails waiting: 1. The first is to alice. refused"

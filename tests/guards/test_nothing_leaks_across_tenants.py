@@ -74,7 +74,7 @@ def owned(module_rows: None) -> dict[str, Any]:
         created_at=clock.now(),
     )
     ends = [end(isp, f"{name}:host-cust2", outer=7) for name in ("rhino", "hippo")]
-    held = hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now())
+    reservation = hold_make(user=alice, a_end=ends[0], z_end=ends[1], cir_bps=1000, now=clock.now())
     token, _ = token_create(user=alice, name=f"{SECRET} token", now=clock.now())
     email = f"dora@{SECRET}.example"
     invitation = invite(by=alice, customer=dairy, email=email, role="viewer", now=clock.now())
@@ -92,7 +92,7 @@ def owned(module_rows: None) -> dict[str, Any]:
         "people": alice.pk,
         "members": alice.memberships.get().pk,
         "invitations": invitation.pk,
-        "holds": held.pk,
+        "holds": reservation.pk,
         "trouble-reports": trouble_report(user=alice, vll=placed.vll, note=SECRET, now=clock.now()).pk,
         "customers": dairy.pk,
         "routers": isp.routers["rhino"].pk,

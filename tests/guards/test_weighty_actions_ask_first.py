@@ -1,6 +1,8 @@
-"""A button acts on one click only if its action is harmless or is easily undone; all others ask first.
+"""A button acts on one click only if its action is harmless or easily undone.
 
-``docs/operate/accounts.md`` lists the actions that ask, and those that require a password or a code.
+All other actions need a confirmation.
+
+``docs/operate/accounts.md`` lists them, and those that require a password or a code.
 """
 
 import re
@@ -16,12 +18,12 @@ _FORM = re.compile(rf"<form\b(?P<head>{_TAG})>(?P<body>.*?)</form>", re.DOTALL)
 _SUBMIT = re.compile(rf'<button\b{_TAG}type="submit"{_TAG}>', re.DOTALL)
 _LEADS_TO = re.compile(r'action="\{% url "([\w:-]+)"')
 _VALUE = re.compile(r'\bvalue="([\w-]+)"')
-# What a reader fills in or chooses is a question of its own.
+# A form with fields or choices is not a one-click action.
 _FILLED_IN = re.compile(
     r"_field\.html|_checkbox\.html|_rate_field\.html|_provenance\.html|_fields\.html|<select|<textarea"
     r'|type="(?:text|file|checkbox|radio)"'
 )
-# A form of the page that a link led to: the page is the question.
+# A form without an address posts to its own page, which a link opened as the confirmation.
 _OWN_PAGE = ""
 HARMLESS = {
     # Reading, and the reader's own session.
@@ -29,7 +31,7 @@ HARMLESS = {
     ("set_language", ""),
     ("web:noc-order-plan", ""),
     ("web:noc-netbox-run", "look"),
-    # What others may undo at once, in the same place.
+    # Others can undo these immediately in the same place.
     ("web:noc-alarm-unacknowledge", ""),
     ("web:noc-alarm-unsilence", ""),
     ("web:trouble-close", ""),
@@ -39,17 +41,17 @@ HARMLESS = {
     ("web:webhook-disable", ""),
     ("web:noc-customer-reopen", ""),
     ("web:invitation-revoke", ""),
-    # Only repeats what is already wanted.
+    # These repeat only what is already wanted.
     ("web:noc-order-force-retry", ""),
     ("web:noc-router-actions", "retry"),
     ("web:webhook-test", ""),
     ("web:webhook-redeliver", ""),
-    # The end of an exception that somebody made: the router does again what is wanted.
+    # These end an exception that a person made: the router follows its intent again.
     ("web:noc-router-actions", "release"),
     ("web:noc-router-actions", "unfreeze"),
     ("web:noc-router-actions", "freeze-looked"),
     ("web:noc-router-dead", ""),
-    # The page has shown what will happen, and this is the page's purpose.
+    # The purpose of these pages is the action, which they describe first.
     ("web:noc-order-approve", ""),
     ("web:noc-import-begin", ""),
     ("web:noc-import-cancel", ""),
@@ -59,13 +61,13 @@ HARMLESS = {
     ("web:order-hold", "make"),
     ("web:order-hold", "renew"),
     ("web:order-hold", "release"),
-    # The line's page offers the opposite right afterwards.
+    # The line's page offers the reverse action afterwards.
     ("web:vll-resume", ""),
     ("web:vll-restore", ""),
     ("web:vll-retry", ""),
     ("web:vll-cancel", ""),
     ("web:line-test-call-off", ""),
-    # From the list of alarms, which has the way back.
+    # The list of alarms offers the reverse action.
     ("web:noc-alarm-acknowledge", "list"),
     ("web:noc-alarm-unsilence", "list"),
 }
@@ -80,7 +82,7 @@ def one_click_actions() -> Iterator[tuple[str, str]]:
             target = _LEADS_TO.search(form["head"])
             for button in _SUBMIT.finditer(form["body"]):
                 yield _action(button[0], target[1] if target else _OWN_PAGE)
-        # Buttons that send a form elsewhere on the page.
+        # Buttons that submit a form at another place of the page.
         for button in _SUBMIT.finditer(path.read_text()):
             if "formaction=" in button[0]:
                 yield _action(button[0], _OWN_PAGE)
@@ -109,7 +111,7 @@ def test_only_harmless_actions_take_one_click() -> None:
         ("noc/quarantine.html", "1"),
     ],
 )
-def test_a_weighty_action_asks_in_a_dialog(template: str, value: str) -> None:
+def test_a_weighty_action_has_a_confirmation_dialog(template: str, value: str) -> None:
     text = (TEMPLATES / template).read_text()
-    asked = re.findall(r"\{% include \"ui/_ask_first\.html\" with [^%]*\bvalue=\"([\w-]+)\"", text)
-    assert value in asked
+    dialogs = re.findall(r"\{% include \"ui/_ask_first\.html\" with [^%]*\bvalue=\"([\w-]+)\"", text)
+    assert value in dialogs

@@ -92,9 +92,9 @@ def test_a_line_is_reserved_ordered_changed_moved_suspended_and_restored(
 ) -> None:
     wanted = an_order(live_stack, vlan=300)
     assert alice("POST", "/vlls/validate", wanted)["feasible"]
-    held = alice("POST", "/holds", {name: wanted[name] for name in ("a_end", "z_end", "cir_bps")})
+    reservation = alice("POST", "/holds", {name: wanted[name] for name in ("a_end", "z_end", "cir_bps")})
     assert not alice("POST", "/vlls/validate", wanted)["feasible"]
-    vll = alice.done("POST", "/vlls", wanted | {"hold": held["id"]})
+    vll = alice.done("POST", "/vlls", wanted | {"hold": reservation["id"]})
     url = f"/vlls/{vll['id']}"
 
     vll = alice.done("PATCH", url, {"cir_bps": 20_000_000, "a_end": {"outer_vlan": 301}, "svc_mtu": 1600})
@@ -125,9 +125,9 @@ def test_a_line_is_reserved_ordered_changed_moved_suspended_and_restored(
 
 def test_a_cancelled_reservation_releases_its_resources(live_stack: Stack, alice: Api) -> None:
     wanted = an_order(live_stack, vlan=310)
-    held = alice("POST", "/holds", {name: wanted[name] for name in ("a_end", "z_end", "cir_bps")})
-    assert alice("POST", f"/holds/{held['id']}/renew")["renewals_left"] == 2
-    alice("DELETE", f"/holds/{held['id']}")
+    reservation = alice("POST", "/holds", {name: wanted[name] for name in ("a_end", "z_end", "cir_bps")})
+    assert alice("POST", f"/holds/{reservation['id']}/renew")["renewals_left"] == 2
+    alice("DELETE", f"/holds/{reservation['id']}")
     assert alice("POST", "/vlls/validate", wanted)["feasible"]
 
 

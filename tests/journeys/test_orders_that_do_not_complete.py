@@ -26,11 +26,11 @@ def forwarding(stack: Stack, vll: str) -> dict[str, set[tuple[str, str]]]:
     found = {}
     for router, sockets in stack.sockets.items():
         config = VppTestctl(sockets.api).config()
-        ours = {each["index"] for each in config.tagged(vll)}
+        owned = {each["index"] for each in config.tagged(vll)}
         found[router] = {
             (config.interfaces[here]["name"], config.interfaces[there]["name"])
             for here, there in config.connects.items()
-            if here in ours
+            if here in owned
         }
     return found
 

@@ -74,9 +74,9 @@ class MemifCustomer:
 
     def expect(self, whole: bytes, *, timeout_s: float) -> str | None:
         deadline = time.monotonic() + timeout_s
-        while whole not in (came := pcap.read(self._capture)):
+        while whole not in (arrived := pcap.read(self._capture)):
             if time.monotonic() > deadline:
-                return difference(whole, came)
+                return difference(whole, arrived)
             time.sleep(self._POLL_S)
         return None
 

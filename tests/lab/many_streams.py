@@ -36,7 +36,7 @@ class _Received:
     """The frames that arrived: numbers by flow with their count, and frames that are not as expected."""
 
     lines: Mapping[int, HandmadeLine]
-    came: dict[Flow, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
+    arrived: dict[Flow, Counter[int]] = field(default_factory=lambda: defaultdict(Counter))
     unexpected: list[bytes] = field(default_factory=list)
 
     def take(self, whole: bytes, *, at: tuple[str, str]) -> None:
@@ -48,7 +48,7 @@ class _Received:
         for of, far in (("a", "z"), ("z", "a")):
             expected = line.on_the_wire(of=of, at=far, payload=payload(line, number))
             if line.place(far) == at and whole == expected:
-                self.came[line, of][number] += 1
+                self.arrived[line, of][number] += 1
                 return
         self.unexpected.append(whole)
 
@@ -191,9 +191,9 @@ def _losses(sent: Mapping[Flow, int], received: _Received) -> dict[Flow, str]:
     """Return the lost and the duplicate frames of each flow that has any."""
     found = {}
     for (line, of), count in sent.items():
-        came = received.came[line, of]
-        lost = [number for number in range(count) if not came[number]]
-        twice = [number for number, times in came.items() if times > 1]
+        arrived = received.arrived[line, of]
+        lost = [number for number in range(count) if not arrived[number]]
+        twice = [number for number, times in arrived.items() if times > 1]
         if lost or twice or not count:
             found[line, of] = f"of {count} lost {lost[:10]} ({len(lost)}), twice {twice[:10]}"
     return found

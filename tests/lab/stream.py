@@ -34,7 +34,7 @@ class _Direction:
     sender: Wire
     receiver: Wire
     sent: int = 0
-    came: Counter[int] = field(default_factory=Counter)
+    arrived: Counter[int] = field(default_factory=Counter)
 
     def _whole(self, number: int, at: str) -> bytes:
         packet = (_MARK + number.to_bytes(4, "big")).ljust(_SIZE, b"\x5a")
@@ -52,13 +52,13 @@ class _Direction:
         while not stop.is_set():
             whole = self.receiver.receive(timeout_s=0.1)
             if whole is not None and whole[:at] == beginning[:at] and len(whole) == len(beginning):
-                self.came[int.from_bytes(whole[at : at + 4], "big")] += 1
+                self.arrived[int.from_bytes(whole[at : at + 4], "big")] += 1
 
     def tally(self) -> Tally:
         return Tally(
             sent=self.sent,
-            lost=tuple(number for number in range(self.sent) if not self.came[number]),
-            repeated=tuple(number for number, times in self.came.items() if times > 1),
+            lost=tuple(number for number in range(self.sent) if not self.arrived[number]),
+            repeated=tuple(number for number, times in self.arrived.items() if times > 1),
             overflowed=self.receiver.overflowed(),
         )
 

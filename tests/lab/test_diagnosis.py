@@ -76,7 +76,7 @@ def sending(lab: Lab) -> Iterator[Senders]:
             thread.join()
 
 
-def must_say(client: Client, vll: str, code: str) -> str:
+def wait_for_verdict(client: Client, vll: str, code: str) -> str:
     """Return the verdict's sentence once the verdict has the wanted code."""
     found: list[dict[str, Any]] = []
 
@@ -94,12 +94,12 @@ def test_a_refused_duplicate_vlan_of_a_neighbour_is_repaired_and_named(lab: Lab)
     """No dump of VPP shows this fault: frames reach the port, but the line's sub-interface takes none."""
     customer, port = lab.stack.client("customer"), lab.ends(LINE.transport, LINE.tagging)["a"][1]
     with in_service(lab, LINE) as vll, sending(lab):
-        must_say(customer, vll, IN_ORDER)
+        wait_for_verdict(customer, vll, IN_ORDER)
         answer = lab.dataplane.vpps["rhino"].show(
             f"create sub-interfaces {port} 3999 dot1q {OUTER['a']} exact-match"
         )
         assert "in use" in answer
-        sentence = must_say(customer, vll, "a-vlan-was-taken")
+        sentence = wait_for_verdict(customer, vll, "a-vlan-was-taken")
         [frames] = [each for each in customer.diagnosis(vll)["checks"] if each["code"] == "a_frames_in"]
         assert frames["state"] == "ok"
         lab.report.append(f"lab {LINE}: a-vlan-was-taken: {sentence}")
@@ -161,12 +161,12 @@ def test_each_single_fault_is_named(lab: Lab, only: set[str] | None) -> None:
             # Neither routes nor interfaces show a black hole.
             faults = [fault for fault in faults if fault[0] != "path-down"]
             lab.report.append(f"lab: path-down NOT SHOWN on {lab.dataplane.name}: nobody watches its paths")
-        must_say(customer, vll, IN_ORDER)
+        wait_for_verdict(customer, vll, IN_ORDER)
         for code, happens, ends in faults:
             happens()
             try:
-                sentence = must_say(customer, vll, code)
+                sentence = wait_for_verdict(customer, vll, code)
             finally:
                 ends()
-            must_say(customer, vll, IN_ORDER)
+            wait_for_verdict(customer, vll, IN_ORDER)
             lab.report.append(f"lab {LINE}: {code}: {sentence}")

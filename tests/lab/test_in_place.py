@@ -93,7 +93,7 @@ def assert_none_lost(stream: Stream) -> str:
     [*LINES, *(pytest.param(line, marks=pytest.mark.release) for line in FURTHER_LINES)],
     ids=str,
 )
-def test_no_frame_is_lost_while_a_line_changes_in_place_and_others_come_and_go(
+def test_no_frame_is_lost_while_a_line_changes_in_place_and_others_are_ordered_and_removed(
     lab: Lab, line: Combination
 ) -> None:
     ends = lab.ends(line.transport, line.tagging)

@@ -82,7 +82,7 @@ def all_found(noc: Client, lines: list[HandmadeLine]) -> dict[HandmadeLine, Json
     found: dict[HandmadeLine, Json] = {}
     by_access = {(*line.place(side)[:1], line.access(side)): line for line in lines for side in "az"}
 
-    def all_are_there() -> bool:
+    def all_are_found() -> bool:
         for shown in noc.found_lines():
             for end in (shown["a_end"], shown["z_end"]):
                 if end and (line := by_access.get((end["router"], end["interface"]))):
@@ -91,7 +91,7 @@ def all_found(noc: Client, lines: list[HandmadeLine]) -> dict[HandmadeLine, Json
             found[line]["standing"] == "complete" for line in lines if not line.odd
         )
 
-    assert noc.wait(all_are_there, timeout_s=WAIT_S), found
+    assert noc.wait(all_are_found, timeout_s=WAIT_S), found
     return found
 
 

@@ -14,7 +14,7 @@ LINE = Combination("vxlan4", "dot1q")
 FIRST_VLAN = 3100
 
 
-def test_a_line_says_whether_it_is_tested_watched_and_policed(lab: Lab) -> None:
+def test_a_line_shows_whether_it_is_tested_watched_and_policed(lab: Lab) -> None:
     customer = lab.stack.client("customer")
     with in_service(lab, LINE) as vll:
         [tested] = customer.tests(vll)

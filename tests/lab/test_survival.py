@@ -15,7 +15,7 @@ from tests.lab.combinations import Combination
 from tests.lab.conftest import Lab
 from tests.lab.handmade_network import HandmadeLine
 from tests.lab.lab_line import CIR_BPS, WAIT_S, in_service, pass_both_ways
-from tests.lab.test_diagnosis import must_say
+from tests.lab.test_diagnosis import wait_for_verdict
 from tests.lab.test_network_taken_over import all_found
 
 PORTAL = ("worker", "sweeper", "beat", "relay", "agent-api")
@@ -56,7 +56,7 @@ def test_a_dead_vpp_is_named_by_the_diagnosis(lab: Lab, line: str) -> None:
     customer = Client(lab.stack.url, lab.stack.loaded["customer_token"])
     lab.stack.family["vpp-hippo"].end()
     try:
-        lab.report.append(f"lab {LINE}: z-vpp-down: {must_say(customer, line, 'z-vpp-down')}")
+        lab.report.append(f"lab {LINE}: z-vpp-down: {wait_for_verdict(customer, line, 'z-vpp-down')}")
     finally:
         forward_again(lab, "hippo")
     pass_both_ways(lab, LINE)
