@@ -17,7 +17,7 @@ from portal.vll.operations import tunnel_paths_keep
 from portal.vll.states import Lifecycle
 from provisioning.agent_client import Refused, Unreachable
 from provisioning.agent_reply_decoder import RoundTrips
-from provisioning.round_trip_job import round_trips_measure, measuring_routers
+from provisioning.round_trip_job import measuring_routers, round_trips_measure
 from tests.integration.isp import Isp
 from tests.integration.orders import end, order
 from tests.integration.router_answers import activate

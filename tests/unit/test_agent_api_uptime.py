@@ -37,7 +37,7 @@ def test_one_that_is_free_for_a_moment_is_enough() -> None:
 
 
 def test_each_request_counts_until_it_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Importing it names other settings, for a process of its own.
+    # The import selects other settings, so it needs a separate process.
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", os.environ["DJANGO_SETTINGS_MODULE"])
     wsgi_agent_api = import_module("portal.processes.wsgi_agent_api")
     free: list[bool] = []

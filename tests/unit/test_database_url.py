@@ -1,4 +1,4 @@
-"""DATABASE_URL: read as libpq does, with several hosts, and a wrong one is told what is wrong with it."""
+"""DATABASE_URL: read as libpq does, with several hosts; an invalid URL is refused with the reason."""
 
 import json
 import os
@@ -69,7 +69,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("url", "why"), WRONG.items())
-def test_a_wrong_one_is_told_why_and_never_its_password(url: str, why: str) -> None:
+def test_an_invalid_url_is_refused_with_its_reason_and_without_its_password(url: str, why: str) -> None:
     with pytest.raises(ImproperlyConfigured) as refused:
         read(url)
     assert why in str(refused.value)
@@ -88,7 +88,7 @@ print(json.dumps([
 
 
 @pytest.mark.parametrize(
-    ("environment", "told"),
+    ("environment", "expected"),
     [
         ({}, [False, 3, ""]),
         ({"DATABASE_DIRECT_URL": "postgres://lo@db1,db2/x"}, [True, None, "db1,db2"]),
@@ -96,7 +96,7 @@ print(json.dumps([
     ],
 )
 def test_an_address_past_a_pooler_says_that_there_is_one(
-    environment: dict[str, str], told: list[object]
+    environment: dict[str, str], expected: list[object]
 ) -> None:
     said = subprocess.run(
         [sys.executable, "-c", ASK],
@@ -105,4 +105,4 @@ def test_an_address_past_a_pooler_says_that_there_is_one(
         check=True,
         capture_output=True,
     )
-    assert json.loads(said.stdout) == told
+    assert json.loads(said.stdout) == expected

@@ -29,6 +29,6 @@ def test_without_an_object_there_are_no_empty_brackets(reason: dict[str, str]) -
     assert router_reason_sentence(reason, router="r{0}") == "Something else on r{0} already uses this port."
 
 
-def test_a_code_of_a_newer_agent_is_told_in_its_own_words() -> None:
+def test_an_unknown_code_of_a_newer_agent_is_shown_with_its_message() -> None:
     assert router_reason_sentence({"code": "on_fire", "message": "It burns"}, router="rhino") == "It burns"
     assert router_reason_sentence(None, router="rhino") == ""

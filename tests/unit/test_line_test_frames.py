@@ -60,7 +60,7 @@ def test_frames_that_take_long_are_not_lost_and_not_counted_among_the_next() -> 
         assert (counted.sent, counted.received) == (count, count)
 
 
-def test_a_burst_that_is_not_sent_tells_nothing_of_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_burst_that_is_not_sent_says_nothing_about_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("provisioning.line_test_frames.LEAST_S", LATE_S / 4)
     tunnel = Tunnel(unsent=1)
     probe = FramesProbe({side: End(tunnel.agent(side), VLL, side, 1) for side in "az"}, rate_pps=1000)

@@ -17,32 +17,32 @@ CONTEST = {"object": "loop0", "field": "tag", "desired": "", "actual": "x", "rep
 read = reader(ObservedReport)
 
 
-def at(ms: int, told: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def at(ms: int, report: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """Where reports have moments, and such a report."""
-    end, path = told["ends"][0], told["paths"][0]
+    end, path = report["ends"][0], report["paths"][0]
     return [
-        ("/vpp/boot_ms", told | {"vpp": told["vpp"] | {"boot_ms": ms}}),
-        ("/freeze/since_ms", told | {"freeze": FREEZE | {"since_ms": ms, "until_ms": 1}}),
-        ("/freeze/until_ms", told | {"freeze": FREEZE | {"since_ms": 1, "until_ms": ms}}),
-        ("/paths/0/since_ms", told | {"paths": [path | {"since_ms": ms}]}),
-        ("/ends/0/path/since_ms", told | {"ends": [end | {"path": {"state": "up", "since_ms": ms}}]}),
+        ("/vpp/boot_ms", report | {"vpp": report["vpp"] | {"boot_ms": ms}}),
+        ("/freeze/since_ms", report | {"freeze": FREEZE | {"since_ms": ms, "until_ms": 1}}),
+        ("/freeze/until_ms", report | {"freeze": FREEZE | {"since_ms": 1, "until_ms": ms}}),
+        ("/paths/0/since_ms", report | {"paths": [path | {"since_ms": ms}]}),
+        ("/ends/0/path/since_ms", report | {"ends": [end | {"path": {"state": "up", "since_ms": ms}}]}),
         (
             "/ends/0/contested/0/since_ms",
-            told | {"ends": [end | {"contested": [CONTEST | {"since_ms": ms}]}]},
+            report | {"ends": [end | {"contested": [CONTEST | {"since_ms": ms}]}]},
         ),
         (
             "/ends/0/vlan_loss/since_ms",
-            told | {"ends": [end | {"vlan_loss": {"state": "dropped", "since_ms": ms, "detail": "seen"}}]},
+            report | {"ends": [end | {"vlan_loss": {"state": "dropped", "since_ms": ms, "detail": "seen"}}]},
         ),
     ]
 
 
 @pytest.mark.parametrize("which", range(7))
 def test_a_moment_beyond_the_calendar_is_refused_by_its_place(which: int) -> None:
-    told = {name: each for name, each in json.loads(REPORT.read_text()).items() if name != "schema"}
-    pointer, report = at(LAST + 1, told)[which]
+    report = {name: each for name, each in json.loads(REPORT.read_text()).items() if name != "schema"}
+    pointer, report = at(LAST + 1, report)[which]
     with pytest.raises(Invalid) as refused:
         read(json.dumps(report).encode())
     assert (refused.value.fault["pointer"], refused.value.fault["code"]) == (pointer, "out_of_range")
-    read(json.dumps(at(LAST, told)[which][1]).encode())
+    read(json.dumps(at(LAST, report)[which][1]).encode())
     assert to_time(LAST).year == 9998

@@ -70,7 +70,7 @@ def test_another_colour_has_another_digest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "written", "told"),
+    ("setting", "written", "expected"),
     [
         ("name", "", "write a name"),
         ("name", "A\nBcc: b@example.net", "in one line"),
@@ -84,17 +84,17 @@ def test_another_colour_has_another_digest() -> None:
         ("logo", "/nowhere/logo.svg", "cannot be read"),
     ],
 )
-def test_what_cannot_be_is_refused_with_what_to_write(setting: str, written: str, told: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match=rf"LONGLINE_PROVIDER_{setting.upper()} is .*{told}"):
+def test_an_invalid_setting_is_refused_with_the_valid_form(setting: str, written: str, expected: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=rf"LONGLINE_PROVIDER_{setting.upper()} is .*{expected}"):
         read(**{setting: written})
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "expected"),
     [(b"GIF89a", "neither SVG nor PNG nor WebP"), (b"", "neither"), (PNG + bytes(65536), "65536 at most")],
 )
-def test_a_logo_is_a_small_picture(tmp_path: Path, content: bytes, told: Any) -> None:
+def test_a_logo_is_a_small_picture(tmp_path: Path, content: bytes, expected: Any) -> None:
     logo = tmp_path / "logo.png"
     logo.write_bytes(content)
-    with pytest.raises(ImproperlyConfigured, match=told):
+    with pytest.raises(ImproperlyConfigured, match=expected):
         read(logo=str(logo))

@@ -82,12 +82,12 @@ def test_a_time_that_the_clocks_skip_is_refused(written: str, zone: str) -> None
         ("2027-11-07T01:30", NEW_YORK, "05:30", "06:30", ["01:30 EDT", "01:30 EST"]),
     ],
 )
-def test_a_time_that_occurs_twice_is_asked_about(
+def test_the_form_asks_which_of_two_equal_times_is_meant(
     written: str, zone: str, first: str, second: str, shown: list[str]
 ) -> None:
     assert refusal(written, zone).code == "twice"
-    asked = str(sent(written, at_zone=zone)["at"])
-    assert all(text in asked for text in [*shown, 'name="at_which"', f'value="{zone}"', f'value="{written}"'])
+    form = str(sent(written, at_zone=zone)["at"])
+    assert all(text in form for text in [*shown, 'name="at_which"', f'value="{zone}"', f'value="{written}"'])
     assert f"{read(written, zone, 'first').astimezone(UTC):%H:%M}" == first
     assert f"{read(written, zone, 'second').astimezone(UTC):%H:%M}" == second
 

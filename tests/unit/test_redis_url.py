@@ -1,4 +1,4 @@
-"""REDIS_URL: one server's address, or Sentinels'; a wrong one is told what is wrong with it."""
+"""REDIS_URL: the address of a server or of Sentinels; an invalid URL is refused with the reason."""
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -58,7 +58,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("url", "why"), WRONG.items())
-def test_a_wrong_one_is_told_why_and_never_its_password(url: str, why: str) -> None:
+def test_an_invalid_url_is_refused_with_its_reason_and_without_its_password(url: str, why: str) -> None:
     with pytest.raises(ImproperlyConfigured) as refused:
         read(url)
     assert why in str(refused.value)

@@ -93,7 +93,7 @@ POLICY = st.sampled_from(MtuPolicy)
 
 
 @given(SVC_MTUS, TAGS, TUNNEL, POLICY, st.booleans())
-def test_what_a_required_mtu_carries_is_what_was_asked_for(
+def test_a_required_mtu_carries_exactly_the_requested_packet(
     svc_mtu: int, tags: int, tunnel: Transport, policy: MtuPolicy, gre_key: bool
 ) -> None:
     frame = carried_frame(svc_mtu, carried_tags=tags)

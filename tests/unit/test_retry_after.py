@@ -32,7 +32,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("header", "wait"), CASES.values(), ids=CASES)
-def test_what_is_asked_for(header: str, wait: timedelta) -> None:
+def test_the_requested_pause_is_read_and_limited(header: str, wait: timedelta) -> None:
     assert requested_wait(header, now=NOW) == wait
 
 

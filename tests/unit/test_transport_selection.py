@@ -171,7 +171,7 @@ def test_a_key_costs_four_bytes_of_the_largest_packet_and_nothing_of_other_tunne
         return {option.transport.value: option.largest_svc_mtu for option in found}
 
     without, keyed = largest(frozenset()), largest(BOTH)
-    # 8,972 and 8,952 bytes with the Ethernet header: measured on two VPP 25.10 (agent/internal/activationtest).
+    # 8,972 and 8,952 bytes with the Ethernet header: measured on VPP 25.10 (agent/internal/activationtest).
     assert (keyed["gre4"], keyed["gre6"]) == (8958, 8938)
     assert (without["gre4"], without["gre6"]) == (8962, 8942)
     assert {name for name in keyed if keyed[name] != without[name]} == {"gre4", "gre6"}

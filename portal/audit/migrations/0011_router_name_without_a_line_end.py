@@ -1,4 +1,4 @@
-"""The name of a router ends at its last letter, in the trail too."""
+"""Refuse line ends at the end of a router's name, in the audit trail too."""
 
 import django.core.validators
 from django.db import migrations, models

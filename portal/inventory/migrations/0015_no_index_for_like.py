@@ -2,7 +2,9 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    """Django makes an index for LIKE beside that of each unique or indexed text. Equality has the other one."""
+    """Drop the index for LIKE that Django creates for each unique or indexed text. Equality uses the other
+    index.
+    """
 
     atomic = False
     dependencies = [

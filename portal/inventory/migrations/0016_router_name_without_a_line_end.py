@@ -1,4 +1,4 @@
-"""The name of a router ends at its last letter: ``$`` in a regular expression of Python allows a line end."""
+"""Refuse line ends at the end of a router's name: ``$`` in a regular expression of Python allows one."""
 
 import django.core.validators
 from django.db import migrations, models

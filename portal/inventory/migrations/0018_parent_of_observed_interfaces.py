@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """The port of a sub-interface, as agents report it since this release."""
+    """Add the port of a sub-interface, which agents report since this release."""
 
     dependencies = [("inventory", "0017_silences_judged_so_far")]
 

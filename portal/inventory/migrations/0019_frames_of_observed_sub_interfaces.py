@@ -2,7 +2,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """The frames of its port that a sub-interface takes, as agents report them since this release."""
+    """Add the frames that a sub-interface takes of its port, which agents report since this release."""
 
     dependencies = [("inventory", "0018_parent_of_observed_interfaces")]
 

@@ -1,4 +1,4 @@
-"""An OpenID Connect provider on loopback that says about its visitor what a test tells it to."""
+"""An OpenID Connect provider on loopback with claims that a test sets."""
 
 import base64
 import hashlib
@@ -50,13 +50,13 @@ def identity_provider(**claims: Any) -> Iterator[IdentityProvider]:
                 return self._answer({"error": "invalid_grant"}, status=400)
             return self._answer({"access_token": "for-tests", "token_type": "Bearer"})
 
-        def _send_back(self, asked: dict[str, list[str]]) -> None:
+        def _send_back(self, query: dict[str, list[str]]) -> None:
             """The visitor is known here and agrees."""
             code = f"code-{len(provider.challenges) + 1}"
-            provider.challenges[code] = asked["code_challenge"][0]
-            back = urlencode({"code": code, "state": asked["state"][0]})
+            provider.challenges[code] = query["code_challenge"][0]
+            back = urlencode({"code": code, "state": query["state"][0]})
             self.send_response(302)
-            self.send_header("Location", f"{asked['redirect_uri'][0]}?{back}")
+            self.send_header("Location", f"{query['redirect_uri'][0]}?{back}")
             self.send_header("Content-Length", "0")
             self.end_headers()
 

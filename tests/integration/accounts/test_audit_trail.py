@@ -36,7 +36,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def vll(isp: Isp, alice: User) -> Vll:
-    """Read anew: the ends that an order answers with have no ids."""
+    """Read the ends again, because those of a new order have no ids."""
     return Vll.objects.get(pk=order(isp, alice).vll_id)
 
 
@@ -48,15 +48,15 @@ class TestLongTrails:
     def test_a_long_trail_is_not_read_to_its_beginning(self, isp: Isp) -> None:
         rhino = isp.routers["rhino"]
         _rename_often(Router, rhino.pk, "agent_url")
-        with CaptureQueriesContext(connection) as asked:
-            told = object_history(Router, rhino.pk)
-        assert len(told) == SHOWN
-        assert [change.after["agent_url"] for change in told[:2]] == [
+        with CaptureQueriesContext(connection) as queries:
+            history = object_history(Router, rhino.pk)
+        assert len(history) == SHOWN
+        assert [change.after["agent_url"] for change in history[:2]] == [
             f"https://r/{RENAMED}",
             f"https://r/{RENAMED - 1}",
         ]
-        assert told[-1].before["agent_url"] == f"https://r/{RENAMED - SHOWN}"
-        assert _rows_read(asked) <= 2 * SHOWN
+        assert history[-1].before["agent_url"] == f"https://r/{RENAMED - SHOWN}"
+        assert _rows_read(queries) <= 2 * SHOWN
 
     def test_a_customer_with_many_holds_has_no_longer_trail(
         self, isp: Isp, ada: User, dairy: Customer
@@ -73,11 +73,11 @@ class TestLongTrails:
                 ends={},
             )
             hold.delete()
-        with CaptureQueriesContext(connection) as asked:
-            told = customer_history(dairy.pk)
-        assert len(told) == SHOWN
-        assert {change.operation for change in told} == {"insert", "delete"}
-        assert _rows_read(asked) <= 2 * SHOWN
+        with CaptureQueriesContext(connection) as queries:
+            history = customer_history(dairy.pk)
+        assert len(history) == SHOWN
+        assert {change.operation for change in history} == {"insert", "delete"}
+        assert _rows_read(queries) <= 2 * SHOWN
 
 
 RENAMED = 600
@@ -88,11 +88,11 @@ def _rename_often(model: Any, pk: int, column: str) -> None:
         model.objects.filter(pk=pk).update(**{column: f"https://r/{number}"})
 
 
-def _rows_read(asked: CaptureQueriesContext) -> int:
+def _rows_read(queries: CaptureQueriesContext) -> int:
     """The number of rows that the statements brought."""
     with connection.cursor() as cursor:
         found = 0
-        for query in asked.captured_queries:
+        for query in queries.captured_queries:
             cursor.execute(f"SELECT count(*) FROM ({query['sql']}) AS brought")  # noqa: S608 - the portal's own
             found += cursor.fetchone()[0]
     return found
@@ -122,11 +122,11 @@ class TestWhatIsRecorded:
         made = api.post("/api/v1/holds", {**ends, "cir_bps": 1000}, format="json").json()
         assert api.post(f"/api/v1/holds/{made['id']}/renew").status_code == 200
         assert api.delete(f"/api/v1/holds/{made['id']}").status_code == 204
-        told = [change for change in customer_history(dairy.pk) if change.what == "hold"]
-        assert [change.operation for change in told] == ["delete", "update", "insert"]
-        assert {change.by["username"] for change in told} == {"ada"}
-        assert told[1].after["renewals"] == 1
-        assert told[2].after["ends"]["a"]["outer_vlan"] == 7
+        history = [change for change in customer_history(dairy.pk) if change.what == "hold"]
+        assert [change.operation for change in history] == ["delete", "update", "insert"]
+        assert {change.by["username"] for change in history} == {"ada"}
+        assert history[1].after["renewals"] == 1
+        assert history[2].after["ends"]["a"]["outer_vlan"] == 7
 
     def test_a_new_password_leaves_that_it_was_set_and_by_whom(self, bob: User) -> None:
         changed = signed_in(bob).post(
@@ -259,7 +259,7 @@ class TestWho:
         assert [change.by for change in of(site)] == [{}, {"task": "tests.rename"}]
 
     @pytest.mark.django_db(transaction=True)
-    def test_each_of_several_transactions_is_told_and_so_is_a_statement_without_one(self) -> None:
+    def test_each_transaction_and_each_single_statement_has_an_actor(self) -> None:
         site = Site.objects.create(name="Basel")
         with working(task="tests.rename"):
             for name in ("Winterthur", "Zürich"):
@@ -282,13 +282,13 @@ class TestReading:
         for said in ("Line created", "A end created", "Order changed", "lifecycle pendingActive → active"):
             assert said in page
 
-    def test_the_api_tells_the_same(self, bob: User, vll: Vll) -> None:
+    def test_the_api_returns_the_same_history(self, bob: User, vll: Vll) -> None:
         activate(vll)
         client = APIClient()
         client.force_authenticate(bob)
-        told = client.get(f"/api/v1/vlls/{vll.pk}/history").json()["results"]
-        assert len(told) == len(vll_history(vll))
-        lifecycle = next(row for row in told if row["object"] == "vll" and row["operation"] == "update")
+        history = client.get(f"/api/v1/vlls/{vll.pk}/history").json()["results"]
+        assert len(history) == len(vll_history(vll))
+        lifecycle = next(row for row in history if row["object"] == "vll" and row["operation"] == "update")
         assert lifecycle["before"] == {"lifecycle": "pendingActive"}
         assert lifecycle["after"] == {"lifecycle": "active"}
 

@@ -73,7 +73,7 @@ def test_what_opened_the_account_before_stays_ended(
     assert api.get("/api/v1/vlls").status_code == 401
 
 
-def test_a_second_factor_is_still_asked_for(dora: User, invitation: Invitation) -> None:
+def test_a_second_factor_is_still_required(dora: User, invitation: Invitation) -> None:
     secret = with_totp(dora)
     client, answer = accept(invitation)
     assert answer["Location"].startswith("/login/second-factor/")
@@ -86,7 +86,7 @@ def test_a_second_factor_is_still_asked_for(dora: User, invitation: Invitation) 
 def test_an_address_that_only_looks_alike_opens_nobody_elses_account(
     dora: User, dairy: Customer, charlie: User, bakery: Customer, domain: str
 ) -> None:
-    """PostgreSQL makes an I of either letter, and whoever owns that domain reads the mail."""
+    """PostgreSQL turns either letter into an I, and the owner of that domain would read the mail."""
     customer_retire(customer=dairy, now=clock.now())
     alike = invite(by=charlie, customer=bakery, email=f"dora@{domain}", role="viewer", now=clock.now())
     assert "Your account dora" not in text(Client().get(invitation_path(alike)))

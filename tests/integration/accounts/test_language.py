@@ -1,4 +1,4 @@
-"""Pages are in the language of whoever reads them: the browser's at first, and then the account's."""
+"""The language of pages: first that of the browser, then that of the account."""
 
 from typing import Any
 
@@ -22,10 +22,10 @@ def language_of(user: User) -> str:
 
 
 def is_german(answer: Any) -> bool:
-    """By what the browser is told, and by what the reader sees."""
-    told = answer["Content-Language"]
-    assert f'<html lang="{told}"' in answer.content.decode()
-    return bool(told == "de")
+    """Return whether the header says German; the page must be in the same language."""
+    content_language = answer["Content-Language"]
+    assert f'<html lang="{content_language}"' in answer.content.decode()
+    return bool(content_language == "de")
 
 
 class TestVisitors:

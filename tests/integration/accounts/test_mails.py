@@ -115,7 +115,7 @@ def test_a_message_id_is_of_an_event_and_a_reader(settings: Any) -> None:
     assert one.endswith("@portal.example.net>")
 
 
-def test_a_password_reset_is_one_mail_per_time_that_it_was_asked_for(alice: User) -> None:
+def test_each_request_of_a_password_reset_sends_one_mail(alice: User) -> None:
     User.objects.filter(pk=alice.pk).update(email="alice@dairy.example", username="<i>alice")
     browser = signed_in(alice)
     browser.logout()

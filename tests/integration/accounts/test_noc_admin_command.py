@@ -38,21 +38,21 @@ def test_the_password_is_neither_printed_nor_kept(monkeypatch: pytest.MonkeyPatc
     assert PASSWORD not in User.objects.get().password
 
 
-def test_on_a_terminal_the_password_is_asked_for_without_echo(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = []
+def test_a_terminal_reads_the_password_without_echo(monkeypatch: pytest.MonkeyPatch) -> None:
+    prompts = []
 
     class Terminal(StringIO):
         def isatty(self) -> bool:
             return True
 
     def getpass(prompt: str) -> str:
-        asked.append(prompt)
+        prompts.append(prompt)
         return PASSWORD
 
     monkeypatch.setattr("sys.stdin", Terminal())
     monkeypatch.setattr("getpass.getpass", getpass)
     call_command("noc_admin", "nina", "nina@example.net", stdout=StringIO())
-    assert asked == ["Password: "]
+    assert prompts == ["Password: "]
     assert User.objects.get().check_password(PASSWORD)
 
 

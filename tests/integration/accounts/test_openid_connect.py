@@ -50,10 +50,10 @@ def visit(
         }
         away = client.post(begin)
         assert away.status_code == 302
-        asked = parse_qs(urlsplit(away["Location"]).query)
-        assert asked["redirect_uri"] == [f"{scheme}://testserver/login/oidc/sso/callback/"]
-        assert asked["code_challenge_method"] == ["S256"]
-        back = {"code": "for-tests", "state": asked["state"][0]}
+        query = parse_qs(urlsplit(away["Location"]).query)
+        assert query["redirect_uri"] == [f"{scheme}://testserver/login/oidc/sso/callback/"]
+        assert query["code_challenge_method"] == ["S256"]
+        back = {"code": "for-tests", "state": query["state"][0]}
         return client.get("/login/oidc/sso/callback/", back)
 
 
@@ -92,7 +92,7 @@ def test_her_password_goes_on_working(settings: Any, alice: User) -> None:
     assert login["Location"] == "/"
 
 
-def test_her_second_factor_is_still_asked_for(settings: Any, alice: User) -> None:
+def test_her_second_factor_is_still_required(settings: Any, alice: User) -> None:
     with_totp(alice)
     client = Client()
     answer = visit(settings, client, email="alice@dairy.example", email_verified=True)

@@ -34,7 +34,7 @@ def alice(alice: User) -> User:
 
 
 def there(user: User) -> Client:
-    """A browser in which ``user`` has just proven to be it."""
+    """A browser of ``user`` after a recent sign-in."""
     client = Client()
     sign_in(client, user.username)
     client.post("/login/again/?next=/account/", {"password": PASSWORD})
@@ -67,7 +67,7 @@ class TestAddress:
         assert f"Your e-mail address is {NEW} now" in text(client.post(link, follow=True))
         assert address_of(alice) == NEW
 
-    def test_the_old_address_is_told_and_signs_nobody_in_any_more(
+    def test_the_old_address_is_notified_and_no_longer_signs_in(
         self, server: MailServer, alice: User
     ) -> None:
         client = there(alice)
@@ -90,7 +90,7 @@ class TestAddress:
             "Your account has a new e-mail address",
         ]
 
-    def test_nobody_opts_out_of_being_told(self, server: MailServer, alice: User) -> None:
+    def test_the_notification_has_no_opt_out(self, server: MailServer, alice: User) -> None:
         for group in ("orders", "lines", "status"):
             MailOptOut.objects.create(user=alice, group=group, since=clock.now())
         there(alice).post(email_change_path(alice, to=NEW))
@@ -113,7 +113,7 @@ class TestAddress:
         newest = object_history(User, alice.pk)[0]
         assert (newest.before["email"], newest.after["email"]) == (OLD, NEW)
 
-    def test_the_password_is_asked_for_first(self, alice: User) -> None:
+    def test_the_password_is_required_first(self, alice: User) -> None:
         client = Client()
         sign_in(client, "alice")
         assert client.get("/account/email/")["Location"] == "/login/again/?next=%2Faccount%2Femail%2F"
@@ -127,13 +127,13 @@ class TestAddress:
         client.post("/login/second-factor/", {"code": code_of(secret)})
         assert "again" in client.get("/account/email/")["Location"]
 
-    @pytest.mark.parametrize(("email", "told"), [(OLD, "your address already"), ("nobody", "valid email")])
-    def test_what_is_no_other_address_is_refused(self, alice: User, email: str, told: str) -> None:
+    @pytest.mark.parametrize(("email", "refusal"), [(OLD, "your address already"), ("nobody", "valid email")])
+    def test_an_invalid_or_unchanged_address_is_refused(self, alice: User, email: str, refusal: str) -> None:
         answer = there(alice).post("/account/email/", {"email": email})
         assert answer.status_code == 422
-        assert told in text(answer)
+        assert refusal in text(answer)
 
-    def test_addresses_of_others_are_told_apart_only_by_who_reads_their_mail(
+    def test_the_response_does_not_reveal_addresses_of_other_accounts(
         self, server: MailServer, alice: User, bob: User
     ) -> None:
         User.objects.filter(pk=bob.pk).update(email="bob@dairy.example")
@@ -181,9 +181,9 @@ class TestLink:
         assert signed_in(alice).post(link).status_code == 410
 
     def test_it_ends_after_a_day(self, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
-        link, asked = email_change_path(alice, to=NEW), signing.time.time()
+        link, mailed_at = email_change_path(alice, to=NEW), signing.time.time()
         client = there(alice)
-        monkeypatch.setattr(signing.time, "time", lambda: asked + 24 * 3600 + 2)
+        monkeypatch.setattr(signing.time, "time", lambda: mailed_at + 24 * 3600 + 2)
         assert client.get(link).status_code == 410
 
     def test_a_forged_one_opens_nothing(self, alice: User) -> None:

@@ -97,9 +97,9 @@ class TestSecondFactor:
     def test_alice_sets_it_up_and_gets_recovery_codes(self, alice: User) -> None:
         client = Client()
         sign_in(client, "alice")
-        asked_again = client.get("/account/security/totp/")["Location"]
-        assert asked_again.startswith("/login/again/?")
-        page = client.post(asked_again, {"password": PASSWORD}, follow=True)
+        next_page = client.get("/account/security/totp/")["Location"]
+        assert next_page.startswith("/login/again/?")
+        page = client.post(next_page, {"password": PASSWORD}, follow=True)
         secret = re.search(r"<code>([A-Z2-7]+)</code>", page.content.decode())
         assert secret is not None
         answer = client.post("/account/security/totp/", {"code": code_of(secret[1])}, follow=True)
@@ -113,7 +113,7 @@ class TestSecondFactor:
 
 
 class TestNocNeedsIt:
-    def test_nora_is_led_to_setting_it_up_whatever_she_opens(self, nora: User, settings: Any) -> None:
+    def test_every_page_redirects_nora_to_the_set_up(self, nora: User, settings: Any) -> None:
         settings.LONGLINE_NOC_NEEDS_TOTP = True
         client = signed_in(nora)
         for address in ("/", "/routers/", "/api/v1/vlls"):

@@ -100,8 +100,8 @@ class TestInviting:
         )
         assert answer["Location"] == f"/team/{dairy.pk}/"
         assert mail.outbox == []
-        asked = Outbox.objects.get(task=SEND_INVITATION)
-        invitation_send(invitation_id=asked.args[0], now=clock.now())
+        requested = Outbox.objects.get(task=SEND_INVITATION)
+        invitation_send(invitation_id=requested.args[0], now=clock.now())
         assert mail.outbox[0].to == ["dora@dairy.example"]
         assert invitation_path(Invitation.objects.get()) in mail.outbox[0].body
 
@@ -121,7 +121,7 @@ class TestInviting:
         assert answer.status_code == 422
         assert "has an open invitation" in text(answer)
 
-    def test_it_can_be_invited_anew_once_the_first_has_lapsed(
+    def test_an_address_can_be_invited_again_after_the_first_invitation_expired(
         self, ada: User, dairy: Customer, invitation: Invitation
     ) -> None:
         later = clock.now() + timedelta(days=8)

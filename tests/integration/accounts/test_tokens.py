@@ -116,9 +116,7 @@ class TestNetworks:
         said = {"HTTP_X_FORWARDED_FOR": "192.0.2.7"}
         assert self.get(alice, "192.0.2.0/24", REMOTE_ADDR="198.51.100.7", **said) == 403
 
-    def test_a_trusted_proxys_word_counts_and_not_what_stands_before_it(
-        self, alice: User, settings: Any
-    ) -> None:
+    def test_only_the_address_that_a_trusted_proxy_wrote_counts(self, alice: User, settings: Any) -> None:
         settings.LONGLINE_TRUSTED_PROXIES = ["10.0.0.0/29"]
         for said, status in (("192.0.2.7", 200), ("192.0.2.7, 198.51.100.7", 403), ("nonsense", 403)):
             answer = self.get(alice, "192.0.2.0/24", REMOTE_ADDR="10.0.0.1", HTTP_X_FORWARDED_FOR=said)

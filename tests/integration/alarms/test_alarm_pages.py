@@ -111,8 +111,8 @@ def test_the_history_is_narrowed_by_kind_router_state_and_time(isp: Isp, browser
     Router.objects.filter(name="hippo").update(held_since=clock.now())
     alarms_watch(now=clock.now())
 
-    def found(**asked: str) -> list[str]:
-        page = browser.get("/noc/alarms/history/", asked)
+    def found(**parameters: str) -> list[str]:
+        page = browser.get("/noc/alarms/history/", parameters)
         assert page.status_code == 200
         return [f"{alarm.kind} {alarm.name}" for alarm in page.context["page"].rows]
 
@@ -130,7 +130,7 @@ def test_the_history_is_narrowed_by_kind_router_state_and_time(isp: Isp, browser
 
 
 @pytest.mark.parametrize(
-    ("asked", "words"),
+    ("parameters", "words"),
     [
         ({"since": "yesterday"}, "Enter a date and a time in UTC"),
         ({"since": "2026-02-01T00:00", "until": "2026-01-01T00:00"}, "not after the other time"),
@@ -139,9 +139,9 @@ def test_the_history_is_narrowed_by_kind_router_state_and_time(isp: Isp, browser
     ],
 )
 def test_a_history_that_cannot_be_is_422_and_says_why(
-    isp: Isp, browser: Client, asked: dict[str, str], words: str
+    isp: Isp, browser: Client, parameters: dict[str, str], words: str
 ) -> None:
-    answer = browser.get("/noc/alarms/history/", asked)
+    answer = browser.get("/noc/alarms/history/", parameters)
     assert answer.status_code == 422
     assert words in text(answer)
 
@@ -197,7 +197,7 @@ def test_the_wall_turns_to_a_warning_when_nobody_looks(isp: Isp, browser: Client
     assert "Alarms were last checked at" in text(browser.get("/noc/wall/"))
 
 
-def test_the_wall_is_dark_without_navigation_and_asks_for_itself(isp: Isp, browser: Client) -> None:
+def test_the_wall_page_is_dark_without_navigation_and_refreshes_itself(isp: Isp, browser: Client) -> None:
     whole = browser.get("/noc/wall/").content.decode()
     assert '<html lang="en" data-bs-theme="dark">' in whole
     assert "<nav" not in whole

@@ -100,7 +100,7 @@ def test_a_port_without_link_is_one_alarm_for_the_lines_that_are_down_for_it(
     assert names_behind(alarm) == {"milk", "cheese"}
 
 
-def test_both_ports_without_link_are_two_things_to_mend(isp: Isp, lines: dict[str, Vll]) -> None:
+def test_two_ports_without_link_are_two_alarms(isp: Isp, lines: dict[str, Vll]) -> None:
     take_down(lines["milk"], link_up=False)
     VllEnd.objects.filter(vll=lines["milk"]).update(link_up=False)
     assert alarms_raised() == ["hippo:host-cust1 has no link", "rhino:host-cust1 has no link"]
@@ -131,7 +131,7 @@ def test_a_line_whose_ends_explain_nothing_is_an_alarm_itself(lines: dict[str, V
     assert (alarm.lines, names_behind(alarm)) == (1, {"milk"})
 
 
-def test_a_fault_beside_a_silent_router_is_told_all_the_same(
+def test_a_fault_of_another_router_has_an_alarm_next_to_a_silent_router(
     isp: Isp, lines: dict[str, Vll], now: datetime
 ) -> None:
     RouterSilence.objects.create(router=isp.routers["hippo"], since=now - timedelta(minutes=5))

@@ -48,7 +48,7 @@ def clear() -> None:
     alarms_watch(now=NOW)
 
 
-def test_an_acknowledged_alarm_says_by_whom_and_why_and_stands_below_the_others(
+def test_an_acknowledged_alarm_names_user_and_reason_and_is_listed_last(
     alarm: Alarm, browser: Client
 ) -> None:
     assert "Unacknowledged (1) Critical rhino is silent" in noc_page(browser)
@@ -76,7 +76,7 @@ def test_htmx_gets_the_list_at_once(alarm: Alarm, browser: Client) -> None:
     assert "Acknowledged by nora" in text(answer)
 
 
-def test_who_comes_second_is_told_who_was_first(alarm: Alarm, browser: Client, nina: User) -> None:
+def test_the_second_acknowledgement_names_the_first_user(alarm: Alarm, browser: Client, nina: User) -> None:
     do(browser, alarm, "acknowledge")
     shown = text(do(signed_in(nina), alarm, "acknowledge", note="me too"))
     assert "nora already acknowledged this alarm at 2026-11-25 21:30 UTC." in shown
@@ -151,7 +151,7 @@ def test_only_people_of_the_noc_whose_accounts_are_open_are_assigned(
         ({"lasting": "time", "until": "2026-11-30 14:00"}, datetime(2026, 11, 30, 14, tzinfo=UTC)),
     ],
 )
-def test_a_silenced_alarm_is_folded_away_and_comes_back_by_itself(
+def test_a_silenced_alarm_is_folded_away_and_returns_automatically(
     alarm: Alarm,
     browser: Client,
     monkeypatch: pytest.MonkeyPatch,

@@ -80,9 +80,7 @@ def test_the_database_knows_one_alarm_of_a_kind_for_an_object_at_a_time(
         Alarm.objects.bulk_create([again])
 
 
-def test_what_goes_on_is_told_as_it_is_now_and_only_written_when_it_changed(
-    silence: RouterSilence, now: datetime
-) -> None:
+def test_a_continuing_alarm_is_updated_only_when_it_changed(silence: RouterSilence, now: datetime) -> None:
     alarms_watch(now=now)
     with CaptureQueriesContext(connection) as captured:
         alarms_watch(now=now)

@@ -18,7 +18,7 @@ from tests.integration.notifications.receiver import Receiver, receiving
 
 @pytest.fixture(autouse=True)
 def no_line_tests(settings: Any) -> None:
-    """What is ordered here tells of nothing but its order."""
+    """Orders here announce only events of orders."""
     settings.LONGLINE_LINE_TEST = LineTestMode.OFF
 
 
@@ -36,7 +36,7 @@ def webhook(receiver: Receiver, ada: User, dairy: Customer) -> Webhook:
     made, _ = webhook_create(
         user=ada, customer=dairy, url=receiver.url, now=clock.now() - timedelta(minutes=1)
     )
-    # Whoever had to hear of that has.
+    # All notifications of these events are done.
     Event.objects.update(untold=False)
     return made
 

@@ -1,4 +1,4 @@
-"""A real SMTP server on loopback that takes or refuses as it is told, and keeps what it took."""
+"""A real SMTP server on loopback that accepts or refuses as configured, and stores accepted mails."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

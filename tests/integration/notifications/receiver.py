@@ -1,4 +1,4 @@
-"""A receiver of webhooks: a real server on loopback that answers as it is told, and keeps what it got."""
+"""A receiver of webhooks: a real server on loopback that responds as configured, and stores requests."""
 
 import ssl
 import threading
@@ -120,7 +120,7 @@ def receiving(*, tls: ssl.SSLContext | None = None, address: str = "127.0.0.1") 
 
 
 def certified(folder: Path, name: str) -> tuple[ssl.SSLContext, Path]:
-    """A server's TLS for ``name``, with a certificate of its own, and the file by which it is trusted."""
+    """A TLS context of a server for ``name`` with a new certificate, and the file to trust it."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     now = datetime.now(tz=UTC)

@@ -28,7 +28,7 @@ BUSY = "451 come back later"
 
 
 def forgot(address: str = ALICE) -> str:
-    """The page's answer to whoever asks for a new password."""
+    """The page after a request for a new password."""
     return text(Client().post("/password/forgotten/", {"email": address}, follow=True))
 
 
@@ -52,7 +52,7 @@ def test_a_message_that_redis_lost_is_sent_again(server: MailServer, alice: User
     assert Client().get(link_in(server)).status_code == 302
 
 
-def test_a_mail_server_that_is_busy_is_asked_again(server: MailServer, alice: User) -> None:
+def test_a_busy_mail_server_is_tried_again(server: MailServer, alice: User) -> None:
     server.data = BUSY
     forgot()
     send_all()
@@ -64,7 +64,7 @@ def test_a_mail_server_that_is_busy_is_asked_again(server: MailServer, alice: Us
     assert subjects(server) == ["Choose a new password"]
 
 
-def test_of_several_asked_for_meanwhile_the_last_is_sent(server: MailServer, alice: User) -> None:
+def test_only_the_last_of_several_requested_links_is_sent(server: MailServer, alice: User) -> None:
     server.data = BUSY
     for _ in range(3):
         forgot()
@@ -106,7 +106,7 @@ def test_an_account_that_was_closed_meanwhile_is_sent_nothing(server: MailServer
     assert Mail.objects.get().state == "dropped"
 
 
-def test_whoever_has_chosen_a_password_needs_no_first_link(server: MailServer, nina: User) -> None:
+def test_a_user_with_a_password_gets_no_first_link(server: MailServer, nina: User) -> None:
     server.data = BUSY
     new = staff_add(username="nora", email="nora@isp.example", role="noc", now=clock.now())
     send_all()
@@ -149,11 +149,11 @@ class TestWhatThePageSays:
         assert "The link to choose a password could not be sent" in said
         assert "no such user" in said
 
-    def test_nothing_of_it_where_none_was_asked_for(self, nina: User, alice: User) -> None:
+    def test_the_page_shows_nothing_without_a_request(self, nina: User, alice: User) -> None:
         account_close(person=alice, now=clock.now())
         assert "the link to choose" not in self.page(nina, alice).lower()
 
-    def test_whoever_asks_reads_that_the_mail_server_is_behind(
+    def test_the_page_says_that_the_mail_server_is_behind(
         self, server: MailServer, alice: User, settings: Any
     ) -> None:
         assert "It may take a while" not in forgot()

@@ -48,14 +48,14 @@ pytestmark = pytest.mark.django_db
 DOCS = Path(__file__).parents[3] / "docs" / "integrate" / "webhooks.md"
 
 
-def told(webhook: Webhook) -> list[tuple[str, dict[str, Any]]]:
+def deliveries_of(webhook: Webhook) -> list[tuple[str, dict[str, Any]]]:
     """Type and data of what waits for this webhook, oldest event first."""
     rows = Delivery.objects.filter(webhook=webhook).order_by("event_id")
     return [(row.type, json.loads(row.body)["data"]) for row in rows]
 
 
 def types(webhook: Webhook) -> list[str]:
-    return [name for name, _ in told(webhook)]
+    return [name for name, _ in deliveries_of(webhook)]
 
 
 def noc_webhook(nina: User, receiver: Receiver, **more: Any) -> Webhook:
@@ -88,14 +88,14 @@ def announce_black_hole_without_its_path(vll: Vll) -> int:
 
 
 class TestOnce:
-    def test_an_order_is_told_step_by_step(self, webhook: Webhook, isp: Isp, alice: User) -> None:
+    def test_each_step_of_an_order_is_sent(self, webhook: Webhook, isp: Isp, alice: User) -> None:
         placed = order(isp, alice)
         assert not Delivery.objects.exists()
         events_fan_out(now=clock.now())
         activate(placed.vll)
         events_fan_out(now=clock.now())
         assert types(webhook) == ["order.accepted", "order.started", "order.completed", "vll.active"]
-        _, data = told(webhook)[0]
+        _, data = deliveries_of(webhook)[0]
         assert data == {
             "order": str(placed.pk),
             "action": "add",
@@ -106,7 +106,7 @@ class TestOnce:
             "customer": "Alpine Dairy",
         }
 
-    def test_nothing_is_told_twice(self, webhook: Webhook, isp: Isp, alice: User) -> None:
+    def test_no_event_is_sent_twice(self, webhook: Webhook, isp: Isp, alice: User) -> None:
         order(isp, alice)
         assert (events_fan_out(now=clock.now()), events_fan_out(now=clock.now())) == (1, 0)
         assert Delivery.objects.count() == 1
@@ -119,7 +119,7 @@ class TestOnce:
         with pytest.raises(IntegrityError), transaction.atomic():
             made.save(force_insert=True)
 
-    def test_whoever_dies_in_between_has_done_nothing(
+    def test_a_crash_in_between_leaves_nothing_behind(
         self, webhook: Webhook, isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         order(isp, alice)
@@ -135,10 +135,10 @@ class TestOnce:
         events_fan_out(now=clock.now())
         assert types(webhook) == ["order.accepted"]
 
-    def test_an_event_that_commits_late_is_told_though_later_ones_were(
+    def test_an_event_that_commits_late_is_sent_after_later_ones(
         self, webhook: Webhook, isp: Isp, alice: User
     ) -> None:
-        """Ids commit out of order: whoever remembered the last one would miss it."""
+        """Ids commit out of order: a query by the last id would miss it."""
         placed = order(isp, alice)
         late = Event.objects.get(kind="order.acknowledged")
         activate(placed.vll)
@@ -148,7 +148,7 @@ class TestOnce:
         events_fan_out(now=clock.now())
         assert types(webhook) == ["order.accepted", "order.started", "order.completed", "vll.active"]
 
-    def test_many_events_are_told_in_batches(
+    def test_many_events_are_sent_in_batches(
         self, webhook: Webhook, isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(event_fanout, "BATCH", 3)
@@ -158,9 +158,7 @@ class TestOnce:
         assert events_fan_out(now=clock.now()) == 10
         assert Delivery.objects.count() == 10
 
-    def test_an_event_that_cannot_be_told_holds_up_no_other(
-        self, webhook: Webhook, isp: Isp, alice: User
-    ) -> None:
+    def test_a_failing_event_delays_no_other(self, webhook: Webhook, isp: Isp, alice: User) -> None:
         vll = order(isp, alice).vll
         Event.objects.update(data={})
         announce("vll.op-down", now=clock.now(), vll_id=vll.pk)
@@ -181,7 +179,7 @@ class _Dying:
 
 
 class TestWhom:
-    def test_a_webhook_hears_of_its_own_customer_alone(
+    def test_a_webhook_gets_events_of_its_customer_only(
         self, webhook: Webhook, receiver: Receiver, isp: Isp, alice: User, charlie: User, bakery: Customer
     ) -> None:
         theirs, _ = webhook_create(
@@ -193,7 +191,7 @@ class TestWhom:
         statuses_write([Turn(vll.pk, OperStatus.DOWN, clock.now())])
         events_fan_out(now=clock.now())
         assert types(webhook)[-1] == "vll.down"
-        assert told(theirs) == []
+        assert deliveries_of(theirs) == []
 
     def test_the_nocs_own_hears_of_all(
         self, webhook: Webhook, receiver: Receiver, isp: Isp, alice: User, nina: User
@@ -201,7 +199,7 @@ class TestWhom:
         own = noc_webhook(nina, receiver)
         order(isp, alice)
         events_fan_out(now=clock.now())
-        assert told(own) == told(webhook)
+        assert deliveries_of(own) == deliveries_of(webhook)
 
     def test_it_hears_of_what_it_chose_alone(
         self, receiver: Receiver, isp: Isp, alice: User, nina: User
@@ -217,7 +215,7 @@ class TestWhom:
         order(isp, alice)
         made, _ = webhook_create(user=ada, customer=dairy, url=receiver.url, now=clock.now())
         events_fan_out(now=clock.now())
-        assert told(made) == []
+        assert deliveries_of(made) == []
 
     def test_it_hears_of_nothing_while_it_is_disabled_or_its_customer_retired(
         self, webhook: Webhook, isp: Isp, alice: User, dairy: Customer
@@ -229,7 +227,7 @@ class TestWhom:
         Customer.objects.update(retired_at=clock.now())
         announce("vll.op-down", now=clock.now(), vll_id=Vll.objects.get().pk)
         events_fan_out(now=clock.now())
-        assert told(webhook) == []
+        assert deliveries_of(webhook) == []
 
 
 def _members(kind: EventType) -> str:
@@ -237,7 +235,7 @@ def _members(kind: EventType) -> str:
 
 
 class TestCatalogue:
-    def test_it_tells_of_exactly_what_is_marked_for_telling(self) -> None:
+    def test_exactly_the_notified_kinds_have_webhooks_or_mails(self) -> None:
         of_accounts = {PASSWORD_RESET_REQUESTED, ACCOUNT_OPENED, EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED}
         assert set(BY_ANNOUNCED) | of_accounts | {RECEIVER_CHANGED} == NOTIFIED_KINDS
 
@@ -270,7 +268,7 @@ class TestCatalogue:
             statuses_write([Turn(active.pk, status, now())])
         sync_move(active.pk, False, now=now())
         sync_move(active.pk, True, now=now())
-        # Of routers only the NOC's own webhooks are told.
+        # Only the NOC's own webhooks get events of routers.
         webhook_create(user=nora, customer=None, url=webhook.url, now=now() - timedelta(minutes=1))
         for kind in (SILENT, REPORTING):
             announce(kind, now=now(), router_id=isp.routers["hippo"].pk)

@@ -1,4 +1,4 @@
-"""Each mail is in the language of whom it is for, whoever caused it and whatever the worker wrote before."""
+"""Each mail is in the language of its reader, independent of its cause and of earlier mails."""
 
 import pytest
 from django.core import mail

@@ -58,7 +58,7 @@ def states() -> list[tuple[str, str]]:
 
 
 class TestAboutWhat:
-    def test_a_new_line_is_told_when_ordered_and_when_in_service(
+    def test_a_new_line_is_mailed_when_ordered_and_when_in_service(
         self, server: MailServer, isp: Isp, alice: User
     ) -> None:
         placed = order(isp, alice)
@@ -70,7 +70,7 @@ class TestAboutWhat:
         assert "The order of Alpine Dairy for ZRH-AMS, a new line, is accepted." in first
         assert f"https://portal.example.net/vlls/{placed.vll_id}/" in first
 
-    def test_a_held_order_is_told_once_to_the_customer_and_to_the_noc(
+    def test_an_order_pending_approval_is_mailed_once_to_customer_and_noc(
         self, server: MailServer, isp: Isp, alice: User, nora: User
     ) -> None:
         Customer.objects.update(approve_up_to_bps=1)
@@ -96,7 +96,7 @@ class TestAboutWhat:
         failed = server.took[subjects(server).index("Order failed: ZRH-AMS")]
         assert "Reason: Something else on rhino already uses this VLAN (host-cust1.7)." in parts(failed)[0]
 
-    def test_suspending_and_resuming_are_told_by_the_line(
+    def test_suspending_and_resuming_are_mailed_as_changes_of_the_line(
         self, server: MailServer, isp: Isp, alice: User
     ) -> None:
         vll = order(isp, alice).vll
@@ -109,8 +109,8 @@ class TestAboutWhat:
         answer(vll, "a", "removed")
         answer(vll, "z", "removed")
         send_all()
-        told = [subject for subject in subjects(server) if not subject.startswith("Order accepted")]
-        assert told == [f"{what}: ZRH-AMS" for what in ("In service", "Suspended", "In service", "Removed")]
+        sent = [subject for subject in subjects(server) if not subject.startswith("Order accepted")]
+        assert sent == [f"{what}: ZRH-AMS" for what in ("In service", "Suspended", "In service", "Removed")]
 
     def test_the_noc_hears_of_overdue_orders_and_drift_and_of_nothing_else(
         self, server: MailServer, isp: Isp, alice: User, nora: User
@@ -149,7 +149,7 @@ class TestAboutWhat:
 
 
 class TestFlapping:
-    """A status is mailed once it has lasted two minutes, and only where it is not what was told last."""
+    """A status is mailed after two minutes, and only if the last mail reported another one."""
 
     @pytest.fixture
     def line(self, isp: Isp, alice: User) -> Vll:
@@ -161,7 +161,7 @@ class TestFlapping:
     def turns(self, line: Vll, status: OperStatus) -> None:
         statuses_write([Turn(line.pk, status, clock.now())])
 
-    def told(self, server: MailServer) -> list[str]:
+    def mailed(self, server: MailServer) -> list[str]:
         send_all(after=timedelta(minutes=3))
         return [subject.partition(":")[0] for subject in subjects(server)]
 
@@ -170,25 +170,25 @@ class TestFlapping:
         self.turns(line, OperStatus.DOWN)
         send_all()
         assert server.took == []
-        assert self.told(server) == ["Down"]
+        assert self.mailed(server) == ["Down"]
         self.turns(line, OperStatus.UP)
-        assert self.told(server) == ["Down", "Up again"]
+        assert self.mailed(server) == ["Down", "Up again"]
 
     def test_a_short_outage_is_not_mailed(self, server: MailServer, line: Vll) -> None:
         for status in (OperStatus.UP, OperStatus.DOWN, OperStatus.UP):
             self.turns(line, status)
-        assert self.told(server) == []
+        assert self.mailed(server) == []
         assert {state for _, state in states()} == {"dropped"}
 
-    def test_a_line_that_flaps_for_hours_is_told_once(self, server: MailServer, line: Vll) -> None:
+    def test_a_line_that_flaps_for_hours_causes_one_mail(self, server: MailServer, line: Vll) -> None:
         self.turns(line, OperStatus.DOWN)
-        assert self.told(server) == ["Down"]
+        assert self.mailed(server) == ["Down"]
         for _ in range(5):
             self.turns(line, OperStatus.UP)
             self.turns(line, OperStatus.DOWN)
-            assert self.told(server) == ["Down"]
+            assert self.mailed(server) == ["Down"]
         self.turns(line, OperStatus.UP)
-        assert self.told(server) == ["Down", "Up again"]
+        assert self.mailed(server) == ["Down", "Up again"]
 
     def test_a_line_that_was_suspended_meanwhile_is_not_down(
         self, server: MailServer, line: Vll, alice: User
@@ -196,7 +196,7 @@ class TestFlapping:
         self.turns(line, OperStatus.DOWN)
         order_suspend(user=alice, vll=line, now=clock.now())
         activate(line)
-        assert "Down" not in self.told(server)
+        assert "Down" not in self.mailed(server)
 
 
 class TestOnce:
@@ -232,9 +232,7 @@ class TestOnce:
         assert first == again
 
     @pytest.mark.parametrize("at", ["recipient", "data"])
-    def test_a_server_that_is_busy_is_asked_again(
-        self, server: MailServer, isp: Isp, alice: User, at: str
-    ) -> None:
+    def test_a_busy_server_is_tried_again(self, server: MailServer, isp: Isp, alice: User, at: str) -> None:
         setattr(server, at, "451 4.7.1 Try again later")
         order(isp, alice)
         send_all()
@@ -248,7 +246,7 @@ class TestOnce:
         assert (len(server.took), Mail.objects.get().state) == (1, "sent")
 
     @pytest.mark.parametrize("at", ["recipient", "data"])
-    def test_a_server_that_will_never_take_it_is_asked_no_more(
+    def test_a_permanent_refusal_ends_the_attempts(
         self, server: MailServer, isp: Isp, alice: User, at: str
     ) -> None:
         setattr(server, at, "550 5.1.1 No such user")
@@ -257,7 +255,7 @@ class TestOnce:
         assert states() == [("order.acknowledged", "failed")]
         assert "No such user" in Mail.objects.get().error
 
-    def test_a_server_that_is_down_is_asked_for_three_days(
+    def test_an_unreachable_server_is_tried_for_three_days(
         self, isp: Isp, alice: User, settings: Any
     ) -> None:
         settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
@@ -302,7 +300,7 @@ class TestOnce:
             sender.join()
         assert len(server.took) == 1
 
-    def test_what_was_settled_is_forgotten_but_not_what_was_last_told_of_a_line(
+    def test_settled_mails_are_deleted_except_the_last_about_each_line(
         self, isp: Isp, alice: User, server: MailServer
     ) -> None:
         vll = order(isp, alice).vll

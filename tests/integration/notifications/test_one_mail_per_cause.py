@@ -39,7 +39,7 @@ def nora(nora: User) -> User:
 
 @pytest.fixture
 def lines(isp: Isp, alice: User, nora: User) -> list[Vll]:
-    """Six of the dairy's between Rhino and Hippo, up, and nobody is to be told of that."""
+    """Six lines of the dairy between Rhino and Hippo, up and without pending notifications."""
     made = []
     for vlan in VLANS:
         ends = {
@@ -63,7 +63,7 @@ def send_all(*, after: timedelta) -> None:
         mail_send(mail_id=pk, now=clock.now() + after)
 
 
-def told(server: MailServer) -> list[tuple[str, str]]:
+def mailed(server: MailServer) -> list[tuple[str, str]]:
     found = [
         (to[0].partition("@")[0], message["Subject"].removeprefix("[Longline] "))
         for to, message in zip(server.to, server.took, strict=True)
@@ -113,7 +113,7 @@ class TestBlackHole:
                 " largest that passes has 8,000."
             ) in " ".join(parts(message)[0].split())
             assert all(f"line {vlan} (Alpine Dairy)" in parts(message)[0] for vlan in VLANS)
-        assert told(server) == [(name, "Large frames are lost: 6 lines") for name in ("alice", "nora")]
+        assert mailed(server) == [(name, "Large frames are lost: 6 lines") for name in ("alice", "nora")]
 
     def test_what_is_gone_before_it_is_mailed_is_not(
         self, isp: Isp, server: MailServer, lines: list[Vll]
@@ -122,7 +122,7 @@ class TestBlackHole:
         self.happens("vll.black_hole", lines, path)
         self.happens("vll.black_hole_gone", lines[1:], path)
         send_all(after=3 * MINUTE)
-        assert told(server) == [(name, "Large frames are lost: line 100") for name in ("alice", "nora")]
+        assert mailed(server) == [(name, "Large frames are lost: line 100") for name in ("alice", "nora")]
 
 
 class TestDrift:
@@ -135,7 +135,7 @@ class TestDrift:
         (message,) = server.took
         assert "VPP is not working on hippo." in parts(message)[0]
         assert all(f"line {vlan} (Alpine Dairy)" in parts(message)[0] for vlan in VLANS)
-        assert told(server) == [("nora", "Configuration drift: 6 lines")]
+        assert mailed(server) == [("nora", "Configuration drift: 6 lines")]
 
     def test_what_somebody_else_writes_is_one_mail_for_its_router(
         self, server: MailServer, lines: list[Vll]
@@ -145,7 +145,7 @@ class TestDrift:
         for line in lines:
             sync_move(line.pk, False, now=clock.now())
         send_all(after=3 * MINUTE)
-        assert told(server) == [
+        assert mailed(server) == [
             ("nora", "Configuration drift: 2 lines"),
             ("nora", "Configuration drift: 4 lines"),
         ]
@@ -156,13 +156,13 @@ class TestDrift:
         VllEnd.objects.filter(side="a").update(observed_in_sync=False)
         sync_move(lines[0].pk, False, now=clock.now())
         send_all(after=3 * MINUTE)
-        assert told(server) == [("nora", "Configuration drift: line 100")]
+        assert mailed(server) == [("nora", "Configuration drift: line 100")]
         for line in lines[1:]:
             sync_move(line.pk, False, now=clock.now())
             send_all(after=30 * MINUTE)
-        assert told(server) == []
+        assert mailed(server) == []
         send_all(after=64 * MINUTE)
-        assert told(server) == [("nora", "Configuration drift: 5 lines")]
+        assert mailed(server) == [("nora", "Configuration drift: 5 lines")]
 
     def test_what_was_repaired_meanwhile_is_not_named(self, server: MailServer, lines: list[Vll]) -> None:
         for line in lines[:3]:
@@ -170,11 +170,11 @@ class TestDrift:
         for line in lines[1:3]:
             sync_move(line.pk, True, now=clock.now())
         send_all(after=3 * MINUTE)
-        assert told(server) == [("nora", "Configuration drift: line 100")]
+        assert mailed(server) == [("nora", "Configuration drift: line 100")]
 
 
 class TestStatus:
-    def test_lines_of_one_port_are_one_mail_and_are_told_once_more_when_up(
+    def test_lines_of_one_port_share_a_mail_when_down_and_when_up(
         self, server: MailServer, lines: list[Vll]
     ) -> None:
         VllEnd.objects.filter(side="z").update(link_up=False)
@@ -182,22 +182,22 @@ class TestStatus:
         send_all(after=3 * MINUTE)
         (message,) = server.took
         assert "The port hippo:host-cust1 has no link." in parts(message)[0]
-        assert told(server) == [("alice", "Down: 6 lines")]
+        assert mailed(server) == [("alice", "Down: 6 lines")]
         turn(lines[1:], OperStatus.UP)
         send_all(after=3 * MINUTE)
-        assert told(server) == [("alice", "Up again: 5 lines")]
+        assert mailed(server) == [("alice", "Up again: 5 lines")]
         turn(lines[:1], OperStatus.UP)
         send_all(after=30 * MINUTE)
-        assert told(server) == [("alice", "Up again: line 100")]
+        assert mailed(server) == [("alice", "Up again: line 100")]
 
     def test_lines_that_flap_among_others_are_not_named(self, server: MailServer, lines: list[Vll]) -> None:
         turn(lines, OperStatus.DOWN)
         turn(lines[2:], OperStatus.UP)
         send_all(after=3 * MINUTE)
-        assert told(server) == [("alice", "Down: 2 lines")]
+        assert mailed(server) == [("alice", "Down: 2 lines")]
         turn(lines[:2], OperStatus.UP)
         send_all(after=30 * MINUTE)
-        assert told(server) == [("alice", "Up again: 2 lines")]
+        assert mailed(server) == [("alice", "Up again: 2 lines")]
 
     @pytest.mark.parametrize(
         ("cause", "sentence"),
@@ -237,7 +237,7 @@ class TestStatus:
         assert f"Reason: {sentence}" in plain
         assert [word for word in Reader(html).words if word != "Longline"] == plain.split()
 
-    def test_each_reader_is_told_of_his_own_lines(
+    def test_each_reader_gets_only_the_own_lines(
         self, server: MailServer, lines: list[Vll], charlie: User, bakery: Customer
     ) -> None:
         User.objects.filter(pk=charlie.pk).update(email="charlie@bakery.example")
@@ -247,9 +247,9 @@ class TestStatus:
         for to, message in zip(server.to, server.took, strict=True):
             theirs = VLANS[2:] if to == ["alice@dairy.example"] else VLANS[:2]
             assert [vlan for vlan in VLANS if f"line {vlan}" in parts(message)[0]] == list(theirs)
-        assert told(server) == [("alice", "Down: 4 lines"), ("charlie", "Down: 2 lines")]
+        assert mailed(server) == [("alice", "Down: 4 lines"), ("charlie", "Down: 2 lines")]
 
-    def test_who_left_or_unsubscribed_meanwhile_is_told_nothing(
+    def test_a_user_who_left_or_unsubscribed_meanwhile_gets_no_mail(
         self, server: MailServer, lines: list[Vll], alice: User, ada: User
     ) -> None:
         User.objects.filter(pk=ada.pk).update(email="ada@dairy.example")
@@ -258,7 +258,7 @@ class TestStatus:
         alice.memberships.all().delete()
         mails_stop(user=ada, group="status", now=clock.now())
         send_all(after=3 * MINUTE)
-        assert told(server) == []
+        assert mailed(server) == []
         assert set(Mail.objects.filter(kind="vll.op-down").values_list("state", flat=True)) == {"dropped"}
 
     def test_a_mail_about_many_lines_can_be_unsubscribed_from(
@@ -271,7 +271,7 @@ class TestStatus:
         assert message["List-Unsubscribe"].strip() == f"<https://portal.example.net{path}>"
         assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
 
-    def test_what_a_reader_was_told_of_each_line_outlives_the_log(
+    def test_the_last_mailed_status_of_each_line_outlives_the_log(
         self, server: MailServer, lines: list[Vll]
     ) -> None:
         turn(lines, OperStatus.DOWN)
@@ -286,7 +286,7 @@ class TestSilentRouters:
     ) -> None:
         silence = silent(isp)
         send_all(after=MINUTE)
-        assert told(server) == []
+        assert mailed(server) == []
         send_all(after=2 * MINUTE)
         for to, message in zip(server.to, server.took, strict=True):
             plain, html = parts(message)
@@ -294,11 +294,11 @@ class TestSilentRouters:
             assert all(f"line {vlan} (Alpine Dairy)" in plain for vlan in VLANS)
             assert [word for word in Reader(html).words if word != "Longline"] == plain.split()
             assert to in (["alice@dairy.example"], ["nora@isp.example"])
-        assert told(server) == [("alice", "hippo does not answer"), ("nora", "hippo does not answer")]
+        assert mailed(server) == [("alice", "hippo does not answer"), ("nora", "hippo does not answer")]
         # Ten minutes later its lines count as down: that was said.
         turn(lines, OperStatus.DOWN)
         send_all(after=13 * MINUTE)
-        assert told(server) == []
+        assert mailed(server) == []
         RouterSilence.objects.filter(pk=silence.pk).update(until=clock.now())
         announce(REPORTING, now=clock.now(), router_id=isp.routers["hippo"].pk)
         turn(lines[1:], OperStatus.UP)
@@ -307,10 +307,10 @@ class TestSilentRouters:
             plain = parts(message)[0]
             assert "line 100 (Alpine Dairy): not up" in plain
             assert "line 101 (Alpine Dairy): up" in plain
-        assert told(server) == [("alice", "hippo answers again"), ("nora", "hippo answers again")]
+        assert mailed(server) == [("alice", "hippo answers again"), ("nora", "hippo answers again")]
         turn(lines[:1], OperStatus.UP)
         send_all(after=40 * MINUTE)
-        assert told(server) == [("alice", "Up again: line 100")]
+        assert mailed(server) == [("alice", "Up again: line 100")]
 
     def test_one_that_is_back_within_two_minutes_mails_nobody(
         self, server: MailServer, isp: Isp, lines: list[Vll]
@@ -319,7 +319,7 @@ class TestSilentRouters:
         RouterSilence.objects.filter(pk=silence.pk).update(until=clock.now())
         announce(REPORTING, now=clock.now(), router_id=isp.routers["hippo"].pk)
         send_all(after=5 * MINUTE)
-        assert told(server) == []
+        assert mailed(server) == []
 
     def test_customers_without_a_line_there_hear_nothing(
         self, server: MailServer, isp: Isp, lines: list[Vll], charlie: User
@@ -327,7 +327,7 @@ class TestSilentRouters:
         User.objects.filter(pk=charlie.pk).update(email="charlie@bakery.example")
         silent(isp)
         send_all(after=3 * MINUTE)
-        assert told(server) == [("alice", "hippo does not answer"), ("nora", "hippo does not answer")]
+        assert mailed(server) == [("alice", "hippo does not answer"), ("nora", "hippo does not answer")]
 
     def test_an_outage_that_the_living_end_sees_is_news_all_the_same(
         self, server: MailServer, isp: Isp, lines: list[Vll]
@@ -335,9 +335,9 @@ class TestSilentRouters:
         announce(SILENT, now=clock.now(), router_id=isp.routers["hippo"].pk)
         silence = RouterSilence.objects.create(router=isp.routers["hippo"], since=clock.now())
         send_all(after=2 * MINUTE)
-        told(server)
+        mailed(server)
         RouterSilence.objects.filter(pk=silence.pk).update(until=clock.now())
         VllEnd.objects.filter(side="a").update(link_up=False)
         turn(lines, OperStatus.DOWN)
         send_all(after=5 * MINUTE)
-        assert told(server) == [("alice", "Down: 6 lines")]
+        assert mailed(server) == [("alice", "Down: 6 lines")]

@@ -1,4 +1,4 @@
-"""Webhooks lead to the Internet alone, by whatever way an address is written or resolved."""
+"""Webhooks lead to the Internet only, in any spelling of an address and with any response of DNS."""
 
 import socket
 import threading
@@ -147,7 +147,7 @@ def test_one_address_that_is_not_public_is_enough_to_refuse_a_name(receiver: Rec
     assert (outcome.error, receiver.got) == ("notPublic", [])
 
 
-def test_the_name_server_is_asked_once_and_its_first_answer_is_called(receiver: Receiver) -> None:
+def test_the_name_is_resolved_once_and_the_checked_address_is_used(receiver: Receiver) -> None:
     """DNS rebinding: the first answer passes the check, the second would be the target."""
     answers = [[ip_address("127.0.0.1")], [ip_address("127.0.0.2")]]
     with receiving(address="127.0.0.2") as inside:
@@ -305,7 +305,7 @@ def test_what_cannot_be_reached_says_why(receiver: Receiver) -> None:
 
 class TestHttps:
     @pytest.fixture(autouse=True)
-    def trust_anew(self) -> Any:
+    def reload_trust(self) -> Any:
         http_post._tls.cache_clear()
         yield
         http_post._tls.cache_clear()

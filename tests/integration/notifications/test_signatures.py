@@ -91,7 +91,7 @@ def test_while_secrets_change_both_verify_and_afterwards_the_new_one_alone(
         Verifier(old).verify(after.body, after.headers)
 
 
-def test_the_same_message_has_the_same_id_and_letters_and_a_time_of_its_own(
+def test_each_attempt_has_the_same_id_and_body_and_a_new_time(
     made: tuple[Webhook, str], receiver: Receiver
 ) -> None:
     webhook, secret = made

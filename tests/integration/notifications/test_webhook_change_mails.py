@@ -104,7 +104,9 @@ def test_nobody_opts_out_of_it_for_who_holds_their_token(
     assert "List-Unsubscribe" not in server.took[0]
 
 
-def test_who_runs_the_customer_no_more_is_not_told(server: MailServer, ada: User, dairy: Customer) -> None:
+def test_a_former_manager_of_the_customer_gets_no_mail(
+    server: MailServer, ada: User, dairy: Customer
+) -> None:
     made(ada, dairy)
     events_fan_out(now=clock.now())
     ada.memberships.update(role="viewer")
@@ -119,7 +121,7 @@ def test_what_leads_nowhere_else_is_mailed_to_nobody(ada: User, dairy: Customer)
     assert not Event.objects.filter(kind=RECEIVER_CHANGED).exists()
 
 
-def test_webhooks_are_not_told_of_it(ada: User, dairy: Customer) -> None:
+def test_webhooks_do_not_get_the_event(ada: User, dairy: Customer) -> None:
     webhook = made(ada, dairy)
     webhook_rotate(webhook=webhook, by=ada, now=clock.now())
     made(ada, dairy)

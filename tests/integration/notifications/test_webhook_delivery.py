@@ -1,4 +1,4 @@
-"""Deliveries on the way: when they are tried, who is asked when, and what ends it."""
+"""Attempts at deliveries: their times, the pauses of receivers, and their end."""
 
 import threading
 from datetime import datetime, timedelta
@@ -56,7 +56,7 @@ def time() -> Clock:
 
 
 def turn(webhook: Webhook, time: Clock, *outcomes: Outcome) -> int:
-    """A turn in which the receiver answers so; the last of them for ever."""
+    """A turn with these responses of the receiver; the last one repeats."""
     left = list(outcomes)
 
     def post(*_: Any, **__: Any) -> Outcome:
@@ -107,12 +107,10 @@ class TestSchedule:
         assert (webhook.failures, webhook.failing_since, webhook.resting_until) == (0, None, None)
 
 
-class TestAskedToWait:
+class TestRequestedPause:
     """Retry-After, as Standard Webhooks 1.0 wants it taken into consideration."""
 
-    def test_whoever_asks_for_a_delivery_does_not_wait_for_the_receivers_rest(
-        self, webhook: Webhook, time: Clock
-    ) -> None:
+    def test_a_requested_delivery_ends_the_receivers_pause(self, webhook: Webhook, time: Clock) -> None:
         (first,) = waiting(webhook, time)
         turn(webhook, time, Outcome(503, "status", "", 3, retry_after="3600"))
         waiting(webhook, time)
@@ -129,12 +127,12 @@ class TestAskedToWait:
         waiting(webhook, time, 2)
         turn(webhook, time, Outcome(status, "status", "", 3, retry_after="1200"))
         webhook.refresh_from_db()
-        asked_for = time.now + timedelta(minutes=20)
-        assert webhook.resting_until == asked_for
-        assert Delivery.objects.get(tries=1).next_try_at == asked_for
-        time.now = asked_for - timedelta(seconds=1)
+        requested_until = time.now + timedelta(minutes=20)
+        assert webhook.resting_until == requested_until
+        assert Delivery.objects.get(tries=1).next_try_at == requested_until
+        time.now = requested_until - timedelta(seconds=1)
         assert (webhooks_call(now=time.now), turn(webhook, time, TOOK)) == (0, 0)
-        time.now = asked_for
+        time.now = requested_until
         assert (webhooks_call(now=time.now), turn(webhook, time, TOOK)) == (1, 2)
 
     def test_a_wait_of_ours_that_is_longer_stays(self, webhook: Webhook, time: Clock) -> None:
@@ -144,7 +142,7 @@ class TestAskedToWait:
         made.refresh_from_db()
         assert made.next_try_at == time.now + timedelta(hours=5)
 
-    def test_however_much_it_asks_for_ten_tries_end_within_four_days(
+    def test_ten_tries_end_within_four_days_for_any_requested_pause(
         self, webhook: Webhook, time: Clock
     ) -> None:
         waiting(webhook, time)
@@ -199,10 +197,10 @@ class TestFairness:
         waiting(other, time)
         Outbox.objects.all().delete()
         assert webhooks_call(now=time.now) == 2
-        asked = {row.task: row.args for row in Outbox.objects.all()}
-        assert asked == {WEBHOOK_TURN: [other.pk], DOUBTFUL_WEBHOOK_TURN: [webhook.pk]}
+        tasks = {row.task: row.args for row in Outbox.objects.all()}
+        assert tasks == {WEBHOOK_TURN: [other.pk], DOUBTFUL_WEBHOOK_TURN: [webhook.pk]}
 
-    def test_it_is_asked_for_once_and_again_when_the_message_was_lost(
+    def test_a_turn_is_requested_once_and_again_when_the_message_was_lost(
         self, webhook: Webhook, time: Clock
     ) -> None:
         waiting(webhook, time)
@@ -220,7 +218,7 @@ class TestFairness:
         assert webhook_deliver(webhook_id=webhook.pk, clock=time, post=while_sending) == 2
         assert inner == [0, 0]
 
-    def test_whoever_died_at_it_is_replaced_after_a_minute(self, webhook: Webhook, time: Clock) -> None:
+    def test_a_dead_worker_is_replaced_after_a_minute(self, webhook: Webhook, time: Clock) -> None:
         (made,) = waiting(webhook, time)
 
         def killed(*_: Any, **__: Any) -> Outcome:
@@ -234,7 +232,7 @@ class TestFairness:
         with pytest.raises(SystemExit):
             waiting(webhook, time)
             webhook_deliver(webhook_id=webhook.pk, clock=time, post=killed)
-        # What did not end is sent once more, under the same id.
+        # A delivery whose worker died is sent again with the same id.
         assert turn(webhook, time, TOOK) == 1
         made.refresh_from_db()
         assert made.state == "delivered"
@@ -271,7 +269,7 @@ class TestDisabling:
         assert webhook.disabled_because == "failing"
         assert webhook.disabled_at == began + timedelta(days=5)
 
-    def test_one_success_in_between_starts_the_days_anew(self, webhook: Webhook, time: Clock) -> None:
+    def test_a_success_restarts_the_count_of_days(self, webhook: Webhook, time: Clock) -> None:
         for hours in range(0, 9 * 24, 6):
             waiting(webhook, time)
             turn(webhook, time, TOOK if hours == 4 * 24 else REFUSED)
@@ -279,7 +277,9 @@ class TestDisabling:
             time.now += timedelta(hours=6)
         assert Webhook.objects.get().disabled_at is None
 
-    def test_a_disabled_one_is_neither_asked_nor_tested(self, webhook: Webhook, time: Clock) -> None:
+    def test_a_disabled_webhook_gets_neither_deliveries_nor_tests(
+        self, webhook: Webhook, time: Clock
+    ) -> None:
         waiting(webhook, time)
         assert webhook_disable(webhook=webhook, because="byHand", now=time.now)
         assert not webhook_disable(webhook=webhook, because="byHand", now=time.now)

@@ -30,14 +30,14 @@ def test_an_admin_adds_one_and_sees_its_secret_once(ada: User, dairy: Customer) 
         assert "whsec_" not in shown
 
 
-def test_a_refusal_stands_beside_its_field_and_nothing_is_lost(ada: User, dairy: Customer) -> None:
+def test_a_refusal_is_shown_at_its_field_and_keeps_the_input(ada: User, dairy: Customer) -> None:
     answer = signed_in(ada).post("/webhooks/add/", {**FORM, "url": "https://10.0.0.1/", "customer": dairy.pk})
     assert answer.status_code == 422
     assert "10.0.0.1 is not a public address" in text(answer)
     assert 'value="Tickets"' in answer.content.decode()
 
 
-def test_events_that_only_the_noc_is_told_are_not_offered_to_customers(
+def test_events_for_the_noc_only_are_not_offered_to_customers(
     ada: User, webhook: Webhook, nina: User
 ) -> None:
     for address in ("/webhooks/add/", f"/webhooks/{webhook.pk}/change/"):
@@ -98,7 +98,7 @@ def test_it_is_changed_disabled_enabled_given_another_secret_and_removed(
     assert not Webhook.objects.exists()
 
 
-def test_of_two_who_change_it_the_second_is_told_what_the_first_did(
+def test_the_second_of_two_editors_sees_the_change_of_the_first(
     ada: User, nina: User, webhook: Webhook, receiver: Receiver
 ) -> None:
     address, browser = f"/webhooks/{webhook.pk}/change/", signed_in(ada)

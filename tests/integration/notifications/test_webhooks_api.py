@@ -140,11 +140,11 @@ def test_a_new_secret_is_in_one_answer_only(ada: User, webhook: Webhook) -> None
 
 def test_a_test_is_delivered_and_sent_again(ada: User, webhook: Webhook, receiver: Receiver) -> None:
     api = client(ada)
-    asked = api.post(f"/api/v1/webhooks/{webhook.pk}/test", headers={"Idempotency-Key": "test-once-1"})
+    response = api.post(f"/api/v1/webhooks/{webhook.pk}/test", headers={"Idempotency-Key": "test-once-1"})
     again = api.post(f"/api/v1/webhooks/{webhook.pk}/test", headers={"Idempotency-Key": "test-once-1"})
-    assert asked.json() == again.json()
+    assert response.json() == again.json()
     webhook_deliver(webhook_id=webhook.pk, clock=clock.now)
-    found = api.get(asked["Location"]).json()
+    found = api.get(response["Location"]).json()
     assert (found["state"], found["log"][0]["status"]) == ("delivered", 204)
     assert [row["id"] for row in api.get(f"/api/v1/webhooks/{webhook.pk}/deliveries").json()["results"]] == [
         found["id"]
@@ -177,7 +177,7 @@ def test_deliveries_of_others_are_not_found(webhook: Webhook, charlie: User) -> 
 
 
 class TestTokens:
-    """A receiver hears of everything while it stands; so only a token that was made for it makes one."""
+    """A webhook gets all events as long as it exists, so a token needs the scope to create one."""
 
     def writes(self, user: User, webhook: Webhook, scopes: list[str]) -> set[int]:
         delivery = webhook_test(webhook=webhook, now=clock.now())
