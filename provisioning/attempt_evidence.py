@@ -17,9 +17,9 @@ def evidence_of(reply: Reply, *, router: Router) -> dict[str, Any]:
     others.
     """
     stored = stored_answers(router, {end.vll for end in reply.ends}) | stored_probe_answers(router)
-    news = [
+    changed = [
         end_document
         for end_document, end in zip(reply.document["ends"], reply.ends, strict=True)
         if stored.get((end.vll, end.side)) != (end.status, end.revision, end.reason, end.policed)
     ]
-    return {**reply.document, "ends": news, "unchanged": len(reply.ends) - len(news)}
+    return {**reply.document, "ends": changed, "unchanged": len(reply.ends) - len(changed)}

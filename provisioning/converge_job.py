@@ -148,7 +148,7 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
             )
             waits = all_taken_in and any(end.status not in _CONFIRMED for end in reply.ends)
             wait = backoff(times - 1, first=ASK_AGAIN, longest=LONGEST_UNASKED) if waits else None
-            claim.release_answered(retry_in=wait, now=now())
+            claim.release_accepted(retry_in=wait, now=now())
             _send_again_if_more_is_wanted(router, intent, all_taken_in, now())
         case Refused(problem=problem) if outcome.type in AGENT_IS_AHEAD:
             generation_take_back(router, generation=intent.generation)

@@ -34,7 +34,7 @@ class Claim:
         """Return whether the claim is still valid; if so, renew its full duration from ``now``."""
         return bool(self._mine().update(claimed_until=now + CLAIM))
 
-    def release_answered(self, *, retry_in: timedelta | None, now: datetime) -> None:
+    def release_accepted(self, *, retry_in: timedelta | None, now: datetime) -> None:
         """Release after the agent accepted an intent. ``retry_in``: None if it has confirmed all ends.
 
         The retry is sooner if something changed meanwhile, because the response may not include it.

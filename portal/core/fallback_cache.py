@@ -51,7 +51,7 @@ class FallbackRedisCache(RedisCache):
             try:
                 return super().get(key)
             except RedisError as error:
-                self._rest(error)
+                self._pause(error)
         return self.UNKNOWN
 
     def _either(self, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -59,10 +59,10 @@ class FallbackRedisCache(RedisCache):
             try:
                 return getattr(super(), name)(*args, **kwargs)
             except RedisError as error:
-                self._rest(error)
+                self._pause(error)
         return getattr(self._instead, name)(*args, **kwargs)
 
-    def _rest(self, error: RedisError) -> None:
+    def _pause(self, error: RedisError) -> None:
         self._paused_until = time.monotonic() + PAUSE_S
         logger.warning("Redis does not answer (%s); limits are kept per process", in_short(error))
 

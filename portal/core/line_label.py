@@ -27,7 +27,7 @@ def line_label(vll: UUID, *, description: str, customer: str, customer_id: int) 
     """
     label = f"Cust: {_name_of(customer, customer_id)} {{{str(vll)[:8]}}}"
     what = _plain(description)[: LONGEST - len(label) - len("() ")].strip()
-    return label.replace("{", f"({what}) {{") if _says_something(what) else label
+    return label.replace("{", f"({what}) {{") if _has_letters(what) else label
 
 
 def _name_of(customer: str, customer_id: int) -> str:
@@ -42,10 +42,10 @@ def _name_of(customer: str, customer_id: int) -> str:
     number = f" #{customer_id}"
     kept = name.replace("?", " ") if "?" not in customer else name
     kept = " ".join(kept.split())[: _LONGEST_CUSTOMER - len(number)].strip()
-    return (kept if _says_something(kept) else "Customer") + number
+    return (kept if _has_letters(kept) else "Customer") + number
 
 
-def _says_something(text: str) -> bool:
+def _has_letters(text: str) -> bool:
     return any(each.isalnum() for each in text)
 
 

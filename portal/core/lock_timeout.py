@@ -11,10 +11,10 @@ _SET = "SELECT set_config('lock_timeout', %s, false)"
 
 class LockPatience:
     """Set a short lock_timeout for most statements, because later statements queue behind one that waits.
-    Statements that block nobody may wait until ``concurrently_until``.
 
-    It wraps the statements of Django's connection (``connection.execute_wrapper``). A statement that runs
-    CONCURRENTLY blocks no reader and no writer, but waits for every older transaction, such as a backup.
+    Statements that run CONCURRENTLY block no reader and no writer, but wait for every older transaction, such
+    as a backup. They may wait until ``concurrently_until``. The class wraps the statements of Django's
+    connection (``connection.execute_wrapper``).
     """
 
     def __init__(self, *, usual_s: float, concurrently_until: float) -> None:

@@ -31,7 +31,7 @@ def receiver_changed(
     The event contains all data of the mail, because the webhook may be deleted before the mail is sent. It
     contains no secrets.
     """
-    said = {
+    event_data = {
         "webhook": webhook.pk,
         "what": what,
         "name": str(webhook),
@@ -41,7 +41,7 @@ def receiver_changed(
         "by": by.username,
         "token": f"{token.name} (ll_{token.prefix}_…)" if token else "",
     }
-    announce(RECEIVER_CHANGED, now=now, customer_id=webhook.customer_id, actor=by.username, data=said)
+    announce(RECEIVER_CHANGED, now=now, customer_id=webhook.customer_id, actor=by.username, data=event_data)
 
 
 def who_runs_it(customer_id: int | None) -> QuerySet[User]:

@@ -117,8 +117,8 @@ def webhook_disable(*, webhook: Webhook, because: str, now: datetime) -> bool:
         state=Delivery.State.FAILED, next_try_at=None
     )
     if because != Webhook.Disabled.BY_HAND:
-        said = {"webhook": webhook.pk, "because": because}
-        announce("webhook.disabled", now=now, customer_id=webhook.customer_id, data=said)
+        event_data = {"webhook": webhook.pk, "because": because}
+        announce("webhook.disabled", now=now, customer_id=webhook.customer_id, data=event_data)
     return True
 
 

@@ -34,36 +34,36 @@ def body(name: str, at: datetime, data: dict[str, Any]) -> str:
 
 
 def _facts(event: Event, kind: EventType) -> dict[str, Any]:
-    said = event.data
+    facts = event.data
     subject, _, what = event.kind.partition(".")
     if subject == "order":
         return {
             "order": str(event.order_id),
-            "action": said["action"],
-            "state": said["state"] if event.kind == "order.overdue" else what,
-            "failure": said.get("failure"),
+            "action": facts["action"],
+            "state": facts["state"] if event.kind == "order.overdue" else what,
+            "failure": facts.get("failure"),
         }
     if subject == "line_test":
         return {
-            "line_test": said["line_test"],
+            "line_test": facts["line_test"],
             "order": str(event.order_id) if event.order_id else None,
             "state": what,
-            "reason": said["code"] or None,
-            "message": said["reason"],
-            "frame": said["frame"],
-            "largest_passed": said["largest_passed"],
+            "reason": facts["code"] or None,
+            "message": facts["reason"],
+            "frame": facts["frame"],
+            "largest_passed": facts["largest_passed"],
         }
     if subject == "trouble":
-        return {name: said[name] for name in kind.members if name in said}
+        return {name: facts[name] for name in kind.members if name in facts}
     match what:
         case "described":
-            return {"before": said["before"], "after": said["after"]}
+            return {"before": facts["before"], "after": facts["after"]}
         case "in_sync" | "drift":
             return {"in_sync": what == "in_sync"}
         case "not_carried" | "black_hole" | "black_hole_gone":
             return {}
         case "link_loss_forwarded" | "link_loss_over":
-            return {"end": said["end"]}
+            return {"end": facts["end"]}
         case _ if what in OperStatus.values:
             return {"oper_status": what}
         case _:

@@ -127,7 +127,7 @@ def test_a_killed_workers_router_is_due_again_within_75_seconds(isp: Isp, vll: V
 def wait(isp: Isp, name: str, *, until: datetime) -> None:
     claim = claim_router(isp.routers[name].pk, now=clock.now())
     assert claim is not None
-    claim.release_answered(retry_in=until - clock.now(), now=clock.now())
+    claim.release_accepted(retry_in=until - clock.now(), now=clock.now())
     RouterConvergence.objects.filter(router=isp.routers[name]).update(ask_at=until)
 
 

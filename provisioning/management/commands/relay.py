@@ -20,9 +20,9 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         stop = threading.Event()
 
-        def ask_to_stop(number: int, frame: FrameType | None) -> None:
+        def request_stop(number: int, frame: FrameType | None) -> None:
             stop.set()
 
-        signal.signal(signal.SIGTERM, ask_to_stop)
-        signal.signal(signal.SIGINT, ask_to_stop)
+        signal.signal(signal.SIGTERM, request_stop)
+        signal.signal(signal.SIGINT, request_stop)
         relay_run(Publisher(app), stopped=stop.is_set, wait=stop.wait)
