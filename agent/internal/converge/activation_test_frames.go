@@ -37,7 +37,7 @@ type TestResult struct {
 	VPP      vpp.Info
 }
 
-// SendTestFrames sends frames through the tunnel of an end that the held intent has under test, and then
+// SendTestFrames sends frames through the tunnel of an end that the stored intent has under test, and then
 // reads the tunnel's counters. With a count of 0 it only reads them. It returns *NotTestingError,
 // *FrameTooLongError, *activationtest.CannotError, *vpp.RefusedError, *FrozenError, ErrNoVPP, ErrStopping or an
 // error of the connection.
@@ -53,13 +53,13 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // a started test must clean up
-	held := e.heldOrEmpty()
-	end := endOf(held, request.Key)
+	stored := e.heldOrEmpty()
+	end := endOf(stored, request.Key)
 	switch {
 	case end == nil:
-		return nil, notTesting("the held intent names no VLL end %s", request.Key)
+		return nil, notTesting("the stored intent names no VLL end %s", request.Key)
 	case end.Revision != request.Revision:
-		return nil, notTesting("VLL end %s is held at revision %d", request.Key, end.Revision)
+		return nil, notTesting("VLL end %s is stored at revision %d", request.Key, end.Revision)
 	case !end.Testing:
 		return nil, notTesting("VLL end %s is in service, and not under test", request.Key)
 	case request.Frame > end.Frame:
@@ -69,11 +69,11 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 	if err != nil {
 		return nil, err
 	}
-	snapshot, err := e.observeForTest(ctx, session, held, request.VLL)
+	snapshot, err := e.observeForTest(ctx, session, stored, request.VLL)
 	if err != nil {
 		return nil, err
 	}
-	todo := e.diffFor(session, map[string]bool{request.VLL: true}, held, snapshot, e.journal.Of(snapshot.Boot), nil)
+	todo := e.diffFor(session, map[string]bool{request.VLL: true}, stored, snapshot, e.journal.Of(snapshot.Boot), nil)
 	tunnel, err := tunnelOf(end, snapshot, todo)
 	if err != nil {
 		return nil, err
@@ -105,10 +105,10 @@ func (e *Engine) SendTestFrames(ctx context.Context, request *intent.TestFrames)
 
 // observeForTest reads only as much as shows whether the VLL is built. An earlier test has moved the epoch
 // of VPP's stats segment; then it makes a quick observation.
-func (e *Engine) observeForTest(ctx context.Context, session Session, held *intent.Intent, vll string) (*observe.Snapshot, error) {
-	snapshot, err := e.partialObservation(ctx, session, held, map[string]bool{vll: true})
+func (e *Engine) observeForTest(ctx context.Context, session Session, stored *intent.Intent, vll string) (*observe.Snapshot, error) {
+	snapshot, err := e.partialObservation(ctx, session, stored, map[string]bool{vll: true})
 	if snapshot == nil && err == nil {
-		snapshot, err = e.quickObservation(ctx, session, held)
+		snapshot, err = e.quickObservation(ctx, session, stored)
 	}
 	return snapshot, err
 }

@@ -142,8 +142,8 @@ func TestRefusedEndDoesNotDelayOthersAndIsNotTriedWithThem(t *testing.T) {
 		vpp.vlan = 0
 		clock = clock.Add(2 * firstRetry)
 		r.repair(t.Context())
-		held, _ := r.store.Current()
-		if left, _, err := r.Plan(t.Context(), held); err != nil || len(left.Ops) != 0 {
+		stored, _ := r.store.Current()
+		if left, _, err := r.Plan(t.Context(), stored); err != nil || len(left.Ops) != 0 {
 			t.Errorf("%v, left to do: %+v", err, left.Ops)
 		}
 	})

@@ -109,8 +109,8 @@ func TestDocumentsForOtherLinesDoNotRepairContestedFields(t *testing.T) {
 		if !r.isDown(access) {
 			t.Error("a document for other lines repaired it")
 		}
-		held, _ := r.store.Current()
-		again, err := r.Put(t.Context(), held, "")
+		stored, _ := r.store.Current()
+		again, err := r.Put(t.Context(), stored, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,13 +48,13 @@ func (s *settled) maybe(key intent.Key) bool { return s.ends == nil || s.ends[ke
 
 // drifted returns the ends whose operations would repair drift.
 func (s *settled) drifted(ops []plan.Op) map[intent.Key]*plan.Reason {
-	held := make(map[intent.Key]*plan.Reason)
+	withheld := make(map[intent.Key]*plan.Reason)
 	for _, op := range ops {
-		if held[op.End] == nil && s.differsBy(op) {
-			held[op.End] = driftHeld(op)
+		if withheld[op.End] == nil && s.differsBy(op) {
+			withheld[op.End] = driftHeld(op)
 		}
 	}
-	return held
+	return withheld
 }
 
 // drift returns the foreign differences by end.
@@ -79,7 +79,7 @@ func driftHeld(op plan.Op) *plan.Reason {
 }
 
 // convergeNewConnection converges with a new connection. A VPP that has restarted has lost everything, so
-// all is created again. If the VPP has the held generation already, differences are drift.
+// all is created again. If the VPP has the stored generation already, differences are drift.
 func (e *Engine) convergeNewConnection(ctx context.Context) {
 	if (e.Repair == Hold || e.Frozen.Current() != nil) && e.resume() {
 		e.repair(ctx)
@@ -88,15 +88,15 @@ func (e *Engine) convergeNewConnection(ctx context.Context) {
 	e.Converge(ctx)
 }
 
-// resume reports whether the held generation was applied in the VPP that is connected now.
+// resume reports whether the stored generation was applied in the VPP that is connected now.
 func (e *Engine) resume() bool {
 	if e.begin() != nil {
 		return false
 	}
 	defer e.busy.Unlock()
-	held, _ := e.store.Current()
+	stored, _ := e.store.Current()
 	session, err := e.Session()
-	if held == nil || err != nil || e.journal.Of(boot(session)).Applied != held.Generation {
+	if stored == nil || err != nil || e.journal.Of(boot(session)).Applied != stored.Generation {
 		return false
 	}
 	if e.settled.ends == nil {
@@ -104,7 +104,7 @@ func (e *Engine) resume() bool {
 	}
 	e.unfinished = false
 	e.mu.Lock()
-	e.applied = &Applied{Generation: held.Generation, AtMS: e.now().UnixMilli()}
+	e.applied = &Applied{Generation: stored.Generation, AtMS: e.now().UnixMilli()}
 	e.mu.Unlock()
 	return true
 }
@@ -112,7 +112,7 @@ func (e *Engine) resume() bool {
 // CheckDrift does once what Serve does every 30 s: it detects drift and repairs it by policy.
 func (e *Engine) CheckDrift(ctx context.Context) { e.repair(ctx) }
 
-// repair observes VPP, converges if it differs from the held intent, and reports whether it did.
+// repair observes VPP, converges if it differs from the stored intent, and reports whether it did.
 //
 // A quick observation is enough to find that there is nothing to do; otherwise repair plans from a full
 // observation. Ends that were refused or are contested wait until their pause is over. Under Hold, drift is
@@ -121,13 +121,13 @@ func (e *Engine) CheckDrift(ctx context.Context) { e.repair(ctx) }
 func (e *Engine) repair(ctx context.Context) bool { return e.repairFrom(ctx, e.quickObservation) }
 
 // repairAfterEvents is repair that, if possible, reads only the interfaces that events have named. It also
-// reports whether an end of the held intent waits for something.
+// reports whether an end of the stored intent waits for something.
 func (e *Engine) repairAfterEvents(ctx context.Context) (repaired, waits bool) {
 	repaired = e.repairFrom(ctx, e.eventObservation)
 	e.busy.Lock()
 	defer e.busy.Unlock()
-	held, _ := e.store.Current()
-	return repaired, held != nil && e.lastClean.plan == nil
+	stored, _ := e.store.Current()
+	return repaired, stored != nil && e.lastClean.plan == nil
 }
 
 func (e *Engine) repairFrom(ctx context.Context, read observeFunc) bool {
@@ -135,29 +135,29 @@ func (e *Engine) repairFrom(ctx context.Context, read observeFunc) bool {
 		return false
 	}
 	defer e.busy.Unlock()
-	held, _ := e.store.Current()
-	if held != nil && e.mustNotChange(ctx, held) {
+	stored, _ := e.store.Current()
+	if stored != nil && e.mustNotChange(ctx, stored) {
 		return false
 	}
-	if e.unfinished && held != nil {
-		withheld := e.backoff.withheld(held, e.now())
-		e.convergeLocked(ctx, held, nil, withheld, e.planEarly(ctx, e.fullObservation, held, nil, withheld, nil))
+	if e.unfinished && stored != nil {
+		withheld := e.backoff.withheld(stored, e.now())
+		e.convergeLocked(ctx, stored, nil, withheld, e.planEarly(ctx, e.fullObservation, stored, nil, withheld, nil))
 		return true
 	}
 	e.keepPathsWatched(ctx, e.untouchedPaths)
-	withheld, todo, _ := e.compare(ctx, held, read)
+	withheld, todo, _ := e.compare(ctx, stored, read)
 	if todo == nil || len(todo.Ops) == 0 && !e.rebuildsWanted() {
 		return false
 	}
-	withheld, todo, early := e.compare(ctx, held, e.fullObservation)
+	withheld, todo, early := e.compare(ctx, stored, e.fullObservation)
 	if todo == nil {
 		return false
 	}
 	if len(todo.Ops) == 0 {
-		return e.rebuild(ctx, held, withheld, early)
+		return e.rebuild(ctx, stored, withheld, early)
 	}
 	drifted := e.settled.drift(todo.Ops)
-	e.contests.repaired(held, todo.Ops, drifted, e.now())
+	e.contests.repaired(stored, todo.Ops, drifted, e.now())
 	e.mu.Lock()
 	e.statistics.Repairs++
 	e.unreported = withDrift(e.unreported, drifted)
@@ -169,7 +169,7 @@ func (e *Engine) repairFrom(ctx context.Context, read observeFunc) bool {
 		e.log.Warn("drift", "end", op.End.String(), "object", op.Drift.Object, "field", op.Drift.Field,
 			"desired", op.Drift.Desired, "actual", op.Drift.Actual)
 	}
-	e.convergeLocked(ctx, held, nil, withheld, early)
+	e.convergeLocked(ctx, stored, nil, withheld, early)
 	return true
 }
 
@@ -218,17 +218,17 @@ func endOf(in *intent.Intent, key intent.Key) *intent.End {
 	return &in.Present[at]
 }
 
-// compare plans the work of a repair. The plan is nil if no intent is held or VPP cannot be read.
-func (e *Engine) compare(ctx context.Context, held *intent.Intent, read observeFunc) (map[intent.Key]*plan.Reason, *plan.Plan, *earlyPlan) {
+// compare plans the work of a repair. The plan is nil if no intent is stored or VPP cannot be read.
+func (e *Engine) compare(ctx context.Context, stored *intent.Intent, read observeFunc) (map[intent.Key]*plan.Reason, *plan.Plan, *earlyPlan) {
 	var withheld map[intent.Key]*plan.Reason
-	if held != nil {
-		withheld = e.backoff.withheld(held, e.now())
+	if stored != nil {
+		withheld = e.backoff.withheld(stored, e.now())
 	}
 	withhold := e.contested
 	if e.Repair == Hold {
 		withhold = e.settled.drifted
 	}
-	early := e.planEarly(ctx, read, held, nil, withheld, withhold)
+	early := e.planEarly(ctx, read, stored, nil, withheld, withhold)
 	session, snapshot, todo, err := early.wait()
 	if err != nil {
 		e.lastClean = cleanPlan{}

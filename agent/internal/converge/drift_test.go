@@ -8,11 +8,11 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// fieldsOff returns the fields in which VPP differs from the held intent.
+// fieldsOff returns the fields in which VPP differs from the stored intent.
 func (r *router) fieldsOff() map[string]bool {
 	r.t.Helper()
-	held, _ := r.store.Current()
-	found, _, err := r.Plan(r.t.Context(), held)
+	stored, _ := r.store.Current()
+	found, _, err := r.Plan(r.t.Context(), stored)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -42,8 +42,8 @@ func TestHoldReportsDriftUntilTheIntentIsSentAgain(t *testing.T) {
 		r.Repair = Hold
 		r.convergeNewConnection(t.Context())
 		stillDown("after a new start of the agent")
-		held, _ := r.store.Current()
-		outcome, err := r.Put(t.Context(), held, "")
+		stored, _ := r.store.Current()
+		outcome, err := r.Put(t.Context(), stored, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-// Package converge brings VPP to the state of the held intent: observe, plan, write the journal, apply, and
+// Package converge brings VPP to the state of the stored intent: observe, plan, write the journal, apply, and
 // read back. Only one converge runs at a time.
 package converge
 
@@ -27,7 +27,7 @@ import (
 var ErrNoVPP = errors.New("converge: VPP is not connected")
 
 // ErrSetAside reports that the stored intent could not be read.
-var ErrSetAside = errors.New("converge: the intent that was held could not be read and is set aside; nothing is changed before the portal sends one")
+var ErrSetAside = errors.New("converge: the stored intent could not be read and is set aside; nothing is changed before the portal sends one")
 
 // ErrStopping reports that the agent is stopping and starts no new work.
 var ErrStopping = errors.New("converge: the agent is stopping; nothing was changed")
@@ -42,7 +42,7 @@ type Session interface {
 
 var _ Session = (*vpp.Session)(nil)
 
-// Engine has the held intent and the connection, and runs one converge at a time.
+// Engine has the stored intent and the connection, and runs one converge at a time.
 type Engine struct {
 	store   *intent.Store
 	journal *ownership.JournalFile
@@ -197,7 +197,7 @@ func (e *Engine) Status() Status {
 	return s
 }
 
-// Ready returns nil if VPP is connected and the held intent has been applied there.
+// Ready returns nil if VPP is connected and the stored intent has been applied there.
 func (e *Engine) Ready() error {
 	switch s := e.Status(); {
 	case s.VPP == nil:
@@ -205,7 +205,7 @@ func (e *Engine) Ready() error {
 	case s.Intent == nil && e.store.SetAside() != nil:
 		return ErrSetAside
 	case s.Intent != nil && (s.Applied == nil || s.Applied.Generation != s.Intent.Generation):
-		return fmt.Errorf("converge: generation %d is held and not yet applied", s.Intent.Generation)
+		return fmt.Errorf("converge: generation %d is stored and not yet applied", s.Intent.Generation)
 	}
 	return nil
 }
@@ -311,7 +311,7 @@ func (e *Engine) FinishWork(ctx context.Context) error {
 // Put accepts an intent and converges. If VPP is not connected, Put only stores the intent, without an
 // error.
 //
-// If the generation is the held one, Put tries all ends again. With a new generation, it skips ends that
+// If the generation is the stored one, Put tries all ends again. With a new generation, it skips ends that
 // VPP refused recently and that the document does not change, and it relies on recent observations of
 // properties that no client can change in place.
 //
@@ -326,16 +326,16 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent, reviewed string) (*
 	if err := e.frozenFor(reviewed); err != nil {
 		return nil, err
 	}
-	held, _ := e.store.Current()
-	again := held != nil && held.Generation == in.Generation
-	read, before, withheld, withhold := observeFunc(e.quickObservation), held, e.backoff.withheld(in, e.now()), e.contested
+	stored, _ := e.store.Current()
+	again := stored != nil && stored.Generation == in.Generation
+	read, before, withheld, withhold := observeFunc(e.quickObservation), stored, e.backoff.withheld(in, e.now()), e.contested
 	if again {
 		read, before, withheld, withhold = e.fullObservation, nil, nil, nil
-	} else if e.unfinished || held != nil && len(differing(held, in)) == 0 {
+	} else if e.unfinished || stored != nil && len(differing(stored, in)) == 0 {
 		before = nil // a new number for the same content requests another observation
 	}
-	e.noteTested(held, in)
-	defer e.noteTested(held, in)
+	e.noteTested(stored, in)
+	defer e.noteTested(stored, in)
 	early := e.planEarly(ctx, read, in, before, withheld, withhold)
 	if err := e.store.Accept(in); err != nil {
 		early.cancel()
@@ -348,25 +348,25 @@ func (e *Engine) Put(ctx context.Context, in *intent.Intent, reviewed string) (*
 	if again {
 		clear(e.backoff)
 	}
-	outcome := e.convergeLocked(ctx, in, held, withheld, early)
-	if again || held == nil || !pathwatch.Of(held).Equal(pathwatch.Of(in)) {
+	outcome := e.convergeLocked(ctx, in, stored, withheld, early)
+	if again || stored == nil || !pathwatch.Of(stored).Equal(pathwatch.Of(in)) {
 		e.keepPathsWatched(ctx, nil)
 	}
 	return outcome, nil
 }
 
-// Converge brings VPP to the state of the held intent, including ends that VPP refused recently. It returns
-// nil if no intent is held, if VPP must not be changed, or if the agent is stopping.
+// Converge brings VPP to the state of the stored intent, including ends that VPP refused recently. It returns
+// nil if no intent is stored, if VPP must not be changed, or if the agent is stopping.
 func (e *Engine) Converge(ctx context.Context) *Outcome {
 	if e.begin() != nil {
 		return nil
 	}
 	defer e.busy.Unlock()
-	held, _ := e.store.Current()
-	if held == nil || e.mustNotChange(ctx, held) {
+	stored, _ := e.store.Current()
+	if stored == nil || e.mustNotChange(ctx, stored) {
 		return nil
 	}
-	outcome := e.convergeLocked(ctx, held, nil, nil, e.planEarly(ctx, e.fullObservation, held, nil, nil, nil))
+	outcome := e.convergeLocked(ctx, stored, nil, nil, e.planEarly(ctx, e.fullObservation, stored, nil, nil, nil))
 	e.keepPathsWatched(ctx, nil)
 	return outcome
 }
@@ -387,14 +387,14 @@ func (e *Engine) Plan(ctx context.Context, in *intent.Intent) (*plan.Plan, *obse
 		return nil, nil, err
 	}
 	var withheld map[intent.Key]*plan.Reason
-	if held, _ := e.store.Current(); held == nil || held.Generation != in.Generation {
+	if stored, _ := e.store.Current(); stored == nil || stored.Generation != in.Generation {
 		withheld = e.backoff.withheld(in, e.now())
 	}
 	return e.diff(in, snapshot, e.journal.Of(snapshot.Boot), withheld), snapshot, nil
 }
 
 // convergeLocked continues when the caller goes away, because a half-applied plan is worse than a complete
-// one. before is the intent that was held when the plan was made, or nil if drift is not to be detected.
+// one. before is the intent that was stored when the plan was made, or nil if drift is not to be detected.
 func (e *Engine) convergeLocked(ctx context.Context, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) *Outcome {
 	started := e.now()
 	outcome, writes, err := e.round(context.WithoutCancel(ctx), in, before, withheld, early)

@@ -36,11 +36,11 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 			lines[n].Tunnel.VNI += 500 // another key: both are deleted and created again
 			lines[n].Revision++
 		}
-		held := &interrupted{Session: r.session, reached: make(chan struct{}), goOn: make(chan struct{})}
-		r.Attach(held)
+		stored := &interrupted{Session: r.session, reached: make(chan struct{}), goOn: make(chan struct{})}
+		r.Attach(stored)
 		outcome := make(chan *Outcome, 1)
 		go func() { outcome <- r.put(lines) }()
-		<-held.reached
+		<-stored.reached
 
 		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
@@ -49,7 +49,7 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 		}
 		finished := make(chan error, 1)
 		go func() { finished <- r.FinishWork(context.Background()) }()
-		close(held.goOn)
+		close(stored.goOn)
 		if err := <-finished; err != nil {
 			t.Error(err)
 		}
@@ -69,7 +69,7 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 		if r.Converge(t.Context()) != nil || r.repair(t.Context()) || r.writes() != before {
 			t.Error("VPP was changed after the engine had finished")
 		}
-		if held, _ := r.store.Current(); held != in {
+		if stored, _ := r.store.Current(); stored != in {
 			t.Error("an intent was stored after the stop")
 		}
 	})
@@ -79,14 +79,14 @@ func TestKilledConvergeIsFinishedUnderHold(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		r.Repair = Hold
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}).mustAllBe(t, "verified")
-		held, _ := r.store.Current()
+		stored, _ := r.store.Current()
 		r.disconnect(r.ports[0] + ".101")
 		r.disconnect(r.ports[1] + ".102")
 
 		// The portal sends the same generation again, which repairs foreign changes; then the agent is
 		// killed.
 		r.Attach(&faulty{Session: r.session, left: 1, strike: func([]api.Message) {}})
-		if outcome, err := r.Put(t.Context(), held, ""); err != nil || outcome.Applied {
+		if outcome, err := r.Put(t.Context(), stored, ""); err != nil || outcome.Applied {
 			t.Fatalf("the converge was not cut off: %+v, %v", outcome, err)
 		}
 		r.open()

@@ -150,8 +150,8 @@ func TestDriftIsDetectedAndRepaired(t *testing.T) {
 		access := r.index(r.ports[0] + ".101")
 		r.must(&interfaces.SwInterfaceSetFlags{SwIfIndex: access, Flags: 0})
 		r.must(&l2.SwInterfaceSetL2Xconnect{RxSwIfIndex: access, Enable: false})
-		held, _ := r.store.Current()
-		found, _, err := r.Plan(t.Context(), held)
+		stored, _ := r.store.Current()
+		found, _, err := r.Plan(t.Context(), stored)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestDriftIsDetectedAndRepaired(t *testing.T) {
 		if !r.repair(t.Context()) {
 			t.Error("nothing was repaired")
 		}
-		if left, _, err := r.Plan(t.Context(), held); err != nil || len(left.Ops) != 0 {
+		if left, _, err := r.Plan(t.Context(), stored); err != nil || len(left.Ops) != 0 {
 			t.Errorf("%v, left to do: %+v", err, left.Ops)
 		}
 		if repairs := r.Status().Statistics.Repairs; repairs != 1 {

@@ -79,8 +79,8 @@ func TestInPlaceChangeDoesNotInterruptLines(t *testing.T) {
 // indicesOf returns the interfaces of the end.
 func (r *router) indicesOf(key intent.Key) []uint32 {
 	r.t.Helper()
-	held, _ := r.store.Current()
-	todo, _, err := r.Plan(r.t.Context(), held)
+	stored, _ := r.store.Current()
+	todo, _, err := r.Plan(r.t.Context(), stored)
 	if err != nil {
 		r.t.Fatal(err)
 	}

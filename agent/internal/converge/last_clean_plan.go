@@ -2,7 +2,7 @@ package converge
 
 import "longline.dev/agent/internal/plan"
 
-// cleanPlan is the last complete plan of the held intent through a session, if it had nothing to do and
+// cleanPlan is the last complete plan of the stored intent through a session, if it had nothing to do and
 // omitted no end. After it, a change of a few lines needs no plan for the others until a quick observation
 // finds a foreign change.
 type cleanPlan struct {

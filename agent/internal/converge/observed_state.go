@@ -15,7 +15,7 @@ import (
 // creation.
 type ObservedState struct {
 	ObservationNumber int64          // number of the observation, see Status
-	Intent            *intent.Intent // an empty one if none is held
+	Intent            *intent.Intent // an empty one if none is stored
 	Plan              *plan.Plan
 	Snapshot          *observe.Snapshot
 	// Drift lists foreign differences: those that are not repaired and, from ObservedStateToReport only,
@@ -56,7 +56,7 @@ func (e *Engine) ObservedStateToReport(ctx context.Context) (*ObservedState, err
 	return &reported, nil
 }
 
-// ObservedState returns the last observation of VPP, compared with the held intent. It queries VPP only if
+// ObservedState returns the last observation of VPP, compared with the stored intent. It queries VPP only if
 // there is no observation; Serve updates it. It returns ErrNoVPP, ErrStopping or an error of the
 // connection.
 func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
@@ -97,21 +97,21 @@ func (e *Engine) ObservedState(ctx context.Context) (*ObservedState, error) {
 
 // knownState returns the existing observed state, or nil.
 func (e *Engine) knownState() *ObservedState {
-	held, _ := e.store.Current()
+	stored, _ := e.store.Current()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.session == nil || e.session.Err() != nil {
 		return nil
 	}
-	if p := e.observed.state; p != nil && (p.Intent == held || held == nil) {
+	if p := e.observed.state; p != nil && (p.Intent == stored || stored == nil) {
 		return p
 	}
 	return nil
 }
 
 func (e *Engine) heldOrEmpty() *intent.Intent {
-	if held, _ := e.store.Current(); held != nil {
-		return held
+	if stored, _ := e.store.Current(); stored != nil {
+		return stored
 	}
 	return &intent.Intent{}
 }
@@ -266,7 +266,7 @@ func (e *Engine) epoch(session Session) int64 {
 	return epoch
 }
 
-// readPortUses reads foreign uses of the ports that these intents or the held one want as a whole, and of
+// readPortUses reads foreign uses of the ports that these intents or the stored one want as a whole, and of
 // the sub-interfaces that these intents want to adopt.
 func (e *Engine) readPortUses(ctx context.Context, session Session, s *observe.Snapshot, ins []*intent.Intent) (*observe.Snapshot, error) {
 	s, err := observe.ReadPortUses(ctx, session, s, plan.PortsToTake(s, append(ins, e.heldOrEmpty())...))

@@ -73,17 +73,17 @@ func judge(in *intent.Intent, left *plan.Plan, failed map[intent.Key]*plan.Reaso
 	return o
 }
 
-// unavailable returns the outcome of a held intent that could not be applied completely.
+// unavailable returns the outcome of a stored intent that could not be applied completely.
 func unavailable(in *intent.Intent, err error) *Outcome {
 	reason := &plan.Reason{Status: "pending", Code: "vpp_unavailable",
-		Message: "VPP is not connected; the intent is held and will be applied on reconnection"}
+		Message: "VPP is not connected; the intent is stored and will be applied on reconnection"}
 	var other *vpp.OtherAgentError
 	switch {
 	case errors.As(err, &other):
 		reason.Code, reason.Object = "other_agent", other.Folder
-		reason.Message = "the intent is held and not applied: " + err.Error()
+		reason.Message = "the intent is stored and not applied: " + err.Error()
 	case !errors.Is(err, ErrNoVPP):
-		reason.Message = "the intent is held and will be applied again; this time: " + err.Error()
+		reason.Message = "the intent is stored and will be applied again; this time: " + err.Error()
 	}
 	o := &Outcome{Generation: in.Generation}
 	for _, e := range in.Present {

@@ -59,13 +59,13 @@ func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]strin
 	if err != nil {
 		return nil, err
 	}
-	held := e.heldOrEmpty()
-	snapshot, err := e.quickObservation(ctx, session, held) // detects interfaces that reuse an index
+	stored := e.heldOrEmpty()
+	snapshot, err := e.quickObservation(ctx, session, stored) // detects interfaces that reuse an index
 	if err != nil {
 		return nil, err
 	}
 	found := make(map[uint32]string)
-	for _, h := range e.diff(held, snapshot, e.journal.Of(snapshot.Boot), nil).Owned {
+	for _, h := range e.diff(stored, snapshot, e.journal.Of(snapshot.Boot), nil).Owned {
 		if h.End.VLL == vll {
 			found[h.Interface.Index] = h.Interface.Name
 		}

@@ -191,17 +191,17 @@ type earlyPlan struct {
 	err      error
 }
 
-// observeFunc observes VPP. It reads more about ports that the held intent or these want as a whole and do
+// observeFunc observes VPP. It reads more about ports that the stored intent or these want as a whole and do
 // not have yet.
 type observeFunc func(context.Context, Session, ...*intent.Intent) (*observe.Snapshot, error)
 
 // withholdFunc selects, from the operations, the ends that are not to be changed, each with its reason.
 type withholdFunc func([]plan.Op) map[intent.Key]*plan.Reason
 
-// planEarly only reads, so it may run before the intent is on disk. in is nil if no intent is held. The
+// planEarly only reads, so it may run before the intent is on disk. in is nil if no intent is stored. The
 // work continues if the caller goes away. Until wait returns, nothing else may use the engine.
 //
-// before is the document that was held, if it is enough to observe the differences between before and in,
+// before is the document that was stored, if it is enough to observe the differences between before and in,
 // else nil. The ends that withhold selects are withheld too; withhold may be nil.
 func (e *Engine) planEarly(
 	ctx context.Context, read observeFunc, in, before *intent.Intent, withheld map[intent.Key]*plan.Reason, withhold withholdFunc,

@@ -64,8 +64,8 @@ func same(sent, planned change) bool {
 func (r *router) mustDoAsPlanned(t *testing.T, session Session, present []intent.End, removed ...intent.Tombstone) *plan.Plan {
 	t.Helper()
 	generation := int64(1)
-	if held, _ := r.store.Current(); held != nil {
-		generation = held.Generation + 1
+	if stored, _ := r.store.Current(); stored != nil {
+		generation = stored.Generation + 1
 	}
 	p, _, err := r.Plan(t.Context(), &intent.Intent{Router: "rhino", Generation: generation, Present: present, Removed: removed})
 	if err != nil {
@@ -134,8 +134,8 @@ func TestPlanOmitsRefusedEnds(t *testing.T) {
 		if reason := p.Blocked[bad.Key]; reason == nil || reason.Code != "vpp_refused" || len(p.Ops) == 0 {
 			t.Errorf("the plan has %d operations and says of the refused end %+v", len(p.Ops), reason)
 		}
-		held, _ := r.store.Current()
-		if again, _, err := r.Plan(t.Context(), held); err != nil || again.Blocked[bad.Key] != nil || len(again.Ops) == 0 {
+		stored, _ := r.store.Current()
+		if again, _, err := r.Plan(t.Context(), stored); err != nil || again.Blocked[bad.Key] != nil || len(again.Ops) == 0 {
 			t.Errorf("%v; the same generation again tries everything, and the plan says %+v", err, again)
 		}
 	})

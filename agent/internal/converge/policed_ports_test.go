@@ -179,8 +179,8 @@ func TestLineOnAPortWithADotInItsNameIsPoliced(t *testing.T) {
 			}
 			vlan.Revision++
 		}
-		if held, _ := r.store.Current(); held != nil {
-			if left, _, err := r.Plan(t.Context(), held); err != nil || len(left.Ops) != 0 {
+		if stored, _ := r.store.Current(); stored != nil {
+			if left, _, err := r.Plan(t.Context(), stored); err != nil || len(left.Ops) != 0 {
 				t.Errorf("%v, left to do: %+v", err, left.Ops)
 			}
 		}

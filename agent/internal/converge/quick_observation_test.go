@@ -222,8 +222,8 @@ func TestDriftIsReportedAlthoughItIsRepaired(t *testing.T) {
 			t.Fatal("repaired under Hold")
 		}
 		for range 2 {
-			if held := r.driftOf(end.Key); !slices.Contains(held, "xconnect") {
-				t.Errorf("under Hold, reported: %v", held)
+			if stored := r.driftOf(end.Key); !slices.Contains(stored, "xconnect") {
+				t.Errorf("under Hold, reported: %v", stored)
 			}
 		}
 	})

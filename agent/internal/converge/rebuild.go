@@ -42,7 +42,7 @@ func (e *Engine) rebuildsWanted() bool {
 
 // rebuild carries out each request of Rebuild once, from a full observation without other differences. The
 // caller holds busy. It reports whether there was something to do.
-func (e *Engine) rebuild(ctx context.Context, held *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) bool {
+func (e *Engine) rebuild(ctx context.Context, stored *intent.Intent, withheld map[intent.Key]*plan.Reason, early *earlyPlan) bool {
 	e.mu.Lock()
 	requested := e.rebuilds
 	e.rebuilds = nil
@@ -57,8 +57,8 @@ func (e *Engine) rebuild(ctx context.Context, held *intent.Intent, withheld map[
 		return false
 	}
 	journal := e.journal.Of(early.snapshot.Boot)
-	todo := plan.DiffRebuild(e.asThisRouterWants(held), early.snapshot, journal, withheld, rebuilt)
-	todo = e.withinInterfaceLimit(todo, e.asThisRouterWants(held), early.snapshot, journal, withheld)
+	todo := plan.DiffRebuild(e.asThisRouterWants(stored), early.snapshot, journal, withheld, rebuilt)
+	todo = e.withinInterfaceLimit(todo, e.asThisRouterWants(stored), early.snapshot, journal, withheld)
 	if len(todo.Ops) == 0 {
 		return false
 	}
@@ -68,6 +68,6 @@ func (e *Engine) rebuild(ctx context.Context, held *intent.Intent, withheld map[
 		}
 	}
 	early.todo = todo
-	e.convergeLocked(ctx, held, nil, withheld, early)
+	e.convergeLocked(ctx, stored, nil, withheld, early)
 	return true
 }

@@ -79,17 +79,17 @@ func (e *Engine) Unfreeze() error {
 // the request. So a freeze that is not possible now can be applied later, for example after an operator's
 // freeze or an activation test.
 func (e *Engine) PortalFreezes(id, reason string, until time.Time) {
-	held := e.Frozen.Current()
-	over := held != nil && held.Over(e.now())
+	current := e.Frozen.Current()
+	over := current != nil && current.Over(e.now())
 	var err error
 	switch {
 	case id == "":
-		if held == nil || held.By != freeze.ByPortal || over {
+		if current == nil || current.By != freeze.ByPortal || over {
 			return
 		}
 		err = e.Unfreeze()
-	case !until.After(e.now()), held != nil && held.By == freeze.ByRouter && !over,
-		held != nil && held.ID == id && (over || held.UntilMS == until.UnixMilli() && held.Reason == reason):
+	case !until.After(e.now()), current != nil && current.By == freeze.ByRouter && !over,
+		current != nil && current.ID == id && (over || current.UntilMS == until.UnixMilli() && current.Reason == reason):
 		return
 	default:
 		err = e.portalFreezes(id, reason, until)
@@ -141,8 +141,8 @@ func (e *Engine) testUnderWay() error {
 
 // frozen returns *FrozenError while the router is frozen. After the end of the freeze it returns nil.
 func (e *Engine) frozen() error {
-	if held := e.Frozen.Current(); held != nil && !held.Over(e.now()) {
-		return &FrozenError{Freeze: *held}
+	if current := e.Frozen.Current(); current != nil && !current.Over(e.now()) {
+		return &FrozenError{Freeze: *current}
 	}
 	return nil
 }
@@ -150,24 +150,24 @@ func (e *Engine) frozen() error {
 // frozenFor is frozen for an intent. reviewed is the id of the freeze whose differences an operator has
 // reviewed.
 func (e *Engine) frozenFor(reviewed string) error {
-	held := e.Frozen.Current()
-	if held == nil || held.Over(e.now()) && held.ID == reviewed {
+	current := e.Frozen.Current()
+	if current == nil || current.Over(e.now()) && current.ID == reviewed {
 		return nil
 	}
-	return &FrozenError{*held, held.Over(e.now())}
+	return &FrozenError{*current, current.Over(e.now())}
 }
 
 // mustNotChange reports whether VPP may only be observed: while it is frozen, and afterwards until an
 // operator has reviewed the differences. If a freeze has ended without differences, no review is necessary.
 // The caller holds busy.
-func (e *Engine) mustNotChange(ctx context.Context, held *intent.Intent) bool {
+func (e *Engine) mustNotChange(ctx context.Context, stored *intent.Intent) bool {
 	frozen := e.Frozen.Current()
 	if frozen == nil {
 		return false
 	}
 	e.keepPathsWatched(ctx, func(intent.Path) bool { return false })
 	over := frozen.Over(e.now())
-	if e.differs(ctx, held, e.quickObservation) || !over || e.unfinished || e.differs(ctx, held, e.fullObservation) {
+	if e.differs(ctx, stored, e.quickObservation) || !over || e.unfinished || e.differs(ctx, stored, e.fullObservation) {
 		return true
 	}
 	if err := e.Frozen.Forget(); err != nil {
@@ -180,12 +180,12 @@ func (e *Engine) mustNotChange(ctx context.Context, held *intent.Intent) bool {
 }
 
 // differs reports whether VPP differs from a state that was reached once, or cannot be observed.
-func (e *Engine) differs(ctx context.Context, held *intent.Intent, read observeFunc) bool {
-	_, todo, _ := e.compare(ctx, held, read)
+func (e *Engine) differs(ctx context.Context, stored *intent.Intent, read observeFunc) bool {
+	_, todo, _ := e.compare(ctx, stored, read)
 	if todo == nil || len(todo.Ops) > 0 {
 		return true
 	}
-	for _, end := range held.Present {
+	for _, end := range stored.Present {
 		if todo.Blocked[end.Key] != nil && e.settled.maybe(end.Key) {
 			return true
 		}

@@ -20,8 +20,8 @@ func (r *router) freeze() {
 
 // refuses reports whether an intent is refused because the router is frozen.
 func (r *router) refuses() bool {
-	held, _ := r.store.Current()
-	next := *held
+	stored, _ := r.store.Current()
+	next := *stored
 	next.Generation++
 	_, err := r.Put(r.t.Context(), &next, "")
 	var frozen *FrozenError
@@ -29,8 +29,8 @@ func (r *router) refuses() bool {
 }
 
 func (r *router) keeps(id string) bool {
-	held := r.Status().Freeze
-	return held != nil && held.ID == id && !held.Over(time.Now())
+	stored := r.Status().Freeze
+	return stored != nil && stored.ID == id && !stored.Over(time.Now())
 }
 
 func TestFreezePreventsRepairsUntilTheReview(t *testing.T) {
@@ -64,8 +64,8 @@ func TestFreezePreventsRepairsUntilTheReview(t *testing.T) {
 		if !r.refuses() || r.Converge(t.Context()) != nil {
 			t.Error("an intent was taken before the review")
 		}
-		held, _ := r.store.Current()
-		outcome, err := r.Put(t.Context(), held, over.ID)
+		stored, _ := r.store.Current()
+		outcome, err := r.Put(t.Context(), stored, over.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -103,21 +103,21 @@ func TestFreezeWithoutDifferencesNeedsNoReview(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.repair(t.Context())
-		if held := r.Status().Freeze; held != nil {
-			t.Errorf("the freeze stays: %+v", held)
+		if stored := r.Status().Freeze; stored != nil {
+			t.Errorf("the freeze stays: %+v", stored)
 		}
 		r.put([]intent.End{vxlanEnd(1, r.ports[0]), vxlanEnd(2, r.ports[1])}).mustAllBe(t, "verified")
 	})
 }
 
 // TestBlockedEndNeedsAReviewAfterARestartOfTheAgent: the agent restarted during the freeze, before it had
-// applied the held intent.
+// applied the stored intent.
 func TestBlockedEndNeedsAReviewAfterARestartOfTheAgent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
 		line := vxlanEnd(1, r.ports[0])
 		r.put([]intent.End{line}).mustAllBe(t, "verified")
-		held, _ := r.store.Current()
-		next := *held
+		stored, _ := r.store.Current()
+		next := *stored
 		next.Generation++
 		if err := r.store.Accept(&next); err != nil {
 			t.Fatal(err)
@@ -142,22 +142,22 @@ func TestPortalCannotEndAFreezeOfAnOperatorOnTheRouter(t *testing.T) {
 		r.put([]intent.End{vxlanEnd(1, r.ports[0])}).mustAllBe(t, "verified")
 		until := time.Now().Add(time.Hour)
 		r.PortalFreezes("one", "upgrade", until)
-		if held := r.Status().Freeze; held == nil || held.By != freeze.ByPortal || held.Reason != "upgrade" {
-			t.Fatalf("the freeze is %+v", held)
+		if stored := r.Status().Freeze; stored == nil || stored.By != freeze.ByPortal || stored.Reason != "upgrade" {
+			t.Fatalf("the freeze is %+v", stored)
 		}
 		if _, err := r.FreezeHere("mine", until); err == nil {
 			t.Error("two freezes at a time")
 		}
 		r.PortalFreezes("", "", time.Time{})
 		r.repair(t.Context())
-		if held := r.Status().Freeze; held != nil {
-			t.Fatalf("the portal ended it, and it is %+v", held)
+		if stored := r.Status().Freeze; stored != nil {
+			t.Fatalf("the portal ended it, and it is %+v", stored)
 		}
 		r.freeze()
 		r.PortalFreezes("", "", time.Time{})
 		r.PortalFreezes("two", "upgrade", until)
-		if held := r.Status().Freeze; held == nil || held.By != freeze.ByRouter || held.Over(time.Now()) {
-			t.Errorf("the freeze is %+v, want the operator's", held)
+		if stored := r.Status().Freeze; stored == nil || stored.By != freeze.ByRouter || stored.Over(time.Now()) {
+			t.Errorf("the freeze is %+v, want the operator's", stored)
 		}
 		if err := r.Unfreeze(); err != nil {
 			t.Fatal(err)
@@ -167,8 +167,8 @@ func TestPortalCannotEndAFreezeOfAnOperatorOnTheRouter(t *testing.T) {
 		}
 		r.PortalFreezes("", "", time.Time{})
 		r.PortalFreezes("three", "too late", time.Now().Add(-time.Minute))
-		if held := r.Status().Freeze; held == nil || held.ID == "three" {
-			t.Errorf("the freeze is %+v, want the one that is over", held)
+		if stored := r.Status().Freeze; stored == nil || stored.ID == "three" {
+			t.Errorf("the freeze is %+v, want the one that is over", stored)
 		}
 	})
 }

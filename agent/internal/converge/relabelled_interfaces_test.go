@@ -20,8 +20,8 @@ import (
 // state.
 func (r *router) relabel(tag string, end intent.Key) (before []*plan.Holding) {
 	r.t.Helper()
-	held, _ := r.store.Current()
-	todo, _, err := r.Plan(r.t.Context(), held)
+	stored, _ := r.store.Current()
+	todo, _, err := r.Plan(r.t.Context(), stored)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -8,15 +8,15 @@ import (
 )
 
 // MeasureRoundTrip sends small packets from the near to the far endpoint of the tunnel of an end of the
-// held intent, and measures the round-trip time. It changes nothing in VPP and does not delay other work.
+// stored intent, and measures the round-trip time. It changes nothing in VPP and does not delay other work.
 // It returns *NotTestingError, *roundtrip.CannotError, ErrNoVPP or an error of the connection.
 func (e *Engine) MeasureRoundTrip(ctx context.Context, request *intent.RoundTrip) (*roundtrip.Times, error) {
 	end := endOf(e.heldOrEmpty(), request.Key)
 	switch {
 	case end == nil:
-		return nil, notTesting("the held intent names no VLL end %s", request.Key)
+		return nil, notTesting("the stored intent names no VLL end %s", request.Key)
 	case end.Revision != request.Revision:
-		return nil, notTesting("VLL end %s is held at revision %d", request.Key, end.Revision)
+		return nil, notTesting("VLL end %s is stored at revision %d", request.Key, end.Revision)
 	case !end.Tunnel.Local.IsValid():
 		return nil, notTesting("VLL end %s has no tunnel", request.Key)
 	}

@@ -43,13 +43,13 @@ func TestMeasureRoundTripUsesTheTunnelsAddresses(t *testing.T) {
 
 func TestMeasureRoundTripNeedsATunnelOfTheHeldIntent(t *testing.T) {
 	onEveryVPP(t, func(t *testing.T, r *router) {
-		held, local, bare := vxlanEnd(1, r.ports[0]), vxlanEnd(3, r.ports[1]), vxlanEnd(4, r.ports[0])
+		stored, local, bare := vxlanEnd(1, r.ports[0]), vxlanEnd(3, r.ports[1]), vxlanEnd(4, r.ports[0])
 		local.Tunnel = intent.Tunnel{Encapsulation: intent.L2XC}
 		itsOther := local
 		itsOther.End, itsOther.Access.Interface = "z", r.ports[2]
 		bare.Tunnel.Local = netip.MustParseAddr("10.255.0.99") // no interface has this address
-		r.put([]intent.End{held, local, itsOther, bare})
-		another := held
+		r.put([]intent.End{stored, local, itsOther, bare})
+		another := stored
 		another.Revision++
 		for name, end := range map[string]intent.End{
 			"unknown": vxlanEnd(2, r.ports[0]), "another revision": another, "no tunnel": local, "no such address here": bare,
@@ -60,7 +60,7 @@ func TestMeasureRoundTripNeedsATunnelOfTheHeldIntent(t *testing.T) {
 			}
 		}
 		r.Attach(nil)
-		if times, err := r.MeasureRoundTrip(t.Context(), roundTrip(held)); err == nil {
+		if times, err := r.MeasureRoundTrip(t.Context(), roundTrip(stored)); err == nil {
 			t.Errorf("without VPP: %+v", times)
 		}
 	})

@@ -232,8 +232,8 @@ func (r *router) snapshot() *observe.Snapshot {
 func (r *router) put(present []intent.End, removed ...intent.Tombstone) *Outcome {
 	r.t.Helper()
 	generation := int64(1)
-	if held, _ := r.store.Current(); held != nil {
-		generation = held.Generation + 1
+	if stored, _ := r.store.Current(); stored != nil {
+		generation = stored.Generation + 1
 	}
 	in, err := intent.Decode((&intent.Intent{Router: "rhino", Generation: generation, Present: present, Removed: removed}).Document(), "rhino")
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // shorter.
 const testedFor = time.Hour
 
-// noteTested records the ends that are under test now, by the held intent or by the one that follows it.
+// noteTested records the ends that are under test now, by the stored intent or by the one that follows it.
 func (e *Engine) noteTested(intents ...*intent.Intent) {
 	now := e.now()
 	e.mu.Lock()
@@ -32,8 +32,8 @@ func (e *Engine) noteTested(intents ...*intent.Intent) {
 // TestedSince returns the ends that were under test at some time since then. Their tunnels receive test
 // frames, which VPP drops there. A test may start and end between two samples.
 func (e *Engine) TestedSince(since time.Time) map[intent.Key]bool {
-	held, _ := e.store.Current()
-	e.noteTested(held)
+	stored, _ := e.store.Current()
+	e.noteTested(stored)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	tested := make(map[intent.Key]bool)

@@ -116,12 +116,12 @@ func (v vppcfgRunner) mustRemove(lines []string, refusal string, wanted ...strin
 
 func (r *router) vppcfgPart() *vppcfg.Part {
 	r.t.Helper()
-	held, _ := r.store.Current()
-	todo, snapshot, err := r.Plan(r.t.Context(), held)
+	stored, _ := r.store.Current()
+	todo, snapshot, err := r.Plan(r.t.Context(), stored)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return vppcfg.Of(snapshot, todo, held)
+	return vppcfg.Of(snapshot, todo, stored)
 }
 
 func (r *router) withVppcfg() []byte {

@@ -54,7 +54,7 @@ func (e *Engine) RememberPaths(upPaths *pathwatch.UpPathsFile) {
 	e.paths = pathwatch.NewTracker(upPaths, e.now)
 }
 
-// readPaths reads the states of the held intent's sessions and changes none. If VPP already has the
+// readPaths reads the states of the stored intent's sessions and changes none. If VPP already has the
 // sessions, the first report then shows their states.
 func (e *Engine) readPaths(ctx context.Context) {
 	if e.begin() != nil {
@@ -74,17 +74,17 @@ func (e *Engine) untouchedPaths(path intent.Path) bool {
 	return err == nil && !slices.Contains(e.journal.Of(boot(session)).Sessions, path)
 }
 
-// keepPathsWatched brings the sessions to the state that the held intent wants, and records the states of
+// keepPathsWatched brings the sessions to the state that the stored intent wants, and records the states of
 // all paths. It changes only sessions of paths for which may returns true; nil allows all. The caller holds
 // busy. An error does not affect lines, and the next observation tries again.
 func (e *Engine) keepPathsWatched(ctx context.Context, may func(intent.Path) bool) {
-	held, _ := e.store.Current()
+	stored, _ := e.store.Current()
 	session, err := e.Session()
-	if held == nil || err != nil { // without an intent, the unwanted sessions are unknown
+	if stored == nil || err != nil { // without an intent, the unwanted sessions are unknown
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	wanted, journal := pathwatch.Of(held), e.journal.Of(boot(session))
+	wanted, journal := pathwatch.Of(stored), e.journal.Of(boot(session))
 	if e.NeverWatch {
 		wanted = pathwatch.Wanted{}
 	}

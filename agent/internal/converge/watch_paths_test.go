@@ -31,8 +31,8 @@ func pathOf(family int) intent.Path {
 func (r *router) putWatched(watch intent.Watch, present ...intent.End) *Outcome {
 	r.t.Helper()
 	generation := int64(1)
-	if held, _ := r.store.Current(); held != nil {
-		generation = held.Generation + 1
+	if stored, _ := r.store.Current(); stored != nil {
+		generation = stored.Generation + 1
 	}
 	wanted := &intent.Intent{Router: "rhino", Generation: generation, Present: present, Watch: watch}
 	in, err := intent.Decode(wanted.Document(), "rhino")
@@ -193,8 +193,8 @@ func TestChangedSessionIsRepairedOrHeldUntilTheNextIntent(t *testing.T) {
 		if existing := r.sessions(); len(existing) != 1 || existing[pathOf(4)].Multiplier != 9 {
 			t.Errorf("under hold: %+v", existing)
 		}
-		held, _ := r.store.Current()
-		if _, err := r.Put(t.Context(), held, ""); err != nil {
+		stored, _ := r.store.Current()
+		if _, err := r.Put(t.Context(), stored, ""); err != nil {
 			t.Fatal(err)
 		}
 		r.mustWatch(watched, pathOf(4), pathOf(6))
@@ -229,7 +229,7 @@ func TestSessionsStayWithoutAnIntent(t *testing.T) {
 			}
 		}
 		r.open()
-		if held, _ := r.store.Current(); held != nil {
+		if stored, _ := r.store.Current(); stored != nil {
 			t.Fatal("it still holds an intent")
 		}
 		r.CheckDrift(t.Context())

@@ -334,7 +334,7 @@ func TestResponsesHaveTheStructureOfTheContract(t *testing.T) {
 	refused := &plan.Reason{Status: "failed", Code: "vpp_refused", Message: "VPP refused create_subif: Sub-interface already exists",
 		Object: "host-cust1.100", Retval: -56, VPPMessage: "create_subif"}
 	away := &plan.Reason{Status: "pending", Code: "vpp_unavailable",
-		Message: "VPP is not connected; the intent is held and will be applied on reconnection"}
+		Message: "VPP is not connected; the intent is stored and will be applied on reconnection"}
 	gone := intent.Key{VLL: "0d9c5f0e-6f55-4f6b-8f2f-3f9a5f2f7b02", End: "a"}
 	relabelled := &plan.Reason{Status: "conflict", Code: "relabelled", Object: "host-cust1.100 (sw_if_index 7)",
 		Message: "interfaces of this end no longer have the agent's tag: host-cust1.100 (sw_if_index 7), which has no tag now. " +

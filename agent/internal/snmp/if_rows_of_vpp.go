@@ -113,12 +113,12 @@ func (i *Interfaces) continuous(r *row, last *Table, now time.Time) time.Time {
 	return before.continuous
 }
 
-func labelsOf(held *intent.Intent) map[intent.Key]string {
-	if held == nil {
+func labelsOf(stored *intent.Intent) map[intent.Key]string {
+	if stored == nil {
 		return nil
 	}
-	labels := make(map[intent.Key]string, len(held.Present))
-	for _, e := range held.Present {
+	labels := make(map[intent.Key]string, len(stored.Present))
+	for _, e := range stored.Present {
 		labels[e.Key] = e.Label
 	}
 	return labels
