@@ -1,4 +1,4 @@
-"""Booking committed bandwidth on ports: a sum that a CHECK constraint guards."""
+"""Bookings of committed bandwidth on ports: a sum that a CHECK constraint limits."""
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -11,8 +11,8 @@ from portal.allocation.errors import PortFull
 from portal.allocation.models import BandwidthBooking
 from portal.inventory.models import Port
 
-# One round trip. port_bandwidth_is_never_overbooked guards what is bookable at the agreed speed. A slower
-# link has room for the same part of its own speed (Port.bookable_now_bps); what is booked already stays.
+# One round trip. The constraint port_bandwidth_is_never_overbooked limits the sum by the agreed speed. A
+# slower link has room for the same share of that speed (Port.bookable_now_bps). Existing bookings stay.
 _BOOK = """
 WITH booked AS (
     UPDATE inventory_port AS port SET booked_bps = booked_bps + %(cir_bps)s
@@ -31,9 +31,9 @@ SELECT id, %(holder)s, %(side)s, %(cir_bps)s FROM booked
 
 
 def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int, own_bps: int = 0) -> None:
-    """Book what ``cir_bps`` (bit/s) takes beyond ``own_bps``, which the line has here, or raise ``PortFull``.
+    """Book the part of ``cir_bps`` (bit/s) above ``own_bps``, the line's bandwidth on this port.
 
-    Callers hold the locks of all ports that they book, taken in id order, so that none deadlock.
+    Raises ``PortFull``. Callers lock all ports that they book first, in id order, to avoid deadlocks.
     """
     with connection.cursor() as cursor:
         cursor.execute(_BOOK, {"port": port.pk, "holder": holder, "side": side, "cir_bps": cir_bps - own_bps})
@@ -43,8 +43,8 @@ def bandwidth_book(*, port: Port, holder: UUID, side: str, cir_bps: int, own_bps
         raise _full(port, side, cir_bps, own_bps - port.booked_bps)
 
 
-def bandwidth_look(*, port: Port, side: str, cir_bps: int, own_bps: int, booked_besides: int) -> None:
-    """Raise ``PortFull`` where booking would, ``booked_besides`` (bit/s) assumed; writes nothing."""
+def bandwidth_check(*, port: Port, side: str, cir_bps: int, own_bps: int, booked_besides: int) -> None:
+    """Raise ``PortFull`` where booking would fail, assuming ``booked_besides`` (bit/s). Writes nothing."""
     if cir_bps <= own_bps:
         return
     given_back = own_bps - port.booked_bps - booked_besides
@@ -59,10 +59,10 @@ def bandwidth_settle(
     wanted: Mapping[str, tuple[int, int]],
     leftover: Mapping[str, UUID],
 ) -> None:
-    """Make ``holder`` book exactly ``wanted``, side -> (port id, bit/s), out of what both book now.
+    """Make ``holder`` book exactly ``wanted``, side -> (port id, bit/s), out of the bookings of both holders.
 
-    What both book is at least what is wanted. The rest is given back; on a side that ``leftover`` names,
-    what is booked on another port goes to that holder instead. Locks the ports, in id order.
+    Both together have booked at least ``wanted``. The rest is released. On a side in ``leftover``, a booking
+    on another port goes to that holder instead. Locks the ports, in id order.
     """
     bookings = list(BandwidthBooking.objects.filter(holder__in=(holder, spare)).order_by("pk"))
     changes: dict[int, int] = defaultdict(int)
@@ -83,24 +83,24 @@ def bandwidth_settle(
 
 
 def bandwidth_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
-    """Give back what a holder booked, but at ``kept_at`` (side, router id); twice gives back once."""
+    """Release a holder's bookings, except at ``kept_at`` (side, router id). A second call changes nothing."""
     bookings = BandwidthBooking.objects.filter(holder=holder).select_related("port")
     for booking in bookings.order_by("port_id", "side"):
         if (booking.side, booking.port.router_id) in kept_at:
             continue
-        gone, _ = BandwidthBooking.objects.filter(pk=booking.pk).delete()
-        if gone:
+        deleted, _ = BandwidthBooking.objects.filter(pk=booking.pk).delete()
+        if deleted:
             _add(booking.port_id, -booking.cir_bps)
 
 
 def bandwidth_forget(*, port: Port) -> None:
-    """Give back all that is booked on a port which nobody can book on any more. The caller has locked it."""
+    """Release all bookings on a port that nobody can book any more. The caller has locked the port."""
     BandwidthBooking.objects.filter(port=port).delete()
     Port.objects.filter(pk=port.pk).update(booked_bps=0)
 
 
 def _full(port: Port, side: str, cir_bps: int, given_back: int) -> PortFull:
-    """Return the refusal. ``given_back``: what the line has booked here, minus all that is booked (bit/s)."""
+    """Return the refusal. ``given_back``: the line's bookings here minus all bookings (bit/s)."""
     return PortFull(
         field=f"{side}_end.port",
         port=str(port),
@@ -113,6 +113,8 @@ def _full(port: Port, side: str, cir_bps: int, given_back: int) -> PortFull:
 
 
 def _add(port: int, bps: int) -> None:
-    """Add to a port's sum. Its type is named: a bare int goes as 32 bits (portal.core.integer_overflow)."""
+    """Add to a port's sum. The SQL names the type: a bare int is sent as 32 bits
+    (portal.core.integer_overflow).
+    """
     bits = Value(bps, output_field=BigIntegerField())
     Port.objects.filter(pk=port).update(booked_bps=F("booked_bps") + bits)

@@ -1,9 +1,9 @@
-"""What a transport weighs on a router that was calibrated.
+"""The weights of transports on a calibrated router.
 
-The figures are clocks of VPP's nodes on frames that are warm in the caches and meet no card, so they cannot
-be multiplied by a rate. What a tunnel takes more than a cross-connect does hold for frames from a card: they
-pass the same code. A frame in a tunnel therefore takes what a cross-connected one takes by the tables for the
-router's CPU, and what the tunnel was measured to add.
+The figures are clocks of VPP's nodes, measured on frames that are warm in the caches and come from no card.
+They cannot be multiplied by a rate. The difference between a tunnel and a cross-connect is also valid for
+frames from a card, because they pass the same code. The cost of a frame in a tunnel is therefore the table
+value of a cross-connect for the router's CPU plus the measured difference.
 """
 
 from fractions import Fraction
@@ -15,16 +15,16 @@ from portal.inventory.models import Router
 
 
 def weights_of(router: Router) -> Weights:
-    """The weights that a router's ends are booked with."""
+    """Return the weights for bookings of the router's ends."""
     if router.calibration is None:
         return BY_TABLE
     return calibrated_weights(Calibration.of(router.calibration), cpu=router.cpu)
 
 
 def calibrated_weights(calibration: Calibration, *, cpu: str) -> Weights:
-    """The weights by these figures; those of the table for what could not be measured.
+    """Return the weights from these figures; table weights for transports that could not be measured.
 
-    A tunnel is never cheaper than a cross-connect: where it was measured so, that was chance.
+    A tunnel is never cheaper than a cross-connect. A measurement that says so is noise.
     """
     clocks = {transport: Fraction(str(each)) for transport, each in calibration.clocks.items()}
     frame = Fraction(str(calibration.clock_hz)) / Fraction(packets_per_core(Transport.L2XC, cpu=cpu))
@@ -37,6 +37,6 @@ def calibrated_weights(calibration: Calibration, *, cpu: str) -> Weights:
 
 
 def packet_rate(transport: Transport, *, cpu: str, weights: Weights) -> float:
-    """Packets a second that one core carries in this transport, by these weights."""
+    """Return the packets per second that one core carries with this transport and these weights."""
     cross_connected = packets_per_core(Transport.L2XC, cpu=cpu)
     return float(cross_connected * directions(transport) / weights[transport])

@@ -1,7 +1,7 @@
-"""Booking the cores of routers: a sum per router that is added to and compared in one statement.
+"""Bookings of routers' cores: one statement adds to a router's sum and compares it.
 
-The row of a sum is locked from then to the end of the transaction, routers in id order and after all ports:
-so none deadlock, and of many who want the last of it one gets it.
+The row of the sum stays locked until the transaction ends. Routers are locked in id order and after all
+ports: this avoids deadlocks, and only one of many competing orders gets the last capacity.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ INSERT INTO allocation_routerload AS sums (router_id, booked) VALUES (%(router)s
 ON CONFLICT (router_id) DO UPDATE SET booked = sums.booked + %(load)s
 RETURNING booked
 """
-# The bookings of a holder and, of each router in id order, what its sum is then.
+# The bookings of a holder, and the new sum of each router, in id order.
 _BOOK = """
 WITH wanted AS (
     SELECT *
@@ -57,7 +57,7 @@ class EndLoad:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouterCapacity:
-    """In cores of this router; ``free_bps`` (bit/s) is the rate that would fit with a transport."""
+    """Capacity in cores of this router; ``free_bps`` (bit/s) is the rate that would fit with a transport."""
 
     router: str
     bookable_cores: float
@@ -69,9 +69,9 @@ class RouterCapacity:
 def cores_book(
     *, ends: Mapping[str, EndLoad], transport: Transport, holder: UUID, own: Collection[UUID] = ()
 ) -> None:
-    """Book by side what the holders of ``own`` have not booked there already, or raise ``RouterFull``.
+    """Book, by side, the load that the holders in ``own`` have not booked there yet. Raises ``RouterFull``.
 
-    The last lease of an order, as the routers' sums are locked from here on.
+    This is the last lease of an order, because the routers' sums stay locked from here on.
     """
     missing = _missing(ends, own)
     wanted = [(ends[side].router.pk, side, load) for side, load in missing.items() if load]
@@ -88,16 +88,16 @@ def cores_book(
 
 
 def cores_lock(routers: Collection[int]) -> None:
-    """Lock the sums of these routers, by id, for a caller who books on them more than once."""
+    """Lock the sums of these router ids, for a caller that books on them more than once."""
     with connection.cursor() as cursor:
         for router in sorted(routers):
             cursor.execute(_ADD, {"router": router, "load": 0})
 
 
-def cores_look(
+def cores_refusals(
     *, ends: Mapping[str, EndLoad], transport: Transport, own: Collection[UUID] = ()
 ) -> list[RouterFull]:
-    """The errors that booking would raise, for each router; writes nothing."""
+    """Return the errors that a booking would raise, for each router. Writes nothing."""
     missing = _by_router(ends, _missing(ends, own))
     booked = booked_on(missing)
     return [
@@ -108,9 +108,9 @@ def cores_look(
 
 
 def cores_check(*, ends: Mapping[str, EndLoad], transport: Transport) -> None:
-    """Whether the routers still carry these ends, which are booked. Raises ``RouterFull``.
+    """Check that the routers still carry these booked ends. Raises ``RouterFull``.
 
-    A router may have fewer cores, or be promised less of them, than when it was booked.
+    A router may now have fewer cores, or a smaller bookable share of them, than at the time of booking.
     """
     wanted = _by_router(ends, {side: end.load for side, end in ends.items()})
     booked = booked_on(wanted)
@@ -120,7 +120,7 @@ def cores_check(*, ends: Mapping[str, EndLoad], transport: Transport) -> None:
 
 
 def cores_suffice(router: Router) -> None:
-    """Whether the router still has what is booked on it, for whoever changes it. Raises CoresBelowBooked."""
+    """Check that a changed router still has the cores that are booked on it. Raises CoresBelowBooked."""
     booked, bookable = booked_on([router])[router.pk], bookable_of(router)
     if booked > bookable:
         raise CoresBelowBooked(
@@ -137,10 +137,10 @@ def cores_settle(
     wanted: Mapping[str, tuple[int, int]],
     leftover: Mapping[str, UUID],
 ) -> None:
-    """Make ``holder`` book exactly ``wanted``, side -> (router id, load), out of what both book now.
+    """Make ``holder`` book exactly ``wanted``, side -> (router id, load), out of the bookings of both
+    holders.
 
-    The rest is given back; on a side that ``leftover`` names, what is booked on another router goes to that
-    holder instead.
+    The rest is released. On a side in ``leftover``, a booking on another router goes to that holder instead.
     """
     bookings = list(CoreBooking.objects.filter(holder__in=(holder, spare)))
     left = [b for b in bookings if b.side in leftover and b.router_id != wanted[b.side][0]]
@@ -162,22 +162,22 @@ def cores_settle(
 
 
 def cores_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
-    """Give back what a holder booked, but at ``kept_at`` (side, router id); twice gives back once."""
+    """Release a holder's bookings, except at ``kept_at`` (side, router id). A second call changes nothing."""
     for booking in CoreBooking.objects.filter(holder=holder).order_by("router_id", "side"):
         if (booking.side, booking.router_id) in kept_at:
             continue
-        gone, _ = CoreBooking.objects.filter(pk=booking.pk).delete()
-        if gone:
+        deleted, _ = CoreBooking.objects.filter(pk=booking.pk).delete()
+        if deleted:
             _add(booking.router_id, -booking.load)
 
 
 def cores_revalue(
     *, router: Router, lines: Mapping[UUID, tuple[Transport, int]], before: Weights, after: Weights
 ) -> None:
-    """Book anew, by other weights, what these lines (id -> transport, rate in bit/s) have on a router.
+    """Book the load of these lines (id -> transport, rate in bit/s) on a router again, with other weights.
 
-    The caller holds the lines' locks. What an order or a hold has beside its line stays as it was booked: it
-    ends within minutes, and is settled by the weights of then.
+    The caller has locked the lines. Additional bookings of an order or a reservation keep the old weights.
+    They end within minutes and are settled with the weights of that time.
     """
     changed, more = [], 0
     for booking in CoreBooking.objects.filter(router=router, holder__in=lines).order_by("holder", "side"):
@@ -196,12 +196,12 @@ def cores_revalue(
 
 
 def bookable_of(router: Router) -> int:
-    """The load that may be booked on a router."""
+    """Return the bookable load of a router."""
     return bookable_load(cpu=router.cpu, cores=router.forwarding_cores)
 
 
 def booked_on(routers: Collection[Router]) -> dict[int, int]:
-    """The load that is booked on each of these, by id."""
+    """Return the booked load of these routers, by id."""
     ids = [router.pk for router in routers]
     with connection.cursor() as cursor:
         cursor.execute(_BOOKED, {"routers": ids})
@@ -210,14 +210,14 @@ def booked_on(routers: Collection[Router]) -> dict[int, int]:
 
 
 def router_capacities(*, ends: Mapping[str, EndLoad], transport: Transport) -> list[RouterCapacity]:
-    """The room left on the routers of these ends, in id order, for a line with this transport."""
+    """Return the free capacity of the routers of these ends for a line with this transport, in id order."""
     routers = sorted({end.router for end in ends.values()}, key=lambda router: router.pk)
     booked = booked_on(routers)
     return [_capacity(router, booked[router.pk], transport, ends) for router in routers]
 
 
 def _missing(ends: Mapping[str, EndLoad], own: Collection[UUID]) -> dict[str, int]:
-    """By side what is not booked on that router yet; a smaller load asks for nothing."""
+    """Return, by side, the load that is not booked on that router yet. A smaller load needs no booking."""
     held: dict[tuple[str, int], int] = defaultdict(int)
     if own:
         for side, router, load in CoreBooking.objects.filter(holder__in=own).values_list(
@@ -228,7 +228,7 @@ def _missing(ends: Mapping[str, EndLoad], own: Collection[UUID]) -> dict[str, in
 
 
 def _by_router(ends: Mapping[str, EndLoad], missing: Mapping[str, int]) -> dict[Router, tuple[str, int]]:
-    """The routers that something is missing on, in id order, with their first side and the sum."""
+    """Return the routers that miss a booking, in id order, with their first side and the missing sum."""
     found: dict[Router, tuple[str, int]] = {}
     for side in sorted(ends, key=lambda side: (ends[side].router.pk, side)):
         if missing[side]:
@@ -238,7 +238,7 @@ def _by_router(ends: Mapping[str, EndLoad], missing: Mapping[str, int]) -> dict[
 
 
 def _add(router: int, load: int) -> int:
-    """Add to the router's sum, and lock it; what is booked then."""
+    """Add to the router's sum and lock it. Return the new sum."""
     with connection.cursor() as cursor:
         cursor.execute(_ADD, {"router": router, "load": load})
         return int(cursor.fetchone()[0])
@@ -252,13 +252,15 @@ def _full(
     transport: Transport,
     ends: Mapping[str, EndLoad],
 ) -> RouterFull:
-    """``load`` is what is missing beside ``booked``; the figures are the whole line's, beside all others."""
-    asked = sum(end.load for end in ends.values() if end.router == router)
+    """Return the refusal. ``load`` is the missing part on top of ``booked``; its figures are for the whole
+    line.
+    """
+    requested = sum(end.load for end in ends.values() if end.router == router)
     return RouterFull(
         field=f"{side}_end.port",
         transport=transport.value,
-        requested_cores=cores_of(router, asked),
-        **asdict(_capacity(router, booked - (asked - load), transport, ends)),
+        requested_cores=cores_of(router, requested),
+        **asdict(_capacity(router, booked - (requested - load), transport, ends)),
     )
 
 
@@ -278,5 +280,5 @@ def _capacity(
 
 
 def cores_of(router: Router, load: int) -> float:
-    """The cores of this router that a load takes, rounded to a thousandth."""
+    """Return the cores of this router that a load takes, rounded to a thousandth."""
     return round(load / load_per_core(router.cpu), 3)

@@ -1,4 +1,4 @@
-"""The part of their cores that routers have booked, for those who look at many."""
+"""The booked share of routers' cores, for callers that read many routers."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -9,7 +9,9 @@ from portal.inventory.models import Router
 
 @dataclass(frozen=True, slots=True)
 class CoreUse:
-    """In cores of the router, to a thousandth; ``part``: booked of bookable, above 1 after a loss."""
+    """Figures in cores of the router, to a thousandth. ``part``: booked / bookable; above 1 after a loss of
+    cores.
+    """
 
     booked_cores: float
     bookable_cores: float
@@ -21,7 +23,10 @@ class CoreUse:
 
 
 def core_use_of(routers: Collection[Router]) -> dict[int, CoreUse]:
-    """By id, in one statement. Select ``observed`` together with the routers."""
+    """Return the use of cores by router id, in one statement.
+
+    Select ``observed`` together with the routers.
+    """
     booked = booked_on(routers)
     return {router.pk: _use(router, booked[router.pk]) for router in routers}
 

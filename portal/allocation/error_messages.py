@@ -1,4 +1,4 @@
-"""The words for refused leases, with the errors' facts in them."""
+"""Messages of refused leases, with the facts of the errors."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop

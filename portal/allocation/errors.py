@@ -1,4 +1,4 @@
-"""Refusals of the allocators: each carries the facts a reader needs."""
+"""Refusals of the allocators. Each carries the facts for its message."""
 
 from uuid import UUID
 
@@ -8,23 +8,23 @@ from portal.core.errors import Conflict, DomainError
 class VlanTaken(Conflict):
     """Another VLL takes some of the frames that were requested on this port.
 
-    ``vlans``: ``100`` or ``100.200``; None where the whole port was requested. ``whole_port_taken``: the
-    other one takes all of it.
+    ``vlans``: ``100`` or ``100.200``; None if the whole port was requested. ``whole_port_taken``: the other
+    VLL takes the whole port.
     """
 
     field: str
     port: str
     vlans: str | None
     whole_port_taken: bool
-    # What has leased these frames. No reader is shown them.
+    # The holders of these frames. Messages do not show them.
     holders: tuple[UUID, ...] = ()
 
 
 class VlanInForeignUse(Conflict):
     """An interface that the portal does not manage takes some of the requested frames.
 
-    ``vlans``: ``100`` or ``100.200``; None where the whole port was requested. ``interface``: its name on the
-    router, which reports it.
+    ``vlans``: ``100`` or ``100.200``; None if the whole port was requested. ``interface``: its name on the
+    router, as the agent reports it.
     """
 
     field: str
@@ -34,16 +34,16 @@ class VlanInForeignUse(Conflict):
 
 
 class NoVlanFree(Conflict):
-    """No outer VLAN from 1 to 4094 is left on this port."""
+    """No outer VLAN from 1 to 4094 is free on this port."""
 
     field: str
     port: str
 
 
 class PortFull(Conflict):
-    """The port's bookable bandwidth does not hold the requested rate. Rates in bit/s.
+    """The port has less bookable bandwidth than the requested rate. Rates in bit/s.
 
-    ``link_bps``: the speed of the link where it is below the port's; else None.
+    ``link_bps``: the speed of the link if it is below the speed of the port; else None.
     """
 
     field: str
@@ -56,7 +56,7 @@ class PortFull(Conflict):
 
 
 class CoresBelowBooked(Conflict):
-    """The router would have fewer cores than its lines have booked; in cores, rounded to a thousandth."""
+    """The router would have fewer cores than its lines have booked. In cores, rounded to a thousandth."""
 
     router: str
     booked_cores: float
@@ -65,7 +65,7 @@ class CoresBelowBooked(Conflict):
 
 
 class RouterFull(Conflict):
-    """The router's cores do not carry the packets of this rate besides what is booked.
+    """The router's free cores do not carry the packets of this rate.
 
     In cores of this router; ``free_bps`` (bit/s) is the rate that would fit with this transport.
     """
@@ -81,7 +81,7 @@ class RouterFull(Conflict):
 
 
 class VniPoolExhausted(Conflict):
-    """Every VNI that is not reserved is leased or resting."""
+    """Every VNI that is not reserved is leased or in cool-down."""
 
     field: str = "transport"
 
@@ -102,19 +102,19 @@ class GrePairsExhausted(Conflict):
 
 
 class TunnelKeyTaken(Conflict):
-    """A VNI or GRE key that a found line has is another line's, in quarantine, or reserved."""
+    """The VNI or GRE key of a found line belongs to another line, is in quarantine, or is reserved."""
 
     key: int
 
 
 class TunnelPairTaken(Conflict):
-    """The pair of addresses of a found line's GRE tunnel is another line's, or in quarantine."""
+    """The address pair of a found line's GRE tunnel belongs to another line or is in quarantine."""
 
     pair: str
 
 
 class VniRangeBackwards(DomainError):
-    """No range of VNIs, both ends included."""
+    """The range of VNIs ends before it begins. Both ends are included."""
 
     first: int
     last: int
@@ -124,7 +124,7 @@ class VniRangeBackwards(DomainError):
 
 
 class VniRangeInUse(Conflict):
-    """VNIs of the range are leased or resting; ``example`` is the lowest of them."""
+    """VNIs of the range are leased or in cool-down; ``example`` is the lowest of them."""
 
     first: int
     last: int

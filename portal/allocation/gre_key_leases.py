@@ -1,6 +1,6 @@
-"""Leasing keys of GRE tunnels (RFC 2890): insert a random candidate; the unique key says if it was free.
+"""Leases of GRE keys (RFC 2890): insert a random candidate; the unique key says if it was free.
 
-Of 4,294,967,295 values the first try nearly always wins; no gaps have to be looked for.
+With 4,294,967,295 values the first try nearly always succeeds. A search for gaps is not needed.
 """
 
 import random
@@ -28,7 +28,7 @@ ON CONFLICT (gre_key) DO NOTHING
 
 
 def gre_key_lease(*, holder: UUID, now: datetime) -> int:
-    """Lease a free key for ``holder``, none that lines of others use, or raise ``GreKeysExhausted``."""
+    """Lease a free key for ``holder`` that no foreign line uses. Raises ``GreKeysExhausted``."""
     for _ in range(_TRIES):
         key = random.randint(1, LAST_GRE_KEY)  # noqa: S311 - not a secret
         if _insert(key, holder, now, of_others=False):
@@ -37,25 +37,25 @@ def gre_key_lease(*, holder: UUID, now: datetime) -> int:
 
 
 def gre_key_lease_named(key: int, *, holder: UUID, now: datetime) -> None:
-    """Lease this one for ``holder``, also where it rests, or raise ``TunnelKeyTaken``."""
+    """Lease this key for ``holder``, even during its cool-down. Raises ``TunnelKeyTaken``."""
     rests = GreKeyLease.objects.filter(gre_key=key)
     if not _insert(key, holder, now, of_others=True) and not resting_take(rests, holder=holder, now=now):
         raise TunnelKeyTaken(key=key)
 
 
 def gre_key_release(*, holder: UUID, kept: QuerySet[GreKeyLease], rest: timedelta, now: datetime) -> None:
-    """End the lease of a holder's key: it rests, or is quarantined if it is among ``kept``."""
+    """End the lease of a holder's key: it cools down, or is quarantined if it is among ``kept``."""
     leases_end(GreKeyLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)
 
 
 def rested_gre_keys_free(*, now: datetime) -> int:
-    """Return the keys whose rest is over; how many."""
+    """Free the keys at the end of their cool-down. Return their number."""
     return GreKeyLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
 
 
 def _insert(key: int, holder: UUID, now: datetime, *, of_others: bool) -> bool:
-    """``of_others``: whether it may be one that lines of others use."""
-    asked: dict[str, Any] = {"key": key, "holder": holder, "now": now, "of_others": of_others}
+    """Insert a lease. ``of_others``: foreign lines may use the key."""
+    parameters: dict[str, Any] = {"key": key, "holder": holder, "now": now, "of_others": of_others}
     with connection.cursor() as cursor:
-        cursor.execute(_LEASE, asked)
+        cursor.execute(_LEASE, parameters)
         return bool(cursor.rowcount)

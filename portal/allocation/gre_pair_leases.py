@@ -1,4 +1,4 @@
-"""Leasing pairs of tunnel addresses for GRE without keys, of which VPP has one TEB tunnel each."""
+"""Leases of pairs of tunnel addresses for GRE without keys. VPP allows one TEB tunnel per pair."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -18,10 +18,10 @@ from portal.inventory.models import ObservedCircuit, ObservedRoute, Router, Tunn
 def gre_pair_lease(
     *, a_router: Router, z_router: Router, family: int, holder: UUID, now: datetime
 ) -> tuple[str, str]:
-    """Lease (A address, Z address), or raise ``GrePairsExhausted``.
+    """Lease (A address, Z address). Raises ``GrePairsExhausted``.
 
-    Only addresses that the router's agent observes and that the far end has a route to are offered, and no
-    pair between which lines of others run without a key.
+    Candidates are addresses that the router's agent reports and that the far end has a route to. Pairs with a
+    foreign tunnel without a key are excluded.
     """
     for a_address, z_address in _offered(a_router, z_router, family):
         if _insert(a_address, z_address, holder, now):
@@ -30,14 +30,14 @@ def gre_pair_lease(
 
 
 def gre_pair_lease_named(pair: tuple[str, str], *, holder: UUID, now: datetime) -> None:
-    """Lease this one for ``holder``, also where it rests, or raise ``TunnelPairTaken``."""
+    """Lease this pair for ``holder``, even during its cool-down. Raises ``TunnelPairTaken``."""
     rests = GrePairLease.objects.filter(is_pair(pair))
     if not _insert(*pair, holder, now) and not resting_take(rests, holder=holder, now=now):
         raise TunnelPairTaken(pair=" – ".join(pair))
 
 
-def gre_pair_look(*, a_router: Router, z_router: Router, family: int) -> None:
-    """Raise ``GrePairsExhausted`` where a lease would; writes nothing."""
+def gre_pair_check(*, a_router: Router, z_router: Router, family: int) -> None:
+    """Raise ``GrePairsExhausted`` where a lease would fail. Writes nothing."""
     for pair in _offered(a_router, z_router, family):
         if not GrePairLease.objects.filter(low__in=pair, high__in=pair).exists():
             return
@@ -53,9 +53,10 @@ def gre_pair_settle(
     rest: timedelta,
     now: datetime,
 ) -> None:
-    """Make ``holder`` hold the pair ``wanted``, in any order, and nothing else, out of what both hold now.
+    """Make ``holder`` hold the pair ``wanted``, in either order, and no other, out of the leases of both
+    holders.
 
-    Another one begins its rest, or its quarantine if it is among ``kept``
+    Another pair begins its cool-down, or its quarantine if it is among ``kept``
     (``portal.allocation.tunnel_lease_cooldown``).
     """
     held = GrePairLease.objects.filter(holder__in=(holder, spare), released_at__isnull=True)
@@ -65,17 +66,17 @@ def gre_pair_settle(
 
 
 def gre_pair_release(*, holder: UUID, kept: QuerySet[GrePairLease], rest: timedelta, now: datetime) -> None:
-    """End the lease of a holder's pair: it rests, or is quarantined if it is among ``kept``."""
+    """End the lease of a holder's pair: it cools down, or is quarantined if it is among ``kept``."""
     leases_end(GrePairLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)
 
 
 def is_pair(addresses: tuple[str, str]) -> Q:
-    """Leases of these two addresses, in any order."""
+    """Return the filter for leases of these two addresses, in either order."""
     return Q(low__in=addresses, high__in=addresses)
 
 
 def rested_gre_pairs_free(*, now: datetime) -> int:
-    """Return the pairs whose rest is over; how many."""
+    """Free the pairs at the end of their cool-down. Return their number."""
     return GrePairLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
 
 
@@ -92,7 +93,7 @@ def _offered(a_router: Router, z_router: Router, family: int) -> Iterator[tuple[
 
 
 def usable_gre_addresses(router: Router, *, far: Router, family: int) -> list[str]:
-    """Addresses of ``router`` that ``far`` reaches; the loopback first, then in a stable order."""
+    """Return the addresses of ``router`` that ``far`` reaches: first the loopback, then a stable order."""
     routed = ObservedRoute.objects.filter(router=far, reachable=True).values("address")
     addresses = TunnelAddress.objects.filter(
         router=router, table=router.underlay_table, address__in=routed
@@ -102,7 +103,7 @@ def usable_gre_addresses(router: Router, *, far: Router, family: int) -> list[st
 
 
 def _insert(a_address: str, z_address: str, holder: UUID, now: datetime) -> bool:
-    # The database orders the pair: its inet order is the one that the constraint knows.
+    # The database orders the pair, because the constraint uses the order of its inet type.
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO allocation_grepairlease (low, high, holder, leased_at)"

@@ -1,4 +1,4 @@
-"""Leases. Each knows only its holder's UUID (a VLL); uniqueness is the database's business."""
+"""Leases. A lease knows only the UUID of its holder (a VLL). The database enforces uniqueness."""
 
 from django.contrib.postgres.constraints import ExclusionConstraint
 from django.contrib.postgres.fields import BigIntegerRangeField, RangeOperators
@@ -9,7 +9,9 @@ from portal.inventory.models import Port, Router
 
 
 class Lease(models.Model):
-    """Held while ``released_at`` is null; afterwards the row rests until ``free_at`` and is then deleted."""
+    """A lease, active while ``released_at`` is null. After release it cools down until ``free_at``; then it
+    is deleted.
+    """
 
     holder = models.UUIDField(db_index=True)
     leased_at = models.DateTimeField()
@@ -38,7 +40,7 @@ class VniLease(Lease):
 
 
 class ReservedVniRange(models.Model):
-    """VNIs that the operator keeps for other uses, both ends included."""
+    """VNIs that the operator reserves for other uses, both ends included."""
 
     first = models.IntegerField()
     last = models.IntegerField()
@@ -61,7 +63,7 @@ LAST_GRE_KEY = 2**32 - 1
 
 
 class GreKeyLease(Lease):
-    """The key of a GRE tunnel, by which VPP since 25.10 tells tunnels between the same addresses apart."""
+    """The key of a GRE tunnel. Since 25.10, VPP distinguishes tunnels between the same addresses by key."""
 
     gre_key = models.BigIntegerField(unique=True)
 
@@ -80,7 +82,7 @@ class GreKeyLease(Lease):
 
 
 class GrePairLease(Lease):
-    """An unordered pair of tunnel addresses: without a key VPP has one TEB tunnel per pair."""
+    """An unordered pair of tunnel addresses. Without keys VPP allows one TEB tunnel per pair."""
 
     low = models.GenericIPAddressField()
     high = models.GenericIPAddressField()
@@ -101,9 +103,9 @@ class GrePairLease(Lease):
 class PortVlanLease(models.Model):
     """The frames of a port that one VLL end takes, as a range of tag keys.
 
-    A key is ``tpid_bit << 24 | outer << 12 | inner`` (see ``portal.allocation.vlan_ranges``); a whole port
-    is the range of all keys, a sub-interface that is not exact-match takes every inner tag under its outer.
-    Deleted when released: a customer's VLAN needs no rest.
+    A key is ``tpid_bit << 24 | outer << 12 | inner`` (see ``portal.allocation.vlan_ranges``). A whole port is
+    the range of all keys. A sub-interface that is not exact-match takes every inner tag under its outer tag.
+    Rows are deleted on release: a customer's VLAN needs no cool-down.
     """
 
     port = models.ForeignKey(Port, on_delete=models.PROTECT, related_name="vlan_leases")
@@ -135,7 +137,7 @@ class PortVlanLease(models.Model):
 
 
 class BandwidthBooking(models.Model):
-    """A VLL's committed information rate (bit/s) on one of its ports; summed up in ``Port.booked_bps``."""
+    """A VLL's committed information rate (bit/s) on one of its ports. ``Port.booked_bps`` is the sum."""
 
     port = models.ForeignKey(Port, on_delete=models.PROTECT, related_name="bookings")
     holder = models.UUIDField()
@@ -153,10 +155,10 @@ class BandwidthBooking(models.Model):
 
 
 class CoreBooking(models.Model):
-    """The load of a VLL's end on its router's cores; summed up in ``RouterLoad.booked``.
+    """The load of a VLL's end on its router's cores. ``RouterLoad.booked`` is the sum.
 
-    ``load`` is the rate of local cross-connects that costs as much
-    (bit/s, ``portal.allocation.router_packet_capacity``).
+    ``load`` is the rate (bit/s) of local cross-connects with the same cost
+    (``portal.allocation.router_packet_capacity``).
     """
 
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="core_bookings")
@@ -175,7 +177,9 @@ class CoreBooking(models.Model):
 
 
 class RouterLoad(models.Model):
-    """The sum of a router's core bookings. Beside the router's own row, whose lock counts its intents."""
+    """The sum of a router's core bookings. A separate row, because the router's own row is locked to count
+    intents.
+    """
 
     router = models.OneToOneField(Router, on_delete=models.CASCADE, primary_key=True, related_name="+")
     booked = models.BigIntegerField()

@@ -1,4 +1,4 @@
-"""The free part of what lines lease: VNIs, GRE keys and address pairs, bandwidth, cores of routers."""
+"""The usage of leased resources: VNIs, GRE keys and address pairs, bandwidth, cores of routers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from portal.inventory.port_link_state import booked_ports
 
 FULLEST = 10
 
-# Ranges may overlap: each value is counted once.
+# Ranges may overlap. Each value is counted once.
 _RESERVED = """
 SELECT coalesce(sum(upper(span) - lower(span)), 0)::bigint
 FROM unnest((SELECT range_agg(int4range(first, last, '[]')) FROM allocation_reservedvnirange)) AS span
@@ -23,7 +23,10 @@ FROM unnest((SELECT range_agg(int4range(first, last, '[]')) FROM allocation_rese
 
 @dataclass(frozen=True, slots=True)
 class Leases:
-    """``leased`` are in use, ``resting`` come free by themselves, ``quarantined`` wait for a router."""
+    """Counts of leases.
+
+    ``resting`` ones become free automatically; ``quarantined`` ones wait for a router.
+    """
 
     leased: int
     resting: int
@@ -36,7 +39,7 @@ class Leases:
 
 @dataclass(frozen=True, slots=True)
 class PoolCounts:
-    """``vni_total`` counts all 24-bit values but 0."""
+    """``vni_total`` counts all 24-bit values except 0."""
 
     vni_total: int
     vni_reserved: int
@@ -51,9 +54,9 @@ class PoolCounts:
 
 @dataclass(frozen=True, slots=True)
 class Pools:
-    """The fullest ports and routers come first.
+    """The pools, with the fullest ports and routers first.
 
-    ``busiest_ports``: those with most VLAN leases, each with ``leases``.
+    ``busiest_ports``: the ports with the most VLAN leases, each with ``leases``.
     """
 
     counts: PoolCounts
@@ -63,7 +66,7 @@ class Pools:
 
 
 def pool_counts() -> PoolCounts:
-    """Four statements, which read whole tables."""
+    """Return the counts, with four statements that read whole tables."""
     return PoolCounts(
         vni_total=LAST_VNI - FIRST_VNI + 1,
         vni_reserved=_reserved(),
@@ -74,7 +77,7 @@ def pool_counts() -> PoolCounts:
 
 
 def pools() -> Pools:
-    """A fixed number of statements; the counts read whole tables."""
+    """Return the pools, with a fixed number of statements. The counts read whole tables."""
     return Pools(
         counts=pool_counts(),
         fullest_ports=_fullest_ports(),
@@ -112,7 +115,11 @@ def _busiest_ports() -> list[dict[str, Any]]:
 
 
 def _fullest_routers() -> list[tuple[Router, CoreUse]]:
-    """By what is booked of all cores; that depends on each router's CPU, so the most booked are looked at."""
+    """Return the routers with the highest booked share of cores.
+
+    The share depends on each router's CPU. The function therefore compares only the routers with the highest
+    booked load.
+    """
     loads = RouterLoad.objects.filter(booked__gt=0).order_by("-booked", "router").values("router")
     routers = list(Router.objects.filter(pk__in=loads[: 10 * FULLEST]).select_related("observed"))
     use = core_use_of(routers)

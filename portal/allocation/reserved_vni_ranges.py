@@ -1,4 +1,4 @@
-"""Ranges of VNIs that the operator keeps for other uses."""
+"""Ranges of VNIs that the operator reserves for other uses."""
 
 from datetime import datetime
 
@@ -24,12 +24,12 @@ def vni_range_create(*, first: int, last: int, reason: str, user: User, now: dat
 def vni_range_change(
     *, vni_range: ReservedVniRange, user: User, now: datetime, **changes: int | str
 ) -> ReservedVniRange:
-    """``changes``: first, last, reason. Raises what ``vni_range_create`` does."""
+    """Change ``first``, ``last`` or ``reason`` of a range. Raises the errors of ``vni_range_create``."""
     row = ReservedVniRange.objects.select_for_update().get(pk=vni_range.pk)
     before = str(row)
     for name in ("first", "last", "reason"):
         setattr(row, name, changes.get(name, getattr(row, name)))
-    # It holds all three.
+    # The text of a row contains all three fields.
     if str(row) == before:
         return row
     _check(row.first, row.last)
@@ -41,7 +41,7 @@ def vni_range_change(
 
 @transaction.atomic
 def vni_range_remove(*, vni_range: ReservedVniRange, user: User, now: datetime) -> None:
-    """Give the range back to the pool."""
+    """Release the range to the pool."""
     data = {"id": vni_range.pk, "name": str(vni_range)}
     vni_range.delete()
     announce("vni_range.removed", now=now, actor=user.username, data=data)
@@ -50,7 +50,7 @@ def vni_range_remove(*, vni_range: ReservedVniRange, user: User, now: datetime) 
 def _check(first: int, last: int) -> None:
     if not FIRST_VNI <= first <= last <= LAST_VNI:
         raise VniRangeBackwards(first=first, last=last, minimum=FIRST_VNI, maximum=LAST_VNI)
-    # Leases wait until this transaction ends, and then see the range.
+    # Concurrent leases wait until this transaction ends, and then read the range.
     with connection.cursor() as cursor:
         cursor.execute("LOCK TABLE allocation_vnilease IN SHARE MODE")
     leased = VniLease.objects.filter(vni__range=(first, last))

@@ -1,12 +1,12 @@
-"""Packets that routers can still forward: each VLL takes a share of the cores at both ends.
+"""Admission by packet rate: each VLL takes a share of the cores at both ends.
 
-The packet rates are measured: VPP on one core of a Ryzen 5950X with 64-byte frames, per encapsulation
-(portal/core/encapsulations.py), scaled to another CPU by its rate of plain IPv4 forwarding.
+The packet rates were measured with VPP on one core of a Ryzen 5950X with 64-byte frames, per encapsulation
+(portal/core/encapsulations.py). For another CPU they are scaled by its rate of plain IPv4 forwarding.
 
-What is booked is a *load*: the rate (bit/s) of local cross-connects, the cheapest there is, that would cost
-a router as much. It is a whole number that depends neither on the router's cores nor on the policy, so that
-sums stay exact and right when a router gets other cores or the operator another policy. A router that was
-calibrated has weights of its own (portal/allocation/calibrated_weights.py).
+Bookings use a *load*: the rate (bit/s) of local cross-connects, the cheapest transport, with the same cost
+for the router. The load is a whole number that depends neither on the router's cores nor on the policy. Sums
+therefore stay exact and valid when the router's cores or the operator's policy change. A calibrated router
+has its own weights (portal/allocation/calibrated_weights.py).
 """
 
 import math
@@ -18,25 +18,25 @@ from django.conf import settings
 
 from portal.core.encapsulations import COST, TUNNELS, Transport
 
-# Plain IPv4 forwarding in millions of packets a second and core.
+# Plain IPv4 forwarding in millions of packets per second and core.
 IPV4_MPPS_PER_CORE = {"Atom C3558": 5.01, "Xeon D1518": 10.20, "Ryzen 5950X": 22.28}
 REFERENCE_CPU = "Ryzen 5950X"
-# A router whose CPU nobody named, or measured, is taken for the slowest.
+# A router without a declared or measured CPU counts as the slowest CPU.
 SLOWEST_CPU = min(IPV4_MPPS_PER_CORE, key=lambda cpu: IPV4_MPPS_PER_CORE[cpu])
 # Preamble, start of frame and inter-frame gap, in bytes (IEEE 802.3).
 WIRE_OVERHEAD = 20
 
 _CHEAPEST = Transport.L2XC
 
-# By transport the load of one end for each bit/s of its line, when both directions are full.
+# By transport: the load of one end for each bit/s of its line, with both directions full.
 Weights = Mapping[Transport, Fraction]
 
 
 def directions(transport: Transport) -> int:
-    """How many directions an end stands for.
+    """Return the number of directions that an end counts for.
 
-    A tunnel's end handles each. A local cross-connect has both ends on one router, which handles a frame
-    once: there each end stands for the direction that comes in at it.
+    A tunnel's end handles both directions. A local cross-connect has both ends on one router, which handles
+    each frame once. There, each end counts for the direction of its incoming frames.
     """
     return 1 if transport is Transport.L2XC else 2
 
@@ -48,7 +48,7 @@ def _weight_by_table(transport: Transport) -> Fraction:
 
 
 def _exact(value: float) -> Fraction:
-    """The decimal as it is written in the table of measurements."""
+    """Return the decimal exactly as written in the table of measurements."""
     return Fraction(str(value))
 
 
@@ -56,32 +56,34 @@ BY_TABLE: Weights = MappingProxyType({transport: _weight_by_table(transport) for
 
 
 def dearest(*, within_router: bool, weights: Weights = BY_TABLE) -> Transport:
-    """The transport that costs most of those that may come to join two ports."""
+    """Return the most expensive transport that could join two ports."""
     return Transport.L2XC if within_router else max(TUNNELS, key=lambda tunnel: weights[tunnel])
 
 
 def end_load(cir_bps: int, transport: Transport, weights: Weights = BY_TABLE) -> int:
-    """The load of one end of a VLL on its router when both directions are full."""
+    """Return the load of one end of a VLL on its router with both directions full."""
     return math.ceil(cir_bps * weights[transport])
 
 
 def largest_cir(load: int, transport: Transport, weights: Weights = BY_TABLE) -> int:
-    """The rate (bit/s) whose end is no more than this load."""
+    """Return the largest rate (bit/s) whose end does not exceed this load."""
     return max(0, math.floor(load / weights[transport]))
 
 
 def bookable_load(*, cpu: str, cores: int) -> int:
-    """The load that may be promised on so many cores, by the policy of headroom and frame size."""
+    """Return the load that may be booked on this number of cores, by the policy of headroom and frame
+    size.
+    """
     return math.floor(cores * float(settings.LONGLINE_CORE_HEADROOM) * load_per_core(cpu))
 
 
 def load_per_core(cpu: str) -> float:
-    """The load that one core carries when all frames have the policy's size."""
+    """Return the load that one core carries when all frames have the policy's size."""
     bits: int = (settings.LONGLINE_CAPACITY_FRAME + WIRE_OVERHEAD) * 8
     return packets_per_core(_CHEAPEST, cpu=cpu) * bits
 
 
 def packets_per_core(transport: Transport, *, cpu: str) -> float:
-    """Packets a second that one core carries."""
+    """Return the packets per second that one core carries."""
     speed = IPV4_MPPS_PER_CORE.get(cpu, IPV4_MPPS_PER_CORE[SLOWEST_CPU])
     return COST[transport].mpps_per_core * 1e6 * speed / IPV4_MPPS_PER_CORE[REFERENCE_CPU]

@@ -1,4 +1,6 @@
-"""What each transport costs a router, for people: as it was measured, and as admission reckons with it."""
+"""The cost of each transport for a router, for display: the measured value and the value that
+admission uses.
+"""
 
 from dataclasses import dataclass
 
@@ -11,7 +13,9 @@ from portal.inventory.models import Router
 
 @dataclass(frozen=True, slots=True)
 class TransportCost:
-    """``clocks`` per frame of 64 bytes, None: not measured; rates in millions of frames a second and core."""
+    """``clocks``: per frame of 64 bytes, None if not measured. Rates in millions of frames per second and
+    core.
+    """
 
     transport: Transport
     clocks: float | None
@@ -20,12 +24,12 @@ class TransportCost:
 
 
 def calibration_of(router: Router) -> Calibration | None:
-    """What the NOC took for this router, None: the shipped table counts."""
+    """Return the calibration that the NOC accepted for this router; None if the shipped table counts."""
     return None if router.calibration is None else Calibration.of(router.calibration)
 
 
 def transport_costs(router: Router) -> list[TransportCost]:
-    """Of every transport, in their own order."""
+    """Return the costs of all transports, in the order of the enumeration."""
     calibration, weights = calibration_of(router), weights_of(router)
     clocks = {} if calibration is None else calibration.clocks
     return [

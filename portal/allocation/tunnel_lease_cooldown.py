@@ -1,4 +1,4 @@
-"""The end of a lease of a VNI, a GRE key or an address pair: it rests before anybody gets it again."""
+"""The end of a lease of a VNI, a GRE key or an address pair: it cools down before it can be leased again."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 
 def leases_end(leases: QuerySet[Any], *, kept: QuerySet[Any], rest: timedelta, now: datetime) -> None:
-    """End ``leases``; their cool-down begins now. Those among ``kept`` are quarantined before it."""
+    """End ``leases`` and begin their cool-down. Those among ``kept`` are quarantined first."""
     held = leases.filter(released_at__isnull=True)
     held.filter(pk__in=kept.values("pk")).update(released_at=now, free_at=None)
     held.update(released_at=now, free_at=now + rest)
@@ -26,9 +26,9 @@ def lease_settle(
     rest: timedelta,
     now: datetime,
 ) -> None:
-    """Make ``holder`` hold the number ``wanted`` and nothing else, out of what it and ``spare`` hold now.
+    """Make ``holder`` hold the number ``wanted`` and no other, out of the leases of ``holder`` and ``spare``.
 
-    Another one begins its rest, or its quarantine if it is among ``kept``.
+    Another number begins its cool-down, or its quarantine if it is among ``kept``.
     """
     held = of._default_manager.filter(holder__in=(holder, spare), released_at__isnull=True)
     others = held if wanted is None else held.exclude(**{column: wanted})
@@ -38,14 +38,14 @@ def lease_settle(
 
 
 def cooldown_begin(leases: QuerySet[Any], *, rest: timedelta, now: datetime) -> None:
-    """End the quarantine of those of ``leases`` that are in it; their cool-down begins now."""
+    """End the quarantine of the quarantined ``leases``; their cool-down begins now."""
     leases.filter(released_at__isnull=False, free_at__isnull=True).update(free_at=now + rest)
 
 
 def resting_take(leases: QuerySet[Any], *, holder: UUID, now: datetime) -> bool:
-    """Lease the one of ``leases`` that rests, and is not in quarantine, to ``holder``; whether there is one.
+    """Lease the one of ``leases`` that is in cool-down and not in quarantine to ``holder``. Return success.
 
-    For a found line: what has the number on the routers is that line.
+    For a found line: the user of the number on the routers is that line itself.
     """
     resting = leases.filter(released_at__isnull=False, free_at__isnull=False)
     return bool(resting.update(holder=holder, leased_at=now, released_at=None, free_at=None))

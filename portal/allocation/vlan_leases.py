@@ -1,4 +1,4 @@
-"""Leasing VLANs on a port: an insert that the exclusion constraint may refuse."""
+"""Leases of VLANs on a port: an insert that the exclusion constraint may refuse."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping
@@ -15,7 +15,7 @@ from portal.allocation.vlan_ranges import WHOLE_PORT, Keys, overlap, tag_keys
 from portal.core.vlan_tags import MANY_TAGS, MAX_VLAN, MIN_VLAN, Frames, Tagging, selected_frames
 from portal.inventory.models import Port
 
-# VLAN 1 is the native one of most switches, and the next few are often their management's.
+# VLAN 1 is the native VLAN of most switches; the next few often serve their management.
 _FROM = 100
 _OFFERED = (*range(_FROM, MAX_VLAN + 1), *range(MIN_VLAN + 1, _FROM), MIN_VLAN)
 
@@ -55,13 +55,13 @@ def vlan_lease(
 
     Raises VlanTaken, VlanInForeignUse, NoVlanFree.
 
-    ``outer`` None on a tagged service means any free one, of those ``preferred`` where one is free. ``own``
-    is who may hold frames of this end already: where its lease overlaps, that is widened until
-    ``vlans_settle`` says which of both values stays. ``adopted``: the interface that takes these frames
-    becomes the end, so it does not conflict.
+    ``outer`` None on a tagged service means any free VLAN, from ``preferred`` if one of them is free. ``own``
+    may already hold frames of this end: if its lease overlaps, that lease is widened until ``vlans_settle``
+    decides which of both values stays. ``adopted``: the interface that takes these frames becomes the end, so
+    it does not conflict.
 
-    The caller holds the port's row lock, which makes "any" deterministic; uniqueness itself is the
-    constraint's work and needs no lock.
+    The caller has locked the port's row, which makes "any" deterministic. The constraint alone guarantees
+    uniqueness and needs no lock.
     """
     mine = PortVlanLease.objects.filter(port=port, holder=own, side=side).first() if own else None
     portal_chooses = tagging is not Tagging.UNTAGGED and outer is None
@@ -121,7 +121,7 @@ def vlan_choose(
 
 
 def vlans_taken(port: Port, *, side: str = "", own: UUID | None = None) -> list[Keys]:
-    """The key ranges that are leased on a port, but for what ``own`` holds for ``side``."""
+    """Return the leased key ranges of a port, except those that ``own`` holds for ``side``."""
     leases = PortVlanLease.objects.filter(port=port)
     if own is not None:
         leases = leases.exclude(holder=own, side=side)
@@ -129,10 +129,11 @@ def vlans_taken(port: Port, *, side: str = "", own: UUID | None = None) -> list[
 
 
 def foreign_frames(port: Port) -> dict[str, Frames]:
-    """Return the frames that interfaces outside the portal take of the port, as its router reports, by name.
+    """Return the frames of the port that foreign interfaces take, by interface name, as the router reports
+    them.
 
-    Agents of earlier releases report no frames of sub-interfaces: of these only cross-connected ones with
-    numbers of tags are known. One statement.
+    Agents of earlier releases report no frames of sub-interfaces. For them, only cross-connected interfaces
+    with numbers of tags are known. One statement.
     """
     with connection.cursor() as cursor:
         cursor.execute(_FOREIGN, {"router": port.router_id, "port": port.interface})
@@ -165,12 +166,12 @@ def free_outer_vlans(
     inner: int | None,
     exact_match: bool,
 ) -> list[int]:
-    """Return the outer VLANs that a service of this kind could still have, the rarely used ones first."""
+    """Return the outer VLANs that a service of this kind could still have, rarely used ones first."""
     blocked = set()
     for others in taken:
         if others == WHOLE_PORT:
             return []
-        # Every other lease lies under one outer VLAN.
+        # Every other lease has exactly one outer VLAN.
         outer = (others[0] >> 12) & 0xFFF
         if overlap(tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match), others):
             blocked.add(outer)
@@ -190,9 +191,9 @@ def vlans_settle(
     wanted: Mapping[str, tuple[int, Keys]],
     leftover: Mapping[str, UUID],
 ) -> None:
-    """Make ``holder`` hold exactly ``wanted``, side -> (port id, keys), out of what both hold now.
+    """Make ``holder`` hold exactly ``wanted``, side -> (port id, keys), out of the leases of both holders.
 
-    The rest is given back; on a side that ``leftover`` names it goes to that holder instead.
+    The rest is released. On a side in ``leftover``, it goes to that holder instead.
     """
     leases = list(PortVlanLease.objects.filter(holder__in=(holder, spare)).order_by("pk"))
     kept: list[PortVlanLease] = []
@@ -205,14 +206,17 @@ def vlans_settle(
             PortVlanLease.objects.filter(pk=lease.pk).update(holder=leftover[lease.side])
         else:
             lease.delete()
-    # Afterwards, so that no side has two leases of one holder for a moment.
+    # Update last, so that no side ever has two leases of one holder.
     for lease in kept:
         keys = wanted[lease.side][1]
         PortVlanLease.objects.filter(pk=lease.pk).update(holder=holder, keys=NumericRange(*keys))
 
 
 def vlans_release(*, holder: UUID, kept_at: Collection[tuple[str, int]] = ()) -> None:
-    """Give back a holder's VLANs at once, but at ``kept_at`` (side, router id): a VLAN needs no rest."""
+    """Release a holder's VLANs immediately, except at ``kept_at`` (side, router id).
+
+    VLANs need no cool-down.
+    """
     for lease in PortVlanLease.objects.filter(holder=holder).select_related("port"):
         if (lease.side, lease.port.router_id) not in kept_at:
             lease.delete()
@@ -236,7 +240,7 @@ def _refuse_foreign(
 
 
 def _named(side: str, tagging: Tagging, outer: int | None, inner: int | None) -> tuple[str, str | None]:
-    """Return the field that a refusal names, and the VLANs as text, None for a whole port."""
+    """Return the field for a refusal, and the VLANs as text; None for a whole port."""
     if tagging is Tagging.UNTAGGED:
         return f"{side}_end.port", None
     return f"{side}_end.outer_vlan", ".".join(str(vlan) for vlan in (outer, inner) if vlan)

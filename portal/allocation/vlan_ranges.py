@@ -1,6 +1,6 @@
 """The frames of a port that a VLL end takes, as a range of integers that PostgreSQL can exclude.
 
-A key is ``tpid_bit << 24 | outer << 12 | inner``: ``tpid_bit`` is 1 for an outer 0x88a8 and 0 for 0x8100,
+A key is ``tpid_bit << 24 | outer << 12 | inner``. ``tpid_bit`` is 1 for an outer 0x88a8 and 0 for 0x8100;
 ``inner`` is 0 for a frame with one tag. Ranges are half-open.
 """
 
@@ -11,10 +11,10 @@ WHOLE_PORT: Keys = (0, 2**25)
 
 
 def tag_keys(tagging: Tagging, *, outer: int | None, inner: int | None, exact_match: bool) -> Keys:
-    """The half-open range of keys.
+    """Return the half-open range of keys.
 
-    A sub-interface that is not exact-match also takes frames with more tags than it names
-    (VPP src/vnet/ethernet/node.c), so one that names only an outer VLAN excludes every inner one.
+    A sub-interface that is not exact-match also takes frames with more tags than it is configured with (VPP
+    src/vnet/ethernet/node.c). A sub-interface with only an outer VLAN therefore excludes every inner VLAN.
     """
     if tagging is Tagging.UNTAGGED:
         return WHOLE_PORT
@@ -29,5 +29,5 @@ def tag_keys(tagging: Tagging, *, outer: int | None, inner: int | None, exact_ma
 
 
 def overlap(one: Keys, other: Keys) -> bool:
-    """Whether some frame belongs to both. Of two ranges that overlap, one always contains the other."""
+    """Return whether any frame belongs to both. Of two overlapping ranges, one always contains the other."""
     return one[0] < other[1] and other[0] < one[1]

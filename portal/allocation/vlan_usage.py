@@ -1,4 +1,4 @@
-"""The VLANs of a port, as its customer counts them: which are in use, and which a new line could have."""
+"""The VLANs of a port as a customer counts them: used, shared and free."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,10 +26,10 @@ class VlanRange:
 
 @dataclass(frozen=True, slots=True)
 class VlanUsage:
-    """All VLANs, each in one of the three.
+    """All VLANs, each in one of three lists.
 
-    ``shared``: lines or interfaces that the portal does not manage have it with an inner VLAN each, and other
-    inner ones are free there. ``whole_port``: one line takes all frames, so nothing is free.
+    ``shared``: lines or foreign interfaces use single inner VLANs of it, and other inner VLANs are free.
+    ``whole_port``: one line takes all frames, so nothing is free.
     """
 
     used: tuple[VlanRange, ...]
@@ -42,10 +42,9 @@ _ALL = VlanRange(MIN_VLAN, MAX_VLAN)
 
 
 def vlan_usage(port: Port) -> VlanUsage:
-    """Return the usage by outer VLAN, whichever the TPID.
+    """Return the usage by outer VLAN, for both TPIDs together.
 
-    VLANs count as used, too, if they are reserved for an order or if interfaces that the portal does not
-    manage take them.
+    VLANs that are reserved for an order, or that foreign interfaces take, count as used.
     """
     single: set[int] = set()
     double: set[int] = set()
@@ -67,7 +66,7 @@ def vlan_usage(port: Port) -> VlanUsage:
 
 
 def as_ranges(vlans: Iterable[int]) -> tuple[VlanRange, ...]:
-    """The same VLANs as the fewest ranges, in order."""
+    """Return the same VLANs as the fewest possible ranges, in order."""
     ranges: list[VlanRange] = []
     for vlan in sorted(vlans):
         if ranges and ranges[-1].last == vlan - 1:

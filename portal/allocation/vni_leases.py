@@ -1,8 +1,8 @@
-"""Leasing VNIs: insert a random candidate, and let the unique key say whether it was free.
+"""Leases of VNIs: insert a random candidate; the unique key says if it was free.
 
-With 16.7 million values and few leases the first try nearly always wins, and no lock orders the
-clients. Only where most values are leased or reserved are the gaps looked up, from a random place on and for
-so many values that it takes no more than about a second: a pool of up to a million is seen whole.
+With 16.7 million values and few leases the first try nearly always succeeds, and no lock orders the clients.
+Only if most values are leased or reserved does the portal search for gaps. The search begins at a random
+value and ends after as many values as take about a second. It covers a pool of up to a million completely.
 """
 
 import random
@@ -19,13 +19,13 @@ from portal.allocation.models import VniLease
 from portal.allocation.tunnel_lease_cooldown import leases_end, resting_take
 
 FIRST_VNI, LAST_VNI = 1, 2**24 - 1
-# Of the portal's own probes between routers, and never a line's: one serves all, for it is told apart by the
-# two routers.
+# Reserved for the portal's own probes between routers; never leased to a line. One VNI serves all probes,
+# because the two routers distinguish them.
 PROBE_VNI = LAST_VNI
 _RANDOM_TRIES = 8
 _GAP_ROUNDS = 8
 _GAPS_A_ROUND = 256
-# How many values a look for gaps reads at a time, and altogether.
+# The number of values that a search for gaps reads per piece, and in total.
 _PIECE, _SEEN = 2**14, 2**20
 
 _LEASE = """
@@ -38,8 +38,8 @@ AND (%(of_others)s OR NOT EXISTS (
 ))
 ON CONFLICT (vni) DO NOTHING
 """
-# The ranges between reserved ones (islands and gaps), cut into pieces, those from the start on first; in each
-# piece the gaps between neighbours in the index. Pieces that are not needed for the limit are not read.
+# The ranges between reserved ranges (islands and gaps), cut into pieces, beginning with those after the
+# start; in each piece the gaps between neighbours in the index. Pieces beyond the limit are not read.
 _GAPS = """
 WITH reserved AS (
     SELECT first, last FROM allocation_reservedvnirange
@@ -70,9 +70,9 @@ LIMIT %(count)s
 
 
 def vni_lease(*, holder: UUID, now: datetime) -> int:
-    """Lease a free VNI for ``holder``, or raise ``VniPoolExhausted``: in a bounded time, however full.
+    """Lease a free VNI for ``holder`` in bounded time, however full the pool is. Raises ``VniPoolExhausted``.
 
-    None that lines of others use: they may be adopted.
+    VNIs of foreign lines are not used: those lines may be adopted.
     """
     for vni in _candidates():
         if _insert(vni, holder, now, of_others=False):
@@ -81,24 +81,24 @@ def vni_lease(*, holder: UUID, now: datetime) -> int:
 
 
 def vni_lease_named(vni: int, *, holder: UUID, now: datetime) -> None:
-    """Lease this one for ``holder``, also where it rests, or raise ``TunnelKeyTaken``."""
+    """Lease this VNI for ``holder``, even during its cool-down. Raises ``TunnelKeyTaken``."""
     rests = VniLease.objects.filter(vni=vni)
     if not _insert(vni, holder, now, of_others=True) and not resting_take(rests, holder=holder, now=now):
         raise TunnelKeyTaken(key=vni)
 
 
 def vni_available() -> bool:
-    """Whether any VNI is neither reserved, leased nor resting."""
+    """Return whether any VNI is neither reserved, leased nor in cool-down."""
     return bool(_gaps(1))
 
 
 def vni_release(*, holder: UUID, kept: QuerySet[VniLease], rest: timedelta, now: datetime) -> None:
-    """End the lease of a holder's VNI: it rests, or is quarantined if it is among ``kept``."""
+    """End the lease of a holder's VNI: it cools down, or is quarantined if it is among ``kept``."""
     leases_end(VniLease.objects.filter(holder=holder), kept=kept, rest=rest, now=now)
 
 
 def rested_vnis_free(*, now: datetime) -> int:
-    """Return the VNIs whose rest is over to the pool; how many."""
+    """Free the VNIs at the end of their cool-down. Return their number."""
     return VniLease.objects.filter(released_at__isnull=False, free_at__lte=now).delete()[0]
 
 
@@ -115,18 +115,18 @@ def _candidates() -> Iterator[int]:
 
 
 def _gaps(count: int) -> list[tuple[int, int]]:
-    """First and last of some ranges of VNIs that are neither reserved nor held by a committed row."""
-    asked = {"first": FIRST_VNI, "last": LAST_VNI, "probe": PROBE_VNI, "piece": _PIECE, "seen": _SEEN}
+    """Return first and last of some ranges of VNIs that are neither reserved nor in a committed lease."""
+    parameters = {"first": FIRST_VNI, "last": LAST_VNI, "probe": PROBE_VNI, "piece": _PIECE, "seen": _SEEN}
     start = random.randint(FIRST_VNI, LAST_VNI)  # noqa: S311 - not a secret
     with connection.cursor() as cursor:
-        cursor.execute(_GAPS, {**asked, "start": start, "count": count})
+        cursor.execute(_GAPS, {**parameters, "start": start, "count": count})
         gaps: list[tuple[int, int]] = cursor.fetchall()
     return gaps
 
 
 def _insert(vni: int, holder: UUID, now: datetime, *, of_others: bool) -> bool:
-    """``of_others``: whether it may be one that lines of others use."""
-    asked: dict[str, Any] = {
+    """Insert a lease. ``of_others``: foreign lines may use the VNI."""
+    parameters: dict[str, Any] = {
         "vni": vni,
         "holder": holder,
         "now": now,
@@ -134,5 +134,5 @@ def _insert(vni: int, holder: UUID, now: datetime, *, of_others: bool) -> bool:
         "of_others": of_others,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_LEASE, asked)
+        cursor.execute(_LEASE, parameters)
         return bool(cursor.rowcount)

@@ -1,4 +1,4 @@
-"""The chain of checks from one customer port to the other: what each found, and what speaks for it. Pure."""
+"""The chain of checks from one customer port to the other, with findings and evidence. Pure functions."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class CheckState(StrEnum):
 
 
 class Finding(StrEnum):
-    """What is wrong; "" where nothing is."""
+    """The problem that a check found; "" for none."""
 
     NONE = ""
     NOT_IN_SERVICE = "not-in-service"
@@ -52,7 +52,10 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A link of the chain. ``evidence`` is for all, ``detail`` for the NOC; ``side``: "a", "z" or ""."""
+    """A link of the chain.
+
+    ``evidence`` is for all readers, ``detail`` for the NOC. ``side``: "a", "z" or "".
+    """
 
     code: str
     state: CheckState
@@ -64,7 +67,7 @@ class Check:
 
 
 def checks_of(line: LineFacts) -> list[Check]:
-    """Those that explain others come first, so that the first broken one is what to look at."""
+    """Return the checks, causes before effects: the first broken check is the one to act on."""
     return [
         _service(line),
         _portal(line),
@@ -145,9 +148,9 @@ def _router(line: LineFacts, side: str, end: EndFacts) -> Check:
 
 def _port_link(line: LineFacts, side: str, end: EndFacts) -> Check:
     code = f"{side}_port_link"
-    if end.link_up is None or not end.is_heard:
-        return _unheard(code, side, end)
-    if end.held_down:
+    if end.link_up is None or not end.is_fresh:
+        return _no_fresh_report(code, side, end)
+    if end.kept_down:
         text = _("Port {port} of {router} is kept down, because the other end has lost its link.")
         if line.ends[other(side)].dead_since is not None:
             text = _(
@@ -185,9 +188,9 @@ def _slow_port(code: str, side: str, end: EndFacts, slow: SlowPort) -> Check:
 
 def _configuration(line: LineFacts, side: str, end: EndFacts) -> Check:
     code = f"{side}_configuration"
-    if end.as_wanted is None or not end.is_heard:
-        return _unheard(code, side, end)
-    if end.as_wanted:
+    if end.as_ordered is None or not end.is_fresh:
+        return _no_fresh_report(code, side, end)
+    if end.as_ordered:
         text = _("{router} is configured as ordered.").format(router=end.router)
         return Check(code, CheckState.OK, text, end.status_at, side=side)
     text = _("{router} is not configured as ordered.").format(router=end.router)
@@ -196,25 +199,25 @@ def _configuration(line: LineFacts, side: str, end: EndFacts) -> Check:
 
 
 def _path(line: LineFacts) -> Check:
-    """By those who watch it; where nobody does, a route that leads nowhere still tells."""
-    path, heard = line.path, [end for end in line.ends.values() if end.is_heard]
-    at = min((end.reported_at for end in heard if end.reported_at), default=None)
+    """Return the state of the path from its watchers; without a watcher, from the route."""
+    path, fresh = line.path, [end for end in line.ends.values() if end.is_fresh]
+    at = min((end.reported_at for end in fresh if end.reported_at), default=None)
     if path is not None and path.state == "down":
         return Check("path", CheckState.BROKEN, path.message, path.since, Finding.PATH_DOWN)
-    if any(end.reachable is False for end in heard):
+    if any(end.reachable is False for end in fresh):
         routers = " – ".join(end.router for end in line.ends.values())
         text = _("The path between {routers} is down.").format(routers=routers)
         return Check("path", CheckState.BROKEN, text, at, Finding.PATH_DOWN)
-    if path is None or len(heard) < len(line.ends):
+    if path is None or len(fresh) < len(line.ends):
         return Check("path", CheckState.UNKNOWN, _("Nothing is known about the path."), None)
     state = CheckState.OK if path.state == "up" else CheckState.UNKNOWN
     return Check("path", state, path.message, at, detail=path.hint)
 
 
 def _path_mtu(line: LineFacts) -> Check:
-    """Return what the path carries, by the probes between the two routers and by the links' MTUs.
+    """Return the result of the probes between the two routers and of the links' MTUs.
 
-    A loss that only concerns larger lines does not concern this line.
+    A loss that only concerns larger frames does not concern this line.
     """
     code, probed = "path_mtu", line.path_mtu
     lost = probed is not None and probed.loses_its_frames
@@ -223,13 +226,13 @@ def _path_mtu(line: LineFacts) -> Check:
         return Check(code, CheckState.BROKEN, text, line.not_carried_since, Finding.NOT_CARRIED)
     if probed is None:
         return Check(code, CheckState.UNKNOWN, _("What the path carries has not been measured yet."), None)
-    proven = probed.proven or 0
+    verified = probed.verified or 0
     if not lost:
         text = _("Test packets as large as this line's get through in both directions.")
         return Check(code, CheckState.OK, text, probed.at)
     if probed.finding is FramesFinding.LARGE_FRAMES_LOST:
         text = _("The path carries packets of {proven} bytes; this line's largest take {needed}.").format(
-            proven=grouped_text(proven), needed=grouped_text(probed.needed)
+            proven=grouped_text(verified), needed=grouped_text(probed.needed)
         )
         return Check(
             code, CheckState.BROKEN, text, probed.at, Finding.LARGE_FRAMES_LOST, detail=probed.detail
@@ -272,8 +275,8 @@ def _vlan(line: LineFacts, side: str, end: EndFacts) -> Check:
 def _frames_in(line: LineFacts, side: str, end: EndFacts) -> Check:
     code, counted = f"{side}_frames_in", end.counted
     if counted is None:
-        return _unheard(code, side, end)
-    if end.held_down:
+        return _no_fresh_report(code, side, end)
+    if end.kept_down:
         text = _("No frames can arrive while port {port} is kept down.").format(port=end.port)
         return Check(code, CheckState.UNKNOWN, text, counted.until, side=side)
     text = ngettext(
@@ -304,6 +307,6 @@ def _last_test(line: LineFacts) -> Check:
     return Check("last_test", CheckState.BROKEN, test.sentence, test.at, Finding.TEST_FAILED)
 
 
-def _unheard(code: str, side: str, end: EndFacts) -> Check:
+def _no_fresh_report(code: str, side: str, end: EndFacts) -> Check:
     text = _("{router} says nothing about it at the moment.").format(router=end.router)
     return Check(code, CheckState.UNKNOWN, text, None, side=side)

@@ -1,4 +1,4 @@
-"""The diagnosis of a line: its chain of checks and one verdict, for the eyes of one reader."""
+"""The diagnosis of a line for one reader: its chain of checks and one verdict."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +16,9 @@ class Diagnosis:
     checks: list[Check]
 
     def as_document(self, *, for_noc: bool) -> dict[str, Any]:
-        """As ``GET /api/v1/vlls/<id>/diagnosis`` answers; details of routers are the NOC's."""
+        """Return the response of ``GET /api/v1/vlls/<id>/diagnosis``; only the NOC gets details of
+        routers.
+        """
         return {
             "verdict": {
                 "code": self.verdict.code,
@@ -37,7 +39,7 @@ class Diagnosis:
 
 
 def diagnosis_of(vll: Vll, *, now: datetime) -> Diagnosis:
-    """Nothing is asked of any router: what their agents said last is put together."""
+    """Return the diagnosis from the last reports of the agents. No router is queried."""
     line = facts_of(vll, now=now)
     checks = checks_of(line)
     return Diagnosis(verdict_of(line, checks), checks)

@@ -1,4 +1,4 @@
-"""The words for refused trouble reports."""
+"""Messages of refused trouble reports."""
 
 from django.utils.translation import gettext_noop
 

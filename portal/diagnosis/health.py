@@ -1,8 +1,7 @@
-"""One health for each line: what its independent facts come to, in a word, with its cause and since when.
+"""The health of each line: one state from several independent facts, with its cause and its beginning.
 
-For people, and derived anew each time: nothing stores it. The first row that fits decides:
+For people. It is computed each time and not stored. The first row that applies decides:
 
-===============  ===================================================================
 ``removing``     its removal is ordered, the cooling-off included
 ``setting_up``   its first order is not done
 ``suspended``    nobody wants it to carry, and no order is about to change that
@@ -13,6 +12,16 @@ For people, and derived anew each time: nothing stores it. The first row that fi
                  carry its largest ones, or a port is too slow for what is booked on it
 ``up``           none of these
 ===============  ===================================================================
+=======
+* ``removing``: its removal is ordered, including the cooling-off period.
+* ``setting_up``: its first order is not done.
+* ``suspended``: it should carry no traffic, and no order is about to change that.
+* ``down``: its op-status is down.
+* ``changing``: an order is changing or testing it.
+* ``unknown``: no agent reports on it.
+* ``degraded``: a router's configuration differs from the order, its path loses frames, a path does not carry
+  its largest ones, or a port is too slow for its bookings.
+* ``up``: none of these.
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -56,7 +65,7 @@ class HealthState(models.TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """``cause``: a sentence, "" where there is nothing to say; ``since``: None where nobody noted it."""
+    """The health of one line. ``cause``: a sentence, or "". ``since``: None if unknown."""
 
     state: HealthState
     cause: str = ""
@@ -64,7 +73,7 @@ class Health:
 
 
 def with_health(lines: list[Vll]) -> list[Vll]:
-    """The same lines, so that ``known_health`` of each asks nothing more."""
+    """Return the same lines with their health, so that ``known_health`` of each runs no statement."""
     for line, health in zip(lines, healths_of(lines).values(), strict=True):
         vars(line)["health"] = health
     return lines
@@ -77,7 +86,9 @@ def with_applied_rate(line: Vll, newest: Order | None) -> Vll:
 
 
 def with_order(line: Vll, order: Order) -> Vll:
-    """The same line with its newest order at hand: where that decides, ``known_health`` asks nothing more."""
+    """Return the same line with its newest order, to save ``known_health`` a statement where the order
+    decides.
+    """
     decides = order.state != OrderState.HELD or line.lifecycle == Lifecycle.PENDING_ACTIVE
     if decides and not order.is_terminal:
         vars(line)["health"] = health_of(line, order=order, path=None)
@@ -85,7 +96,7 @@ def with_order(line: Vll, order: Order) -> Vll:
 
 
 def known_health(line: Vll) -> Health | None:
-    """As it was found before, or as it is now."""
+    """Return the health that was computed before, or compute it now."""
     if "health" not in vars(line):
         with_health([line])
     found: Health | None = vars(line)["health"]
@@ -95,7 +106,7 @@ def known_health(line: Vll) -> Health | None:
 def healths_of(lines: Sequence[Vll]) -> dict[UUID, Health | None]:
     """Return the health of each; None for a line that has ended. Three statements for any number of lines.
 
-    Their ends with ``port.router.observed`` are best prefetched.
+    Prefetch the ends with ``port.router.observed``.
     """
     current = [line for line in lines if line.lifecycle not in TERMINAL_LIFECYCLES]
     orders = _open_orders(current)
@@ -126,12 +137,12 @@ def health_of(
         return _setting_up(order)
     moving = order is not None and order.state != OrderState.HELD
     if line.lifecycle == Lifecycle.SUSPENDED and not moving:
-        return Health(HealthState.SUSPENDED, _said(Finding.SUSPENDED), line.in_sync_since)
+        return Health(HealthState.SUSPENDED, _sentence(Finding.SUSPENDED), line.in_sync_since)
     if line.lifecycle == Lifecycle.ACTIVE and line.oper_status == OperStatus.DOWN:
         return Health(HealthState.DOWN, _why_down(line), line.oper_since)
     if order is not None and moving:
         test = order.action == OrderAction.TEST
-        cause = _said(Finding.BEING_TESTED if test else Finding.ORDER_UNDER_WAY)
+        cause = _sentence(Finding.BEING_TESTED if test else Finding.ORDER_UNDER_WAY)
         return Health(HealthState.CHANGING, cause, order.ordered_at)
     if line.oper_status == OperStatus.UNKNOWN:
         return Health(
@@ -140,13 +151,13 @@ def health_of(
     if not line.in_sync:
         return Health(HealthState.DEGRADED, _why_not_as_wanted(line), line.in_sync_since)
     if path is not None and (lost := _lost_on(path, line)):
-        return Health(HealthState.DEGRADED, _said(lost), path.black_hole_since or path.probed_at)
+        return Health(HealthState.DEGRADED, _sentence(lost), path.black_hole_since or path.probed_at)
     if line.not_carried_since is not None and line.lifecycle == Lifecycle.ACTIVE:
-        return Health(HealthState.DEGRADED, _said(Finding.NOT_CARRIED), line.not_carried_since)
+        return Health(HealthState.DEGRADED, _sentence(Finding.NOT_CARRIED), line.not_carried_since)
     if line.lifecycle == Lifecycle.ACTIVE and overbooked:
         ends = sorted(line.ends.all(), key=lambda end: end.side)
         if slow := next((end for end in ends if end.port_id in overbooked), None):
-            return Health(HealthState.DEGRADED, _said(Finding.PORT_SLOW, slow))
+            return Health(HealthState.DEGRADED, _sentence(Finding.PORT_SLOW, slow))
     known = [at for at in (line.oper_since, line.in_sync_since) if at is not None]
     return Health(HealthState.UP, since=max(known, default=None))
 
@@ -176,11 +187,13 @@ def _setting_up(order: Order | None) -> Health:
 
 
 def _why_down(line: Vll) -> str:
-    """The nearest cause that its ends tell, in the words of the diagnosis; and what is done for it."""
+    """Return the nearest cause that the ends show, in the sentences of the diagnosis, and the ongoing work on
+    it.
+    """
     ends = sorted(line.ends.all(), key=lambda end: end.side)
-    done = [_said(Finding.LINK_HELD_DOWN, end) for end in ends if end.held_down]
+    done = [_sentence(Finding.LINK_HELD_DOWN, end) for end in ends if end.held_down]
     dead = next((end for end in ends if done and end.port.router.dead_since), None)
-    cause = _cause_of_down(ends) if dead is None else _said(Finding.ROUTER_DEAD, dead)
+    cause = _cause_of_down(ends) if dead is None else _sentence(Finding.ROUTER_DEAD, dead)
     return " ".join([cause, *done])
 
 
@@ -192,12 +205,12 @@ def _cause_of_down(ends: Sequence[VllEnd]) -> str:
     for finding, is_so in checks:
         for end in ends:
             if is_so(end):
-                return _said(finding, end)
+                return _sentence(finding, end)
     states = [end.path_state for end in ends]
     if is_path_down(states) or any(end.reachable is False for end in ends):
-        return _said(Finding.PATH_DOWN)
+        return _sentence(Finding.PATH_DOWN)
     # A silence that counts as down.
-    return _said(Finding.ROUTER_SILENT, min(ends, key=_last_heard))
+    return _sentence(Finding.ROUTER_SILENT, min(ends, key=_last_reported))
 
 
 def _observed(end: VllEnd) -> ObservedRouter | None:
@@ -209,7 +222,7 @@ def _is_without_vpp(end: VllEnd) -> bool:
     return seen is not None and (not seen.vpp_connected or seen.vpp_hangs)
 
 
-def _last_heard(end: VllEnd) -> float:
+def _last_reported(end: VllEnd) -> float:
     seen = _observed(end)
     return seen.reported_at.timestamp() if seen is not None else 0
 
@@ -217,17 +230,19 @@ def _last_heard(end: VllEnd) -> float:
 def _why_not_as_wanted(line: Vll) -> str:
     ends = sorted(line.ends.all(), key=lambda end: end.side)
     differs = (end for end in ends if end.status != VllEnd.Status.VERIFIED or end.drift)
-    return _said(Finding.NOT_AS_WANTED, next(differs, ends[0]))
+    return _sentence(Finding.NOT_AS_WANTED, next(differs, ends[0]))
 
 
-def _said(finding: Finding, end: VllEnd | None = None) -> str:
+def _sentence(finding: Finding, end: VllEnd | None = None) -> str:
     if end is None:
         return broken_sentence(finding)
     return broken_sentence(finding, side=end.side, router=end.port.router.name, port=end.port.interface)
 
 
 def _lost_on(path: TunnelPath, line: Vll) -> Finding | None:
-    """What the path loses of this line: large frames, if it has such, or some of all."""
+    """Return the loss of the path that concerns this line: large frames, if it carries such, or a part of all
+    frames.
+    """
     if path.black_hole_since is None:
         return Finding.PATH_LOSES if path.finding else None
     return Finding.LARGE_FRAMES_LOST if line.tunnel_packet > (path.proven_ip_mtu or 0) else None
@@ -239,7 +254,7 @@ def _open_orders(lines: Iterable[Vll]) -> dict[UUID, Order]:
 
 
 def _troubled_paths(lines: Sequence[Vll]) -> dict[tuple[int, int, int | None], TunnelPath]:
-    """The paths of these lines on which frames were lost when they were last sent."""
+    """Return the paths of these lines that lost frames in the last probe."""
     if not lines:
         return {}
     routers = {end.port.router_id for line in lines for end in line.ends.all()}
@@ -257,7 +272,7 @@ def _overbooked(lines: Sequence[Vll]) -> set[int]:
 
 
 def troubled_paths() -> QuerySet[TunnelPath]:
-    """All paths in use on which frames were lost when they were last sent."""
+    """Return all paths in use that lost frames in the last probe."""
     return TunnelPath.objects.filter(Q(black_hole_since__isnull=False) | ~Q(finding=""), in_use=True)
 
 

@@ -103,14 +103,16 @@ def _is_moving() -> Q:
 
 
 def _loses_on(path: TunnelPath) -> Q:
-    """The lines between the path's routers that lose frames on it."""
+    """Return the filter for lines between the path's routers that lose frames on it."""
     there = [VllEnd.objects.filter(port__router=router) for router in (path.a_router_id, path.z_router_id)]
     on_it = Q(family=path.family, pk__in=there[0].values("vll")) & Q(pk__in=there[1].values("vll"))
     return on_it if path.black_hole_since is None else on_it & _is_too_large(path)
 
 
 def _is_too_large(path: TunnelPath) -> Q:
-    """The lines whose largest packets a black hole loses: with their tunnel they are beyond what passes."""
+    """Return the filter for lines whose largest packets, with their tunnel, exceed the largest that
+    passes.
+    """
     beyond = Q(pk__in=())
     for transport in Transport:
         for gre_key in (True, False):

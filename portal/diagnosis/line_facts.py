@@ -1,4 +1,6 @@
-"""The facts that a line is judged by, read at one moment. What nobody reported lately is None, not False."""
+"""The facts for the judgement of a line, read at one moment. A fact without a recent report is None, not
+False.
+"""
 
 from collections import defaultdict
 from dataclasses import dataclass
@@ -25,15 +27,16 @@ from portal.vll.queries import unchanged_since
 
 # Agents count every ten seconds.
 COUNTED_OVER = timedelta(seconds=10)
-# For how long it is named that somebody had stopped the line's VLAN.
+# A restored VLAN is mentioned for this time.
 RESTORED_LATELY = timedelta(minutes=15)
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """Frames of an end over its newest ten seconds; ``dropped`` by its policer, None without one.
+    """Frames of an end in its newest ten seconds; ``dropped`` by its policer, None without a policer.
 
-    Nothing is counted from before the line's last change. ``settled``: two reports or more began after it.
+    Frames from before the line's last change are not counted. ``settled``: at least two reports began after
+    it.
     """
 
     frames_in: int
@@ -60,52 +63,54 @@ class SlowPort:
 
 @dataclass(frozen=True, slots=True)
 class EndFacts:
-    """One end, by what its router's agent said last."""
+    """One end, from the last report of its router's agent."""
 
     router: str
     port: str
     reported_at: datetime | None
-    # Of the last report; the agent reports, and VPP is not there or answers nothing.
+    # The last report came from the agent, but VPP was down or did not respond.
     vpp_away: bool
     silent_since: datetime | None
-    # The NOC has declared it dead.
+    # The time when the NOC declared the router dead.
     dead_since: datetime | None
     held_since: datetime | None
     maintenance_since: datetime | None
     link_up: bool | None
-    # The port is kept down because of the other end's link.
-    held_down: bool
+    # The port is kept down because the link of the other end is down.
+    kept_down: bool
     reachable: bool | None
-    # Verified, and no agent has seen otherwise since; None while it is being worked on.
-    as_wanted: bool | None
+    # Verified, and no agent has observed a difference since; None while work on it is in progress.
+    as_ordered: bool | None
     status: str
     status_at: datetime | None
     reason: dict[str, Any] | None
     drift: list[dict[str, Any]]
     counted: Counted | None
-    # Whether the line takes only frames with its own VLANs, and how many frames its port lately dropped of
-    # all that came in, whatever line they were for; None: not counted.
+    # Whether the line takes only frames with its own VLANs, and how many of all incoming frames, of any line,
+    # its port recently dropped. None: not counted.
     by_vlan: bool
     port_drops: int | None
-    # When its VLAN, which somebody else had tried to use, was last taken back; None: not lately.
+    # The time when its VLAN was last taken back from a foreign user; None: not recently.
     vlan_restored_at: datetime | None
     # None while the port's link has at least its agreed speed.
     slow_port: SlowPort | None = None
 
     @property
-    def is_heard(self) -> bool:
-        """Whether what is said of this end is fresh."""
+    def is_fresh(self) -> bool:
+        """Whether the facts about this end are recent."""
         return self.silent_since is None and self.reported_at is not None
 
 
 @dataclass(frozen=True, slots=True)
 class PathMtuFacts:
-    """What probes found on the line's path. IP packets in bytes; ``needed``: of the line's largest frame."""
+    """The result of probes on the line's path. IP packets in bytes. ``needed``: the size for the line's
+    largest frame.
+    """
 
     needed: int
-    # The largest that passed when frames last did.
-    proven: int | None
-    # Of the last probe; None: all arrived.
+    # The largest packet that passed in the last successful probe.
+    verified: int | None
+    # The finding of the last probe; None: all frames arrived.
     finding: FramesFinding | None
     at: datetime
     detail: str
@@ -114,7 +119,7 @@ class PathMtuFacts:
     def loses_its_frames(self) -> bool:
         """Whether the path loses frames of this line."""
         large = self.finding is FramesFinding.LARGE_FRAMES_LOST
-        return self.finding is not None and not (large and (self.proven or 0) >= self.needed)
+        return self.finding is not None and not (large and (self.verified or 0) >= self.needed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,27 +142,27 @@ class OrderFacts:
 
 @dataclass(frozen=True, slots=True)
 class LineFacts:
-    """All of it, as of ``at``; ``ends`` by side."""
+    """All facts, as of ``at``; ``ends`` by side."""
 
     at: datetime
     lifecycle: str
     admin_status: str
     tunnelled: bool
     order: OrderFacts | None
-    # Whether the portal has taken reports in the time that its routers' silence is judged by.
+    # Whether the portal received reports during the time after which a router counts as silent.
     portal_listens: bool
     ends: dict[str, EndFacts]
-    # None where there is no tunnel, or nothing in service to watch.
+    # None without a tunnel, or without anything in service to watch.
     path: PathStatus | None
-    # None where no probe has been sent.
+    # None if no probe was sent.
     path_mtu: PathMtuFacts | None
     last_test: LineTestFacts | None
-    # Since when a path of its does not carry its largest frames, by the MTU of its links.
+    # The time since which a path does not carry the line's largest frames, by the MTU of its links.
     not_carried_since: datetime | None = None
 
 
 def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
-    """A fixed number of statements, however many lines there are."""
+    """Return the facts, with a fixed number of statements."""
     prefetch_related_objects([vll], "ends__port__router__observed")
     ends = sorted(vll.ends.all(), key=lambda end: end.side)
     silences = dict(
@@ -211,9 +216,9 @@ def _end(
         held_since=router.held_since or router.frozen_since,
         maintenance_since=router.maintenance_since,
         link_up=end.link_up,
-        held_down=end.held_down,
+        kept_down=end.held_down,
         reachable=end.reachable,
-        as_wanted=end.is_as_ordered if settled else None,
+        as_ordered=end.is_as_ordered if settled else None,
         status=end.status,
         status_at=end.status_at,
         reason=end.reason,
@@ -245,9 +250,9 @@ def _silent_since(
 
 
 def _counted(vll: Vll, changed: datetime | None, now: datetime) -> dict[str, Counted]:
-    """Return, by side, the frames of its newest ten seconds, where these are fresh.
+    """Return, by side, the frames of the newest ten seconds, if these are recent.
 
-    ``changed`` is when the line's present state began.
+    ``changed`` is the beginning of the line's present state.
     """
     oldest = now - FRESH
     fresh = Sample.objects.filter(vll_id=vll.pk, to_at__gt=oldest)
@@ -261,9 +266,9 @@ def _counted(vll: Vll, changed: datetime | None, now: datetime) -> dict[str, Cou
 
 
 def _sum(fresh: list[Sample], *, settled: bool) -> Counted:
-    """Sum up the newest ten seconds of ``fresh``, newest first.
+    """Add up the newest ten seconds of ``fresh``, newest first.
 
-    A policer that was away for a part of them counts for the others.
+    A policer that was absent for a part of them counts for the other part.
     """
     rows = [row for row in fresh if row is fresh[0] or row.from_at >= fresh[0].to_at - COUNTED_OVER]
     dropped = [row.violate_packets for row in rows if row.violate_packets is not None]
@@ -277,13 +282,15 @@ def _sum(fresh: list[Sample], *, settled: bool) -> Counted:
 
 
 def _restored(vll: Vll, now: datetime) -> dict[str, datetime]:
-    """By side, when its VLAN was last taken back."""
+    """Return, by side, the time when the VLAN was last taken back."""
     lately = Event.objects.filter(vll_id=vll.pk, kind=VLAN_RESTORED, at__gt=now - RESTORED_LATELY)
     return {event.data["end"]: event.at for event in lately.order_by("at")}
 
 
 def _listens(now: datetime) -> bool:
-    """Since the oldest report that may still be fresh, but for a few seconds of a restart."""
+    """Return whether the portal has listened since the oldest recent report, apart from the seconds of a
+    restart.
+    """
     return bool(listened(now - timedelta(seconds=20), now))
 
 
@@ -293,7 +300,7 @@ def _path_mtu(vll: Vll) -> PathMtuFacts | None:
         return None
     return PathMtuFacts(
         needed=vll.tunnel_packet,
-        proven=path.proven_ip_mtu,
+        verified=path.proven_ip_mtu,
         finding=FramesFinding(path.finding) if path.finding else None,
         at=path.probed_at,
         detail=black_hole_sentence(path) if path.black_hole_since else path.finding,
@@ -301,8 +308,8 @@ def _path_mtu(vll: Vll) -> PathMtuFacts | None:
 
 
 def _last_test(vll: Vll) -> LineTestFacts | None:
-    told = (LineTest.State.PASSED, LineTest.State.FAILED)
-    test = vll.line_tests.filter(state__in=told).order_by("-finished_at").first()
+    ended = (LineTest.State.PASSED, LineTest.State.FAILED)
+    test = vll.line_tests.filter(state__in=ended).order_by("-finished_at").first()
     if test is None or test.finished_at is None:
         return None
     return LineTestFacts(test.state == LineTest.State.PASSED, line_test_sentence(test), test.finished_at)

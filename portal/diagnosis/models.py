@@ -9,16 +9,18 @@ from portal.vll.models import Vll
 
 
 class TroubleReport(models.Model):
-    """What somebody told the NOC of a line, with the finding as it was then; open until the NOC closes it."""
+    """A trouble report to the NOC about a line, with the finding at that time; open until the NOC
+    closes it.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="trouble_reports", db_index=False)
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="trouble_reports")
     reported_by = models.CharField(max_length=150)
     reported_at = models.DateTimeField()
-    # In the reporter's own words; may be "".
+    # The reporter's note; may be "".
     note = models.TextField(blank=True, default="")
-    # As ``GET /vlls/<id>/diagnosis`` said it to the NOC at that moment.
+    # The response of ``GET /vlls/<id>/diagnosis`` for the NOC at that moment.
     finding = models.JSONField()
     closed_by = models.CharField(max_length=150, blank=True, default="")
     closed_at = models.DateTimeField(null=True)

@@ -1,4 +1,4 @@
-"""Telling the NOC of trouble with a line, and the NOC's closing of that."""
+"""Trouble reports to the NOC about a line, and their closing by the NOC."""
 
 import json
 from datetime import datetime
@@ -17,7 +17,7 @@ from portal.vll.models import Vll
 
 
 class TroubleIsReported(Conflict):
-    """The NOC knows of trouble with this line already, and is at it."""
+    """The NOC already has an open trouble report about this line."""
 
     at: datetime
 
@@ -34,8 +34,10 @@ class NotForYouToClose(DomainError):
 
 @transaction.atomic
 def trouble_report(*, user: User, vll: Vll, note: str, now: datetime) -> TroubleReport:
-    """Report to the NOC, with the whole finding of this moment; whoever may see the line may. Raises
-    TroubleIsReported."""
+    """Report trouble to the NOC, with the current diagnosis. Any user who may see the line may do so.
+
+    Raises TroubleIsReported.
+    """
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if there := vll.trouble_reports.filter(closed_at__isnull=True).first():
         raise TroubleIsReported(at=there.reported_at)
@@ -51,14 +53,14 @@ def trouble_report(*, user: User, vll: Vll, note: str, now: datetime) -> Trouble
         finding=json.loads(json.dumps(finding, cls=DjangoJSONEncoder)),
     )
     verdict = finding["verdict"]
-    said = {"note": note, "verdict": verdict["code"], "sentence": verdict["sentence"]}
-    _tell("trouble.reported", report, actor=user.username, now=now, **said)
+    details = {"note": note, "verdict": verdict["code"], "sentence": verdict["sentence"]}
+    _announce("trouble.reported", report, actor=user.username, now=now, **details)
     return report
 
 
 @transaction.atomic
 def trouble_close(*, user: User, report: TroubleReport, now: datetime) -> TroubleReport:
-    """The NOC has done what there was to do. Raises NotForYouToClose, TroubleIsClosed."""
+    """Close a report when the NOC has finished its work. Raises NotForYouToClose, TroubleIsClosed."""
     if not permissions.may_run_the_network(user):
         raise NotForYouToClose
     report = TroubleReport.objects.select_for_update().get(pk=report.pk)
@@ -66,16 +68,16 @@ def trouble_close(*, user: User, report: TroubleReport, now: datetime) -> Troubl
         raise TroubleIsClosed(by=report.closed_by)
     report.closed_at, report.closed_by = now, user.username
     report.save()
-    _tell("trouble.closed", report, actor=user.username, now=now)
+    _announce("trouble.closed", report, actor=user.username, now=now)
     return report
 
 
-def _tell(kind: str, report: TroubleReport, *, actor: str, now: datetime, **said: str) -> None:
+def _announce(kind: str, report: TroubleReport, *, actor: str, now: datetime, **details: str) -> None:
     announce(
         kind,
         now=now,
         customer_id=report.customer_id,
         vll_id=report.vll_id,
         actor=actor,
-        data={"trouble_report": str(report.pk), **said},
+        data={"trouble_report": str(report.pk), **details},
     )

@@ -1,4 +1,4 @@
-"""The verdict on a line: the first broken check in one plain sentence, whose matter it is, and what to do."""
+"""The verdict on a line: the first broken check in one plain sentence, who is responsible, and what to do."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ _UNBROKEN = {
         "Only part of this line is reported on at the moment, and nothing is wrong with that part."
     ),
 }
-# Among the facts: the work on routers that is said behind a verdict.
+# The key, among the facts, of work on routers that is mentioned after a verdict.
 _WORKS = "works"
 _FINDINGS = frozenset(each.value for each in Finding)
 _SIDES = {"a": gettext_noop("the A end"), "z": gettext_noop("the Z end")}
@@ -116,13 +116,13 @@ ADVICE = {
     ),
     Finding.TEST_FAILED: gettext_noop("Contact the NOC, or test the line again."),
 }
-# Of a suspended line whose removal is ordered.
+# For a suspended line whose removal is ordered.
 _REMOVING = gettext_noop("The removal of this line is ordered, so it carries nothing.")
 _UNDO_REMOVAL = gettext_noop("Undo the removal, and it carries traffic again.")
-# Behind all other faults, in this order. A slow port still carries frames, as in the health of a line. A port
+# These findings come after all others, in this order. A slow port still carries frames, as in the health of a line. A port
 # is kept down because of another fault, and without a link nothing arrives.
 _COME_LAST = {Finding.PORT_SLOW: 1, Finding.LINK_HELD_DOWN: 2, Finding.NO_FRAMES_IN: 3}
-# What somebody who works on a router may cause there.
+# Findings that work on a router may cause there.
 _EXPLAINED_BY_WORK = {
     Finding.ROUTER_SILENT,
     Finding.VPP_DOWN,
@@ -138,9 +138,10 @@ _EXPLAINED_BY_WORK = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``code``: ``in-order``, ``not-known`` or a finding, with its end where it has one (``a-port-down``).
+    """The verdict. ``code``: ``in-order``, ``not-known`` or a finding, with its end if it has one
+    (``a-port-down``).
 
-    ``facts``: what the sentence of a finding is written from, to write it again for another reader.
+    ``facts``: the facts in the sentence of a finding, to write the sentence for another reader.
     """
 
     code: str
@@ -158,7 +159,8 @@ def broken_sentence(
     at: datetime | None = None,
     removing: bool = False,
 ) -> str:
-    """What is wrong, in one sentence. ``side``: "a" or "z", with router and port, of what is at one end.
+    """Return the problem in one sentence. ``side``: "a" or "z", with router and port, for a problem at one
+    end.
 
     ``removing``: the line is suspended because its removal is ordered.
     """
@@ -172,11 +174,11 @@ def broken_sentence(
 
 
 def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
-    """The first check that is broken decides; where none is, what nobody knows is said.
+    """Return the verdict: the first broken check decides; if none is broken, the first unknown one.
 
-    A port that is kept down follows from a fault, and comes behind all of them but a silent customer. Work on
-    a router comes before what it explains. Where it explains nothing it is said behind the rest, and has the
-    code where the line works.
+    A port that is kept down follows from a fault and comes after all other faults except a silent customer.
+    Work on a router comes before the findings that it explains. If it explains nothing, it is mentioned last,
+    and gives the code of a line that works.
     """
     checks = list(checks)
     broken = [check for check in checks if check.state == CheckState.BROKEN]
@@ -184,7 +186,7 @@ def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
     faults = [check for check in broken if check.finding != Finding.MAINTENANCE]
     fault = min(faults, key=lambda check: _COME_LAST.get(check.finding, 0), default=None)
     for work in works:
-        if _is_partly_unheard(checks) if fault is None else _explains(work, fault):
+        if _lacks_reports(checks) if fault is None else _explains(work, fault):
             return _found(line, work)
     found = _found(line, fault) if fault is not None else _without_fault(checks)
     if not works:
@@ -193,34 +195,34 @@ def verdict_of(line: LineFacts, checks: Iterable[Check]) -> Verdict:
     return replace(
         found,
         code=found.code if fault is not None else _code(works[0]),
-        sentence=" ".join([found.sentence, *(_work_told(**place) for place in places)]),
+        sentence=" ".join([found.sentence, *(_work_sentence(**place) for place in places)]),
         facts=found.facts | {_WORKS: places},
     )
 
 
-def kept_sentence(verdict: Mapping[str, Any], facts: Mapping[str, Any] | None) -> str:
-    """Return the sentence of a verdict that a report keeps as JSON, for a reader.
+def stored_sentence(verdict: Mapping[str, Any], facts: Mapping[str, Any] | None) -> str:
+    """Return the sentence of a verdict that a report stores as JSON, for a reader.
 
-    It is as it was written then where an older release kept no facts, or a newer one a finding that is
+    The stored sentence is returned if an older release stored no facts, or a newer release a finding that is
     unknown here.
     """
-    kept = dict(facts or {})
-    works = kept.pop(_WORKS, [])
-    if not kept and (works or verdict["code"] in _UNBROKEN):
+    stored = dict(facts or {})
+    works = stored.pop(_WORKS, [])
+    if not stored and (works or verdict["code"] in _UNBROKEN):
         sentence = _(_UNBROKEN.get(verdict["code"], _UNBROKEN[IN_ORDER]))
-    elif not kept or kept["finding"] not in _FINDINGS:
+    elif not stored or stored["finding"] not in _FINDINGS:
         return str(verdict["sentence"])
     else:
-        at = datetime.fromisoformat(kept["at"]) if kept["at"] else None
-        sentence = broken_sentence(**{**kept, "finding": Finding(kept["finding"]), "at": at})
-    return " ".join([sentence, *(_work_told(**place) for place in works)])
+        at = datetime.fromisoformat(stored["at"]) if stored["at"] else None
+        sentence = broken_sentence(**{**stored, "finding": Finding(stored["finding"]), "at": at})
+    return " ".join([sentence, *(_work_sentence(**place) for place in works)])
 
 
 def _explains(work: Check, fault: Check) -> bool:
     return fault.finding in _EXPLAINED_BY_WORK and fault.side in ("", work.side)
 
 
-def _work_told(*, router: str, side: str) -> str:
+def _work_sentence(*, router: str, side: str) -> str:
     return _("The NOC is working on {router}, at {end}.").format(router=router, end=_(_SIDES[side]))
 
 
@@ -243,7 +245,7 @@ def _code(check: Check) -> str:
 
 
 def _without_fault(checks: Sequence[Check]) -> Verdict:
-    if _is_partly_unheard(checks):
+    if _lacks_reports(checks):
         return Verdict(NOT_KNOWN, _(_UNBROKEN[NOT_KNOWN]), _("Look again in a minute."))
     return Verdict(
         IN_ORDER,
@@ -252,6 +254,6 @@ def _without_fault(checks: Sequence[Check]) -> Verdict:
     )
 
 
-def _is_partly_unheard(checks: Iterable[Check]) -> bool:
-    unheard = (check for check in checks if check.state == CheckState.UNKNOWN and check.side)
-    return any(check.code.endswith(("_router", "_port_link")) for check in unheard)
+def _lacks_reports(checks: Iterable[Check]) -> bool:
+    silent = (check for check in checks if check.state == CheckState.UNKNOWN and check.side)
+    return any(check.code.endswith(("_router", "_port_link")) for check in silent)

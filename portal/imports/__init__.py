@@ -1,1 +1,3 @@
-"""Imports of spreadsheets: checked first, then taken in by batches that are whole or not there (ADR 45)."""
+"""Imports of spreadsheets: checked first, then imported in batches that succeed or fail as a whole
+(ADR 45).
+"""

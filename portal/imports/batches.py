@@ -1,7 +1,8 @@
-"""The batches of an import: looked at in a transaction that is undone, or imported in one that is not.
+"""The batches of an import: checked in a transaction that is rolled back, or imported in one that is
+committed.
 
-What is left to do is what the rows' states say, which are written in the batch's own transaction: a worker
-that is killed leaves a batch whole or not there, and the next one goes on where that was.
+The states of the rows show the remaining work. They are written in the batch's own transaction. If a worker
+is killed, its batch is either complete or absent, and the next worker continues after it.
 """
 
 import logging
@@ -25,7 +26,7 @@ from portal.imports.kinds.kind import Actor, Batch, Kind, RowValues
 from portal.imports.models import Import, ImportRow, ImportState
 from portal.imports.operations import (
     actor_of,
-    first_ask,
+    first_queue,
     first_running,
     import_end,
     import_failed,
@@ -33,19 +34,20 @@ from portal.imports.operations import (
     turn_next,
     turn_take,
 )
-from portal.imports.refusals import kept
+from portal.imports.refusals import refusal_record
 
 log = logging.getLogger(__name__)
 
-# Then it is others' turn, some of which come every five seconds. A batch ends with it, too.
+# After this time other imports and tasks, some of them due every five seconds, have their turn. The current
+# batch ends with it.
 _TURN_S = 2.0
 
 
 def import_run(*, import_id: UUID, turn: int) -> None:
-    """Batch after batch, until nothing is left or its turn is over; then it is asked for again.
+    """Work on batches until nothing is left or the turn is over; then queue the import again.
 
-    Nothing where an older import runs, which asks for this one when it is through; nor for a message whose
-    ``turn`` is over: however many were sent, one goes on.
+    Does nothing while an older import runs; that import queues this one when it ends. Does nothing for a
+    message whose ``turn`` is over: however many messages were sent, one has an effect.
     """
     until = monotonic() + _TURN_S
     this = first_running()
@@ -59,7 +61,7 @@ def import_run(*, import_id: UUID, turn: int) -> None:
                 turn_next(this, turn=turn, now=clock.now())
                 return
     except Exception:
-        # Where the database is away nothing can be noted, and no import could go on.
+        # Without the database nothing can be recorded, and no import could continue.
         with suppress(DatabaseError, InterfaceError):
             import_failed(this, now=clock.now())
         raise
@@ -67,9 +69,9 @@ def import_run(*, import_id: UUID, turn: int) -> None:
 
 @transaction.atomic
 def batch_run(*, import_id: UUID, now: datetime, until: float = inf) -> bool:
-    """Do the next batch; return whether there was one. Only one worker at a time does a batch of any import.
+    """Process the next batch and return whether there was one. Only one worker processes a batch at a time.
 
-    It has one row at least, and no more from ``until`` on (seconds, monotonic).
+    The batch has at least one row, and begins no row after ``until`` (seconds, monotonic).
     """
     if not turn_take():
         return False
@@ -82,7 +84,7 @@ def batch_run(*, import_id: UUID, now: datetime, until: float = inf) -> bool:
     kind, actor = KINDS[this.kind], actor_of(this, now=now)
     if actor is None or not kind.may_import(actor):
         refusal = ImportNotAllowed(username=this.acting[0].username)
-        import_end(this, ImportState.CANCELLED, now=now, stopped_by=kept(refusal))
+        import_end(this, ImportState.CANCELLED, now=now, stopped_by=refusal_record(refusal))
         return False
     states = [ImportRow.State.WAITING]
     if this.state == ImportState.IMPORTING:
@@ -111,7 +113,7 @@ def _phase_end(this: Import, now: datetime) -> None:
         return
     this.state = ImportState.CHECKED
     this.save(update_fields=["state"])
-    first_ask(now=now)
+    first_queue(now=now)
 
 
 def _do(
@@ -124,7 +126,7 @@ def _do(
         batch = kind.open(values_of_rows)
         for row, values in zip(rows, values_of_rows, strict=True):
             was = row.state
-            _look(row, kind, batch, values, actor, now)
+            _process(row, kind, batch, values, actor, now)
             done.append((row, was))
             if monotonic() >= until:
                 break
@@ -139,8 +141,10 @@ def _do(
     ImportRow.objects.bulk_update([row for row, _was in done], ["state", "refusals"])
 
 
-def _look(row: ImportRow, kind: Kind, batch: Batch, values: RowValues, actor: Actor, now: datetime) -> None:
-    """What becomes of a row. One that is refused leaves nothing, and costs no other row."""
+def _process(
+    row: ImportRow, kind: Kind, batch: Batch, values: RowValues, actor: Actor, now: datetime
+) -> None:
+    """Check or import one row. A refused row leaves nothing behind and affects no other row."""
     try:
         there = batch.find(values)
         if there is None:
@@ -153,17 +157,17 @@ def _look(row: ImportRow, kind: Kind, batch: Batch, values: RowValues, actor: Ac
             row.state = ImportRow.State.SAME
     except DomainError as refusal:
         row.state = ImportRow.State.REFUSED
-        row.refusals = [kept(each) for each in getattr(refusal, "refusals", (refusal,))]
+        row.refusals = [refusal_record(each) for each in getattr(refusal, "refusals", (refusal,))]
     except (OperationalError, InterfaceError):
-        # Of the database and not of the row: the batch is tried again.
+        # A fault of the database and not of the row: the batch is tried again.
         raise
     except Exception:
         log.exception("import %s, line %d: it cannot be taken in", row.owner_id, row.line)
-        row.state, row.refusals = ImportRow.State.REFUSED, [kept(RowNotTaken())]
+        row.state, row.refusals = ImportRow.State.REFUSED, [refusal_record(RowNotTaken())]
 
 
 def _differences(there: Mapping[str, Any], values: RowValues) -> list[tuple[str, str, str]]:
-    """Of what the file says; what it leaves open may be anything."""
+    """Return the differences to the values in the file. A cell without text matches any value."""
     return [
         (column, _shown(there[column]), _shown(value))
         for column, value in values.items()

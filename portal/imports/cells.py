@@ -1,4 +1,4 @@
-"""Reading cells: from text to the value that an operation takes, or a refusal that names the column."""
+"""Readers of cells: they convert text to the value for an operation, or refuse it and name the column."""
 
 import re
 from collections.abc import Callable, Collection
@@ -28,7 +28,7 @@ from portal.imports.errors import (
 )
 from portal.inventory.field_limits import is_interface_name
 
-# A reader takes a text that is not empty, and the name of its column for what it raises. None says nothing.
+# A reader takes a non-empty text and the name of its column, for errors. None means an empty cell.
 Reader = Callable[[str, str], Any]
 NAME, URL = 100, 200
 _SHOWN = 60
@@ -40,7 +40,7 @@ _is_email, _is_url = EmailValidator(), URLValidator(schemes=["https"])
 
 
 def text(most: int = NAME) -> Reader:
-    """A plain line of at most so many characters."""
+    """Return a reader for plain text in one line with at most ``most`` characters."""
 
     def read(cell: str, column: str) -> str:
         if len(cell) > most:
@@ -55,7 +55,7 @@ def text(most: int = NAME) -> Reader:
 
 
 def whole(cell: str, column: str) -> int:
-    """Read a whole number of 0 to 2^53 - 1, in digits alone: 1E+10 has lost some of them."""
+    """Read a whole number from 0 to 2^53 - 1, written in digits: a form such as 1E+10 has lost digits."""
     number = whole_number(cell, most=_LARGEST)
     if number is None:
         raise CellNotANumber(value=cell[:_SHOWN], field=column)
@@ -63,12 +63,12 @@ def whole(cell: str, column: str) -> int:
 
 
 def rate(cell: str, column: str) -> int:
-    """A rate in whole bit/s, with or without a unit. Raises RateUnreadable, QuantityAmbiguous."""
+    """Read a rate in whole bit/s, with or without a unit. Raises RateUnreadable, QuantityAmbiguous."""
     return _quantity(whole_rate, cell, column)
 
 
 def size(cell: str, column: str) -> int:
-    """A size in whole bytes, with or without a unit. Raises SizeUnreadable, QuantityAmbiguous."""
+    """Read a size in whole bytes, with or without a unit. Raises SizeUnreadable, QuantityAmbiguous."""
     return _quantity(whole_size, cell, column)
 
 
@@ -77,7 +77,7 @@ def _quantity(read: Callable[[str], int], cell: str, column: str) -> int:
         value = read(cell)
     except DomainError as refusal:
         if _EXPONENT.fullmatch(cell):
-            # A spreadsheet wrote it, and has lost digits.
+            # A spreadsheet wrote this form and has lost digits.
             raise CellNotANumber(value=cell[:_SHOWN], field=column) from None
         refusal.field = column
         raise
@@ -87,7 +87,7 @@ def _quantity(read: Callable[[str], int], cell: str, column: str) -> int:
 
 
 def degrees(cell: str, column: str) -> Decimal:
-    """To a tenth of a metre, with a point or a comma."""
+    """Read degrees, to a tenth of a metre, with a point or a comma."""
     try:
         value = Decimal(cell.replace(",", "."))
     except InvalidOperation:
@@ -101,7 +101,7 @@ def degrees(cell: str, column: str) -> Decimal:
 
 
 def yes_or_no(cell: str, column: str) -> bool:
-    """As people and our exports write it."""
+    """Read yes or no, in the forms that people and the portal's exports write."""
     word = cell.casefold()
     if word not in _YES | _NO:
         raise CellNotYesOrNo(value=cell[:_SHOWN], field=column)
@@ -109,7 +109,7 @@ def yes_or_no(cell: str, column: str) -> bool:
 
 
 def one_of(*choices: str) -> Reader:
-    """One of these words, in either case."""
+    """Return a reader for one of these words, in upper or lower case."""
     known = {choice.casefold(): choice for choice in choices}
 
     def read(cell: str, column: str) -> str:
@@ -121,7 +121,7 @@ def one_of(*choices: str) -> Reader:
 
 
 def address(family: int) -> Reader:
-    """A host address of the family, as Python and PostgreSQL write it."""
+    """Return a reader for a host address of the family, in the notation of Python and PostgreSQL."""
 
     def read(cell: str, column: str) -> str:
         try:
@@ -158,7 +158,9 @@ def router_name(cell: str, column: str) -> str:
 
 
 def port(cell: str, column: str) -> tuple[str, str]:
-    """``rhino:TenGigabitEthernet3/0/0``, as lists and exports name a port: router and interface."""
+    """Read a port such as ``rhino:TenGigabitEthernet3/0/0``: router and interface, as in lists and
+    exports.
+    """
     router, colon, interface = cell.partition(":")
     if not (router and colon and is_interface_name(interface)):
         raise CellNotAPort(value=cell[:_SHOWN], field=column)

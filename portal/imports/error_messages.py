@@ -1,4 +1,4 @@
-"""The sentences of imports: what is wrong in a cell, a row, or with an import."""
+"""Messages of imports: errors in a cell, a row, or of the whole import."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop

@@ -1,38 +1,38 @@
-"""Why a row is not taken in, or an import as a whole. ``field`` is the column, or "" for the whole row."""
+"""Reasons why a row or a whole import is refused. ``field`` is the column, or "" for the whole row."""
 
 from portal.core.errors import Conflict, DomainError
 
 
 class CellMissing(DomainError):
-    """A column that every row has to fill in is empty."""
+    """A required column is empty."""
 
     column: str
     field: str
 
 
 class CellNotANumber(DomainError):
-    """No whole number of at least 0."""
+    """The cell is not a whole number of at least 0."""
 
     value: str
     field: str
 
 
 class CellNotDegrees(DomainError):
-    """No number of degrees."""
+    """The cell is not a number of degrees."""
 
     value: str
     field: str
 
 
 class CellNotYesOrNo(DomainError):
-    """Neither yes nor no."""
+    """The cell is neither yes nor no."""
 
     value: str
     field: str
 
 
 class CellNotOneOf(DomainError):
-    """A word that is none of ``choices``."""
+    """The cell contains none of ``choices``."""
 
     value: str
     choices: list[str]
@@ -40,7 +40,7 @@ class CellNotOneOf(DomainError):
 
 
 class CellNotAnAddress(DomainError):
-    """No IP address of the family (4 or 6)."""
+    """The cell is not an IP address of the family (4 or 6)."""
 
     value: str
     family: int
@@ -48,35 +48,35 @@ class CellNotAnAddress(DomainError):
 
 
 class CellNotAnEmail(DomainError):
-    """No e-mail address."""
+    """The cell is not an e-mail address."""
 
     value: str
     field: str
 
 
 class CellNotAUrl(DomainError):
-    """No https address."""
+    """The cell is not an https address."""
 
     value: str
     field: str
 
 
 class CellNotARouterName(DomainError):
-    """A router's name has to fit into a certificate."""
+    """The cell cannot be a router's name, because it must fit into a certificate."""
 
     value: str
     field: str
 
 
 class CellNotAPort(DomainError):
-    """Not a router and an interface with a colon between them."""
+    """The cell is not a router and an interface with a colon between them."""
 
     value: str
     field: str
 
 
 class CellTextTooLong(DomainError):
-    """More characters than such a text may have."""
+    """The text has too many characters."""
 
     most: int
     length: int
@@ -84,28 +84,30 @@ class CellTextTooLong(DomainError):
 
 
 class CellNotPlain(DomainError):
-    """Invisible characters that change how the text around them is shown. ``named``: the first of them."""
+    """The text has invisible characters that change the display of the text around them. ``named``: the first
+    one.
+    """
 
     named: str
     field: str
 
 
 class LineIsOver(DomainError):
-    """The row is of our own list, and of a line that has ended."""
+    """The row comes from the portal's own list and describes a line that has ended."""
 
     lifecycle: str
     field: str
 
 
 class LineBeingRemoved(Conflict):
-    """The line of that description is there, but on its way out."""
+    """The line with this description exists and is being removed."""
 
     description: str
     field: str
 
 
 class NamedNowhere(DomainError):
-    """Nothing of that name is in the inventory. ``what``: site, router, customer or port."""
+    """The inventory has nothing with this name. ``what``: site, router, customer or port."""
 
     what: str
     name: str
@@ -113,7 +115,7 @@ class NamedNowhere(DomainError):
 
 
 class RowTwice(DomainError):
-    """An earlier line of the file has the same in a column, where each has to have its own."""
+    """An earlier row of the file has the same value in a column with unique values."""
 
     value: str
     line: int
@@ -121,9 +123,9 @@ class RowTwice(DomainError):
 
 
 class RowDiffers(Conflict):
-    """It is there already, with other values.
+    """The object exists with other values.
 
-    ``differences``: column, value here ("" for none) and value in the file of each.
+    ``differences``: for each, the column, the value in the portal ("" for none) and the value in the file.
     """
 
     name: str
@@ -131,21 +133,21 @@ class RowDiffers(Conflict):
 
 
 class RowNotTaken(Conflict):
-    """An error that nobody foresaw, of the row or the database; it is in the worker's log."""
+    """An unexpected error of the row or the database. The worker's log has the details."""
 
 
 class TableEmpty(DomainError):
-    """Below the header is no row, or there is nothing at all."""
+    """The file has no row below the header, or nothing at all."""
 
 
 class ImportNotAllowed(Conflict):
-    """Whoever asked for it has no longer the rights to."""
+    """The user who began the import no longer has the required rights."""
 
     username: str
 
 
 class ImportKeepsFailing(Conflict):
-    """The portal failed at it too often in a row; its log says why."""
+    """The import failed too often in a row. The portal's log has the reason."""
 
 
 class ImportIsOver(Conflict):

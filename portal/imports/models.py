@@ -1,4 +1,4 @@
-"""An import: one file of rows of one kind, and what became of each."""
+"""An import: one file with rows of one kind, and the result of each row."""
 
 from uuid import uuid4
 
@@ -9,7 +9,7 @@ from portal.accounts.models import ApiToken, User
 
 
 class ImportState(models.TextChoices):
-    """An import is checked, and then, when somebody says so, taken in; or taken in at once."""
+    """The state of an import. It is checked and, after confirmation, imported; or imported immediately."""
 
     CHECKING = "checking"
     CHECKED = "checked"
@@ -29,38 +29,40 @@ RUNNING = (ImportState.CHECKING, ImportState.IMPORTING)
 
 
 class Import(models.Model):
-    """Counts are of its rows, by their states; ``total`` less all of them are those that nobody looked at."""
+    """One import. Counts are of its rows, by state. ``total`` minus all counts is the number of unchecked
+    rows.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     kind = models.CharField(max_length=20)
     state = models.CharField(max_length=10, choices=ImportState)
     file_name = models.CharField(max_length=100, blank=True)
     asked_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    # The API token that it was sent with, without whose rights it goes no further; null: at the page.
+    # The API token that sent it and whose rights it needs to continue; null for an upload on the page.
     made_with = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
     created_at = models.DateTimeField()
-    # When somebody said that it is to be taken in, who, and with which API token. From then on it is done as
-    # they, with their rights.
+    # The time of the confirmation, its user and API token. From then on the import runs as this user, with
+    # the user's rights.
     begun_at = models.DateTimeField(null=True)
     begun_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     begun_with = models.ForeignKey(ApiToken, on_delete=models.CASCADE, null=True, related_name="+")
     ended_at = models.DateTimeField(null=True)
-    # Who cancelled it; null: nobody did.
+    # The user who cancelled it; null if nobody did.
     ended_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
-    # When a batch of it was done last, or it was asked for again since it stood still.
+    # The time of its last batch, or of the last message after it had stalled.
     moved_at = models.DateTimeField()
-    # Of the message that has it go on; those of earlier turns do nothing.
+    # The turn of the message that continues it. Messages of earlier turns do nothing.
     turn = models.PositiveIntegerField(default=0)
-    # Rows that begin with "# ", as the templates' examples do.
+    # Rows that begin with "# ", like the examples in templates.
     remarks = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField()
     new = models.PositiveIntegerField(default=0)
     same = models.PositiveIntegerField(default=0)
     refused = models.PositiveIntegerField(default=0)
     made = models.PositiveIntegerField(default=0)
-    # How often in a row a turn was begun, and no batch became whole.
+    # Consecutive turns that were begun without completing a batch.
     failures = models.PositiveSmallIntegerField(default=0, db_default=0)
-    # Why it was cancelled, where nobody did: {"code", "facts", "sentence"}.
+    # The reason if the portal cancelled it: {"code", "facts", "sentence"}.
     stopped_by = models.JSONField(null=True)
 
     class Meta:
@@ -102,25 +104,25 @@ class Import(models.Model):
 
     @property
     def done(self) -> int:
-        """The rows that the present phase is through with."""
-        looked_at = self.same + self.refused + self.made
-        return looked_at if self.begun_at else looked_at + self.new
+        """The rows that are finished in the present phase."""
+        checked = self.same + self.refused + self.made
+        return checked if self.begun_at else checked + self.new
 
     @property
     def acting(self) -> tuple[User, ApiToken | None]:
-        """As whom it is done: who had it begun, and until then who sent it."""
+        """The user and token whose rights apply: those of the confirmation, before it those of the upload."""
         if self.begun_by is None:
             return self.asked_by, self.made_with
         return self.begun_by, self.begun_with
 
     @property
     def origin(self) -> str:
-        """The request id of all that it does."""
+        """The request id of all its actions."""
         return f"import-{self.pk}"
 
 
 class ImportRow(models.Model):
-    """A row of the file: ``line`` counts its lines from 1; ``cells`` by column, those that say something."""
+    """A row of the file. ``line``: its line number, from 1. ``cells``: the non-empty cells, by column."""
 
     class State(models.TextChoices):
         WAITING = "waiting"
@@ -132,10 +134,10 @@ class ImportRow(models.Model):
     owner = models.ForeignKey(Import, on_delete=models.CASCADE, related_name="rows", db_index=False)
     line = models.PositiveIntegerField()
     cells = models.JSONField()
-    # What stood beyond the last column of the header; such a row is refused.
+    # Cells beyond the last column of the header. Such a row is refused.
     surplus = models.JSONField(default=list)
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
-    # What stands against it: [{"column", "code", "facts", "sentence"}], the sentences in English.
+    # The refusals: [{"column", "code", "facts", "sentence"}], with sentences in English.
     refusals = models.JSONField(default=list)
 
     class Meta:

@@ -1,4 +1,4 @@
-"""What people do with an import, and what becomes of one that stands still or is old."""
+"""Actions of users on an import, and the handling of stalled and old imports."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,21 +12,21 @@ from portal.imports.errors import ImportIsOver, ImportKeepsFailing
 from portal.imports.kinds import KINDS
 from portal.imports.kinds.kind import Actor
 from portal.imports.models import RUNNING, TRANSITIONS, Import, ImportState
-from portal.imports.refusals import kept
+from portal.imports.refusals import refusal_record
 from portal.imports.task_names import RUN
 
-# Longer than a batch takes: one that did not move since was lost.
+# Longer than a batch takes: an import without progress for this long has lost its worker or message.
 STILL_AFTER = timedelta(seconds=60)
-# Tries in a row without a whole batch, a minute apart.
+# Consecutive tries without a complete batch, a minute apart.
 MOST_FAILURES = 10
 KEPT = timedelta(days=90)
-# An advisory lock (pg_try_advisory_xact_lock); the number means nothing else.
+# An advisory lock (pg_try_advisory_xact_lock). The number has no other meaning.
 _TURN = 7_305_012
 
 
 @transaction.atomic
 def import_begin(*, this: Import, actor: Actor, now: datetime) -> Import:
-    """Have the rows imported that were found new, from now on as ``actor``. Raises ImportIsOver."""
+    """Start the import of the rows that were found new, as ``actor``. Raises ImportIsOver."""
     locked = _locked(this)
     _move(locked, ImportState.IMPORTING)
     locked.begun_at = locked.moved_at = now
@@ -39,7 +39,7 @@ def import_begin(*, this: Import, actor: Actor, now: datetime) -> Import:
 
 @transaction.atomic
 def import_cancel(*, this: Import, user: User, now: datetime) -> Import:
-    """Go no further; what is imported stays. Waits for the batch that is being done. Raises ImportIsOver."""
+    """Cancel an import; imported rows stay. Waits for the current batch. Raises ImportIsOver."""
     locked = _locked(this)
     import_end(locked, ImportState.CANCELLED, user=user, now=now)
     return locked
@@ -53,32 +53,32 @@ def import_end(
     user: User | None = None,
     stopped_by: dict[str, Any] | None = None,
 ) -> None:
-    """End an import that the caller has locked; ``user`` is who cancels it. Raises ImportIsOver."""
+    """End an import that the caller has locked; ``user`` is the user who cancels it. Raises ImportIsOver."""
     _move(this, state)
     this.ended_at, this.ended_by, this.stopped_by = now, user, stopped_by
     this.save(update_fields=["state", "ended_at", "ended_by", "stopped_by"])
-    first_ask(now=now)
+    first_queue(now=now)
 
 
 @transaction.atomic
 def imports_resume(*, now: datetime) -> None:
-    """Send a task again for the import whose turn it is: its worker was killed, or its message was lost."""
+    """Send another task for the import whose turn it is, if its worker was killed or its message was lost."""
     first = first_running()
     if first is None or first.moved_at >= now - STILL_AFTER:
         return
-    # Not a batch that is being done: then it does not stand still.
+    # An import whose batch is being processed is locked: it has not stalled.
     waiting = Import.objects.select_for_update(skip_locked=True, no_key=True).filter(pk=first.pk)
     if waiting.exists():
         Import.objects.filter(pk=first.pk).update(moved_at=now)
-        first_ask(now=now)
+        first_queue(now=now)
 
 
 @transaction.atomic
 def import_try(this: Import, *, now: datetime) -> bool:
-    """Count a try, which its first whole batch takes back; return whether to try at all.
+    """Count a try and return whether to work on this import. Its first complete batch resets the count.
 
-    A try counts although its worker is killed. An import that keeps failing is cancelled. Another import that
-    is in the middle of a batch has its turn first: it asks for this one when it has ended.
+    A try counts even if its worker is killed. An import that keeps failing is cancelled. Another import that
+    is in the middle of a batch has its turn first; it queues this one when it ends.
     """
     if not turn_take():
         return False
@@ -86,16 +86,16 @@ def import_try(this: Import, *, now: datetime) -> bool:
     if not locked.is_running:
         return False
     if locked.failures >= MOST_FAILURES:
-        import_end(locked, ImportState.CANCELLED, now=now, stopped_by=kept(ImportKeepsFailing()))
+        import_end(locked, ImportState.CANCELLED, now=now, stopped_by=refusal_record(ImportKeepsFailing()))
         return False
     Import.objects.filter(pk=this.pk).update(failures=F("failures") + 1)
     return True
 
 
 def turn_take() -> bool:
-    """Take the right to work on imports until the transaction ends; return False where somebody else has it.
+    """Take the right to work on imports until the transaction ends. Return False if another worker has it.
 
-    A try that has just begun counts as a failure: ``first_running`` may name another import meanwhile.
+    A try that has just begun counts as a failure: ``first_running`` may return another import meanwhile.
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [_TURN])
@@ -104,45 +104,49 @@ def turn_take() -> bool:
 
 
 def import_failed(this: Import, *, now: datetime) -> None:
-    """After a batch that failed: the next import has its turn. The sweeper tries this one again later."""
+    """End the turn after a failed batch: the next import has its turn. The sweeper tries this one again
+    later.
+    """
     Import.objects.filter(pk=this.pk).update(moved_at=now)
     following = first_running()
     if following is not None and following.pk != this.pk:
-        first_ask(now=now)
+        first_queue(now=now)
 
 
 def first_running() -> Import | None:
-    """Return the import that has its turn: the oldest of those that failed least often in a row.
+    """Return the import whose turn it is: the oldest of those with the fewest consecutive failures.
 
-    All others wait, so that one message at most takes a turn. An import of a kind that only a newer release
-    knows waits for a worker of that release.
+    All others wait, so at most one message takes a turn. An import of a kind that only a newer release knows
+    waits for a worker of that release.
     """
     running = Import.objects.filter(state__in=RUNNING, kind__in=KINDS)
     return running.order_by("failures", "created_at", "pk").first()
 
 
-def first_ask(*, now: datetime) -> None:
-    """Ask for the one whose turn it is, if there is one; as often as may be, since one message counts."""
+def first_queue(*, now: datetime) -> None:
+    """Queue the import whose turn it is, if there is one. Repeated calls are safe, because one message
+    counts.
+    """
     if first := first_running():
         send_task(RUN, str(first.pk), first.turn, now=now)
 
 
 @transaction.atomic
 def turn_next(this: Import, *, turn: int, now: datetime) -> None:
-    """Ask for what follows the ``turn``: once, whoever else was at it."""
+    """Queue the import that follows the ``turn``, once, even if several workers do so."""
     if Import.objects.filter(pk=this.pk, turn=turn).update(turn=turn + 1):
         send_task(RUN, str(this.pk), turn + 1, now=now)
 
 
 def imports_forget(*, now: datetime) -> None:
-    """Old ones go, with what was in their files."""
+    """Delete old imports with the contents of their files."""
     Import.objects.filter(created_at__lt=now - KEPT).exclude(state__in=RUNNING).delete()
 
 
 def actor_of(this: Import, *, now: datetime) -> Actor | None:
-    """Who has it checked or, once it is begun, imported, with the rights that they have by now.
+    """Return the user for whom the import is checked or, after confirmation, imported, with current rights.
 
-    None where account or token is over.
+    None if the account or the token is no longer valid.
     """
     user, token = this.acting
     if not user.is_active:

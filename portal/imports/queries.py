@@ -1,4 +1,4 @@
-"""Reading imports: what is wrong with their rows, and tables to fill in or to mend."""
+"""Queries about imports: refused rows, and tables to fill in or to correct."""
 
 from collections.abc import Iterator
 
@@ -15,9 +15,9 @@ from portal.uploads.table import refused_again
 
 
 def imports(user: User) -> QuerySet[Import]:
-    """Return the imports that this user may see, newest first: the NOC sees all of them.
+    """Return the imports that this user may see, newest first; the NOC sees all imports.
 
-    An import of a kind that only a newer release knows has no columns here, and is left out.
+    An import of a kind that only a newer release knows is left out, because its columns are unknown here.
     """
     if not user.is_noc:
         return Import.objects.none()
@@ -26,17 +26,17 @@ def imports(user: User) -> QuerySet[Import]:
 
 
 def kinds_for(user: User) -> list[Kind]:
-    """The kinds that this user may import."""
+    """Return the kinds that this user may import."""
     return [kind for kind in KINDS.values() if kind.may_import(Actor(user=user))]
 
 
 def refused_rows(this: Import) -> QuerySet[ImportRow]:
-    """In the order of the file."""
+    """Return the refused rows in the order of the file."""
     return this.rows.filter(state=ImportRow.State.REFUSED).order_by("line")
 
 
 def template_rows(kind: Kind) -> Iterator[list[object]]:
-    """The header, and an example that is passed over when it is left in."""
+    """Yield the header and an example row, which imports skip."""
     yield list(kind.column_names)
     examples = [column.example for column in kind.columns]
     first = next(n for n, example in enumerate(examples) if example)
@@ -45,10 +45,10 @@ def template_rows(kind: Kind) -> Iterator[list[object]]:
 
 
 def error_rows(this: Import) -> Iterator[list[object]]:
-    """The refused rows as they were sent, each with its line and what is wrong: to be mended, sent again.
+    """Yield the refused rows as they were sent, each with its line number and errors, for correction.
 
-    What is sent again as it is, is refused again: cells without a column come last, where they have none
-    again.
+    Rows that are sent again unchanged are refused again. Cells without a column are therefore at the end,
+    where they again have no column.
     """
     kind = KINDS[this.kind]
     yield [*kind.column_names, *ERROR_COLUMNS]
@@ -61,6 +61,6 @@ def error_rows(this: Import) -> Iterator[list[object]]:
 
 
 def _refusal_text(refusal: dict[str, str]) -> str:
-    """Return the sentence, after the name of its column if it has one."""
+    """Return the sentence, after the name of its column if there is one."""
     column = refusal["column"]
     return f"{column}: {sentence(refusal)}" if column else sentence(refusal)

@@ -1,4 +1,4 @@
-"""What stands against a row, as it is kept and as it is read."""
+"""Refusals of rows: their stored form and their sentences."""
 
 from dataclasses import fields
 from functools import cache
@@ -11,8 +11,10 @@ from portal.core.stored_text import in_english
 _SIDES = {"a_end.": "a_", "z_end.": "z_"}
 
 
-def kept(error: DomainError) -> dict[str, Any]:
-    """The facts for programs, and the sentence in English for whoever has no words for these any more."""
+def refusal_record(error: DomainError) -> dict[str, Any]:
+    """Return the facts for programs, and the sentence in English for releases that no longer know the
+    error.
+    """
     with in_english():
         sentence = error.sentence
     column = _column(error.field or getattr(error, "column", ""))
@@ -20,13 +22,13 @@ def kept(error: DomainError) -> dict[str, Any]:
 
 
 def sentence(refusal: dict[str, Any]) -> str:
-    """For a reader, in their language where its facts suffice for that.
+    """Return the sentence in the reader's language, if the facts suffice.
 
-    Facts are kept as JSON, perhaps by an earlier release that had others: where no sentence comes of them it
-    is the kept one.
+    Facts are stored as JSON, perhaps by an earlier release with other facts. If they do not make a sentence,
+    the stored English one is returned.
     """
     kind = _by_code().get(refusal["code"])
-    # Its moment is no datetime any more.
+    # TooSoon needs a datetime, and JSON has only its text.
     if kind is None or issubclass(kind, TooSoon):
         return stored_text_shown(str(refusal["sentence"]))
     try:
@@ -42,7 +44,9 @@ def _by_code() -> dict[str, type[DomainError]]:
 
 
 def _column(field: str) -> str:
-    """``a_end.outer_vlan`` of an order is the column ``a_outer_vlan``."""
+    """Return the column of a field: the field ``a_end.outer_vlan`` of an order is the column
+    ``a_outer_vlan``.
+    """
     for of_order, of_table in _SIDES.items():
         if field.startswith(of_order):
             return of_table + field.removeprefix(of_order)

@@ -1,4 +1,4 @@
-"""Taking a file in: it is read once and whole, and its rows are kept until somebody has had them imported."""
+"""Staging of files: a file is read once as a whole, and its rows are stored until they are imported."""
 
 from bisect import bisect, insort
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from portal.events.outbox import send_task
 from portal.imports.errors import RowTwice, TableEmpty
 from portal.imports.kinds.kind import ERROR_COLUMNS, Actor, Claim, Kind
 from portal.imports.models import Import, ImportRow, ImportState
-from portal.imports.refusals import kept
+from portal.imports.refusals import refusal_record
 from portal.imports.task_names import RUN
 from portal.uploads.table import TableRow, table_rows
 
@@ -27,10 +27,10 @@ _AT_ONCE = 2_000
 def import_stage(
     *, kind: Kind, data: bytes, file_name: str, actor: Actor, now: datetime, at_once: bool = False
 ) -> Import:
-    """Keep the rows of a file, to be checked; or, ``at_once``, to be imported without somebody looking.
+    """Store the rows of a file to be checked; with ``at_once``, to be imported without a confirmation.
 
-    What can be said of a row by itself and beside the others is said here. Nothing else is written. Raises
-    one of portal.uploads.errors, TableEmpty.
+    Errors within a row, and conflicts between rows, are found here. Nothing else is written. Raises one of
+    portal.uploads.errors, or TableEmpty.
     """
     if not data.strip():
         raise TableEmpty
@@ -75,13 +75,13 @@ def _staged(kind: Kind, owner: Import, rows: Iterable[TableRow]) -> list[ImportR
     first = _Claimed()
     for row in rows:
         values, refusals = kind.read(row.cells)
-        # What is no row of a table is not looked at as one.
+        # A row that is malformed as a table row is not checked further.
         refusals = [*row.refusals, *([] if row.refusals else refusals)]
         if not refusals:
             refusals = first.claim(row.line, list(kind.claims(values)))
         cells = {name: row.cells[name] for name in kind.column_names if row.cells[name]}
         state = ImportRow.State.REFUSED if refusals else ImportRow.State.WAITING
-        reasons = [kept(each) for each in refusals]
+        reasons = [refusal_record(each) for each in refusals]
         staged.append(
             ImportRow(
                 owner=owner,
@@ -96,19 +96,21 @@ def _staged(kind: Kind, owner: Import, rows: Iterable[TableRow]) -> list[ImportR
 
 
 class _Claimed:
-    """The claims of the rows so far, each with its line."""
+    """The claims of the previous rows, each with its line number."""
 
     def __init__(self) -> None:
         self._values: dict[tuple[str, str], int] = {}
-        # By port, ordered, without overlaps: the first and last key of some frames, and the line.
+        # By port, ordered and without overlaps: the first and last key of some frames, and the line number.
         self._frames: dict[str, list[tuple[int, int, int]]] = {}
 
     def claim(self, line: int, claims: list[Claim]) -> list[DomainError]:
-        """Note the claims of a row; return what another row has claimed before, and then note nothing."""
+        """Record the claims of a row. If another row has the same claim, return the conflicts and record
+        nothing.
+        """
         for claim in claims:
             if (other := self._other(claim)) is not None:
                 return [RowTwice(value=claim.value, line=other, field=claim.column)]
-        # The widest first: of two ends that overlap, which ordering refuses, only one is noted.
+        # The widest first: if both ends of a line overlap, which ordering refuses, only one is recorded.
         for claim in sorted(claims, key=lambda each: each.keys[0] - each.keys[1] if each.keys else 0):
             if claim.keys is None:
                 self._values[claim.key] = line

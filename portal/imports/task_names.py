@@ -1,4 +1,4 @@
-"""The tasks of imports, by the names that Celery knows."""
+"""Celery's names of the tasks of imports."""
 
 RUN = "imports.run"
 SWEEP = "imports.sweep"

@@ -11,13 +11,13 @@ from portal.imports import batches, operations, task_names
 
 @shared_task(name=task_names.RUN)
 def run_import(import_id: str, turn: int) -> None:
-    """Batch after batch for two seconds; what is left is asked for again."""
+    """Process batches for two seconds; then queue the rest again."""
     batches.import_run(import_id=UUID(import_id), turn=turn)
 
 
 @shared_task(name=task_names.SWEEP)
 def sweep_imports() -> None:
-    """Asks again for imports that stand still, and forgets old ones."""
+    """Queue stalled imports again and delete old ones."""
     now = clock.now()
     parts = (operations.imports_resume, operations.imports_forget)
     each_row(parts, lambda part: part(now=now), what="a part of sweeping imports")

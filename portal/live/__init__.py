@@ -1,1 +1,1 @@
-"""Which open pages a committed change concerns: topics, and the triggers that tell of changes."""
+"""Topics of open pages, and the triggers that report committed changes."""

@@ -1,10 +1,15 @@
-"""What pages are about, and which of them a committed change concerns.
+"""The topics that pages follow, and the pages that a committed change concerns.
 
-A page names topics: ``line:<id>`` (one line, with its orders, ends and tests), ``lines`` (all lines and
-orders that its reader sees), ``ports`` (all ports of its reader), ``webhooks`` (all webhooks of its reader
-and their deliveries), ``network`` (routers and links), ``alarms`` and ``netbox`` (the state of the exchange
-with NetBox); the last three are the NOC's. Each topic has keys, by which changes are looked up: no customer
-may even notice a change of another customer's line.
+A page subscribes to topics. Each topic has keys, and a change is looked up by its keys. A customer receives
+nothing about changes of another customer's line.
+
+* ``line:<id>``: one line, with its orders, ends and tests
+* ``lines``: all lines and orders that the reader may see
+* ``ports``: all ports of the reader
+* ``webhooks``: all webhooks of the reader and their deliveries
+* ``network``: routers and links (NOC only)
+* ``alarms``: alarms (NOC only)
+* ``netbox``: the state of the synchronization with NetBox (NOC only)
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +20,7 @@ from django.core.exceptions import PermissionDenied
 from portal.accounts.models import User
 from portal.vll.models import Vll
 
-# PostgreSQL's; triggers write to it: portal/live/sql, and page_changes.sql of other apps.
+# The PostgreSQL channel that triggers notify: portal/live/sql, and page_changes.sql of other apps.
 CHANNEL = "longline_live"
 MOST_TOPICS = 20
 _LINE = "line:"
@@ -27,17 +32,18 @@ Followed = Mapping[str, frozenset[str]]
 
 
 class BadTopics(Exception):
-    """No topics, too many, or one that there is not; the text says which."""
+    """No topics, too many topics, or an unknown one. The text says which."""
 
 
 class UnknownLine(Exception):
-    """A line that is not there for this reader."""
+    """A line that does not exist for this reader."""
 
 
 def follow(user: User, topics: Sequence[str]) -> Followed:
-    """What ``user`` follows with these topics.
+    """Return the keys that ``user`` follows with these topics.
 
-    Raises BadTopics, UnknownLine for a line out of the user's scope, and PermissionDenied for the NOC's.
+    Raises BadTopics, UnknownLine for a line out of the user's scope, and PermissionDenied for topics of the
+    NOC.
     """
     wanted = frozenset(topics)
     if not 0 < len(wanted) <= MOST_TOPICS:
@@ -60,9 +66,9 @@ def follow(user: User, topics: Sequence[str]) -> Followed:
 
 
 def keys_of(change: str) -> frozenset[str]:
-    """The keys of a change as the triggers tell it; none of one that is not understood.
+    """Return the keys of a change that a trigger reported; no keys for an unknown format.
 
-    While a new release is installed the triggers may be newer than this process.
+    During an upgrade the triggers may be newer than this process.
     """
     kind, _, rest = change.partition(":")
     match kind:
@@ -84,7 +90,7 @@ def _line_id(topic: str) -> UUID:
 
 
 def _scope(user: User) -> list[str]:
-    """ "" for all customers there are, else one for each of the user's."""
+    """Return [""] for access to all customers, else one key for each customer of the user."""
     if user.is_noc:
         return [""]
     return [f":{pk}" for pk in user.memberships.values_list("customer_id", flat=True)]

@@ -1,7 +1,7 @@
-"""Counts and times what Celery's workers run.
+"""Counts and durations of Celery tasks.
 
-A task that is killed at its hard limit or with its worker has begun and never ends: the difference of the two
-counters tells.
+A task that is killed at its hard limit or with its worker has begun and never ends. The difference between
+the two counters shows such tasks.
 """
 
 from time import perf_counter

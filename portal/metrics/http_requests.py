@@ -1,4 +1,4 @@
-"""Counts and times the requests for pages and API, by the route of the view that answered."""
+"""Counts and durations of requests for pages and the API, by the route of the view."""
 
 from collections.abc import Callable
 from time import perf_counter
@@ -9,7 +9,7 @@ from prometheus_client import Counter, Histogram
 from portal.metrics.multiprocess import REGISTRY
 
 _METHODS = frozenset({"GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"})
-# No view: static files, and addresses that do not exist.
+# Requests without a view: static files and unknown addresses.
 _NO_ROUTE = "none"
 
 _requests = Counter(
@@ -25,7 +25,7 @@ _durations = Histogram(
 
 
 class RequestMetricsMiddleware:
-    """Outermost, so that all of an answer's making is timed."""
+    """The outermost middleware, to measure the whole time of a response."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -34,7 +34,7 @@ class RequestMetricsMiddleware:
         began = perf_counter()
         response = self.get_response(request)
         route = request.resolver_match.route if request.resolver_match else _NO_ROUTE
-        # Whoever asks may write any method; labels are of our choice.
+        # A client may send any method name, so labels come from a fixed list.
         method = request.method if request.method in _METHODS else "other"
         _durations.labels(route, method).observe(perf_counter() - began)
         _requests.labels(route, method, response.status_code).inc()

@@ -1,4 +1,6 @@
-"""Counts what the live process does. There is one on each machine, so the newest gauge is the right one."""
+"""Counters of the live process. Each machine has one live process, so the newest gauge value is the right
+one.
+"""
 
 from prometheus_client import Counter, Gauge, Histogram
 

@@ -1,7 +1,7 @@
-"""The view that Prometheus reaches, and nobody else should: it is a process with an address of its own.
+"""The view for Prometheus. A separate process serves it on its own address, for Prometheus only.
 
-``/metrics``: the installation, the same whichever machine is asked. ``/metrics/processes``: the requests and
-tasks of the processes of this machine.
+``/metrics`` describes the installation and is the same on every machine. ``/metrics/processes`` describes the
+requests and tasks of the processes on this machine.
 """
 
 from collections.abc import Callable, Iterable

@@ -1,4 +1,4 @@
-"""The place of this process's counters: in files, which this machine's metrics process adds up."""
+"""The storage of this process's counters: files that the metrics process of this machine adds up."""
 
 import os
 from collections.abc import Callable
@@ -10,21 +10,26 @@ from prometheus_client.values import MultiProcessValue
 
 from portal.metrics.process_slots import Slots
 
-# Ours alone: what prometheus_client says of the Python process by itself is of no process in particular.
+# A separate registry: the Python metrics that prometheus_client adds by default would belong to no particular
+# process.
 REGISTRY = CollectorRegistry()
 
-# No slot has it.
+# A number that no slot has.
 _NOBODY = -1
 
 
 def _when_counting(slot: Callable[[], int]) -> Callable[[], int]:
-    """prometheus_client asks once beforehand; who only imports this, such as a command, takes no slot."""
-    asked = False
+    """Return a function that takes a slot only when counting begins.
+
+    prometheus_client calls it once beforehand. A process that only imports this module, such as a command,
+    takes no slot.
+    """
+    called_before = False
 
     def number() -> int:
-        nonlocal asked
-        if not asked:
-            asked = True
+        nonlocal called_before
+        if not called_before:
+            called_before = True
             return _NOBODY
         return slot()
 
@@ -32,7 +37,7 @@ def _when_counting(slot: Callable[[], int]) -> Callable[[], int]:
 
 
 if settings.LONGLINE_METRICS_DIR:
-    # prometheus_client reads it whenever it opens a file.
+    # prometheus_client reads this variable whenever it opens a file.
     os.environ["PROMETHEUS_MULTIPROC_DIR"] = settings.LONGLINE_METRICS_DIR
     slots = Slots(Path(settings.LONGLINE_METRICS_DIR))
     values.ValueClass = MultiProcessValue(_when_counting(slots.of_this_process))

@@ -1,8 +1,10 @@
-"""The age of the oldest row that waits."""
+"""The age of the oldest waiting row."""
 
 from datetime import datetime
 
 
 def age_s(oldest: datetime | None, *, now: datetime) -> float:
-    """In seconds; 0 without any, and while another machine's clock is ahead of ours."""
+    """Return the age in seconds; 0 without a row, or if another machine's clock is ahead of the local
+    clock.
+    """
     return 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds())

@@ -1,8 +1,8 @@
-"""Numbers for processes that are given on: who starts takes the lowest one that nobody holds.
+"""Numbers for processes. A new process takes the lowest free number.
 
-prometheus_client keeps a process's counters in a file named after the process. Named by pid such files would
-pile up with every restart, and none may be deleted, or the sums would fall. Named by slot, a process goes on
-counting where the one before it ended.
+prometheus_client keeps a process's counters in a file named after the process. Files named by pid would pile
+up with every restart, and deleting one would reduce the sums. With files named by slot, a process continues
+the counters of the previous process in that slot.
 """
 
 import fcntl
@@ -13,29 +13,29 @@ from typing import IO
 
 
 class NoSlot(Exception):
-    """The folder cannot be written to; the text says which and why."""
+    """The folder is not writable. The text names the folder and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Slot:
     number: int
     owner: int
-    # The lock lasts as long as this is open in the owner.
+    # The lock lasts as long as this file is open in the owner.
     lock: IO[bytes]
 
 
 class Slots:
-    """The slots of one folder. The kernel frees a slot when its process ends, however it ends."""
+    """The slots of one folder. The kernel frees a slot when its process ends, for any reason."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._own: _Slot | None = None
 
     def of_this_process(self) -> int:
-        """This process's slot, from 0; after a fork the child has one of its own. Raises NoSlot."""
+        """Return this process's slot, from 0. After a fork the child has its own slot. Raises NoSlot."""
         if self._own is None or self._own.owner != os.getpid():
             if self._own is not None:
-                # Only our copy of the parent's: the parent keeps its lock.
+                # Close only this process's copy of the file: the parent keeps its lock.
                 self._own.lock.close()
             self._own = self._take()
         return self._own.number

@@ -1,6 +1,7 @@
-"""The figures of the whole installation, read from PostgreSQL and Redis when Prometheus asks.
+"""The figures of the whole installation, read from PostgreSQL and Redis on each scrape.
 
-Read rather than counted, so that they are right whatever restarts, and the same for every process.
+The figures are read and not counted. They are therefore correct after any restart, and the same in every
+process.
 """
 
 import logging
@@ -34,11 +35,11 @@ from portal.metrics.collectors import (
 
 log = logging.getLogger(__name__)
 
-# However many ask, and however often: the tables are counted no more often than that,
+# However many scrapes come, the tables are counted at most once in this time,
 FRESH_S = 5.0
-# and for no more than one part in so many of the time: 100,000 rows take some tenths of a second.
+# and for at most 1/_REST of the time: 100,000 rows take some tenths of a second.
 _REST = 50
-# To compile one of the statements took ten times as long as all of them.
+# JIT compilation of one of the statements took ten times as long as running all of them.
 _FOR_THIS_TRANSACTION = "SELECT set_config('statement_timeout', '10s', true), set_config('jit', 'off', true)"
 _FROM_THE_DATABASE = tuple(
     part.families
@@ -47,7 +48,7 @@ _FROM_THE_DATABASE = tuple(
 
 
 class Installation(Collector):
-    """For one registry; safe for threads."""
+    """The collector of one registry; safe for threads."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -55,7 +56,7 @@ class Installation(Collector):
         self._families: list[Metric] = []
 
     def describe(self) -> list[Metric]:
-        """Nothing: registering must not ask the database."""
+        """Return nothing: registering the collector must not query the database."""
         return []
 
     def collect(self) -> list[Metric]:
@@ -68,7 +69,7 @@ class Installation(Collector):
 
 
 def fresh_for(taken_s: float) -> float:
-    """For how long (s) figures stand that took ``taken_s`` to read."""
+    """Return the lifetime (s) of figures that took ``taken_s`` to read."""
     return max(FRESH_S, _REST * taken_s)
 
 
@@ -84,7 +85,7 @@ def _read(now: datetime) -> Iterator[Metric]:
     except DatabaseError as error:
         log.warning("metrics: the database does not answer: %s", error)
         if not connection.is_usable():
-            # No request ends here that would do so; the next scrape connects anew.
+            # No Django request ends here and closes the connection. The next scrape opens a new one.
             connection.close()
         counted = []
     yield GaugeMetricFamily(

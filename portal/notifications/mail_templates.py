@@ -11,7 +11,7 @@ from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED, 
 from portal.accounts.password_reset import ACCOUNT_OPENED, PASSWORD_RESET_REQUESTED, password_path
 from portal.core.absolute_urls import absolute_url
 from portal.diagnosis.models import TroubleReport
-from portal.diagnosis.verdict import kept_sentence
+from portal.diagnosis.verdict import stored_sentence
 from portal.inventory.models import Router
 from portal.notifications.line_fault_causes import cause_sentence
 from portal.notifications.models import Group, Mail, MailLine, Webhook
@@ -121,7 +121,7 @@ def _trouble(found: Mail) -> dict[str, Any]:
     return {
         "by": report.reported_by,
         "note": report.note,
-        "verdict": kept_sentence(report.finding["verdict"], report.finding.get("facts")),
+        "verdict": stored_sentence(report.finding["verdict"], report.finding.get("facts")),
         "checks": report.finding["checks"],
     }
 

@@ -1,8 +1,7 @@
-"""Connections for gunicorn's ASGI worker that wait for no request for long.
+"""Connections for gunicorn's ASGI worker, with a limit on the wait for a request.
 
-gunicorn bounds how long the next request of a connection may take to come (``keepalive``), but not the first:
-whoever opens connections and sends a byte now and then would keep as many open as they like (CWE-400;
-"slowloris").
+gunicorn limits the wait for the next request of a connection (``keepalive``), but not for the first one. A
+client could open any number of connections and send a byte now and then (CWE-400; "slowloris").
 """
 
 import asyncio
@@ -13,16 +12,16 @@ from gunicorn.workers import gasgi
 
 
 class TimeoutProtocol(ASGIProtocol):
-    """One whose first request must come within ``keepalive`` seconds too, all of its headers included."""
+    """A connection whose first request, with all headers, must also arrive within ``keepalive`` seconds."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        # It is disarmed when the headers are there; a stream lasts as long as its page.
+        # gunicorn disarms the timer when the headers have arrived. A stream lasts as long as its page.
         self._arm_keepalive_timer()
 
 
 class TimeoutWorker(gasgi.ASGIWorker):
-    """gunicorn's own worker; it takes its protocol from its module by name."""
+    """gunicorn's own worker. It looks up its protocol by name in its module."""
 
     def init_process(self) -> None:
         gasgi.ASGIProtocol = cast("type[ASGIProtocol]", TimeoutProtocol)

@@ -1,14 +1,15 @@
-"""Redis as Celery's broker, over which a worker loses no place for a task.
+"""Redis as Celery's broker, without losing a worker's slots for tasks.
 
-kombu 5.7 gives the place of a message free only after Redis took its acknowledgement. Where that failed
-(Redis was frozen for longer than `socket_timeout`) the place stays taken until the connection is closed,
-and a worker with all places taken asks for nothing any more. Here the place is freed all the same; Redis
-delivers the message once more after `visibility_timeout`, which no task of ours minds.
+kombu 5.7 frees the slot of a message only after Redis has accepted the acknowledgement. If that fails (for
+example because Redis was frozen for longer than `socket_timeout`), the slot stays taken until the connection
+is closed. A worker with all slots taken requests no more messages. This transport frees the slot in any case.
+Redis delivers the message again after `visibility_timeout`; every task may run twice.
 
-Nor does a worker end when Redis goes away while it has a message: to give it back, kombu 5.7 then asks the
-connection that it has just closed for its address. There is nobody to give it back to; see above. And a
-task that ends after its channel was closed has nobody to tell: kombu 5.7 asks the connection that the channel
-no longer has, which ends the worker too.
+This transport also prevents two crashes of a worker:
+
+* Redis disconnects while the worker has a message. To return the message, kombu 5.7 asks the connection that
+  it has just closed for its address. Here the message is not returned; Redis delivers it again as above.
+* A task ends after its channel was closed. kombu 5.7 then uses the connection that the channel no longer has.
 """
 
 import logging
@@ -40,7 +41,9 @@ class PlaceFreeingQoS(redis.QoS):
             raise
 
     def _is_closed(self) -> bool:
-        """Whether the channel was closed, and what was at work on it given back or left to come again."""
+        """Return whether the channel was closed. If so, its unfinished messages are returned or will come
+        again.
+        """
         return self.channel.connection is None
 
     def restore_unacked_once(self, stderr: Any = None) -> None:
@@ -67,6 +70,6 @@ class SentinelChannel(redis.SentinelChannel):
 
 
 class SentinelTransport(redis.SentinelTransport):
-    """The same where Sentinels say which Redis is the master."""
+    """The same transport for a Redis master that Sentinels name."""
 
     Channel: Any = SentinelChannel

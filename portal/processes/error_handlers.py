@@ -1,4 +1,4 @@
-"""Errors that no view answered: as a page, or as JSON below an API."""
+"""Responses to errors that no view handled: a page, or JSON below an API path."""
 
 import sys
 
@@ -16,21 +16,23 @@ _API = "/api/"
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """handler400: a host that is not ours, or a request that Django distrusts."""
+    """Handle 400 (handler400): a foreign host, or a request that Django distrusts."""
     return (
         problem_details.bad_request(request) if _is_api(request) else defaults.bad_request(request, exception)
     )
 
 
 def stale_form(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """CSRF_FAILURE_VIEW: the form has the token of an earlier sign-in, or none."""
+    """Handle a failed CSRF check (CSRF_FAILURE_VIEW): the form's token is from an earlier sign-in, or
+    missing.
+    """
     own_language_use(request)
     return stale_form_refusal(request) if is_partial(request) else csrf_failure(request, reason=reason)
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """handler404."""
-    # Where the address leads to no view, nobody has asked yet who reads the answer.
+    """Handle 404 (handler404)."""
+    # An address without a view has not yet set the reader's language.
     own_language_use(request)
     if _is_api(request):
         return problem_details.not_found(request)
@@ -38,7 +40,9 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """handler500; Django calls it while the error is still being handled. Without a database it is 503."""
+    """Handle 500 (handler500). Django calls it while it handles the error. Without a database the status is
+    503.
+    """
     if _is_api(request):
         return problem_details.server_error(request)
     if not isinstance(sys.exc_info()[1], OperationalError | InterfaceError):

@@ -1,8 +1,8 @@
-"""Settings with which gunicorn serves the agent API.
+"""gunicorn's settings for the agent API.
 
-gunicorn --config python:portal.processes.gunicorn_agent_api --bind 0.0.0.0:8443
+    gunicorn --config python:portal.processes.gunicorn_agent_api --bind 0.0.0.0:8443
 
-TLS 1.3 with required client certificates under our own CA; the view decides which router each one is.
+TLS 1.3 with required client certificates of the portal's own CA. The view maps each certificate to a router.
 """
 
 import resource
@@ -21,37 +21,41 @@ wsgi_app = "portal.processes.wsgi_agent_api"
 logger_class = GunicornLog
 worker_class = "gthread"
 threads = 8
-# Each process has a listening socket of its own, and the kernel deals new connections out evenly: they are
-# kept, so that a process stays as busy as what it once accepted makes it.
+# Each process has its own listening socket, and the kernel distributes new connections evenly. Agents keep
+# their connections open, so the load of a process depends on the connections that it has accepted.
 reuse_port = True
-# Imported once: its processes share the memory, and start at once.
+# Import once: worker processes share the memory and start immediately.
 preload_app = True
 # Longer than an agent keeps a connection idle (60 s): it is never closed under a report.
 keepalive = 75
-# An agent keeps two connections, each report on a new one would cost a TLS handshake.
+# An agent keeps two connections, because a TLS handshake for each report would be expensive.
 worker_connections = 10_000
 certfile = str(LONGLINE_PKI_DIR / "portal.pem")
 keyfile = str(LONGLINE_PKI_DIR / "portal.key")
 ca_certs = str(LONGLINE_PKI_DIR / "ca.pem")
 cert_reqs = ssl.CERT_REQUIRED
-# By when its files were written.
+# Contexts by the modification times of their files.
 _contexts: dict[tuple[int, ...], ssl.SSLContext] = {}
 
 
 def post_worker_init(worker: Any) -> None:
-    """gunicorn's hook: while such a process works, routers' silence is no fault of the portal's."""
+    """gunicorn's hook: record the uptime of this process, because silence counts only while a process
+    listens.
+    """
     import_module("portal.telemetry.agent_api_uptime").note_regularly(threads=worker.cfg.threads)
 
 
 def ssl_context(config: Any, default_factory: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
-    """gunicorn's hook, called for each connection: a renewed certificate needs no restart."""
+    """gunicorn's hook for each connection: return a context with the newest certificate, without a
+    restart.
+    """
     written = tuple(Path(file).stat().st_mtime_ns for file in (certfile, keyfile, ca_certs))
     context = _contexts.get(written)
     if context is None:
         context = default_factory()
         context.minimum_version = ssl.TLSVersion.TLSv1_3
         context.sslsocket_class = TimeoutTlsSocket
-        # Each connection shows its certificate: none is resumed on the word of an earlier one.
+        # Each connection must show its certificate: no TLS session is resumed.
         context.num_tickets = 0
         _contexts.clear()
         _contexts[written] = context
@@ -59,6 +63,6 @@ def ssl_context(config: Any, default_factory: Callable[[], ssl.SSLContext]) -> s
 
 
 def on_starting(server: Any) -> None:
-    """gunicorn's hook: a process may open as many files as the system lets it: each connection is one."""
+    """gunicorn's hook: raise the limit of open files to the maximum, because each connection is a file."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))

@@ -1,8 +1,8 @@
-"""Settings with which gunicorn serves open pages with server-sent events.
+"""gunicorn's settings for server-sent events of open pages.
 
-gunicorn --config python:portal.processes.gunicorn_live --bind 127.0.0.1:8001
+    gunicorn --config python:portal.processes.gunicorn_live --bind 127.0.0.1:8001
 
-Bind it to where a proxy reaches it, as the web process: it is the proxy that outwaits slow clients.
+Bind it to an address that the proxy reaches, like the web process. The proxy buffers for slow clients.
 """
 
 import resource
@@ -16,20 +16,20 @@ worker_class = TimeoutWorker
 asgi_loop = "asyncio"
 asgi_lifespan = "on"
 logger_class = GunicornLog
-# One process holds thousands of pages; each listens for itself.
+# One process serves thousands of pages; each has its own task.
 workers = 1
-# Within so many seconds a request has to come whole: the first of a connection, and each after an answer.
+# A request has to arrive within this time (s): the first of a connection, and each after a response.
 keepalive = 5
-# A page that is closed is forgotten at once.
+# Free the memory of a closed page immediately.
 asgi_disconnect_grace_period = 0
-# Streams never end by themselves: whoever has one opens another.
+# Streams never end on their own, and their pages reconnect. Waiting for them would not help.
 graceful_timeout = 1
-# Whose proxy headers are believed is for LONGLINE_TRUSTED_PROXIES alone to say (portal.core).
+# Only LONGLINE_TRUSTED_PROXIES decides which proxy headers to believe (portal.core).
 forwarded_allow_ips = ""
 secure_scheme_headers: dict[str, str] = {}
 
 
 def on_starting(server: Any) -> None:
-    """gunicorn's hook: a process may open as many files as the system lets it: each stream is one."""
+    """gunicorn's hook: raise the limit of open files to the maximum, because each stream is a file."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 65_536), most))

@@ -1,4 +1,4 @@
-"""gunicorn's own words in the form of all others; requests are logged by portal.core.request_log."""
+"""gunicorn's own messages in the log format of the portal. portal.core.request_log logs requests."""
 
 import logging.config
 from typing import Any
@@ -15,4 +15,6 @@ class GunicornLog(Logger):
         self.error_log.propagate = True
 
     def access(self, resp: Any, req: Any, environ: Any, request_time: Any) -> None:
-        """Nothing: the portal knows the request's id, and which addresses hold secrets."""
+        """Log nothing: the portal logs requests itself, because it knows the request id and the secret
+        addresses.
+        """

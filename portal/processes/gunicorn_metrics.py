@@ -1,8 +1,8 @@
-"""Settings with which gunicorn serves Prometheus.
+"""gunicorn's settings for Prometheus.
 
-gunicorn --config python:portal.processes.gunicorn_metrics --bind 127.0.0.1:9471
+    gunicorn --config python:portal.processes.gunicorn_metrics --bind 127.0.0.1:9471
 
-Nobody is asked who he is: bind it to loopback or to an address of the management network.
+It has no authentication: bind it to loopback or to an address of the management network.
 """
 
 from portal.processes.gunicorn_logging import GunicornLog

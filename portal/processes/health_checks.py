@@ -1,4 +1,4 @@
-"""Whether this process lives, and whether it can do its work: for load balancers and container engines."""
+"""Liveness and readiness of this process, for load balancers and container engines."""
 
 from threading import Lock
 from time import monotonic
@@ -11,30 +11,35 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from portal.core.broker_client import broker_client
 from portal.core.view_permission import public
 
-# Redis is asked no more often than that, and never by two requests at once: strangers may ask us.
+# Redis is checked at most once in this time, and never by two requests at once: anybody may call the check.
 _BROKER_FRESH_S = 5.0
 _BROKER_PATIENCE_S = 0.5
 
 
 class _Broker:
-    """Noted, and no condition: orders are accepted and wait in the outbox while Redis is away."""
+    """The state of Redis: reported, but no condition. While Redis is away, orders are accepted and wait in
+    the outbox.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._asked_at: float | None = None
+        self._checked_at: float | None = None
         self._state = "unknown"
 
     def state(self) -> str:
-        """``ok`` or ``unreachable``; whoever comes while it is being asked gets what was known."""
+        """Return ``ok`` or ``unreachable``.
+
+        While another request checks, the last known state is returned.
+        """
         if self._lock.acquire(blocking=False):
             try:
-                if self._asked_at is None or monotonic() - self._asked_at > _BROKER_FRESH_S:
-                    self._state, self._asked_at = self._ask(), monotonic()
+                if self._checked_at is None or monotonic() - self._checked_at > _BROKER_FRESH_S:
+                    self._state, self._checked_at = self._check(), monotonic()
             finally:
                 self._lock.release()
         return self._state
 
-    def _ask(self) -> str:
+    def _check(self) -> str:
         try:
             with broker_client(patience_s=_BROKER_PATIENCE_S) as broker:
                 broker.ping()
@@ -44,13 +49,15 @@ class _Broker:
 
 
 class _Migrations:
-    """The tables fit this release's code; once they do they stay so for the life of a process."""
+    """The check that the tables fit this release's code. A positive result is kept for the life of the
+    process.
+    """
 
     def __init__(self) -> None:
         self._applied = False
 
     def state(self) -> str:
-        """``applied`` or ``pending``. Raises DatabaseError."""
+        """Return ``applied`` or ``pending``. Raises DatabaseError."""
         if not self._applied:
             executor = MigrationExecutor(connection)
             self._applied = not executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -63,17 +70,20 @@ _migrations = _Migrations()
 
 @public
 def healthz(request: HttpRequest) -> HttpResponse:
-    """200 while this process answers at all."""
+    """Return 200 as long as this process responds."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
 @public
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 when requests can be served: the database takes writes and has this release's tables; else 503."""
+    """Return 200 if requests can be served: the database is writable and has this release's tables.
+
+    Else 503.
+    """
     facts = {"database": "unreachable", "migrations": "unknown"}
     try:
         with connection.cursor() as cursor:
-            # Also "on" of a standby.
+            # Also "on" for a standby.
             cursor.execute("SHOW transaction_read_only")
             (read_only,) = cursor.fetchone()
         facts["database"] = "ok" if read_only == "off" else "read-only"

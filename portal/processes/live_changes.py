@@ -1,7 +1,7 @@
-"""Listens to PostgreSQL for committed changes, and finds out when it no longer hears them.
+"""The listener for committed changes in PostgreSQL. It detects when notifications no longer arrive.
 
-It notifies itself every few seconds. Where that does not come back (a broken connection, or a pooler that
-gives each transaction another session) it hears nothing, and says so.
+It notifies itself every few seconds. If its own notification does not come back, it reports that it receives
+nothing. Causes are a broken connection, or a pooler that gives each transaction another session.
 """
 
 import asyncio
@@ -20,27 +20,30 @@ from portal.metrics import live_stream_counts as metrics
 log = logging.getLogger(__name__)
 
 BEAT_S = 15.0
-# What has not come back by then does not come.
+# A notification that is later than this is lost.
 PATIENCE_S = 5.0
-# Each of several hosts has its own share of it (connect_timeout).
+# Each of several hosts has its own share of this time (connect_timeout).
 CONNECT_S = 15.0
 AGAIN_S = 1.0
 _BEAT = "beat:"
 
 
-class HearsNothing(Exception):
-    """PostgreSQL answers, but its notifications do not arrive."""
+class NotificationsMissing(Exception):
+    """PostgreSQL responds, but its notifications do not arrive."""
 
 
 async def listen(on_keys: Callable[[frozenset[str]], None], on_hearing: Callable[[bool], None]) -> None:
-    """For ever: ``on_keys`` with each change; ``on_hearing`` whenever it begins or ends to hear them."""
+    """Call ``on_keys`` with each change and ``on_hearing`` whenever reception begins or ends.
+
+    Never returns.
+    """
     while True:
         try:
             async with asyncio.timeout(CONNECT_S):
                 session = await psycopg.AsyncConnection.connect(**direct_parameters(), autocommit=True)
             async with session:
                 await _Listener(session, on_keys, on_hearing).run()
-        except (psycopg.Error, OSError, TimeoutError, HearsNothing) as error:
+        except (psycopg.Error, OSError, TimeoutError, NotificationsMissing) as error:
             on_hearing(False)
             metrics.hearing.set(0)
             log.warning("live: %s: %s; again in %g s", type(error).__name__, error, AGAIN_S)
@@ -57,7 +60,7 @@ class _Listener:
         self._session = session
         self._on_keys = on_keys
         self._on_hearing = on_hearing
-        # Other live processes' beats are heard too.
+        # The channel also carries the heartbeats of other live processes.
         self._beat = f"{_BEAT}{uuid4().hex}"
         self._sent_at = 0.0
         self._awaited = False
@@ -70,12 +73,12 @@ class _Listener:
             async with asyncio.timeout(PATIENCE_S):
                 self._sent_at, self._awaited = monotonic(), True
                 await self._session.execute("SELECT pg_notify(%s, %s)", [CHANNEL, self._beat])
-            await self._hear_for(PATIENCE_S)
+            await self._receive_for(PATIENCE_S)
             if self._awaited:
-                raise HearsNothing("no notification came back")
-            await self._hear_for(BEAT_S - PATIENCE_S)
+                raise NotificationsMissing("no notification came back")
+            await self._receive_for(BEAT_S - PATIENCE_S)
 
-    async def _hear_for(self, seconds: float) -> None:
+    async def _receive_for(self, seconds: float) -> None:
         async for notification in self._session.notifies(timeout=seconds):
             if notification.payload == self._beat:
                 self._beat_came_back()

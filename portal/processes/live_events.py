@@ -1,8 +1,8 @@
 """Server-sent events for open pages (HTML Living Standard, section 9.2): an ASGI application.
 
-Who may follow what is said by the portal's own view (portal.web.views.live), with the portal's middleware, in
-a thread of a small pool; it is asked again once a minute, which ends the streams of whoever has signed out.
-Streams themselves take no threads. An event names a topic and nothing else.
+The portal's own view (portal.web.views.live) decides who may follow a topic. It runs with the portal's
+middleware, in a thread of a small pool. It runs again once a minute, to end the streams of users who have
+signed out. The streams themselves use no threads. An event contains only the name of a topic.
 """
 
 import asyncio
@@ -32,19 +32,20 @@ Scope = MutableMapping[str, Any]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 
-# A page that hears nothing for more than two of these polls; so does one behind a proxy that keeps all back.
+# The interval of heartbeats. A page that receives nothing for more than two of them polls, also behind a
+# proxy that buffers everything.
 BEAT_S = 15.0
-# Between two events to one page: what changes ten times a second is looked at twice.
+# The minimum time between two events to one page: it need not reload ten times a second.
 GAP_S = 0.5
-# Whoever does not take an event for so long has left, or is better off polling.
+# A page that does not accept an event for this long has left, or should poll.
 SLOW_READER_S = 10.0
-# Each stream's reader is looked at again so often.
+# The permissions of each stream's reader are checked again after this time.
 CHECKED_EVERY_S = 60.0
 RETRY_AFTER_S = 60
 _HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store"),
-    # nginx passes on what comes when it comes.
+    # nginx must not buffer the stream.
     (b"x-accel-buffering", b"no"),
     (b"x-content-type-options", b"nosniff"),
 ]
@@ -62,7 +63,7 @@ class LiveEvents:
         self._view.load_middleware()
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="live-check")
         self._hearing = False
-        # What is open, with the request that opened it.
+        # Open streams, with the requests that opened them.
         self._requests: dict[Stream, Scope] = {}
         self._background: list[asyncio.Task[None]] = []
 
@@ -70,7 +71,7 @@ class LiveEvents:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "http":
-            await self._answer(scope, send)
+            await self._respond(scope, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         metrics.open_streams.set(0)
@@ -79,7 +80,7 @@ class LiveEvents:
             if message["type"] == "lifespan.startup":
                 self._background = [
                     asyncio.create_task(listen(self._streams.changed, self._on_hearing)),
-                    asyncio.create_task(self._check_for_ever()),
+                    asyncio.create_task(self._check_repeatedly()),
                 ]
                 await send({"type": "lifespan.startup.complete"})
             else:
@@ -93,22 +94,22 @@ class LiveEvents:
         self._hearing = hearing
         self._streams.end_all()
 
-    async def _answer(self, scope: Scope, send: Send) -> None:
+    async def _respond(self, scope: Scope, send: Send) -> None:
         if scope["path"] == "/healthz":
-            await _say(send, 200 if self._hearing else 503, "ok" if self._hearing else "hears no changes")
+            await _text(send, 200 if self._hearing else 503, "ok" if self._hearing else "hears no changes")
         elif scope["path"] != self._path:
-            await _say(send, 404, "Not here.")
+            await _text(send, 404, "Not here.")
         elif scope["method"] != "GET":
-            await _say(send, 405, "GET, please.", (b"allow", b"GET"))
+            await _text(send, 405, "GET, please.", (b"allow", b"GET"))
         elif not self._hearing:
             await self._refuse(send, 503, "No changes are heard at the moment; poll.")
         else:
             await self._admit(scope, send)
 
     async def _admit(self, scope: Scope, send: Send) -> None:
-        found = await self._ask(scope)
+        found = await self._check_access(scope)
         if not isinstance(found, Following):
-            # To sign in, or to set up a second factor: nothing that a stream could lead to.
+            # The view redirects to sign in or to set up a second factor. A stream cannot follow a redirect.
             status = 401 if 300 <= found.status_code < 400 else found.status_code
             await self._refuse(send, status, "This page cannot be followed.")
             return
@@ -127,7 +128,7 @@ class LiveEvents:
             del self._requests[stream]
 
     async def _stream(self, stream: Stream, send: Send) -> None:
-        """Until the page is closed, which cancels this task, or ``stream`` is to end."""
+        """Send events until the page is closed, which cancels this task, or until ``stream`` is to end."""
         await send({"type": "http.response.start", "status": 200, "headers": [*_HEADERS, *_cors()]})
         text = _event("following")
         while not stream.ended:
@@ -145,30 +146,30 @@ class LiveEvents:
                 text = _event("beat")
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _refuse(self, send: Send, status: int, why: str) -> None:
+    async def _refuse(self, send: Send, status: int, reason: str) -> None:
         metrics.refusals.labels(status).inc()
         again = [(b"retry-after", str(RETRY_AFTER_S).encode())] if status == 503 else []
-        await _say(send, status, why, *again, *_cors())
+        await _text(send, status, reason, *again, *_cors())
 
-    async def _check_for_ever(self) -> None:
-        """One after the other, so that whoever comes meanwhile finds a thread free."""
+    async def _check_repeatedly(self) -> None:
+        """Check the readers of all streams, one after the other, to keep threads free for new streams."""
         while True:
             began = monotonic()
             for stream in self._streams:
                 request = self._requests.get(stream)
                 if request is None:
                     continue
-                found = await self._ask(request)
+                found = await self._check_access(request)
                 if not isinstance(found, Following) or found.followed != stream.followed:
                     stream.end()
             await asyncio.sleep(max(1.0, CHECKED_EVERY_S - (monotonic() - began)))
 
-    async def _ask(self, request: Scope) -> HttpResponseBase:
+    async def _check_access(self, request: Scope) -> HttpResponseBase:
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._pool, self._ask_view, request)
+        return await loop.run_in_executor(self._pool, self._call_view, request)
 
-    def _ask_view(self, request: Scope) -> HttpResponseBase:
-        """In a thread. A new request each time: Django keeps in it who asked."""
+    def _call_view(self, request: Scope) -> HttpResponseBase:
+        """Call the view in a thread, with a new request each time: Django caches the user in it."""
         close_old_connections()
         try:
             return self._view.get_response(ASGIRequest(request, BytesIO()))
@@ -178,26 +179,26 @@ class LiveEvents:
             close_old_connections()
 
 
-async def _say(send: Send, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:
-    kept = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"), *headers]
-    await send({"type": "http.response.start", "status": status, "headers": kept})
+async def _text(send: Send, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:
+    all_headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"cache-control", b"no-store"), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": all_headers})
     await send({"type": "http.response.body", "body": f"{text}\n".encode(), "more_body": False})
 
 
 def _event(name: str, data: str = "") -> str:
-    """Without data a browser would not hand it on."""
+    """Return an event. It always has data, because a browser ignores events without data."""
     return f"event: {name}\ndata: {data}\n\n"
 
 
 def _age_s(scope: Scope) -> float:
-    """Return the age of what the page shows, in seconds. A page that sends no number counts as old."""
+    """Return the age of the page's content in seconds. A page that sends no number counts as old."""
     given = parse_qs(scope["query_string"].decode("latin-1")).get("age_ms", [""])[-1]
     age_ms = whole_number(given, most=10**8 - 1)
     return REMEMBERED_S if age_ms is None else age_ms / 1000
 
 
 def _cors() -> list[tuple[bytes, bytes]]:
-    """Where the process has an origin of its own, the portal's pages may read what it says."""
+    """Return CORS headers: if the process has its own origin, the portal's pages may read its responses."""
     if not urlsplit(settings.LONGLINE_LIVE_URL).netloc:
         return []
     portal = urlsplit(settings.BASE_URL)

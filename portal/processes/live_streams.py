@@ -1,7 +1,7 @@
-"""The open pages of one live process: what each follows, and what it has not been told yet.
+"""The open pages of one live process, with the topics that each follows and its unsent changes.
 
-All in memory, and all of one event loop. A page that reads slowly costs a set of topics and nothing more: it
-is told once of what changed however often meanwhile.
+All in memory, and all in one event loop. A page that reads slowly costs only a set of topics: it receives one
+event per changed topic, however often the topic changed.
 """
 
 import asyncio
@@ -12,16 +12,16 @@ from time import monotonic
 from portal.live.topics import Followed
 from portal.metrics import live_stream_counts as metrics
 
-# For so long it is known what changed, in seconds; a page that is older is told to look at everything.
+# Changes are remembered for this time (s). A page with older content must reload everything.
 REMEMBERED_S = 120.0
 
 
 class Full(Exception):
-    """There are as many streams as there may be, in all or of this person."""
+    """The limit of streams is reached, in total or for this user."""
 
 
 class Stream:
-    """One page: ``wake`` is set when it has something to be told, or is to end."""
+    """The stream of one page. ``wake`` is set when it has topics to send or must end."""
 
     __slots__ = ("_topics", "_waiting", "ended", "followed", "user_id", "wake")
 
@@ -49,7 +49,7 @@ class Stream:
         self.wake.set()
 
     def take(self) -> list[str]:
-        """The topics that it has not been told of; from now on it has."""
+        """Return the topics that were not yet sent, and mark them as sent."""
         taken = sorted(self._waiting)
         self._waiting.clear()
         self.wake.clear()
@@ -57,7 +57,7 @@ class Stream:
 
 
 class Streams:
-    """All of them, by the keys that they follow."""
+    """All streams, by the keys that they follow."""
 
     def __init__(self, *, most: int, most_each: int) -> None:
         self._most = most
@@ -65,7 +65,7 @@ class Streams:
         self._by_key: defaultdict[str, set[Stream]] = defaultdict(set)
         self._of_user: defaultdict[int, int] = defaultdict(int)
         self._all: set[Stream] = set()
-        # When each key changed last, oldest first; what changed before `_known_since` is not known.
+        # The time of each key's last change, oldest first. Changes before `_known_since` are unknown.
         self._changed_at: dict[str, float] = {}
         self._known_since = monotonic()
 
@@ -73,11 +73,14 @@ class Streams:
         return len(self._all)
 
     def __iter__(self) -> Iterator[Stream]:
-        """As they are now: they may open and close meanwhile."""
+        """Iterate over a copy: streams may open and close meanwhile."""
         return iter(list(self._all))
 
     def open(self, user_id: int, followed: Followed, *, age_s: float) -> Stream:
-        """A stream for a page that shows what was so ``age_s`` ago, with what it has missed. Raises Full."""
+        """Return a stream for a page with content of age ``age_s``, with the changes since then.
+
+        Raises Full.
+        """
         if len(self._all) >= self._most or self._of_user[user_id] >= self._most_each:
             raise Full
         stream = Stream(user_id, followed)
@@ -103,10 +106,10 @@ class Streams:
         metrics.open_streams.set(len(self._all))
 
     def changed(self, keys: Iterable[str]) -> None:
-        """A change with these keys was committed."""
+        """Record that a change with these keys was committed."""
         now = monotonic()
         for key in keys:
-            # Taken out first, so that the order is that of the last changes.
+            # Remove the key first, to keep the order of last changes.
             self._changed_at.pop(key, None)
             self._changed_at[key] = now
             for stream in self._by_key.get(key, ()):
@@ -114,7 +117,9 @@ class Streams:
         self._forget(now - REMEMBERED_S)
 
     def end_all(self) -> None:
-        """Changes may have been missed: pages poll, and look at everything when they come again."""
+        """End all streams, because changes may have been missed. Pages poll, and reload everything on
+        reconnect.
+        """
         for stream in self._all:
             stream.end()
         self._changed_at.clear()

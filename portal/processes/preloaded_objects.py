@@ -1,16 +1,16 @@
-"""What was imported before processes fork, and Python's search for garbage in them."""
+"""Objects that were imported before processes fork, and Python's garbage collection of them."""
 
 import gc
 from typing import Any
 
 
 def preloaded_objects_freeze() -> None:
-    """Take all that was imported out of the garbage collector's sight, before the first process forks.
+    """Exclude all imported objects from garbage collection, before the first process forks.
 
-    Python looks through old objects only when a quarter as many are new: beside the 200,000 of an import,
-    what requests and tasks leave in cycles waits long for that, and all threads stand still while it is done.
-    From here on it also looks as often as Python 3.11 does by itself, too often for a start
-    (`portal/__init__.py`).
+    Python collects old objects only after a quarter as many new ones exist. An import makes 200,000 objects.
+    Cycles that requests and tasks leave would then wait for a long time, and all threads stop during a
+    collection. From here on, Python also collects as often as Python 3.11 does by default. During start-up
+    that is too often (`portal/__init__.py`).
     """
     gc.collect()
     gc.freeze()
@@ -18,5 +18,5 @@ def preloaded_objects_freeze() -> None:
 
 
 def when_ready(server: Any) -> None:
-    """gunicorn's hook, for servers that import the portal before they fork."""
+    """gunicorn's hook for servers that import the portal before they fork."""
     preloaded_objects_freeze()

@@ -1,4 +1,6 @@
-"""The agent API's process: the same settings, other paths, and nothing that is meant for browsers."""
+"""Settings of the agent API's process: the portal's settings, with other paths and without parts for
+browsers.
+"""
 
 from portal.settings import *  # noqa: F403
 from portal.settings import DATABASES
@@ -11,9 +13,9 @@ MIDDLEWARE = [
     "portal.core.request_log.RequestLogMiddleware",
     "portal.core.request_id.RequestIdMiddleware",
 ]
-# A report on a connection that broke is answered with 503, and comes again: asking first would cost each of
-# them a statement.
+# A report on a broken connection gets 503, and the agent sends it again. A health check would cost one
+# statement for each report.
 DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
-# Logging in is for people, and allauth insists on its middleware wherever it is installed. The audit trail is
-# written by triggers; only who reads it needs its models, among them those of second factors.
+# Only people sign in, and allauth requires its middleware wherever it is installed. Triggers write the audit
+# trail. Only its readers need its models, which include those of second factors.
 INSTALLED_APPS = [app for app in _APPS if not app.startswith("allauth") and app != "portal.audit"]

@@ -1,4 +1,4 @@
-"""The live process: the same settings, and of the middleware what decides who may see what."""
+"""Settings of the live process: the portal's settings, with only the middleware for access control."""
 
 from portal.settings import *  # noqa: F403
 from portal.settings import MIDDLEWARE as _ALL

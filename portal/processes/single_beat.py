@@ -1,8 +1,9 @@
-"""Celery's beat, of which one works however many are started: whoever has the lock in Redis.
+"""Celery's beat with a lock in Redis: of any number of started processes, one works.
 
-The lock lasts for seconds and is renewed while its holder works; so the next one takes over soon after the
-holder, its machine or its way to Redis is gone. Should Redis lose the lock, in a failover or emptied, two may
-send for as long as a renewal takes: whatever beat sends may be done twice (ADR 50).
+The lock lasts for seconds and its holder renews it. The next process takes over soon after the holder, its
+machine or its connection to Redis has failed. If Redis loses the lock, after a failover or a flush, two
+processes may send for as long as a renewal takes. Every task that beat sends may therefore run twice (ADR
+50).
 """
 
 import logging
@@ -27,7 +28,7 @@ _PATIENCE_S = 2.0
 
 
 class Turn:
-    """The right to send, as long as ``is_ours`` says so every few seconds."""
+    """The right to send. It is valid while ``is_ours`` confirms it every few seconds."""
 
     def __init__(
         self, client: redis.Redis, *, lasts_s: float = LASTS_S, renewed_every_s: float = RENEWED_EVERY_S
@@ -38,7 +39,10 @@ class Turn:
         self._renew_at = 0.0
 
     def is_ours(self) -> bool:
-        """Renewed or taken where that is due. Raises redis.RedisError: then nobody's, for all we know."""
+        """Return whether this process has the lock, and renew or take it when due.
+
+        Raises redis.RedisError; then assume that nobody has the lock.
+        """
         if self._ours and monotonic() < self._renew_at:
             return True
         renewing, self._ours = self._ours, False
@@ -47,7 +51,7 @@ class Turn:
         return self._ours
 
     def give_up(self) -> None:
-        """The next one need not wait. Raises redis.RedisError."""
+        """Release the lock, so that the next process need not wait. Raises redis.RedisError."""
         if self._ours:
             self._ours = False
             self._lock.release()
@@ -60,7 +64,7 @@ class Turn:
 
 
 class SingleBeat(PersistentScheduler):
-    """Sends what is due while it is this one's turn, and otherwise waits for it."""
+    """A scheduler that sends due tasks while it has the lock, and otherwise waits for the lock."""
 
     max_interval = int(RENEWED_EVERY_S)
 
@@ -68,32 +72,32 @@ class SingleBeat(PersistentScheduler):
         super().__init__(*args, **kwargs)
         address = read_redis_url(settings.REDIS_URL, variable="REDIS_URL")
         self._turn = Turn(redis.Redis(connection_pool=address.pool(patience_s=_PATIENCE_S)))
-        self._said = ""
+        self._logged = ""
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
-        """Seconds until it wants to be called again."""
+        """Return the seconds until the next call."""
         try:
             ours = self._turn.is_ours()
         except redis.RedisError as error:
-            self._say(f"Redis does not answer: {in_short(error)}")
+            self._log_once(f"Redis does not answer: {in_short(error)}")
             return RENEWED_EVERY_S
         if ours:
-            self._say("this one works")
+            self._log_once("this one works")
             return float(super().tick(*args, **kwargs))
-        self._say("another one works, and this one waits")
-        # While it works, it lives when it sends (portal.celery).
+        self._log_once("another one works, and this one waits")
+        # While it has the lock, sending tasks is its sign of life (portal.celery).
         beat()
         return RENEWED_EVERY_S
 
     def close(self) -> None:
-        """Called at the end."""
+        """Release the lock when the process ends."""
         try:
             self._turn.give_up()
         except redis.RedisError as error:
             log.warning("beat: the next one has to wait for %g s: %s", LASTS_S, in_short(error))
         super().close()
 
-    def _say(self, what: str) -> None:
-        if what != self._said:
-            self._said = what
-            log.info("beat: %s", what)
+    def _log_once(self, message: str) -> None:
+        if message != self._logged:
+            self._logged = message
+            log.info("beat: %s", message)

@@ -1,7 +1,7 @@
-"""Sockets for gunicorn's threads that wait for nobody for long.
+"""Sockets for gunicorn's threads with time limits.
 
-A thread reads a request from a "blocking" socket: without bounds, as many clients as there are threads, each
-sending a byte now and then, would shut everybody else out (CWE-400; "slowloris").
+A thread reads a request from a blocking socket. Without limits, slow clients that each send a byte now and
+then could occupy all threads and block other clients (CWE-400; "slowloris").
 """
 
 import socket
@@ -9,17 +9,17 @@ import ssl
 import time
 from typing import Any
 
-# Between two pieces, and for a whole request: headers and body, TLS handshake included.
+# The limit between two pieces, and for a whole request: headers, body and TLS handshake.
 STALL_S = 5.0
 REQUEST_S = 60.0
 
 
 class _Impatient(socket.socket):
-    # Until when the request at hand must have come; None before the first one.
+    # The deadline of the current request; None before the first one.
     _until: float | None = None
 
     def setblocking(self, flag: bool) -> None:
-        """gunicorn's threads begin each request on a connection with this."""
+        """Set the deadline: gunicorn's threads begin each request on a connection with this call."""
         if flag:
             self._until = time.monotonic() + REQUEST_S
         self.settimeout(None if flag else 0.0)
@@ -38,8 +38,8 @@ class _Impatient(socket.socket):
 
 
 class TimeoutSocket(_Impatient):
-    """A plain one."""
+    """A socket without TLS."""
 
 
 class TimeoutTlsSocket(_Impatient, ssl.SSLSocket):
-    """One with TLS; its handshake too is bounded."""
+    """A socket with TLS; its handshake has the same limits."""

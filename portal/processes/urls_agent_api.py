@@ -1,4 +1,4 @@
-"""The agent API's paths; it asks for client certificates."""
+"""The paths of the agent API, which requires client certificates."""
 
 from django.urls import path
 

@@ -1,4 +1,6 @@
-"""The agent API; ``portal.processes.gunicorn_agent_api`` serves it with TLS and client certificates."""
+"""The WSGI application of the agent API; ``portal.processes.gunicorn_agent_api`` serves it with client
+certificates.
+"""
 
 import os
 from collections.abc import Callable, Iterable
@@ -13,6 +15,6 @@ _uptime = import_module("portal.telemetry.agent_api_uptime")
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Counted, so that this process knows whether it keeps up with the routers."""
+    """Count the request, to know whether this process keeps up with the routers."""
     with _uptime.answering():
         return _views(environ, start_response)

@@ -1,4 +1,4 @@
-"""The server for Prometheus; ``portal.processes.gunicorn_metrics`` serves it, at an address of its own."""
+"""The WSGI application for Prometheus; ``portal.processes.gunicorn_metrics`` serves it on its own address."""
 
 import os
 

@@ -9,18 +9,18 @@ from portal.underlay.routers_and_links import Link, Router
 
 
 class Capacity(NamedTuple):
-    """The largest svc_mtu that a transport carries between the ends, with the tags that were asked for."""
+    """The largest svc_mtu that a transport carries between the ends, with the requested tags."""
 
     transport: Transport
     largest_svc_mtu: int
 
 
 class TransportRefused(DomainError):
-    """No VLL between these two ends in this way.
+    """No VLL between these two ends is possible with this transport.
 
-    ``capacities``: what each tunnel would carry between the ends, for those that have a path of known
-    MTU; ``fits``: those of them that would carry what was asked for; ``requested``: the transport that was
-    asked for, None for any. ``also``: what else stands against the same transport.
+    ``capacities``: the capacity of each tunnel that has a path of known MTU between the ends. ``fits``: the
+    tunnels among them that carry the requested frames. ``requested``: the requested transport; None for any.
+    ``also``: further obstacles to the same transport.
     """
 
     field: str = "transport"
@@ -33,7 +33,7 @@ class TransportRefused(DomainError):
 class PathTooNarrow(TransportRefused):
     """The path carries smaller packets than the line needs.
 
-    ``link`` is the first of the narrowest on the way; ``available`` is its IP MTU.
+    ``link`` is the first of the narrowest links on the path; ``available`` is its IP MTU.
     """
 
     link: Link
@@ -47,13 +47,13 @@ class PathTooNarrow(TransportRefused):
 
 
 class PathMtuUnknown(TransportRefused):
-    """These links may be used and their MTU is not known; it is never assumed."""
+    """Frames may use these links, and their MTU is unknown. The portal never assumes an MTU."""
 
     links: tuple[Link, ...]
 
 
 class NoPath(TransportRefused):
-    """No links of this family that are in service join the two routers, in one direction at least."""
+    """No path of in-service links of this family joins the two routers, in at least one direction."""
 
     a: Router
     z: Router
@@ -61,44 +61,50 @@ class NoPath(TransportRefused):
 
 
 class FamilyMissing(TransportRefused):
-    """``routers`` have no tunnel endpoint of this family. With ``auto`` the ends share no family at all,
-    and ``family`` is the one that was tried first."""
+    """``routers`` have no tunnel endpoint of this family.
+
+    With ``auto`` the ends have no family in common; ``family`` is then the one that was tried first.
+    """
 
     routers: tuple[Router, ...]
     family: Family
 
 
 class LocalAcrossRouters(TransportRefused):
-    """L2XC joins two ports of one router; these ends are on two."""
+    """L2XC joins two ports of one router, and these ends are on two routers."""
 
     a: Router
     z: Router
 
 
 class TunnelWithinRouter(TransportRefused):
-    """A tunnel joins two routers; both ends are on this one."""
+    """A tunnel joins two routers, and both ends are on this router."""
 
     router: Router
     transport: Transport
 
 
 class EncapsulationMissing(TransportRefused):
-    """The VPP of ``router`` cannot do this transport: a plugin is not loaded, by what its agent reports."""
+    """The VPP of ``router`` does not support this transport: its agent reports that a plugin is not
+    loaded.
+    """
 
     router: Router
     transport: Transport
 
 
 class TableUnknownToAgent(TransportRefused):
-    """The underlay of ``router`` is in another FIB table than 0, and its agent is of before there were such:
-    it would make tunnels in table 0."""
+    """The underlay of ``router`` uses a FIB table other than 0, and its agent does not support tables.
+
+    Such an agent would create tunnels in table 0.
+    """
 
     router: Router
     table: int
 
 
 class TableUnreadable(TransportRefused):
-    """VPP does not say in which table a tunnel of this transport is, and ``router`` has not table 0."""
+    """VPP does not show the FIB table of a tunnel of this transport, and ``router`` uses one other than 0."""
 
     router: Router
     table: int
@@ -106,8 +112,10 @@ class TableUnreadable(TransportRefused):
 
 
 class EndpointMissing(TransportRefused):
-    """The declared loopback of ``router`` is not on it, on an interface that is up and in the underlay's FIB
-    table, by what its agent reports."""
+    """The agent does not report the declared loopback of ``router``.
+
+    The loopback must be on an interface that is up and in the FIB table of the underlay.
+    """
 
     router: Router
     address: str
@@ -115,7 +123,7 @@ class EndpointMissing(TransportRefused):
 
 
 class EndpointUnrouted(TransportRefused):
-    """``far`` has no route, other than a drop, to the loopback of ``router``, by what its agent reports."""
+    """The agent of ``far`` reports no route to the loopback of ``router``, or only one that drops packets."""
 
     router: Router
     address: str

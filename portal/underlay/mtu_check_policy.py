@@ -7,8 +7,11 @@ from portal.core.required_mtu import MtuPolicy
 
 @dataclass(frozen=True, slots=True)
 class PathPolicy:
-    """``any_single_failure``: the path must carry the frame after any one failure too. Left out, planning
-    asks for that and exact does not."""
+    """The rules for one check. ``any_single_failure``: the path must also carry the frame after any one
+    failure.
+
+    If ``any_single_failure`` is None, it is on with ``planning`` and off with ``exact``.
+    """
 
     mtu: MtuPolicy = MtuPolicy.PLANNING
     any_single_failure: bool | None = None

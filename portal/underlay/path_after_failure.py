@@ -1,4 +1,4 @@
-"""What the failure of one link or router does to paths between routers. Pure."""
+"""The effect of the failure of one link or router on paths between routers. Pure functions."""
 
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PathLeft:
-    """The links that count after the failure; none where no path is left. Sizes are IP MTUs in bytes.
+    """The links that frames may use after the failure; empty if no path is left. Sizes are IP MTUs in bytes.
 
-    ``ip_mtu``: the largest packet that gets through on each of them; None where the MTU of one is not known.
+    ``ip_mtu``: the largest packet that every one of these links carries; None if any MTU is unknown.
     """
 
     links: tuple[Link, ...]
@@ -39,7 +39,10 @@ def crossing(
     link: Hashable | None = None,
     router: Hashable | None = None,
 ) -> list[Pair]:
-    """Those whose frames may cross this link or router now, either way. KeyError for an unknown router."""
+    """Return the pairs whose frames may now cross this link or router in either direction.
+
+    Raises KeyError for an unknown router.
+    """
     return [
         pair
         for pair in pairs
@@ -50,7 +53,10 @@ def crossing(
 def path_left(
     topology: Topology, pair: Pair, *, link: Hashable | None = None, router: Hashable | None = None
 ) -> PathLeft:
-    """The path of a pair once this link or router is gone. KeyError for an unknown router."""
+    """Return the path of a pair after this link or router has failed.
+
+    Raises KeyError for an unknown router.
+    """
     links = topology.links_without(pair.a, pair.z, family=pair.family, link=link, router=router)
     mtus = [topology.ip_mtu(each) for each in links]
     known = [mtu for mtu in mtus if mtu is not None]

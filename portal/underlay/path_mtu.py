@@ -11,9 +11,11 @@ from portal.underlay.topology import Topology, UsedLinks
 
 @dataclass(frozen=True, slots=True)
 class PathReport:
-    """The links that count between two routers, and the narrowest of them. MTUs are IP MTUs in bytes.
+    """The links that frames may use between two routers, and the narrowest of them. MTUs are IP MTUs in
+    bytes.
 
-    ``narrowest_mtu`` and ``limiting_link`` look at the links of known MTU; ``unknown`` are the others.
+    ``narrowest_mtu`` and ``limiting_link`` consider links of known MTU only; ``unknown`` lists the other
+    links.
     """
 
     a: Router
@@ -26,19 +28,21 @@ class PathReport:
 
     @property
     def links(self) -> tuple[Link, ...]:
-        """All links that count."""
+        """All links that frames may use."""
         return self.used.primary + self.used.backup
 
     @property
     def path_mtu(self) -> int | None:
-        """The largest IP packet that gets through on each of the links; None without a path, or when the
-        MTU of one of its links is unknown."""
+        """The largest IP packet that every link carries; None without a path or if the MTU of a link is
+        unknown.
+        """
         return None if self.unknown else self.narrowest_mtu
 
     def refusal(self, required: int) -> TransportRefused | None:
-        """The reason why an IP packet of ``required`` bytes may not get through; None when it can.
+        """Return the reason why an IP packet of ``required`` bytes may not get through; None if it does.
 
-        Unknown comes before too narrow: as long as it lasts, no smaller packet would help either.
+        An unknown MTU is reported before a narrow path: a smaller packet would not help while the MTU is
+        unknown.
         """
         if not self.links:
             return NoPath(a=self.a, z=self.z, family=self.family)
@@ -52,7 +56,9 @@ class PathReport:
 def path_check(
     topology: Topology, a: Hashable, z: Hashable, *, family: Family, any_single_failure: bool
 ) -> PathReport:
-    """The path between two different routers, in both directions. KeyError when a router is unknown."""
+    """Return the path between two different routers, in both directions. Raises KeyError for an unknown
+    router.
+    """
     used = topology.used_links(a, z, family=family, any_single_failure=any_single_failure)
     unknown: list[Link] = []
     limiting_link: Link | None = None

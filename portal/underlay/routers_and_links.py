@@ -1,4 +1,4 @@
-"""The facts about the underlay: its routers, and the links between them."""
+"""The facts about the underlay: its routers and the links between them."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from portal.core.encapsulations import Family
 
 @dataclass(frozen=True, slots=True)
 class Router:
-    """``agent_observed``: an agent should be reporting this router's interfaces."""
+    """A router of the underlay. ``agent_observed``: an agent should report the interfaces of this router."""
 
     id: Hashable
     name: str
@@ -20,10 +20,10 @@ class Router:
 
 @dataclass(frozen=True, slots=True)
 class LinkSide:
-    """One side of a link. MTUs are IP MTUs in bytes, None where unknown.
+    """One side of a link. MTUs are IP MTUs in bytes, None if unknown.
 
-    ``metric`` is what leaving the router by this side costs. ``observed_stale``: the router's agent
-    has been silent for too long, or has never spoken. ``observed_missing``: it does not see this interface.
+    ``metric``: the cost of leaving the router on this side. ``observed_stale``: the router's agent has been
+    silent for too long or has never reported. ``observed_missing``: the agent does not report this interface.
     """
 
     router: Hashable
@@ -36,13 +36,13 @@ class LinkSide:
 
     @property
     def unwatched(self) -> bool:
-        """Whether an agent that should observe this side does not."""
+        """Whether an agent should observe this side and does not."""
         return self.observed_stale or self.observed_missing
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A backbone link. Two links between the same routers are two links."""
+    """A backbone link. Parallel links between the same routers are separate links."""
 
     id: Hashable
     name: str
@@ -56,7 +56,7 @@ class Link:
 
     @property
     def known_ip_mtus(self) -> tuple[int, ...]:
-        """The MTUs declared and observed on both sides, in bytes, without the unknown."""
+        """The known MTUs of both sides in bytes, declared and observed."""
         values = (
             self.a.declared_ip_mtu,
             self.a.observed_ip_mtu,
@@ -67,5 +67,5 @@ class Link:
 
     @property
     def mtu_mismatch(self) -> bool:
-        """Whether the known values contradict each other: something for the NOC to look at."""
+        """Whether the known MTUs contradict each other. The NOC should check such a link."""
         return len(set(self.known_ip_mtus)) > 1

@@ -1,6 +1,6 @@
-"""Shortest paths over the underlay, and where they go when a link or a router fails.
+"""Shortest paths over the underlay, and detours after the failure of a link or a router.
 
-Routers and links are small integers here; the graph is directed (a metric belongs to a side) and may
+Routers and links are small integers here. The graph is directed, because a metric belongs to a side, and may
 have parallel links. Equal-cost shortest paths always count together, as ECMP uses them together.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 UNREACHABLE = 1 << 62
 
-# Bounds the memory of one graph: with 1,000 routers a list of distances takes up to 40 kB.
+# Limits the memory of one graph: with 1,000 routers a list of distances takes up to 40 kB.
 _KEPT_DISTANCES = 512
 
 
@@ -30,8 +30,8 @@ class Arc(NamedTuple):
 class Routes:
     """All equal-cost shortest paths from one router to another.
 
-    ``links`` are in the order of their distance from the start; ``cut_links`` and ``cut_routers`` (the
-    ends excepted) are those that every one of the paths uses.
+    ``links`` are ordered by distance from the start. Every path uses all ``cut_links`` and ``cut_routers``;
+    the two ends are not among ``cut_routers``.
     """
 
     start: int
@@ -51,19 +51,19 @@ class Graph:
         self._distances_to = lru_cache(_KEPT_DISTANCES)(partial(_distances_to, self._into))
 
     def add(self, arc: Arc) -> None:
-        """Metrics are at least 1. All arcs are added before the first question is asked."""
+        """Add an arc. Its metric is at least 1. Add all arcs before the first query."""
         self._out[arc.tail].append(arc)
         self._into[arc.head].append(arc)
         self._arcs_of[arc.link].append(arc)
 
     def routes(self, start: int, target: int) -> Routes | None:
-        """The shortest paths; None when there is no path."""
+        """Return the shortest paths; None if there is no path."""
         distances = self._distances_to(target)
         total = distances[start]
         if total == UNREACHABLE:
             return None
-        # All arcs of the shortest paths lead strictly downhill, so routers sorted by what is left
-        # to the target are sorted by their place on the paths.
+        # Every arc of a shortest path leads to a smaller distance. Routers sorted by their remaining distance
+        # to the target are therefore in path order.
         arcs_from: dict[int, list[Arc]] = {}
         pending = [start]
         while pending:
@@ -77,7 +77,7 @@ class Graph:
             pending.extend(arc.head for arc in downhill)
         ordered = sorted(arcs_from, key=lambda router: (-distances[router], router))
         cut_routers = _bottlenecks(ordered, arcs_from, distances)
-        # A link is on every path when it is the only way onward from a router that is on every path.
+        # A link is on every path if it is the only link onward from a router that is on every path.
         cut_links = [arcs_from[r][0].link for r in cut_routers if len(arcs_from[r]) == 1]
         return Routes(
             start=start,
@@ -88,7 +88,7 @@ class Graph:
         )
 
     def crosses(self, start: int, target: int, *, link: int | None = None, router: int | None = None) -> bool:
-        """Whether this link or router is on one of the shortest paths; their ends are on all of them."""
+        """Return whether this link or router is on a shortest path. The two ends are on every path."""
         distances = self._distances_to(target)
         total = distances[start]
         if total == UNREACHABLE:
@@ -108,11 +108,12 @@ class Graph:
         link: int | None = None,
         router: int | None = None,
     ) -> set[int]:
-        """The links of all shortest paths once this link or router is gone; empty when none is left.
+        """Return the links of all shortest paths after this link or router has failed; empty if no path is
+        left.
 
-        A* from ``start``: the distances of the whole graph never overestimate those of a graph that has
-        lost something, and keep the triangle inequality, so each router is settled once and only the
-        neighbourhood of the detour is visited.
+        A* from ``start``: distances in the whole graph never overestimate distances in a graph with fewer
+        links, and they keep the triangle inequality. Each router is therefore settled once, and the search
+        visits only the neighbourhood of the detour.
         """
         distances = self._distances_to(target)
         costs = {start: 0}
@@ -127,7 +128,7 @@ class Graph:
                 continue
             settled.add(here)
             if here == target:
-                # Go on through all that is equally near: other paths of the same cost.
+                # Continue with routers of equal estimate: they belong to other paths of the same cost.
                 bound = estimate
                 continue
             cost = costs[here]
@@ -160,7 +161,7 @@ class Graph:
 
 
 def _distances_to(into: Sequence[Sequence[Arc]], target: int) -> list[int]:
-    """The cost from each router to ``target``; UNREACHABLE where there is no path (Dijkstra)."""
+    """Return the cost from each router to ``target``; UNREACHABLE without a path (Dijkstra)."""
     distances = [UNREACHABLE] * len(into)
     distances[target] = 0
     queue = [(0, target)]
@@ -178,10 +179,13 @@ def _distances_to(into: Sequence[Sequence[Arc]], target: int) -> list[int]:
 def _bottlenecks(
     ordered: Sequence[int], arcs_from: dict[int, list[Arc]], distances: Sequence[int]
 ) -> list[int]:
-    """The routers that every shortest path passes: those that no arc jumps over and that share their
-    distance with no other. ``ordered`` is by falling distance to the target."""
+    """Return the routers that every shortest path passes.
+
+    No arc jumps over such a router, and no other router has the same distance. ``ordered`` is by falling
+    distance to the target.
+    """
     bottlenecks = []
-    reached = distances[ordered[0]]  # the smallest distance that an arc of an earlier router leads to
+    reached = distances[ordered[0]]  # the smallest distance that an arc from an earlier router leads to
     for place, router in enumerate(ordered):
         distance = distances[router]
         alone = place + 1 == len(ordered) or distances[ordered[place + 1]] < distance

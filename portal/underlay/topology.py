@@ -1,4 +1,4 @@
-"""One version of the underlay, and which of its links the traffic between two routers may use."""
+"""One version of the underlay, and the links that traffic between two routers may use."""
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from portal.core.encapsulations import Family
 from portal.underlay.routers_and_links import Link, Router
 from portal.underlay.shortest_paths import Arc, Graph, Routes
 
-# Bounds the memory of one routing: an answer holds a few dozen numbers.
+# Limits the memory of one routing: a cached result has a few dozen numbers.
 _KEPT_ANSWERS = 16_384
-# The one in use, and the one that a change of the network is compared with.
+# The current routing, and the one that a planned change of the network is compared with.
 _KEPT_ROUTINGS = 2
 
 
@@ -21,12 +21,13 @@ class InvalidTopology(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class UsedLinks:
-    """The links between two routers, both directions taken together; nothing when there is no path.
+    """The links between two routers, for both directions together; empty if there is no path.
 
-    ``primary``: on an equal-cost shortest path, in order of distance from the first router, followed by
-    what only the way back uses. ``backup``: used only after one failure. ``fatal_links`` and
-    ``fatal_routers``: those whose failure leaves no path in some direction (only looked for with
-    ``any_single_failure``).
+    * ``primary``: links on an equal-cost shortest path, ordered by distance from the first router; links that
+      only the return direction uses follow.
+    * ``backup``: links that frames use only after one failure.
+    * ``fatal_links`` and ``fatal_routers``: links and routers whose failure leaves no path in some direction.
+      They are computed only with ``any_single_failure``.
     """
 
     primary: tuple[Link, ...] = ()
@@ -36,14 +37,14 @@ class UsedLinks:
 
 
 class _Failed(TypedDict):
-    """The numbers of what is gone."""
+    """The numbers of the failed link or router."""
 
     link: int | None
     router: int | None
 
 
 class _Arcs(NamedTuple):
-    """All that routing asks of a link: the places of its routers, and what leaving them by it costs."""
+    """The facts about a link that routing needs: the numbers of its routers and the metrics of its sides."""
 
     a: int
     z: int
@@ -53,14 +54,14 @@ class _Arcs(NamedTuple):
 
 
 class Topology:
-    """Never changes: a new version of the underlay is a new object.
+    """An immutable version of the underlay. A change of the underlay makes a new object.
 
-    Which links frames use does not depend on their MTUs: versions that differ in those alone share the
-    answers (``_routing``). It may be used by many threads at once.
+    The links that frames use do not depend on MTUs. Versions that differ only in MTUs therefore share cached
+    results (``_routing``). Several threads may use one object at the same time.
     """
 
     def __init__(self, *, routers: Sequence[Router], links: Sequence[Link]) -> None:
-        """Raises InvalidTopology."""
+        """Check the facts. Raises InvalidTopology."""
         self._routers = tuple(routers)
         self._links = tuple(links)
         self._place = {router.id: place for place, router in enumerate(self._routers)}
@@ -70,18 +71,19 @@ class Topology:
         self._routing = _routing(len(self._routers), tuple(self._arcs(link) for link in self._links))
 
     def router(self, id: Hashable) -> Router:
-        """The router; KeyError when this topology has none with that id."""
+        """Return the router with this id. Raises KeyError for an unknown id."""
         return self._routers[self._place[id]]
 
     def link(self, id: Hashable) -> Link | None:
-        """The link, or None when this topology has none with that id."""
+        """Return the link with this id; None for an unknown id."""
         return self._link_of.get(id)
 
     def ip_mtu(self, link: Link) -> int | None:
-        """The link's IP MTU in bytes: the smallest known value, or None when it counts as unknown.
+        """Return the link's IP MTU in bytes: the smallest known value, or None if it counts as unknown.
 
-        It is unknown when nobody named a value, and also when an agent that should be watching one of
-        its sides is silent, or does not see the interface: what was declared may have been changed since.
+        It is unknown if nobody declared or observed a value. It is also unknown while an agent that should
+        observe one of the sides is silent or does not report the interface: the real value may have changed
+        since.
         """
         for side in (link.a, link.z):
             if side.unwatched and self.router(side.router).agent_observed:
@@ -89,10 +91,11 @@ class Topology:
         return min(link.known_ip_mtus, default=None)
 
     def used_links(self, a: Hashable, z: Hashable, *, family: Family, any_single_failure: bool) -> UsedLinks:
-        """The links of this family that frames between two different routers may cross, either way.
+        """Return the links of this family that frames between two different routers may cross in either
+        direction.
 
-        With ``any_single_failure`` also those that are used after any one link or router on the shortest
-        paths has failed (the two ends excepted). KeyError when a router is unknown.
+        With ``any_single_failure`` the result includes the links that frames use after one link or router on
+        the shortest paths has failed (except the two ends). Raises KeyError for an unknown router.
         """
         used = self._routing.used(family, self._place[a], self._place[z], any_single_failure)
         return UsedLinks(
@@ -111,9 +114,10 @@ class Topology:
         link: Hashable | None = None,
         router: Hashable | None = None,
     ) -> bool:
-        """Whether frames between two different routers may cross this link or router now, either way.
+        """Return whether frames between two different routers may now cross this link or router in either
+        direction.
 
-        KeyError when a router is unknown.
+        Raises KeyError for an unknown router.
         """
         graph = self._routing.graph(family)
         lost = self._failed(link, router)
@@ -129,10 +133,10 @@ class Topology:
         link: Hashable | None = None,
         router: Hashable | None = None,
     ) -> tuple[Link, ...]:
-        """The links that frames between two different routers may cross, either way, once this link or router
-        is gone. Empty when no path is left in one direction, and where the router is one of the two.
+        """Return the links that frames may cross between two routers after this link or router has failed.
 
-        KeyError when a router is unknown.
+        Empty if no path is left in one direction, or if the failed router is one of the two. Raises KeyError
+        for an unknown router.
         """
         if router is not None and router in (a, z):
             return ()
@@ -172,7 +176,7 @@ class Topology:
 
 
 class _Used(NamedTuple):
-    """UsedLinks by numbers."""
+    """UsedLinks with numbers instead of links and routers."""
 
     primary: tuple[int, ...] = ()
     backup: tuple[int, ...] = ()
@@ -181,16 +185,16 @@ class _Used(NamedTuple):
 
 
 class _Routing:
-    """Which way frames go: routers and links as numbers, and nothing that an MTU changes."""
+    """The routing of frames: routers and links as numbers, independent of MTUs."""
 
     def __init__(self, routers: int, links: tuple[_Arcs, ...]) -> None:
-        # Families that are carried by the same links share their answers.
+        # Families that use the same links share their cached results.
         self._carriers = {
             family: tuple(number for number, link in enumerate(links) if family in link.families)
             for family in Family
         }
-        # The caches do not point back at this object, so that one which nobody uses any more is freed at
-        # once: in a cycle it would wait for a full garbage collection, of up to 100 ms.
+        # The caches do not refer to this object. Python therefore frees an unused object immediately. In a
+        # cycle it would wait for a full garbage collection, which takes up to 100 ms.
         self._graph = cache(partial(_graph, routers, links))
         self._used = lru_cache(_KEPT_ANSWERS)(partial(_used, self._graph))
 
@@ -198,7 +202,7 @@ class _Routing:
         return self._graph(self._carriers[family])
 
     def used(self, family: Family, a: int, z: int, any_single_failure: bool) -> _Used:
-        """Computed once for each pair."""
+        """Return the links for a pair of routers; computed once per pair."""
         return self._used(self._carriers[family], a, z, any_single_failure)
 
 
@@ -247,10 +251,10 @@ class _Detours:
 
 
 def _add_detours(found: _Detours, graph: Graph, routes: Routes) -> None:
-    """Add the ways of one direction after any single failure.
+    """Add the detours of one direction after any single failure.
 
-    Only what every shortest path uses has to be failed: while one of them survives, no other link is
-    used. Likewise a failure on the way back does not move the way there.
+    Only links and routers that every shortest path uses need to fail: while one shortest path survives,
+    frames use no other link. A failure in the return direction does not change this direction.
     """
     for link in routes.cut_links:
         detour = graph.links_without(routes.start, routes.target, link=link)

@@ -1,4 +1,4 @@
-"""The underlay as the database knows it now, built anew only when it changed."""
+"""The current underlay from the database, built again only after a change."""
 
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -16,15 +16,16 @@ from portal.underlay.routers_and_links import Link, LinkSide, Router
 from portal.underlay.topology import Topology
 from portal.underlay.tunnel_endpoints import LineEnd
 
-# An agent that has been silent, or without a VPP to look at, for longer no longer vouches for its MTUs.
+# The portal stops trusting observed MTUs when an agent has been silent, or without a VPP, for longer.
 SILENT_AFTER = timedelta(minutes=5)
-# What a drained router advertises for its links: the largest that still counts (IS-IS wide metrics, RFC 5305;
-# for OSPF RFC 6987 says 0xffff). Paths through it are used when there is no other, and it can be reached.
+# A drained router advertises this metric for its links: the largest that still counts (IS-IS wide metrics,
+# RFC 5305; for OSPF, RFC 6987 uses 0xffff). Frames cross such a router only if there is no other path, and it
+# stays reachable.
 STUB_METRIC = 2**24 - 2
 
 
 class _Key(NamedTuple):
-    """``version`` is None for as long as there is no underlay at all."""
+    """The version and the age limits of a topology. ``version`` is None while the underlay is empty."""
 
     version: UUID | None
     silent: frozenset[int]
@@ -37,7 +38,7 @@ SELECT (SELECT version FROM inventory_topologyversion ORDER BY id LIMIT 1),
              WHERE r.agent_url <> ''
                AND (o.id IS NULL OR o.reported_at < %(since)s OR o.vpp_away_since < %(since)s))
 """
-# Addresses that are on the routers, in their underlay's tables, and then, with ``reachable``, routes to them.
+# Addresses that routers have in the FIB table of their underlay and, with ``reachable``, routes to them.
 _REPORTED = """
 SELECT router_id, host(address), NULL::boolean AS reachable FROM inventory_tunneladdress t
 JOIN inventory_router r ON r.id = t.router_id AND r.underlay_table = t."table"
@@ -49,15 +50,15 @@ WHERE router_id = ANY(%(routers)s) AND address = ANY(%(loopbacks)s::inet[])
 
 
 def current_topology(*, now: datetime) -> Topology:
-    """Routers and links with what is declared and observed of them. Its answers are cached with it.
+    """Return routers and links with their declared and observed facts. Computed paths are cached with them.
 
-    One small query when nothing changed since the last call in this process.
+    One small query if nothing has changed since the last call in this process.
     """
     key = _key(now)
     topology = _built.get(key)
     if topology is None:
         topology = _build(key.silent)
-        # Rows may have changed after the version was read; such a topology is used once and not kept.
+        # Rows may have changed after the version was read. Such a topology is used once and not cached.
         if _key(now).version == key.version:
             _built.clear()
             _built[key] = topology
@@ -65,26 +66,26 @@ def current_topology(*, now: datetime) -> Topology:
 
 
 def topology_when_all_report() -> Topology:
-    """As if no agent were silent: with what each saw last. Built anew each time."""
+    """Return the topology as if no agent were silent, with the last observation of each. Not cached."""
     return _build(frozenset())
 
 
 def topology_lock() -> None:
-    """Lock the topology's version until the transaction ends, for a caller who changes the underlay later.
+    """Lock the topology's version until the transaction ends, for a caller that changes the underlay later.
 
-    A change of the underlay locks it too. It comes before lines (ADR 76).
+    Every change of the underlay takes the same lock. Take it before locks of lines (ADR 76).
     """
     with connection.cursor() as cursor:
         cursor.execute("SELECT FROM inventory_topologyversion FOR NO KEY UPDATE")
 
 
 def path_policy() -> PathPolicy:
-    """The deployment's policy (setting LONGLINE_MTU_POLICY)."""
+    """Return the policy of this installation (setting LONGLINE_MTU_POLICY)."""
     return PathPolicy(mtu=MtuPolicy(settings.LONGLINE_MTU_POLICY))
 
 
 def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd, LineEnd]:
-    """The facts declared and reported of the routers of a line, in one small query.
+    """Return the declared and reported facts about the routers of a line, in one small query.
 
     Select ``observed`` together with the routers.
     """
@@ -105,7 +106,8 @@ def line_ends(a_router: models.Router, z_router: models.Router) -> tuple[LineEnd
         return LineEnd(
             router=Router(id=router.pk, name=router.name, agent_observed=router.has_agent),
             loopbacks={f: address for f in Family if (address := router.loopback(f)) is not None},
-            # A portal of a newer release may have stored others, which no line of this release uses.
+            # A portal of a newer release may have stored encapsulations that this release does not know or
+            # use.
             encapsulations=None if can is None else frozenset(each for each in Encapsulation if each in can),
             addresses=frozenset(a for pk, a in addresses if pk == router.pk) if reported else None,
             routes={a: reachable for pk, a, reachable in routes if pk == router.pk},
@@ -125,7 +127,7 @@ def _key(now: datetime) -> _Key:
 
 
 def _build(silent: frozenset[int]) -> Topology:
-    # Rows as tuples: of thousands, making the models takes most of the time.
+    # Rows as tuples: creating thousands of model instances would take most of the time.
     observed = {
         (router, name): ip_mtu
         for router, name, ip_mtu in models.ObservedInterface.objects.values_list(

@@ -1,4 +1,4 @@
-"""The choice of the transport that carries a VLL, or why none does."""
+"""The choice of the transport that carries a VLL, or the reasons why none does."""
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
@@ -32,8 +32,9 @@ NOTHING: Barred = MappingProxyType({})
 class SelectedTransport:
     """A transport that carries the VLL. Sizes in bytes.
 
-    ``frame``: the largest carried frame; ``required``: the IP MTU that this asks of the underlay. L2XC has
-    no underlay: there ``required`` and ``path`` are None. ``gre_key``: it is GRE, and its tunnel has a key.
+    ``frame``: the largest carried frame. ``required``: the IP MTU that the underlay must have for it. L2XC
+    uses no underlay: its ``required`` and ``path`` are None. ``gre_key``: the transport is GRE and its tunnel
+    has a key.
     """
 
     transport: Transport
@@ -57,14 +58,17 @@ def select_transport(
     barred: Barred = NOTHING,
     gre_keys: Collection[Family] = (),
 ) -> SelectedTransport:
-    """The transport for a VLL between routers ``a`` and ``z``; ``requested`` None is ``auto``.
+    """Return the transport for a VLL between routers ``a`` and ``z``; ``requested`` None means ``auto``.
 
-    ``a_families`` and ``z_families``: those of which each end has a tunnel endpoint. ``barred``: what the
-    routers cannot do, and why. ``gre_keys``: the families over which GRE has a key. ``auto`` takes L2XC on
-    one router, else the cheapest tunnel that fits, GRE last (why: ``AUTO_TUNNELS``).
+    * ``a_families`` and ``z_families``: the families of each end's tunnel endpoints.
+    * ``barred``: the transports that the routers do not support, with reasons.
+    * ``gre_keys``: the families over which GRE has a key.
 
-    Raises SvcMtuOutOfRange, or a TransportRefused that knows all that would fit instead; KeyError when a
-    router is unknown.
+    ``auto`` takes L2XC on one router, otherwise the cheapest tunnel that fits, GRE last (why:
+    ``AUTO_TUNNELS``).
+
+    Raises SvcMtuOutOfRange, or a TransportRefused that lists all transports that would fit instead. Raises
+    KeyError for an unknown router.
     """
     frame = carried_frame(svc_mtu, carried_tags=carried_tags)
     ends = topology.router(a), topology.router(z)
@@ -74,7 +78,7 @@ def select_transport(
             error.fits = () if Transport.L2XC in barred else (Transport.L2XC,)
             raise error
         if against := barred.get(Transport.L2XC):
-            raise _told(against)
+            raise _with_others(against)
         return SelectedTransport(Transport.L2XC, frame)
 
     families = {ends[0]: set(a_families), ends[1]: set(z_families)}
@@ -101,7 +105,7 @@ def select_transport(
                 return SelectedTransport(transport, frame, required, report, gre_key)
             refusals.append(against if refusal is None else (refusal, *against))
 
-    error = _told(_most_telling(refusals))
+    error = _with_others(_most_helpful(refusals))
     error.capacities = _capacities(
         {family: path(family) for family in shared},
         carried_tags=carried_tags,
@@ -116,10 +120,10 @@ def select_transport(
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A transport between two ends, with what it would carry, its overhead in bytes and what it costs.
+    """A transport between two ends, with its capacity, its overhead in bytes and its cost.
 
-    ``largest_svc_mtu`` is None where it carries nothing: no path, one whose MTU is not known, or ends that
-    cannot do it (``barred``).
+    ``largest_svc_mtu`` is None if the transport carries nothing: there is no path, the MTU of the path is
+    unknown, or the ends do not support the transport (``barred``).
     """
 
     transport: Transport
@@ -141,7 +145,9 @@ def options(
     barred: Barred = NOTHING,
     gre_keys: Collection[Family] = (),
 ) -> tuple[Option, ...]:
-    """Every transport between routers ``a`` and ``z``, cheapest first. KeyError when one is unknown."""
+    """Return all transports between routers ``a`` and ``z``, cheapest first. Raises KeyError for an unknown
+    router.
+    """
     if a == z:
         against = barred.get(Transport.L2XC, ())
         largest_here = None if against else MAX_SVC_MTU
@@ -169,11 +175,11 @@ def options(
     return tuple(sorted(found, key=lambda option: -option.cost.mpps_per_core))
 
 
-def _most_telling(refusals: list[tuple[TransportRefused, ...]]) -> tuple[TransportRefused, ...]:
-    """The obstacle to the cheapest tunnel that has a path, else against one whose ends have its family.
+def _most_helpful(refusals: list[tuple[TransportRefused, ...]]) -> tuple[TransportRefused, ...]:
+    """Return the obstacles to the cheapest tunnel that has a path, else to one whose ends have its family.
 
-    A path that is too narrow says more than an end that cannot do one tunnel of several; of several narrow
-    ones that says most which lacks least.
+    A path that is too narrow helps the reader more than an end that lacks one of several tunnels. Of several
+    narrow paths, the one with the smallest shortfall helps most.
     """
 
     def remoteness(against: tuple[TransportRefused, ...]) -> int:
@@ -202,8 +208,8 @@ def _most_telling(refusals: list[tuple[TransportRefused, ...]]) -> tuple[Transpo
     return refusals[min(narrow)[1]] if narrow and isinstance(nearest[0], PathTooNarrow) else nearest
 
 
-def _told(against: tuple[TransportRefused, ...]) -> TransportRefused:
-    """The first of them, knowing the others."""
+def _with_others(against: tuple[TransportRefused, ...]) -> TransportRefused:
+    """Return the first refusal, with the others attached."""
     against[0].also = against[1:]
     return against[0]
 

@@ -1,7 +1,7 @@
-"""The two routers that a VLL ends on: what their VPPs can do, and where tunnels can end.
+"""The two routers of a VLL: the capabilities of their VPPs and their tunnel endpoints.
 
-What a router's agent has reported counts; of a router that has not reported yet, what is declared. That is
-then an assumption, and said to be one.
+Facts that a router's agent has reported count. For a router without a report the declared facts count; the
+portal shows them as assumptions.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -21,11 +21,13 @@ from portal.underlay.routers_and_links import Router
 
 @dataclass(frozen=True, slots=True)
 class LineEnd:
-    """One of the two routers. ``loopbacks`` are declared; None stands for what no agent has reported yet.
+    """One of the two routers. ``loopbacks`` are declared; None marks facts that no agent has reported yet.
 
-    ``addresses``: those of the loopbacks that are on the router. ``routes``: to loopbacks of the other
-    router, and whether they are other than a drop. ``gre_keys``: its VPP tells GRE tunnels apart by keys.
-    ``table``: the FIB table of its underlay; ``knows_tables``: its agent makes tunnels in other than table 0.
+    * ``addresses``: the loopbacks that exist on the router.
+    * ``routes``: routes to loopbacks of the other router; False for a route that drops packets.
+    * ``gre_keys``: the router's VPP distinguishes GRE tunnels by key.
+    * ``table``: the FIB table of the underlay.
+    * ``knows_tables``: the router's agent can create tunnels in tables other than 0.
     """
 
     router: Router
@@ -40,7 +42,7 @@ class LineEnd:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """That ``router`` has what is declared of it: ``encapsulation``, ``address`` or a ``route``."""
+    """The assumption that ``router`` has a declared ``encapsulation``, ``address`` or ``route``."""
 
     router: Router
     what: str
@@ -50,10 +52,11 @@ class Assumption:
 def barred(
     a: LineEnd, z: LineEnd, transports: Iterable[Transport], *, gre_keys: Collection[Family] = ()
 ) -> dict[Transport, tuple[TransportRefused, ...]]:
-    """The transports that the two routers cannot do, and why. A family that an end lacks is not looked at.
+    """Return the transports that the two routers do not support, with reasons. Skips families that an end
+    lacks.
 
-    ``gre_keys``: the families over which GRE has a key. Without one it leases a pair out of many addresses,
-    and looks at them itself.
+    ``gre_keys``: the families over which GRE has a key. GRE without a key leases one of many address pairs
+    and checks the addresses itself.
     """
     found = {transport: tuple(_against(a, z, transport, gre_keys)) for transport in transports}
     return {transport: against for transport, against in found.items() if against}
@@ -80,7 +83,7 @@ def _against(
 def assumptions(
     a: LineEnd, z: LineEnd, transport: Transport, *, gre_keys: Collection[Family] = ()
 ) -> list[Assumption]:
-    """The facts taken as declared, because no agent has said anything about them."""
+    """Return the facts that are taken as declared because no agent has reported them."""
     found = [
         Assumption(end.router, "encapsulation", transport.encapsulation.value)
         for end in _routers(a, z)
@@ -101,7 +104,7 @@ def _routers(a: LineEnd, z: LineEnd) -> list[LineEnd]:
 def _endpoints(
     a: LineEnd, z: LineEnd, transport: Transport, gre_keys: Collection[Family]
 ) -> Iterable[tuple[LineEnd, LineEnd, str]]:
-    """(end, far end, address) of a tunnel's two ends."""
+    """Yield (end, far end, address) for the two ends of a tunnel."""
     if transport.family is None or a.router == z.router:
         return
     if transport.encapsulation is Encapsulation.GRE and transport.family not in gre_keys:

@@ -1,1 +1,1 @@
-"""Files that people send, read as far as their form goes: tables from spreadsheets, and vppcfg's YAML."""
+"""Uploaded files and their syntax: tables from spreadsheets, and vppcfg's YAML."""

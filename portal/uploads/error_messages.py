@@ -1,4 +1,4 @@
-"""The sentences of what can be wrong with a file that somebody sent."""
+"""Messages about errors in uploaded files."""
 
 from django.utils.translation import gettext_noop
 

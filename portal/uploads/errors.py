@@ -1,16 +1,16 @@
-"""Why a file that somebody sent is not read. ``line`` counts lines of the file from 1."""
+"""Reasons why an uploaded file is refused. ``line`` counts lines of the file from 1."""
 
 from portal.core.errors import DomainError
 
 
 class TableTooLarge(DomainError):
-    """The file has more bytes than are read."""
+    """The file has too many bytes."""
 
     max_bytes: int
 
 
 class TableTooLong(DomainError):
-    """The table has more rows than are taken at a time."""
+    """The table has too many rows."""
 
     max_rows: int
 
@@ -22,7 +22,7 @@ class TableNotText(DomainError):
 
 
 class TableColumnUnknown(DomainError):
-    """The header names a column that there is not."""
+    """The header has an unknown column."""
 
     column: str
     columns: str
@@ -35,7 +35,7 @@ class TableColumnTwice(DomainError):
 
 
 class TableColumnMissing(DomainError):
-    """The header lacks a column that every table of this kind has."""
+    """The header lacks a required column."""
 
     column: str
     columns: str
@@ -48,7 +48,7 @@ class TableRowTooLong(DomainError):
 
 
 class TableCellTooLong(DomainError):
-    """A cell has more characters than any text of the portal's."""
+    """A cell has more characters than any text in the portal may have."""
 
     line: int
     column: str
@@ -56,19 +56,19 @@ class TableCellTooLong(DomainError):
 
 
 class TableFormula(DomainError):
-    """A cell begins as formulas do: a spreadsheet that opens it would calculate it."""
+    """A cell begins like a formula: a spreadsheet that opens it would calculate it."""
 
     line: int
     column: str
 
 
 class TableQuotes(DomainError):
-    """A quotation mark opens a cell and does not close it, or stands in the middle of one."""
+    """A quotation mark opens a cell and does not close it, or is in the middle of one."""
 
     line: int
 
 
 class VppcfgUnreadable(DomainError):
-    """The file is no YAML with `interfaces`, as vppcfg has it."""
+    """The file is not YAML with `interfaces` as in vppcfg."""
 
     line: int

@@ -1,4 +1,4 @@
-"""Reading a table as spreadsheets write it (RFC 4180, and what they make of it)."""
+"""A reader of tables in the dialects of spreadsheets (RFC 4180 and its variants)."""
 
 import codecs
 import csv
@@ -26,14 +26,16 @@ from portal.uploads.errors import (
 MAX_BYTES = 8 * 1024 * 1024
 _DELIMITERS = ",;\t"
 _APOSTROPHE = "'"
-# Before a formula that was refused: no spreadsheet calculates it, and we do not take it for text.
+# The prefix of a refused formula in an error file: spreadsheets do not calculate it, and the portal refuses
+# it again.
 _REFUSED = 2 * _APOSTROPHE
-# No text of the portal's is longer; names have 100 at most.
+# No text in the portal is longer; names have at most 100 characters.
 LONGEST_CELL = 500
 _LONGEST_SHOWN = 40
-# Spreadsheets and web pages leave these behind. What turns the direction of writing is refused with its row.
+# Spreadsheets and web pages leave these characters behind. Characters that change the writing direction are
+# refused with their row.
 _ZERO_WIDTH = "\N{SOFT HYPHEN}\N{ZERO WIDTH SPACE}\N{WORD JOINER}\N{ZERO WIDTH NO-BREAK SPACE}"
-# Excel's line for the separator, which it writes and reads above the header.
+# Excel's line for the separator, which Excel writes and reads above the header.
 _SEPARATOR = re.compile(r'"?sep=([,;\t])"?[,;\t]*(?:[\r\n]|\Z)', re.IGNORECASE)
 _BLANKS = _DELIMITERS + _ZERO_WIDTH + '" \r\n\N{NO-BREAK SPACE}'
 _NUMBER = re.compile(r"[+-]\d+([.,]\d+)?")
@@ -41,11 +43,11 @@ _NUMBER = re.compile(r"[+-]\d+([.,]\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """``line``: where it begins in the file, from 1. ``cells`` by column, of all columns.
+    """A row of a table. ``line``: its first line in the file, from 1. ``cells``: by column, for all columns.
 
-    ``refusals``: what is wrong with it as a row of a table; then its cells are as they stand in the file, and
-    ``surplus`` has those for which there are no columns. Written again by ``refused_again`` it is refused
-    again.
+    ``refusals``: errors in the syntax of the row. A row with refusals keeps its cells as they are in the
+    file, and ``surplus`` has the cells without a column. If ``refused_again`` writes it, reading it refuses
+    it again.
     """
 
     line: int
@@ -57,7 +59,9 @@ class TableRow:
 def read_table(
     data: bytes, *, columns: Collection[str], required: Collection[str], max_rows: int
 ) -> list[TableRow]:
-    """``table_rows`` of a table that is taken whole: raises the first refusal of any row as well."""
+    """Return ``table_rows`` of a table that is accepted as a whole: raises the first refusal of any row as
+    well.
+    """
     rows = table_rows(data, columns=columns, required=required, max_rows=max_rows)
     for row in rows:
         for refusal in row.refusals:
@@ -70,13 +74,16 @@ def table_rows(
 ) -> list[TableRow]:
     """Return the rows below the header. Rows without any text are skipped, also those before the header.
 
-    The header names some of ``columns``, in any order and in either case, and all that are ``required``; the
-    cells of others are "". Commas, semicolons or tabs separate the cells: the one that a first line such as
-    ``sep=;`` names, else the one that the header has most of. Columns without a name are ignored while they
-    are empty. Invisible characters around a cell, and within a name of the header, are removed.
-    An apostrophe before a text that begins like a formula, as our exports write it, is removed; other
-    formulas, and those with two apostrophes, are refused, except numbers.
-    Raises one of portal.uploads.errors where no row can be read reliably.
+    The header has all ``required`` columns and any of ``columns``, in any order and in upper or lower case.
+    Cells of absent columns are "". Commas, semicolons or tabs separate cells. A first line such as ``sep=;``
+    selects the separator; otherwise it is the most frequent one in the header.
+
+    Columns without a name are ignored while they are empty. Invisible characters around a cell, and within a
+    name of the header, are removed. An apostrophe before a text that begins like a formula is removed,
+    because the portal's exports write it. Other formulas, and formulas after two apostrophes, are refused,
+    except numbers.
+
+    Raises one of portal.uploads.errors if no row can be read reliably.
     """
     if len(data) > MAX_BYTES:
         raise TableTooLarge(max_bytes=MAX_BYTES)
@@ -98,13 +105,14 @@ def table_rows(
         if header is None:
             _header([], columns, required)
     except csv.Error:
-        # Where the row begins: a quotation mark that is not closed takes all lines below it into its cell.
+        # Report the first line of the row: an unclosed quotation mark takes all following lines into its
+        # cell.
         raise TableQuotes(line=begins) from None
     return rows
 
 
 def refused_again(cell: str) -> str:
-    """A cell that was refused for a formula, as text that is refused again when it is read."""
+    """Return a cell that was refused as a formula, in a form that is refused again when it is read."""
     return f"{_REFUSED}{cell}" if begins_like_a_formula(cell) else cell
 
 
@@ -120,7 +128,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """The one that the first line names, else the one that the header has most of, else a comma."""
+    """Return the separator of the first line, else the most frequent one in the header, else a comma."""
     if named := _SEPARATOR.match(text):
         return named[1]
     lines = (line for line in io.StringIO(text, newline=None) if line.strip(_BLANKS))
@@ -128,7 +136,9 @@ def _delimiter(text: str) -> str:
 
 
 def _trimmed(cell: str) -> str:
-    """The cell without what does not show at its ends: spaces of all kinds, and zero-width characters."""
+    """Return the cell without invisible characters at its ends: spaces of all kinds and zero-width
+    characters.
+    """
     start, end = 0, len(cell)
     while start < end and _is_invisible(cell[start]):
         start += 1

@@ -1,4 +1,4 @@
-"""What a file of vppcfg calls the interfaces that it names (git.ipng.ch/ipng/vppcfg)."""
+"""Descriptions of interfaces in a vppcfg file (git.ipng.ch/ipng/vppcfg)."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,7 +12,9 @@ _LONGEST = 100
 
 
 class _Plain(yaml.BaseLoader):
-    """Each scalar is the text that stands there; no aliases, of which a few make millions of nodes."""
+    """A loader that keeps each scalar as text and refuses aliases: a few aliases can make millions of
+    nodes.
+    """
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -21,20 +23,21 @@ class _Plain(yaml.BaseLoader):
 
 
 def vppcfg_descriptions(data: bytes) -> dict[str, str]:
-    """``description`` by interface, and by sub-interface as VPP calls it: ``TenGigabitEthernet3/0/0.100``.
+    """Return ``description`` by interface, and by sub-interface in VPP's form
+    ``TenGigabitEthernet3/0/0.100``.
 
     Raises TableTooLarge, VppcfgUnreadable.
     """
     if len(data) > MAX_BYTES:
         raise TableTooLarge(max_bytes=MAX_BYTES)
     try:
-        told = yaml.load(data, Loader=_Plain)  # noqa: S506 - it makes texts, lists and mappings only
+        document = yaml.load(data, Loader=_Plain)  # noqa: S506 - it makes texts, lists and mappings only
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         raise VppcfgUnreadable(line=mark.line + 1 if mark else 1) from None
-    if not isinstance(told, dict) or not isinstance(told.get("interfaces"), dict):
+    if not isinstance(document, dict) or not isinstance(document.get("interfaces"), dict):
         raise VppcfgUnreadable(line=1)
-    return {name: text for name, text in _described(told["interfaces"]) if text}
+    return {name: text for name, text in _described(document["interfaces"]) if text}
 
 
 def _described(interfaces: dict[Any, Any]) -> Iterator[tuple[str, str]]:

@@ -7,10 +7,10 @@ from datetime import datetime
 from uuid import UUID
 
 from portal.accounts.models import Customer, User
-from portal.allocation.bandwidth_bookings import bandwidth_look
+from portal.allocation.bandwidth_bookings import bandwidth_check
 from portal.allocation.cpu_core_bookings import RouterCapacity, router_capacities
 from portal.allocation.errors import VniPoolExhausted
-from portal.allocation.gre_pair_leases import gre_pair_look
+from portal.allocation.gre_pair_leases import gre_pair_check
 from portal.allocation.vlan_leases import foreign_frames, free_outer_vlans, vlan_choose, vlans_taken
 from portal.allocation.vlan_ranges import Keys, tag_keys
 from portal.allocation.vni_leases import vni_available
@@ -220,7 +220,7 @@ def _look_at_leases(
         own_bps, besides = _booked_already(leased, side, port), booked.get(port.pk, 0)
         if request.cir_bps > own_bps:
             with found.noting():
-                bandwidth_look(
+                bandwidth_check(
                     port=port,
                     side=side,
                     cir_bps=request.cir_bps,
@@ -241,7 +241,7 @@ def _look_at_transport(selected: SelectedTransport, ports: Mapping[str, Port], l
     if transport.encapsulation is Encapsulation.GRE and transport.family is not None and not selected.gre_key:
         if line is not None and line.gre_key is None and same_tunnel(line, transport, ports):
             return
-        gre_pair_look(a_router=ports["a"].router, z_router=ports["z"].router, family=transport.family)
+        gre_pair_check(a_router=ports["a"].router, z_router=ports["z"].router, family=transport.family)
 
 
 def _booked_already(leased: Leased | None, side: str, port: Port) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from portal.accounts.models import User
 from portal.alarms.kinds import Kind
-from portal.allocation.bandwidth_bookings import bandwidth_look
+from portal.allocation.bandwidth_bookings import bandwidth_check
 from portal.allocation.errors import PortFull
 from portal.core import clock
 from portal.diagnosis.diagnosis import diagnosis_of
@@ -98,9 +98,9 @@ def test_a_preview_says_the_same_as_the_order(isp: Isp, alice: User) -> None:
     said = signed_in(alice).post("/orders/new/check/", fields(isp, cir="6"), headers={"hx-request": "true"})
     assert "runs at 5 Gbit/s instead of 10 Gbit/s" in text(said)
     with pytest.raises(PortFull) as refused:
-        bandwidth_look(port=port, side="a", cir_bps=6 * GBIT, own_bps=0, booked_besides=0)
+        bandwidth_check(port=port, side="a", cir_bps=6 * GBIT, own_bps=0, booked_besides=0)
     assert refused.value.free_bps == 5 * GBIT
-    bandwidth_look(port=port, side="a", cir_bps=6 * GBIT, own_bps=6 * GBIT, booked_besides=0)
+    bandwidth_check(port=port, side="a", cir_bps=6 * GBIT, own_bps=6 * GBIT, booked_besides=0)
 
 
 def test_an_alarm_says_what_is_booked_and_what_is_left(isp: Isp, alice: User) -> None:

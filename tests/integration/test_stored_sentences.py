@@ -11,7 +11,7 @@ from portal.alarms.rounds import alarms_watch
 from portal.core import clock
 from portal.diagnosis.checks import Check, CheckState, Finding
 from portal.diagnosis.line_facts import facts_of
-from portal.diagnosis.verdict import kept_sentence, verdict_of
+from portal.diagnosis.verdict import stored_sentence, verdict_of
 from portal.events.models import Event
 from portal.vll.line_test_sentences import failure_sentence
 from portal.vll.models import LineTest, Order, Vll
@@ -65,11 +65,11 @@ def test_a_verdict_that_is_kept_says_the_same_again_of_its_end_and_moment(vll: V
     )
     kept = json.loads(json.dumps(verdict.facts, cls=DjangoJSONEncoder))
     said = {"code": verdict.code, "sentence": verdict.sentence}
-    assert kept_sentence(said, kept) == verdict.sentence == f"The port {port} at the A end has no link."
+    assert stored_sentence(said, kept) == verdict.sentence == f"The port {port} at the A end has no link."
     with translation.override("de"):
-        assert kept_sentence(said, kept) == f"Der Port {port} am A-Ende hat keinen Link."
+        assert stored_sentence(said, kept) == f"Der Port {port} am A-Ende hat keinen Link."
         # As an older release kept it.
-        assert kept_sentence(said, None) == verdict.sentence
+        assert stored_sentence(said, None) == verdict.sentence
 
 
 def test_a_failed_tests_alarm_is_read_in_the_language_of_its_reader(nina: User, vll: Vll) -> None:

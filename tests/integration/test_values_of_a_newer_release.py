@@ -11,7 +11,7 @@ from django.test import Client
 
 from portal.accounts.models import User
 from portal.core import clock
-from portal.diagnosis.verdict import kept_sentence
+from portal.diagnosis.verdict import stored_sentence
 from portal.imports.batches import import_run
 from portal.imports.models import Import, ImportState
 from portal.imports.operations import first_running
@@ -134,7 +134,7 @@ def test_the_reason_why_a_webhook_is_disabled_and_a_delivery(alice: User, nina: 
 def test_the_finding_of_a_verdict_that_was_kept() -> None:
     verdict = {"code": f"a-{UNKNOWN}", "sentence": "It is somewhere else."}
     facts = {"finding": UNKNOWN, "side": "a", "router": "rhino", "port": "", "at": None, "removing": False}
-    assert kept_sentence(verdict, facts) == "It is somewhere else."
+    assert stored_sentence(verdict, facts) == "It is somewhere else."
 
 
 def test_the_reason_of_a_line_test(vll: Vll, now: datetime) -> None:

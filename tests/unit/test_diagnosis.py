@@ -10,12 +10,12 @@ from django.core.serializers.json import DjangoJSONEncoder
 
 from portal.diagnosis.checks import CheckState, Finding, checks_of
 from portal.diagnosis.line_facts import Counted, EndFacts, LineFacts, LineTestFacts, OrderFacts, PathMtuFacts
-from portal.diagnosis.verdict import ADVICE, SENTENCES, Verdict, kept_sentence, verdict_of
+from portal.diagnosis.verdict import ADVICE, SENTENCES, Verdict, stored_sentence, verdict_of
 from portal.vll.line_test_procedure import Finding as FramesFinding
 from portal.vll.path_status import PathStatus
 
 NOW = datetime(2026, 11, 24, 14, 3, 7, tzinfo=UTC)
-KEPT_DOWN = {"link_up": False, "held_down": True}
+KEPT_DOWN = {"link_up": False, "kept_down": True}
 COUNTED = Counted(frames_in=1200, dropped=0, since=NOW - timedelta(seconds=10), until=NOW)
 
 
@@ -30,9 +30,9 @@ def end(router: str, **more: Any) -> EndFacts:
         held_since=None,
         maintenance_since=None,
         link_up=True,
-        held_down=False,
+        kept_down=False,
         reachable=True,
-        as_wanted=True,
+        as_ordered=True,
         status="verified",
         status_at=NOW,
         reason=None,
@@ -100,13 +100,13 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(z={"reachable": False}), "path-down"),
         (line(path=PathStatus("down", "The path has been down since {time}.", NOW)), "path-down"),
         (line(path=PathStatus("not_watched", "hippo cannot watch paths.")), "in-order"),
-        (line(path_mtu=replace(BLACK_HOLE, proven=1500)), "large-frames-lost"),
+        (line(path_mtu=replace(BLACK_HOLE, verified=1500)), "large-frames-lost"),
         (line(path_mtu=BLACK_HOLE), "in-order"),
         (line(path_mtu=replace(BLACK_HOLE, finding=FramesFinding.NOTHING_ARRIVES)), "path-loses"),
         (line(path_mtu=None), "in-order"),
         (line(a={"vpp_away": True}), "a-vpp-down"),
         (line(z=SILENT), "z-router-silent"),
-        (line(a={"as_wanted": False, "status": "conflict"}), "a-not-as-wanted"),
+        (line(a={"as_ordered": False, "status": "conflict"}), "a-not-as-wanted"),
         (line(z={"maintenance_since": NOW}), "z-maintenance"),
         (line(a={"held_since": NOW}), "a-maintenance"),
         (line(portal_listens=False, a=SILENT, z=SILENT), "portal-away"),
@@ -123,7 +123,7 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         ),
         (line(last_test=None), "in-order"),
         (line(a={"link_up": None}), "not-known"),
-        (line(z={"reported_at": None, "link_up": None, "as_wanted": None}), "not-known"),
+        (line(z={"reported_at": None, "link_up": None, "as_ordered": None}), "not-known"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -140,7 +140,7 @@ def test_the_single_fault_is_named(facts: LineFacts, code: str) -> None:
     [
         (line(a={"link_up": False, **NOTHING_IN}), "a-port-down"),
         (line(a=NOTHING_IN, z={"link_up": False}), "z-port-down"),
-        (line(a={"vpp_away": True, "reachable": False, "link_up": None, "as_wanted": None}), "a-vpp-down"),
+        (line(a={"vpp_away": True, "reachable": False, "link_up": None, "as_ordered": None}), "a-vpp-down"),
         (line(a=NOTHING_IN, z=NOTHING_IN, admin_status="admin-down", lifecycle="suspended"), "suspended"),
         (line(a={"maintenance_since": NOW, "link_up": False}), "a-maintenance"),
         (line(a=NOTHING_IN, z={"held_since": NOW, **SILENT}), "z-maintenance"),
@@ -172,7 +172,7 @@ def test_a_kept_verdict_on_a_line_that_is_removed_says_so_beside_work_too() -> N
     assert found.code == "suspended"
     assert found.sentence.startswith("The removal of this line is ordered, so it carries nothing.")
     kept = {"code": found.code, "sentence": "as it was written then"}
-    assert kept_sentence(kept, loads(dumps(found.facts, cls=DjangoJSONEncoder))) == found.sentence
+    assert stored_sentence(kept, loads(dumps(found.facts, cls=DjangoJSONEncoder))) == found.sentence
 
 
 @pytest.mark.parametrize("more", [{}, FULL], ids=["a line that works", "a line with a fault of its own"])
@@ -181,11 +181,11 @@ def test_work_that_explains_nothing_is_said_behind_the_verdict(more: dict[str, A
     assert during.sentence == f"{without.sentence} The NOC is working on rhino, at the A end."
     assert (during.code, during.advice) == (without.code if more else "a-maintenance", without.advice)
     kept = loads(dumps({"code": during.code, "sentence": during.sentence}))
-    assert kept_sentence(kept, loads(dumps(during.facts, cls=DjangoJSONEncoder))) == during.sentence
+    assert stored_sentence(kept, loads(dumps(during.facts, cls=DjangoJSONEncoder))) == during.sentence
 
 
 def test_what_is_not_heard_is_not_said_to_be_in_order() -> None:
-    facts = line(a={"link_up": True, "as_wanted": True, **SILENT})
+    facts = line(a={"link_up": True, "as_ordered": True, **SILENT})
     states = {check.code: check.state for check in checks_of(facts)}
     assert states["a_router"] == CheckState.BROKEN
     assert {states[code] for code in ("a_port_link", "a_configuration", "a_frames_in", "a_policer")} == {
@@ -229,7 +229,7 @@ def test_every_finding_has_its_words() -> None:
 
 
 def test_only_the_detail_is_kept_from_customers() -> None:
-    facts = line(a={"as_wanted": False, "status": "conflict", "reason": {"code": "vlan_taken"}})
+    facts = line(a={"as_ordered": False, "status": "conflict", "reason": {"code": "vlan_taken"}})
     [check] = [check for check in checks_of(facts) if check.state == CheckState.BROKEN]
     assert "vlan_taken" in check.detail
     assert "vlan_taken" not in check.evidence

@@ -1,4 +1,4 @@
-"""Customers from a table."""
+"""Imports of customers."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

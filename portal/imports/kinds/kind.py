@@ -1,4 +1,4 @@
-"""A kind of import: the columns of its tables, and how a row becomes what a page would make."""
+"""A kind of import: the columns of its tables, and the operation that makes an object from a row."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,15 +16,15 @@ from portal.imports.cells import Reader
 from portal.imports.errors import CellMissing, NamedNowhere
 
 Text = str | Promise
-# The values of a row's cells that are not empty, by column.
+# The values of a row's non-empty cells, by column.
 RowValues = Mapping[str, Any]
-# Columns of the tables of errors, which are mended and sent again.
+# Columns of error tables, which users correct and upload again.
 ERROR_COLUMNS = ("import_line", "import_errors")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """``example``: a cell of it, as the templates have it. ``unit``: of a number, "" for none."""
+    """A column. ``example``: a cell for templates. ``unit``: the unit of a number, "" for none."""
 
     name: str
     read: Reader
@@ -36,7 +36,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
-    """Who imports, and the API token that it was sent with."""
+    """The user who imports, with the API token of the upload."""
 
     user: User
     token: ApiToken | None = None
@@ -44,11 +44,11 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something of a row's ``column`` that exists once: ``value``, as its reader knows it.
+    """A unique value that a row claims: ``value`` in ``column``, as the column's reader returns it.
 
-    Columns of one ``group`` claim the same things, such as both ends of a link the interfaces; "": the
-    column's own. With ``keys``, the row claims these frames of the port that is the group: another row may
-    claim other frames of it, but none of them.
+    Columns of one ``group`` claim the same things: both ends of a link, for example, claim interfaces. "" is
+    the column's own group. With ``keys``, the row claims these frames of the port that is the group. Another
+    row may claim other frames of it, but none of the same.
     """
 
     column: str
@@ -62,46 +62,48 @@ class Claim:
 
 
 class Batch(ABC):
-    """Some rows of a kind, with all that they name looked up and locked at once.
+    """Some rows of a kind, with all objects that they name read and locked together.
 
-    It is opened inside the transaction in which its rows are made.
+    A batch is opened inside the transaction that imports its rows.
     """
 
     @abstractmethod
     def find(self, values: RowValues) -> Mapping[str, Any] | None:
-        """What is there already of this row, by column; None: nothing is."""
+        """Return the existing object of this row, by column; None if there is none."""
 
     @abstractmethod
     def make(self, values: RowValues, *, actor: Actor, now: datetime) -> None:
-        """By the operation that pages and the API call. Raises DomainError."""
+        """Create the object with the operation that pages and the API use. Raises DomainError."""
 
 
 class Kind(ABC):
-    """``slug`` is its name in addresses. ``passed_over``: columns of our exports that say nothing here."""
+    """A kind. ``slug``: its name in addresses. ``passed_over``: columns of the portal's exports that are
+    ignored.
+    """
 
     slug: ClassVar[str]
     title: ClassVar[Text]
     about: ClassVar[Text]
     columns: ClassVar[tuple[Column, ...]]
     passed_over: ClassVar[tuple[str, ...]] = ()
-    # Rows in a transaction: what they lock, others wait for.
+    # Rows per transaction. Other transactions wait for the locks of these rows.
     batch: ClassVar[int] = 200
 
     def may_import(self, actor: Actor) -> bool:
-        """As the page that makes one of them."""
+        """Return whether the user may import, by the rule of the page that creates one such object."""
         return permissions.may_run_the_network(actor.user)
 
     def name(self, values: RowValues) -> str:
-        """What the row is called, to its reader: by its name, unless the kind has none."""
+        """Return the row's name for its reader. By default its column ``name``."""
         return str(values["name"])
 
     def claims(self, values: RowValues) -> Iterator[Claim]:
-        """What no other row of the file may have: its name alone, unless the kind says otherwise."""
+        """Yield the values that no other row of the file may have. By default its name."""
         yield Claim("name", values["name"])
 
     @abstractmethod
     def open(self, rows: Sequence[RowValues]) -> Batch:
-        """The rows of a batch."""
+        """Open the batch of these rows."""
 
     @property
     def column_names(self) -> list[str]:
@@ -112,7 +114,7 @@ class Kind(ABC):
         return [column.name for column in self.columns if column.required]
 
     def read(self, cells: Mapping[str, str]) -> tuple[dict[str, Any], list[DomainError]]:
-        """The values of a row's cells, and what is wrong with some of them."""
+        """Return the values of a row's cells, and the errors in some of them."""
         values: dict[str, Any] = {}
         refusals: list[DomainError] = []
         for column in self.columns:
@@ -132,7 +134,7 @@ class Kind(ABC):
 
 
 def named(found: Mapping[str, Any], values: RowValues, column: str, what: str) -> Any:
-    """The row that a cell names; None where the cell says nothing. Raises NamedNowhere."""
+    """Return the row that a cell names; None for an empty cell. Raises NamedNowhere."""
     name = values.get(column)
     if name is None:
         return None
@@ -142,5 +144,5 @@ def named(found: Mapping[str, Any], values: RowValues, column: str, what: str) -
 
 
 def names(rows: Sequence[RowValues], *columns: str) -> set[Any]:
-    """All that these columns say."""
+    """Return all values of these columns."""
     return {row[column] for row in rows for column in columns if column in row}

@@ -1,4 +1,6 @@
-"""Lines to order from a table. Each is an order as a page makes it: its rules, its approval, its test."""
+"""Imports of lines. Each row becomes an order, with the rules, approval and activation test of an order on a
+page.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -25,12 +27,12 @@ _PORTS = ("a_port", "z_port")
 
 
 def _vlan(cell: str, column: str) -> Any:
-    """A VLAN, or ``any``; whether it lies in 1..4094 is a rule of ordering."""
+    """Read a VLAN or ``any``. Ordering checks that it lies in 1..4094."""
     return _ANY if cell.casefold() == _ANY else cells.whole(cell, column)
 
 
 def _lifecycle(cell: str, column: str) -> None:
-    """Nobody sends the whole list to have lines back that are over."""
+    """Refuse lines that have ended: nobody sends the whole list to get them back."""
     if cell in TERMINAL_LIFECYCLES:
         raise LineIsOver(lifecycle=cell, field=column)
 
@@ -74,8 +76,8 @@ class Lines(Kind):
         "Their ports come first. The list of lines as CSV can be sent as it is: what it has besides is passed"
         " over."
     )
-    # An order locks what is leased by type, and the routers' sums last. A second one in its transaction would
-    # begin anew with them held, in a ring with anybody else's order.
+    # An order locks leases by type, and the sums of routers last. A second order in the same transaction
+    # would start over while it still has these locks, and could deadlock with other orders.
     batch = 1
     columns = (
         Column(
@@ -149,7 +151,7 @@ class Lines(Kind):
             example="",
         ),
     )
-    # What vlls.csv says of lines besides what was ordered.
+    # Columns of vlls.csv that describe a line beyond its order.
     passed_over = (
         *("id", "created_at", "decommission_at", "health", "health_cause", "admin_status"),
         *("oper_status", "in_sync", "vni", "gre_key", "a_site", "z_site"),
@@ -208,7 +210,7 @@ class _Batch(Batch):
         place = (port.customer_id, values["description"])
         if place in self._leaving and place not in self._there:
             raise LineBeingRemoved(description=values["description"], field="description")
-        # Of several of one name, the one that is most like it.
+        # Of several lines with the same name, the most similar one.
         return max(
             (_as_requested(line, values) for line in self._there.get(place, [])),
             key=lambda line: sum(line[name] == value for name, value in values.items()),

@@ -1,4 +1,4 @@
-"""Customers' ports from a table."""
+"""Imports of customers' ports."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -100,7 +100,7 @@ class _Batch(Batch):
     def __init__(self, rows: Sequence[RowValues]) -> None:
         routers = Router.objects.filter(name__in=names(rows, "router"), retired_at__isnull=True)
         customers = Customer.objects.filter(name__in=names(rows, "customer"))
-        # In the order of each port's, and each kind in the order of its ids: nobody waits in a ring.
+        # Lock kinds in the order that each port uses, and rows of a kind by id, to avoid deadlocks.
         of_rows = routers.select_for_update(no_key=True).order_by("pk")
         self._routers = {router.name: router for router in of_rows}
         owners = customers.select_for_update(no_key=True).order_by("pk")

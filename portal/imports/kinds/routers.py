@@ -1,4 +1,4 @@
-"""Routers from a table."""
+"""Imports of routers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Sites from a table."""
+"""Imports of sites."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

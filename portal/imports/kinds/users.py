@@ -1,4 +1,4 @@
-"""Customers' people from a table: each is invited, as on the page of the team. No table has passwords."""
+"""Imports of customers' users. Each is invited, as on the team page. Tables contain no passwords."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
@@ -44,7 +44,9 @@ class Users(Kind):
     )
 
     def may_import(self, actor: Actor) -> bool:
-        """As inviting: NOC admins alone are in no team and run all of them."""
+        """Return the right to invite, without users who are only NOC admins: they run every team and belong
+        to none.
+        """
         return actor.user.is_noc_admin and (actor.token is None or Scope.TEAM in actor.token.scopes)
 
     def name(self, values: RowValues) -> str:
@@ -63,11 +65,11 @@ class _Batch(Batch):
         locked = of_rows.select_for_update(no_key=True).order_by("pk")
         self._customers = {customer.name: customer for customer in locked}
         addresses = {address.lower() for address in names(rows, "email")}
-        asked = open_invitations(clock.now()).annotate(address=Lower("email"))
+        invited = open_invitations(clock.now()).annotate(address=Lower("email"))
         members = Membership.objects.annotate(address=Lower("user__email"))
         self._there: dict[tuple[str, str], str] = {}
-        # Who is a member already has accepted.
-        for found in (asked, members):
+        # A member has already accepted an invitation.
+        for found in (invited, members):
             of_batch = found.filter(customer__in=self._customers.values(), address__in=addresses)
             for customer, address, role in of_batch.values_list("customer__name", "address", "role"):
                 self._there[customer, address] = role

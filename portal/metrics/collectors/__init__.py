@@ -1,1 +1,1 @@
-"""One module for each thing that is counted; each gives the metric families that a scrape shows of it."""
+"""Collectors: one module per subject. Each yields metric families for a scrape."""

@@ -1,4 +1,6 @@
-"""Until when the portal's own certificate and the CA's hold; those of the routers are among the routers."""
+"""The expiry of the portal's own certificate and of the CA's. routers.py has the expiry of routers'
+certificates.
+"""
 
 import logging
 from collections.abc import Iterator

@@ -1,4 +1,6 @@
-"""Leases: how many of each kind are out, rest, or wait for a router's word; and how many VNIs are left."""
+"""Leases by kind: in use, in cool-down, or waiting for a router's confirmation; and the number of free
+VNIs.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -22,7 +24,7 @@ def families(now: datetime) -> Iterator[Metric]:
         leases.add_metric([pool, "leased"], of_pool.leased)
         leases.add_metric([pool, "resting"], of_pool.resting)
         leases.add_metric([pool, "quarantined"], of_pool.quarantined)
-    # These neither rest nor wait.
+    # These kinds have neither a cool-down nor a quarantine.
     leases.add_metric(["port_vlan", "leased"], PortVlanLease.objects.count())
     yield leases
     yield GaugeMetricFamily("longline_vnis_free", "VNIs that may be leased now.", counts.vni_free)

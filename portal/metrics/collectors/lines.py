@@ -1,4 +1,4 @@
-"""Lines by what is wanted of them and what is seen of them. Those that are gone for good are not counted."""
+"""Lines by admin status and op-status, without lines that have ended."""
 
 from collections.abc import Iterator
 from datetime import datetime

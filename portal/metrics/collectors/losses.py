@@ -1,6 +1,6 @@
-"""What backbone interfaces lost in the last ten minutes, and the buffers that routers had left.
+"""Losses of backbone interfaces in the last ten minutes, and the free buffers of routers.
 
-Ratios and no totals: agents report differences (ADR 1), and their own /metrics have what VPP has counted.
+Ratios and no totals: agents report differences (ADR 1), and their own /metrics have VPP's counters.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""Mails and deliveries that wait, and those that could not be sent.
+"""Waiting and failed mails and deliveries.
 
-Their rows are forgotten after a while, so none of these is a counter.
+Their rows are deleted after a while, so none of these metrics is a counter.
 """
 
 from collections.abc import Iterator

@@ -1,8 +1,8 @@
-"""Orders: how many are open, how those that are not ended, and how long the completed ones took.
+"""Orders: open ones, ended ones by result, and the durations of completed ones.
 
-The times come from the rows and not from the process that saw an order through, of which there is none:
-several take part, and any may be restarted. Terminal states never change and no order is deleted, so these
-sums only grow, as counters must.
+The times come from the rows, because no single process sees an order through: several take part, and any of
+them may be restarted. Terminal states never change and no order is deleted. These sums therefore only grow,
+as counters must.
 """
 
 from collections import defaultdict
@@ -17,9 +17,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from portal.vll.models import Order
 from portal.vll.states import TERMINAL_ORDER_STATES, OrderAction, OrderState
 
-# Upper bounds of the buckets, in seconds: the target for the 95th percentile is 2, an alarm is raised at 110.
+# Upper bounds of the buckets, in seconds. The target for the 95th percentile is 2; an alarm is raised at 110.
 BOUNDS_S = [0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 120.0, 600.0]
-# A human's time to approve is nobody's latency.
+# The time until a person approves does not count as latency.
 _ENDED = """
 SELECT action, state, width_bucket(seconds, %(bounds)s::float8[]), count(*), sum(seconds)
 FROM (

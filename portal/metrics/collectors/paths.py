@@ -1,4 +1,4 @@
-"""Paths between routers: how they stand as routers see them, and what frames have shown."""
+"""Paths between routers: their state as routers report it, and the results of probes."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Samples in quarantine: how many of each router's wait for a decision."""
+"""Samples in quarantine that wait for a decision, by router."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from portal.telemetry.models import Quarantine
 
-# Series for one router each; whoever has more than so many wrong clocks needs no longer list.
+# One series per router. With more wrong clocks than this, a longer list would not help.
 LISTED = 1000
 
 

@@ -1,4 +1,6 @@
-"""The messages that wait in Celery's queues. They may be lost without harm: the rows are the truth."""
+"""The messages that wait in Celery's queues. Losing them does no harm: the rows in PostgreSQL are
+authoritative.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -14,7 +16,7 @@ from portal.core.served_queues import queue_names
 log = logging.getLogger(__name__)
 
 _PATIENCE_S = 1.0
-# Where kombu keeps what workers have taken and not yet acknowledged.
+# kombu stores here the messages that workers have taken and not yet acknowledged.
 _TAKEN = "unacked"
 
 

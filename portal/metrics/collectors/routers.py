@@ -1,4 +1,4 @@
-"""Routers: when each reported last, how the tries to reach it went, until when its certificate holds."""
+"""Routers: the time of the last report, the attempts to reach them, and the expiry of their certificates."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -10,7 +10,7 @@ from prometheus_client.core import GaugeMetricFamily
 from portal.inventory.models import Router, RouterSilence
 from portal.vll.operations.oper_status import FRESH
 
-# Series for one router each; beyond that only the counts are whole.
+# One series per router. Beyond this number only the counts are complete.
 LISTED = 1000
 _NAMES_VALID_UNTIL = Max("certificates__expires_at", filter=Q(certificates__revoked_at__isnull=True))
 

@@ -10,7 +10,7 @@ from django.conf import settings
 
 from portal.accounts.models import Customer, User
 from portal.allocation.calibrated_weights import weights_of
-from portal.allocation.cpu_core_bookings import EndLoad, cores_look
+from portal.allocation.cpu_core_bookings import EndLoad, cores_refusals
 from portal.allocation.errors import RouterFull
 from portal.allocation.router_packet_capacity import end_load
 from portal.core.encapsulations import AUTO_TUNNELS, Family, Transport
@@ -303,7 +303,7 @@ def _look_at_cores(
     ports: Mapping[str, Port], cir_bps: int, transport: Transport, own: Collection[UUID]
 ) -> list[RouterFull]:
     ends = core_loads(ports, cir_bps=cir_bps, transport=transport)
-    return cores_look(ends=ends, transport=transport, own=own)
+    return cores_refusals(ends=ends, transport=transport, own=own)
 
 
 def _both_have_gre_keys(ports: Mapping[str, Port]) -> bool:

@@ -3,7 +3,7 @@
 from django import template
 
 from portal.diagnosis.models import TroubleReport
-from portal.diagnosis.verdict import kept_sentence
+from portal.diagnosis.verdict import stored_sentence
 
 register = template.Library()
 
@@ -11,4 +11,4 @@ register = template.Library()
 @register.filter
 def verdict_then(report: TroubleReport) -> str:
     """The portal's verdict when trouble was reported, for a reader."""
-    return kept_sentence(report.finding["verdict"], report.finding.get("facts"))
+    return stored_sentence(report.finding["verdict"], report.finding.get("facts"))
