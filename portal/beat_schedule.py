@@ -1,4 +1,4 @@
-"""Every how many seconds beat asks for a task: sweepers, all of them safe to run twice."""
+"""Beat's schedule: the interval of each task in seconds. All tasks are sweepers and safe to run twice."""
 
 from portal.accounts import task_names as accounts
 from portal.alarms import task_names as alarms
@@ -27,7 +27,7 @@ EVERY_S = {
     telemetry.WATCH_SILENCES: 10,
     telemetry.ROLL_UP: 60,
     telemetry.FREEZE_PERCENTILES: 3600,
-    # Asked for with each decision; this is for what a worker that died left.
+    # Each decision also sends this task. The schedule covers decisions whose worker died.
     telemetry.COUNT_ACCEPTED: 300,
     telemetry.KEEP_PARTITIONS: 3600,
     api.SWEEP_ANSWERS: 600,

@@ -1,4 +1,4 @@
-"""The Celery application: task names and ids only travel through it."""
+"""The Celery application. Messages carry only task names and ids."""
 
 import logging.config
 import os
@@ -23,7 +23,7 @@ from portal.core.served_queues import QueueNotes
 from portal.processes.preloaded_objects import preloaded_objects_freeze
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
-# `manage.py upgrade` makes Django's checks; here they would load all pages and the whole API.
+# `manage.py upgrade` runs Django's checks. In a worker they would load all pages and the whole API.
 os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 app = Celery("longline", task_cls="portal.audit.actor:AuditedTask")
 app.config_from_object("django.conf:settings", namespace="CELERY")
@@ -31,42 +31,42 @@ app.autodiscover_tasks()
 
 
 @setup_logging.connect(dispatch_uid="longline_logs")
-def log_as_all_others_do(**_: Any) -> None:
-    """Celery would set up logging of its own, unless somebody listens to this."""
+def keep_log_format(**_: Any) -> None:
+    """Keep the portal's logging: Celery configures its own logging unless this signal has a receiver."""
     logging.config.dictConfig(settings.LOGGING)
 
 
 @worker_init.connect(dispatch_uid="longline_metrics")
 def measure_tasks(**_: Any) -> None:
-    """Only a worker runs tasks; before its pool forks."""
+    """Measure tasks in workers only; connected before the worker's pool forks."""
     import_module("portal.metrics.celery_tasks")
 
 
 @worker_init.connect(dispatch_uid="longline_plans")
-def plan_statements_anew(**_: Any) -> None:
-    """One plan for all values would suit neither a router of ten ends nor one of thousands.
+def plan_each_statement(**_: Any) -> None:
+    """Turn off prepared statements in workers.
 
-    See portal.core.postgres_plans: tasks read by router, as pages do.
+    One plan for all values would suit neither a router of ten ends nor one of thousands. See portal.core.postgres_plans: tasks read by router, like pages.
     """
     settings.DATABASES["default"]["OPTIONS"]["prepare_threshold"] = None
 
 
 @worker_init.connect(dispatch_uid="longline_garbage")
-def look_for_garbage_often(**_: Any) -> None:
-    """After all tasks are imported, and before the pool forks."""
+def collect_garbage_often(**_: Any) -> None:
+    """Restore frequent garbage collection after all tasks are imported and before the pool forks."""
     preloaded_objects_freeze()
 
 
 @task_prerun.connect(dispatch_uid="longline_connections")
 @task_postrun.connect(dispatch_uid="longline_connections")
 def keep_sound_connections(**_: Any) -> None:
-    """As Django does between requests: a connection is kept for the next task unless it broke or is old."""
+    """Keep a connection for the next task unless it is broken or too old, as Django does between requests."""
     close_old_connections()
 
 
-# A worker's heart beats every two seconds while Redis takes it; beat sends something as often.
+# A worker's heartbeat comes every two seconds while Redis accepts it; beat sends tasks as often.
 heartbeat_sent.connect(beat, dispatch_uid="longline_alive")
-# Kept here: Celery refers to its receivers weakly.
+# Kept in a variable, because Celery refers to its receivers weakly.
 note_queues = QueueNotes()
 heartbeat_sent.connect(note_queues, dispatch_uid="longline_queues")
 

@@ -1,4 +1,4 @@
-"""In which queue each Celery task waits: by name or pattern, and what is not here in ``provisioning``."""
+"""The queue of each Celery task, by name or pattern; other tasks use ``provisioning``."""
 
 from portal.accounts import task_names as accounts
 from portal.alarms import task_names as alarms
@@ -9,14 +9,14 @@ from portal.telemetry import task_names as telemetry
 from portal.vll import task_names as provisioning
 
 TASK_QUEUES = {
-    # Sweepers have a worker of their own: they raise the alarms when all others are busy. Each of their tasks
-    # ends within seconds, whatever has piled up: it reads how the network is now, or sends other tasks.
+    # Sweepers have their own worker: they raise alarms when all other workers are busy. Each of their tasks
+    # ends within seconds, regardless of any backlog: it reads the current state or sends other tasks.
     provisioning.SWEEP: "sweepers",
     provisioning.MARK_STALE: "sweepers",
     provisioning.FORWARD_LINK_LOSSES: "sweepers",
     alarms.WATCH: "sweepers",
     telemetry.WATCH_SILENCES: "sweepers",
-    # Routers that probably do not answer hold up each other, and nobody else.
+    # Routers that probably do not answer delay only each other.
     provisioning.CONVERGE_DOUBTFUL: "doubtful",
     provisioning.KEEP_TUNNEL_PATHS: "telemetry",
     provisioning.TIME_PATHS: "telemetry",
@@ -24,7 +24,7 @@ TASK_QUEUES = {
     provisioning.PROBE_PATHS: "telemetry",
     provisioning.PROBE_PATH: "telemetry",
     "telemetry.*": "telemetry",
-    # Tasks that take as long as what has piled up, up to half an hour. Nobody waits for them.
+    # Tasks whose duration grows with the backlog, up to half an hour. Nobody waits for them.
     telemetry.FREEZE_PERCENTILES: "batch",
     telemetry.COUNT_ACCEPTED: "batch",
     telemetry.KEEP_PARTITIONS: "batch",
@@ -33,16 +33,16 @@ TASK_QUEUES = {
     notifications.FORGET: "batch",
     accounts.CLEAR_SESSIONS: "batch",
     api.SWEEP_ANSWERS: "batch",
-    # What makes deliveries of events is not to wait behind any of them.
+    # The task that makes deliveries from events must not wait behind deliveries.
     notifications.FAN_OUT: "sweepers",
-    # Receivers that failed last hold up each other, and nobody else.
+    # Receivers with recent failures delay only each other.
     notifications.WEBHOOK_TURN: "webhooks",
     notifications.DOUBTFUL_WEBHOOK_TURN: "webhooks_doubtful",
     "notifications.*": "notifications",
     accounts.SEND_INVITATION: "notifications",
     accounts.RESEND_INVITATIONS: "notifications",
     "netbox.*": "netbox",
-    # One import at a time, in short turns: what is asked for every few seconds waits for one turn at most.
+    # One import at a time, in short turns: tasks that are due every few seconds wait for at most one turn.
     imports.RUN: "telemetry",
     imports.SWEEP: "telemetry",
 }

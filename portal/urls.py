@@ -1,4 +1,4 @@
-"""The paths that people and API clients reach."""
+"""The paths for people and API clients."""
 
 from django.urls import include, path
 

@@ -1,4 +1,4 @@
-"""The server for people and API clients."""
+"""The WSGI application for people and API clients."""
 
 import os
 from importlib import import_module
@@ -10,5 +10,5 @@ from portal.core.request_charset import Utf8Request
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "portal.settings")
 application = get_wsgi_application()
 application.request_class = Utf8Request
-# The API's schema takes half a second to make: once before the processes fork, instead of in each of them.
+# Building the API's schema takes half a second. Do it once before the processes fork.
 import_module("portal.api.openapi.document").document()

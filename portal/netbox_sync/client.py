@@ -1,4 +1,6 @@
-"""NetBox's REST API, by pynetbox: pages in, rows out, and every failure a typed one."""
+"""A client of NetBox's REST API, built on pynetbox: it pages through rows and turns each failure into a typed
+error.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,14 +26,14 @@ from portal.netbox_sync.http_session import TooLarge, session
 
 Row = dict[str, Any]
 OLDEST = (4, 2)
-# Since then an L2VPN has a status (NetBox release notes).
+# L2VPNs have a status since this release (NetBox release notes).
 WITH_L2VPN_STATUS = (4, 3)
 _DETAIL = 500
 _LARGEST_VERSION = 9999
 
 
 class Client:
-    """One NetBox. ``version``: such as (4, 4). Raises NetboxError from everything that asks it."""
+    """A connection to one NetBox. ``version``: such as (4, 4). Every request may raise NetboxError."""
 
     def __init__(self, configuration: Configuration) -> None:
         self._page = configuration.page
@@ -45,17 +47,17 @@ class Client:
             raise NetboxTooOld(release=self.release)
 
     def rows(self, path: str, *, fields: Sequence[str], **filters: Any) -> Iterator[Row]:
-        """Every object at ``path`` (such as ``dcim.interfaces``) with these fields, page by page.
+        """Yield every object at ``path`` (such as ``dcim.interfaces``) with these fields, page by page.
 
-        Each page begins after the last id of the one before it. An offset would skip an object when another
-        one is deleted between two pages. A ``next`` of NetBox is not followed: it may lead in circles, or
-        elsewhere. Only one page is in memory at a time.
+        Each page begins after the last id of the previous page. An offset would skip an object if another one
+        is deleted between two pages. The client ignores NetBox's ``next``, which may form a loop or lead to
+        another host. Only one page is in memory at a time.
         """
         endpoint, begins, last = self._endpoint(path), dict[str, int](), 0
         while True:
             before = last
             with _typed_errors(path):
-                # With an offset, pynetbox reads one page and follows no ``next``.
+                # With an offset, pynetbox reads one page and ignores ``next``.
                 page = endpoint.filter(
                     limit=self._page, offset=0, ordering="id", fields=",".join(fields), **begins, **filters
                 )
@@ -76,22 +78,22 @@ class Client:
             begins = {"id__gt": last}
 
     def create(self, path: str, values: Mapping[str, Any]) -> Row:
-        """Make an object; as NetBox has it then."""
+        """Create an object and return it as NetBox has stored it."""
         with _typed_errors(path):
             return dict(self._endpoint(path).create(dict(values)))
 
     def create_all(self, path: str, values: Sequence[Mapping[str, Any]]) -> list[Row]:
-        """Make all of these objects, or none."""
+        """Create all of these objects, or none."""
         with _typed_errors(path):
             return [dict(made) for made in self._endpoint(path).create([dict(each) for each in values])]
 
     def change(self, path: str, row_id: int, values: Mapping[str, Any]) -> None:
-        """Write these fields and no other."""
+        """Write these fields only."""
         with _typed_errors(path):
             self._endpoint(path).update([{"id": row_id, **values}])
 
     def remove(self, path: str, ids: Sequence[int]) -> None:
-        """Remove these objects; those that are gone already are no error."""
+        """Delete these objects. Missing objects are no error."""
         if ids:
             with _typed_errors(path):
                 self._endpoint(path).delete(list(ids))
@@ -118,7 +120,7 @@ def _typed_errors(what: str) -> Iterator[None]:
     except requests.RequestException as error:
         raise NetboxAway(what=what, why=_why(error)) from error
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        # pynetbox stumbles over an answer of another shape.
+        # pynetbox raises other errors for a response of an unexpected shape.
         raise NetboxNonsense(what=what, why=f"{type(error).__name__}: {error}"[:_DETAIL]) from error
 
 
@@ -145,7 +147,7 @@ def _why(error: requests.RequestException) -> str:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """RFC 9110, 10.2.3, in its form that counts; a date is as good as nothing said."""
+    """Return the seconds of a Retry-After header (RFC 9110, 10.2.3). A date is ignored."""
     return min(float(retry_after), 3600.0) if retry_after.isdecimal() else None
 
 

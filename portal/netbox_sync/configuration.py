@@ -1,4 +1,4 @@
-"""The settings for the deployment's NetBox (docs/integrate/netbox.md) as one value."""
+"""The settings of the NetBox connection (docs/integrate/netbox.md) as one value."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -8,9 +8,10 @@ from django.conf import settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Configuration:
-    """``ca``: a file of certificates, "" for the system's. Times in seconds, sizes in bytes.
+    """The configuration. ``ca``: a file of certificates, "" for the system's. Times in seconds, sizes in
+    bytes.
 
-    ``roles`` and ``device_tags``: slugs; a router has one of the roles and all of the tags.
+    ``roles`` and ``device_tags``: slugs. A router has one of the roles and all of the tags.
     """
 
     url: str
@@ -33,7 +34,7 @@ class Configuration:
 
 
 def configuration() -> Configuration | None:
-    """None where no NetBox is configured."""
+    """Return the configuration; None if no NetBox is configured."""
     if not settings.NETBOX_URL:
         return None
     return Configuration(

@@ -1,27 +1,27 @@
-"""Failures to read or write NetBox. The words for them are in ``error_messages``."""
+"""Failures to read or write NetBox. ``user_messages`` has their sentences."""
 
 from typing import Any
 
 
 class Failure(Exception):
-    """``code`` names the sentence in ``error_messages``, ``facts`` fill it."""
+    """A failure. ``code`` selects the sentence in ``user_messages``; ``facts`` fill it."""
 
     def __init__(self, code: str, **facts: Any) -> None:
         super().__init__(code, facts)
         self.code, self.facts = code, facts
 
     @property
-    def told(self) -> dict[str, Any]:
-        """As rows keep it and ``error_messages`` reads it: {"code", "facts"}."""
+    def record(self) -> dict[str, Any]:
+        """Return the form for database rows, which ``user_messages`` reads: {"code", "facts"}."""
         return {"code": self.code, "facts": self.facts}
 
 
 class CannotExport(Failure):
-    """The obstacle that keeps one line from NetBox."""
+    """An obstacle that keeps one line out of NetBox."""
 
 
 class NetboxError(Failure):
-    """``retry_after_s`` where NetBox says so."""
+    """A failure of NetBox as a whole. ``retry_after_s``: from NetBox's response, if it has one."""
 
     code = "away"
 
@@ -31,46 +31,48 @@ class NetboxError(Failure):
 
 
 class NetboxAway(NetboxError):
-    """No answer: refused, dropped, slow, or a certificate that is not trusted."""
+    """No response: connection refused or dropped, timeout, or an untrusted certificate."""
 
 
 class NetboxBroken(NetboxError):
-    """An answer of 5xx."""
+    """A response with status 5xx."""
 
     code = "broken"
 
 
 class NetboxBusy(NetboxError):
-    """An answer of 429."""
+    """A response with status 429."""
 
     code = "busy"
 
 
 class NetboxNonsense(NetboxError):
-    """An answer that is no NetBox's: not JSON, not of its shape, or larger than any should be."""
+    """A response that is not NetBox's: not JSON, of another shape, or too large."""
 
     code = "nonsense"
 
 
 class NetboxTooOld(NetboxError):
-    """A release before 4.2."""
+    """A NetBox release before 4.2."""
 
     code = "too_old"
 
 
 class TokenRefused(NetboxError):
-    """An answer of 401, or 403 because the token is unknown, expired or not for this address."""
+    """A response with status 401, or 403 because the token is unknown, expired or not valid for this
+    address.
+    """
 
     code = "token_refused"
 
 
 class NotPermitted(NetboxError):
-    """An answer of 403: the token is good, but may not do that."""
+    """A response with status 403: the token is valid and lacks the permission."""
 
     code = "not_permitted"
 
 
 class NetboxRefused(NetboxError):
-    """An answer of 4xx about what was asked: only that object is at fault."""
+    """A response with status 4xx about the request: only that object is at fault."""
 
     code = "refused"

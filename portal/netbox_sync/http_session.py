@@ -1,4 +1,4 @@
-"""HTTP to one NetBox and nowhere else, within bounds of time and size."""
+"""HTTP to one NetBox only, with limits on time and size."""
 
 import time
 from typing import Any
@@ -14,18 +14,18 @@ _CHUNK = 64 * 1024
 
 
 class TooLarge(requests.RequestException):
-    """The answer is longer than ``MAX_ANSWER`` bytes."""
+    """The response is longer than ``MAX_ANSWER`` bytes."""
 
 
 class TooSlow(requests.RequestException):
-    """The answer came, but drop by drop."""
+    """The response takes too long in total."""
 
 
 class BoundedAdapter(HTTPAdapter):
-    """Gives every request a timeout, and every answer an end.
+    """An adapter with a timeout for every request and a limit for every response.
 
-    A timeout of ``requests`` is that of a single read: a server that sends a byte now and then could hold
-    a worker for hours. ``total_s`` bounds the whole answer, and ``MAX_ANSWER`` its size once unpacked.
+    A timeout of ``requests`` applies to a single read. A server that sends a byte now and then could keep a
+    worker busy for hours. ``total_s`` limits the whole response, and ``MAX_ANSWER`` its unpacked size.
     """
 
     def __init__(self, *, timeout_s: float, total_s: float) -> None:
@@ -49,13 +49,15 @@ class BoundedAdapter(HTTPAdapter):
             raise requests.ConnectionError(error, request=request) from error
         finally:
             response.close()
-        # As requests keeps a body that it has read by itself.
+        # The same form as a body that requests has read.
         response._content, response._content_consumed = bytes(body), True
         return response
 
 
 def session(configuration: Configuration) -> requests.Session:
-    """Follows nobody to another host, and takes neither proxies nor passwords from the environment."""
+    """Return a session that follows no redirect to another host and ignores proxies and passwords of the
+    environment.
+    """
     made = requests.Session()
     made.trust_env = False
     made.verify = configuration.ca or True

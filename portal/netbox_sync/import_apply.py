@@ -1,4 +1,4 @@
-"""Changes -> rows, by the inventory's own operations: their rules, events and audit hold here too."""
+"""Changes of inventory rows, made by the inventory's own operations with their rules, events and audit."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -17,7 +17,7 @@ from portal.netbox_sync.models import NetboxObject
 from portal.vll.guarded_inventory_changes import link_change, link_create, port_change, router_change
 from portal.vll.operations import customer_change
 
-# As whom the sync works when nobody asked for it; never stored.
+# The user name of scheduled syncs; never stored.
 ACTOR = "NetBox"
 _CHANGE: dict[str, Callable[..., Any]] = {
     SITE: lambda *, row, **more: operations.site_change(site=row, **more),
@@ -36,11 +36,13 @@ _CREATE: dict[str, Callable[..., Any]] = {
 
 
 class Missing(Exception):
-    """A row that this one refers to could not be made."""
+    """A row that this one refers to could not be created."""
 
 
 class Applier:
-    """Makes changes one by one, each in its own transaction: what is interrupted goes on where it was."""
+    """Makes changes one by one, each in its own transaction. An interrupted sync continues where it
+    stopped.
+    """
 
     def __init__(self, *, actor: str, now: datetime) -> None:
         self._user = User(username=actor or ACTOR)
@@ -51,7 +53,7 @@ class Applier:
         }
 
     def apply(self, change: Change) -> Finding | None:
-        """None when it is done, else why not."""
+        """Make the change. Return None, or the reason for a failure."""
         try:
             with transaction.atomic():
                 row_id = self._write(change)
@@ -77,7 +79,7 @@ class Applier:
         return change.row
 
     def _place(self, change: Change) -> dict[str, Any]:
-        """The part of a new row that is for good, and so none of its fields."""
+        """Return the permanent attributes of a new row, which are not among its fields."""
         if change.kind == ROUTER:
             return {"name": change.place[0]}
         if change.kind == PORT:
@@ -94,7 +96,7 @@ class Applier:
         return row
 
     def _remember(self, change: Change, row_id: int) -> None:
-        # The row may have been another object's, and the object another row's that is gone.
+        # The row may have belonged to another object, and the object to another row that no longer exists.
         NetboxObject.objects.filter(kind=change.kind, row_id=row_id).exclude(netbox_id=change.id).delete()
         NetboxObject.objects.update_or_create(
             kind=change.kind, netbox_id=change.id, defaults={"row_id": row_id, "taken": change.take}

@@ -1,7 +1,7 @@
-"""Wanted against what is here -> changes. Pure: three sides of every field, so that no hand's work is lost.
+"""A three-way comparison of NetBox's inventory with the portal's; it preserves manual edits. Pure functions.
 
-The third side is what was taken over last. Where ours is still that, NetBox's new value comes; where ours is
-something else, somebody has edited it here: it is kept, and said so.
+The third side is the value that was last imported. If the portal still has that value, NetBox's new value
+replaces it. If the portal has another value, a user has edited it: it is kept and reported.
 """
 
 from collections.abc import Mapping
@@ -21,20 +21,22 @@ from portal.netbox_sync.import_mapping import (
     sides_place,
 )
 
-# Fields that name a row of another kind, by the id of its NetBox object.
+# Fields that refer to a row of another kind, by the id of its NetBox object.
 REFERENCES = {"site": SITE, "customer": CUSTOMER, "a_router": ROUTER, "z_router": ROUTER}
-# A row without these cannot be made.
+# Fields without which a row cannot be created.
 _NEEDED = {PORT: ("speed_bps", "max_frame")}
-# The code of a row here whose object NetBox no longer shows.
+# The code for a row whose object NetBox no longer returns.
 GONE = "gone"
 _SIDES = ("router", "interface", "ip_mtu")
 
 
 @dataclass(slots=True)
-class Held:
-    """A row here, told in NetBox's terms: references are NetBox ids, or ``row <n>`` where it knows none.
+class LocalRow:
+    """A row of the portal in NetBox's terms: references are NetBox ids, or ``row <n>`` for a row unknown to
+    NetBox.
 
-    ``id``: the NetBox object that it is, None when it was made here; ``taken``: what was taken over last.
+    ``id``: its NetBox object, None for a row that a user created here. ``taken``: the values that were last
+    imported.
     """
 
     kind: str
@@ -49,9 +51,9 @@ class Held:
 
 @dataclass(slots=True)
 class Change:
-    """One row to make (``row`` None) or to change. ``fields``: name -> (before, after), in NetBox's terms.
+    """One row to create (``row`` None) or change. ``fields``: name -> (before, after), in NetBox's terms.
 
-    ``take``: what counts as taken over once it is done; without ``fields`` it only is noted.
+    ``take``: the values that count as imported afterwards. Without ``fields``, only these are recorded.
     """
 
     kind: str
@@ -73,25 +75,27 @@ class Change:
 
 @dataclass(slots=True)
 class Difference:
-    """``changes`` in an order in which they can be made."""
+    """The result of the comparison. ``changes`` are in an order in which they can be made."""
 
     changes: list[Change] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    # What is named by an id, or by ``row <n>``: (kind, that) -> its name.
+    # (kind, id or ``row <n>``) -> name.
     names: dict[tuple[str, Any], str] = field(default_factory=dict)
 
     def shown(self, name: str, value: Any) -> Any:
-        """A field's value as people read it."""
+        """Return a field's value as text for people."""
         kind = REFERENCES.get(name)
         return value if kind is None or value is None else self.names.get((kind, value), str(value))
 
     @property
     def written(self) -> list[Change]:
-        """Without those that only are noted."""
+        """Return the changes that write fields."""
         return [change for change in self.changes if change.writes]
 
-    def told(self, change: Change) -> dict[str, Any]:
-        """``kind``, ``name``, ``creates``, and ``fields``: name -> [before, after], as people read them."""
+    def record(self, change: Change) -> dict[str, Any]:
+        """Return ``kind``, ``name``, ``creates``, and ``fields``: name -> [before, after], as text for
+        people.
+        """
         fields = {
             name: [self.shown(name, before), self.shown(name, after)]
             for name, (before, after) in change.fields.items()
@@ -99,14 +103,14 @@ class Difference:
         return {"kind": change.kind, "name": change.name, "creates": change.creates, "fields": fields}
 
 
-def differences(wish: Wish, held: Mapping[str, list[Held]]) -> Difference:
-    """The changes that make all here as NetBox has it, but for what people edited here."""
-    found = Difference(findings=list(wish.findings), names=_names(wish, held))
+def differences(wish: Wish, local: Mapping[str, list[LocalRow]]) -> Difference:
+    """Return the changes that make the portal's inventory equal to NetBox's, except for manual edits."""
+    found = Difference(findings=list(wish.findings), names=_names(wish, local))
     for kind in KINDS:
-        rows = held.get(kind, [])
+        rows = local.get(kind, [])
         there = {want.id for want in wish.rows[kind]}
         by_id = {row.id: row for row in rows if row.id in there}
-        # Made here by hand, or made anew there under another id.
+        # Rows that a user created here, or objects that NetBox has again under another id.
         by_place = {row.place: row for row in rows if row.id not in there}
         met = set()
         for want in wish.rows[kind]:
@@ -115,29 +119,29 @@ def differences(wish: Wish, held: Mapping[str, list[Held]]) -> Difference:
                 _create(want, found)
                 continue
             met.add(row.row)
-            is_news = row.id != want.id
-            if is_news:
-                _adopt(row, want, held)
-            _compare(want, row, is_news, found)
+            is_new = row.id != want.id
+            if is_new:
+                _adopt(row, want, local)
+            _compare(want, row, is_new, found)
         for row in rows:
             if row.id is not None and row.row not in met and not row.retired:
                 found.findings.append(Finding(GONE, row.name, {"what": kind}))
     return found
 
 
-def _names(wish: Wish, held: Mapping[str, list[Held]]) -> dict[tuple[str, Any], str]:
+def _names(wish: Wish, local: Mapping[str, list[LocalRow]]) -> dict[tuple[str, Any], str]:
     named: dict[tuple[str, Any], str] = {}
     for kind in (SITE, CUSTOMER, ROUTER):
-        named |= {(kind, row.id or f"row {row.row}"): row.name for row in held.get(kind, [])}
+        named |= {(kind, row.id or f"row {row.row}"): row.name for row in local.get(kind, [])}
         named |= {(kind, want.id): want.name for want in wish.rows[kind]}
     return named
 
 
-def _adopt(row: Held, want: Wanted, held: Mapping[str, list[Held]]) -> None:
-    """From now on the row is that object: whatever names it here, names it so."""
+def _adopt(row: LocalRow, want: Wanted, local: Mapping[str, list[LocalRow]]) -> None:
+    """Identify the row with that object, also in references to the row."""
     ours = f"row {row.row}" if row.id is None else row.id
     row.id = want.id
-    for others in held.values():
+    for others in local.values():
         for other in others:
             for name, kind in REFERENCES.items():
                 if kind == row.kind and other.fields.get(name) == ours:
@@ -147,7 +151,9 @@ def _adopt(row: Held, want: Wanted, held: Mapping[str, list[Held]]) -> None:
 
 
 def _renamed(place: tuple[Any, ...], before: str | int, after: int) -> tuple[Any, ...]:
-    """A port's place is (router, interface), a link's is two of these, in order."""
+    """Return the place with a new id. A port's place is (router, interface); a link's place is an ordered
+    pair of these.
+    """
     if place and isinstance(place[0], tuple):
         return sides_place(*(_renamed(side, before, after) for side in place))
     return tuple(after if part == before else part for part in place)
@@ -160,7 +166,7 @@ def _create(want: Wanted, found: Difference) -> None:
     found.changes.append(Change(want.kind, want.id, want.name, want.place, None, fields, dict(want.fields)))
 
 
-def _compare(want: Wanted, row: Held, is_news: bool, found: Difference) -> None:
+def _compare(want: Wanted, row: LocalRow, is_new: bool, found: Difference) -> None:
     if row.retired:
         found.findings.append(Finding("retired_here", row.name, {"what": row.kind}))
         return
@@ -177,19 +183,21 @@ def _compare(want: Wanted, row: Held, is_news: bool, found: Difference) -> None:
         elif not (name not in row.taken and value in (None, "")):
             facts = {"field": name, "ours": found.shown(name, ours), "theirs": found.shown(name, value)}
             found.findings.append(Finding("kept", row.name, facts))
-    if changes or is_news or take != row.taken:
+    if changes or is_new or take != row.taken:
         found.changes.append(Change(want.kind, want.id, want.name, want.place, row.row, changes, take))
 
 
-def _follows(name: str, ours: Any, theirs: Any, row: Held) -> bool:
-    """Whether NetBox's value may come: nobody has edited ours since the last time, or ours says nothing."""
+def _follows(name: str, ours: Any, theirs: Any, row: LocalRow) -> bool:
+    """Return whether NetBox's value replaces the portal's: that one is empty or unchanged since the last
+    import.
+    """
     if name in row.taken:
         return bool(ours == row.taken[name])
     return ours in (None, "") and theirs not in (None, "")
 
 
-def _turned(want: Wanted, row: Held) -> dict[str, Any]:
-    """The link's sides as the row has them: which is A and which is Z is ours to say."""
+def _turned(want: Wanted, row: LocalRow) -> dict[str, Any]:
+    """Return the link's sides in the row's order: the portal decides which side is A and which is Z."""
     theirs = want.fields
     turned = {f"{a}_{name}": theirs[f"{z}_{name}"] for a, z in (("a", "z"), ("z", "a")) for name in _SIDES}
 

@@ -1,6 +1,7 @@
-"""Seen -> Wanted: what NetBox's objects amount to here. Pure; what cannot be is a finding, and left out.
+"""The mapping of NetBox's objects to the portal's inventory. Pure. An object that cannot be mapped is a
+finding.
 
-Nothing is invented: a null MTU makes a link of unknown MTU, which blocks orders, and no port at all.
+No value is invented. A null MTU makes a link of unknown MTU, which blocks orders, and makes no port.
 """
 
 import re
@@ -12,16 +13,16 @@ from typing import Any
 from portal.core.plain_text import is_plain, made_plain
 from portal.inventory.field_limits import LIMITS, is_interface_name
 from portal.netbox_sync.configuration import Configuration
-from portal.netbox_sync.netbox_objects import Device, Interface, Named, Seen
+from portal.netbox_sync.netbox_objects import Device, Interface, Named, Observed
 
 SITE, CUSTOMER, ROUTER, PORT, LINK = "site", "customer", "router", "port", "link"
-# In this order rows can be made: each refers to those before it.
+# Rows can be created in this order: each refers to rows of earlier kinds.
 KINDS = (SITE, CUSTOMER, ROUTER, PORT, LINK)
-# NetBox gives the MTU of IP. A port limits frames: Ethernet's header and two tags more
+# NetBox has the MTU of IP. A port limits frames: Ethernet's header and two tags come on top
 # (docs/integrate/netbox.md).
 FRAME_OVER_MTU = 22
 _ROUTER_NAME = re.compile(r"[a-z0-9-]{1,63}\Z")
-# 1000base-t, 2.5gbase-t, 100gbase-x-qsfp28: the nominal rate is in the name (IEEE 802.3).
+# 1000base-t, 2.5gbase-t, 100gbase-x-qsfp28: the name contains the nominal rate (IEEE 802.3).
 _RATE = re.compile(r"(\d+(?:\.\d+)?)(g|t)?base-")
 _UNIT_BPS = {None: 10**6, "g": 10**9, "t": 10**12}
 _DESCRIPTION = 100
@@ -29,7 +30,9 @@ _DESCRIPTION = 100
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something not taken over, or to be looked at. ``code`` names its sentence in ``error_messages``."""
+    """An object that was not imported or that needs attention. ``code`` selects its sentence in
+    ``user_messages``.
+    """
 
     code: str
     subject: str
@@ -38,11 +41,11 @@ class Finding:
 
 @dataclass(slots=True)
 class Wanted:
-    """A row as NetBox has it. ``id``: that of its object there; references are such ids too.
+    """A row as NetBox has it. ``id``: its object in NetBox; references are such ids as well.
 
-    ``place``: what tells it from all others of its kind, and finds one that was made here by hand.
-    ``fields``: what it should say; a field that NetBox leaves open is not there. ``lacks``: why it cannot be
-    made, should there be none yet.
+    * ``place``: the key that identifies it within its kind. It finds a row that a user created here.
+    * ``fields``: the wanted values, without fields that NetBox leaves empty.
+    * ``lacks``: the reason why a missing row cannot be created.
     """
 
     kind: str
@@ -61,13 +64,13 @@ class Wish:
     findings: list[Finding] = field(default_factory=list)
 
 
-def wanted(seen: Seen, configuration: Configuration) -> Wish:
-    """The objects that NetBox wants here."""
+def wanted(observed: Observed, configuration: Configuration) -> Wish:
+    """Return the rows that NetBox wants in the portal."""
     wish = Wish()
-    routers = _routers(seen, configuration, wish)
-    interfaces = _interfaces(seen.interfaces, routers, wish)
+    routers = _routers(observed, configuration, wish)
+    interfaces = _interfaces(observed.interfaces, routers, wish)
     _links(interfaces, routers, configuration, wish)
-    tenants = {tenant.id: tenant for tenant in seen.tenants}
+    tenants = {tenant.id: tenant for tenant in observed.tenants}
     _ports(interfaces, routers, configuration, tenants, wish)
     _named(SITE, (routers[each].site for each in sorted(routers)), wish)
     _named(CUSTOMER, tenants.values(), wish)
@@ -75,15 +78,15 @@ def wanted(seen: Seen, configuration: Configuration) -> Wish:
 
 
 def sides_place(*sides: tuple[Any, str]) -> tuple[Any, ...]:
-    """The place of a link: its two (router, interface), in one order whatever stands for a router."""
+    """Return the place of a link: its two (router, interface), always in the same order."""
     return tuple(sorted(sides, key=repr))
 
 
-def _routers(seen: Seen, configuration: Configuration, wish: Wish) -> dict[int, Device]:
-    loopbacks = _loopbacks(seen, configuration, wish)
-    names = Counter(device.name.lower() for device in seen.devices)
+def _routers(observed: Observed, configuration: Configuration, wish: Wish) -> dict[int, Device]:
+    loopbacks = _loopbacks(observed, configuration, wish)
+    names = Counter(device.name.lower() for device in observed.devices)
     good = {}
-    for device in sorted(seen.devices, key=lambda device: device.id):
+    for device in sorted(observed.devices, key=lambda device: device.id):
         name = device.name.lower()
         if not _ROUTER_NAME.match(name):
             wish.findings.append(Finding("router_name", _known_as(device)))
@@ -108,17 +111,20 @@ def _routers(seen: Seen, configuration: Configuration, wish: Wish) -> dict[int, 
     return good
 
 
-def _loopbacks(seen: Seen, configuration: Configuration, wish: Wish) -> dict[int, dict[str, str | None]]:
-    """By device; a family of which there are two addresses is left open."""
+def _loopbacks(
+    observed: Observed, configuration: Configuration, wish: Wish
+) -> dict[int, dict[str, str | None]]:
+    """Return loopback addresses by device. A family with two addresses is left out."""
     if not configuration.loopback_interface:
         return {
-            device.id: {"loopback4": device.primary4, "loopback6": device.primary6} for device in seen.devices
+            device.id: {"loopback4": device.primary4, "loopback6": device.primary6}
+            for device in observed.devices
         }
     hosts: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for address in seen.addresses:
+    for address in observed.addresses:
         hosts[address.device, address.family].append(address.host)
     found: dict[int, dict[str, str | None]] = {}
-    for device in seen.devices:
+    for device in observed.devices:
         fields = found.setdefault(device.id, {})
         for family in (4, 6):
             there = sorted(set(hosts[device.id, family]))
@@ -133,10 +139,12 @@ def _loopbacks(seen: Seen, configuration: Configuration, wish: Wish) -> dict[int
     return found
 
 
-def _interfaces(seen: Iterable[Interface], routers: Mapping[int, Device], wish: Wish) -> dict[int, Interface]:
-    """Those of routers, by id, but for names that no VPP interface can have."""
+def _interfaces(
+    observed: Iterable[Interface], routers: Mapping[int, Device], wish: Wish
+) -> dict[int, Interface]:
+    """Return the interfaces of routers by id, except those with names that VPP interfaces cannot have."""
     good = {}
-    for interface in sorted(seen, key=lambda each: each.id):
+    for interface in sorted(observed, key=lambda each: each.id):
         if interface.device not in routers:
             continue
         if is_interface_name(interface.name):
@@ -179,8 +187,8 @@ def _pairs(
     configuration: Configuration,
     wish: Wish,
 ) -> Iterator[tuple[Interface, Interface, bool]]:
-    """Each two interfaces that cables join, once, the lower id first; of bundles, the bundles themselves."""
-    told: dict[tuple[int, int], bool] = {}
+    """Yield each pair of interfaces that cables join, once, lower id first; for members, their bundles."""
+    linked: dict[tuple[int, int], bool] = {}
     of_customers = {configuration.uni_tag, configuration.enni_tag}
     for here in interfaces.values():
         if not here.far or here.tags & of_customers:
@@ -190,12 +198,12 @@ def _pairs(
             continue
         there = interfaces.get(here.far[0])
         if there is None or there.tags & of_customers:
-            # To a customer's device, a switch, or a router that is not ours: no link of the backbone.
+            # The cable leads to a customer's device, a switch, or a foreign router: not a backbone link.
             continue
         a, z = sorted((_bundle(here, interfaces), _bundle(there, interfaces)), key=lambda each: each.id)
-        told[a.id, z.id] = told.get((a.id, z.id), False) or here.reachable
-    uses = Counter(interface for pair in told for interface in pair)
-    for (a_id, z_id), reachable in told.items():
+        linked[a.id, z.id] = linked.get((a.id, z.id), False) or here.reachable
+    uses = Counter(interface for pair in linked for interface in pair)
+    for (a_id, z_id), reachable in linked.items():
         a, z = interfaces[a_id], interfaces[z_id]
         if a_id != z_id and (uses[a_id] > 1 or uses[z_id] > 1):
             twice = a if uses[a_id] > 1 else z
@@ -205,7 +213,9 @@ def _pairs(
 
 
 def _bundle(interface: Interface, interfaces: Mapping[int, Interface]) -> Interface:
-    """The interface that the link is of: the bundle (LAG) that the interface is a member of, or itself."""
+    """Return the interface of the link: the bundle (LAG) that the interface is a member of, or the interface
+    itself.
+    """
     return interfaces.get(interface.lag, interface) if interface.lag is not None else interface
 
 
@@ -258,7 +268,7 @@ def _ports(
 
 
 def _named(kind: str, rows: Iterable[Named], wish: Wish) -> None:
-    """Sites and customers: each once, by its name, which is as plain as one that is typed here."""
+    """Add sites or customers, each name once. Names follow the rules of the portal's forms."""
     by_id = {row.id: row for row in rows}
     names = Counter(row.name for row in by_id.values())
     for row in sorted(by_id.values(), key=lambda row: row.id):
@@ -271,7 +281,7 @@ def _named(kind: str, rows: Iterable[Named], wish: Wish) -> None:
 
 
 def _speed(interface: Interface) -> int | None:
-    """bit/s: as NetBox says, or as the name of the interface's type does."""
+    """Return the speed in bit/s from NetBox's field, else from the name of the interface's type."""
     if interface.speed_kbps:
         return interface.speed_kbps * 1000
     named = _RATE.match(interface.type)
@@ -279,13 +289,13 @@ def _speed(interface: Interface) -> int | None:
 
 
 def _within(limit: str, value: int | None) -> int | None:
-    """The value, or None where the inventory cannot mean anything by it."""
+    """Return the value; None if the inventory does not accept it."""
     minimum, maximum = LIMITS[limit]
     return value if value is not None and minimum <= value <= maximum else None
 
 
 def _known_as(device: Device) -> str:
-    """For a finding: its name may be any."""
+    """Return the device's name for a finding: it may contain any characters."""
     return made_plain(device.name).strip() or f"device {device.id}"
 
 

@@ -1,4 +1,4 @@
-"""What NetBox says of found lines: an L2VPN of others with a line's VNI proposes its customer and name."""
+"""Customers and names for found lines, proposed by NetBox's L2VPNs with the same VNI."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from portal.netbox_sync.models import NetboxL2vpn, NetboxObject
 
 _PATH = "vpn.l2vpns"
 _FIELDS = ("id", "identifier", "name", "tenant", "custom_fields")
-# So many identifiers fit into an address line that every proxy takes.
+# This many identifiers fit into a URL that every proxy accepts.
 _AT_ONCE = 100
 _NAME = 100
 _WITH_VNI = [each.value for each in Encapsulation if each.leases_vni]
@@ -28,14 +28,16 @@ _WITH_VNI = [each.value for each in Encapsulation if each.leases_vni]
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """``l2vpn``: the name of NetBox's. ``customer``: of ours, "" where the tenant is none."""
+    """A proposal. ``l2vpn``: NetBox's name. ``customer``: a customer of the portal, "" if the tenant
+    is none.
+    """
 
     l2vpn: str
     customer: str
 
 
 class L2vpnProposals:
-    """Those for these lines, read at once."""
+    """The proposals for these lines, read together."""
 
     def __init__(self, lines: Iterable[FoundLine]) -> None:
         vnis = {line.key or 0 for line in lines if _has_vni(line)} if settings.NETBOX_URL else set[int]()
@@ -45,7 +47,9 @@ class L2vpnProposals:
         self._customers = _customers(each for some in self._by_vni.values() for each in some)
 
     def of(self, line: FoundLine) -> Proposal | None:
-        """None where NetBox has no L2VPN of its VNI, or several: identifiers need not be unique there."""
+        """Return the proposal; None if NetBox has no L2VPN with its VNI, or several: identifiers need not be
+        unique.
+        """
         found = self._by_vni.get(line.key or 0, []) if _has_vni(line) else []
         if len(found) != 1:
             return None
@@ -53,9 +57,9 @@ class L2vpnProposals:
 
 
 def l2vpns_refresh(client: Client) -> None:
-    """Ask NetBox for the L2VPNs of the VNIs that routers have; what it says is kept in place of what it said.
+    """Read the L2VPNs of the VNIs on routers from NetBox, and replace the stored ones.
 
-    Where no router has a tunnel of others, it is not asked. Raises NetboxError.
+    Without foreign tunnels on routers, NetBox is not queried. Raises NetboxError.
     """
     circuits = ObservedCircuit.objects.filter(encapsulation__in=_WITH_VNI, key__gt=0)
     vnis = sorted({key or 0 for key in circuits.values_list("key", flat=True)})
@@ -68,7 +72,7 @@ def l2vpns_refresh(client: Client) -> None:
 def _read(client: Client, vnis: list[int]) -> Iterator[NetboxL2vpn]:
     try:
         for row in client.rows(_PATH, fields=_FIELDS, identifier=vnis):
-            # NetBox leaves out filters that it does not know; and what we wrote there proposes nothing.
+            # NetBox ignores unknown filters. L2VPNs that the portal wrote are not proposals.
             if row.get("identifier") in vnis and not _is_ours(row):
                 yield _kept(row)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -99,7 +103,7 @@ def _has_vni(line: FoundLine) -> bool:
 
 
 def _customers(l2vpns: Iterable[NetboxL2vpn]) -> dict[int, str]:
-    """By L2VPN, the name of the customer that its tenant is: by NetBox's id of it, else by its name."""
+    """Return, by L2VPN, the name of the customer for its tenant: by NetBox's id, else by name."""
     of_tenants = [each for each in l2vpns if each.tenant_id is not None]
     if not of_tenants:
         return {}

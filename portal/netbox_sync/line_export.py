@@ -1,8 +1,9 @@
-"""Lines -> NetBox. Level-triggered: what NetBox holds is read, and only what differs is written.
+"""The export of lines to NetBox. Level-triggered: NetBox's state is read, and only differences are written.
 
-A field of ours is written when ours changes. Where NetBox's differs from what was written last, somebody has
-edited it there: it stays. What was made, but not noted here any more because a worker was killed, is found
-again by its custom field: nothing is made twice.
+A field that the portal owns is written when the portal's value changes. If NetBox has another value than the
+last written one, a user has edited it in NetBox, and it stays. If a worker is killed after it has created an
+object and before it has recorded it, the next worker finds the object by its custom field. Nothing is created
+twice.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,43 +26,45 @@ from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
 AT_ONCE = 40
-# How often, in seconds, a long export looks for lines that have become due meanwhile: as often as beat has it
-# done between exports, for a look goes through all lines (130 ms of PostgreSQL's time with 20,000 of them).
-LOOK_EVERY_S = 15.0
+# How often, in seconds, a long export checks for newly due lines: as often as beat runs exports otherwise.
+# Each check reads all lines (130 ms of PostgreSQL's time with 20,000 lines).
+CHECK_EVERY_S = 15.0
 _INTERFACES, _L2VPNS, _TERMINATIONS = "dcim.interfaces", "vpn.l2vpns", "vpn.l2vpn-terminations"
 
 
 def lines_due() -> QuerySet[Vll]:
-    """The lines of which NetBox does not hold the newest; one that was over before it came there, too."""
+    """Return the lines whose newest state is not in NetBox, including lines that ended before their first
+    export.
+    """
     stale = ~Q(netbox__revision=F("revision")) | ~Q(netbox__lifecycle=F("lifecycle"))
     return Vll.objects.filter(Q(netbox__isnull=True) | stale)
 
 
 def lines_to_check() -> QuerySet[Vll]:
-    """Every line that NetBox is to hold, and those that are due or could not be written."""
+    """Return the lines that NetBox should have, and lines that are due or could not be written."""
     still_to_do = Q(pk__in=lines_due().values("pk")) | Q(netbox__error__isnull=False)
     return Vll.objects.filter(~Q(lifecycle__in=TERMINAL_LIFECYCLES) | still_to_do)
 
 
 class Exporter:
-    """Writes lines, a handful at a time; each is noted as soon as it is done."""
+    """Writes lines in small batches and records each line as soon as it is written."""
 
     def __init__(self, client: Client, configuration: Configuration, *, now: datetime) -> None:
         self._client, self._configuration, self._now = client, configuration, now
         self._fields_are_there = False
 
     def export(self, lines: QuerySet[Vll], progress: Progress) -> None:
-        """Export these lines, and what becomes due meanwhile: no order waits for a whole network.
+        """Export these lines and lines that become due meanwhile: no order waits for a whole network.
 
-        Up to half of a handful are lines that are due by then, the newest first; the rest are the next of
-        ``lines``. Raises NetboxError where NetBox fails, and not only a line.
+        Up to half of a batch are lines that have become due, newest first. The rest are the next of
+        ``lines``. Raises NetboxError if NetBox fails, and not only one line.
         """
         waiting = dict.fromkeys(lines.order_by("pk").values_list("pk", flat=True))
-        done, total, look_at = 0, len(waiting), monotonic()
+        done, total, next_check = 0, len(waiting), monotonic()
         while waiting:
             ids: set[UUID] = set()
-            if monotonic() >= look_at:
-                look_at = monotonic() + LOOK_EVERY_S
+            if monotonic() >= next_check:
+                next_check = monotonic() + CHECK_EVERY_S
                 ids.update(lines_due().order_by("-created_at").values_list("pk", flat=True)[: AT_ONCE // 2])
             ids.update(islice(waiting, AT_ONCE - len(ids)))
             total += len(ids - waiting.keys())
@@ -84,15 +87,15 @@ class Exporter:
                     there.get(str(line.pk), []), terminations
                 )
             except (CannotExport, NetboxRefused) as error:
-                noted.error = error.told
+                noted.error = error.record
             else:
                 noted.error, noted.done_at = None, self._now
-            # Tried is tried: what is wrong with it alone is looked at again with the next whole check.
+            # Each try is recorded. The next full check tries a line again that failed alone.
             noted.revision, noted.lifecycle = line.revision, line.lifecycle
             yield noted
 
     def _custom_fields_exist(self) -> None:
-        """Made when they are missing. Raises NotPermitted where the token may not."""
+        """Create missing custom fields. Raises NotPermitted if the token lacks the permission."""
         if self._fields_are_there:
             return
         wanted = {
@@ -116,7 +119,7 @@ class Exporter:
         self._fields_are_there = True
 
     def _l2vpns(self, lines: list[Vll]) -> dict[str, list[Row]]:
-        """By line. NetBox leaves out filters that it does not know, so answers are looked at again."""
+        """Return L2VPNs by line. NetBox ignores unknown filters, so the result is filtered again."""
         ids = {str(line.pk) for line in lines}
         fields = ["id", "identifier", "tenant", "custom_fields"]
         if self._client.version >= (4, 3):
@@ -129,25 +132,25 @@ class Exporter:
         return found
 
     def _terminations(self, ids: Iterable[int]) -> dict[int, list[Row]]:
-        """By L2VPN."""
-        asked, found = sorted(ids), dict[int, list[Row]]()
-        if not asked:
+        """Return terminations by L2VPN."""
+        l2vpns, found = sorted(ids), dict[int, list[Row]]()
+        if not l2vpns:
             return found
         fields = ("id", "l2vpn", "assigned_object_type", "assigned_object_id")
-        for row in self._client.rows(_TERMINATIONS, fields=fields, l2vpn_id=asked):
+        for row in self._client.rows(_TERMINATIONS, fields=fields, l2vpn_id=l2vpns):
             found.setdefault(row["l2vpn"]["id"], []).append(row)
         return found
 
 
 class _Line:
-    """One line in NetBox."""
+    """The export of one line."""
 
     def __init__(self, client: Client, configuration: Configuration, vll: Vll, noted: ExportedVll) -> None:
         self._client, self._configuration = client, configuration
         self._vll, self._noted = vll, noted
 
     def write(self, there: list[Row], terminations: dict[int, list[Row]]) -> None:
-        """Raises CannotExport, NetboxError."""
+        """Write the line. Raises CannotExport, NetboxError."""
         if len(there) > 1:
             raise CannotExport("l2vpn_twice", ids=", ".join(str(row["id"]) for row in there))
         row = there[0] if there else None
@@ -171,7 +174,7 @@ class _Line:
 
     def _update(self, row: Row, wanted: dict[str, Any]) -> None:
         current = {name: _plain(row.get(name)) for name in wanted}
-        # Of one that was not noted, nothing is known to be anybody's edit.
+        # Without a record of the last written values, a difference cannot be recognized as a user's edit.
         written = self._noted.written.get("fields", {})
         changed = {
             name: value
@@ -193,7 +196,7 @@ class _Line:
         return found
 
     def _ends(self, l2vpn_id: int, ends: dict[str, line_mapping.End], terminations: list[Row]) -> None:
-        """Each end on its interface; what is left of where they were before goes first: two is the limit."""
+        """Put each end on its interface. Old terminations are removed first, because NetBox allows two."""
         noted: dict[str, Any] = self._noted.written.get("ends", {})
         on = {
             row["assigned_object_id"]: row["id"]
@@ -234,7 +237,11 @@ class _Line:
         self._note(ends=now_noted)
 
     def _interface(self, end: line_mapping.End, l2vpn_id: int) -> int:
-        """Made, or found: made by us for this line, or by hand, if nothing else ends on it."""
+        """Return the id of the end's interface, and create it if needed.
+
+        An existing interface is used if the portal made it for this line, or if a user made it and nothing
+        else ends on it.
+        """
         fields = ("id", "name", "parent", "type", "l2vpn_termination", "custom_fields")
         for row in self._client.rows(_INTERFACES, fields=fields, device_id=[end.device], name=[end.name]):
             if row["name"] != end.name:
@@ -256,7 +263,7 @@ class _Line:
         return int(self._client.create(_INTERFACES, values)["id"])
 
     def _interfaces_remove(self, *, but: set[int]) -> None:
-        """Remove the interfaces that were made for this line; those that people made stay."""
+        """Remove the interfaces that the portal made for this line. Interfaces that users made stay."""
         rows = self._client.rows(
             _INTERFACES,
             fields=("id", "custom_fields"),
@@ -271,7 +278,7 @@ class _Line:
         self._client.remove(_INTERFACES, ours)
 
     def _end(self, row: Row | None, terminations: dict[int, list[Row]]) -> None:
-        """Its ends go, and so does the L2VPN, unless it is to stay as a record."""
+        """Remove the line's ends, and the L2VPN unless it is to stay as a record."""
         if row is None:
             if self._noted.written:
                 self._interfaces_remove(but=set())
@@ -286,7 +293,9 @@ class _Line:
             self._client.remove(_L2VPNS, [row["id"]])
 
     def _interface_id(self, device: int, name: str) -> int | None:
-        """Of a port that was made here by hand, and is in NetBox under the same name."""
+        """Return the NetBox id of a port that a user created in the portal and that NetBox has under the same
+        name.
+        """
         rows = self._client.rows(_INTERFACES, fields=("id", "name"), device_id=[device], name=[name])
         return next((row["id"] for row in rows if row["name"] == name), None)
 
@@ -294,7 +303,9 @@ class _Line:
         return _object_of(CUSTOMER, self._vll.customer_id)
 
     def _note(self, **written: Any) -> None:
-        """At once: a worker that is killed now must not take its own edits for somebody's."""
+        """Record written values immediately: if the worker is killed, the next one must not take them for a
+        user's edit.
+        """
         self._noted.written = {**self._noted.written, **written}
         self._noted.save()
 
@@ -305,7 +316,7 @@ def _object_of(kind: str, row_id: int) -> int | None:
 
 
 def _plain(value: Any) -> Any:
-    """A choice's value, a nested object's id, anything else as it is."""
+    """Return a choice's value, a nested object's id, and anything else unchanged."""
     if isinstance(value, dict):
         return value["value"] if "value" in value else value.get("id")
     return value

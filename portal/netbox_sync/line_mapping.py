@@ -1,4 +1,4 @@
-"""A line in NetBox: an L2VPN and two virtual interfaces. Pure."""
+"""The form of a line in NetBox: an L2VPN and two virtual interfaces. Pure functions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,14 +8,14 @@ from portal.netbox_sync.client import WITH_L2VPN_STATUS
 from portal.vll.models import Vll, VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES, Lifecycle
 
-# Custom fields of L2VPNs and interfaces, by which an object is known to be a line's.
+# Custom fields of L2VPNs and interfaces that identify an object of a line.
 ID_FIELD, URL_FIELD = "longline_id", "longline_url"
-# Types of NetBox that hold exactly two terminations are few; of these, this is a pseudowire (RFC 4664).
+# Few of NetBox's types allow exactly two terminations. This one is a pseudowire (RFC 4664).
 TYPE = "vpws"
 _STATUS = {
     Lifecycle.PENDING_ACTIVE: "planned",
     Lifecycle.ACTIVE: "active",
-    # Its resources stay booked, and it comes back as it was.
+    # Its resources stay booked, and it can be resumed unchanged.
     Lifecycle.SUSPENDED: "active",
     Lifecycle.PENDING_TERMINATE: "decommissioning",
     Lifecycle.TERMINATED: "decommissioning",
@@ -26,7 +26,7 @@ _NAME = 100
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """A virtual interface below the port's, as NetBox's ids name both."""
+    """A virtual interface below the port's interface, by NetBox's ids."""
 
     device: int
     parent: int
@@ -34,13 +34,13 @@ class End:
 
 
 def is_over(vll: Vll) -> bool:
-    """Whether nothing of it is to end on interfaces any more."""
+    """Return whether nothing of the line should end on interfaces any more."""
     return vll.lifecycle in TERMINAL_LIFECYCLES
 
 
 def first_values(vll: Vll, base_url: str) -> dict[str, Any]:
-    """The values that are written once, when the L2VPN is made, and are NetBox's people's from then on."""
-    # Names are unique in NetBox: 48 bits of the id keep 100,000 lines of one description apart.
+    """Return the values that are written only at creation. Users of NetBox may change them afterwards."""
+    # Names are unique in NetBox. 48 bits of the id distinguish 100,000 lines with the same description.
     short = str(vll.pk)[:13]
     return {
         "name": f"{vll.description or 'VLL'} ({short})"[-_NAME:],
@@ -51,12 +51,14 @@ def first_values(vll: Vll, base_url: str) -> dict[str, Any]:
 
 
 def custom_fields(vll: Vll, base_url: str) -> dict[str, str]:
-    """By which the line's objects are found again, and lead back."""
+    """Return the custom fields that identify the line's objects and link to the line."""
     return {ID_FIELD: str(vll.pk), URL_FIELD: f"{base_url}/vlls/{vll.pk}/"}
 
 
 def fields(vll: Vll, tenant: int | None, version: tuple[int, int]) -> dict[str, Any]:
-    """The values that are kept up to date: the VNI or GRE key (null where there is none), tenant, status."""
+    """Return the values that are kept up to date: the VNI or GRE key (null without one), tenant and
+    status.
+    """
     found: dict[str, Any] = {"identifier": vll.gre_key if vll.vni is None else vll.vni, "tenant": tenant}
     if version >= WITH_L2VPN_STATUS:
         found["status"] = _STATUS[Lifecycle(vll.lifecycle)]
@@ -64,13 +66,15 @@ def fields(vll: Vll, tenant: int | None, version: tuple[int, int]) -> dict[str, 
 
 
 def interface_name(end: VllEnd) -> str:
-    """As routers name sub-interfaces: the port's name, a dot, the VLANs; ``.0`` for the untagged whole."""
+    """Return a sub-interface name in the routers' form: port, dot, VLANs; ``.0`` for an untagged whole
+    port.
+    """
     if end.tagging == Tagging.UNTAGGED:
         vlans = "0"
     elif end.inner_vlan is None:
         vlans = str(end.outer_vlan)
     else:
         vlans = f"{end.outer_vlan}.{end.inner_vlan}"
-        # The same two VLANs may be another line's, by another tag protocol (0x88a8 instead of 0x8100).
+        # Another line may have the same two VLANs with another TPID (0x88a8 instead of 0x8100).
         vlans += "ad" if end.tagging == Tagging.DOT1AD else ""
     return f"{end.port.interface}.{vlans}"

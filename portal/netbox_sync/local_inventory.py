@@ -1,4 +1,4 @@
-"""Our inventory, in NetBox's terms."""
+"""The portal's inventory in NetBox's terms."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 
 from portal.accounts.models import Customer
 from portal.inventory.models import BackboneLink, Port, Router, Site
-from portal.netbox_sync.import_diff import Held
+from portal.netbox_sync.import_diff import LocalRow
 from portal.netbox_sync.import_mapping import CUSTOMER, LINK, PORT, ROUTER, SITE, sides_place
 from portal.netbox_sync.models import NetboxObject
 
@@ -14,15 +14,15 @@ _AT_ONCE = 1000
 MODELS: dict[str, Any] = {SITE: Site, CUSTOMER: Customer, ROUTER: Router, PORT: Port, LINK: BackboneLink}
 
 
-def held() -> dict[str, list[Held]]:
-    """Every row, by kind."""
+def local_inventory() -> dict[str, list[LocalRow]]:
+    """Return every row, by kind."""
     known: dict[str, dict[int, NetboxObject]] = {kind: {} for kind in MODELS}
     for each in NetboxObject.objects.all().iterator(_AT_ONCE):
         known[each.kind][each.row_id] = each
 
-    def told(kind: str, row: Any, place: tuple[Any, ...], fields: dict[str, Any]) -> Held:
+    def local_row(kind: str, row: Any, place: tuple[Any, ...], fields: dict[str, Any]) -> LocalRow:
         as_object = known[kind].get(row.pk)
-        return Held(
+        return LocalRow(
             kind=kind,
             row=row.pk,
             name=str(row),
@@ -40,12 +40,12 @@ def held() -> dict[str, list[Held]]:
         return as_object.netbox_id if as_object else f"row {row_id}"
 
     return {
-        SITE: [told(SITE, row, (row.name,), {"name": row.name}) for row in _all(Site.objects.all())],
+        SITE: [local_row(SITE, row, (row.name,), {"name": row.name}) for row in _all(Site.objects.all())],
         CUSTOMER: [
-            told(CUSTOMER, row, (row.name,), {"name": row.name}) for row in _all(Customer.objects.all())
+            local_row(CUSTOMER, row, (row.name,), {"name": row.name}) for row in _all(Customer.objects.all())
         ],
         ROUTER: [
-            told(
+            local_row(
                 ROUTER,
                 row,
                 (row.name,),
@@ -58,7 +58,7 @@ def held() -> dict[str, list[Held]]:
             for row in _all(Router.objects.all())
         ],
         PORT: [
-            told(
+            local_row(
                 PORT,
                 row,
                 (named(ROUTER, row.router_id), row.interface),
@@ -73,7 +73,7 @@ def held() -> dict[str, list[Held]]:
             for row in _all(Port.objects.select_related("router"))
         ],
         LINK: [
-            told(LINK, row, _sides(row, named), _link(row, named))
+            local_row(LINK, row, _sides(row, named), _link(row, named))
             for row in _all(BackboneLink.objects.select_related("a_router", "z_router"))
         ],
     }

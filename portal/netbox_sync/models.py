@@ -1,4 +1,4 @@
-"""The knowledge of NetBox between two syncs: which of its objects is which of our rows, and how it went."""
+"""Stored state between syncs: the NetBox objects of the portal's rows, and the results of runs."""
 
 from datetime import datetime
 
@@ -9,11 +9,11 @@ from portal.vll.models import Vll
 
 
 class NetboxObject(models.Model):
-    """One of our rows is this object of NetBox; by ids, so that a rename there is a rename here.
+    """The identity of a row and a NetBox object, by ids: a rename in NetBox renames the row.
 
-    ``kind`` is one of mapping.KINDS and says what ``row_id`` and ``netbox_id`` are ids of; a link goes by the
-    lower id of its two interfaces. ``taken``: field -> what was taken over last, so that edits here are told
-    from what NetBox said before.
+    ``kind`` is one of mapping.KINDS and determines the tables of ``row_id`` and ``netbox_id``. A link uses
+    the lower id of its two interfaces. ``taken``: field -> the last imported value, to distinguish users'
+    edits from earlier values of NetBox.
     """
 
     kind = models.CharField(max_length=10)
@@ -32,22 +32,22 @@ class NetboxObject(models.Model):
 
 
 class NetboxState(models.Model):
-    """One row: who is at work, when NetBox was last read and written, and why not since."""
+    """One row: the working worker, the times of the last read and write, and the current failure."""
 
-    # Only the worker with this claim works; it lapses with a killed one.
+    # Only the worker with this claim works. The claim of a killed worker expires.
     claim = models.UUIDField(null=True)
     claimed_until = models.DateTimeField(null=True)
-    # When NetBox last said by its webhook that something has changed.
+    # The time of NetBox's last webhook about a change.
     wanted_at = models.DateTimeField(null=True)
-    # The beginnings of the last import that was begun, and of the last that read all of NetBox.
+    # The beginning of the last import, and of the last import that read all of NetBox.
     tried_at = models.DateTimeField(null=True)
     imported_at = models.DateTimeField(null=True)
-    # When it was last seen that every line is in NetBox as it should be.
+    # The time of the last check that found every line in NetBox up to date.
     exported_at = models.DateTimeField(null=True)
     release = models.CharField(max_length=50, blank=True)
     failures = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True)
-    # Since when it does not go, and why: {"code", "facts"}; null while it goes.
+    # The beginning and the reason of the current failure: {"code", "facts"}; null without a failure.
     failing_since = models.DateTimeField(null=True)
     error = models.JSONField(null=True)
 
@@ -59,16 +59,16 @@ class NetboxState(models.Model):
 
     @property
     def change_waits(self) -> bool:
-        """NetBox has said that something changed since the last import was begun."""
+        """Whether NetBox has announced a change since the last import began."""
         return self.wanted_at is not None and (self.tried_at is None or self.wanted_at > self.tried_at)
 
     def may_be_tried(self, now: datetime) -> bool:
-        """It did not fail lately, or was left alone for long enough."""
+        """Whether the last try did not fail, or the pause after the failure is over."""
         return self.retry_at is None or self.retry_at <= now
 
 
 class NetboxRun(models.Model):
-    """One look at NetBox: asked for by somebody or something, and what it found and did."""
+    """One run with NetBox: its requester, its findings and its changes."""
 
     class Why(models.TextChoices):
         SCHEDULE = "schedule"
@@ -76,21 +76,21 @@ class NetboxRun(models.Model):
         PERSON = "person"
 
     why = models.CharField(max_length=10, choices=Why)
-    # Who asked for it, "" where nobody did.
+    # The requester, "" for a scheduled run.
     asked_by = models.CharField(max_length=150, blank=True)
     asked_at = models.DateTimeField()
     dry = models.BooleanField(default=False)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
-    # What it does at the moment, and how far it is; null: of unknown length.
+    # The current phase and progress. A null total is unknown.
     phase = models.CharField(max_length=30, blank=True)
     done = models.PositiveIntegerField(default=0)
     total = models.PositiveIntegerField(null=True)
-    # The first so many of what it found, and how many there are of each.
+    # The first findings and changes, and the total number of each.
     changes = models.JSONField(default=list)
     findings = models.JSONField(default=list)
     counts = models.JSONField(default=dict)
-    # Why it ended early: {"code", "facts"}.
+    # The reason for an early end: {"code", "facts"}.
     error = models.JSONField(null=True)
 
     class Meta:
@@ -107,10 +107,10 @@ class NetboxRun(models.Model):
 
 
 class ExportedVll(models.Model):
-    """A line in NetBox. It is due while ``revision`` or ``lifecycle`` is not the line's.
+    """A line in NetBox. It is due while ``revision`` or ``lifecycle`` differs from the line's.
 
-    ``written``: the L2VPN's id, the fields as they were written last, and each end's interface; see
-    exporting. ``error``: what keeps this line, and only this one, from NetBox: {"code", "facts"}.
+    ``written``: the L2VPN's id, the last written fields, and each end's interface (see ``line_export``).
+    ``error``: the obstacle that keeps only this line out of NetBox: {"code", "facts"}.
     """
 
     vll = models.OneToOneField(Vll, on_delete=models.CASCADE, primary_key=True, related_name="netbox")
@@ -130,9 +130,9 @@ class ExportedVll(models.Model):
 
 
 class NetboxL2vpn(models.Model):
-    """An L2VPN of others in NetBox whose identifier is the VNI of a found line, as of the last run.
+    """A foreign L2VPN in NetBox whose identifier is the VNI of a found line, as of the last run.
 
-    ``tenant``: its name and its id there, "" and null for none.
+    ``tenant``: its name and NetBox id, "" and null for none.
     """
 
     netbox_id = models.BigIntegerField(unique=True)

@@ -1,4 +1,4 @@
-"""The objects read from NetBox, as slim as the import needs it: 5,000 interfaces weigh a few megabytes."""
+"""Objects from NetBox in a compact form: 5,000 interfaces need a few megabytes."""
 
 from dataclasses import dataclass, field
 
@@ -13,7 +13,7 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """``primary4`` and ``primary6``: its primary addresses, without their prefix lengths."""
+    """A device. ``primary4`` and ``primary6``: its primary addresses, without prefix lengths."""
 
     id: int
     name: str
@@ -24,10 +24,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interface:
-    """``far``: the interfaces at the other end of its cables, patch panels and circuits in between passed.
+    """An interface. MTU in bytes, speed in kbit/s as in NetBox; None if unknown.
 
-    ``reachable``: all of that is connected, and nothing only planned. MTU in bytes, speed in kbit/s as NetBox
-    has it; either may be unknown.
+    ``far``: the interfaces at the other end of its cables, through patch panels and circuits. ``reachable``:
+    all parts of these connections are connected, and none is only planned.
     """
 
     id: int
@@ -55,8 +55,8 @@ class Address:
 
 
 @dataclass(slots=True)
-class Seen:
-    """Everything that the import looks at."""
+class Observed:
+    """All objects that the import uses."""
 
     devices: list[Device] = field(default_factory=list)
     interfaces: list[Interface] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""NetBox -> Seen: which objects are asked for, with which fields, and what of their answers is kept."""
+"""The reader of NetBox: it selects objects and fields, and keeps the needed parts of the responses."""
 
 from collections.abc import Callable, Iterator
 from ipaddress import ip_interface
@@ -7,11 +7,11 @@ from typing import Any
 from portal.netbox_sync.client import Client, Row
 from portal.netbox_sync.configuration import Configuration
 from portal.netbox_sync.errors import NetboxNonsense
-from portal.netbox_sync.netbox_objects import Address, Device, Interface, Named, Seen
+from portal.netbox_sync.netbox_objects import Address, Device, Interface, Named, Observed
 
-# (what is read, how many so far, of how many; None: unknown)
+# (phase, number so far, total; None: unknown)
 Progress = Callable[[str, int, int | None], None]
-# So many ids fit into an address line that every proxy takes.
+# This many ids fit into a URL that every proxy accepts.
 DEVICES_AT_ONCE = 100
 _DEVICE = ("id", "name", "site", "primary_ip4", "primary_ip6")
 _INTERFACE = (
@@ -32,23 +32,23 @@ _INTERFACE = (
 _ADDRESS = ("id", "address", "assigned_object")
 
 
-def read(client: Client, configuration: Configuration, progress: Progress) -> Seen:
-    """Everything, page by page; what no router, port or link can be made of is dropped at once.
+def read(client: Client, configuration: Configuration, progress: Progress) -> Observed:
+    """Read everything, page by page, and drop objects that are no part of a router, port or link immediately.
 
-    Raises NetboxError: half an answer is none.
+    Raises NetboxError: a partial result is never returned.
     """
     reader = _Reader(client, configuration, progress)
-    seen = Seen()
+    observed = Observed()
     try:
-        seen.devices = list(reader.devices())
-        for some in _batched([device.id for device in seen.devices]):
-            seen.interfaces += reader.interfaces(some)
-            seen.addresses += reader.addresses(some)
+        observed.devices = list(reader.devices())
+        for some in _batched([device.id for device in observed.devices]):
+            observed.interfaces += reader.interfaces(some)
+            observed.addresses += reader.addresses(some)
         if configuration.tenant_tags:
-            seen.tenants = list(reader.tenants())
+            observed.tenants = list(reader.tenants())
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise NetboxNonsense(what=reader.reading, why=f"{type(error).__name__}: {error}") from error
-    return seen
+    return observed
 
 
 class _Reader:
@@ -58,12 +58,12 @@ class _Reader:
         self.reading = ""
 
     def devices(self) -> Iterator[Device]:
-        asked: dict[str, Any] = {"status": ["active"]}
+        filters: dict[str, Any] = {"status": ["active"]}
         if self._configuration.roles:
-            asked["role"] = list(self._configuration.roles)
+            filters["role"] = list(self._configuration.roles)
         if self._configuration.device_tags:
-            asked["tag"] = list(self._configuration.device_tags)
-        for row in self._rows("dcim.devices", "devices", _DEVICE, **asked):
+            filters["tag"] = list(self._configuration.device_tags)
+        for row in self._rows("dcim.devices", "devices", _DEVICE, **filters):
             site = _named(row.get("site"))
             if site is None:
                 raise NetboxNonsense(what="dcim.devices", why=f"device {row['id']} has no site")
@@ -76,9 +76,9 @@ class _Reader:
             )
 
     def interfaces(self, devices: list[int]) -> Iterator[Interface]:
-        """Ports, sides of cables and bundles; not the sub-interfaces, of which there may be many."""
-        for asked in ({"kind": "physical"}, {"type": ["lag"]}):
-            for row in self._rows("dcim.interfaces", "interfaces", _INTERFACE, device_id=devices, **asked):
+        """Yield ports, sides of cables and bundles, without sub-interfaces, which may be many."""
+        for filters in ({"kind": "physical"}, {"type": ["lag"]}):
+            for row in self._rows("dcim.interfaces", "interfaces", _INTERFACE, device_id=devices, **filters):
                 interface = self._interface(row)
                 if self._matters(interface):
                     yield interface
@@ -134,7 +134,7 @@ def _batched(ids: list[int]) -> Iterator[list[int]]:
 
 
 def _named(row: Any) -> Named | None:
-    """A nested object; None where there is none, or where a field of another kind has that name."""
+    """Return a nested object; None if there is none, or if the field has another type."""
     if not isinstance(row, dict) or not isinstance(row.get("id"), int) or not row.get("name"):
         return None
     return Named(row["id"], str(row["name"]))
@@ -145,7 +145,7 @@ def _choice(value: Any) -> str:
 
 
 def _host(address: Any) -> str | None:
-    """``10.0.0.1/32`` -> ``10.0.0.1``."""
+    """Return ``10.0.0.1`` for ``10.0.0.1/32``."""
     if not address:
         return None
     try:

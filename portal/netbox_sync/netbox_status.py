@@ -1,4 +1,4 @@
-"""The state of NetBox, for pages, alarms and the API."""
+"""The state of the NetBox synchronization, for pages, alarms and the API."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,7 +13,9 @@ from portal.netbox_sync.run_queue import stale_after
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """``stale``: what is known is older than two runs; ``waiting``: lines that are not there yet."""
+    """The state. ``stale``: the last import is older than two intervals. ``waiting``: lines not yet in
+    NetBox.
+    """
 
     url: str
     state: NetboxState
@@ -24,7 +26,7 @@ class Standing:
 
 
 def standing(now: datetime) -> Standing | None:
-    """None where no NetBox is configured. Writes nothing."""
+    """Return the state; None if no NetBox is configured. Writes nothing."""
     at = configuration()
     if at is None:
         return None
@@ -40,11 +42,11 @@ def standing(now: datetime) -> Standing | None:
     )
 
 
-def last_look() -> NetboxRun | None:
-    """The last run that read all of NetBox: what it found is what there is to find."""
+def last_complete_run() -> NetboxRun | None:
+    """Return the last run that read all of NetBox. Its findings are the current ones."""
     return NetboxRun.objects.filter(finished_at__isnull=False, error__isnull=True).order_by("-id").first()
 
 
 def lines_in_error() -> Any:
-    """Lines that NetBox does not take, with why."""
+    """Return the lines that NetBox refuses, with reasons."""
     return ExportedVll.objects.filter(error__isnull=False).select_related("vll__customer").order_by("vll_id")

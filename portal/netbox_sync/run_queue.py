@@ -1,4 +1,4 @@
-"""Runs: who asks for one, which is next, how far it is, and what is kept of it."""
+"""Runs: requests, the next run, progress, and stored results."""
 
 from dataclasses import asdict
 from datetime import datetime, timedelta
@@ -17,18 +17,18 @@ from portal.netbox_sync.models import NetboxRun, NetboxState
 from portal.netbox_sync.sync_lock import Claim, state
 from portal.netbox_sync.task_names import SYNC
 
-# Nobody reads more at once; the counts are whole.
+# Rows stored per run, enough for a reader; the counts are complete.
 KEPT_ROWS = 500
 KEPT_RUNS = 100
 _EVERY_S = 1.0
 
 
 @transaction.atomic
-def run_ask(*, dry: bool, asked_by: str, now: datetime) -> None:
-    """Ask for a run; one that waits already is as good."""
+def run_request(*, dry: bool, requester: str, now: datetime) -> None:
+    """Request a run. An existing waiting request is sufficient."""
     try:
         with transaction.atomic():
-            NetboxRun.objects.create(why=NetboxRun.Why.PERSON, asked_by=asked_by, asked_at=now, dry=dry)
+            NetboxRun.objects.create(why=NetboxRun.Why.PERSON, asked_by=requester, asked_at=now, dry=dry)
     except IntegrityError:
         return
     send_task(SYNC, now=now)
@@ -36,7 +36,9 @@ def run_ask(*, dry: bool, asked_by: str, now: datetime) -> None:
 
 @transaction.atomic
 def change_announced(*, now: datetime) -> None:
-    """NetBox says that something has changed there: the next import comes at once. Many make one."""
+    """Record NetBox's announcement of a change: the next import starts immediately. Several announcements
+    make one.
+    """
     state()
     row = NetboxState.objects.select_for_update().get(pk=1)
     NetboxState.objects.filter(pk=1).update(wanted_at=now)
@@ -45,9 +47,10 @@ def change_announced(*, now: datetime) -> None:
 
 
 def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None:
-    """The run that was requested first; else that of NetBox or the schedule, once NetBox may be tried.
+    """Return the oldest requested run; else a run for NetBox's announcement or the schedule, when a try is
+    allowed.
 
-    A run waits until the worker is free. One of a person who may not request it any more is not made.
+    A requested run waits until the worker is free. It is dropped if its requester may no longer request it.
     """
     for requested in NetboxRun.objects.filter(started_at=None, finished_at=None).order_by("id"):
         person = User.objects.filter(username=requested.asked_by).first()
@@ -70,7 +73,7 @@ def next_run(configuration: Configuration, *, now: datetime) -> NetboxRun | None
 
 
 class Report:
-    """A run's row while it runs: progress about every second, and the whole of it at the end."""
+    """A run's row while it runs: progress about once a second, and the complete result at the end."""
 
     def __init__(self, run: NetboxRun, claim: Claim) -> None:
         self.run, self._claim, self._next = run, claim, 0.0
@@ -78,7 +81,7 @@ class Report:
         run.save()
 
     def progress(self, phase: str, done: int, total: int | None) -> None:
-        """Raises ClaimLost."""
+        """Record progress. Raises ClaimLost."""
         if phase == self.run.phase and monotonic() < self._next:
             return
         self._next = monotonic() + _EVERY_S
@@ -92,13 +95,13 @@ class Report:
         difference: Difference | None = None,
         error: dict[str, Any] | None = None,
     ) -> None:
-        """Keep what was found: the first rows, and how many there are in all."""
+        """Store the findings: the first rows and the total number."""
         difference = difference or Difference()
         written, found = difference.written, difference.findings
         counts: dict[str, int] = {"changes": len(written), "findings": len(found)}
         for change in written:
             counts[change.kind] = counts.get(change.kind, 0) + 1
-        self.run.changes = [difference.told(change) for change in written[:KEPT_ROWS]]
+        self.run.changes = [difference.record(change) for change in written[:KEPT_ROWS]]
         self.run.findings = [asdict(finding) for finding in found[:KEPT_ROWS]]
         self.run.counts, self.run.error = {**self.run.counts, **counts}, error
         self.run.finished_at, self.run.phase = clock.now(), ""
@@ -107,14 +110,14 @@ class Report:
 
 
 def runs_abandoned_end(*, now: datetime) -> None:
-    """Say of runs whose worker was killed that they ended."""
+    """Mark runs whose worker was killed as ended."""
     cut_off = {"code": "cut_off", "facts": {}}
     begun = NetboxRun.objects.filter(started_at__isnull=False, finished_at=None)
     begun.update(finished_at=now, error=cut_off, phase="")
 
 
 def stale_after(configuration: Configuration) -> timedelta:
-    """Two runs missed, and then some."""
+    """Return the age after which data is stale: two missed runs plus a margin."""
     return 2 * configuration.every + timedelta(minutes=1)
 
 

@@ -1,4 +1,6 @@
-"""One worker at NetBox at a time, and when the next may try (as provisioning does it with routers)."""
+"""A lock that lets one worker at a time use NetBox, and the time of the next try (as for routers in
+provisioning).
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,39 +13,39 @@ from portal.core.backoff import backoff
 from portal.netbox_sync.errors import NetboxError
 from portal.netbox_sync.models import NetboxState
 
-# Longer than one answer may take (NETBOX_TOTAL_S); it is extended with every step.
+# Longer than one response may take (NETBOX_TOTAL_S). Each step extends it.
 CLAIM = timedelta(seconds=180)
 FIRST_RETRY = timedelta(seconds=15)
 LONGEST_RETRY = timedelta(minutes=15)
 
 
 def state() -> NetboxState:
-    """The one row."""
+    """Return the only row."""
     found, _ = NetboxState.objects.get_or_create(pk=1)
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work at NetBox."""
+    """The right to use NetBox."""
 
     token: UUID
 
     def extend(self) -> None:
-        """It lasts anew. Raises ClaimLost where it had lapsed and another worker has begun."""
+        """Extend the claim. Raises ClaimLost if it has expired and another worker has begun."""
         if not self._mine().update(claimed_until=clock.now() + CLAIM):
             raise ClaimLost
 
     def release(self) -> None:
-        """Nobody is at work any more."""
+        """Release the claim."""
         self._mine().update(claim=None, claimed_until=None)
 
     def note(self, **changes: object) -> None:
-        """Write to the state, as long as the claim is ours."""
+        """Write to the state while the claim is valid."""
         self._mine().update(**changes)
 
     def failed(self, error: NetboxError) -> None:
-        """NetBox is left alone for a while, longer each time, or for as long as it asks for."""
+        """Record a failure. The pause grows with each failure, or is as long as NetBox requests."""
         row, now = state(), clock.now()
         wait = backoff(row.failures, first=FIRST_RETRY, longest=LONGEST_RETRY)
         if error.retry_after_s is not None:
@@ -52,11 +54,11 @@ class Claim:
             failures=F("failures") + 1,
             retry_at=now + wait,
             failing_since=row.failing_since or now,
-            error=error.told,
+            error=error.record,
         )
 
     def succeeded(self) -> None:
-        """NetBox answers and takes what it is sent."""
+        """Record that NetBox responds and accepts writes."""
         self.note(failures=0, retry_at=None, failing_since=None, error=None)
 
     def _mine(self) -> "QuerySet[NetboxState]":
@@ -68,7 +70,7 @@ class ClaimLost(Exception):
 
 
 def claim(now: datetime) -> Claim | None:
-    """None while somebody is at work."""
+    """Return a new claim; None while another worker has one."""
     state()
     free = Q(claimed_until=None) | Q(claimed_until__lte=now)
     token = uuid4()

@@ -1,4 +1,4 @@
-"""One run with NetBox: read it, take over what is new, and write the lines that it does not hold yet."""
+"""One run with NetBox: read it, import changes, and export lines that are not yet there."""
 
 import logging
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from portal.netbox_sync.import_diff import GONE, Difference, differences
 from portal.netbox_sync.import_mapping import Finding, wanted
 from portal.netbox_sync.l2vpn_proposals import l2vpns_refresh
 from portal.netbox_sync.line_export import Exporter, lines_due, lines_to_check
-from portal.netbox_sync.local_inventory import held
+from portal.netbox_sync.local_inventory import local_inventory
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.netbox_reader import Progress, read
 from portal.netbox_sync.run_queue import Report, next_run, runs_abandoned_end
@@ -23,9 +23,10 @@ log = logging.getLogger(__name__)
 
 
 def sync_due(*, now: datetime) -> None:
-    """Do what is due: asked-for and scheduled runs, and lines to write. Nothing while another works at it.
+    """Do all due work: requested and scheduled runs, and lines to write. Does nothing while another worker
+    does it.
 
-    NetBox's failures end here: orders never wait for it, and the next run takes up what this one left.
+    Failures of NetBox end here: orders never wait for it, and the next run continues the work.
     """
     at = configuration()
     if at is None:
@@ -50,13 +51,13 @@ def sync_due(*, now: datetime) -> None:
 
 
 def run_make(run: NetboxRun, at: Configuration, mine: Claim) -> None:
-    """A whole run, noted as it goes. Raises NetboxError once that is noted, ClaimLost."""
+    """Make a whole run and record its progress. Raises NetboxError after recording it, and ClaimLost."""
     report = Report(run, mine)
     mine.note(tried_at=report.run.started_at)
     difference = Difference()
     try:
         client = Client(at)
-        difference = _looked_at(client, at, report.progress)
+        difference = _checked_difference(client, at, report.progress)
         if not run.dry:
             _apply(difference, run, report.progress)
         mine.note(release=client.release, imported_at=run.started_at)
@@ -64,31 +65,32 @@ def run_make(run: NetboxRun, at: Configuration, mine: Claim) -> None:
         if not (run.dry and run.why == NetboxRun.Why.PERSON):
             _export(client, at, mine, whole=True, progress=report.progress)
     except NetboxError as error:
-        report.finish(difference=difference, error=error.told)
+        report.finish(difference=difference, error=error.record)
         raise
     report.finish(difference=difference)
 
 
-def looked_at(at: Configuration, progress: Progress) -> Difference:
-    """A dry run: what would be done, and nothing noted. Raises NetboxError."""
-    return _looked_at(Client(at), at, progress)
+def difference_with_netbox(at: Configuration, progress: Progress) -> Difference:
+    """Return the changes that a run would make; record nothing. Raises NetboxError."""
+    return _checked_difference(Client(at), at, progress)
 
 
-def _looked_at(client: Client, at: Configuration, progress: Progress) -> Difference:
-    """Read NetBox and compare. What is newly gone is reported only if a second look does not find it either.
+def _checked_difference(client: Client, at: Configuration, progress: Progress) -> Difference:
+    """Read NetBox and compare. A newly missing object is reported only if a second read does not find it
+    either.
 
-    A row can be missing from one answer while somebody edits it: its status, a tag or a cable.
+    A row can be missing from one response while a user edits its status, a tag or a cable.
     """
-    found = differences(wanted(read(client, at, progress), at), held())
-    if not _gone(found.findings) - _reported_as_gone():
+    found = differences(wanted(read(client, at, progress), at), local_inventory())
+    if not _missing(found.findings) - _reported_missing():
         return found
-    again = differences(wanted(read(client, at, progress), at), held())
-    twice = _gone(found.findings) & _gone(again.findings)
+    again = differences(wanted(read(client, at, progress), at), local_inventory())
+    twice = _missing(found.findings) & _missing(again.findings)
     again.findings = [each for each in again.findings if each.code != GONE or _key(each) in twice]
     return again
 
 
-def _gone(findings: Iterable[Finding]) -> set[tuple[str, str]]:
+def _missing(findings: Iterable[Finding]) -> set[tuple[str, str]]:
     return {_key(each) for each in findings if each.code == GONE}
 
 
@@ -96,8 +98,8 @@ def _key(finding: Finding) -> tuple[str, str]:
     return finding.facts["what"], finding.subject
 
 
-def _reported_as_gone() -> set[tuple[str, str]]:
-    """What the last whole run reported: that was looked at twice already."""
+def _reported_missing() -> set[tuple[str, str]]:
+    """Return the missing objects that the last complete run reported: they were already checked twice."""
     last = (
         NetboxRun.objects.filter(finished_at__isnull=False, error__isnull=True)
         .order_by("-finished_at")

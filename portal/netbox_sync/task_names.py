@@ -1,3 +1,3 @@
-"""The tasks of NetBox, by the names that Celery knows."""
+"""Celery's names of the tasks of NetBox."""
 
 SYNC = "netbox.sync"

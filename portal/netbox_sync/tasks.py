@@ -8,7 +8,8 @@ from portal.netbox_sync.sync_run import sync_due
 from portal.netbox_sync.task_names import SYNC
 
 
-# Whole imports take as long as NetBox does; another worker that gets the message again finds it claimed.
+# A complete import may take long, depending on NetBox. If another worker gets the message again, the claim
+# stops it.
 @shared_task(name=SYNC, time_limit=settings.LONGEST_TASK_S)
 def sync_netbox() -> None:
     sync_due(now=clock.now())

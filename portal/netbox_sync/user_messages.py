@@ -1,4 +1,4 @@
-"""Sentences about findings, failures and progress, and the names of NetBox's kinds of object."""
+"""Sentences about findings, failures and progress, and names of NetBox's kinds of object."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, gettext_noop
 
-# Failures of NetBox as a whole, and of a single line.
+# Failures of NetBox as a whole, and of single lines.
 _ERRORS = {
     "away": gettext_noop(
         "NetBox does not answer ({what}): {why}. Nothing is lost: this is retried automatically. "
@@ -122,22 +122,22 @@ PHASES = {
 
 
 def error_sentence(error: Mapping[str, Any]) -> str:
-    """``{"code", "facts"}`` of a failure, in words."""
-    return _told(_ERRORS, error)
+    """Return the sentence for ``{"code", "facts"}`` of a failure."""
+    return _sentence(_ERRORS, error)
 
 
 def finding_sentence(finding: Mapping[str, Any]) -> str:
-    """``{"code", "subject", "facts"}`` of a finding, in words; its subject is shown beside it."""
-    return _told(_FINDINGS, finding)
+    """Return the sentence for ``{"code", "subject", "facts"}`` of a finding, without its subject."""
+    return _sentence(_FINDINGS, finding)
 
 
-def _told(texts: Mapping[str, str], told: Mapping[str, Any]) -> str:
-    code = str(told.get("code", ""))
-    return _(texts[code]).format_map(_Facts(told.get("facts", {}))) if code in texts else code
+def _sentence(texts: Mapping[str, str], failure: Mapping[str, Any]) -> str:
+    code = str(failure.get("code", ""))
+    return _(texts[code]).format_map(_Facts(failure.get("facts", {}))) if code in texts else code
 
 
 class _Facts(dict[str, Any]):
-    """A fact that an older release did not note is a dash, not a broken page."""
+    """Facts of a sentence: one that an older release did not record becomes a dash."""
 
     def __missing__(self, name: str) -> str:
         return "–"
@@ -147,6 +147,6 @@ class _Facts(dict[str, Any]):
         if name == "what" and value in KIND_NAMES:
             return str(KIND_NAMES[value])
         if name == "detail" and value:
-            # NetBox ends some of its sentences, and what follows here is another one.
+            # Some facts are sentences of NetBox that end with a period; another sentence follows here.
             return str(value) if str(value).rstrip().endswith((".", "!", "?")) else f"{value}."
         return "–" if value in (None, "") else str(value)

@@ -7,7 +7,7 @@ from celery.fixups.django import DjangoWorkerFixup
 from celery.signals import task_postrun, task_prerun
 from django.db import OperationalError, connection
 
-from portal.celery import app, plan_statements_anew
+from portal.celery import app, plan_each_statement
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -45,7 +45,7 @@ def test_the_next_task_has_the_same_connection() -> None:
 def test_its_statements_are_planned_with_their_values(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(connection.settings_dict["OPTIONS"], "prepare_threshold", 3)
     connection.close()
-    plan_statements_anew()
+    plan_each_statement()
     with connection.cursor():
         assert connection.connection.prepare_threshold is None
 

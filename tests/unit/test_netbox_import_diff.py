@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from portal.netbox_sync.import_diff import Held, differences
+from portal.netbox_sync.import_diff import LocalRow, differences
 from portal.netbox_sync.import_mapping import LINK, PORT, ROUTER, SITE, Wanted, Wish, sides_place
 
 SAME = object()
@@ -16,8 +16,8 @@ def site(name: str = "Bern", **more: Any) -> Wanted:
     return Wanted(SITE, 7, (name,), name, {"name": name}, **more)
 
 
-def ours(name: str, *, taken: dict[str, Any] | None = None, id: int | None = 7) -> Held:
-    return Held(SITE, 70, name, (name,), {"name": name}, id, taken or {})
+def ours(name: str, *, taken: dict[str, Any] | None = None, id: int | None = 7) -> LocalRow:
+    return LocalRow(SITE, 70, name, (name,), {"name": name}, id, taken or {})
 
 
 def wish(*rows: Wanted) -> Wish:
@@ -57,14 +57,16 @@ def test_what_was_made_anew_in_netbox_is_the_same_row() -> None:
 
 def test_a_reference_to_a_row_that_is_met_now_is_no_difference() -> None:
     router = Wanted(ROUTER, 1, ("rhino",), "rhino", {"site": 7})
-    here = Held(ROUTER, 10, "rhino", ("rhino",), {"site": "row 70"})
+    here = LocalRow(ROUTER, 10, "rhino", ("rhino",), {"site": "row 70"})
     changes = differences(wish(site(), router), {SITE: [ours("Bern", id=None)], ROUTER: [here]}).changes
     assert [(change.kind, change.writes) for change in changes] == [(SITE, False), (ROUTER, False)]
 
 
 def test_a_link_is_met_whichever_of_its_sides_is_a() -> None:
     routers = [Wanted(ROUTER, n, (f"r{n}",), f"r{n}", {"site": 7}) for n in (1, 2)]
-    held_routers = [Held(ROUTER, n * 10, f"r{n}", (f"r{n}",), {"site": 7}, n, {"site": 7}) for n in (1, 2)]
+    held_routers = [
+        LocalRow(ROUTER, n * 10, f"r{n}", (f"r{n}",), {"site": 7}, n, {"site": 7}) for n in (1, 2)
+    ]
     fields = {
         "a_router": 1,
         "a_interface": "x",
@@ -82,7 +84,7 @@ def test_a_link_is_met_whichever_of_its_sides_is_a() -> None:
         "z_interface": "x",
         "z_ip_mtu": 1500,
     }
-    here = Held(LINK, 50, "link", sides_place((2, "y"), (1, "x")), turned)
+    here = LocalRow(LINK, 50, "link", sides_place((2, "y"), (1, "x")), turned)
     found = differences(wish(site(), *routers, link), {ROUTER: held_routers, LINK: [here]})
     assert [change.fields for change in found.changes if change.kind == LINK] == [{}]
     assert [(finding.code, finding.facts) for finding in found.findings] == [
@@ -114,10 +116,10 @@ def test_done_once_there_is_nothing_left_to_do(
     there: list[tuple[int, str]], here: list[tuple[int, str, str]]
 ) -> None:
     wanted = wish(*(Wanted(SITE, n, (name,), name, {"name": name}) for n, name in there))
-    rows = [Held(SITE, n, name, (name,), {"name": name}, n, {"name": taken}) for n, name, taken in here]
+    rows = [LocalRow(SITE, n, name, (name,), {"name": name}, n, {"name": taken}) for n, name, taken in here]
     for change in differences(wanted, {SITE: rows}).changes:
         if change.row is None:
-            row = Held(SITE, 100 + change.id, change.name, change.place, {}, change.id)
+            row = LocalRow(SITE, 100 + change.id, change.name, change.place, {}, change.id)
             rows.append(row)
         else:
             row = next(each for each in rows if each.row == change.row)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from portal.netbox_sync.configuration import Configuration
 from portal.netbox_sync.import_mapping import CUSTOMER, KINDS, LINK, PORT, ROUTER, SITE, Wish, wanted
-from portal.netbox_sync.netbox_objects import Address, Device, Interface, Named, Seen
+from portal.netbox_sync.netbox_objects import Address, Device, Interface, Named, Observed
 
 AT = Configuration(url="http://netbox", token="")
 BERN = Named(1, "Bern")
@@ -30,7 +30,7 @@ def looked(*interfaces: Interface, devices: int = 3, **more: Any) -> Wish:
         "interfaces": list(interfaces),
         **more,
     }
-    return wanted(Seen(**everything), AT)
+    return wanted(Observed(**everything), AT)
 
 
 def codes(wish: Wish) -> list[str]:
@@ -138,7 +138,7 @@ def test_a_port_that_is_cabled_to_a_customer_is_no_link() -> None:
 def test_duplicates_are_taken_over_by_nobody() -> None:
     tenants = [Named(1, "Dairy"), Named(2, "Dairy"), Named(3, "Bakery")]
     devices = [device(1, "rhino"), device(2, "RHINO"), device(3, "hippo", site=Named(2, "Basel"))]
-    wish = wanted(Seen(devices=devices, tenants=tenants), AT)
+    wish = wanted(Observed(devices=devices, tenants=tenants), AT)
     assert [row.name for row in wish.rows[ROUTER]] == ["hippo"]
     assert codes(wish) == ["duplicate"] * 4
     assert [row.name for row in wish.rows[CUSTOMER]] == ["Bakery"]
@@ -203,7 +203,7 @@ TURNED = "Be\u202enr"
 def test_a_site_or_customer_whose_name_is_not_plain_is_told_and_nothing_else_is_lost(name: str) -> None:
     odd = Named(2, name)
     ports = [interface(1, tags=UNI, tenant=odd), interface(2, tags=UNI)]
-    wish = wanted(Seen(devices=[device(1), device(2, site=odd)], interfaces=ports), AT)
+    wish = wanted(Observed(devices=[device(1), device(2, site=odd)], interfaces=ports), AT)
     assert codes(wish) == ["not_plain_text"] * 2
     assert {finding.subject for finding in wish.findings if finding.code == "not_plain_text"} == {
         name.replace(name[2], " ")
@@ -221,7 +221,7 @@ def test_a_description_becomes_plain_and_the_port_is_made() -> None:
 @pytest.mark.parametrize("sign", ["\u202e", "\0", "\ud800"])
 def test_what_is_refused_is_told_in_plain_text(sign: str) -> None:
     devices = [device(1), device(2, f"r{sign}2"), device(3, sign)]
-    wish = wanted(Seen(devices=devices, interfaces=[interface(1, name=f"eth{sign}0")]), AT)
+    wish = wanted(Observed(devices=devices, interfaces=[interface(1, name=f"eth{sign}0")]), AT)
     told = {finding.code: finding.subject for finding in wish.findings if finding.code != "no_loopback"}
     assert told["interface_name"] == "r1:eth 0"
     named = [finding.subject for finding in wish.findings if finding.code == "router_name"]

@@ -9,8 +9,8 @@ from django.views.decorators.http import require_POST
 from portal.accounts import permissions
 from portal.core import clock
 from portal.netbox_sync.models import NetboxRun
-from portal.netbox_sync.netbox_status import last_look, lines_in_error, standing
-from portal.netbox_sync.run_queue import run_ask
+from portal.netbox_sync.netbox_status import last_complete_run, lines_in_error, standing
+from portal.netbox_sync.run_queue import run_request
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
@@ -26,7 +26,7 @@ def page(request: SignedInRequest) -> HttpResponse:
         raise Http404
     context = {
         "stands": stands,
-        "look": last_look(),
+        "look": last_complete_run(),
         "runs": NetboxRun.objects.order_by("-id")[:RUNS_SHOWN],
         "lines": lines_in_error()[:LINES_SHOWN],
     }
@@ -46,6 +46,6 @@ def run(request: SignedInRequest) -> HttpResponse:
     do = request.POST.get("do", "")
     if do not in ("look", "apply"):
         return HttpResponse(status=400)
-    run_ask(dry=do == "look", asked_by=request.user.username, now=clock.now())
+    run_request(dry=do == "look", requester=request.user.username, now=clock.now())
     messages.success(request, _("The run has been requested; its result will appear here."))
     return redirect("web:noc-netbox")

@@ -11,7 +11,7 @@ from portal.events.models import Event
 from portal.inventory.models import BackboneLink, Port, Router, Site
 from portal.inventory.operations import site_create
 from portal.netbox_sync.models import NetboxObject, NetboxRun
-from portal.netbox_sync.netbox_status import last_look
+from portal.netbox_sync.netbox_status import last_complete_run
 from portal.vll.guarded_inventory_changes import port_change
 from tests.integration.netbox.seeded import seed
 from tests.integration.netbox.stand_in import StandIn
@@ -26,7 +26,7 @@ def run(*arguments: str) -> str:
 
 
 def look() -> NetboxRun:
-    found = last_look()
+    found = last_complete_run()
     assert found is not None
     return found
 

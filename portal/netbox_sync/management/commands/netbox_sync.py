@@ -15,13 +15,13 @@ from portal.netbox_sync.errors import NetboxError
 from portal.netbox_sync.import_diff import Difference
 from portal.netbox_sync.models import NetboxRun
 from portal.netbox_sync.sync_lock import claim
-from portal.netbox_sync.sync_run import looked_at, run_make
+from portal.netbox_sync.sync_run import difference_with_netbox, run_make
 
 _EVERY_S = 2.0
 
 
 class Command(BaseCommand):
-    help = "Takes over what is new in NetBox and writes the lines there; with --dry-run it only tells."
+    help = "Takes over what is new in NetBox and writes the lines there; with --dry-run it only shows them."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
@@ -30,21 +30,21 @@ class Command(BaseCommand):
         at = configuration()
         if at is None:
             raise CommandError("NETBOX_URL is not set")
-        self._told_at = monotonic()
+        self._shown_at = monotonic()
         try:
             if options["dry_run"]:
-                self._show(looked_at(at, self._progress))
+                self._show(difference_with_netbox(at, self._progress))
             else:
                 self._run(at)
         except NetboxError as error:
-            raise CommandError(user_messages.error_sentence(error.told)) from error
+            raise CommandError(user_messages.error_sentence(error.record)) from error
 
     def _run(self, at: Any) -> None:
         mine = claim(clock.now())
         if mine is None:
             raise CommandError("a worker is at NetBox already; its run is on the page NetBox")
-        now, asked_by = clock.now(), getpass.getuser()
-        run = NetboxRun(why=NetboxRun.Why.PERSON, asked_by=asked_by, asked_at=now)
+        now, requester = clock.now(), getpass.getuser()
+        run = NetboxRun(why=NetboxRun.Why.PERSON, asked_by=requester, asked_at=now)
         try:
             run_make(run, at, mine)
         except NetboxError as error:
@@ -52,17 +52,17 @@ class Command(BaseCommand):
             raise
         finally:
             mine.release()
-        self._tell(run.changes, run.findings)
+        self._print(run.changes, run.findings)
         self.stdout.write(f"{run.counts['changes']} changes, {run.counts['findings']} findings")
 
     def _show(self, difference: Difference) -> None:
-        changes = [difference.told(change) for change in difference.written]
+        changes = [difference.record(change) for change in difference.written]
         findings = [asdict(finding) for finding in difference.findings]
-        self._tell(changes, findings)
+        self._print(changes, findings)
         self.stdout.write(f"{len(changes)} changes, {len(findings)} findings; nothing was done")
 
-    def _tell(self, changes: list[dict[str, Any]], findings: list[dict[str, Any]]) -> None:
-        """Each as a run keeps it."""
+    def _print(self, changes: list[dict[str, Any]], findings: list[dict[str, Any]]) -> None:
+        """Print changes and findings in the form that a run stores."""
         for change in changes:
             creates = change["creates"]
             self.stdout.write(f"{'+' if creates else '~'} {change['kind']} {change['name']}")
@@ -72,7 +72,7 @@ class Command(BaseCommand):
             self.stdout.write(f"! {finding['subject']}: {user_messages.finding_sentence(finding)}")
 
     def _progress(self, phase: str, done: int, total: int | None) -> None:
-        if monotonic() - self._told_at >= _EVERY_S:
-            self._told_at = monotonic()
+        if monotonic() - self._shown_at >= _EVERY_S:
+            self._shown_at = monotonic()
             of = "" if total is None else f" of {total}"
             self.stderr.write(f"{user_messages.PHASES[phase]}: {done}{of}")
