@@ -1,7 +1,7 @@
-"""The times when the portal listened to its routers: only then does their silence say anything.
+"""The times when the agent API received reports. Only then does a router's silence mean anything.
 
-A process of the agent API listens while one of its threads is free now and then. Once all are busy all the
-time, reports wait longer and longer: a router that is not heard then has not fallen silent.
+A process of the agent API listens if one of its threads is free from time to time. While all threads are
+always busy, reports wait longer and longer: a router without a report is then not silent.
 """
 
 import logging
@@ -20,23 +20,23 @@ from portal.telemetry.time_spans import Span, merged
 log = logging.getLogger(__name__)
 
 _BEAT = timedelta(seconds=10)
-# In each beat, whether a thread is free.
+# The number of checks per heartbeat whether a thread is free.
 _LOOKS = 20
-# A server that is restarted misses nothing: agents try again all the time.
+# A restart of the server loses nothing, because agents keep trying.
 _RESTART = timedelta(seconds=30)
 _lock = threading.Lock()
 _answering = 0
 
 
 def uptime_note(*, now: datetime) -> None:
-    """A process of the agent API works, and reaches the database."""
+    """Record that a process of the agent API works and reaches the database."""
     going_on = AgentApiUptime.objects.filter(seen_at__gte=now - _RESTART)
     if not going_on.update(seen_at=now):
         AgentApiUptime.objects.create(began_at=now, seen_at=now)
 
 
 def listened(since: datetime, until: datetime) -> list[Span]:
-    """In which parts of that time the agent API took reports."""
+    """Return the parts of that time in which the agent API received reports."""
     rows = AgentApiUptime.objects.filter(seen_at__gt=since - _BEAT, began_at__lt=until)
     return merged(
         (max(began_at, since), min(seen_at + _BEAT, until))
@@ -46,7 +46,7 @@ def listened(since: datetime, until: datetime) -> list[Span]:
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """While a thread of this process answers a request."""
+    """Count a thread of this process as busy while it handles a request."""
     global _answering
     with _lock:
         _answering += 1
@@ -58,7 +58,9 @@ def answering() -> Iterator[None]:
 
 
 def note_regularly(*, threads: int) -> None:
-    """Note it in a thread of this process, for as long as that lives; it answers with so many threads."""
+    """Record the uptime in a background thread as long as this process lives. ``threads``: its number of
+    threads.
+    """
     threading.Thread(target=_note_for_ever, args=(threads,), name="agent-api-uptime", daemon=True).start()
 
 
@@ -74,7 +76,7 @@ def _note_for_ever(threads: int) -> None:
 
 
 def is_one_free(threads: int) -> bool:
-    """Whether one of them is at some moment of the next beat; afterwards."""
+    """Return whether a thread is free at some moment of the next heartbeat. Blocks until its end."""
     free = False
     for _ in range(_LOOKS):
         time.sleep(_BEAT.total_seconds() / _LOOKS)

@@ -1,6 +1,6 @@
 """Op-status availability: the part of its time in service that a VLL was op-up.
 
-Unknown time and maintenance, for which a test that somebody asked for interrupts the line, count apart.
+Unknown time and maintenance count separately. Maintenance includes requested tests that interrupt the line.
 """
 
 import math
@@ -25,7 +25,7 @@ PERIODS = ("day", "month")
 
 @dataclass(slots=True)
 class Times:
-    """Seconds in each status, and those of maintenance, which are in none of them."""
+    """Seconds in each status, and seconds of maintenance, which belong to no status."""
 
     up_s: float = 0.0
     down_s: float = 0.0
@@ -34,13 +34,13 @@ class Times:
 
     @property
     def availability(self) -> float | None:
-        """up / (up + down); None when neither is known."""
+        """up / (up + down); None if both are 0."""
         known = self.up_s + self.down_s
         return self.up_s / known if known else None
 
     @property
     def known_ratio(self) -> float | None:
-        """The part of its time in service of which anything is known; None when it was not in service."""
+        """The part of the time in service with a known status; None if the line was not in service."""
         known = self.up_s + self.down_s
         whole = known + self.unknown_s
         return known / whole if whole else None
@@ -72,10 +72,11 @@ class Times:
 def availability(
     *, vll: Vll, since: datetime, until: datetime, period: str = "day", now: datetime
 ) -> dict[str, Any]:
-    """The answer of ``GET /vlls/<id>/availability``: per day or month (UTC), and over the whole range.
+    """Return the response of ``GET /vlls/<id>/availability``: per day or month (UTC), and over the whole
+    range.
 
-    A ratio of seconds from 0 to 1, up / (up + down), None where nothing is known; ``known_ratio``: of how
-    much of the time that is. Time out of service does not count at all. Raises RangeEmpty.
+    Ratios of seconds from 0 to 1: up / (up + down), None if nothing is known; ``known_ratio`` is the part of
+    the time that is known. Time out of service does not count. Raises RangeEmpty.
     """
     until = min(until, now)
     if since >= until:
@@ -99,7 +100,7 @@ def availability(
 
 
 def availability_of_many(*, vlls: Collection[UUID], since: datetime, until: datetime) -> dict[UUID, Times]:
-    """By line, its seconds in each status in that time; lines that were not in service are not in it."""
+    """Return, by line, the seconds in each status. Lines that were not in service are absent."""
     found: dict[UUID, Times] = {}
     interruptions = _interruptions(vlls, since, until)
     intervals = reaching(since, until).filter(vll_id__in=vlls)
@@ -110,9 +111,9 @@ def availability_of_many(*, vlls: Collection[UUID], since: datetime, until: date
 
 
 def availability_text(ratio: float | None, known: float | None) -> str:
-    """``99.988 %``, or ``100 % of the known 97.2 %``; "" where nothing is known.
+    """Return ``99.988 %``, or ``100 % of the known 97.2 %``; "" if nothing is known.
 
-    All is rounded down: what was ever down or unknown is never shown as 100 %.
+    All values are rounded down: a line with any down or unknown time never shows 100 %.
     """
     if ratio is None or known is None:
         return ""
@@ -126,12 +127,14 @@ def _percent(ratio: float) -> str:
 
 
 def reaching(since: datetime, until: datetime) -> QuerySet[OperInterval]:
-    """The intervals of all lines that reach into that time."""
+    """Return the intervals of all lines that reach into that time."""
     return OperInterval.objects.filter(Q(ended_at__isnull=True) | Q(ended_at__gt=since), began_at__lt=until)
 
 
 def _interruptions(vlls: Collection[UUID], since: datetime, until: datetime) -> dict[UUID, list[Span]]:
-    """By line, when a test that was asked for interrupted it; one that still does, until the end."""
+    """Return, by line, the interruptions by requested tests. A running test counts until the end of the
+    range.
+    """
     asked_for = LineTest.objects.filter(
         Q(restored_at__isnull=True) | Q(restored_at__gt=since),
         vll__in=vlls,

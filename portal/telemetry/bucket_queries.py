@@ -1,7 +1,7 @@
-"""Reading counted buckets: from the rollups, and where those are stale from what they are made of.
+"""Queries for counted buckets: from the rollups, and for stale buckets from the finer table.
 
-The answer is always what the samples would give. A bucket is read whole, however the range cuts it: so it
-says the same in every graph.
+The result always equals the result from the samples. A bucket is read as a whole, even if the range cuts it.
+It therefore has the same value in every graph.
 """
 
 from collections.abc import Collection
@@ -21,14 +21,14 @@ from portal.vll.models import Vll
 SIDES = ("a", "z")
 Columns = tuple[str, ...]
 Rows = dict[int, tuple[Any, ...]]
-# Samples are read in series, each of which PostgreSQL takes for 1,000 rows: it would compile for longer than
-# it then runs.
+# PostgreSQL estimates 1,000 rows for each series of samples. JIT compilation would take longer than the
+# query.
 _UNCOMPILED = "SET LOCAL jit = off"
 _THROUGHPUT = (*COUNTS, "a_covered_ms", "z_covered_ms", "simulated")
 
 
 def starts_of(since: datetime, until: datetime, step_s: int) -> range:
-    """The starts (epoch s) of all buckets that touch the range."""
+    """Return the starts (epoch s) of all buckets that touch the range."""
     first = int(since.timestamp() // step_s) * step_s
     last = -int(-until.timestamp() // step_s) * step_s
     return range(first, last, step_s)
@@ -37,7 +37,7 @@ def starts_of(since: datetime, until: datetime, step_s: int) -> range:
 def buckets_of(
     vll: Vll, since: datetime, until: datetime, step_s: int, unit: Unit = Unit.BITS
 ) -> tuple[dict[str, dict[int, Bucket]], bool]:
-    """Per side, the buckets that have anything, by their start (epoch s); and whether any is simulated."""
+    """Return, per side, the non-empty buckets by their start (epoch s), and whether any is simulated."""
     starts = starts_of(since, until, step_s)
     table = coarsest_for(step_s)
     if table is SAMPLES:
@@ -56,13 +56,13 @@ def buckets_of(
 
 
 def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
-    """These columns (sums, and last whether any is simulated), by start (epoch s), of the rows of ``table``.
+    """Return these columns (sums, last whether any is simulated) of ``table`` by start (epoch s).
 
-    What is marked there, or below, is made of the next finer rows. Where ``starts`` are further apart than
-    the rows, these are put together.
+    Buckets that are marked there, or in a finer table, are computed from the next finer rows. If ``starts``
+    are further apart than the rows, rows are merged.
     """
     with connection.cursor() as cursor:
-        # The marks come first: what is rolled up after this look can still be read where it was.
+        # Read the marks first: a bucket that is rolled up later can still be read from the finer rows.
         stale = _stale(cursor, vll, starts, table)
         if starts.step == table.step_s:
             return _read(cursor, vll, starts, table, stale, columns)
@@ -70,7 +70,7 @@ def rolled_up(vll: Vll, starts: range, table: Table, columns: Columns) -> Rows:
 
 
 def _stale(cursor: Any, vll: Vll, starts: range, table: Table) -> dict[int, set[int]]:
-    """Per step, the starts of the marked buckets."""
+    """Return the starts of the marked buckets, per step."""
     cursor.execute(
         "SELECT DISTINCT step_s, extract(epoch FROM start_at)::bigint FROM telemetry_stale_bucket"
         " WHERE vll_id = %s AND step_s <= %s AND start_at >= %s AND start_at < %s",
@@ -113,7 +113,7 @@ def _read(
     return rows
 
 
-# PostgreSQL has added a year of hours up long before Python has read them.
+# PostgreSQL adds up a year of hours long before Python could read them.
 _LONGER_ROWS = """
 SELECT extract(epoch FROM longer_at)::bigint, {merged}
 FROM (SELECT date_bin(%s, start_at, timestamptz 'epoch') AS longer_at, {columns} FROM {table}
@@ -149,11 +149,11 @@ _FIVE_MINUTES = (
 
 
 def five_minutes_of(vlls: Collection[UUID], starts: range, columns: Columns) -> list[tuple[Any, ...]]:
-    """The line, the start and these columns of many lines' 5 minutes, in a fixed number of statements."""
+    """Return line, start and these columns of many lines' 5 minutes, in a fixed number of statements."""
     asked: dict[str, Any] = {"vlls": list(vlls), "since": _time(starts.start), "until": _time(starts.stop)}
     with transaction.atomic(), connection.cursor() as cursor:
-        # The marks come first, as for a single line: what is rolled up after this look can still be read
-        # where it was.
+        # Read the marks first, as for a single line: a bucket that is rolled up later can still be read from
+        # the samples.
         cursor.execute(_MARKED, asked)
         marked = set(cursor.fetchall())
         cursor.execute(_FIVE_MINUTES.format(columns=", ".join(columns)), asked)
@@ -164,7 +164,7 @@ def five_minutes_of(vlls: Collection[UUID], starts: range, columns: Columns) -> 
 def counted_now(
     cursor: Any, marked: Collection[tuple[UUID, datetime]], columns: Columns
 ) -> list[tuple[Any, ...]]:
-    """The line, the start and these columns of marked 5 minutes, as far as there are samples to make them of.
+    """Return line, start and these columns of marked 5 minutes, as far as samples exist.
 
     For a caller in a transaction that is about to end.
     """
@@ -210,8 +210,8 @@ def _of_samples(vll: Vll, starts: range, unit: Unit) -> tuple[dict[str, dict[int
     return found, any_simulated
 
 
-# Milliseconds since the first bucket, as whole numbers: what agents measure in. The bound on to_at lets
-# PostgreSQL leave out the other days' partitions.
+# Milliseconds since the first bucket, as whole numbers, because agents measure in milliseconds. The limit on
+# to_at lets PostgreSQL skip the partitions of other days.
 _BUCKETS = """
 WITH clipped AS (
     SELECT side, simulated, in_{counted} AS counted_in, out_{counted} AS counted_out,

@@ -1,4 +1,4 @@
-"""Storing what agents count. Duplicates and disorder change nothing; what cannot be true is set aside."""
+"""Storage of agents' counters. Duplicates and disorder change nothing; impossible samples are quarantined."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ from portal.telemetry.sample_quarantine import (
 from portal.vll.models import EndMove
 
 DROPS = ("in_drops", "out_drops")
-# Where each end has a sample of its own.
+# For samples that differ between ends.
 _ROWS = """
 INSERT INTO telemetry_sample (vll_id, side, seq, from_at, to_at, in_bytes, in_packets, out_bytes, out_packets,
                               conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
@@ -54,7 +54,7 @@ FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s
                   conform_bytes, conform_packets, exceed_bytes, exceed_packets, violate_bytes,
                   violate_packets, in_drops, out_drops)
 """
-# Where all ends are of one sample that has not come before.
+# For ends of a single sample that has not been received before.
 _NEW_ROWS = """
 INSERT INTO telemetry_sample (vll_id, side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes,
                               conform_packets, exceed_bytes, exceed_packets, violate_bytes, violate_packets,
@@ -64,8 +64,8 @@ FROM unnest(%s::uuid[], %s::text[], %s::bigint[], %s::bigint[], %s::bigint[], %s
             %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[], %s::bigint[],
             %s::bigint[]) AS reported
 """
-# A sample that was set aside when it came first is a duplicate ever after: when it is sent again, its time
-# may not be in the future any more.
+# A sample that was quarantined stays a duplicate. When it is sent again, its time may no longer be in the
+# future.
 _INSERT = f"""
 WITH inserted AS ({_ROWS}
     WHERE NOT EXISTS (
@@ -94,7 +94,9 @@ WHERE (vll_id, side) NOT IN (
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """The outcome of a report, in ends of samples. ``rejected``: those that were not on this router then."""
+    """The result of a report, in ends of samples. ``rejected``: ends that were not on this router at that
+    time.
+    """
 
     accepted: int
     duplicate: int
@@ -106,12 +108,12 @@ _Row = tuple[CounterSample, EndCount]
 
 
 def counters_store(*, router: Router, report: CounterReport, now: datetime) -> Stored:
-    """Store a router's samples, each once however often it is sent."""
+    """Store a router's samples. Each sample is stored once, however often it is sent."""
     try:
         return _store(router, report, now)
     except IntegrityError as error:
         if _lacks_partition(error):
-            # They are made days ahead, but not for whatever comes late.
+            # Partitions are created days ahead, but not for late samples.
             good = (sample for sample in report.samples if not contradiction(sample, now))
             days = {to_time(sample.to_ms).date() for sample in good}
             for table in (SAMPLES, LOSS_SAMPLES):
@@ -122,7 +124,7 @@ def counters_store(*, router: Router, report: CounterReport, now: datetime) -> S
 
 
 def _store(router: Router, report: CounterReport, now: datetime, *, by_number: bool = True) -> Stored:
-    """``by_number``: samples with higher numbers than any before are new, and nobody looks for them."""
+    """Store the samples. ``by_number``: samples with higher numbers than before are new without a lookup."""
     reasons = [contradiction(sample, now) for sample in report.samples]
     with pipelined_transaction():
         last, own = _look(router, report, reasons, now)
@@ -153,7 +155,7 @@ def _store(router: Router, report: CounterReport, now: datetime, *, by_number: b
 def _look(
     router: Router, report: CounterReport, reasons: Sequence[str | None], now: datetime
 ) -> tuple[LastCounters | None, "_Ends"]:
-    """Lock what has to be, and read what these samples are compared with."""
+    """Take the locks, and read the data for comparison with these samples."""
     times_ms = {
         (sample.from_ms, sample.to_ms)
         for sample, reason in zip(report.samples, reasons, strict=True)
@@ -168,33 +170,39 @@ def _look(
         own = _ends_on(router, set(elsewhere.fetchall()))
         last = clock_found(clock)
         if last is None:
-            # Held from now on too.
+            # From here on, this transaction has the row's lock.
             clock_write(clock, router=router, report=report, last=None, now=now)
     return last, own
 
 
 def _lacks_partition(error: IntegrityError) -> bool:
-    """PostgreSQL calls it a violated check, and names the table and no constraint."""
+    """Return whether a partition is missing. PostgreSQL reports a violated check with a table and no
+    constraint.
+    """
     cause = error.__cause__
     return isinstance(cause, CheckViolation) and cause.diag.constraint_name is None
 
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The reported ends that are not on the router, and until when (ms) they were."""
+    """The reported ends that are not on the router, with the time (ms) when they left."""
 
     elsewhere: set[tuple[str, str]]
     left_ms: dict[tuple[str, str], int]
 
     def counts(self, end: EndCount, from_ms: int) -> bool:
-        """Whether the router may speak of it: an end that has left counted there in samples begun before."""
+        """Return whether the router may report this end. An end that has left counts in samples that began
+        before.
+        """
         key = (end.vll, end.side)
         return key not in self.elsewhere or from_ms < self.left_ms.get(key, 0)
 
 
 def _ends_on(router: Router, elsewhere: set[tuple[str, str]]) -> _Ends:
-    """Of the reported ends those that are or were this router's, whatever their life cycle: a report may come
-    late, and be about a time before the end moved away."""
+    """Return the reported ends that are or were on this router, in any life-cycle state.
+
+    A report may be late and concern a time before the end moved away.
+    """
     if not elsewhere:
         return _Ends(elsewhere, {})
     moves = EndMove.objects.filter(vll__in={vll for vll, _ in elsewhere}, router=router).order_by("left_at")
@@ -214,13 +222,13 @@ def _is_negative(end: EndCount) -> bool:
 def _insert(
     router: Router, report: CounterReport, rows: list[_Row], last: LastCounters | None, now: datetime
 ) -> tuple[int, Marks]:
-    """One statement for all rows: how many were new, and what is marked with them."""
+    """Insert all rows with one statement. Return the number of new rows, and their marks."""
     if not rows:
         return 0, NO_MARKS
     samples = [sample for sample, _ in rows]
     ends = [end for _, end in rows]
     named = [_array(end.vll for end in ends), _array(end.side for end in ends)]
-    # PostgreSQL fills a list that is shorter than the others up with nulls.
+    # PostgreSQL fills shorter arrays with nulls.
     policed = ends if any(end.policer for end in ends) else []
     counted = [
         *(_array(map(attrgetter(name), ends)) for name in PER_END),
@@ -246,6 +254,8 @@ def _array_or_nulls(values: Sequence[int | None]) -> str:
 
 
 def _array(values: Iterable[int | str]) -> str:
-    """An array as PostgreSQL writes it, without quotes: psycopg looks at each element for longer than
-    the server takes to store it."""
+    """Return an array in PostgreSQL's notation, without quotes.
+
+    psycopg's check of each element would take longer than storing them takes the server.
+    """
     return "{" + ",".join(map(str, values)) + "}"

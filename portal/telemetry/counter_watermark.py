@@ -1,4 +1,4 @@
-"""The record of a router's last report of counters: its clock, and what need not be looked for again."""
+"""The record of a router's last counter report: its clock, and its newest samples and marks."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -33,8 +33,11 @@ class Marks(NamedTuple):
     ends: str
 
     def stand(self, now: datetime) -> bool:
-        """Whether nobody has taken them away: who rolls up takes marks of 5 minutes that have been over for
-        REPORTING_DELAY, and the clocks of the portal's machines are not that far apart."""
+        """Return whether the marks still exist.
+
+        The roll-up takes marks of 5 minutes that ended REPORTING_DELAY ago. The clocks of the portal's
+        machines differ by less.
+        """
         return self.at is not None and now < self.at + _STEP
 
 
@@ -42,14 +45,14 @@ NO_MARKS = Marks(None, "")
 
 
 class LastCounters(NamedTuple):
-    """Of the last report: its ``boot_id``, the highest number of its samples, and what it has marked."""
+    """Data of the last report: its ``boot_id``, the highest number of its samples, and its marks."""
 
     boot_id: str
     newest_seq: int | None
     marks: Marks
 
     def are_before(self, report: CounterReport) -> bool:
-        """Whether these samples cannot have come before: agents number them."""
+        """Return whether these samples must be new, because agents number their samples."""
         newest = self.newest_seq
         return (
             newest is not None
@@ -59,7 +62,9 @@ class LastCounters(NamedTuple):
 
 
 def marks_of(samples: Iterable[CounterSample], ends: str) -> Marks:
-    """The marks that these samples set, if all are within the same 5 minutes. ``ends``: theirs, as text."""
+    """Return the marks of these samples, if all are within the same 5 minutes. ``ends``: their ends,
+    as text.
+    """
     step_ms = FIVE_MINUTES.step_s * 1_000
     touched = {at for sample in samples for at in (sample.from_ms // step_ms, (sample.to_ms - 1) // step_ms)}
     if len(touched) != 1:
@@ -68,12 +73,12 @@ def marks_of(samples: Iterable[CounterSample], ends: str) -> Marks:
 
 
 def clock_read(cursor: Any, router: Router) -> None:
-    """Ask for the row and lock it: one report of a router comes after the other."""
+    """Select the row and lock it: reports of a router are stored one after the other."""
     cursor.execute(_READ, [router.pk])
 
 
 def clock_found(cursor: Any) -> LastCounters | None:
-    """The clock that was asked for; None before the router's first report."""
+    """Return the selected clock; None before the router's first report."""
     row = cursor.fetchone()
     return None if row is None else LastCounters(row[0], row[1], Marks(*row[2:]))
 
@@ -87,7 +92,7 @@ def clock_write(
     marks: Marks = NO_MARKS,
     now: datetime,
 ) -> None:
-    """Keep the offset of the agent's clock, and what the next report is compared with."""
+    """Store the offset of the agent's clock, and the data for comparison with the next report."""
     told = [sample.seq for sample in report.samples]
     if last is not None and last.boot_id == report.boot_id and last.newest_seq is not None:
         told.append(last.newest_seq)

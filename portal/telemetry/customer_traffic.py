@@ -18,7 +18,7 @@ FROM vll_vll AS line
 JOIN telemetry_five_minutes AS counted ON counted.vll_id = line.id AND counted.start_at = %(start)s
 WHERE line.customer_id = %(customer)s
 """
-# Of a month the last correction counts, and of a line's ends the busier one.
+# The last correction of a month counts, and the busier end of a line.
 _MONTH = """
 SELECT sum(most) FROM (
     SELECT max(max_bps) AS most FROM (
@@ -36,8 +36,9 @@ SELECT sum(most) FROM (
 class CustomerTraffic:
     """Rates in bit/s.
 
-    ``now_bps``: what came in at both ends of all lines in the 5 minutes from ``since`` on, None where nothing
-    was counted; ``p95_bps``: the lines' 95th percentiles of ``month`` added up, None where none is frozen.
+    ``now_bps``: incoming traffic at both ends of all lines in the 5 minutes from ``since`` on, None if
+    nothing was counted. ``p95_bps``: the sum of the lines' 95th percentiles of ``month``, None if none is
+    frozen.
     """
 
     now_bps: int | None
@@ -48,7 +49,7 @@ class CustomerTraffic:
 
 
 def customer_traffic(customer: Customer, *, now: datetime) -> CustomerTraffic:
-    """Three statements at most, however many lines there are."""
+    """Return the traffic, with at most three statements."""
     step_s = FIVE_MINUTES.step_s
     over = int((now - ROLLED_UP_AFTER).timestamp() // step_s) * step_s
     since = datetime.fromtimestamp(over - step_s, tz=UTC)

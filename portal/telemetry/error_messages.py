@@ -1,4 +1,4 @@
-"""The words for refused graphs and decisions."""
+"""Messages of refused graphs and decisions."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop

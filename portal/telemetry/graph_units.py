@@ -4,17 +4,17 @@ from enum import Enum
 
 
 class Unit(Enum):
-    """``name`` as the API takes it, lower case; ``value`` as it writes the rate."""
+    """A unit. ``name``: as in the API, lower case. ``value``: the notation of the rate."""
 
     BITS = "bit/s"
     PACKETS = "packet/s"
 
     @property
     def counted(self) -> str:
-        """The figure that agents count for it."""
+        """The counter for this unit."""
         return "bytes" if self is Unit.BITS else "packets"
 
     @property
     def factor(self) -> int:
-        """The number of units that one of what is counted makes."""
+        """The number of units per counted item."""
         return 8 if self is Unit.BITS else 1

@@ -16,9 +16,9 @@ _READ = ("a_in_bytes", "z_in_bytes", "a_covered_ms", "z_covered_ms", "simulated"
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """bit/s that came in at each end, by 5 minutes, oldest first; None where nothing was counted.
+    """Incoming bit/s at each end, by 5 minutes, oldest first; None if nothing was counted.
 
-    The last 5 minutes have only begun: what they have so far counts over the time that it was counted in.
+    The last 5 minutes have only begun. Their counts are divided by the time in which they were counted.
     """
 
     a: list[float | None]
@@ -31,7 +31,7 @@ class Recent:
 
 
 def recent_of(vlls: Collection[UUID], *, now: datetime) -> dict[UUID, Recent]:
-    """By line, the last hour; every line has an answer, and each says what the line's own graph does."""
+    """Return the last hour of every line. The values equal those of the line's own graph."""
     if not vlls:
         return {}
     first = int((now - SPAN).timestamp() // STEP_S + 1) * STEP_S

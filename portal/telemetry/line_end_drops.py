@@ -1,4 +1,4 @@
-"""Frames of a line that its own routers dropped: what was lost before it left them, and not on the way."""
+"""Frames of a line that its own routers dropped: losses inside the routers and not on the path."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,8 +13,11 @@ _COLUMNS = (*(f"{side}_{column}" for side in SIDES for column in _PER_END), "sim
 
 @dataclass(frozen=True, slots=True)
 class EndDrops:
-    """Of an end, None where nothing was counted. ``sent_in``: frames from the customer that went no further,
-    without those that the policer dropped; ``for_customer``: frames that were not handed over to the port."""
+    """Drops of an end, None if nothing was counted.
+
+    ``sent_in``: frames from the customer that VPP dropped, without those of the policer. ``for_customer``:
+    frames that were not sent out of the port.
+    """
 
     sent_in: int | None
     for_customer: int | None
@@ -32,10 +35,11 @@ class EndDrops:
 
 
 def end_drops(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, EndDrops]:
-    """By side, over the buckets that touch the range: the finest that are stored, of 5 minutes at least.
+    """Return the drops by side over the buckets that touch the range: the finest stored ones, at least 5
+    minutes.
 
-    Where a policer was counted at all, what was dropped while it was not is left out: nobody knows whether
-    the policer did.
+    If a policer was counted at all, drops from times without its counts are left out: they may be the
+    policer's.
     """
     finest = finest_kept(since, now=now)
     table = finest if finest in ROLLUPS else FIVE_MINUTES

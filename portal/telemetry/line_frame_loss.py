@@ -1,17 +1,19 @@
-"""Passive frame loss: frames that went in at one end against those that came out at the other.
+"""Passive frame loss: frames that entered at one end compared with frames that left at the other end.
 
-Only 5 minutes (hours, days, where no finer are stored) that were counted without a gap at both ends are
-compared. What the line's own policer dropped at its entrance was beyond the bandwidth profile, and is no
-loss (MEF 10.4 counts qualified frames); where a policer was counted for a part of the time only, that is a
-gap.
+Only buckets that were counted without a gap at both ends are compared: 5 minutes, or hours or days where no
+finer ones are stored. Frames that the line's own policer dropped at the entrance exceeded the bandwidth
+profile and are no loss (MEF 10.4 counts qualified frames). If a policer was counted for a part of the time
+only, that is a gap.
 
-No two ends are read at the same instant. A sample that reaches over the border of a bucket counts evenly on
-both sides of it, at each end by other intervals. Without any loss these two estimates of what had passed by
-the border differ by no more than the frames of one sample, the larger of both ends': the weights with which
-they take a frame differ by less than one, and where one end takes more and where it takes less, these weights
-add up to less than one. Borders between compared buckets cancel out, so a range has two for each gap and two
-more. The agents' clocks move the borders as well. Below the sum (``bound_ratio``) nothing can be said but
-that the loss is less; what came out too much is no loss.
+The two ends are never read at the same instant. A sample across the border of a bucket counts evenly on both
+sides, and the two ends have different sampling intervals. Without loss, the two estimates of the frames
+before the border differ by at most the frames of one sample, the larger one of both ends. The reason: the
+weights of a frame at the two ends differ by less than one. The positive and the negative differences each add
+up to less than one.
+
+Borders between compared buckets cancel out. A range therefore has two borders, plus two for each gap. Offsets
+between the agents' clocks move the borders as well. Below the sum of these errors (``bound_ratio``) the loss
+is only known to be less. A surplus at the exit is no loss.
 """
 
 from collections.abc import Collection, Mapping
@@ -36,7 +38,7 @@ _PER_END = (
     "out_most",
 )
 _COLUMNS = (*(f"{side}_{column}" for side in "az" for column in _PER_END), "simulated")
-# Agents read every 10 s. While VPP does not answer, one sample covers up to 35 s
+# Agents read counters every 10 s. While VPP does not respond, one sample covers up to 35 s
 # (docs/reference/agent-reports.md).
 _INTERVAL_S = 10
 _LONGEST_S = 35
@@ -44,8 +46,10 @@ _LONGEST_S = 35
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The count of one end in a bucket: frames, of which part of it (ms), and the most of one sample (None:
-    not kept then)."""
+    """The count of one end in a bucket: frames, covered time (ms), and the most frames of one sample.
+
+    None as the most frames: not stored at that time.
+    """
 
     into: float
     out: float
@@ -56,11 +60,13 @@ class _End:
     out_most: float | None
 
     def is_whole(self, step_s: int) -> bool:
-        """Neither gaps nor twice the same time, as after a clock was set back."""
+        """Return whether the bucket is counted without gaps and without overlaps, as after a clock was set
+        back.
+        """
         return self.covered_ms == step_s * 1000 and self.policed_ms in (None, 0, self.covered_ms)
 
     def most_in(self, step_s: int) -> float:
-        """Frames within the profile of one sample, at most."""
+        """Return the maximum of frames within the profile in one sample."""
         return self._most(self.into - (self.violate or 0.0), step_s) if self.in_most is None else self.in_most
 
     def most_out(self, step_s: int) -> float:
@@ -76,8 +82,9 @@ _Counted = dict[int, tuple[_End, _End]]
 
 @dataclass(slots=True)
 class Direction:
-    """Frames of one direction; ``policed`` were dropped at the entrance as beyond the profile, and so many as
-    ``astray`` may be counted beyond the range at one end and within it at the other."""
+    """Frames of one direction. ``policed``: dropped at the entrance as beyond the profile. ``astray``: the
+    maximum of frames that may be counted beyond the range at one end and within it at the other end.
+    """
 
     sent: float = 0.0
     policed: float = 0.0
@@ -90,7 +97,7 @@ class Direction:
         self.delivered += exit.out
 
     def add_border(self, entrance: _End, exit: _End, step_s: int, clocks_apart_s: float) -> None:
-        """Add what this border of a compared bucket, with a gap behind it, may move."""
+        """Add the possible error of this border, which has a gap behind it."""
         most = max(entrance.most_in(step_s), exit.most_out(step_s))
         self.astray += most * (1 + clocks_apart_s / _INTERVAL_S)
 
@@ -107,11 +114,14 @@ class Direction:
 
 
 def frame_loss(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
-    """The answer of ``GET /vlls/<id>/loss``, over the buckets that lie whole in the range.
+    """Return the response of ``GET /vlls/<id>/loss``, over the buckets that lie completely in the range.
 
-    ``compared``: buckets that count; ``missing``: buckets of the range that cannot be compared.
-    ``loss_ratio`` from 0 to 1 of the frames sent within the profile, None when there were none; below
-    ``bound_ratio`` it tells no more than that. Raises RangeEmpty.
+    * ``compared``: buckets that count.
+    * ``missing``: buckets of the range that cannot be compared.
+    * ``loss_ratio``: from 0 to 1 of the frames sent within the profile; None without any. A value below
+      ``bound_ratio`` only says that the loss is less than ``bound_ratio``.
+
+    Raises RangeEmpty.
     """
     if since >= until:
         raise RangeEmpty
@@ -126,7 +136,9 @@ def frame_loss(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> 
 def frame_loss_by_month(
     *, vll: Vll, months: list[datetime], until: datetime, now: datetime
 ) -> list[dict[str, Any]]:
-    """As ``frame_loss`` for each of ``months`` (their first moments, oldest first), by hours, in one read."""
+    """Return ``frame_loss`` for each of ``months`` (their first moments, oldest first), by hours, in one
+    read.
+    """
     step_s = max(HOURS.step_s, finest_kept(months[0], now=now).step_s)
     counted, simulated = _counted(vll, months[0], until, step_s)
     ends, served, apart_s = [*months[1:], until], service_time(vll), clocks_apart_s([vll.pk])[vll.pk]
@@ -145,7 +157,7 @@ def compare(
     now: datetime,
     apart_s: float,
 ) -> dict[str, Any]:
-    """As ``frame_loss``, of rows that the caller has read: columns by name, by their start (epoch s)."""
+    """Return ``frame_loss`` for rows that the caller has read: columns by name, by their start (epoch s)."""
     counted = {
         start: (
             _End(*(row[f"a_{name}"] for name in _PER_END)),
@@ -157,7 +169,9 @@ def compare(
 
 
 def clocks_apart_s(vlls: Collection[UUID]) -> dict[UUID, float]:
-    """By line, how far apart the clocks of its ends' agents are by their newest reports; 0 where unknown."""
+    """Return, by line, the difference between the clocks of its ends' agents in their newest reports; 0 if
+    unknown.
+    """
     offsets: dict[UUID, list[int]] = {vll: [] for vll in vlls}
     clocks = VllEnd.objects.filter(vll__in=vlls, port__router__agent_clock__isnull=False)
     for vll, offset_ms in clocks.values_list("vll", "port__router__agent_clock__offset_ms"):
@@ -166,7 +180,7 @@ def clocks_apart_s(vlls: Collection[UUID]) -> dict[UUID, float]:
 
 
 def _counted(vll: Vll, since: datetime, until: datetime, step_s: int) -> tuple[_Counted, bool]:
-    """Both ends of the buckets that have anything, by their start (epoch s); and whether any is simulated."""
+    """Return both ends of the non-empty buckets by their start (epoch s), and whether any is simulated."""
     rows = rolled_up(vll, starts_of(since, until, step_s), coarsest_for(step_s), _COLUMNS)
     width = len(_PER_END)
     counted = {start: (_End(*row[:width]), _End(*row[width : 2 * width])) for start, row in rows.items()}

@@ -1,14 +1,14 @@
-"""The judgement of a silence, and what it writes into the history of the lines that end on its router.
+"""The judgement of a silence, and its effect on the history of the lines that end on the router.
 
-As long as something speaks for the router's VPP, its lines are unknown. When nothing has spoken for it for
-LONGLINE_SILENCE_IS_DOWN_S, the lines are down, back to the last sign of life. Counters that arrive later, as
-those of an agent that was cut off, are judged too: an interval of a line may change while samples of it are
-accepted, and not after its month is frozen.
+While there is evidence that the router's VPP works, its lines are unknown. Without evidence for
+LONGLINE_SILENCE_IS_DOWN_S, the lines are down, back to the last evidence. Counters that arrive later are
+judged too, for example from an agent that was disconnected. An interval of a line may change as long as
+samples of it are accepted, but not after its month is frozen.
 
-A judgement costs what is new since the last one, however long the silence is. The roll-up notes which
-5 minutes of a silence it counted (UnjudgedFiveMinutes). A judgement reads those alone, in portions, and keeps
-the result: ``spoken_spans`` for the router, judged intervals for its lines. Only when nothing is left to read
-does it decide what is down, and then it rewrites only the time whose verdict changed.
+The cost of a judgement depends on the new data only, and not on the length of the silence. The roll-up
+records which 5 minutes of a silence it counted (UnjudgedFiveMinutes). A judgement reads only those, in
+portions, and stores the result: ``spoken_spans`` for the router, judged intervals for its lines. When nothing
+is left to read, it decides which time counts as down. It rewrites only the time whose verdict has changed.
 """
 
 import logging
@@ -44,9 +44,9 @@ from portal.vll.states import OperStatus
 
 log = logging.getLogger(__name__)
 
-# A portion: so many rows of 5 minutes are read in one transaction, which takes about a second.
+# A portion: this many rows of 5 minutes are read in one transaction, which takes about a second.
 ROWS_TOGETHER = 200_000
-# With more 5 minutes than these still to be rolled up, the roll-up is far behind and nothing counts as down.
+# With more waiting 5 minutes than this, the roll-up is far behind and nothing counts as down.
 _MOST_UNCOUNTED = 20_000
 _OTHER = {"a": "z", "z": "a"}
 _VERDICT = (
@@ -57,13 +57,13 @@ _VERDICT = (
     "judged_until",
     "judged_interval",
 )
-# By line that ends on the router, the router of each of its ends.
+# By line on the router: the router of each of its ends.
 Lines = Mapping[UUID, Mapping[str, int]]
 Spans = dict[UUID, list[Span]]
 
-# What the lines that end on the router counted in some 5 minutes: per line, when frames came out of either of
-# its ends, and when that line spoke for the router. It spoke for it when the router's own agent counted, or
-# when frames came out at the end on another router.
+# The counts of the lines on the router in some 5 minutes. Per line: when frames came out of either of its
+# ends, and when the line was evidence for the router. It was if the router's own agent counted, or if frames
+# came out at the end on another router.
 _COUNTED = """
 WITH here AS MATERIALIZED (
     SELECT one_end.vll_id, bool_or(one_end.side = 'a') AS a_here, bool_or(one_end.side = 'z') AS z_here
@@ -80,7 +80,7 @@ WITH here AS MATERIALIZED (
 SELECT vll_id, range_agg(during) FILTER (WHERE forwarded), range_agg(during) FILTER (WHERE speaks)
 FROM counted WHERE forwarded OR speaks GROUP BY vll_id
 """
-# When frames came out of some lines, each within a span of its own.
+# When frames came out of some lines, each within its own span.
 _FORWARDED = """
 SELECT five.vll_id, range_agg(tstzrange(five.start_at, five.start_at + interval '5 minutes'))
 FROM unnest(%(vlls)s::uuid[], %(since)s::timestamptz[], %(until)s::timestamptz[])
@@ -90,7 +90,7 @@ JOIN telemetry_five_minutes AS five ON five.vll_id = part.vll_id
 WHERE five.a_out_packets > 0 OR five.z_out_packets > 0
 GROUP BY five.vll_id
 """
-# 5 minutes of the router's lines that are over and not rolled up.
+# Completed 5 minutes of the router's lines that are not rolled up.
 _UNCOUNTED = """
 SELECT DISTINCT mark.vll_id, mark.start_at
 FROM vll_vllend AS one_end JOIN inventory_port AS port ON port.id = one_end.port_id
@@ -103,7 +103,7 @@ INSERT INTO telemetry_unjudgedfiveminutes (silence_id, start_at)
 SELECT %(silence)s, start_at
 FROM generate_series(date_bin('5 minutes', %(since)s, 'epoch'), %(until)s, interval '5 minutes') AS start_at
 """
-# Materialized: a plan that runs the selection once for each row would take more than so many.
+# Materialized: otherwise a plan could run the selection once per row and take more rows than the limit.
 _TAKE = """
 WITH portion AS MATERIALIZED (
     SELECT start_at FROM telemetry_unjudgedfiveminutes WHERE silence_id = %(silence)s
@@ -117,7 +117,7 @@ _NEWEST_INTERVAL = "SELECT pg_sequence_last_value(pg_get_serial_sequence('teleme
 
 
 def silence_judge(*, silence_id: int, now: datetime) -> bool:
-    """Judge what is new of a silence, one portion of it; whether there is more.
+    """Judge one portion of a silence. Return whether more is left.
 
     Does nothing while another process judges the same silence.
     """
@@ -127,12 +127,14 @@ def silence_judge(*, silence_id: int, now: datetime) -> bool:
 
 @transaction.atomic
 def _begin_again(silence_id: int, now: datetime) -> None:
-    """Mark all of a silence as unjudged that was never judged, or has to be judged from its beginning."""
+    """Mark a silence as completely unjudged, if it was never judged or must be judged again from its
+    beginning.
+    """
     unread = RouterSilence.objects.filter(Q(judge_again=True) | Q(judged_until=None), pk=silence_id)
     if not unread.exists():
         return
     with connection.cursor() as cursor:
-        # A roll-up that does not know the silence yet must be committed before its rows are read.
+        # A roll-up that does not know the silence yet must commit before its rows are read.
         hold_roll_ups(cursor)
         silence = unread.select_for_update(skip_locked=True, no_key=True).first()
         if silence is None:
@@ -163,7 +165,7 @@ def _judge_a_portion(silence_id: int, now: datetime) -> bool:
     forwarded, spoken = _counted(silence.router_id, starts)
     forwarded = {vll: spoken_for(span, spans, over=over) for vll, spans in forwarded.items()}
     silence.spoken_spans = _as_json(merged([*_from_json(silence.spoken_spans), *spoken]))
-    # All at once, in the order in which everybody locks lines.
+    # Lock all lines together, in the common order.
     lines_lock(lines)
     newer = _newer(silence, lines)
     late = _forwarded_in(newer, span, over=over)
@@ -178,7 +180,7 @@ def _judge_a_portion(silence_id: int, now: datetime) -> bool:
 
 
 def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> None:
-    """Decide when the router was down, once all that was counted is read.
+    """Decide when the router was down, after all counts are read.
 
     Does nothing while the roll-up is far behind.
     """
@@ -204,14 +206,14 @@ def _decide(silence: RouterSilence, span: Span, lines: Lines, now: datetime) -> 
     counts_as_down = not over and bool(down) and down[-1][1] >= now - FRESH
     turns = counts_as_down != silence.counts_as_down
     silence.counts_as_down = counts_as_down
-    # The status of lines, and the verdict on lines of two silent routers, is read from the row.
+    # The status of lines, and the verdict on lines of two silent routers, read this row.
     silence.save(update_fields=_VERDICT)
     turned = oper_statuses_refresh(router_id=silence.router_id, now=now) if turns else set()
     _rewrite(span, lines, dict.fromkeys(lines, changed), {}, turned)
 
 
 def _lines_on(router_id: int) -> Lines:
-    """By line that ends there, the routers of both of its ends."""
+    """Return, by line on the router, the routers of both of its ends."""
     here = VllEnd.objects.filter(port__router=router_id).values("vll")
     found: dict[UUID, dict[str, int]] = {}
     ends = VllEnd.objects.filter(vll__in=here).values_list("vll_id", "side", "port__router_id")
@@ -221,18 +223,18 @@ def _lines_on(router_id: int) -> Lines:
 
 
 def _take(silence: RouterSilence, span: Span, most: int) -> tuple[list[datetime], bool]:
-    """Take the starts of some 5 minutes to read off the list; and whether others remain."""
+    """Take the starts of some 5 minutes off the list. Return them and whether others remain."""
     with connection.cursor() as cursor:
         cursor.execute(_TAKE, {"silence": silence.pk, "most": most})
         starts = sorted(start for (start,) in cursor.fetchall())
     if silence.until is not None and (silence.judged_until or span[0]) < silence.until:
-        # Now that the silence is over, its last 5 minutes also speak for the rest of it.
+        # The silence is over, so its last 5 minutes are also evidence for its remainder.
         starts = sorted({*starts, last_five_minutes(span)})
     return starts, silence.unjudged.exists()
 
 
 def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Span]]:
-    """Return when each line forwarded in these 5 minutes, and when something spoke for the router."""
+    """Return when each line forwarded in these 5 minutes, and when there was evidence for the router."""
     if not starts:
         return {}, []
     asked: dict[str, Any] = {
@@ -253,7 +255,7 @@ def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Sp
 
 
 def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tuple[UUID, datetime]]:
-    """The router's lines and 5 minutes in these spans that are over and not rolled up yet."""
+    """Return the router's lines and completed 5 minutes in these spans that are not yet rolled up."""
     asked: dict[str, Any] = {
         "router": router_id,
         "since": spans[0][0] - BUCKET,
@@ -266,7 +268,7 @@ def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tup
 
 
 def _speaking_now(router_id: int, lines: Lines, uncounted: Collection[tuple[UUID, datetime]]) -> list[Span]:
-    """Count 5 minutes that wait for the roll-up; in which of them something speaks for the router."""
+    """Count 5 minutes that wait for the roll-up. Return those with evidence for the router."""
     columns = ("a_covered_ms", "z_covered_ms", "a_out_packets", "z_out_packets")
     with connection.cursor() as cursor:
         rows = counted_now(cursor, sorted(uncounted), columns)
@@ -286,7 +288,7 @@ def _rewrite(
 ) -> None:
     """Write the verdict into the history of these locked lines, within the spans that are ``touched``.
 
-    ``forwarded`` is what was read just now; earlier judgements wrote theirs into the intervals. The status of
+    ``forwarded`` comes from the current read; earlier judgements are in the intervals. The status of lines in
     ``turned`` follows from this verdict.
     """
     parts = merged(part for spans in touched.values() for part in spans)
@@ -296,7 +298,7 @@ def _rewrite(
     since = _open_since(span[0])
     moved = _moved(lines)
     rows: dict[UUID, list[OperInterval]] = {}
-    # Also those that only meet the first and the last part: equal ones become one.
+    # Include intervals that only touch the first or the last part, to merge equal neighbours.
     reaching = OperInterval.objects.filter(
         Q(ended_at__isnull=True) | Q(ended_at__gte=parts[0][0]), vll_id__in=lines, began_at__lte=parts[-1][1]
     )
@@ -316,7 +318,7 @@ def _rewrite(
             for verdict in verdicts_on(part, forwarded=up, down=down)
         ]
         after = rewritten(before, verdicts)
-        # Most of a long history stays as it is.
+        # Most of a long history does not change.
         kept, stored = set(after), {_interval(row, set()) for row in intervals}
         old += [row.pk for row in intervals if _interval(row, set()) not in kept]
         new += [_row(vll, interval) for interval in after if interval not in stored]
@@ -325,9 +327,9 @@ def _rewrite(
 
 
 def _newer(silence: RouterSilence, lines: Lines) -> Spans:
-    """By line, the time before the last judgement for which an interval was written after it.
+    """Return, by line, the time before the last judgement that has an interval written after it.
 
-    A status is dated back to when the last report of a router was no longer fresh.
+    A status is dated back to the moment when the last report of a router became stale.
     """
     judged_until = silence.judged_until
     if not silence.judged_interval or judged_until is None or judged_until <= silence.since:
@@ -346,7 +348,7 @@ def _newer(silence: RouterSilence, lines: Lines) -> Spans:
 
 
 def _forwarded_in(spans: Spans, silence: Span, *, over: bool) -> Spans:
-    """By line, when frames came out of it, read again for these spans alone."""
+    """Return, by line, when frames came out of it, read again for these spans only."""
     parts = [(vll, *span) for vll, of in spans.items() for span in of]
     if not parts:
         return {}
@@ -360,20 +362,22 @@ def _forwarded_in(spans: Spans, silence: Span, *, over: bool) -> Spans:
 
 
 def _moved(lines: Lines) -> dict[UUID, datetime]:
-    """When an end of these lines last moved, of those that ever did."""
+    """Return when an end of these lines last moved, for lines that were moved."""
     moves = VllEnd.objects.filter(vll__in=lines, vll__moves__isnull=False).values("vll_id")
     return dict(moves.annotate(at=Max("vll__moves__left_at")).values_list("vll_id", "at"))
 
 
 def _newest_interval() -> int:
-    """The highest id that any interval has; those of locked lines that are written later have higher ones."""
+    """Return the highest id of any interval. Intervals of locked lines that are written later have higher
+    ids.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_NEWEST_INTERVAL)
         return cursor.fetchone()[0] or 0
 
 
 def _down_spans(routers: Iterable[int], span: Span) -> dict[int, list[Span]]:
-    """By router, in which parts of that time its silences count as down."""
+    """Return, by router, the parts of that time in which its silences count as down."""
     found: dict[int, list[Span]] = {}
     silences = RouterSilence.objects.filter(
         Q(until__isnull=True) | Q(until__gt=span[0]), router__in=routers, since__lt=span[1]
@@ -381,14 +385,14 @@ def _down_spans(routers: Iterable[int], span: Span) -> dict[int, list[Span]]:
     for each in silences:
         spans = _from_json(each.down_spans)
         if each.counts_as_down:
-            # It has gone on since that was written.
+            # The silence has continued since this was written.
             spans.append((spans[-1][1], max(spans[-1][1], span[1])))
         found.setdefault(each.router_id, []).extend(spans)
     return found
 
 
 def _open_since(since: datetime) -> datetime:
-    """``since``, or the end of the last frozen month: what was reported of that stays."""
+    """Return ``since``, or the end of the last frozen month: earlier history does not change."""
     last = FrozenMonth.objects.aggregate(last=Max("month"))["last"]
     if last is None:
         return since

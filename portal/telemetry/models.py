@@ -1,4 +1,4 @@
-"""Counter samples as the agents measured them: differences over an interval, never running totals."""
+"""Counter samples as agents measure them: differences over an interval, never running totals."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ class AgentClock(models.Model):
     boot_id = models.UUIDField()
     offset_ms = models.BigIntegerField()
     measured_at = models.DateTimeField()
-    # Samples that this run of the agent had to drop because its store was full.
+    # Samples that this run of the agent dropped because its store was full.
     dropped = models.BigIntegerField(default=0)
-    # The highest number of a sample that came with this boot_id; null: not known.
+    # The highest sample number received with this boot_id; null if unknown.
     newest_seq = models.BigIntegerField(null=True)
-    # Where these 5 minutes of all ends that were told last are marked as stale, and a digest of these ends.
+    # The 5 minutes in which the last reported ends are marked as stale, and a digest of these ends.
     marked_at = models.DateTimeField(null=True)
     marked_ends = models.CharField(max_length=32, default="", db_default="")
 
@@ -28,7 +28,9 @@ class AgentClock(models.Model):
 
 
 class Sample(models.Model):
-    """The count of one VLL end over (from_at, to_at], agent's clock; partitioned by day of ``to_at``."""
+    """The count of one VLL end over (from_at, to_at] by the agent's clock; partitioned by day of
+    ``to_at``.
+    """
 
     pk = models.CompositePrimaryKey("to_at", "vll_id", "side", "boot_id", "seq")
     to_at = models.DateTimeField()
@@ -42,20 +44,20 @@ class Sample(models.Model):
     in_packets = models.BigIntegerField()
     out_bytes = models.BigIntegerField()
     out_packets = models.BigIntegerField()
-    # Of the policer; all null where none worked, or where its counters tell nothing.
+    # The policer's counts; all null without a policer or without usable counters.
     conform_bytes = models.BigIntegerField(null=True)
     conform_packets = models.BigIntegerField(null=True)
     exceed_bytes = models.BigIntegerField(null=True)
     exceed_packets = models.BigIntegerField(null=True)
     violate_bytes = models.BigIntegerField(null=True)
     violate_packets = models.BigIntegerField(null=True)
-    # Frames that VPP dropped; null where that is not known.
+    # Frames that VPP dropped; null if unknown.
     in_drops = models.BigIntegerField(null=True)
     out_drops = models.BigIntegerField(null=True)
     simulated = models.BooleanField(default=False)
 
     class Meta:
-        # The table is declared in sql/samples.sql: Django has no words for partitions.
+        # sql/samples.sql declares the table, because Django does not support partitions.
         managed = False
         db_table = "telemetry_sample"
 
@@ -64,11 +66,11 @@ class Sample(models.Model):
 
 
 class MonthlyPercentile(models.Model):
-    """The 95th percentiles (bit/s) of an end's 5 minutes of one calendar month (UTC); never changed again.
+    """The 95th percentiles (bit/s) of an end's 5 minutes in one calendar month (UTC); immutable.
 
-    None of the rates where nothing was counted. ``missing``: 5 minutes that ought to have been counted and
-    were not; ``counted``: those the percentile is of. ``correction``: 0 as it was frozen first; a later one,
-    made when the NOC accepted samples that had been set aside, stands beside what it corrects.
+    Rates are null if nothing was counted. ``counted``: the 5 minutes in the percentile. ``missing``: expected
+    5 minutes without counts. ``correction``: 0 for the first freeze. When the NOC accepts quarantined samples
+    later, a row with a higher number is added next to the one that it corrects.
     """
 
     vll_id = models.UUIDField()
@@ -96,7 +98,7 @@ class MonthlyPercentile(models.Model):
 
 
 class FrozenMonth(models.Model):
-    """A calendar month (UTC) whose percentiles are all frozen; its 5 minutes are needed no more."""
+    """A calendar month (UTC) whose percentiles are all frozen. Its 5 minutes are no longer needed."""
 
     month = models.DateField(unique=True)
     frozen_at = models.DateTimeField()
@@ -113,16 +115,17 @@ class FrozenMonth(models.Model):
 
 
 class OperInterval(models.Model):
-    """The time that a VLL in service had an oper status: ``[began_at, ended_at)``; null = it still has it.
+    """The time that a VLL in service had an oper status: ``[began_at, ended_at)``; null means it still has
+    it.
 
-    Kept by a trigger on the events, so that it is as true as these.
+    A trigger on events maintains the rows, so they always agree with the events.
     """
 
     vll_id = models.UUIDField()
     status = models.CharField(max_length=15)
     began_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)
-    # Not observed then, but found out of a silence since (portal.telemetry.router_silences).
+    # Not observed at that time; derived later from a silence (portal.telemetry.router_silences).
     judged = models.BooleanField(default=False, db_default=False)
 
     class Meta:
@@ -140,7 +143,7 @@ class OperInterval(models.Model):
 
 
 class UnjudgedFiveMinutes(models.Model):
-    """5 minutes of a router's silence that were counted since the silence was judged last."""
+    """5 minutes of a router's silence that were counted since the last judgement of the silence."""
 
     pk = models.CompositePrimaryKey("silence_id", "start_at")
     silence = models.ForeignKey(
@@ -153,7 +156,7 @@ class UnjudgedFiveMinutes(models.Model):
 
 
 class AgentApiUptime(models.Model):
-    """From when to when the agent API took reports, as its processes say every few seconds."""
+    """A time in which the agent API received reports, as its processes record it every few seconds."""
 
     began_at = models.DateTimeField()
     seen_at = models.DateTimeField()
@@ -166,29 +169,29 @@ class AgentApiUptime(models.Model):
 
 
 class Quarantine(models.Model):
-    """A case for the NOC to decide as one: samples of a router that were set aside for one reason.
+    """A case for one decision of the NOC: samples of a router that were quarantined for one reason.
 
-    Where their time could be corrected they are of one calendar month (UTC, corrected), counted while the
-    clock was wrong by the same, and added up by 5 minutes (QuarantinedFiveMinutes). Where it could not,
-    ``month`` is null: nothing can be made of them.
+    If their time could be corrected, the samples belong to one calendar month (UTC, corrected) and to one
+    clock offset. They are added up by 5 minutes (QuarantinedFiveMinutes). If not, ``month`` is null, and the
+    samples cannot be used.
     """
 
     class State(models.TextChoices):
         UNDECIDED = "undecided"
         ACCEPTED = "accepted"
         DISCARDED = "discarded"
-        # Nobody decided for so long that it was given up.
+        # Nobody decided in time.
         EXPIRED = "expired"
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="quarantines")
     reason = models.CharField(max_length=50)
     month = models.DateField(null=True)
-    # Portal time minus router time of the reports that carried them.
+    # Portal time minus router time of the reports with these samples.
     offset_ms = models.BigIntegerField()
-    # From when to when by the router's clock, in milliseconds since the epoch: it may say anything.
+    # The first and last time by the router's clock, in milliseconds since the epoch, of any value.
     first_ms = models.BigIntegerField()
     last_ms = models.BigIntegerField()
-    # In ends of samples; ``waited``: of those, how many waited for long before they were sent.
+    # In ends of samples. ``waited``: how many of them waited for long before they were sent.
     samples = models.BigIntegerField(default=0)
     waited = models.BigIntegerField(default=0)
     first_received_at = models.DateTimeField()
@@ -199,7 +202,7 @@ class Quarantine(models.Model):
         settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, related_name="+"
     )
     why = models.CharField(max_length=500, default="")
-    # When what was accepted had been added to the months.
+    # When the accepted samples had been added to the months.
     counted_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -231,7 +234,7 @@ class Quarantine(models.Model):
 
 
 class QuarantinedEnd(models.Model):
-    """An end of a line in a quarantine. ``added`` and ``left_out``: its 5 minutes, once it was accepted."""
+    """An end of a line in a quarantine. ``added`` and ``left_out``: its 5 minutes, after acceptance."""
 
     quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="ends", db_index=False)
     vll_id = models.UUIDField()
@@ -251,10 +254,10 @@ class QuarantinedEnd(models.Model):
 
 
 class QuarantinedFiveMinutes(models.Model):
-    """The count of an end in 5 minutes of the corrected time, as far as it was set aside.
+    """The quarantined count of an end in 5 minutes of the corrected time.
 
-    ``policed``: while a policer was counted, or while none was. ``accepted``: it counts like samples; else
-    it is in no figure.
+    ``policed``: whether a policer was counted. ``accepted``: it counts like samples; otherwise it is in no
+    figure.
     """
 
     pk = models.CompositePrimaryKey("quarantine_id", "vll_id", "side", "start_at", "policed")
@@ -292,15 +295,16 @@ class QuarantinedFiveMinutes(models.Model):
 
 
 class Multirange(models.Field):  # type: ignore[type-arg]
-    """PostgreSQL's int8multirange: a set of whole numbers that mostly follow each other."""
+    """PostgreSQL's int8multirange: a set of whole numbers, mostly consecutive."""
 
     def db_type(self, connection: Any) -> str:
         return "int8multirange"
 
 
 class QuarantinedRun(models.Model):
-    """The samples of an agent's run that were set aside: sent again they are duplicates, whatever became of
-    them."""
+    """The quarantined samples of an agent's run. If they are sent again they are duplicates, after any
+    decision.
+    """
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+", db_index=False)
     boot_id = models.UUIDField()
@@ -315,7 +319,7 @@ class QuarantinedRun(models.Model):
 
 
 class QuarantinedSample(models.Model):
-    """An example of what nothing can be made of: a sample that contradicts itself or has no time."""
+    """An example of an unusable sample: it contradicts itself or has no time."""
 
     quarantine = models.ForeignKey(Quarantine, on_delete=models.CASCADE, related_name="examples")
     received_at = models.DateTimeField()
@@ -327,7 +331,7 @@ class QuarantinedSample(models.Model):
 
 
 class RouterEvent(models.Model):
-    """That an event of an agent has been stored; the event itself is an ``events.Event``."""
+    """A record that an event of an agent has been stored. The event itself is an ``events.Event``."""
 
     router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+", db_index=False)
     boot_id = models.UUIDField()

@@ -1,8 +1,7 @@
-"""Freezing the 95th percentiles of a calendar month, before its 5 minutes are dropped.
+"""Freezing of a calendar month's 95th percentiles, before its 5 minutes are dropped.
 
-A month is frozen at its time, also while samples of it are in quarantine: its readers are told how many 5
-minutes are undecided. What the NOC accepts later makes a correction, which stands beside what was frozen
-first.
+A month is frozen on schedule, even while samples of it are in quarantine. Its readers see how many 5 minutes
+are undecided. If the NOC accepts samples later, a correction is stored next to the first frozen values.
 """
 
 from collections import defaultdict
@@ -25,20 +24,22 @@ from portal.telemetry.time_in_service import service_time
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
-# Agents keep what they counted while they cannot send it, and a sample is accepted for as long as its like
-# are stored. This is for a report that is being taken in at that moment.
+# Agents keep samples while they cannot send them, and a sample is accepted as long as its day is stored. The
+# margin is for a report that is being stored at that moment.
 GRACE = timedelta(hours=1)
-# Who freezes a line's month sees what was added before, and who corrects it what was frozen before.
+# Serializes freezing and corrections: freezing reads earlier additions, and a correction reads earlier
+# freezes.
 _LOCK = 7_305_004
 _FIGURES = ("in_bps", "out_bps", "max_bps", "counted", "missing", "simulated")
-# By month, the 5 minutes of each side that wait for a decision.
+# By month: the 5 minutes of each side that wait for a decision.
 Undecided = dict[date, dict[str, int]]
 
 
 def months_freeze(*, now: datetime) -> int:
-    """Freeze each whole month (UTC) that no sample can join any more; how many ends. Again it adds none.
+    """Freeze each whole month (UTC) that no sample can join any more. Return the number of ends.
 
-    Not the last one alone: the portal may have been away over the end of several.
+    A second call adds nothing. It covers all such months, because the portal may have been down over several
+    ends of months.
     """
     frozen = 0
     for month in months_unfrozen():
@@ -47,7 +48,7 @@ def months_freeze(*, now: datetime) -> int:
             break
         done = MonthlyPercentile.objects.filter(month=month).values("vll_id")
         vlls = Vll.objects.filter(created_at__lt=until).exclude(pk__in=done)
-        # Where one fails the others are frozen, and the month is not whole: it is done with the next call.
+        # If one line fails, the others are frozen and the month stays open for the next call.
         rows = vlls.iterator(chunk_size=500)
         frozen += sum(
             each_row(rows, partial(_freeze, since=since, until=until, now=now), what="a line's month")
@@ -65,7 +66,7 @@ def _freeze(vll: Vll, *, since: datetime, until: datetime, now: datetime) -> int
 
 @transaction.atomic
 def month_correct(*, vll: Vll, month: date, now: datetime) -> bool:
-    """Put what a line's 5 minutes say by now beside its frozen month, where the two differ."""
+    """Store a correction of a line's frozen month, if its 5 minutes now give other values."""
     _hold()
     frozen = newest_of_month(month, [vll.pk]).get(vll.pk)
     if frozen is None:
@@ -92,7 +93,7 @@ def _figures(row: MonthlyPercentile) -> list[Any]:
 
 
 def _measured(vll: Vll, since: datetime, until: datetime, now: datetime) -> list[MonthlyPercentile]:
-    """Both ends' percentiles as the 5 minutes have them; nothing of a month without service."""
+    """Return both ends' percentiles from the 5 minutes; nothing for a month without service."""
     served = service_time(vll)
     if served.began is None or served.began >= until or (served.ended and served.ended <= since):
         return []
@@ -119,7 +120,7 @@ def _measured(vll: Vll, since: datetime, until: datetime, now: datetime) -> list
 
 
 def newest_of_month(month: date, vlls: list[UUID]) -> dict[UUID, dict[str, MonthlyPercentile]]:
-    """By line and side, what counts of a month: what was frozen, or its last correction."""
+    """Return, by line and side, the valid values of a month: the last correction, or the first freeze."""
     found: dict[UUID, dict[str, MonthlyPercentile]] = defaultdict(dict)
     for row in MonthlyPercentile.objects.filter(month=month, vll_id__in=vlls).order_by("correction"):
         found[row.vll_id][row.side] = row
@@ -127,7 +128,7 @@ def newest_of_month(month: date, vlls: list[UUID]) -> dict[UUID, dict[str, Month
 
 
 def undecided_of(vlls: list[UUID]) -> dict[UUID, Undecided]:
-    """By line and month, how many 5 minutes of each side are in quarantine and may still be added."""
+    """Return, by line and month, the 5 minutes of each side that are in quarantine and may still be added."""
     waiting = QuarantinedFiveMinutes.objects.filter(
         vll_id__in=vlls,
         accepted=False,
@@ -142,10 +143,10 @@ def undecided_of(vlls: list[UUID]) -> dict[UUID, Undecided]:
 
 
 def frozen_percentiles(*, vll_id: UUID, undecided: Undecided | None = None) -> list[dict[str, object]]:
-    """All frozen months of a VLL, newest first; rates in bit/s.
+    """Return all frozen months of a VLL, newest first. Rates in bit/s.
 
-    ``undecided`` per end: 5 minutes that wait in quarantine. ``earlier``: what stood there before each
-    correction, the newest first. A caller that has read what is undecided hands it over.
+    ``undecided`` per end: 5 minutes that wait in quarantine. ``earlier``: the values before each correction,
+    newest first. A caller that has already read ``undecided`` passes it.
     """
     if undecided is None:
         undecided = undecided_of([vll_id]).get(vll_id, {})

@@ -15,29 +15,34 @@ SHOWN = 12
 
 
 def months_of(*, vll: Vll, now: datetime) -> list[dict[str, Any]]:
-    """The calendar months (UTC) since the VLL was made, the current one first, at most 12.
+    """Return the calendar months (UTC) since the VLL was created, the current one first, at most 12.
 
-    ``month`` as 2026-11; ``availability`` and ``loss`` as in their own answers; ``p95`` as it was frozen,
-    None until no sample of the month can come any more; ``undecided``: how many 5 minutes of each side are in
-    quarantine and may still be added. The current month's loss is compared by 5 minutes,
-    the others' by hours.
+    * ``month``: such as 2026-11.
+    * ``availability`` and ``loss``: as in their own responses. The current month's loss is compared by 5
+      minutes, the loss of other months by hours.
+    * ``p95``: the frozen values; None as long as samples of the month may arrive.
+    * ``undecided``: the 5 minutes of each side that are in quarantine and may still be added.
     """
     return _figures(vll, _starts(vll.created_at.astimezone(UTC), now.astimezone(UTC)), now, now)[::-1]
 
 
 def month_of(*, vll: Vll, month: date, now: datetime) -> dict[str, Any]:
-    """The same of the one calendar month that begins on that day, which has begun."""
+    """Return the same for the calendar month that begins on that day. It must have begun."""
     since, until = month_span(month)
     return _figures(vll, [since], min(until, now), now)[0]
 
 
 def in_service_in(vlls: QuerySet[Vll], month: date) -> QuerySet[Vll]:
-    """Those that were in service in the calendar month that begins on that day, if only for a moment."""
+    """Return the VLLs that were in service in the calendar month that begins on that day, even for a
+    moment.
+    """
     return vlls.filter(Exists(reaching(*month_span(month)).filter(vll_id=OuterRef("pk"))))
 
 
 def _figures(vll: Vll, starts: list[datetime], until: datetime, now: datetime) -> list[dict[str, Any]]:
-    """Of the months that begin at ``starts``, the last of them as far as ``until``; oldest first."""
+    """Return the figures of the months that begin at ``starts``, oldest first. The last one ends at
+    ``until``.
+    """
     times = availability(vll=vll, since=starts[0], until=until, period="month", now=now)["periods"]
     over = starts if month_span(starts[-1])[1] <= now else starts[:-1]
     losses = []
@@ -61,7 +66,7 @@ def _figures(vll: Vll, starts: list[datetime], until: datetime, now: datetime) -
 
 
 def _starts(made: datetime, now: datetime) -> list[datetime]:
-    """The first moments of the months from ``made`` to ``now``, oldest first."""
+    """Return the first moments of the months from ``made`` to ``now``, oldest first."""
     month = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
     starts = [month]
     while len(starts) < SHOWN and month > made:

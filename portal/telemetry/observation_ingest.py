@@ -1,4 +1,4 @@
-"""Taking in what an agent observes: its router, its VLL ends, and the fact that it is there again."""
+"""Storage of an agent's observations: its router, its VLL ends, and its return after a silence."""
 
 from datetime import datetime, timedelta
 from threading import BoundedSemaphore
@@ -24,23 +24,24 @@ from portal.vll.states import IN_SERVICE
 from portal.vll.task_names import CONVERGE_ROUTER
 from portal.vll.unconfirmed_ends import unconfirmed_ends
 
-# Reports come every 10 s: one was missed.
+# Reports come every 10 s: after this time one was missed.
 _MISSED = timedelta(seconds=15)
-# Of routers that were silent each process reads so many at once: the other half of its threads
-# (portal.processes.gunicorn_agent_api) is for those that are not.
+# The number of returning routers that each process handles at once. The other half of its threads
+# (portal.processes.gunicorn_agent_api) serves routers that were not silent.
 RETURNS_AT_ONCE = 4
 _RETURNS = BoundedSemaphore(RETURNS_AT_ONCE)
 
 
 class Busy(Exception):
-    """Enough routers that were silent are being read: this one is to tell its report again later."""
+    """Too many returning routers are being handled. This router must send its report again later."""
 
 
 def observation_take(*, router: Router, report: ObservedReport, now: datetime) -> bool:
-    """Store a report; False when a later one has been stored already.
+    """Store a report. Return False if a later report is already stored.
 
-    Raises ``Busy`` instead of keeping routers waiting that are not silent: a network that comes back at once
-    would else be read more slowly than it falls silent again, and never recover.
+    Raises ``Busy`` to protect routers that are not silent. After an outage of the whole network, reports
+    would otherwise be handled more slowly than routers become silent again, and the portal would never
+    recover.
     """
     last = getattr(router, "observed", None)
     facts = observed_facts(report, now)
@@ -66,7 +67,7 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
     last = taken.before
     silent_since = last.reported_at if last is not None and _was_silent(last, now) else None
     was_down = silent_since is not None and silence_end(router=router, heard=silent_since, now=now)
-    # Such a list was valid, and has been compared with the lines.
+    # Such a list was valid and has been compared with the lines.
     repeated = last is not None and last.digests.get("ends") == report.digests["ends"]
     ends_observed(
         router=router,
@@ -99,9 +100,9 @@ def _was_silent(last: ObservedRouter, now: datetime) -> bool:
 
 
 def _is_back(last: ObservedRouter | None, report: ObservedReport, now: datetime) -> bool:
-    """Whether this is the first sign of life after a while, of the agent or of its VPP.
+    """Return whether this is the first report of the agent or of its VPP after a while.
 
-    One that reports all the time, and yet does not answer us, keeps its pauses: otherwise a few such
+    A router that keeps reporting but does not respond to the portal keeps its pauses. Otherwise a few such
     routers would keep every worker busy.
     """
     return (
@@ -114,12 +115,14 @@ def _is_back(last: ObservedRouter | None, report: ObservedReport, now: datetime)
 
 
 def _restarted(before: datetime | None, now: datetime | None) -> bool:
-    """Whether it is another run of VPP, as far as both are known: one may come and go between two reports."""
+    """Return whether VPP was restarted, as far as both times are known. VPP may start and stop between two
+    reports.
+    """
     return before is not None and now is not None and before != now
 
 
 def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
-    """Whether an end is seen as it is wanted that was not confirmed: agents go on trying by themselves."""
+    """Return whether an unconfirmed end is now observed as ordered: agents keep trying on their own."""
     if not RouterConvergence.objects.filter(router=router, ask_at__isnull=False).exists():
         return False
     waiting = unconfirmed_ends().filter(port__router=router, vll__wanted_present=True)
@@ -133,7 +136,9 @@ def _is_built_meanwhile(router: Router, report: ObservedReport) -> bool:
 
 
 def _polices_otherwise(router: Router, last: ObservedRouter | None, report: ObservedReport) -> bool:
-    """Whether VPP can police other ends than before, as after an upgrade, and has ends at all."""
+    """Return whether the ends that VPP can police have changed, as after an upgrade, if the router has
+    ends.
+    """
     before = last.policing if last else Policing.NONE
     return (
         report.vpp.connected
@@ -143,8 +148,9 @@ def _polices_otherwise(router: Router, last: ObservedRouter | None, report: Obse
 
 
 def _watches_otherwise(report: ObservedReport) -> bool:
-    """Whether the intent that the agent holds has paths watched otherwise than is set: the setting changed,
-    or what its VPP can do.
+    """Return whether the agent's intent watches paths in another way than configured.
+
+    The cause is a changed setting, or changed capabilities of the VPP.
     """
     if not report.vpp.connected or report.generation.held is None:
         return False
@@ -152,8 +158,9 @@ def _watches_otherwise(report: ObservedReport) -> bool:
 
 
 def _end_backoff(router: Router, now: datetime) -> bool:
-    """An agent that is back can be asked: no need to wait for the end of a long pause, nor for a message that
-    may stand behind routers that do not answer.
+    """End the pause of a router that is back, because its agent responds again.
+
+    Its message may also wait behind routers that do not respond.
     """
     waits = RouterConvergence.objects.filter(Q(retry_at__gt=now) | Q(resent_at__isnull=False), router=router)
     return bool(waits.update(retry_at=None, resent_at=None))

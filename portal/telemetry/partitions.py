@@ -1,4 +1,4 @@
-"""Partitions by day or month: made ahead, and dropped when nobody may ask for them any more."""
+"""Partitions by day or month: created ahead, and dropped after their retention."""
 
 import logging
 from collections.abc import Iterable
@@ -26,15 +26,16 @@ log = logging.getLogger(__name__)
 
 DAYS_AHEAD = 3
 LOCK_TIMEOUT_MS = 2000
-# One lock for all who make partitions (pg_advisory_xact_lock); the number means nothing else.
+# One lock for all processes that create partitions (pg_advisory_xact_lock). The number has no other meaning.
 _LOCK = 7_305_001
 
 
 def partitions_keep(*, now: datetime) -> None:
-    """Make the partitions of the days ahead, and drop all that is older than its table's retention.
+    """Create the partitions of the next days, and drop partitions that are older than the retention of their
+    table.
 
-    Samples that are still to be rolled up are kept, and the 5 minutes of months that are still to be frozen,
-    however long the workers were away; so are those of months that somebody is still to decide about.
+    Kept regardless of age: samples that are not yet rolled up, 5 minutes of months that are not yet frozen,
+    and months with undecided quarantines.
     """
     tables = (*TABLES, *LOSS_TABLES, *ROUND_TRIPS)
     each_row(tables, lambda table: _partitions_of(table, now), what="the partitions of a table")
@@ -55,9 +56,9 @@ def _partitions_of(table: Table, now: datetime) -> None:
 
 
 def _drop(partition: Partition) -> None:
-    """Drop it, or leave it for the next round while somebody reads.
+    """Drop a partition, or leave it for the next round while it is being read.
 
-    Dropping locks the whole table, and whoever comes while it waits for that lock waits behind it.
+    Dropping locks the whole table. All other statements would wait behind a waiting drop.
     """
     try:
         with transaction.atomic(), connection.cursor() as cursor:
@@ -70,7 +71,7 @@ def _drop(partition: Partition) -> None:
 
 
 def partitions_ensure(days: Iterable[date], table: Table = SAMPLES) -> None:
-    """Make the partitions of these days (UTC) that do not exist yet."""
+    """Create the missing partitions of these days (UTC)."""
     wanted = {table.partition_of(day) for day in days}
     missing = wanted - _existing(table)
     if not missing:
@@ -78,7 +79,7 @@ def partitions_ensure(days: Iterable[date], table: Table = SAMPLES) -> None:
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
         for partition in sorted(missing - _existing(table), key=lambda one: one.first):
-            # Attaching a ready table locks out no reader or writer (PostgreSQL manual, 5.12).
+            # Attaching a finished table blocks no reader or writer (PostgreSQL manual, 5.12).
             cursor.execute(f"CREATE TABLE {partition.name} (LIKE {table.name} INCLUDING CONSTRAINTS)")
             cursor.execute(
                 f"ALTER TABLE {table.name} ATTACH PARTITION {partition.name}"
@@ -97,14 +98,14 @@ def _existing(table: Table) -> set[Partition]:
 
 
 def months_unfrozen() -> list[date]:
-    """The first days of the months of which 5 minutes are stored and not all percentiles frozen, in order."""
+    """Return the first days of the months with stored 5 minutes and missing percentiles, in order."""
     stored = {partition.first.replace(day=1) for partition in _existing(FIVE_MINUTES)}
     frozen = FrozenMonth.objects.filter(month__in=stored).values_list("month", flat=True)
     return sorted(stored.difference(frozen))
 
 
 def months_undecided() -> set[date]:
-    """The first days of the months to which samples in quarantine may still be added."""
+    """Return the first days of the months to which quarantined samples may still be added."""
     waiting = Quarantine.objects.filter(
         counted_at=None,
         state__in=(Quarantine.State.UNDECIDED, Quarantine.State.ACCEPTED),
@@ -113,7 +114,7 @@ def months_undecided() -> set[date]:
 
 
 def month_is_whole(month: date, *, now: datetime) -> bool:
-    """Whether all of its 5 minutes are stored, and will be until its percentiles are frozen."""
+    """Return whether all of the month's 5 minutes are stored and stay until its percentiles are frozen."""
     oldest = (now - FIVE_MINUTES.retention).astimezone(UTC).date()
     return month >= oldest or month in months_unfrozen() or month in months_undecided()
 

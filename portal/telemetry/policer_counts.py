@@ -1,6 +1,6 @@
 """The counts of the policers at both ends of a VLL (MEF 10.4: frames are green, yellow or red).
 
-Like all counts: differences over time, rolled up, and nothing where nothing can be trusted.
+Like all counts they are differences over time and are rolled up. Untrusted counts are left out.
 """
 
 from datetime import datetime
@@ -16,12 +16,12 @@ _WHATS = ("bytes", "packets")
 
 
 def policed(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dict[str, Any]:
-    """The answer of ``GET /vlls/<id>/policing``, over the buckets that touch the range.
+    """Return the response of ``GET /vlls/<id>/policing``, over the buckets that touch the range.
 
-    Per end ``counted_s``, the seconds for which a policer was counted at all, and of that time the bytes
-    and packets that conformed, exceeded (both forwarded) and violated (dropped); None where nothing was
-    counted, never zero. ``violate_ratio``: the dropped part of the packets, from 0 to 1, None without any.
-    Raises RangeEmpty.
+    Per end, ``counted_s`` is the time in seconds with a counted policer. For that time, the response has the
+    bytes and packets that conformed, exceeded (both forwarded) and violated (dropped); None, never zero, if
+    nothing was counted. ``violate_ratio``: the dropped part of the packets, from 0 to 1, None without any
+    packets. Raises RangeEmpty.
     """
     if since >= until:
         raise RangeEmpty
@@ -42,7 +42,7 @@ def policed(*, vll: Vll, since: datetime, until: datetime, now: datetime) -> dic
 
 
 def _columns(side: str) -> tuple[str, ...]:
-    """The columns counted at an end, colour by colour, and last for how long."""
+    """Return the columns of an end, colour by colour, and last the counted time."""
     return (*(f"{side}_{colour}_{what}" for colour in COLOURS for what in _WHATS), f"{side}_policed_ms")
 
 

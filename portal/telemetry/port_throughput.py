@@ -1,7 +1,8 @@
-"""Throughput of a port: the sum of what its lines carried at their ends there.
+"""Throughput of a port: the sum of its lines' throughput at their ends on the port.
 
-Rollups alone are read, not the samples of what has yet to be rolled up: a port may have thousands of lines.
-So the newest 5 minutes come when they are over, and a sum never lacks lines that are still being counted.
+Only rollups are read, and no samples that are not yet rolled up: a port may have thousands of lines. The
+newest 5 minutes therefore appear when they are complete, and a sum never misses lines that are still being
+counted.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -19,9 +20,9 @@ from portal.telemetry.throughput import RangeEmpty
 from portal.vll.models import VllEnd
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-# By then nearly every bucket that is over has been rolled up.
+# By then nearly every completed bucket has been rolled up.
 ROLLED_UP_AFTER = timedelta(minutes=2)
-# Rows of rollups that one answer is made of, at most: a quarter of a second of PostgreSQL's time.
+# The maximum number of rollup rows per response: a quarter of a second of PostgreSQL's time.
 _MOST_ROWS = 200_000
 
 # A line that was counted in a part of a bucket counts with its rate in that part, as in its own graph.
@@ -45,11 +46,11 @@ GROUP BY counted.start_at
 def port_throughput(
     *, port: Port, since: datetime, until: datetime, unit: Unit = Unit.BITS, now: datetime
 ) -> dict[str, Any]:
-    """The answer of ``GET /ports/<id>/throughput``, in bit/s or packet/s.
+    """Return the response of ``GET /ports/<id>/throughput``, in bit/s or packet/s.
 
-    ``port``: ``[start of the bucket (epoch s), in, out]`` for every bucket that touches the range and is
-    rolled up by now, None where no line was counted; *in* comes from the customer. ``lines``: how many ends
-    of lines are summed, those of lines that have ended or moved away not among them. Raises RangeEmpty.
+    ``port``: ``[start of the bucket (epoch s), in, out]`` for every rolled-up bucket that touches the range;
+    None if no line was counted. *in* comes from the customer. ``lines``: the number of summed line ends,
+    without lines that have ended or moved away. Raises RangeEmpty.
     """
     if since >= until:
         raise RangeEmpty
@@ -73,7 +74,7 @@ def port_throughput(
 def _sums(
     ends: list[tuple[UUID, str]], starts: range, table: Table, unit: Unit
 ) -> tuple[dict[int, tuple[int, int]], bool]:
-    """In and out per second, by the start of the bucket (epoch s), and whether any is simulated."""
+    """Return in and out per second by the start of the bucket (epoch s), and whether any is simulated."""
     if not ends or not starts:
         return {}, False
     asked: dict[str, Any] = {
@@ -89,7 +90,7 @@ def _sums(
 
 
 def _table_for(since: datetime, until: datetime, ends: int, now: datetime) -> Table:
-    """The finest that is still kept and has neither too many rows to add up nor too many points to draw."""
+    """Return the finest stored table with neither too many rows to add up nor too many points to draw."""
     span_s = (until - since).total_seconds()
 
     def fits(table: Table) -> bool:

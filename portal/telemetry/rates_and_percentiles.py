@@ -1,4 +1,4 @@
-"""Throughput arithmetic. Pure: counted bytes per bucket in, rates and percentiles out."""
+"""Throughput arithmetic: rates and percentiles from counted bytes per bucket. Pure functions."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ PERCENTILE = 0.95
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """Bits, or packets, counted in a bucket, and in how many of its seconds anything was counted at all."""
+    """Bits or packets counted in a bucket, and the number of seconds in which they were counted."""
 
     into: float
     out: float
@@ -27,12 +27,14 @@ class Bucket:
 
 
 def automatic_step(range_s: float, *, finest_s: int = STEPS_S[0]) -> int:
-    """The finest step (seconds) from ``finest_s`` on that draws at most ``MAX_POINTS``; else the coarsest."""
+    """Return the finest step (seconds) from ``finest_s`` on with at most ``MAX_POINTS`` points; else the
+    coarsest.
+    """
     return next((step for step in STEPS_S if step >= finest_s and range_s / step <= MAX_POINTS), STEPS_S[-1])
 
 
 def merged(buckets: Mapping[int, Bucket], step_s: int) -> dict[int, Bucket]:
-    """The same counts in longer buckets of ``step_s``, which the shorter ones divide evenly."""
+    """Return the same counts in longer buckets of ``step_s``. Shorter buckets divide them evenly."""
     longer: dict[int, Bucket] = {}
     for start, bucket in buckets.items():
         begin = start - start % step_s
@@ -46,7 +48,7 @@ def merged(buckets: Mapping[int, Bucket], step_s: int) -> dict[int, Bucket]:
 
 
 def points(buckets: Mapping[int, Bucket], starts: Iterable[int]) -> list[tuple[int, int | None, int | None]]:
-    """``(start, in, out)`` per second for each start; None where nothing was counted, never zero."""
+    """Return ``(start, in, out)`` per second for each start; None, never zero, if nothing was counted."""
     drawn: list[tuple[int, int | None, int | None]] = []
     for start in starts:
         bucket = buckets.get(start)
@@ -58,10 +60,10 @@ def points(buckets: Mapping[int, Bucket], starts: Iterable[int]) -> list[tuple[i
 
 
 def percentile_95(rates: Iterable[float]) -> int | None:
-    """The 95th percentile by nearest rank, as transit is billed.
+    """Return the 95th percentile by nearest rank, as in billing of transit.
 
-    Of n buckets the top 5 %, rounded down, are left out, and the highest of the rest is the answer: the
-    one at rank ceil(0.95 n). Buckets that are missing are not counted as zero; they are not in n.
+    Of n buckets the top 5 %, rounded down, are left out. The result is the highest of the rest: rank
+    ceil(0.95 n). Missing buckets do not count as zero; they are not part of n.
     """
     ordered = sorted(rates)
     return round(ordered[math.ceil(len(ordered) * PERCENTILE) - 1]) if ordered else None

@@ -1,4 +1,4 @@
-"""An agent's report of its counters (docs/reference/agent-reports.md), read from JSON in one go."""
+"""An agent's counter report (docs/reference/agent-reports.md), decoded from JSON in one step."""
 
 from datetime import timedelta
 from typing import Annotated, Literal
@@ -7,17 +7,19 @@ from msgspec import Meta, Struct, field
 
 from portal.core.strict_json import Natural53, Uuid
 
-# No sample that is accepted covers more; who looks for those that reach into a time looks this far.
+# No accepted sample covers more. Queries for samples that reach into a time use this limit.
 LONGEST_SAMPLE = timedelta(hours=1)
 
-# What PostgreSQL's bigint and a Go int64 hold. A negative count is a contradiction to be kept and shown, not
-# a form error.
+# The range of PostgreSQL's bigint and Go's int64. A negative count is a contradiction to store and show, and
+# not a form error.
 Integer = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Natural = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 
 
 class PolicerCount(Struct, frozen=True, forbid_unknown_fields=True):
-    """A policer's count of what came in: what conforms or exceeds went on, what violates did not."""
+    """A policer's count of incoming frames: conforming and exceeding ones were forwarded, violating ones
+    dropped.
+    """
 
     conform_bytes: Integer
     conform_packets: Integer
@@ -28,7 +30,7 @@ class PolicerCount(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EndCount(Struct, frozen=True, forbid_unknown_fields=True):
-    """The count of one VLL end over the sample's interval; ``in`` is what the customer sent."""
+    """The count of one VLL end over the sample's interval. ``in`` comes from the customer."""
 
     vll: Uuid
     side: Literal["a", "z"] = field(name="end")
@@ -37,15 +39,15 @@ class EndCount(Struct, frozen=True, forbid_unknown_fields=True):
     out_bytes: Integer
     out_packets: Integer
     policer: PolicerCount | None = None
-    # Frames that VPP dropped, those that the policer dropped among ``in``; None: not known.
+    # Frames that VPP dropped. ``in`` includes those that the policer dropped. None: unknown.
     in_drops: Natural | None = None
     out_drops: Natural | None = None
 
 
 class InterfaceCount(Struct, frozen=True, forbid_unknown_fields=True):
-    """What an interface that the agent did not make carried and lost over the sample's interval, in frames.
+    """Frames that a foreign interface carried and lost over the sample's interval.
 
-    ``drops`` came in there and VPP dropped them, for whatever reason; the others never were VPP's, or could
+    ``drops``: incoming frames that VPP dropped for any reason. The other losses never reached VPP or could
     not leave it.
     """
 
@@ -60,7 +62,9 @@ class InterfaceCount(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RouterCount(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the router did with packets, and its VPP's buffers at the end; None: VPP has no such count."""
+    """Packet counts of the router, and its VPP's buffers at the end of the interval. None: VPP has no such
+    count.
+    """
 
     no_such_tunnel: Natural | None
     fragments_sent: Natural | None
@@ -82,7 +86,7 @@ class CounterSample(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CounterReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """Some samples of one run of the agent (``boot_id``); ``dropped`` is how many that run had to forget."""
+    """Samples of one run of the agent (``boot_id``). ``dropped``: samples that this run had to discard."""
 
     boot_id: Uuid
     sent_ms: Natural53

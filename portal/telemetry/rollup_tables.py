@@ -1,4 +1,4 @@
-"""The tables of counters and of round trips, from the finest to the coarsest, and for how long."""
+"""The tables of counters and of round trips, from the finest to the coarsest, with their retention."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from django.conf import settings
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A partitioned table. ``step_s``: the seconds that one row counts; 0 = as the agents measured."""
+    """A partitioned table. ``step_s``: the seconds per row; 0 means as the agents measured."""
 
     name: str
     step_s: int
@@ -21,13 +21,13 @@ class Table:
         return timedelta(days=getattr(settings, self.days_setting))
 
     def partition_of(self, day: date) -> "Partition":
-        """The partition that has this day (UTC)."""
+        """Return the partition of this day (UTC)."""
         return Partition(self, day.replace(day=1) if self.by_month else day)
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One day or one month of a table; ``first`` is its first day."""
+    """One day or one month of a table. ``first`` is its first day."""
 
     table: Table
     first: date
@@ -38,7 +38,7 @@ class Partition:
 
     @property
     def end(self) -> date:
-        """The day after its last."""
+        """The day after the last day."""
         if self.table.by_month:
             return (self.first + timedelta(days=31)).replace(day=1)
         return self.first + timedelta(days=1)
@@ -55,7 +55,7 @@ HOURS = Table("telemetry_hour", 3600, "LONGLINE_HOUR_DAYS", by_month=True)
 DAYS = Table("telemetry_day", 86400, "LONGLINE_DAY_DAYS", by_month=True)
 ROLLUPS = (FIVE_MINUTES, HOURS, DAYS)
 TABLES = (SAMPLES, *ROLLUPS)
-# What routers and interfaces lose is kept as long as what lines count.
+# Losses of routers and interfaces are kept as long as the counters of lines.
 LOSS_SAMPLES = Table("telemetry_loss_sample", 0, "LONGLINE_SAMPLE_DAYS")
 LOSS_ROLLUPS = (
     Table("telemetry_loss_five_minutes", 300, "LONGLINE_FIVE_MINUTE_DAYS"),
@@ -72,11 +72,11 @@ ROUND_TRIPS = (
 
 
 def finest_kept(since: datetime, *, now: datetime, tables: Sequence[Table] = TABLES) -> Table:
-    """The finest table that still has everything from ``since`` on; the coarsest when none has."""
+    """Return the finest table with all data from ``since`` on; the coarsest if none has it."""
     return next((table for table in tables if since >= now - table.retention), tables[-1])
 
 
 def coarsest_for(step_s: int, tables: Sequence[Table] = TABLES) -> Table:
-    """The coarsest table whose rows add up to buckets of ``step_s``."""
+    """Return the coarsest table whose rows add up to buckets of ``step_s``."""
     fitting = (table for table in reversed(tables) if table.step_s and step_s % table.step_s == 0)
     return next(fitting, tables[0])

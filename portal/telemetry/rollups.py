@@ -1,9 +1,9 @@
-"""Rolling samples up into 5 minutes, hours and days.
+"""Roll-up of samples into 5 minutes, hours and days.
 
-Every stored sample marks its 5 minutes as stale; a bucket that is over and marked is counted anew, from the
-finer table, as a whole; what the NOC accepted out of quarantine counts beside the samples. So repetition,
-disorder and lateness need no care of their own. A bucket counted anew marks the next longer one. Until then
-readers pass marked buckets by (bucket_queries.py).
+Every stored sample marks its 5 minutes as stale. A completed, marked bucket is counted again from the finer
+table, as a whole. Samples that the NOC accepted out of quarantine count as well. Repetition, disorder and
+lateness therefore need no special handling. A recounted bucket marks the next longer one. Until then, readers
+bypass marked buckets (bucket_queries.py).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -17,14 +17,16 @@ from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reported_counters import LONGEST_SAMPLE
 from portal.telemetry.rollup_tables import FIVE_MINUTES, HOURS, ROLLUPS, Table
 
-# Counts buckets of a table, by whom and when they start, with a cursor.
+# Counts buckets of a table, given by owner and start, with a cursor.
 _Count = Callable[[Any, Table, list[tuple[Any, datetime]]], None]
-# A sample is measured every 10 s and reported soon after: what is younger is not missing yet.
+# A sample is measured every 10 s and reported soon after. Younger samples are not missing yet.
 REPORTING_DELAY = timedelta(seconds=30)
 _BATCH = 2000
-# Only one may roll up at a time: of two, the one that looked earlier could write later.
+# Only one process may roll up at a time. Otherwise a slower process could overwrite newer results with older
+# ones.
 _LOCK = 7_305_002
-# With the number of 5 minutes since the epoch: who stores samples of them shares it until that is committed.
+# With the number of 5 minutes since the epoch: a process that stores samples of them shares this lock until
+# it commits.
 STORING_LOCK = 7_305_003
 COUNTS = tuple(
     f"{side}_{way}_{what}" for side in "az" for way in ("in", "out") for what in ("bytes", "packets")
@@ -33,22 +35,22 @@ COLOURS = ("conform", "exceed", "violate")
 POLICED = tuple(
     f"{side}_{colour}_{what}" for side in "az" for colour in COLOURS for what in ("bytes", "packets")
 )
-# Frames that VPP dropped of those that came in at an end, and of those that were to go out there; null where
-# that was not known at any time.
+# Frames that VPP dropped: incoming ones at an end, and ones that were to leave there. Null if unknown all the
+# time.
 DROPS = tuple(f"{side}_{way}_drops" for side in "az" for way in ("in", "out"))
 COVERED = ("a_covered_ms", "z_covered_ms", "a_policed_ms", "z_policed_ms")
-# The most frames within the profile that one sample counted: by up to so many a border may be off, since
-# ends are read between borders. Null where that was not kept.
+# The most frames within the profile in one sample. Ends are read between borders, so a border may be wrong by
+# up to this number. Null if not stored.
 MOST = tuple(f"{side}_{way}_most" for side in "az" for way in ("in", "out"))
 COLUMNS = (*COUNTS, *POLICED, *DROPS, *COVERED, *MOST, "simulated")
 
 
 def put_together(column: str) -> str:
-    """The aggregate by which shorter buckets make a longer one."""
+    """Return the aggregate that merges shorter buckets into a longer one."""
     return "bool_or" if column == "simulated" else "max" if column in MOST else "sum"
 
 
-# Buckets of parts, each with the time it shares with its bucket and with its own length.
+# Buckets of parts, each with the time that it shares with its bucket, and its own length.
 _COUNTED = """
 SELECT vll_id, start_at, {counts},
        coalesce(sum(overlap_ms) FILTER (WHERE side = 'a'), 0)::int AS a_covered_ms,
@@ -71,7 +73,7 @@ GROUP BY vll_id, start_at
 )
 _PART = """side, in_bytes, in_packets, out_bytes, out_packets, conform_bytes, conform_packets, exceed_bytes,
        exceed_packets, violate_bytes, violate_packets, simulated"""
-# What was accepted out of quarantine has been shared among its buckets already; its drops were not kept.
+# Accepted samples have already been divided among their buckets. Their drops were not stored.
 _ACCEPTED = f"""
 SELECT b.vll_id, b.start_at, {_PART}, NULL::float8 AS in_drops, NULL::float8 AS out_drops,
        covered_ms::float8 AS overlap_ms, covered_ms::float8 AS length_ms
@@ -79,8 +81,8 @@ FROM unnest(%(vlls)s::uuid[], %(starts)s::timestamptz[]) AS b (vll_id, start_at)
 JOIN telemetry_quarantinedfiveminutes AS five
      ON five.vll_id = b.vll_id AND five.start_at = b.start_at AND five.accepted
 """  # noqa: S608 - constants
-# The buckets (%(vlls)s, %(starts)s), as samples have them: each sample evenly over its time. Milliseconds
-# are what agents measure in, so their sums are exact.
+# The buckets (%(vlls)s, %(starts)s) from samples: each sample counts evenly over its time. Sums of
+# milliseconds are exact, because agents measure in milliseconds.
 FROM_SAMPLES = _COUNTED.format(
     parts=f"""
 SELECT b.vll_id, b.start_at, {_PART}, in_drops, out_drops,
@@ -106,7 +108,7 @@ CROSS JOIN LATERAL (
     HAVING count(*) > 0
 ) AS summed
 """
-# What can be counted anew from no sample any more is added to.
+# If no samples are left to count again, the accepted counts are added.
 _FROM_ACCEPTED = _COUNTED.format(parts=f"{_ACCEPTED} AND five.quarantine_id = %(quarantine)s")
 _ADD = """
 INSERT INTO telemetry_five_minutes AS known (vll_id, start_at, {columns}) {counted}
@@ -126,7 +128,7 @@ _UPSERT = """
 INSERT INTO {table} (vll_id, start_at, {columns}) {counted}
 ON CONFLICT (vll_id, start_at) DO UPDATE SET {updates}
 """
-# The 5 minutes of which somebody is storing a sample wait for the next round.
+# 5 minutes with a sample that is being stored wait for the next round.
 _TAKE = """
 WITH due AS MATERIALIZED (
     SELECT vll_id, step_s, start_at, side FROM telemetry_stale_bucket
@@ -149,8 +151,8 @@ ON CONFLICT DO NOTHING
 """
 
 
-# 5 minutes of a silence, counted late or at the far end, in which something speaks for the router or a line.
-# What is noted already is updated: a judgement that wants to take it off the list waits for these rows.
+# 5 minutes of a silence, counted late or at the far end, with evidence for the router or a line. Existing
+# records are updated: a judgement that takes them off the list waits for these rows.
 _NOTE_UNJUDGED = """
 INSERT INTO telemetry_unjudgedfiveminutes AS noted (silence_id, start_at)
 SELECT DISTINCT silence.id, b.start_at
@@ -168,9 +170,10 @@ ON CONFLICT (silence_id, start_at) DO UPDATE SET start_at = noted.start_at
 
 
 def hold_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
-    """Keep the marks of all 5 minutes that are touched until this transaction ends; ``times_ms``: from, to.
+    """Protect the marks of all touched 5 minutes until this transaction ends. ``times_ms``: from, to.
 
-    Before samples are stored: who rolled such a bucket up before they are seen would take their mark away.
+    Call it before storing samples. Otherwise a roll-up that cannot read the samples yet could take their mark
+    away.
     """
     step_ms = FIVE_MINUTES.step_s * 1_000
     touched = {
@@ -181,10 +184,10 @@ def hold_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
 
 
 def roll_up(*, now: datetime, most: int | None = None) -> int:
-    """Count every stale bucket again that is over and reported; how many.
+    """Count every stale, completed and reported bucket again. Return the number of buckets; 0 while another
+    process does it.
 
-    0 while another process does it.
-    ``most``: stop after about so many buckets, and leave the others to the next call.
+    ``most``: stop after about this many buckets, and leave the rest to the next call.
     """
     return count_marked(ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now, most=most)
 
@@ -198,10 +201,10 @@ def count_marked(
     now: datetime,
     most: int | None = None,
 ) -> int:
-    """Have ``count`` count the marked buckets of each table, some at a time; how many.
+    """Count the marked buckets of each table with ``count``, in batches. Return the number of buckets.
 
-    0 while another process does it. ``take`` takes the marks away and returns them: of whom, and when a
-    bucket starts. ``most``: stop after about so many.
+    Returns 0 while another process does it. ``take`` takes the marks away and returns owner and start of
+    their buckets. ``most``: stop after about this many.
     """
     taken = 0
     for table in tables:
@@ -231,17 +234,16 @@ def _count_some(
 
 
 def mark_stale(cursor: Any, due: Sequence[tuple[UUID, datetime]], table: Table = FIVE_MINUTES) -> None:
-    """Have the buckets of a table counted anew in which these begin."""
+    """Mark the buckets of a table that contain these starts, to be counted again."""
     step = {"step": table.step_s, "length": timedelta(seconds=table.step_s)}
     if due:
         cursor.execute(_MARK, _columns(due) | step)
 
 
 def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, datetime]]) -> None:
-    """Add what was accepted of a quarantine to these 5 minutes, whose samples are gone; the hours are counted
-    anew.
+    """Add the accepted counts of a quarantine to these 5 minutes without samples, and mark the hours.
 
-    For a caller that holds the roll-ups (``hold_roll_ups``) and removes the accepted rows in the same
+    For a caller that has locked the roll-ups (``hold_roll_ups``) and removes the accepted rows in the same
     transaction.
     """
     if not due:
@@ -253,14 +255,14 @@ def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, date
 
 
 def hold_roll_ups(cursor: Any) -> None:
-    """Nobody rolls up until the transaction ends; waits for who does."""
+    """Prevent roll-ups until the transaction ends. Waits for a running one."""
     cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
 
 
 def _count(cursor: Any, table: Table, due: Sequence[tuple[UUID, datetime]]) -> None:
     partitions_ensure({start.astimezone(UTC).date() for _, start in due}, table)
     buckets = _columns(due)
-    # The planner takes each list for longer than it is, and would compile for longer than it then runs.
+    # The planner overestimates each list and would compile for longer than the query runs.
     cursor.execute("SET LOCAL jit = off")
     cursor.execute(
         _statement(table),

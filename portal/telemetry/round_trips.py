@@ -1,4 +1,4 @@
-"""Round trips between two routers: keeping what was measured, and reading it as a line's latency."""
+"""Round trips between two routers: storage of measurements, and queries of a line's latency."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,13 +16,13 @@ from portal.telemetry.time_in_service import service_time
 from portal.vll.models import TunnelPath, Vll
 from portal.vll.paths_in_use import path_of
 
-# Each is made of whole minutes.
+# Each step consists of whole minutes.
 STEPS_S = tuple(step for step in _ALL_STEPS_S if step >= ROUND_TRIPS[0].step_s)
 
 
 @dataclass(frozen=True, slots=True)
 class RoundTripTimes:
-    """Packets that were sent and came back, and how long those took, in µs; 0 where none did."""
+    """Sent and returned packets, and their round-trip times in µs; 0 if none returned."""
 
     sent: int
     received: int
@@ -46,7 +46,9 @@ ON CONFLICT (path_id, start_at) DO UPDATE SET
 
 @transaction.atomic
 def round_trips_store(*, path: UUID, times: RoundTripTimes, due: datetime, now: datetime) -> None:
-    """Keep what was measured ``now``. It counts for the minute that it was ``due`` in, however late."""
+    """Store a measurement made ``now``. It counts for the minute in which it was ``due``, even if it
+    is late.
+    """
     came_back = times.received > 0
     newest = {
         "min_us": times.min_us if came_back else None,
@@ -85,11 +87,13 @@ GROUP BY longer_at
 def latency(
     *, vll: Vll, since: datetime, until: datetime, step_s: int | None = None, now: datetime
 ) -> dict[str, Any]:
-    """The answer of ``GET /vlls/<id>/latency``: round trips between the two routers that it ends on now.
+    """Return the response of ``GET /vlls/<id>/latency``: round trips between the two routers of the line's
+    present ends.
 
-    ``round_trips``: ``[start of the bucket (epoch s), min, mean, max (µs), lost]`` for every bucket that
-    touches the range; the times are None where nothing came back, and all is None where nothing was sent.
-    ``missing``: buckets of the line's time in service in which nothing was sent.
+    * ``round_trips``: ``[start of the bucket (epoch s), min, mean, max (µs), lost]`` for every bucket that
+      touches the range. Times are None if nothing returned; all values are None if nothing was sent.
+    * ``missing``: buckets of the line's time in service in which nothing was sent.
+
     Raises RangeEmpty or StepRefused.
     """
     if since >= until:

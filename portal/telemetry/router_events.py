@@ -1,4 +1,4 @@
-"""The events that agents tell of their routers: each event once, however often it is sent."""
+"""Events that agents report about their routers. Each event is stored once, however often it is sent."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -12,9 +12,9 @@ from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.vll.models import VllEnd
 
-# VPP had lost the line's VLAN, and frames arrive again since the agent rebuilt the sub-interface.
+# VPP had lost the line's VLAN. Frames arrive again since the agent rebuilt the sub-interface.
 VLAN_RESTORED = "vll.vlan_restored"
-# The line's own events, by the kind of an agent's event.
+# Events of lines, by the kind of the agent's event.
 _KINDS_OF_LINES = {"end.vlan_rebuilt": "vll.vlan_rebuilt", "end.vlan_restored": VLAN_RESTORED}
 _CLAIM = """
 INSERT INTO telemetry_routerevent (router_id, boot_id, seq, stored_at)
@@ -38,7 +38,8 @@ Kind = Literal[
     "end.vlan_not_restored",
     "intent.applied",
 ]
-# By when it was stored: an agent's clock may say anything. What people did has no boot id, and stays.
+# By the time of storing, because an agent's clock may have any value. Events of people have no boot id, and
+# stay.
 _FORGET = """
 WITH old AS (
     DELETE FROM telemetry_routerevent WHERE stored_at < %s RETURNING router_id, boot_id, seq
@@ -66,7 +67,7 @@ class ReportedEvent(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EventReport(Struct, frozen=True, forbid_unknown_fields=True):
-    """Some events of one run of the agent (``boot_id``)."""
+    """Events of one run of the agent (``boot_id``)."""
 
     boot_id: Uuid
     sent_ms: Natural53
@@ -78,9 +79,9 @@ class EventReport(Struct, frozen=True, forbid_unknown_fields=True):
 
 @transaction.atomic
 def router_events_store(*, router: Router, report: EventReport, now: datetime) -> int:
-    """Store a router's events and return how many were new.
+    """Store a router's events and return the number of new ones.
 
-    An event is dated by the agent's clock, and never later than now: ``at_ms`` keeps the agent's time.
+    An event is dated by the agent's clock, but never later than now. ``at_ms`` keeps the agent's time.
     """
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, [router.pk, report.boot_id, now, sorted(each.seq for each in report.events)])
@@ -92,9 +93,9 @@ def router_events_store(*, router: Router, report: EventReport, now: datetime) -
 
 
 def router_events_forget(*, before: datetime) -> int:
-    """Delete what agents said that was stored before then; how many events.
+    """Delete events of agents that were stored before that time. Return the number of events.
 
-    One that an agent sends again after that counts as new.
+    If an agent sends such an event again, it counts as new.
     """
     with connection.cursor() as cursor:
         cursor.execute(_FORGET, [before])
@@ -102,7 +103,7 @@ def router_events_forget(*, before: datetime) -> int:
 
 
 def _of_lines(router: Router, reported: list[ReportedEvent], now: datetime) -> list[Event]:
-    """Return the events that the line's own page shows too, if the end is on that router."""
+    """Return the events for the line's own page, if the end is on that router."""
     about_lines = [each for each in reported if each.kind in _KINDS_OF_LINES]
     if not about_lines:
         return []
@@ -122,7 +123,9 @@ def _of_lines(router: Router, reported: list[ReportedEvent], now: datetime) -> l
 
 
 def _at(reported: ReportedEvent, now: datetime) -> datetime:
-    """Compared as integers: a clock may be wrong by more than a datetime can say."""
+    """Return the time of an event. Compared as integers: a clock may be wrong beyond the range of
+    datetime.
+    """
     return now if reported.at_ms >= to_ms(now) else to_time(reported.at_ms)
 
 

@@ -1,4 +1,4 @@
-"""Storing what routers and their interfaces lose, as their agents count it."""
+"""Storage of the losses of routers and their interfaces, as agents count them."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from portal.inventory.field_limits import is_interface_name
 from portal.inventory.models import Router
 from portal.telemetry.reported_counters import CounterReport, CounterSample
 
-# Of an interface, in frames. What it carried is what its losses are compared with.
+# Of an interface, in frames. Losses are compared with the carried frames.
 OF_INTERFACES = (
     "rx_packets",
     "tx_packets",
@@ -17,15 +17,15 @@ OF_INTERFACES = (
     "rx_no_buffer",
     "tx_errors",
 )
-# Lost by the interface itself. VPP drops on purpose too: drops are no loss of the interface.
+# Losses of the interface itself. Drops are not among them, because VPP also drops on purpose.
 LOST = ("rx_miss", "rx_errors", "rx_no_buffer", "tx_errors")
 # Of a router, in packets.
 OF_ROUTERS = ("no_such_tunnel", "fragments_sent", "reassembled", "reassembly_failed")
 COUNTS = (*OF_INTERFACES, *OF_ROUTERS)
-# Of a router, at a moment: all of its VPP's buffers, and those that are left.
+# Of a router, at one moment: all of its VPP's buffers, and the free ones.
 BUFFERS = ("buffers", "buffers_free")
 COLUMNS = (*COUNTS, *BUFFERS)
-# The name under which a router's own counts stand.
+# The interface name for a router's own counts.
 ROUTER = ""
 
 _INSERT = """
@@ -50,9 +50,10 @@ ON CONFLICT DO NOTHING
 def losses_insert(
     cursor: Any, *, router: Router, report: CounterReport, good: Iterable[CounterSample]
 ) -> None:
-    """Store what these samples say of interfaces and of the router, each once, and mark it to be rolled up.
+    """Store the counts of interfaces and of the router in these samples, each once, and mark them for
+    roll-up.
 
-    For a caller that holds the buckets (portal.telemetry.rollups.hold_buckets).
+    For a caller that protects the buckets (portal.telemetry.rollups.hold_buckets).
     """
     rows: list[tuple[CounterSample, str, Any]] = []
     for sample in good:

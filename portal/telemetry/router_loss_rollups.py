@@ -1,7 +1,7 @@
-"""Rolling losses of routers and interfaces up into 5 minutes, hours and days, and reading them.
+"""Roll-up of losses of routers and interfaces into 5 minutes, hours and days, and queries of them.
 
-As with lines (portal.telemetry.rollups) every stored sample marks its 5 minutes, and a marked bucket is
-counted anew as a whole. Its readers do not wait for that: they count marked buckets from the samples.
+As with lines (portal.telemetry.rollups), every stored sample marks its 5 minutes, and a marked bucket is
+counted again as a whole. Readers do not wait for the roll-up: they count marked buckets from the samples.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,11 +19,11 @@ from portal.telemetry.router_loss_ingest import COLUMNS, COUNTS
 # Only one may roll up at a time.
 _LOCK = 7_305_004
 _FIVE_MINUTES = LOSS_ROLLUPS[0]
-# Of a router, by the start of a bucket (epoch s) and the interface: the milliseconds that were counted, the
-# columns of router_loss_ingest, and whether any is simulated.
+# Of a router, by start of the bucket (epoch s) and interface: the counted milliseconds, the columns of
+# router_loss_ingest, and whether any is simulated.
 Rows = dict[tuple[int, str], tuple[Any, ...]]
 
-# Buckets (%(routers)s, %(starts)s) of any length, as samples have them: each evenly over its time.
+# Buckets (%(routers)s, %(starts)s) of any length, from samples: each counts evenly over its time.
 _FROM_SAMPLES = """
 SELECT b.router_id, b.start_at, interface, sum(overlap_ms)::int AS covered_ms, {sums},
        max(buffers) AS buffers, min(buffers_free) AS buffers_free, bool_or(simulated) AS simulated
@@ -51,7 +51,7 @@ _UPSERT = """
 INSERT INTO {table} (router_id, start_at, interface, {columns}) {counted}
 ON CONFLICT (router_id, start_at, interface) DO UPDATE SET {updates}
 """
-# The 5 minutes of which somebody is storing a sample wait for the next round.
+# 5 minutes with a sample that is being stored wait for the next round.
 _TAKE = """
 WITH due AS MATERIALIZED (
     SELECT router_id, start_at FROM telemetry_stale_loss_bucket
@@ -73,7 +73,9 @@ ON CONFLICT DO NOTHING
 
 
 def losses_roll_up(*, now: datetime, most: int | None = None) -> int:
-    """Count every marked bucket anew that is over and reported; how many. Another run at work: 0."""
+    """Count every marked, completed and reported bucket again. Return the number; 0 while another process
+    does it.
+    """
     return count_marked(LOSS_ROLLUPS, lock=_LOCK, take=_TAKE, count=_count, now=now, most=most)
 
 
@@ -105,11 +107,11 @@ def _buckets(due: Iterable[tuple[int, datetime]], length_s: int) -> dict[str, An
 
 
 def losses_of(router_id: int, starts: range) -> Rows:
-    """Of the buckets that begin at ``starts`` (epoch s) those that have anything."""
+    """Return the non-empty buckets that begin at ``starts`` (epoch s)."""
     table = next((each for each in reversed(LOSS_ROLLUPS) if starts.step % each.step_s == 0), None)
     rows: Rows = {}
     with connection.cursor() as cursor:
-        # The marks come first: what is rolled up after this look can still be read where it was.
+        # Read the marks first: a bucket that is rolled up later can still be read from the samples.
         fresh = set(starts) if table is None else _marked(cursor, router_id, starts, table)
         if table is not None and len(fresh) < len(starts):
             rows = _stored(cursor, router_id, starts, table, fresh)

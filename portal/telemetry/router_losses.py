@@ -1,4 +1,4 @@
-"""What routers and links lose, as figures and as graphs. Counts that nobody made are None, never 0."""
+"""Losses of routers and links, as figures and as graphs. Missing counts are None, never 0."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from portal.telemetry.router_loss_ingest import BUFFERS, COLUMNS, LOST, OF_INTER
 from portal.telemetry.router_loss_rollups import Rows, losses_of
 from portal.telemetry.throughput import RangeEmpty, step_for
 
-# Alarms and metrics are about so long.
+# The period of alarms and metrics.
 RECENTLY = timedelta(minutes=10)
 LEAST_LOST = 10
 
@@ -22,10 +22,10 @@ LEAST_LOST = 10
 def router_losses(
     *, router: Router, since: datetime, until: datetime, step_s: int | None = None, now: datetime
 ) -> dict[str, Any]:
-    """The answer of ``GET /routers/<id>/losses``: the router's own counts and those of its interfaces.
+    """Return the response of ``GET /routers/<id>/losses``: the counts of the router and of its interfaces.
 
     Each has ``totals`` of the range and ``points`` by bucket (``[start (epoch s), count, ...]`` in the order
-    of ``columns``), None where nothing was counted. Raises RangeEmpty or StepRefused.
+    of ``columns``), None if nothing was counted. Raises RangeEmpty or StepRefused.
     """
     step_s, rows = _read(router.pk, since, until, step_s, now)
     links = {
@@ -51,7 +51,7 @@ def router_losses(
 def link_losses(
     *, link: BackboneLink, since: datetime, until: datetime, step_s: int | None = None, now: datetime
 ) -> dict[str, Any]:
-    """The answer of ``GET /links/<id>/losses``: both sides, each as its router counts it."""
+    """Return the response of ``GET /links/<id>/losses``: both sides, each as its router counts it."""
     answer: dict[str, Any] = {"simulated": False}
     for side in ("a", "z"):
         router_id, name = getattr(link, f"{side}_router_id"), getattr(link, f"{side}_interface")
@@ -66,7 +66,9 @@ def link_losses(
 def port_losses(
     *, port: Port, since: datetime, until: datetime, step_s: int, now: datetime
 ) -> dict[str, float | None]:
-    """What a port carried and lost, by the columns of OF_INTERFACES; None where nothing was counted."""
+    """Return the frames that a port carried and lost, by the columns of OF_INTERFACES; None if nothing was
+    counted.
+    """
     step_s, rows = _read(port.router_id, since, until, step_s, now)
     totals: dict[str, float | None] = _series(
         rows, port.interface, starts_of(since, until, step_s), OF_INTERFACES
@@ -75,8 +77,9 @@ def port_losses(
 
 
 def drops_at_port(port: Port, *, now: datetime, over: timedelta) -> int | None:
-    """Frames that came in at a port lately and were dropped in its VPP, whatever they were for; None where
-    nothing was counted."""
+    """Return the recent incoming frames of a port that VPP dropped, of any line; None if nothing was
+    counted.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT sum(drops) FROM telemetry_loss_sample"
@@ -109,7 +112,7 @@ def _series(rows: Rows, interface: str, starts: range, columns: tuple[str, ...])
 
 
 def _together(column: str, counts: Iterable[float | None]) -> float | None:
-    """What buckets make together: of buffers, of which the fewest are left, no sum."""
+    """Merge buckets: the minimum for free buffers, a sum for other columns."""
     known = [count for count in counts if count is not None]
     if not known:
         return None
@@ -118,7 +121,7 @@ def _together(column: str, counts: Iterable[float | None]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Recently, of an interface of a router: frames that it received, sent and lost, by reason."""
+    """Recent frames of a router's interface: received, sent and lost, by reason."""
 
     router_id: int
     router: str
@@ -137,7 +140,7 @@ class Loss:
 
     @property
     def ratio(self) -> float:
-        """The part that it lost of the frames that came, or of those that were to go: the larger one."""
+        """The lost part of the incoming or of the outgoing frames, whichever is larger."""
         rx_lost = self.lost - self.tx_errors
         return max(
             lost / (lost + carried) if lost else 0.0
@@ -151,7 +154,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class FewBuffers:
-    """A router whose VPP had at some moment recently only so many buffers left."""
+    """A router whose VPP recently had only this many free buffers."""
 
     router_id: int
     router: str
@@ -163,7 +166,7 @@ class FewBuffers:
         return self.free / self.buffers
 
 
-# Of interfaces of the backbone; the key of samples begins with router and time.
+# Of backbone interfaces. The key of samples begins with router and time.
 _RECENT_LOSSES = """
 SELECT router.id, router.name, side.interface, {sums}
 FROM (SELECT DISTINCT a_router_id AS router_id, a_interface AS interface FROM inventory_backbonelink
@@ -190,28 +193,30 @@ ORDER BY router.name, router.id, counted.buffers_free
 
 
 def recent_losses(now: datetime) -> list[Loss]:
-    """What interfaces of backbone links carried and lost in the last minutes, as far as it was counted."""
+    """Return the frames that backbone interfaces carried and lost in the last minutes, as far as counted."""
     with connection.cursor() as cursor:
         cursor.execute(_RECENT_LOSSES, {"since": now - RECENTLY, "now": now})
         return [Loss(*row) for row in cursor.fetchall()]
 
 
 def recent_buffers(now: datetime) -> list[FewBuffers]:
-    """By router, the fewest buffers that its VPP had left in the last minutes."""
+    """Return, by router, the minimum of its VPP's free buffers in the last minutes."""
     with connection.cursor() as cursor:
         cursor.execute(_RECENT_BUFFERS, {"since": now - RECENTLY, "now": now})
         return [FewBuffers(*row) for row in cursor.fetchall()]
 
 
 def losing(losses: Iterable[Loss]) -> list[Loss]:
-    """Those that lose more than LONGLINE_LOSS_ALARM_RATIO, worst first; one or two frames are nothing to look
-    at, however few came."""
+    """Return the interfaces that lose more than LONGLINE_LOSS_ALARM_RATIO, worst first.
+
+    One or two lost frames are ignored, even if few frames came.
+    """
     limit = settings.LONGLINE_LOSS_ALARM_RATIO
     found = [each for each in losses if each.lost >= LEAST_LOST and each.ratio > limit]
     return sorted(found, key=lambda each: (-each.ratio, each.router, each.interface))
 
 
 def short_of_buffers(routers: Iterable[FewBuffers]) -> list[FewBuffers]:
-    """Those with no more than LONGLINE_BUFFER_ALARM_RATIO of their buffers left, worst first."""
+    """Return the routers with no more than LONGLINE_BUFFER_ALARM_RATIO of their buffers free, worst first."""
     found = [each for each in routers if each.ratio <= settings.LONGLINE_BUFFER_ALARM_RATIO]
     return sorted(found, key=lambda each: (each.ratio, each.router))

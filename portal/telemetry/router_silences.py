@@ -1,5 +1,7 @@
-"""Routers that do not report: a silence begins with the last report, once one was missed while the portal
-listened, and ends with the next. Another module judges it (portal.telemetry.line_status_in_silence)."""
+"""Silences of routers. A silence begins at the last report if one was missed while the portal listened.
+
+It ends with the next report. portal.telemetry.line_status_in_silence judges silences.
+"""
 
 from datetime import datetime, timedelta
 
@@ -20,7 +22,7 @@ SILENT, REPORTING = "router.silent", "router.reporting"
 
 
 def silences_begin(*, now: datetime) -> None:
-    """Begin the silence of each router that was heard and is no longer. Each is its own transaction."""
+    """Begin the silence of each router whose reports have stopped. Each is a separate transaction."""
     heard = ObservedRouter.objects.filter(reported_at__lt=now - FRESH).exclude(router__agent_url="")
     known = RouterSilence.objects.filter(until__isnull=True).values("router")
     fallen_silent = heard.exclude(router__in=known).order_by("router").values_list("router", "reported_at")
@@ -28,9 +30,10 @@ def silences_begin(*, now: datetime) -> None:
 
 
 def silences_due(*, now: datetime) -> list[int]:
-    """Return the silences to judge, those first that were judged least recently.
+    """Return the silences to judge, least recently judged first.
 
-    A silence is due when something was counted of it, when it ended, and when it may count as down by now.
+    A silence is due when some of it was counted, when it has ended, and when it may have begun to count as
+    down.
     """
     last_word = Greatest("since", Coalesce("forwarded_at", "since"))
     unheard_for = timedelta(seconds=settings.LONGLINE_SILENCE_IS_DOWN_S)
@@ -43,7 +46,8 @@ def silences_due(*, now: datetime) -> list[int]:
 
 
 def silence_end(*, router: Router, heard: datetime, now: datetime) -> bool:
-    """End the silence of a router that reports again, after ``heard``; whether it counted as down until now.
+    """End the silence of a router that reports again, after its last report. Return whether it counted as
+    down until now.
 
     The caller has locked the router's ObservedRouter, and none of its lines.
     """
@@ -57,14 +61,14 @@ def silence_end(*, router: Router, heard: datetime, now: datetime) -> bool:
         announce(REPORTING, now=now, router_id=router.pk)
         return silence.counts_as_down
     if length(listened(heard, now)) > FRESH:
-        # Nobody watched, though the agent API was there.
+        # The silence was not noticed, although the agent API was running.
         RouterSilence.objects.create(router=router, since=heard, until=now, judge_again=True)
     return False
 
 
 @transaction.atomic
 def _begin(router_id: int, heard: datetime, now: datetime) -> None:
-    # A report that comes meanwhile waits for this, and then finds the silence that it ends.
+    # A concurrent report waits for this transaction, and then ends the silence.
     still = ObservedRouter.objects.select_for_update().filter(router=router_id, reported_at=heard).exists()
     if still and length(listened(heard, now)) > FRESH:
         _, is_new = RouterSilence.objects.get_or_create(

@@ -1,10 +1,10 @@
-"""Setting samples aside that cannot be true as they are told, until the NOC decides (ADR 27).
+"""Quarantine of samples that cannot be true as reported, until the NOC decides (ADR 27).
 
-A clock that is wrong spoils the time of a sample and not what it counted. How wrong it was is measured by the
-report that carried the sample, as the portal's time at its receipt minus its own ``sent_ms``; moved by that,
-the sample is kept, added up by 5 minutes. What contradicts itself has no time that could be corrected: it is
-only counted, with a few examples. So it is with samples whose clock was changed between counting and sending:
-no report tells when they were counted.
+A wrong clock spoils the time of a sample and not its counts. The report that carried the sample shows the
+error: the portal's time at its receipt minus its own ``sent_ms``. The sample is moved by that offset and
+stored, added up by 5 minutes. A sample that contradicts itself has no correctable time: it is only counted,
+with a few examples. The same applies to samples whose clock was changed between counting and sending: no
+report shows when they were counted.
 """
 
 from collections import defaultdict
@@ -31,12 +31,12 @@ from portal.telemetry.rollup_tables import SAMPLES
 from portal.telemetry.time_spans import month_span
 
 MAX_AHEAD = timedelta(seconds=60)
-# Reports take different times to arrive, and clocks drift: so far apart it is the same offset. It is a sixth
-# of what a clock may be ahead without any correction.
+# Reports take different times to arrive, and clocks drift. Offsets that differ by no more than this are the
+# same. It is a sixth of the tolerance for a clock that is ahead.
 _SAME_OFFSET_MS = 10_000
-# What waited longer before it was sent may be of a time when the clock was wrong by something else.
+# A sample that waited longer before it was sent may be from a time with another clock error.
 WAITED = timedelta(minutes=5)
-# Decisions that a router may ask for at a time, and examples of what nothing can be made of.
+# The maximum of open decisions per router, and of examples of unusable samples.
 MOST_UNDECIDED = 100
 MOST_EXAMPLES = 100
 FROM_THE_FUTURE, TOO_OLD, UNSTEADY = "from_the_future", "too_old", "unsteady_clock"
@@ -45,7 +45,7 @@ _MS = timedelta(milliseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """Ends of a sample that are not taken as they are, and why."""
+    """Ends of a sample that are not accepted as reported, and the reason."""
 
     sample: CounterSample
     reason: str
@@ -53,7 +53,7 @@ class Suspect:
 
 
 def contradiction(sample: CounterSample, now: datetime) -> str | None:
-    """The reason why a whole sample cannot be true, or None. All in milliseconds: any integer may come in."""
+    """Return why a whole sample cannot be true, or None. All in milliseconds: any integer may arrive."""
     now_ms = to_ms(now)
     if sample.to_ms <= sample.from_ms:
         return "ends_before_it_begins"
@@ -67,15 +67,17 @@ def contradiction(sample: CounterSample, now: datetime) -> str | None:
 
 
 def correction_ms(report: CounterReport, reason: str | None, now: datetime) -> int:
-    """By how much (ms) to move what is set aside for that reason; 0 for a clock that is right."""
+    """Return the correction (ms) for samples quarantined for that reason; 0 if the clock is right."""
     offset = to_ms(now) - report.sent_ms
     return offset if reason in (FROM_THE_FUTURE, TOO_OLD) and abs(offset) > MAX_AHEAD // _MS else 0
 
 
 def set_aside(*, router: Router, report: CounterReport, suspects: Sequence[Suspect], now: datetime) -> int:
-    """Keep them for a decision; how many ends, without those of samples that were set aside before.
+    """Store the suspects for a decision. Return the number of ends, without samples that were quarantined
+    before.
 
-    For a caller that holds the router's clock (AgentClock), so that one report comes after the other.
+    For a caller that has locked the router's clock (AgentClock), so that reports are handled one after the
+    other.
     """
     known = _known(router, report, suspects)
     first: dict[int, CounterSample] = {}
@@ -99,12 +101,12 @@ def set_aside(*, router: Router, report: CounterReport, suspects: Sequence[Suspe
 
 
 class _Shelves:
-    """The router's quarantines that nobody has decided about, and which of them a sample belongs to."""
+    """The router's undecided quarantines, and the assignment of samples to them."""
 
     def __init__(self, router: Router, report: CounterReport, now: datetime) -> None:
         self._router, self._report, self._now = router, report, now
         undecided = Quarantine.objects.filter(router=router, state=Quarantine.State.UNDECIDED)
-        # Whoever decides meanwhile waits, or these samples go elsewhere.
+        # A concurrent decision waits; if it comes first, these samples go to another quarantine.
         self._open = list(undecided.select_for_update().order_by("-last_received_at"))
         self._whole: dict[date, bool] = {}
 
@@ -116,7 +118,8 @@ class _Shelves:
         month, offset_ms = self._place(suspect), correction_ms(self._report, suspect.reason, self._now)
         found = self._find(reason, month, offset_ms)
         if found is None and len(self._open) >= MOST_UNDECIDED:
-            # Its clock never stays: nobody could decide so often, and nothing grows without an end.
+            # The clock never settles. Nobody could make so many decisions, and the number of quarantines must
+            # stay limited.
             reason, month = UNSTEADY, None
             found = self._find(reason, month, offset_ms)
         if found is None:
@@ -157,12 +160,12 @@ class _Shelves:
         return None
 
     def _place(self, suspect: Suspect) -> date | None:
-        """The month it belongs to once it is moved, or None where its time cannot be corrected."""
+        """Return the sample's month after the correction, or None if its time cannot be corrected."""
         reason, sample, now_ms = suspect.reason, suspect.sample, to_ms(self._now)
         offset_ms = correction_ms(self._report, reason, self._now)
         if reason not in (FROM_THE_FUTURE, TOO_OLD) or sample.to_ms - sample.from_ms > LONGEST_SAMPLE // _MS:
             return None
-        # Begun while the clock was right: it was set while this was counted.
+        # It began while the clock was right: the clock was set during this sample.
         if reason == FROM_THE_FUTURE and sample.from_ms <= now_ms:
             return None
         # Still later than its report: the clock was set between counting and sending.
@@ -221,7 +224,7 @@ def _add_ends(by_shelf: dict[int, list[Suspect]]) -> None:
 PER_END = ("in_bytes", "in_packets", "out_bytes", "out_packets")
 POLICER = PolicerCount.__struct_fields__
 _SUMMED = ("covered_ms", *PER_END, *POLICER)
-# As for all rollups: each sample evenly over its time (rollups.FROM_SAMPLES).
+# As in all rollups, each sample counts evenly over its time (rollups.FROM_SAMPLES).
 _ADD_FIVE_MINUTES = f"""
 INSERT INTO telemetry_quarantinedfiveminutes AS known
     (quarantine_id, vll_id, side, start_at, policed, simulated, covered_ms, {", ".join((*PER_END, *POLICER))})
@@ -260,12 +263,15 @@ def _add_five_minutes(shelves: _Shelves, by_shelf: dict[int, list[Suspect]], rep
 
 
 def _moved(shelves: _Shelves, by_shelf: dict[int, list[Suspect]]) -> Iterator[tuple[Any, ...]]:
-    """A row per end, its time by the offset of its quarantine: so what followed each other still does."""
+    """Yield a row per end, with times moved by the offset of its quarantine. Consecutive samples stay
+    consecutive.
+    """
     for pk, suspects in by_shelf.items():
         found = shelves[pk]
         if found.month is None:
             continue
-        # Over the end of a month a sample counts in the month it ends in: one decision is about one month.
+        # A sample over the end of a month counts in the month in which it ends: one decision concerns one
+        # month.
         begin_ms, over_ms = map(to_ms, month_span(found.month))
         for each in suspects:
             from_ms, until_ms = (

@@ -1,8 +1,8 @@
-"""Adding accepted samples to the 5 minutes of their lines, and correcting what was frozen without them.
+"""Addition of accepted samples to the 5 minutes of their lines, and corrections of frozen months.
 
-An end's 5 minutes are never counted twice: what was set aside is added where there is room for the time that
-it covers beside what is counted already, and left out elsewhere. Other ends are not touched. While samples of
-these 5 minutes are still stored, the accepted ones count beside them whenever they are counted anew; after
+An end's 5 minutes are never counted twice. Quarantined counts are added where their covered time fits next to
+the time that is already counted, and left out elsewhere. Other ends do not change. While samples of these 5
+minutes are still stored, the accepted counts are included whenever the 5 minutes are counted again. After
 that they are added once (rollups.py).
 """
 
@@ -26,25 +26,27 @@ from portal.telemetry.rollups import add_accepted, hold_roll_ups, mark_stale
 from portal.telemetry.sample_quarantine import TOO_OLD
 from portal.vll.models import Vll
 
-# Lines whose 5 minutes of a day are looked at together.
+# The number of lines whose 5 minutes of a day are compared together.
 _LINES = 200
 _STEP = timedelta(seconds=FIVE_MINUTES.step_s)
 _STEP_MS = FIVE_MINUTES.step_s * 1000
 
-# A line, a side, and when 5 minutes of it began.
+# A line, a side, and the start of 5 minutes.
 Place = tuple[UUID, str, datetime]
 
 
 @dataclass(frozen=True, slots=True)
 class Fitting:
-    """5 minutes of ends that can be added, and those that have to be left out."""
+    """5 minutes of ends that can be added, and those that must be left out."""
 
     fits: set[Place]
     left_out: set[Place]
 
 
 def fitting(quarantine: Quarantine, vlls: Collection[UUID], days: range) -> Fitting:
-    """The part of a quarantine that fits the 5 minutes of these lines that begin in ``days`` (epoch s)."""
+    """Return the part of a quarantine that fits the 5 minutes of these lines that begin in ``days`` (epoch
+    s).
+    """
     since, until = (datetime.fromtimestamp(at, tz=UTC) for at in (days.start, days.stop))
     waiting = QuarantinedFiveMinutes.objects.filter(
         quarantine=quarantine, vll_id__in=vlls, start_at__gte=since, start_at__lt=until, accepted=False
@@ -58,14 +60,14 @@ def fitting(quarantine: Quarantine, vlls: Collection[UUID], days: range) -> Fitt
     for vll, side, start, covered_ms in covers:
         place = (vll, side, start)
         known_ms = counted.get(place, 0)
-        # What is sent days late may be what had been taken before its agent was killed.
+        # A sample sent days late may already have been stored before its agent was killed.
         room_ms = 0 if known_ms and quarantine.reason == TOO_OLD else _STEP_MS - known_ms
         (fits if covered_ms <= room_ms else left_out).add(place)
     return Fitting(fits, left_out)
 
 
 def accepted_count(*, now: datetime) -> int:
-    """Add all samples that were accepted and are not added yet; how many quarantines.
+    """Add all accepted samples that are not added yet. Return the number of quarantines.
 
     A second call adds nothing.
     """
@@ -146,7 +148,9 @@ JOIN telemetry_stale_bucket AS mark
 def _without_samples(
     cursor: Any, buckets: list[tuple[UUID, datetime]], now: datetime
 ) -> set[tuple[UUID, datetime]]:
-    """Those that nobody counts anew any more: no sample of them is taken, and none waits to be rolled up."""
+    """Return the buckets that are not counted again: no sample of them is accepted, and none waits for the
+    roll-up.
+    """
     reach = now - SAMPLES.retention - _STEP
     old = [bucket for bucket in buckets if bucket[1] <= reach]
     cursor.execute(_MARKED, [[vll for vll, _ in old], [start for _, start in old]])
@@ -161,7 +165,7 @@ def _tell(quarantine: Quarantine, found: Fitting) -> None:
 
 
 def _correct(quarantine: Quarantine, now: datetime) -> None:
-    """Freeze the percentiles of its lines anew, where they were frozen without what was added."""
+    """Correct the percentiles of lines whose month was frozen without the added samples."""
     added = QuarantinedEnd.objects.filter(quarantine=quarantine, added__gt=0).values("vll_id")
     month = quarantine.month
     if month is None:

@@ -1,4 +1,4 @@
-"""The NOC's decisions about samples that were set aside, and their end without a decision."""
+"""The NOC's decisions about quarantined samples, and their expiry without a decision."""
 
 import logging
 from datetime import datetime, timedelta
@@ -41,9 +41,9 @@ class DecidedOtherwise(Conflict):
 
 @transaction.atomic
 def quarantine_accept(*, quarantine: Quarantine, user: User, now: datetime) -> None:
-    """Let these samples count, at the time that the measured offset gives; what is accepted stays so.
+    """Accept these samples at their corrected time. The decision is final.
 
-    They are added, and frozen months corrected, by a task. Raises TimeUnknown, DecidedOtherwise.
+    A task adds them and corrects frozen months. Raises TimeUnknown, DecidedOtherwise.
     """
     locked = _locked(quarantine.pk)
     if locked.state == _State.ACCEPTED:
@@ -57,7 +57,7 @@ def quarantine_accept(*, quarantine: Quarantine, user: User, now: datetime) -> N
 
 @transaction.atomic
 def quarantine_discard(*, quarantine: Quarantine, user: User, reason: str, now: datetime) -> None:
-    """Forget these samples for good; what is discarded stays so. Raises DecidedOtherwise."""
+    """Discard these samples. The decision is final. Raises DecidedOtherwise."""
     locked = _locked(quarantine.pk)
     if locked.state == _State.DISCARDED:
         return
@@ -67,9 +67,9 @@ def quarantine_discard(*, quarantine: Quarantine, user: User, reason: str, now: 
 
 
 def quarantines_expire(*, now: datetime) -> int:
-    """Expire quarantines that nobody decided about in time, and delete what no decision needs.
+    """Expire quarantines without a timely decision, and delete data that no decision needs.
 
-    Returns how many expired.
+    Returns the number of expired quarantines.
     """
     kept = timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)
     old = Q(month=None, last_received_at__lt=now - kept) | Q(month__lt=(now - kept).date())
@@ -82,7 +82,7 @@ def quarantines_expire(*, now: datetime) -> int:
 
 
 def given_up_at(quarantine: Quarantine) -> datetime:
-    """From when on nobody can decide about it any more."""
+    """Return the time after which no decision about it is possible."""
     since = month_span(quarantine.month)[1] if quarantine.month else quarantine.last_received_at
     return since + timedelta(days=settings.LONGLINE_QUARANTINE_DAYS)
 
@@ -98,7 +98,7 @@ def _expire(pk: int, now: datetime) -> bool:
     return True
 
 
-# Rolled up, and no sample can make anybody count these 5 minutes anew.
+# Rolled up, and no further sample can cause a recount of these 5 minutes.
 _FORGET_ROLLED_UP = """
 DELETE FROM telemetry_quarantinedfiveminutes AS five
 WHERE five.accepted AND five.start_at < %s AND NOT EXISTS (

@@ -1,4 +1,4 @@
-"""The NOC's preview of a quarantine: its lines, and what accepting it would do to the month of each."""
+"""The NOC's preview of a quarantine: its lines, and the effect of acceptance on the month of each."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from portal.telemetry.time_in_service import ServiceTime, service_time
 from portal.telemetry.time_spans import month_span
 from portal.vll.models import Vll
 
-# A column of a side, and where it comes from in what was set aside.
+# A column of a side, and its source in the quarantined counts.
 _SOURCES = {
     **{
         name: name
@@ -37,8 +37,11 @@ Counted = dict[int, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class MonthFigures:
-    """``p95`` by side: ``in``, ``out``, ``max`` (bit/s), ``counted`` and ``missing`` 5 minutes; ``loss`` as
-    its own answer has it, by 5 minutes."""
+    """Figures of one month. ``p95`` by side: ``in``, ``out``, ``max`` (bit/s), ``counted`` and ``missing`` 5
+    minutes.
+
+    ``loss``: as in its own response, by 5 minutes.
+    """
 
     p95: dict[str, dict[str, int | None]]
     loss: dict[str, Any]
@@ -46,7 +49,7 @@ class MonthFigures:
 
 @dataclass(frozen=True, slots=True)
 class MonthPreview:
-    """``added`` and ``left_out``: 5 minutes by side. ``before`` and ``after`` are None once it is decided."""
+    """``added`` and ``left_out``: 5 minutes by side. ``before`` and ``after`` are None after the decision."""
 
     vll: Vll
     samples: dict[str, int]
@@ -57,7 +60,9 @@ class MonthPreview:
 
 
 def quarantines() -> QuerySet[Quarantine]:
-    """With their routers, who decided, how many lines are in each (``lines``), and ``newest_first``."""
+    """Return quarantines with their routers, deciding users, numbers of lines (``lines``), and
+    ``newest_first``.
+    """
     rows = Quarantine.objects.select_related("router", "decided_by")
     return rows.annotate(
         lines=Count("ends__vll_id", distinct=True),
@@ -66,7 +71,7 @@ def quarantines() -> QuerySet[Quarantine]:
 
 
 def lines_of(quarantine: Quarantine) -> QuerySet[Vll]:
-    """Its lines, whose months may be previewed; ``place``: a number by which they can be paged."""
+    """Return its lines, whose months may be previewed. ``place``: a number for paging."""
     first = quarantine.ends.filter(vll_id=OuterRef("pk")).values("vll_id").annotate(first=Min("pk"))
     lines = Vll.objects.filter(pk__in=quarantine.ends.values("vll_id")).select_related("customer")
     placed: QuerySet[Vll] = lines.annotate(place=Subquery(first.values("first")))
@@ -74,7 +79,7 @@ def lines_of(quarantine: Quarantine) -> QuerySet[Vll]:
 
 
 def span_of(quarantine: Quarantine) -> tuple[datetime, datetime] | None:
-    """From when to when its samples were counted, by the portal's clock; None where that is unknown."""
+    """Return the time of its samples by the portal's clock; None if unknown."""
     if quarantine.month is None:
         return None
     first, last = (to_time(at + quarantine.offset_ms) for at in (quarantine.first_ms, quarantine.last_ms))
@@ -82,7 +87,9 @@ def span_of(quarantine: Quarantine) -> tuple[datetime, datetime] | None:
 
 
 def month_previews(*, quarantine: Quarantine, vlls: Sequence[Vll], now: datetime) -> list[MonthPreview]:
-    """For a page of its lines: what accepting it would change in their month, or what it changed."""
+    """Return, for a page of its lines, the effect of acceptance on their month, before or after the
+    decision.
+    """
     ends = list(quarantine.ends.filter(vll_id__in=[vll.pk for vll in vlls]))
     samples, added, left_out = (
         {vll.pk: {end.side: getattr(end, name) for end in ends if end.vll_id == vll.pk} for vll in vlls}
@@ -131,7 +138,7 @@ def _with(
     vlls: Collection[UUID],
     fits: set[tuple[UUID, str, datetime]],
 ) -> dict[UUID, Counted]:
-    """The same with what would be added."""
+    """Return the same with the counts that would be added."""
     after = {vll: {start: dict(row) for start, row in counted.items()} for vll, counted in before.items()}
     waiting = QuarantinedFiveMinutes.objects.filter(quarantine=quarantine, vll_id__in=vlls, accepted=False)
     for each in waiting:

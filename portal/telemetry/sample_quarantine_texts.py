@@ -1,4 +1,4 @@
-"""The words for samples that were set aside, and for the clocks that were wrong."""
+"""Texts about quarantined samples and wrong clocks."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -8,7 +8,7 @@ from portal.telemetry.models import Quarantine
 
 
 def offset_text(offset_ms: int) -> str:
-    """``2 h 3 min ahead`` of a clock, by portal time minus its own."""
+    """Return ``2 h 3 min ahead`` for a clock, from portal time minus its own time."""
     lasting = lasting_text(abs(offset_ms) / 1000)
     if offset_ms == 0:
         return _("right")
@@ -19,12 +19,12 @@ def offset_text(offset_ms: int) -> str:
     )
 
 
-# Why samples were set aside, where their time could be corrected,
+# Reasons for quarantines whose time could be corrected,
 _PLACED = {
     "from_the_future": gettext_noop("The router's clock was ahead when it sent them."),
     "too_old": gettext_noop("They came more than two days after they were counted."),
 }
-# and where it could not.
+# and for those whose time could not.
 _UNPLACED = {
     "from_the_future": gettext_noop(
         "They lie in the future even by the router's own clock when it sent them: it was set between "
@@ -41,7 +41,7 @@ _UNPLACED = {
 
 
 def reason_text(quarantine: Quarantine) -> str:
-    """Return why samples were set aside; the stored code where a newer release wrote an unknown one."""
+    """Return why samples were quarantined; the stored code for a reason of a newer release."""
     texts = _PLACED if quarantine.month else _UNPLACED
     reason: str = quarantine.reason
     return _(texts[reason]) if reason in texts else reason

@@ -1,7 +1,7 @@
-"""The nature of a silence, as far as anything tells: pure arithmetic over spans of time.
+"""The classification of a silence by the evidence: arithmetic over spans of time. Pure functions.
 
-A router that nobody hears from may forward. What speaks for that are its lines' counters, in 5 minutes:
-frames that came out at a line's other end, and what its own agent counted and could only deliver later.
+A silent router may still forward. Its lines' counters are the evidence, in 5 minutes: frames that came out at
+a line's other end, and counts that its own agent could only deliver later.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,13 +13,13 @@ from portal.telemetry.time_spans import Span, length, merged, within, without
 from portal.vll.states import OperStatus
 
 BUCKET = timedelta(minutes=5)
-# A sample begins or ends so much before or after what it is about; the agents' clocks differ a little too.
+# A sample may begin or end this much before or after its 5 minutes; the agents' clocks differ slightly too.
 _BLUR = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """The time that a line had an oper status, as a row of OperInterval; ``ended`` None: it still has."""
+    """The time that a line had an oper status, as a row of OperInterval; ``ended`` None: it still has it."""
 
     status: str
     began: datetime
@@ -31,11 +31,11 @@ Verdict = tuple[datetime, datetime, OperStatus]
 
 
 def spoken_for(silence: Span, five_minutes: Iterable[Span], *, over: bool) -> list[Span]:
-    """Return the parts of a silence that something speaks for.
+    """Return the parts of a silence for which there is evidence.
 
-    ``five_minutes``: the 5 minutes in which something did, or several of them in a row.
-    Only whole 5 minutes of the silence count. The first and the last one also speak for its edges.
-    While the silence goes on (``over`` False) the last one need not be whole.
+    ``five_minutes``: the 5 minutes with evidence, or several of them in a row. Only whole 5 minutes of the
+    silence count. The first and the last one also count for its edges. While the silence continues (``over``
+    False) the last one need not be whole.
     """
     since, until = silence
     first = _rounded_up(since + _BLUR)
@@ -54,13 +54,15 @@ def last_five_minutes(silence: Span) -> datetime:
 def down_in(
     silence: Span, spoken: Sequence[Span], *, listened: Sequence[Span], longest: timedelta
 ) -> list[Span]:
-    """The parts in which nothing speaks for the router for longer than ``longest``, and somebody listened."""
+    """Return the parts longer than ``longest`` without evidence for the router while the portal listened."""
     found = (within([quiet], listened) for quiet in without(silence, spoken))
     return merged(span for unheard in found if length(unheard) > longest for span in unheard)
 
 
 def verdicts_on(silence: Span, *, forwarded: Sequence[Span], down: Sequence[Span]) -> list[Verdict]:
-    """The line's status in the silence: up where it forwarded, down where a router was, else unknown."""
+    """Return the line's status in the silence: up while it forwarded, down while a router was, else
+    unknown.
+    """
     parts: list[Verdict] = [(*span, OperStatus.UP) for span in within([silence], forwarded)]
     for quiet in without(silence, forwarded):
         parts += [(*span, OperStatus.DOWN) for span in within([quiet], down)]
@@ -69,10 +71,10 @@ def verdicts_on(silence: Span, *, forwarded: Sequence[Span], down: Sequence[Span
 
 
 def rewritten(intervals: Sequence[Interval], verdicts: Sequence[Verdict]) -> list[Interval]:
-    """A line's intervals with what is known of a silence now.
+    """Return a line's intervals with the present knowledge about a silence.
 
-    What was observed stays: that it was down. Also the seconds that it counted as up until its router's
-    report was missed, but where the router was down from then on.
+    Observed down time stays. The seconds that counted as up until the router's report was missed also stay,
+    unless the router was down from then on.
     """
     pieces: list[Interval] = []
     for interval in intervals:

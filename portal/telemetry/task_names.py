@@ -1,4 +1,4 @@
-"""The tasks of telemetry, by the names that Celery knows."""
+"""Celery's names of the tasks of telemetry."""
 
 KEEP_PARTITIONS = "telemetry.keep_partitions"
 ROLL_UP = "telemetry.roll_up"

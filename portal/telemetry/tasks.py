@@ -19,7 +19,7 @@ from portal.telemetry.sample_quarantine_accept import accepted_count
 from portal.telemetry.sample_quarantine_decisions import quarantines_expire
 from portal.vll.operations import attempts_forget
 
-# As beat sends them: a message that waits for longer is followed by another.
+# The intervals of beat. A message that waits longer is followed by another one.
 ROLL_UP_EVERY_S = 60
 WATCH_SILENCES_EVERY_S = 10
 # In buckets: about ten seconds of work.
@@ -50,7 +50,7 @@ def count_accepted() -> None:
 
 @shared_task(name=task_names.ROLL_UP)
 def roll_up() -> None:
-    """In portions: after an outage other tasks of the queue get their turn between two of them."""
+    """In portions: after an outage, other tasks of the queue run between two portions."""
     counted = each_row(
         (samples_roll_up, losses_roll_up),
         lambda part: part(now=clock.now(), most=ROLLED_UP_TOGETHER),
@@ -62,9 +62,9 @@ def roll_up() -> None:
 
 @shared_task(name=task_names.WATCH_SILENCES)
 def watch_silences() -> None:
-    """Begin silences, and send a task for each that is to be judged.
+    """Begin silences, and send a task for each silence to judge.
 
-    One that fails or is slow delays no other.
+    A slow or failed judgement delays no other.
     """
     each_row(
         (silences_begin, _judgements_send), lambda part: part(now=clock.now()), what="a part of watching"

@@ -1,4 +1,4 @@
-"""Reading throughput."""
+"""Queries of throughput."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -31,7 +31,7 @@ class RangeEmpty(DomainError):
 
 
 class StepRefused(DomainError):
-    """The step is not offered, is no longer stored that far back, or draws too many points. Seconds."""
+    """The step is not offered, is not stored that far back, or draws too many points. In seconds."""
 
     step_s: int
     offered_s: tuple[int, ...] = STEPS_S
@@ -48,21 +48,23 @@ def throughput(
     unit: Unit = Unit.BITS,
     now: datetime,
 ) -> dict[str, Any]:
-    """The answer of ``GET /vlls/<id>/throughput``, in bit/s or packet/s.
+    """Return the response of ``GET /vlls/<id>/throughput``, in bit/s or packet/s.
 
-    ``a_end`` and ``z_end``: ``[start of the bucket (epoch s), in, out]`` for every bucket that touches the
-    range, None where nothing was counted. ``p95``: per end the 95th percentile of 5-minute buckets of
-    ``in``, ``out`` and the larger of both, and how many such buckets are ``missing``; None where 5 minutes
-    are no longer stored. ``missing``: buckets of this step in which at least one end has nothing; time
-    before the VLL was first in service or after it was last, and the last moments that cannot have been
-    reported yet, are not counted.
+    * ``a_end`` and ``z_end``: ``[start of the bucket (epoch s), in, out]`` for every bucket that touches the
+      range, None if nothing was counted.
+    * ``p95``: per end the 95th percentile of 5-minute buckets of ``in``, ``out`` and the larger of both, and
+      the number of ``missing`` buckets. None if 5 minutes are no longer stored.
+    * ``missing``: buckets of this step in which at least one end has nothing. Time before the VLL was first
+      in service or after it was last does not count, nor do the last moments that cannot have been reported
+      yet.
+
     Raises RangeEmpty or StepRefused.
     """
     if since >= until:
         raise RangeEmpty
     step_s = step_for(since, until, step_s, now)
     with_p95 = since >= now - FIVE_MINUTES.retention
-    # Read once, in the shorter of both buckets; the longer ones are made of them.
+    # Read once, in the shorter of both bucket lengths; the longer buckets are merged from them.
     read_s = min(step_s, P95_BUCKET_S) if with_p95 else step_s
     starts = starts_of(since, until, step_s)
     widest = max(step_s, P95_BUCKET_S)
@@ -98,7 +100,7 @@ def step_for(
     now: datetime,
     tables: Sequence[Table] = TABLES,
 ) -> int:
-    """The seconds of a bucket; by default what fits. Raises StepRefused."""
+    """Return the seconds of a bucket; by default a fitting value. Raises StepRefused."""
     range_s = (until - since).total_seconds()
     finest_s = finest_kept(since, now=now, tables=tables).step_s or STEPS_S[0]
     if step_s is None:
@@ -109,7 +111,7 @@ def step_for(
 
 
 def expected_of(served: ServiceTime, since: datetime, until: datetime, step_s: int, now: datetime) -> range:
-    """The starts of the buckets that ought to have something in them by now."""
+    """Return the starts of the buckets that should have counts by now."""
     if served.began is None:
         return range(0, 0, step_s)
     begin = max(since, served.began)
@@ -119,12 +121,12 @@ def expected_of(served: ServiceTime, since: datetime, until: datetime, step_s: i
 
 
 def percentiles(buckets: dict[int, Bucket], expected: range) -> dict[str, int | None]:
-    """The 95th percentiles of 5-minute buckets: of ``in``, of ``out``, and of the larger of both."""
+    """Return the 95th percentiles of 5-minute buckets: of ``in``, of ``out``, and of the larger of both."""
     return {
         "in": percentile_95(bucket.in_rate for bucket in buckets.values()),
         "out": percentile_95(bucket.out_rate for bucket in buckets.values()),
         "max": percentile_95(max(bucket.in_rate, bucket.out_rate) for bucket in buckets.values()),
-        # Counted from the fewer of both: a year has 100,000 such buckets, and none may be stored any more.
+        # Iterate over the smaller set: a year has 100,000 such buckets, and none may be stored any more.
         "missing": len(expected) - sum(start in expected for start in buckets),
     }
 

@@ -1,4 +1,4 @@
-"""From when to when a line was in service: what its routers count then is expected to be here."""
+"""The time in service of a line, for which counts are expected."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,15 +10,20 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 
 @dataclass(frozen=True, slots=True)
 class ServiceTime:
-    """``began`` None: it never was. ``ended`` None: it is, or may be again. Suspended lines are counted."""
+    """``began`` None: never in service. ``ended`` None: in service, or may be again. Suspended lines are
+    counted.
+    """
 
     began: datetime | None
     ended: datetime | None
 
 
 def service_time(vll: Vll) -> ServiceTime:
-    """From the first moment that the line was active to the end of its last. Before, its ends are being
-    built, and after that taken away: what is not counted then is not missing."""
+    """Return the time from the first moment that the line was active to the end of its last.
+
+    Before that its ends are being built, and after it they are being removed: missing counts are not expected
+    then.
+    """
     intervals = OperInterval.objects.filter(vll_id=vll.pk)
     first = intervals.order_by("began_at").first()
     if first is None:

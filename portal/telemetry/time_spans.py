@@ -1,4 +1,4 @@
-"""Spans of time, ``[begin, end)``: sorted, apart, none of them empty."""
+"""Spans of time, ``[begin, end)``: sorted, without overlaps, none of them empty."""
 
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
@@ -7,18 +7,18 @@ Span = tuple[datetime, datetime]
 
 
 def month_span(month: date) -> Span:
-    """The month (UTC) that begins on that day."""
+    """Return the month (UTC) that begins on that day."""
     since = datetime(month.year, month.month, 1, tzinfo=UTC)
     return since, (since + timedelta(days=31)).replace(day=1)
 
 
 def last_month(now: datetime) -> date:
-    """The first day of the calendar month (UTC) before this one."""
+    """Return the first day of the calendar month (UTC) before this one."""
     return (now.astimezone(UTC).date().replace(day=1) - timedelta(days=1)).replace(day=1)
 
 
 def merged(spans: Iterable[Span]) -> list[Span]:
-    """Their union."""
+    """Return the union of the spans."""
     found: list[Span] = []
     for begin, end in sorted(spans):
         if begin >= end:
@@ -31,13 +31,13 @@ def merged(spans: Iterable[Span]) -> list[Span]:
 
 
 def within(spans: Iterable[Span], others: Iterable[Span]) -> list[Span]:
-    """The part that is in both."""
+    """Return the parts that are in both."""
     others = list(others)
     return merged((max(a, c), min(b, d)) for a, b in spans for c, d in others)
 
 
 def without(span: Span, others: Iterable[Span]) -> list[Span]:
-    """The part of ``span`` that is in none of the others."""
+    """Return the parts of ``span`` that are in none of the others."""
     left, begin = [], span[0]
     for away, back in merged(others):
         left.append((begin, min(away, span[1])))
@@ -46,7 +46,7 @@ def without(span: Span, others: Iterable[Span]) -> list[Span]:
 
 
 def in_one_only(spans: Iterable[Span], others: Iterable[Span]) -> list[Span]:
-    """Return the parts that are in ``spans`` or in ``others`` and not in both."""
+    """Return the parts that are in exactly one of ``spans`` and ``others``."""
     these, those = set(spans), set(others)
     changed, before = sorted(these - those), sorted(those - these)
     return merged(

@@ -1,4 +1,4 @@
-"""Reports that say what was said last, as nearly all do: stored and found out by one statement."""
+"""Reports equal to the last one, as nearly all are: compared and stored by one statement."""
 
 from datetime import datetime
 from typing import Any
@@ -10,7 +10,7 @@ from portal.inventory.operations.interface_loads import LOADS_STORE, loads_of
 from portal.inventory.operations.observation_store import is_unchanged
 from portal.inventory.reported_observation import ObservedReport
 
-# The row is still what the report was compared with, and no line of the router waits to be compared.
+# The row still has the compared state, and no line of the router waits for a comparison.
 _STORE = f"""
 WITH repeated AS (
     UPDATE inventory_observedrouter SET reported_at = %(now)s, sent_ms = %(sent_ms)s
@@ -32,7 +32,9 @@ def unchanged_store(
     facts: dict[str, Any],
     now: datetime,
 ) -> bool:
-    """Store that a router, heard of all the while, says what it said ``last``; False if that is not all."""
+    """Store a report that equals ``last``, of a router that was never silent. Return False if anything else
+    is due.
+    """
     if not is_unchanged(last=last, report=report, facts=facts):
         return False
     params = loads_of(router, report.interfaces, now)
