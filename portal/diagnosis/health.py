@@ -2,26 +2,15 @@
 
 For people. It is computed each time and not stored. The first row that applies decides:
 
-``removing``     its removal is ordered, the cooling-off included
-``setting_up``   its first order is not done
-``suspended``    nobody wants it to carry, and no order is about to change that
-``down``         it is op-down
-``changing``     an order is changing or testing it
-``unknown``      nobody reports of it
-``degraded``     a router has another configuration than ordered, its path loses frames, a path does not
-                 carry its largest ones, or a port is too slow for what is booked on it
-``up``           none of these
-===============  ===================================================================
-=======
-* ``removing``: its removal is ordered, including the cooling-off period.
-* ``setting_up``: its first order is not done.
-* ``suspended``: it should carry no traffic, and no order is about to change that.
-* ``down``: its op-status is down.
-* ``changing``: an order is changing or testing it.
-* ``unknown``: no agent reports on it.
+* ``removing``: its removal is ordered, including the cooling-off period
+* ``setting_up``: its first order is not done
+* ``suspended``: it should carry no traffic, and no order is about to change that
+* ``down``: its op-status is down
+* ``changing``: an order is changing or testing it
+* ``unknown``: no agent reports on it
 * ``degraded``: a router's configuration differs from the order, its path loses frames, a path does not carry
-  its largest ones, or a port is too slow for its bookings.
-* ``up``: none of these.
+  its largest ones, or a port is too slow for its bookings
+* ``up``: none of these
 """
 
 from collections.abc import Callable, Collection, Iterable, Sequence

@@ -119,8 +119,8 @@ ADVICE = {
 # For a suspended line whose removal is ordered.
 _REMOVING = gettext_noop("The removal of this line is ordered, so it carries nothing.")
 _UNDO_REMOVAL = gettext_noop("Undo the removal, and it carries traffic again.")
-# These findings come after all others, in this order. A slow port still carries frames, as in the health of a line. A port
-# is kept down because of another fault, and without a link nothing arrives.
+# These findings come after all others, in this order. A slow port still carries frames, as in the
+# health of a line. A port is kept down because of another fault, and without a link nothing arrives.
 _COME_LAST = {Finding.PORT_SLOW: 1, Finding.LINK_HELD_DOWN: 2, Finding.NO_FRAMES_IN: 3}
 # Findings that work on a router may cause there.
 _EXPLAINED_BY_WORK = {

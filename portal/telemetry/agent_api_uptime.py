@@ -61,10 +61,10 @@ def note_regularly(*, threads: int) -> None:
     """Record the uptime in a background thread as long as this process lives. ``threads``: its number of
     threads.
     """
-    threading.Thread(target=_note_for_ever, args=(threads,), name="agent-api-uptime", daemon=True).start()
+    threading.Thread(target=_note_repeatedly, args=(threads,), name="agent-api-uptime", daemon=True).start()
 
 
-def _note_for_ever(threads: int) -> None:
+def _note_repeatedly(threads: int) -> None:
     while True:
         try:
             uptime_note(now=clock.now())

@@ -135,14 +135,14 @@ def _interruptions(vlls: Collection[UUID], since: datetime, until: datetime) -> 
     """Return, by line, the interruptions by requested tests. A running test counts until the end of the
     range.
     """
-    asked_for = LineTest.objects.filter(
+    requested = LineTest.objects.filter(
         Q(restored_at__isnull=True) | Q(restored_at__gt=since),
         vll__in=vlls,
         order__action=OrderAction.TEST,
         interrupted_at__lt=until,
     )
     found: dict[UUID, list[Span]] = {}
-    for vll, begin, end in asked_for.values_list("vll", "interrupted_at", "restored_at"):
+    for vll, begin, end in requested.values_list("vll", "interrupted_at", "restored_at"):
         if begin is not None:
             found.setdefault(vll, []).append((begin, end or until))
     return found

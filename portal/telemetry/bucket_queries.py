@@ -150,13 +150,17 @@ _FIVE_MINUTES = (
 
 def five_minutes_of(vlls: Collection[UUID], starts: range, columns: Columns) -> list[tuple[Any, ...]]:
     """Return line, start and these columns of many lines' 5 minutes, in a fixed number of statements."""
-    asked: dict[str, Any] = {"vlls": list(vlls), "since": _time(starts.start), "until": _time(starts.stop)}
+    parameters: dict[str, Any] = {
+        "vlls": list(vlls),
+        "since": _time(starts.start),
+        "until": _time(starts.stop),
+    }
     with transaction.atomic(), connection.cursor() as cursor:
         # Read the marks first, as for a single line: a bucket that is rolled up later can still be read from
         # the samples.
-        cursor.execute(_MARKED, asked)
+        cursor.execute(_MARKED, parameters)
         marked = set(cursor.fetchall())
-        cursor.execute(_FIVE_MINUTES.format(columns=", ".join(columns)), asked)
+        cursor.execute(_FIVE_MINUTES.format(columns=", ".join(columns)), parameters)
         rows = [row for row in cursor.fetchall() if row[:2] not in marked]
         return rows + counted_now(cursor, sorted(marked), columns) if marked else rows
 
@@ -192,7 +196,7 @@ def _both(column: str, one: Any, other: Any) -> Any:
 
 
 def _of_samples(vll: Vll, starts: range, unit: Unit) -> tuple[dict[str, dict[int, Bucket]], bool]:
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "vll": vll.pk,
         "since": _time(starts.start),
         "until": _time(starts.stop),
@@ -203,7 +207,7 @@ def _of_samples(vll: Vll, starts: range, unit: Unit) -> tuple[dict[str, dict[int
     any_simulated = False
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(_UNCOMPILED)
-        cursor.execute(_BUCKETS.format(counted=unit.counted, factor=unit.factor), asked)
+        cursor.execute(_BUCKETS.format(counted=unit.counted, factor=unit.factor), parameters)
         for side, number, into, out, covered_s, simulated in cursor.fetchall():
             found[side][starts.start + number * starts.step] = Bucket(into, out, covered_s)
             any_simulated = any_simulated or simulated

@@ -25,7 +25,7 @@ from portal.telemetry.counter_watermark import (
 from portal.telemetry.partitions import partitions_ensure
 from portal.telemetry.reported_counters import CounterReport, CounterSample, EndCount
 from portal.telemetry.rollup_tables import LOSS_SAMPLES, SAMPLES
-from portal.telemetry.rollups import hold_buckets
+from portal.telemetry.rollups import lock_buckets
 from portal.telemetry.router_loss_ingest import losses_insert
 from portal.telemetry.sample_quarantine import (
     PER_END,
@@ -127,7 +127,7 @@ def _store(router: Router, report: CounterReport, now: datetime, *, by_number: b
     """Store the samples. ``by_number``: samples with higher numbers than before are new without a lookup."""
     reasons = [contradiction(sample, now) for sample in report.samples]
     with pipelined_transaction():
-        last, own = _look(router, report, reasons, now)
+        last, own = _lock_and_read(router, report, reasons, now)
         rows: list[_Row] = []
         suspects: list[Suspect] = []
         rejected = 0
@@ -148,11 +148,11 @@ def _store(router: Router, report: CounterReport, now: datetime, *, by_number: b
         with connection.cursor() as cursor:
             losses_insert(cursor, router=router, report=report, good=timely)
             clock_write(cursor, router=router, report=report, last=last, marks=marks, now=now)
-    told_again = sum(len(each.ends) for each in suspects) - quarantined
-    return Stored(accepted, len(rows) - accepted + told_again, quarantined, rejected)
+    quarantined_before = sum(len(each.ends) for each in suspects) - quarantined
+    return Stored(accepted, len(rows) - accepted + quarantined_before, quarantined, rejected)
 
 
-def _look(
+def _lock_and_read(
     router: Router, report: CounterReport, reasons: Sequence[str | None], now: datetime
 ) -> tuple[LastCounters | None, "_Ends"]:
     """Take the locks, and read the data for comparison with these samples."""
@@ -162,11 +162,11 @@ def _look(
         if not reason
     }
     ends = list(dict.fromkeys((end.vll, end.side) for sample in report.samples for end in sample.ends))
-    told = [_array(vll for vll, _ in ends), _array(side for _, side in ends)]
+    reported_ends = [_array(vll for vll, _ in ends), _array(side for _, side in ends)]
     with connection.cursor() as clock, connection.cursor() as elsewhere:
         clock_read(clock, router)
-        hold_buckets(times_ms)
-        elsewhere.execute(_ELSEWHERE, [*told, router.pk])
+        lock_buckets(times_ms)
+        elsewhere.execute(_ELSEWHERE, [*reported_ends, router.pk])
         own = _ends_on(router, set(elsewhere.fetchall()))
         last = clock_found(clock)
         if last is None:
@@ -235,17 +235,17 @@ def _insert(
         *(_array(getattr(end.policer, name, "NULL") for end in policed) for name in POLICER),
         *(_array_or_nulls([getattr(end, name) for end in ends]) for name in DROPS),
     ]
-    told_by: tuple[Any, ...] = (report.boot_id, router.pk, report.simulated)
+    reporter: tuple[Any, ...] = (report.boot_id, router.pk, report.simulated)
     is_new = last is not None and last.are_before(report)
     marks = marks_of(report.samples, "".join(named)) if is_new else NO_MARKS
     with connection.cursor() as cursor:
-        if last is not None and len(report.samples) == 1 and marks == last.marks and marks.stand(now):
+        if last is not None and len(report.samples) == 1 and marks == last.marks and marks.exist(now):
             (sample,) = report.samples
             times = (sample.seq, to_time(sample.from_ms), to_time(sample.to_ms))
-            cursor.execute(_NEW_ROWS, (*told_by, *times, *named, *counted))
+            cursor.execute(_NEW_ROWS, (*reporter, *times, *named, *counted))
             return len(rows), marks
         numbers = (_array(map(attrgetter(name), samples)) for name in ("seq", "from_ms", "to_ms"))
-        cursor.execute(_INSERT, (*told_by, *named, *numbers, *counted, router.pk, report.boot_id))
+        cursor.execute(_INSERT, (*reporter, *named, *numbers, *counted, router.pk, report.boot_id))
         return int(cursor.fetchone()[0]), marks
 
 

@@ -32,7 +32,7 @@ class Marks(NamedTuple):
     at: datetime | None
     ends: str
 
-    def stand(self, now: datetime) -> bool:
+    def exist(self, now: datetime) -> bool:
         """Return whether the marks still exist.
 
         The roll-up takes marks of 5 minutes that ended REPORTING_DELAY ago. The clocks of the portal's
@@ -93,10 +93,10 @@ def clock_write(
     now: datetime,
 ) -> None:
     """Store the offset of the agent's clock, and the data for comparison with the next report."""
-    told = [sample.seq for sample in report.samples]
+    numbers = [sample.seq for sample in report.samples]
     if last is not None and last.boot_id == report.boot_id and last.newest_seq is not None:
-        told.append(last.newest_seq)
-    newest = max(told, default=None)
+        numbers.append(last.newest_seq)
+    newest = max(numbers, default=None)
     offset_ms = to_ms(now) - report.sent_ms
     cursor.execute(
         _WRITE, [router.pk, report.boot_id, offset_ms, now, report.dropped, newest, marks.at, marks.ends]

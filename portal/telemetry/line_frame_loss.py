@@ -209,8 +209,8 @@ def _compared(
         a, z = counted[start]
         a_to_z.add(a, z)
         z_to_a.add(z, a)
-        for beside in (start - step_s, start + step_s):
-            if beside not in compared:
+        for neighbour in (start - step_s, start + step_s):
+            if neighbour not in compared:
                 a_to_z.add_border(a, z, step_s, apart_s)
                 z_to_a.add_border(z, a, step_s, apart_s)
     expected = set(expected_of(served, since, until, step_s, now))

@@ -26,7 +26,7 @@ from portal.telemetry.agent_api_uptime import listened
 from portal.telemetry.bucket_queries import counted_now
 from portal.telemetry.models import FrozenMonth, OperInterval, UnjudgedFiveMinutes
 from portal.telemetry.rollup_tables import FIVE_MINUTES
-from portal.telemetry.rollups import REPORTING_DELAY, hold_roll_ups
+from portal.telemetry.rollups import REPORTING_DELAY, lock_roll_ups
 from portal.telemetry.silence_arithmetic import (
     BUCKET,
     Interval,
@@ -135,7 +135,7 @@ def _begin_again(silence_id: int, now: datetime) -> None:
         return
     with connection.cursor() as cursor:
         # A roll-up that does not know the silence yet must commit before its rows are read.
-        hold_roll_ups(cursor)
+        lock_roll_ups(cursor)
         silence = unread.select_for_update(skip_locked=True, no_key=True).first()
         if silence is None:
             return
@@ -237,7 +237,7 @@ def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Sp
     """Return when each line forwarded in these 5 minutes, and when there was evidence for the router."""
     if not starts:
         return {}, []
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "router": router_id,
         "starts": list(starts),
         "first": starts[0],
@@ -246,7 +246,7 @@ def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Sp
     forwarded: Spans = {}
     spoken: set[Span] = set()
     with connection.cursor() as cursor:
-        cursor.execute(_COUNTED, asked)
+        cursor.execute(_COUNTED, parameters)
         for vll, out, speaks in cursor.fetchall():
             if out is not None:
                 forwarded[vll] = [(part.lower, part.upper) for part in out]
@@ -256,14 +256,14 @@ def _counted(router_id: int, starts: Sequence[datetime]) -> tuple[Spans, list[Sp
 
 def _uncounted(router_id: int, spans: Sequence[Span], now: datetime) -> list[tuple[UUID, datetime]]:
     """Return the router's lines and completed 5 minutes in these spans that are not yet rolled up."""
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "router": router_id,
         "since": spans[0][0] - BUCKET,
         "over": min(spans[-1][1], now - REPORTING_DELAY - BUCKET),
         "most": _MOST_UNCOUNTED + 1,
     }
     with connection.cursor() as cursor:
-        cursor.execute(_UNCOUNTED, asked)
+        cursor.execute(_UNCOUNTED, parameters)
         return list(cursor.fetchall())
 
 

@@ -156,17 +156,19 @@ def frozen_percentiles(*, vll_id: UUID, undecided: Undecided | None = None) -> l
         months.setdefault(row.month, {}).setdefault(row.correction, {})[row.side] = row
     return [
         {"month": f"{month:%Y-%m}", "unit": "bit/s"}
-        | _told(list(versions.values()), undecided.get(month, {}))
+        | _month_facts(list(versions.values()), undecided.get(month, {}))
         for month, versions in months.items()
     ]
 
 
-def _told(versions: list[dict[str, MonthlyPercentile]], undecided: dict[str, int]) -> dict[str, object]:
-    told = _version(versions[0])
+def _month_facts(
+    versions: list[dict[str, MonthlyPercentile]], undecided: dict[str, int]
+) -> dict[str, object]:
+    facts = _version(versions[0])
     for side in versions[0]:
-        told[f"{side}_end"] |= {"undecided": undecided.get(side, 0)}
+        facts[f"{side}_end"] |= {"undecided": undecided.get(side, 0)}
     replaced = [_version(each) for each in versions]
-    return told | {
+    return facts | {
         "earlier": [
             was | {"corrected_at": by["frozen_at"]} for was, by in zip(replaced[1:], replaced, strict=False)
         ]

@@ -66,7 +66,7 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
         return False
     last = taken.before
     silent_since = last.reported_at if last is not None and _was_silent(last, now) else None
-    was_down = silent_since is not None and silence_end(router=router, heard=silent_since, now=now)
+    was_down = silent_since is not None and silence_end(router=router, last_report=silent_since, now=now)
     # Such a list was valid and has been compared with the lines.
     repeated = last is not None and last.digests.get("ends") == report.digests["ends"]
     ends_observed(
@@ -89,8 +89,8 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
     elif _watches_otherwise(report):
         otherwise = bool(intents_want(convergence.exclude(intent_is_wanted())))
     changed = back or taken.interfaces_changed or (not repeated and _is_built_meanwhile(router, report))
-    ask = changed and router_changed(router.pk, now=now)
-    if ask or ended or otherwise:
+    request = changed and router_changed(router.pk, now=now)
+    if request or ended or otherwise:
         send_task(CONVERGE_ROUTER, router.pk, now=now)
     return True
 

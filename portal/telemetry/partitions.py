@@ -49,7 +49,7 @@ def _partitions_of(table: Table, now: datetime) -> None:
     if table in (SAMPLES, LOSS_SAMPLES):
         oldest = min(oldest, _first_to_roll_up(table) or oldest)
     if table is FIVE_MINUTES:
-        oldest = min([oldest, *months_unfrozen(), *months_undecided()])
+        oldest = min([oldest, *months_unfrozen(), *undecided_months()])
     for partition in sorted(_existing(table), key=lambda one: one.first):
         if partition.end <= oldest:
             _drop(partition)
@@ -104,8 +104,8 @@ def months_unfrozen() -> list[date]:
     return sorted(stored.difference(frozen))
 
 
-def months_undecided() -> set[date]:
-    """Return the first days of the months to which quarantined samples may still be added."""
+def undecided_months() -> set[date]:
+    """Return the first days of the months that may still get quarantined samples."""
     waiting = Quarantine.objects.filter(
         counted_at=None,
         state__in=(Quarantine.State.UNDECIDED, Quarantine.State.ACCEPTED),
@@ -116,7 +116,7 @@ def months_undecided() -> set[date]:
 def month_is_whole(month: date, *, now: datetime) -> bool:
     """Return whether all of the month's 5 minutes are stored and stay until its percentiles are frozen."""
     oldest = (now - FIVE_MINUTES.retention).astimezone(UTC).date()
-    return month >= oldest or month in months_unfrozen() or month in months_undecided()
+    return month >= oldest or month in months_unfrozen() or month in undecided_months()
 
 
 def _first_to_roll_up(table: Table) -> date | None:

@@ -77,14 +77,14 @@ def _sums(
     """Return in and out per second by the start of the bucket (epoch s), and whether any is simulated."""
     if not ends or not starts:
         return {}, False
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "vlls": [vll for vll, _ in ends],
         "sides": [side for _, side in ends],
         "since": datetime.fromtimestamp(starts.start, tz=UTC),
         "until": datetime.fromtimestamp(starts.stop, tz=UTC),
     }
     with connection.cursor() as cursor:
-        cursor.execute(_SUMS.format(counted=unit.counted, factor=unit.factor, table=table.name), asked)
+        cursor.execute(_SUMS.format(counted=unit.counted, factor=unit.factor, table=table.name), parameters)
         rows = [row for row in cursor.fetchall() if row[1] is not None]
     return {at: (round(into), round(out)) for at, into, out, _ in rows}, any(row[3] for row in rows)
 

@@ -169,7 +169,7 @@ ON CONFLICT (silence_id, start_at) DO UPDATE SET start_at = noted.start_at
 """
 
 
-def hold_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
+def lock_buckets(times_ms: Iterable[tuple[int, int]]) -> None:
     """Protect the marks of all touched 5 minutes until this transaction ends. ``times_ms``: from, to.
 
     Call it before storing samples. Otherwise a roll-up that cannot read the samples yet could take their mark
@@ -243,7 +243,7 @@ def mark_stale(cursor: Any, due: Sequence[tuple[UUID, datetime]], table: Table =
 def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, datetime]]) -> None:
     """Add the accepted counts of a quarantine to these 5 minutes without samples, and mark the hours.
 
-    For a caller that has locked the roll-ups (``hold_roll_ups``) and removes the accepted rows in the same
+    For a caller that has locked the roll-ups (``lock_roll_ups``) and removes the accepted rows in the same
     transaction.
     """
     if not due:
@@ -254,7 +254,7 @@ def add_accepted(cursor: Any, quarantine_id: int, due: Sequence[tuple[UUID, date
     mark_stale(cursor, due, HOURS)
 
 
-def hold_roll_ups(cursor: Any) -> None:
+def lock_roll_ups(cursor: Any) -> None:
     """Prevent roll-ups until the transaction ends. Waits for a running one."""
     cursor.execute("SELECT pg_advisory_xact_lock(%s)", [_LOCK])
 

@@ -118,12 +118,12 @@ def latency(
 
 def _rows(path: TunnelPath, starts: range) -> dict[int, tuple[Any, ...]]:
     table = coarsest_for(starts.step, ROUND_TRIPS)
-    asked: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         "path": path.pk,
         "step": timedelta(seconds=starts.step),
         "since": datetime.fromtimestamp(starts.start, tz=UTC),
         "until": datetime.fromtimestamp(starts.stop, tz=UTC),
     }
     with connection.cursor() as cursor:
-        cursor.execute(_READ.format(table=table.name), asked)
+        cursor.execute(_READ.format(table=table.name), parameters)
         return {row[0]: row[1:] for row in cursor.fetchall()}

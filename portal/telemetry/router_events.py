@@ -130,7 +130,7 @@ def _at(reported: ReportedEvent, now: datetime) -> datetime:
 
 
 def _event(router: Router, boot_id: str, reported: ReportedEvent, now: datetime) -> Event:
-    said: dict[str, Any] = {
+    details: dict[str, Any] = {
         "boot_id": boot_id,
         "seq": reported.seq,
         "at_ms": reported.at_ms,
@@ -144,5 +144,5 @@ def _event(router: Router, boot_id: str, reported: ReportedEvent, now: datetime)
         at=_at(reported, now),
         kind=f"router.{reported.kind}",
         router_id=router.pk,
-        data={name: value for name, value in said.items() if value is not None},
+        data={name: value for name, value in details.items() if value is not None},
     )

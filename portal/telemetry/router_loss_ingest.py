@@ -53,7 +53,7 @@ def losses_insert(
     """Store the counts of interfaces and of the router in these samples, each once, and mark them for
     roll-up.
 
-    For a caller that protects the buckets (portal.telemetry.rollups.hold_buckets).
+    For a caller that protects the buckets (portal.telemetry.rollups.lock_buckets).
     """
     rows: list[tuple[CounterSample, str, Any]] = []
     for sample in good:

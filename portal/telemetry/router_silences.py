@@ -23,9 +23,11 @@ SILENT, REPORTING = "router.silent", "router.reporting"
 
 def silences_begin(*, now: datetime) -> None:
     """Begin the silence of each router whose reports have stopped. Each is a separate transaction."""
-    heard = ObservedRouter.objects.filter(reported_at__lt=now - FRESH).exclude(router__agent_url="")
+    reported_before = ObservedRouter.objects.filter(reported_at__lt=now - FRESH).exclude(router__agent_url="")
     known = RouterSilence.objects.filter(until__isnull=True).values("router")
-    fallen_silent = heard.exclude(router__in=known).order_by("router").values_list("router", "reported_at")
+    fallen_silent = (
+        reported_before.exclude(router__in=known).order_by("router").values_list("router", "reported_at")
+    )
     each_row(fallen_silent, lambda row: _begin(*row, now), what="the begin of a router's silence")
 
 
@@ -36,8 +38,8 @@ def silences_due(*, now: datetime) -> list[int]:
     down.
     """
     last_word = Greatest("since", Coalesce("forwarded_at", "since"))
-    unheard_for = timedelta(seconds=settings.LONGLINE_SILENCE_IS_DOWN_S)
-    going_on = Q(until__isnull=True, counts_as_down=False, last_word__lt=now - unheard_for)
+    silent_for = timedelta(seconds=settings.LONGLINE_SILENCE_IS_DOWN_S)
+    going_on = Q(until__isnull=True, counts_as_down=False, last_word__lt=now - silent_for)
     counted = Exists(UnjudgedFiveMinutes.objects.filter(silence=OuterRef("pk")))
     due = RouterSilence.objects.annotate(last_word=last_word).filter(
         Q(judge_again=True) | going_on | Q(judged_until__lt=F("until")) | counted
@@ -45,8 +47,8 @@ def silences_due(*, now: datetime) -> list[int]:
     return list(due.order_by(F("judged_until").asc(nulls_first=True), "pk").values_list("pk", flat=True))
 
 
-def silence_end(*, router: Router, heard: datetime, now: datetime) -> bool:
-    """End the silence of a router that reports again, after its last report. Return whether it counted as
+def silence_end(*, router: Router, last_report: datetime, now: datetime) -> bool:
+    """End the silence of a router that reports again. Return whether it counted as
     down until now.
 
     The caller has locked the router's ObservedRouter, and none of its lines.
@@ -60,22 +62,24 @@ def silence_end(*, router: Router, heard: datetime, now: datetime) -> bool:
         )
         announce(REPORTING, now=now, router_id=router.pk)
         return silence.counts_as_down
-    if length(listened(heard, now)) > FRESH:
+    if length(listened(last_report, now)) > FRESH:
         # The silence was not noticed, although the agent API was running.
-        RouterSilence.objects.create(router=router, since=heard, until=now, judge_again=True)
+        RouterSilence.objects.create(router=router, since=last_report, until=now, judge_again=True)
     return False
 
 
 @transaction.atomic
-def _begin(router_id: int, heard: datetime, now: datetime) -> None:
+def _begin(router_id: int, last_report: datetime, now: datetime) -> None:
     # A concurrent report waits for this transaction, and then ends the silence.
-    still = ObservedRouter.objects.select_for_update().filter(router=router_id, reported_at=heard).exists()
-    if still and length(listened(heard, now)) > FRESH:
+    still = (
+        ObservedRouter.objects.select_for_update().filter(router=router_id, reported_at=last_report).exists()
+    )
+    if still and length(listened(last_report, now)) > FRESH:
         _, is_new = RouterSilence.objects.get_or_create(
-            router_id=router_id, until=None, defaults={"since": heard}
+            router_id=router_id, until=None, defaults={"since": last_report}
         )
         if is_new:
-            announce(SILENT, now=heard, router_id=router_id)
+            announce(SILENT, now=last_report, router_id=router_id)
 
 
 def silences_forget(*, before: datetime) -> int:

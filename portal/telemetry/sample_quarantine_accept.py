@@ -22,7 +22,7 @@ from portal.telemetry.bucket_queries import five_minutes_of
 from portal.telemetry.models import Quarantine, QuarantinedEnd, QuarantinedFiveMinutes
 from portal.telemetry.month_close import month_correct
 from portal.telemetry.rollup_tables import FIVE_MINUTES, SAMPLES
-from portal.telemetry.rollups import add_accepted, hold_roll_ups, mark_stale
+from portal.telemetry.rollups import add_accepted, lock_roll_ups, mark_stale
 from portal.telemetry.sample_quarantine import TOO_OLD
 from portal.vll.models import Vll
 
@@ -103,16 +103,18 @@ def _add(quarantine: Quarantine, day: date, vlls: list[UUID], now: datetime) -> 
     begin = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
     days = range(begin, begin + 86_400, FIVE_MINUTES.step_s)
     with connection.cursor() as cursor:
-        hold_roll_ups(cursor)
+        lock_roll_ups(cursor)
         found = fitting(quarantine, vlls, days)
         _remove(cursor, quarantine, found.left_out)
         _accept(cursor, quarantine, found.fits)
         buckets = sorted({(vll, start) for vll, _side, start in found.fits})
-        gone = _without_samples(cursor, buckets, now)
-        mark_stale(cursor, [bucket for bucket in buckets if bucket not in gone])
-        add_accepted(cursor, quarantine.pk, [bucket for bucket in buckets if bucket in gone])
-        _remove(cursor, quarantine, {place for place in found.fits if (place[0], place[2]) in gone})
-    _tell(quarantine, found)
+        without_samples = _without_samples(cursor, buckets, now)
+        mark_stale(cursor, [bucket for bucket in buckets if bucket not in without_samples])
+        add_accepted(cursor, quarantine.pk, [bucket for bucket in buckets if bucket in without_samples])
+        _remove(
+            cursor, quarantine, {place for place in found.fits if (place[0], place[2]) in without_samples}
+        )
+    _announce(quarantine, found)
 
 
 _PLACES = """
@@ -125,15 +127,15 @@ _ACCEPT = f"UPDATE telemetry_quarantinedfiveminutes SET accepted = true {_PLACES
 
 def _remove(cursor: Any, quarantine: Quarantine, places: Collection[Place]) -> None:
     if places:
-        cursor.execute(_REMOVE, _asked(quarantine, places))
+        cursor.execute(_REMOVE, _parameters(quarantine, places))
 
 
 def _accept(cursor: Any, quarantine: Quarantine, places: Collection[Place]) -> None:
     if places:
-        cursor.execute(_ACCEPT, _asked(quarantine, places))
+        cursor.execute(_ACCEPT, _parameters(quarantine, places))
 
 
-def _asked(quarantine: Quarantine, places: Collection[Place]) -> list[Any]:
+def _parameters(quarantine: Quarantine, places: Collection[Place]) -> list[Any]:
     vlls, sides, starts = (list(column) for column in zip(*places, strict=True))
     return [quarantine.pk, vlls, sides, starts]
 
@@ -157,7 +159,7 @@ def _without_samples(
     return set(old).difference(cursor.fetchall())
 
 
-def _tell(quarantine: Quarantine, found: Fitting) -> None:
+def _announce(quarantine: Quarantine, found: Fitting) -> None:
     for name, places in (("added", found.fits), ("left_out", found.left_out)):
         for (vll, side), number in Counter((vll, side) for vll, side, _start in places).items():
             ends = QuarantinedEnd.objects.filter(quarantine=quarantine, vll_id=vll, side=side)

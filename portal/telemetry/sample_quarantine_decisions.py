@@ -119,15 +119,15 @@ def _check_undecided(found: Quarantine) -> None:
 def _decide(found: Quarantine, state: str, user: User | None, now: datetime, why: str = "") -> None:
     found.state, found.decided_at, found.decided_by, found.why = state, now, user, why
     found.save(update_fields=["state", "decided_at", "decided_by", "why"])
-    said: dict[str, Any] = {"quarantine": found.pk, "samples": found.samples, "reason": why}
+    details: dict[str, Any] = {"quarantine": found.pk, "samples": found.samples, "reason": why}
     if found.month:
-        said["month"] = f"{found.month:%Y-%m}"
+        details["month"] = f"{found.month:%Y-%m}"
     announce(
         f"router.samples_{state}",
         now=now,
         router_id=found.router_id,
         actor=user.username if user else "",
-        data={name: value for name, value in said.items() if value != ""},
+        data={name: value for name, value in details.items() if value != ""},
     )
 
 

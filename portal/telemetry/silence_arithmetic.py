@@ -56,7 +56,7 @@ def down_in(
 ) -> list[Span]:
     """Return the parts longer than ``longest`` without evidence for the router while the portal listened."""
     found = (within([quiet], listened) for quiet in without(silence, spoken))
-    return merged(span for unheard in found if length(unheard) > longest for span in unheard)
+    return merged(span for silent in found if length(silent) > longest for span in silent)
 
 
 def verdicts_on(silence: Span, *, forwarded: Sequence[Span], down: Sequence[Span]) -> list[Verdict]:

@@ -21,7 +21,7 @@ from portal.telemetry.time_in_service import ServiceTime, service_time
 from portal.vll.models import Vll
 
 P95_BUCKET_S = FIVE_MINUTES.step_s
-MAX_POINTS_ASKED = 10_000
+MAX_POINTS_REQUESTED = 10_000
 
 
 class RangeEmpty(DomainError):
@@ -35,7 +35,7 @@ class StepRefused(DomainError):
 
     step_s: int
     offered_s: tuple[int, ...] = STEPS_S
-    maximum_points: int = MAX_POINTS_ASKED
+    maximum_points: int = MAX_POINTS_REQUESTED
     field: str = "step"
 
 
@@ -105,7 +105,7 @@ def step_for(
     finest_s = finest_kept(since, now=now, tables=tables).step_s or STEPS_S[0]
     if step_s is None:
         return automatic_step(range_s, finest_s=finest_s)
-    if step_s not in STEPS_S or step_s < finest_s or range_s / step_s > MAX_POINTS_ASKED:
+    if step_s not in STEPS_S or step_s < finest_s or range_s / step_s > MAX_POINTS_REQUESTED:
         raise StepRefused(step_s=step_s, offered_s=tuple(step for step in STEPS_S if step >= finest_s))
     return step_s
 

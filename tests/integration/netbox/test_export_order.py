@@ -56,7 +56,7 @@ def recorder(
     at = configuration()
     assert at is not None
     monkeypatch.setattr(line_export, "AT_ONCE", 2)
-    monkeypatch.setattr(line_export, "LOOK_EVERY_S", 0.0)
+    monkeypatch.setattr(line_export, "CHECK_EVERY_S", 0.0)
     return Recorder(at, lambda: ordered("now", 4000))
 
 
@@ -95,7 +95,7 @@ def test_a_check_of_all_lines_and_a_new_one_do_not_hold_each_other_up(
 def test_due_lines_are_looked_for_now_and_then(
     recorder: Recorder, written_before: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(line_export, "LOOK_EVERY_S", 3600.0)
+    monkeypatch.setattr(line_export, "CHECK_EVERY_S", 3600.0)
     recorder.export(lines_to_check(), lambda *progress: None)
     first, second, third, fourth = written_before
     assert recorder.written == [{first, second}, {third, fourth}]
