@@ -63,7 +63,7 @@ def test_every_reason_that_the_contract_names_is_understood(reply: dict[str, Any
         assert reply_decode(json.dumps(reply).encode(), sent=sent_for(reply)).ends[0].status == status
 
 
-def test_conflicts_and_listed_return_codes_are_for_good_and_the_rest_is_not(reply: dict[str, Any]) -> None:
+def test_only_conflicts_and_listed_return_codes_are_permanent(reply: dict[str, Any]) -> None:
     decoded = reply_decode(json.dumps(reply).encode(), sent=sent_for(reply))
     assert [end.for_good for end in decoded.ends] == [False, False, True]
     refused = json.loads((REPLIES / "vpp-refused.json").read_text())
@@ -106,12 +106,12 @@ def test_a_reply_outside_the_contract_is_an_error(reply: dict[str, Any], change:
         reply_decode(json.dumps(reply).encode(), sent=sent)
 
 
-def test_every_end_bears_the_number_of_the_look_that_it_was_judged_by(reply: dict[str, Any]) -> None:
+def test_every_end_has_the_number_of_its_read_of_vpp(reply: dict[str, Any]) -> None:
     decoded = reply_decode(json.dumps(reply).encode(), sent=sent_for(reply))
     assert {end.look for end in decoded.ends} == {reply["look"]}
 
 
-def test_an_agent_of_before_there_were_policers_polices_nothing(reply: dict[str, Any]) -> None:
+def test_an_agent_from_before_policers_polices_nothing(reply: dict[str, Any]) -> None:
     sent = sent_for(reply)
     del reply["look"]
     for end in reply["ends"]:
@@ -134,7 +134,7 @@ def test_a_reply_that_is_no_object_is_an_error(body: bytes, reply: dict[str, Any
         reply_decode(body, sent=sent_for(reply))
 
 
-def test_an_agent_without_an_intent_holds_generation_0() -> None:
+def test_an_agent_without_an_intent_has_generation_0() -> None:
     assert held_decode(b'{"router": "rhino", "held": null}', router="rhino").generation == 0
 
 

@@ -31,7 +31,7 @@ def test_the_bucket_holds_10_ms_and_at_least_10_frames(cir_bps: int, frame: int,
 
 
 @pytest.mark.parametrize(("cir_bps", "policed_bps"), [(1, 1000), (999, 1000), (1000, 1000), (1001, 1001)])
-def test_a_rate_below_what_vpp_counts_in_is_policed_at_that(cir_bps: int, policed_bps: int) -> None:
+def test_a_rate_below_1_kbit_s_is_policed_at_1_kbit_s(cir_bps: int, policed_bps: int) -> None:
     profile = bandwidth_profile(cir_bps=cir_bps, frame=1514)
     assert (profile.cir_bps, profile.eir_bps, profile.ebs_bytes) == (policed_bps, 0, 0)
 

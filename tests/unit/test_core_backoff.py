@@ -20,17 +20,17 @@ def waits(first: timedelta, longest: timedelta) -> list[timedelta]:
         pytest.param(1, 64, [1, 2, 4, 8, 16, 32, 64, 64, 64, 64], id="the longest is a doubling"),
     ],
 )
-def test_it_doubles_up_to_the_longest(first_s: int, longest_s: int, expected_s: list[int]) -> None:
+def test_the_pause_doubles_up_to_the_longest(first_s: int, longest_s: int, expected_s: list[int]) -> None:
     found = waits(timedelta(seconds=first_s), timedelta(seconds=longest_s))
     assert [wait.total_seconds() for wait in found] == expected_s
 
 
-def test_however_far_apart_they_are_the_longest_is_reached() -> None:
+def test_the_longest_pause_is_reached_for_any_pair_of_limits() -> None:
     first, longest = timedelta(milliseconds=1), timedelta(days=1)
     found = [backoff(failures, first=first, longest=longest) for failures in range(40)]
     assert found == [min(first * 2**failures, longest) for failures in range(40)]
 
 
-def test_it_never_is_more_than_the_longest() -> None:
+def test_the_pause_never_exceeds_the_longest() -> None:
     assert set(waits(MINUTE, MINUTE)) == {MINUTE}
     assert set(waits(MINUTE, SECOND)) == {SECOND}

@@ -1,4 +1,4 @@
-"""CSV: nothing in it is a formula to a spreadsheet or a command to a terminal, and numbers stay numbers."""
+"""CSV without formulas for a spreadsheet and commands for a terminal; numbers stay numbers."""
 
 import csv
 import io
@@ -25,7 +25,7 @@ def test_control_characters_become_spaces(sign: str) -> None:
     assert cell(f"Milk{sign}[31mrun") == "Milk [31mrun"
 
 
-def test_other_texts_and_numbers_are_as_they_were() -> None:
+def test_other_texts_and_numbers_stay_unchanged() -> None:
     joined = "می\u200cخواهم \U0001f469\u200d\U0001f52c 1\u00a0000"
     assert [cell(value) for value in (joined, "Zürich, “a=b”", "1-2", -1, 0.5, None, True)] == [
         joined,

@@ -24,7 +24,7 @@ def test_several_hosts_are_tried_for_one_that_takes_writes() -> None:
     assert found["OPTIONS"]["target_session_attrs"] == "read-write"
 
 
-def test_one_host_is_taken_as_it_is_and_has_limits_in_seconds() -> None:
+def test_a_single_host_gets_limits_in_seconds() -> None:
     options = read("postgres://lo:pw@db1/longline")["OPTIONS"]
     assert "target_session_attrs" not in options
     assert options["connect_timeout"] == 3
@@ -35,7 +35,7 @@ def test_one_host_is_taken_as_it_is_and_has_limits_in_seconds() -> None:
     assert options["tcp_user_timeout"] < 10_000
 
 
-def test_options_are_libpqs_and_go_before_ours() -> None:
+def test_options_in_the_url_override_the_defaults() -> None:
     options = read(
         "postgres://lo@a,b/longline?target_session_attrs=any&connect_timeout=9&sslmode=verify-full"
     )
@@ -51,7 +51,7 @@ def test_options_are_libpqs_and_go_before_ours() -> None:
 @pytest.mark.parametrize(
     "url", ["postgres://lo:pw@%2Frun%2Fpostgresql/x", "postgres://lo:pw@/x?host=/run/postgresql"]
 )
-def test_a_socket_is_named_by_its_folder(url: str) -> None:
+def test_a_folder_as_host_names_a_socket(url: str) -> None:
     assert read(url)["HOST"] == "/run/postgresql"
 
 
@@ -95,7 +95,7 @@ print(json.dumps([
         ({"DATABASE_DIRECT_URL": "postgres://lo@db1/x", "DATABASE_PREPARE_AFTER": "5"}, [True, 5, "db1"]),
     ],
 )
-def test_an_address_past_a_pooler_says_that_there_is_one(
+def test_a_direct_url_means_that_there_is_a_pooler(
     environment: dict[str, str], expected: list[object]
 ) -> None:
     said = subprocess.run(

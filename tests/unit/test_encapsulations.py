@@ -42,7 +42,7 @@ def test_a_transport_is_an_encapsulation_and_a_family(
 
 
 @pytest.mark.parametrize("text", ["", "auto", "vxlan", "l2xc4", "vxlan5", "VXLAN4", "gre46"])
-def test_nothing_else_is_a_transport(text: str) -> None:
+def test_any_other_text_is_no_transport(text: str) -> None:
     with pytest.raises(ValueError, match="not a valid Transport"):
         Transport(text)
 
@@ -60,7 +60,7 @@ def test_only_vxlan_and_geneve_lease_a_vni() -> None:
     assert {e for e in Encapsulation if e.leases_vni} == {Encapsulation.VXLAN, Encapsulation.GENEVE}
 
 
-def test_auto_goes_from_the_cheapest_to_the_dearest_and_takes_gre_last() -> None:
+def test_auto_tries_the_cheapest_tunnel_first_and_gre_last() -> None:
     spreading = (Transport.VXLAN4, Transport.GENEVE4, Transport.VXLAN6, Transport.GENEVE6)
     assert list(AUTO_TUNNELS) == [*spreading, Transport.GRE4, Transport.GRE6]
     assert set(TUNNELS) == set(AUTO_TUNNELS)

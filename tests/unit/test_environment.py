@@ -1,4 +1,4 @@
-"""Settings from files: a secret's file that is empty says nothing."""
+"""Settings from files; an empty file sets nothing."""
 
 from pathlib import Path
 
@@ -15,15 +15,15 @@ def setting(folder: Path, *, in_file: str, plain: str | None) -> str:
     return _Files(environment)["NETBOX_TOKEN"]
 
 
-def test_a_file_goes_before_the_environment_and_its_last_line_feed_is_no_part_of_it(tmp_path: Path) -> None:
+def test_a_file_overrides_the_environment_without_its_last_line_feed(tmp_path: Path) -> None:
     assert setting(tmp_path, in_file="from the file\n", plain="other") == "from the file"
 
 
 @pytest.mark.parametrize("nothing", ["", "\n"])
-def test_an_empty_file_leaves_what_the_environment_says(tmp_path: Path, nothing: str) -> None:
+def test_an_empty_file_does_not_override_the_environment(tmp_path: Path, nothing: str) -> None:
     assert setting(tmp_path, in_file=nothing, plain="from the environment") == "from the environment"
 
 
-def test_an_empty_file_alone_is_a_setting_that_is_not_there(tmp_path: Path) -> None:
+def test_an_empty_file_alone_leaves_the_setting_unset(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         setting(tmp_path, in_file="", plain=None)

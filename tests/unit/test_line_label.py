@@ -57,7 +57,7 @@ def shown_customer(name: str, number: int) -> str:
         ("Customer #2", "東京"),
     ],
 )
-def test_two_customers_stay_two(one: str, other: str) -> None:
+def test_two_customers_have_different_names_in_labels(one: str, other: str) -> None:
     assert shown_customer(one, 1) != shown_customer(other, 2)
     # All lines of one customer are one customer's.
     assert shown_customer(one, 1) == shown_customer(one, 1)

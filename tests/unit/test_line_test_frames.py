@@ -1,4 +1,4 @@
-"""Frames are counted for as long as they may be on their way."""
+"""Frames are counted as long as they may still arrive."""
 
 import time
 from typing import Any
@@ -52,7 +52,7 @@ class Agent:
         )
 
 
-def test_frames_that_take_long_are_not_lost_and_not_counted_among_the_next() -> None:
+def test_slow_frames_are_neither_lost_nor_counted_with_the_next() -> None:
     tunnel = Tunnel()
     probe = FramesProbe({side: End(tunnel.agent(side), VLL, side, 1) for side in "az"}, rate_pps=1000)
     for direction, frame, count in ((Direction.A_TO_Z, 64, 5), (Direction.A_TO_Z, 1518, 100)):

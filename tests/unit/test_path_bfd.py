@@ -1,4 +1,4 @@
-"""Watching of paths: how it is set, and when a path is down."""
+"""BFD on paths: the setting, and the condition for a path that is down."""
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -6,7 +6,7 @@ from django.core.exceptions import ImproperlyConfigured
 from portal.core.path_bfd import LISTENING, PathState, PathWatch, is_path_down
 
 
-def test_packets_and_how_many_may_be_missing_are_set_in_one_word() -> None:
+def test_one_setting_contains_interval_and_multiplier() -> None:
     assert PathWatch.read("300x3") == PathWatch(interval_ms=300, multiplier=3)
     assert PathWatch.read("50x50") == PathWatch(interval_ms=50, multiplier=50)
     assert PathWatch.read("off") is None
@@ -16,7 +16,7 @@ def test_packets_and_how_many_may_be_missing_are_set_in_one_word() -> None:
     "written",
     ["", "on", "300", "300x", "x3", "300x3 ", "300ms x 3", "49x3", "10001x3", "300x1", "300x51", "-300x3"],
 )
-def test_anything_else_is_refused_with_what_to_write(written: str) -> None:
+def test_an_invalid_setting_is_refused_with_the_valid_form(written: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=r"LONGLINE_PATH_WATCH.*off, or milliseconds.*300x3"):
         PathWatch.read(written)
 
@@ -28,7 +28,7 @@ def test_a_path_is_down_when_one_router_misses_the_other_which_has_a_session(far
 
 
 @pytest.mark.parametrize("far", ["", PathState.SHUT, PathState.REFUSED])
-def test_a_router_that_has_nobody_to_hear_says_nothing_of_the_path(far: str) -> None:
+def test_a_router_without_a_peers_session_does_not_count(far: str) -> None:
     assert not is_path_down([PathState.DOWN, far])
 
 

@@ -1,4 +1,4 @@
-"""Plain text, and what is refused in one place and replaced in another."""
+"""Plain text: invisible characters are refused in forms and replaced in CSV and imports."""
 
 import unicodedata
 
@@ -20,7 +20,7 @@ PLAIN = [
 
 
 @pytest.mark.parametrize("text", PLAIN)
-def test_what_people_write_is_plain(text: str) -> None:
+def test_ordinary_texts_are_plain(text: str) -> None:
     assert is_plain(text)
     assert made_plain(text) == text
     plain_line(text)
@@ -28,7 +28,7 @@ def test_what_people_write_is_plain(text: str) -> None:
 
 
 @pytest.mark.parametrize("sign", [*TURNING, "\x07", "\x1b", "\x7f", "\x9b", "\u2028", "\u2029", "\ud800"])
-def test_what_nobody_sees_is_named(sign: str) -> None:
+def test_invisible_characters_are_named(sign: str) -> None:
     text = f"Milk{sign}run"
     assert not is_plain(text)
     assert made_plain(text) == "Milk run"
@@ -40,7 +40,7 @@ def test_what_nobody_sees_is_named(sign: str) -> None:
 
 
 @pytest.mark.parametrize("sign", ["\n", "\r", "\t"])
-def test_lines_end_where_there_are_several(sign: str) -> None:
+def test_only_texts_of_several_lines_may_contain_line_ends(sign: str) -> None:
     plain_lines(f"Milk{sign}run")
     with pytest.raises(ValidationError):
         plain_line(f"Milk{sign}run")
@@ -52,7 +52,7 @@ def test_a_few_of_many_are_named() -> None:
     assert refused.value.messages[0].count("U+") == 5
 
 
-def test_nul_is_left_to_those_who_refuse_it_by_its_name() -> None:
+def test_nul_is_left_to_forms_and_serializers() -> None:
     assert not is_plain("\0")
     plain_line("\0")
 

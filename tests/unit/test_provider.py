@@ -1,4 +1,4 @@
-"""The provider's settings: what is taken, and what is refused at the start with what to write instead."""
+"""The provider's settings: valid ones are read, invalid ones are refused with the valid form."""
 
 from pathlib import Path
 from typing import Any
@@ -24,19 +24,19 @@ def test_contrast_is_that_of_wcag() -> None:
     assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.005)
 
 
-def test_a_colour_is_lightened_as_little_as_makes_it_readable() -> None:
+def test_a_colour_is_lightened_only_until_it_is_readable() -> None:
     assert lightened("#ffffff", behind=("#000000",)) == "#ffffff"
     light = lightened("#0b5cad", behind=("#18202a",))
     assert READABLE <= contrast(light, "#18202a") < READABLE + 0.3
 
 
-def test_without_settings_there_is_a_name_alone() -> None:
+def test_without_settings_the_provider_has_only_a_name() -> None:
     provider = read(name="Longline")
     assert (provider.name, provider.logo, provider.style) == ("Longline", None, None)
     assert not provider.has_contact
 
 
-def test_all_of_it_is_taken(tmp_path: Path) -> None:
+def test_all_settings_are_read(tmp_path: Path) -> None:
     logo = tmp_path / "logo"
     logo.write_bytes(b'<svg xmlns="http://www.w3.org/2000/svg"/>')
     provider = read(

@@ -110,7 +110,7 @@ def test_sizes_count_bytes() -> None:
 
 
 @given(number=st.decimals(min_value=0, max_value=10**12, places=6), sign=st.sampled_from(".,"))
-def test_what_is_shown_is_read_again(number: Decimal, sign: str) -> None:
+def test_a_shown_number_is_read_as_the_same_number(number: Decimal, sign: str) -> None:
     text = f"{number:f}".rstrip("0").rstrip(".")
     assert read_number(written_back(text, sign=sign), sign=sign) == number
 

@@ -21,7 +21,7 @@ def test_sentinels_are_hosts_with_ports_a_service_and_passwords() -> None:
     assert (found.username, found.password, found.sentinel_password) == ("longline", "p@ss", "watch er")
 
 
-def test_celery_is_given_a_url_for_each_and_the_rest_as_options() -> None:
+def test_celery_gets_a_url_for_each_sentinel_and_options() -> None:
     found = read(THREE)
     assert found.broker_url == (
         "sentinel://longline:p%40ss@r1:26379/2;sentinel://longline:p%40ss@r2:26380/2"
@@ -43,7 +43,7 @@ def test_another_database_of_the_same_server(url: str, other: str) -> None:
     assert read(url).with_database(1).url == other
 
 
-def test_one_server_is_left_to_redis_py() -> None:
+def test_the_url_of_a_single_server_stays_unchanged() -> None:
     found = read("redis://:pw@r1:6379/0")
     assert (found.sentinels, found.broker_url, found.broker_options(patience_s=5)) == ((), found.url, {})
 

@@ -1,4 +1,4 @@
-"""The value of Retry-After as RFC 9110 writes it, and what is made of anything else."""
+"""Retry-After in the forms of RFC 9110, and invalid values."""
 
 from datetime import UTC, datetime, timedelta, timezone
 

@@ -1,4 +1,4 @@
-"""Sealed secrets stay readable when SECRET_KEY changes, as long as the old one is named."""
+"""Encrypted secrets stay readable after a change of SECRET_KEY if the old key is configured."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from portal.accounts.secret_encryption import decrypt_secret, encrypt_secret
 from portal.core.environment import Environment
 
 
-def test_a_new_key_reads_what_the_old_one_sealed(settings: Any) -> None:
+def test_secrets_of_the_old_key_are_readable_with_a_new_key(settings: Any) -> None:
     settings.SECRET_KEY = "the first"
     sealed = encrypt_secret("JBSWY3DPEHPK3PXP")
     settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "the third", ["the second", "the first"]
@@ -19,7 +19,7 @@ def test_a_new_key_reads_what_the_old_one_sealed(settings: Any) -> None:
         decrypt_secret(sealed)
 
 
-def test_what_is_sealed_for_one_purpose_opens_for_no_other() -> None:
+def test_a_secret_can_only_be_decrypted_for_its_purpose() -> None:
     with pytest.raises(InvalidToken):
         decrypt_secret(encrypt_secret("JBSWY3DPEHPK3PXP"), purpose="webhook secrets")
 

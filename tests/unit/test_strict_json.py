@@ -31,7 +31,7 @@ def wrong(body: bytes) -> tuple[str, str]:
     return refused.value.fault["pointer"], refused.value.fault["code"]
 
 
-def test_what_is_right_is_read_as_it_is() -> None:
+def test_a_valid_document_is_read_unchanged() -> None:
     report = read(json.dumps(REPORT).encode())
     (end,) = report.samples[0].ends
     assert (report.boot_id, end.vll, end.side, end.in_bytes, end.policer) == (BOOT, VLL, "z", -1, None)
@@ -56,18 +56,18 @@ def test_what_is_right_is_read_as_it_is() -> None:
         ({"a/b~` - at `$.c": 1}, "a~1b~0` - at `$.c", "unknown_field"),
     ],
 )
-def test_what_is_wrong_is_named_by_its_pointer(change: dict[str, Any], pointer: str, code: str) -> None:
+def test_a_fault_is_named_by_its_pointer(change: dict[str, Any], pointer: str, code: str) -> None:
     sample = SAMPLE | {"ends": [END, END | change]}
     body = json.dumps(REPORT | {"samples": [SAMPLE, sample]}).encode()
     assert wrong(body) == (f"/samples/1/ends/1/{pointer}", code)
 
 
-def test_a_number_of_more_digits_than_anything_holds_is_out_of_range() -> None:
+def test_a_number_with_too_many_digits_is_out_of_range() -> None:
     body = json.dumps(REPORT).replace('"sent_ms": 7', f'"sent_ms": {"1" * 10_000}').encode()
     assert wrong(body) == ("/sent_ms", "out_of_range")
 
 
-def test_more_samples_than_are_taken_at_a_time_are_out_of_range() -> None:
+def test_too_many_samples_are_out_of_range() -> None:
     samples = [SAMPLE | {"ends": []}] * 10_001
     assert wrong(json.dumps(REPORT | {"samples": samples}).encode()) == ("/samples", "out_of_range")
 
@@ -83,12 +83,12 @@ def test_more_samples_than_are_taken_at_a_time_are_out_of_range() -> None:
         json.dumps(REPORT).encode() + b" {}",
     ],
 )
-def test_what_is_no_json_is_malformed(body: bytes) -> None:
+def test_a_body_that_is_not_json_is_malformed(body: bytes) -> None:
     with pytest.raises(Malformed):
         read(body)
 
 
-def test_what_is_nested_beyond_reason_is_refused() -> None:
+def test_deep_nesting_is_refused() -> None:
     assert wrong(b"[" * 100_000) == ("", "type")
 
 
@@ -104,9 +104,7 @@ def test_what_is_nested_beyond_reason_is_refused() -> None:
         (PrintableText, "x" * 51, "out_of_range"),
     ],
 )
-def test_a_text_that_breaks_its_rule_is_refused_and_not_left_to_the_database(
-    kind: type, said: str, code: str
-) -> None:
+def test_a_text_that_breaks_its_rule_is_refused_before_the_database(kind: type, said: str, code: str) -> None:
     with pytest.raises(Invalid) as refused:
         reader(list[kind])(
             json.dumps(["10.0.0.1/32" if kind is PrefixedAddress else "10.0.0.1", said]).encode()
@@ -125,5 +123,5 @@ def test_a_text_that_breaks_its_rule_is_refused_and_not_left_to_the_database(
         (b"x" * 64, "x" * 63),
     ],
 )
-def test_what_others_wrote_is_made_printable_and_never_refused(said: bytes, kept: str) -> None:
+def test_foreign_texts_are_made_printable_and_never_refused(said: bytes, kept: str) -> None:
     assert reader(list[ForeignName], of_others=True)(b'["%s"]' % said) == [kept]

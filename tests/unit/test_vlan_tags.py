@@ -29,7 +29,7 @@ def test_each_tagging_selects_by_its_own_tpids(tagging: str, tpids: tuple[int, .
 
 
 @pytest.mark.parametrize("vlan", [1, 2, 4093, 4094])
-def test_vlans_from_1_to_4094_are_taken(vlan: int) -> None:
+def test_vlans_from_1_to_4094_are_accepted(vlan: int) -> None:
     assert check_vlan(vlan, field="outer_vlan") == vlan
 
 
@@ -51,7 +51,7 @@ def test_any_other_vlan_is_refused_by_name_of_its_field(vlan: object) -> None:
         (Tagging.DOT1AD, 100, 100),
     ],
 )
-def test_a_tagging_with_just_its_own_vlans_is_taken(
+def test_a_tagging_with_exactly_its_vlans_is_accepted(
     tagging: Tagging, outer: int | None, inner: int | None
 ) -> None:
     check_tagging(tagging, outer_vlan=outer, inner_vlan=inner)
@@ -65,7 +65,7 @@ def test_a_tagging_with_just_its_own_vlans_is_taken(
         (Tagging.DOT1Q, 100, 200, "inner_vlan"),
     ],
 )
-def test_a_vlan_that_the_tagging_does_not_look_at_is_refused(
+def test_a_vlan_that_the_tagging_does_not_use_is_refused(
     tagging: Tagging, outer: int | None, inner: int | None, field: str
 ) -> None:
     with pytest.raises(VlanNotWanted) as refused:
@@ -122,7 +122,7 @@ ENDS = st.tuples(st.sampled_from(Tagging), st.booleans())
 
 
 @given(ENDS, ENDS)
-def test_the_tunnel_carries_the_tags_of_the_end_that_lets_in_more(
+def test_the_tunnel_carries_the_larger_number_of_tags(
     a: tuple[Tagging, bool], z: tuple[Tagging, bool]
 ) -> None:
     tags = carried_tags([a, z])

@@ -1,4 +1,4 @@
-"""Whole numbers from outside, and regular expressions that judge texts from outside."""
+"""Whole numbers of input, and regular expressions that check input."""
 
 import ast
 import re
@@ -43,7 +43,7 @@ def test_a_whole_number_is_ascii_digits_of_any_length_up_to_the_largest_value(
     assert whole_number(text, most=4094) == number
 
 
-def test_an_id_of_5000_digits_is_no_id_and_raises_nothing() -> None:
+def test_an_id_of_5000_digits_is_not_found_without_an_error() -> None:
     assert row_id("9" * 5000) is None
     assert row_id("0" * 4999 + "7") == 7
 
@@ -97,7 +97,7 @@ def patterns(source: Path) -> list[tuple[int, str]]:
     ]
 
 
-def test_no_regular_expression_of_ours_accepts_a_line_end_after_its_last_character() -> None:
+def test_no_regular_expression_accepts_a_line_end_at_the_end() -> None:
     """Python's ``$`` matches before a final line end too: ``\\Z`` or ``fullmatch`` do not.
 
     The OpenAPI document and PostgreSQL have dialects of their own, in which ``$`` is the end.
