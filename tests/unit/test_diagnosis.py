@@ -160,13 +160,13 @@ def test_what_explains_the_rest_comes_first(facts: LineFacts, code: str) -> None
     assert verdict(facts).code == code
 
 
-def test_who_ordered_a_removal_is_told_to_undo_it_and_not_to_resume_the_line() -> None:
+def test_the_advice_during_a_removal_is_to_undo_it_and_not_to_resume_the_line() -> None:
     said = verdict(line(lifecycle="pendingTerminate", admin_status="admin-down"))
     assert said.sentence == "The removal of this line is ordered, so it carries nothing."
     assert said.advice == "Undo the removal, and it carries traffic again."
 
 
-def test_a_kept_verdict_on_a_line_that_is_removed_says_so_beside_work_too() -> None:
+def test_a_stored_verdict_mentions_the_removal_during_work_too() -> None:
     facts = line(lifecycle="pendingTerminate", admin_status="admin-down", a={"maintenance_since": NOW})
     found = verdict(facts)
     assert found.code == "suspended"
@@ -176,7 +176,7 @@ def test_a_kept_verdict_on_a_line_that_is_removed_says_so_beside_work_too() -> N
 
 
 @pytest.mark.parametrize("more", [{}, FULL], ids=["a line that works", "a line with a fault of its own"])
-def test_work_that_explains_nothing_is_said_behind_the_verdict(more: dict[str, Any]) -> None:
+def test_work_that_explains_nothing_comes_after_the_verdict(more: dict[str, Any]) -> None:
     without, during = verdict(line(a=more)), verdict(line(a={"maintenance_since": NOW, **more}))
     assert during.sentence == f"{without.sentence} The NOC is working on rhino, at the A end."
     assert (during.code, during.advice) == (without.code if more else "a-maintenance", without.advice)
@@ -184,7 +184,7 @@ def test_work_that_explains_nothing_is_said_behind_the_verdict(more: dict[str, A
     assert stored_sentence(kept, loads(dumps(during.facts, cls=DjangoJSONEncoder))) == during.sentence
 
 
-def test_what_is_not_heard_is_not_said_to_be_in_order() -> None:
+def test_a_line_without_reports_is_not_in_order() -> None:
     facts = line(a={"link_up": True, "as_ordered": True, **SILENT})
     states = {check.code: check.state for check in checks_of(facts)}
     assert states["a_router"] == CheckState.BROKEN
@@ -206,7 +206,7 @@ def evidence(facts: LineFacts, code: str) -> str:
     return said
 
 
-def test_a_port_that_is_kept_down_is_told_with_its_reason_and_takes_no_frames() -> None:
+def test_a_port_that_is_kept_down_has_its_reason_and_takes_no_frames() -> None:
     lost = line(a={"link_up": False}, z={**KEPT_DOWN, **NOTHING_IN})
     assert evidence(lost, "z_port_link") == (
         "Port host-cust1 of hippo is kept down, because the other end has lost its link."

@@ -17,7 +17,7 @@ _START = int(_EPOCH.timestamp())
 _STEP_S, _BUCKETS = 300, 3
 _SPAN_MS = _STEP_S * _BUCKETS * 1000
 
-# Frames by the moment at which they pass (ms): steady, and in bursts of any size anywhere.
+# Frames by the moment of passing (ms): steady, and in bursts of any size anywhere.
 _bursts = st.lists(
     st.tuples(st.integers(-60_000, _SPAN_MS + 60_000), st.integers(1, 100_000)), min_size=1, max_size=40
 )
@@ -122,7 +122,5 @@ def test_where_the_most_was_not_kept_a_sample_may_have_been_as_long_as_any() -> 
         (0.0, 0.0, "0 %"),
     ],
 )
-def test_it_is_said_so_that_nothing_smaller_is_promised(
-    loss: float | None, bound: float | None, said: str
-) -> None:
+def test_the_bound_is_shown_rounded_up(loss: float | None, bound: float | None, said: str) -> None:
     assert lost({"loss_ratio": loss, "bound_ratio": bound}) == said

@@ -1,4 +1,4 @@
-"""What each open page is told, and what is remembered of changes."""
+"""Topics that open pages receive, and the memory of changes."""
 
 from uuid import UUID, uuid4
 
@@ -26,7 +26,7 @@ def test_a_change_has_the_keys_of_all_who_may_notice_it(change: str, keys: set[s
     assert keys_of(change) == keys
 
 
-def test_a_page_that_reads_slowly_is_told_once_of_what_changed_often() -> None:
+def test_a_slow_page_gets_one_event_for_repeated_changes() -> None:
     streams = Streams(most=10, most_each=10)
     page = streams.open(1, LINES, age_s=0)
     for _ in range(1000):
@@ -37,7 +37,7 @@ def test_a_page_that_reads_slowly_is_told_once_of_what_changed_often() -> None:
     assert page.take() == []
 
 
-def test_a_key_of_two_topics_is_told_as_both() -> None:
+def test_a_key_of_two_topics_makes_two_events() -> None:
     streams = Streams(most=10, most_each=10)
     page = streams.open(
         1, {"lines": frozenset({"lines"}), f"line:{LINE}": frozenset({f"line:{LINE}"})}, age_s=0
@@ -68,7 +68,7 @@ def test_what_nobody_follows_any_more_is_not_kept() -> None:
     assert not streams._of_user
 
 
-def test_a_page_is_told_of_what_changed_since_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_gets_the_changes_since_it_was_made(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(live_streams, "monotonic", lambda: now)
     streams = Streams(most=10, most_each=10)
@@ -77,7 +77,7 @@ def test_a_page_is_told_of_what_changed_since_it_was_made(monkeypatch: pytest.Mo
     now += 5
     assert streams.open(1, LINES, age_s=4).take() == []
     assert streams.open(1, LINES, age_s=6).take() == ["lines"]
-    # It is told to look also where it is not known what was before.
+    # A page from before the remembered time gets all its topics.
     assert streams.open(1, {"ports": frozenset({"ports:7"})}, age_s=54).take() == []
     assert streams.open(1, {"ports": frozenset({"ports:7"})}, age_s=56).take() == ["ports"]
     now += live_streams.REMEMBERED_S

@@ -50,7 +50,7 @@ def test_what_was_made_here_is_met_by_its_name_and_only_noted() -> None:
     assert (change.row, change.writes, change.take) == (70, False, {"name": "Bern"})
 
 
-def test_what_was_made_anew_in_netbox_is_the_same_row() -> None:
+def test_an_object_re_created_in_netbox_keeps_its_row() -> None:
     (change,) = differences(wish(site()), {SITE: [ours("Bern", taken={"name": "Bern"}, id=3)]}).changes
     assert (change.row, change.id, change.writes) == (70, 7, False)
 
@@ -97,7 +97,7 @@ def test_a_port_that_lacks_what_it_needs_is_not_made() -> None:
     assert differences(wish(port), {}).changes == []
 
 
-def test_what_is_gone_there_is_told_and_stays() -> None:
+def test_a_row_missing_in_netbox_is_reported_and_stays() -> None:
     found = differences(wish(), {SITE: [ours("Bern", taken={"name": "Bern"})]})
     assert (found.changes, [each.code for each in found.findings]) == ([], ["gone"])
     assert differences(wish(), {SITE: [ours("Bern", id=None)]}).findings == []

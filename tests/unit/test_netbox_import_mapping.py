@@ -1,4 +1,4 @@
-"""The meaning of NetBox's objects here; what is wrong with them is told, and never guessed."""
+"""The mapping of objects from NetBox: errors are reported and never guessed."""
 
 from typing import Any
 
@@ -73,7 +73,7 @@ def test_a_port_is_as_fast_as_netbox_or_its_type_says(
         ({"tags": UNI | {"longline-enni"}}, "two_uses"),
     ],
 )
-def test_a_port_that_cannot_be_is_told(facts: dict[str, Any], code: str) -> None:
+def test_an_impossible_port_is_reported(facts: dict[str, Any], code: str) -> None:
     wish = looked(interface(1, **{"tags": UNI, **facts}))
     assert codes(wish) == [code]
     assert all(port.lacks for port in wish.rows[PORT])
@@ -111,7 +111,7 @@ def test_two_cables_of_a_bundle_are_one_link() -> None:
     assert codes(wish) == []
 
 
-def test_cables_that_make_no_link_are_told() -> None:
+def test_cables_without_a_link_are_reported() -> None:
     assert codes(looked(*joined(interface(1), interface(2)))) == ["cable_within_router"]
     assert codes(looked(*joined(interface(1), interface(2, 2), reachable=False))) == ["cable_not_connected"]
     assert codes(looked(interface(1, far=(2, 3), reachable=True))) == ["cable_to_many"]
@@ -182,7 +182,7 @@ _INTERFACES = st.lists(
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(interfaces=_INTERFACES)
-def test_whatever_netbox_holds_an_interface_has_one_use(interfaces: list[Interface]) -> None:
+def test_an_interface_always_has_one_use(interfaces: list[Interface]) -> None:
     wish = looked(*interfaces)
     uses = [row.place for row in wish.rows[PORT]]
     for link in wish.rows[LINK]:
@@ -200,7 +200,7 @@ TURNED = "Be\u202enr"
 
 
 @pytest.mark.parametrize("name", [TURNED, "Be\x07rn", "Be\nrn"])
-def test_a_site_or_customer_whose_name_is_not_plain_is_told_and_nothing_else_is_lost(name: str) -> None:
+def test_an_unprintable_site_or_customer_name_is_reported_and_the_rest_is_imported(name: str) -> None:
     odd = Named(2, name)
     ports = [interface(1, tags=UNI, tenant=odd), interface(2, tags=UNI)]
     wish = wanted(Observed(devices=[device(1), device(2, site=odd)], interfaces=ports), AT)
@@ -219,10 +219,10 @@ def test_a_description_becomes_plain_and_the_port_is_made() -> None:
 
 
 @pytest.mark.parametrize("sign", ["\u202e", "\0", "\ud800"])
-def test_what_is_refused_is_told_in_plain_text(sign: str) -> None:
+def test_a_refusal_is_reported_in_plain_text(sign: str) -> None:
     devices = [device(1), device(2, f"r{sign}2"), device(3, sign)]
     wish = wanted(Observed(devices=devices, interfaces=[interface(1, name=f"eth{sign}0")]), AT)
-    told = {finding.code: finding.subject for finding in wish.findings if finding.code != "no_loopback"}
-    assert told["interface_name"] == "r1:eth 0"
+    reported = {finding.code: finding.subject for finding in wish.findings if finding.code != "no_loopback"}
+    assert reported["interface_name"] == "r1:eth 0"
     named = [finding.subject for finding in wish.findings if finding.code == "router_name"]
     assert named == ["r 2", "device 3"]

@@ -51,7 +51,7 @@ def test_one_byte_too_many_is_refused_with_link_mtu_and_shortfall() -> None:
     assert (refusal.required, refusal.available, refusal.shortfall) == (1559, 1558, 1)
 
 
-def test_an_unknown_mtu_blocks_whatever_is_asked() -> None:
+def test_an_unknown_mtu_blocks_any_request() -> None:
     report = check(ring(ab=None, bz=None))
     assert report.path_mtu is None
     assert report.narrowest_mtu == 9000

@@ -43,7 +43,7 @@ def test_two_holders_have_two_slots_and_an_ended_ones_is_given_on(tmp_path: Path
     assert here.of_this_process() == 0
 
 
-def test_a_child_has_a_slot_of_its_own_and_leaves_its_parent_its(tmp_path: Path) -> None:
+def test_a_child_has_its_own_slot_and_its_parent_keeps_its_slot(tmp_path: Path) -> None:
     slots = Slots(tmp_path)
     assert slots.of_this_process() == 0
     child = os.fork()

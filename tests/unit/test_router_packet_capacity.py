@@ -62,7 +62,7 @@ def test_ten_gigabit_of_the_smallest_frames_fill_a_core_that_forwards_14_88_mill
     assert load_per_core("Ryzen 5950X") == pytest.approx(10 * GBIT, rel=1e-3)
 
 
-def test_what_auto_tries_later_is_never_cheaper_but_for_gre() -> None:
+def test_a_later_choice_of_auto_is_never_cheaper_except_gre() -> None:
     # Ordering relies on it: where the first tunnel that fits the path is too much, no other is less.
     spreading = [tunnel for tunnel in AUTO_TUNNELS if tunnel.encapsulation is not Encapsulation.GRE]
     loads = [end_load(GBIT, tunnel) for tunnel in spreading]

@@ -108,7 +108,7 @@ def test_rewriting_keeps_all_time_and_is_done_once(
 
 @calmly
 @given(histories(), silences, spans, spans)
-def test_what_is_heard_later_takes_an_outage_back(
+def test_late_counters_take_an_outage_back(
     history: list[Interval], silence: Span, down: list[Span], forwarded: list[Span]
 ) -> None:
     first = rewritten(history, verdicts_on(silence, forwarded=[], down=down))

@@ -59,7 +59,7 @@ def test_auto_takes_the_cheapest_tunnel_that_fits() -> None:
     assert answer.path.path_mtu == 9000
 
 
-def test_auto_takes_l2xc_on_one_router_without_looking_at_the_underlay() -> None:
+def test_auto_takes_l2xc_on_one_router_without_reading_the_underlay() -> None:
     answer = ask(pair(), z="a", a_families=(), z_families=())
     assert answer == SelectedTransport(transport=Transport.L2XC, frame=1522)
 
@@ -137,7 +137,7 @@ def test_exact_leaves_no_room_and_does_not_look_at_failures() -> None:
     assert refused.value.link.name == "spare"
 
 
-def test_planning_looks_at_failures_unless_told_otherwise() -> None:
+def test_planning_considers_failures_by_default() -> None:
     underlay = pair(link("bb", 1558), link("spare", 1500, metric=20))
     with pytest.raises(PathTooNarrow) as refused:
         ask(underlay)
@@ -201,7 +201,7 @@ def test_ends_that_share_no_family_are_refused() -> None:
     assert refused.value.fits == ()
 
 
-def test_no_path_is_told_only_when_no_family_has_one() -> None:
+def test_no_path_is_reported_only_when_no_family_has_one() -> None:
     with pytest.raises(NoPath):
         ask(pair())
     with pytest.raises(PathTooNarrow) as refused:
@@ -225,7 +225,7 @@ def test_a_tunnel_within_one_router_is_refused(tunnel: Transport) -> None:
     assert refused.value.fits == (Transport.L2XC,)
 
 
-def test_an_impossible_svc_mtu_is_refused_before_any_path_is_looked_at() -> None:
+def test_an_impossible_svc_mtu_is_refused_before_any_path_is_computed() -> None:
     with pytest.raises(SvcMtuOutOfRange):
         ask(pair(), svc_mtu=67)
 
@@ -238,7 +238,7 @@ def test_an_impossible_svc_mtu_is_refused_before_any_path_is_looked_at() -> None
     gre_keys=st.frozensets(st.sampled_from(Family)),
     requested=st.sampled_from([None, *TUNNELS]),
 )
-def test_a_refusal_tells_the_truth_about_what_fits(
+def test_a_refusal_lists_the_transports_that_fit(
     mtu: int,
     svc_mtu: int,
     tags: int,

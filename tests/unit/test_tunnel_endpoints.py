@@ -70,7 +70,7 @@ def test_auto_does_not_offer_what_either_vpp_cannot_do(lacking: str) -> None:
     assert all("vxlan" not in capacity.transport for capacity in refusal.value.capacities)
 
 
-def test_all_that_stands_against_a_transport_is_told() -> None:
+def test_all_obstacles_to_a_transport_are_reported() -> None:
     a, z = (replace(end, encapsulations=frozenset({Encapsulation.L2XC})) for end in (RHINO, HIPPO))
     z = replace(z, addresses=frozenset())
     with pytest.raises(PathTooNarrow) as refusal:
@@ -89,7 +89,7 @@ def test_a_path_that_is_too_narrow_says_more_than_a_plugin_that_is_missing() -> 
         ask(RHINO, z, mtu=1500)
 
 
-def test_nothing_at_all_is_told_of_the_cheapest() -> None:
+def test_without_any_transport_the_refusal_is_about_the_cheapest() -> None:
     z = replace(HIPPO, encapsulations=frozenset({Encapsulation.L2XC}))
     with pytest.raises(EncapsulationMissing) as refusal:
         ask(RHINO, z)
@@ -132,7 +132,7 @@ def test_gre_with_a_key_ends_on_the_loopbacks_as_all_others_do() -> None:
     assert len(assumptions(SILENT, HIPPO, Transport.GRE4, gre_keys=BOTH)) == 3
 
 
-def test_a_router_that_has_not_reported_counts_as_declared_and_that_is_said() -> None:
+def test_a_router_without_a_report_counts_as_declared_and_is_an_assumption() -> None:
     assert ask(SILENT, HIPPO).transport is Transport.VXLAN4
     a = SILENT.router
     assert assumptions(SILENT, HIPPO, Transport.VXLAN4) == [

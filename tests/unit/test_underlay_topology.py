@@ -131,7 +131,7 @@ def test_versions_that_differ_in_mtus_alone_share_their_ways(monkeypatch: pytest
     ],
     ids=["dearer", "as-dear", "back", "out-of-service", "other-family", "elsewhere"],
 )
-def test_what_moves_the_traffic_is_looked_at_anew(changed: Link, primary: list[str]) -> None:
+def test_a_change_that_moves_traffic_is_computed_again(changed: Link, primary: list[str]) -> None:
     rest = (link("ab"), link("bz"), link("cz"))
     assert names(used(topology(*rest, link("az")), "az").primary) == ["az"]
     assert sorted(names(used(topology(*rest, changed), "az").primary)) == sorted(primary)
@@ -189,7 +189,7 @@ def test_a_link_is_as_wide_as_its_smallest_known_value(
 @pytest.mark.parametrize(("agent_observed", "ip_mtu"), [(True, None), (False, 9000)])
 @pytest.mark.parametrize("side", ["a", "z"])
 @pytest.mark.parametrize("fact", ["observed_stale", "observed_missing"])
-def test_an_agent_that_does_not_see_a_side_makes_the_mtu_unknown_where_there_should_be_one(
+def test_a_side_missing_in_the_agents_report_has_an_unknown_mtu(
     agent_observed: bool, ip_mtu: int | None, side: str, fact: str
 ) -> None:
     sides = [

@@ -1,4 +1,4 @@
-"""Names of interfaces from a file of vppcfg, whatever else that file is."""
+"""Descriptions of interfaces from a vppcfg file of any content."""
 
 import pytest
 
@@ -17,7 +17,7 @@ interfaces:
 """
 
 
-def test_interfaces_are_called_as_vpp_calls_them_and_texts_are_as_they_stand() -> None:
+def test_interfaces_have_vpps_names_and_texts_are_unchanged() -> None:
     assert vppcfg_descriptions(SUB_INTERFACES) == {
         "TenGigabitEthernet3/0/0": "to the exchange",
         "TenGigabitEthernet3/0/0.100": "0017",
