@@ -1,4 +1,4 @@
-"""The rule "which links count", spelled out by brute force: every simple path is walked."""
+"""A brute-force reference for the rule "which links count": it walks every simple path."""
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +18,10 @@ class Expected:
 
 
 def expected(links: Sequence[Link], a: Hashable, z: Hashable, family: Family) -> Expected:
-    """Ids of the links and routers, both directions together; empty without a path in both."""
+    """Return the ids of the links and routers in both directions.
+
+    Empty unless both directions have a path.
+    """
     usable = [link for link in links if link.in_service and family in link.families]
     there, back = shortest(usable, a, z), shortest(usable, z, a)
     if not there or not back:

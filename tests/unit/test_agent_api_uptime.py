@@ -1,4 +1,4 @@
-"""A process of the agent API that cannot keep up with the routers does not say that it listens to them."""
+"""The uptime of an agent API process: an overloaded process does not claim that it receives reports."""
 
 import os
 import threading
@@ -29,15 +29,15 @@ def test_one_free_thread_is_enough() -> None:
     assert is_one_free(8)
 
 
-def test_one_that_is_free_for_a_moment_is_enough() -> None:
+def test_a_thread_that_is_free_for_a_moment_is_enough() -> None:
     with answering(), ExitStack() as second:
         second.enter_context(answering())
         threading.Timer(0.1, second.close).start()
         assert is_one_free(2)
 
 
-def test_each_request_counts_until_it_is_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    # The import selects other settings, so it needs a separate process.
+def test_each_request_counts_until_its_response(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The import sets other settings, for a separate process.
     monkeypatch.setenv("DJANGO_SETTINGS_MODULE", os.environ["DJANGO_SETTINGS_MODULE"])
     wsgi_agent_api = import_module("portal.processes.wsgi_agent_api")
     free: list[bool] = []

@@ -1,4 +1,4 @@
-"""An agent's reply is read strictly: anything outside the contract is an error, never skipped."""
+"""The strict decoder of agents' replies: anything outside the contract is an error, never skipped."""
 
 import json
 import re
@@ -17,7 +17,7 @@ REPLIES = CONTRACT / "replies"
 
 
 def sent_for(reply: dict[str, Any]) -> RouterIntent:
-    """An intent that this reply answers."""
+    """Return an intent that fits this reply."""
     wanted = json.loads((CONTRACT / "intents" / "valid" / "vxlan4-dot1q.json").read_text())["present"][0]
     present, rows = [], []
     for end in reply["ends"]:
@@ -46,7 +46,7 @@ def test_every_reply_of_the_contract_is_understood(name: str) -> None:
 
 
 def test_every_reason_that_the_contract_names_is_understood(reply: dict[str, Any]) -> None:
-    """By the table of statuses in docs/reference/agent-api.md; details of a reason stand in it too."""
+    """Every reason in the tables of docs/reference/agent-api.md is understood, with its details."""
     text = (CONTRACT.parent.parent / "docs" / "reference" / "agent-api.md").read_text()
     named = {
         (status, code)
@@ -68,7 +68,7 @@ def test_only_conflicts_and_listed_return_codes_are_permanent(reply: dict[str, A
     assert [end.for_good for end in decoded.ends] == [False, False, True]
     refused = json.loads((REPLIES / "vpp-refused.json").read_text())
     assert reply_decode(json.dumps(refused).encode(), sent=sent_for(refused)).ends[0].for_good
-    refused["ends"][0]["reason"]["retval"] = -2  # a stale index: the next look may be better
+    refused["ends"][0]["reason"]["retval"] = -2  # a stale index: the next reading may be better
     assert not reply_decode(json.dumps(refused).encode(), sent=sent_for(refused)).ends[0].for_good
 
 

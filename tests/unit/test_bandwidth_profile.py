@@ -1,4 +1,4 @@
-"""The ends that a VPP can police, and the depth of their buckets."""
+"""The ends that a VPP can police, and the depth of their token buckets."""
 
 import pytest
 
@@ -22,11 +22,11 @@ def test_whole_ports_need_policers_and_vlans_a_vpp_that_polices_sub_interfaces(
         (10_000_000, 1514, 15_220),  # 10 frames with two tags
         (1, 1514, 15_220),
         (10_000_000, 9014, 90_220),
-        (12_176_000, 1514, 15_220),  # where both are the same
+        (12_176_000, 1514, 15_220),  # both limits are equal
         (12_177_000, 1514, 15_221),
     ],
 )
-def test_the_bucket_holds_10_ms_and_at_least_10_frames(cir_bps: int, frame: int, cbs_bytes: int) -> None:
+def test_the_bucket_has_10_ms_and_at_least_10_frames(cir_bps: int, frame: int, cbs_bytes: int) -> None:
     assert bandwidth_profile(cir_bps=cir_bps, frame=frame).cbs_bytes == cbs_bytes
 
 

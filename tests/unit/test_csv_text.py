@@ -1,4 +1,4 @@
-"""CSV without formulas for a spreadsheet and commands for a terminal; numbers stay numbers."""
+"""CSV files: spreadsheets see no formulas, terminals see no commands, and numbers stay numbers."""
 
 import csv
 import io

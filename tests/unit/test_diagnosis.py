@@ -1,4 +1,4 @@
-"""The chain of checks and its verdict: each single fault is named, and what explains others comes first."""
+"""The diagnosis of a line: it names each single fault, and puts the cause before its effects."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -67,10 +67,10 @@ def verdict(facts: LineFacts) -> Verdict:
     return verdict_of(facts, checks_of(facts))
 
 
-# Of larger lines than this one.
+# The finding of other lines with larger packets on the same path.
 BLACK_HOLE = PathMtuFacts(1564, 1564, FramesFinding.LARGE_FRAMES_LOST, NOW, "")
 SILENT = {"silent_since": NOW - timedelta(minutes=1), "counted": None}
-NOTHING_IN = {"counted": replace(COUNTED, frames_in=0)}
+NO_FRAMES_IN = {"counted": replace(COUNTED, frames_in=0)}
 JUST_CHANGED = {"counted": replace(COUNTED, frames_in=0, settled=False)}
 DEAD = {**SILENT, "dead_since": NOW, "maintenance_since": NOW}
 FULL = {"counted": replace(COUNTED, dropped=7)}
@@ -82,20 +82,20 @@ FULL = {"counted": replace(COUNTED, dropped=7)}
         (line(), "in-order"),
         (line(a={"link_up": False}), "a-port-down"),
         (line(z={"link_up": False}), "z-port-down"),
-        (line(a=NOTHING_IN), "a-no-frames-in"),
-        (line(z=NOTHING_IN), "z-no-frames-in"),
-        (line(a={**NOTHING_IN, "port_drops": 9}), "a-other-frames-in"),
+        (line(a=NO_FRAMES_IN), "a-no-frames-in"),
+        (line(z=NO_FRAMES_IN), "z-no-frames-in"),
+        (line(a={**NO_FRAMES_IN, "port_drops": 9}), "a-other-frames-in"),
         (line(a=JUST_CHANGED), "in-order"),
         (line(a={**JUST_CHANGED, "port_drops": 9}), "in-order"),
-        (line(a={**NOTHING_IN, "port_drops": 9, "by_vlan": False}), "a-no-frames-in"),
+        (line(a={**NO_FRAMES_IN, "port_drops": 9, "by_vlan": False}), "a-no-frames-in"),
         (line(a={"port_drops": 9}), "in-order"),
         (line(a={"vlan_restored_at": NOW}), "a-vlan-was-taken"),
-        (line(a={**NOTHING_IN, "port_drops": 9, "vlan_restored_at": NOW}), "a-vlan-was-taken"),
+        (line(a={**NO_FRAMES_IN, "port_drops": 9, "vlan_restored_at": NOW}), "a-vlan-was-taken"),
         (line(a={"vlan_restored_at": NOW}, z={"link_up": False}), "z-port-down"),
         (line(a=KEPT_DOWN, z={"link_up": False}), "z-port-down"),
         (line(a=KEPT_DOWN), "a-link-held-down"),
         (line(a=DEAD), "a-router-dead"),
-        (line(z={**NOTHING_IN, "port_drops": None}), "z-no-frames-in"),
+        (line(z={**NO_FRAMES_IN, "port_drops": None}), "z-no-frames-in"),
         (line(a=FULL), "a-policed"),
         (line(z={"reachable": False}), "path-down"),
         (line(path=PathStatus("down", "The path has been down since {time}.", NOW)), "path-down"),
@@ -138,35 +138,35 @@ def test_the_single_fault_is_named(facts: LineFacts, code: str) -> None:
 @pytest.mark.parametrize(
     ("facts", "code"),
     [
-        (line(a={"link_up": False, **NOTHING_IN}), "a-port-down"),
-        (line(a=NOTHING_IN, z={"link_up": False}), "z-port-down"),
+        (line(a={"link_up": False, **NO_FRAMES_IN}), "a-port-down"),
+        (line(a=NO_FRAMES_IN, z={"link_up": False}), "z-port-down"),
         (line(a={"vpp_away": True, "reachable": False, "link_up": None, "as_ordered": None}), "a-vpp-down"),
-        (line(a=NOTHING_IN, z=NOTHING_IN, admin_status="admin-down", lifecycle="suspended"), "suspended"),
+        (line(a=NO_FRAMES_IN, z=NO_FRAMES_IN, admin_status="admin-down", lifecycle="suspended"), "suspended"),
         (line(a={"maintenance_since": NOW, "link_up": False}), "a-maintenance"),
-        (line(a=NOTHING_IN, z={"held_since": NOW, **SILENT}), "z-maintenance"),
+        (line(a=NO_FRAMES_IN, z={"held_since": NOW, **SILENT}), "z-maintenance"),
         (line(a={"maintenance_since": NOW, "link_up": None}), "a-maintenance"),
         (line(a={"maintenance_since": NOW, **FULL}), "a-policed"),
         (line(a={"maintenance_since": NOW}, z={"link_up": False}), "z-port-down"),
-        (line(a=NOTHING_IN, z={"reachable": False}), "path-down"),
-        (line(z={**KEPT_DOWN, **NOTHING_IN}), "z-link-held-down"),
-        (line(a=NOTHING_IN, z={**KEPT_DOWN, **NOTHING_IN}), "z-link-held-down"),
-        (line(a={"link_up": False, **NOTHING_IN}, z={**KEPT_DOWN, **NOTHING_IN}), "a-port-down"),
-        (line(a={**DEAD, "reachable": False}, z={**KEPT_DOWN, **NOTHING_IN}), "a-router-dead"),
-        (line(z={**KEPT_DOWN, **NOTHING_IN, "maintenance_since": NOW}), "z-link-held-down"),
+        (line(a=NO_FRAMES_IN, z={"reachable": False}), "path-down"),
+        (line(z={**KEPT_DOWN, **NO_FRAMES_IN}), "z-link-held-down"),
+        (line(a=NO_FRAMES_IN, z={**KEPT_DOWN, **NO_FRAMES_IN}), "z-link-held-down"),
+        (line(a={"link_up": False, **NO_FRAMES_IN}, z={**KEPT_DOWN, **NO_FRAMES_IN}), "a-port-down"),
+        (line(a={**DEAD, "reachable": False}, z={**KEPT_DOWN, **NO_FRAMES_IN}), "a-router-dead"),
+        (line(z={**KEPT_DOWN, **NO_FRAMES_IN, "maintenance_since": NOW}), "z-link-held-down"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_what_explains_the_rest_comes_first(facts: LineFacts, code: str) -> None:
+def test_the_cause_comes_before_its_effects(facts: LineFacts, code: str) -> None:
     assert verdict(facts).code == code
 
 
-def test_the_advice_during_a_removal_is_to_undo_it_and_not_to_resume_the_line() -> None:
-    said = verdict(line(lifecycle="pendingTerminate", admin_status="admin-down"))
-    assert said.sentence == "The removal of this line is ordered, so it carries nothing."
-    assert said.advice == "Undo the removal, and it carries traffic again."
+def test_the_advice_for_a_line_with_an_ordered_removal_is_to_undo_the_removal() -> None:
+    result = verdict(line(lifecycle="pendingTerminate", admin_status="admin-down"))
+    assert result.sentence == "The removal of this line is ordered, so it carries nothing."
+    assert result.advice == "Undo the removal, and it carries traffic again."
 
 
-def test_a_stored_verdict_mentions_the_removal_during_work_too() -> None:
+def test_a_stored_verdict_names_the_removal_also_during_maintenance() -> None:
     facts = line(lifecycle="pendingTerminate", admin_status="admin-down", a={"maintenance_since": NOW})
     found = verdict(facts)
     assert found.code == "suspended"
@@ -202,12 +202,12 @@ def test_a_line_on_one_router_has_no_path_and_no_test() -> None:
 
 
 def evidence(facts: LineFacts, code: str) -> str:
-    [said] = [check.evidence for check in checks_of(facts) if check.code == code]
-    return said
+    [shown] = [check.evidence for check in checks_of(facts) if check.code == code]
+    return shown
 
 
 def test_a_port_that_is_kept_down_has_its_reason_and_takes_no_frames() -> None:
-    lost = line(a={"link_up": False}, z={**KEPT_DOWN, **NOTHING_IN})
+    lost = line(a={"link_up": False}, z={**KEPT_DOWN, **NO_FRAMES_IN})
     assert evidence(lost, "z_port_link") == (
         "Port host-cust1 of hippo is kept down, because the other end has lost its link."
     )
@@ -217,18 +217,18 @@ def test_a_port_that_is_kept_down_has_its_reason_and_takes_no_frames() -> None:
     )
 
 
-def test_a_dead_router_is_out_of_service_and_nobody_works_on_it() -> None:
-    said = verdict(line(a=DEAD, z=KEPT_DOWN))
-    assert said.sentence == "rhino, at the A end, is out of service."
-    assert said.advice == "There is nothing for you to do; the NOC took it out of service."
+def test_a_dead_router_is_out_of_service_and_not_in_maintenance() -> None:
+    result = verdict(line(a=DEAD, z=KEPT_DOWN))
+    assert result.sentence == "rhino, at the A end, is out of service."
+    assert result.advice == "There is nothing for you to do; the NOC took it out of service."
 
 
-def test_every_finding_has_its_words() -> None:
+def test_every_finding_has_a_sentence() -> None:
     findings = set(Finding) - {Finding.NONE}
     assert findings == set(SENTENCES) == set(ADVICE)
 
 
-def test_only_the_detail_is_kept_from_customers() -> None:
+def test_customers_see_everything_except_the_detail() -> None:
     facts = line(a={"as_ordered": False, "status": "conflict", "reason": {"code": "vlan_taken"}})
     [check] = [check for check in checks_of(facts) if check.state == CheckState.BROKEN]
     assert "vlan_taken" in check.detail

@@ -1,14 +1,14 @@
-"""The measured costs of encapsulations, set compared the shipped table."""
+"""The benchmark that compares measured costs of encapsulations with the shipped table."""
 
 from bench.encapsulations import compared, shipped
 from portal.core.encapsulations import COST
 
 
-def test_the_table_is_the_one_that_admission_goes_by() -> None:
+def test_the_table_is_that_of_admission_control() -> None:
     assert shipped() == {str(transport): cost.cycles_per_packet for transport, cost in COST.items()}
 
 
-def test_each_figure_says_its_place_and_its_ratio_in_both() -> None:
+def test_each_figure_names_rank_and_ratio_in_both() -> None:
     printed = (
         "bench encap_cycles_l2xc 20.0 clocks 19.0 to 30.0 in 15 rounds of 1024 frames, 25.10-release\n"
         "bench encap_cycles_vxlan4 80.0 clocks 70.0 to 90.0 in 15 rounds of 1024 frames, 25.10-release\n"

@@ -1,4 +1,4 @@
-"""Why a router does not have an end as ordered, in words for everybody."""
+"""Messages about ends that a router could not configure as ordered."""
 
 import pytest
 from django.utils import translation
@@ -11,15 +11,19 @@ def test_each_code_that_agents_give_has_a_sentence() -> None:
     assert set(SENTENCES) == frozenset().union(*REASON_CODES.values())
 
 
-def test_it_names_the_router_and_what_is_in_the_way() -> None:
-    taken = {"code": "foreign_subinterface", "message": "VLAN 7 on host-cust1 ...", "object": "host-cust1.7"}
+def test_a_sentence_names_the_router_and_the_conflicting_object() -> None:
+    reason = {
+        "code": "foreign_subinterface",
+        "message": "VLAN 7 on host-cust1 ...",
+        "object": "host-cust1.7",
+    }
     assert (
-        router_reason_sentence(taken, router="rhino")
+        router_reason_sentence(reason, router="rhino")
         == "Something else on rhino already uses this VLAN (host-cust1.7)."
     )
     with translation.override("de"):
         assert (
-            router_reason_sentence(taken, router="rhino")
+            router_reason_sentence(reason, router="rhino")
             == "Etwas anderes auf rhino verwendet dieses VLAN schon (host-cust1.7)."
         )
 
@@ -29,6 +33,6 @@ def test_without_an_object_there_are_no_empty_brackets(reason: dict[str, str]) -
     assert router_reason_sentence(reason, router="r{0}") == "Something else on r{0} already uses this port."
 
 
-def test_an_unknown_code_of_a_newer_agent_is_shown_with_its_message() -> None:
+def test_a_code_of_a_newer_agent_is_shown_unchanged() -> None:
     assert router_reason_sentence({"code": "on_fire", "message": "It burns"}, router="rhino") == "It burns"
     assert router_reason_sentence(None, router="rhino") == ""

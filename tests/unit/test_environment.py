@@ -1,4 +1,4 @@
-"""Settings from files; an empty file sets nothing."""
+"""Settings from files: an empty file of a secret counts as absent."""
 
 from pathlib import Path
 
@@ -19,11 +19,11 @@ def test_a_file_overrides_the_environment_without_its_last_line_feed(tmp_path: P
     assert setting(tmp_path, in_file="from the file\n", plain="other") == "from the file"
 
 
-@pytest.mark.parametrize("nothing", ["", "\n"])
-def test_an_empty_file_does_not_override_the_environment(tmp_path: Path, nothing: str) -> None:
-    assert setting(tmp_path, in_file=nothing, plain="from the environment") == "from the environment"
+@pytest.mark.parametrize("empty", ["", "\n"])
+def test_an_empty_file_leaves_the_environments_value(tmp_path: Path, empty: str) -> None:
+    assert setting(tmp_path, in_file=empty, plain="from the environment") == "from the environment"
 
 
-def test_an_empty_file_alone_leaves_the_setting_unset(tmp_path: Path) -> None:
+def test_an_empty_file_alone_is_an_absent_setting(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
         setting(tmp_path, in_file="", plain=None)

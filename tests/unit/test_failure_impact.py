@@ -1,4 +1,4 @@
-"""What the failure of a link or router does to paths, against walking every path by hand."""
+"""The effect of a failed link or router on paths, compared with a walk over every path."""
 
 from collections.abc import Hashable
 
@@ -36,7 +36,10 @@ def link(
 
 @st.composite
 def networks(draw: st.DrawFn) -> list[Link]:
-    """Up to seven links between five routers, some of them parallel, asymmetric, narrow or out of service."""
+    """Draw up to seven links between five routers.
+
+    Some are parallel, asymmetric, narrow or out of service.
+    """
     ends = st.tuples(st.sampled_from(ROUTERS), st.sampled_from(ROUTERS)).filter(
         lambda both: both[0] != both[1]
     )
@@ -54,7 +57,7 @@ def networks(draw: st.DrawFn) -> list[Link]:
 
 
 def walked(links: list[Link], pair: Pair) -> tuple[set[Hashable], set[Hashable]]:
-    """The links and routers on a shortest path either way; nothing without a path in both."""
+    """Return links and routers on a shortest path of either direction; empty unless both have a path."""
     usable = [each for each in links if each.in_service]
     there, back = shortest(usable, pair.a, pair.z), shortest(usable, pair.z, pair.a)
     if not there or not back:
@@ -64,7 +67,7 @@ def walked(links: list[Link], pair: Pair) -> tuple[set[Hashable], set[Hashable]]
 
 
 @given(networks(), st.data())
-def test_what_a_failed_link_does_is_what_walking_all_paths_says(
+def test_the_effect_of_a_failed_link_agrees_with_the_reference(
     links: list[Link], data: st.DataObject
 ) -> None:
     net, failed = topology(*links), data.draw(st.sampled_from(links))
@@ -76,7 +79,7 @@ def test_what_a_failed_link_does_is_what_walking_all_paths_says(
 
 
 @given(networks(), st.sampled_from(ROUTERS))
-def test_what_a_failed_router_does_is_what_walking_all_paths_says(links: list[Link], failed: str) -> None:
+def test_the_effect_of_a_failed_router_agrees_with_the_reference(links: list[Link], failed: str) -> None:
     net = topology(*links)
     left = [each for each in links if failed not in (each.a.router, each.z.router)]
     hit = crossing(net, PAIRS, router=failed)
@@ -86,7 +89,7 @@ def test_what_a_failed_router_does_is_what_walking_all_paths_says(links: list[Li
 
 
 @given(networks(), st.data())
-def test_the_mtu_that_is_left_is_that_of_the_narrowest_link_on_any_path(
+def test_the_remaining_mtu_is_that_of_the_narrowest_link_on_any_path(
     links: list[Link], data: st.DataObject
 ) -> None:
     net, failed = topology(*links), data.draw(st.sampled_from(links))
@@ -111,17 +114,17 @@ def test_a_link_of_the_other_family_fails_unnoticed() -> None:
     assert path_left(net, Pair("a", "b", Family.V6), link="six").is_cut is False
 
 
-WAY = (link("left", "a", "b"),)
+PATH_LEFT = (link("left", "a", "b"),)
 
 
 @pytest.mark.parametrize(
     ("left", "fate"),
     [
         (PathLeft((), None), Fate.DOWN),
-        (PathLeft(WAY, None), Fate.NOT_KNOWN),
-        (PathLeft(WAY, 1549), Fate.TOO_WIDE),
-        (PathLeft(WAY, 1550), Fate.DEGRADED),
+        (PathLeft(PATH_LEFT, None), Fate.NOT_KNOWN),
+        (PathLeft(PATH_LEFT, 1549), Fate.TOO_WIDE),
+        (PathLeft(PATH_LEFT, 1550), Fate.DEGRADED),
     ],
 )
-def test_a_line_is_down_too_wide_or_degraded_by_what_is_left(left: PathLeft, fate: Fate) -> None:
+def test_the_remaining_path_decides_the_fate_of_a_line(left: PathLeft, fate: Fate) -> None:
     assert fate_of(needed=1550, left=left) is fate

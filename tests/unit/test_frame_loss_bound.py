@@ -1,4 +1,4 @@
-"""The bound of passive frame loss: nothing that two ends' readings explain is ever called a loss."""
+"""The bound of passive frame loss: differences that the reading times can explain never count as loss."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -17,7 +17,7 @@ _START = int(_EPOCH.timestamp())
 _STEP_S, _BUCKETS = 300, 3
 _SPAN_MS = _STEP_S * _BUCKETS * 1000
 
-# Frames by the moment of passing (ms): steady, and in bursts of any size anywhere.
+# Frames by their time of passing (ms): steady traffic with bursts of any size at any time.
 _bursts = st.lists(
     st.tuples(st.integers(-60_000, _SPAN_MS + 60_000), st.integers(1, 100_000)), min_size=1, max_size=40
 )
@@ -25,7 +25,7 @@ _gaps = st.lists(st.integers(4_000, 35_000), min_size=1, max_size=8)
 
 
 def end(bursts: list[tuple[int, int]], readings: list[int], start_ms: int) -> dict[str, Any]:
-    """What a bucket has of an end that was read at these moments."""
+    """Return the bucket of an end that was read at these times."""
     frames, most = 0.0, 0
     for begin, until in pairwise(readings):
         overlap = min(until, start_ms + _STEP_S * 1000) - max(begin, start_ms)
@@ -44,7 +44,7 @@ def compared(
     without: int | None = None,
     apart_ms: int = 0,
 ) -> dict[str, Any]:
-    """A to Z, of what all arrives; ``without`` one bucket, and with Z's clock behind by so much."""
+    """Compare A to Z without any loss; ``without`` omits one bucket, ``behind`` delays Z's clock."""
     later = [(at - apart_ms, size) for at, size in bursts]
     rows = {}
     for n in range(_BUCKETS):
@@ -67,7 +67,7 @@ def compared(
 
 
 def readings(first: int, gaps: list[int]) -> list[int]:
-    """From a minute before the span until a minute after it, so far apart, over and over."""
+    """Return reading times with these repeated gaps, from a minute before the span to a minute after it."""
     at = [-60_000 - first]
     while at[-1] < _SPAN_MS + 60_000:
         at.append(at[-1] + gaps[len(at) % len(gaps)])
@@ -76,7 +76,7 @@ def readings(first: int, gaps: list[int]) -> list[int]:
 
 @settings(deadline=None)
 @given(_bursts, _gaps, _gaps, st.sampled_from([None, 1]))
-def test_what_all_arrives_is_no_loss_whenever_the_ends_are_read(
+def test_reading_times_cause_no_loss(
     bursts: list[tuple[int, int]], a: list[int], z: list[int], without: int | None
 ) -> None:
     found = compared(bursts, readings(0, a), readings(0, z), without=without)
@@ -86,7 +86,7 @@ def test_what_all_arrives_is_no_loss_whenever_the_ends_are_read(
 
 @settings(deadline=None)
 @given(_bursts, st.integers(0, 9_999), st.integers(0, 9_999), st.integers(0, 60_000))
-def test_nor_when_their_clocks_differ(bursts: list[tuple[int, int]], a: int, z: int, apart_ms: int) -> None:
+def test_clock_differences_are_no_loss(bursts: list[tuple[int, int]], a: int, z: int, apart_ms: int) -> None:
     found = compared(bursts, readings(a, [10_000]), readings(z, [10_000]), apart_ms=apart_ms)
     if found["loss_ratio"] is not None:
         assert found["loss_ratio"] <= found["bound_ratio"] + 1e-9
@@ -98,10 +98,10 @@ def test_the_bound_of_steady_traffic_is_one_interval_at_each_end_of_the_range() 
     assert found["bound_ratio"] == pytest.approx(2 * 10 / 900, rel=0.01)
 
 
-def test_where_the_most_was_not_kept_a_sample_may_have_been_as_long_as_any() -> None:
+def test_without_a_stored_maximum_the_longest_interval_counts() -> None:
     row = dict.fromkeys(f"{side}_{name}" for side in "az" for name in ("in_most", "out_most", "policed_ms"))
     row |= {f"{side}_violate_packets": None for side in "az"}
-    row |= {f"{side}_{way}_packets": 300.0 for side in "az" for way in ("in", "out")}
+    row |= {f"{side}_{direction}_packets": 300.0 for side in "az" for direction in ("in", "out")}
     row |= {f"{side}_covered_ms": _STEP_S * 1000 for side in "az"}
     until = _EPOCH + timedelta(seconds=_STEP_S)
     found = compare(ServiceTime(None, None), {_START: row}, _EPOCH, until, _STEP_S, until, 0.0)
@@ -109,7 +109,7 @@ def test_where_the_most_was_not_kept_a_sample_may_have_been_as_long_as_any() -> 
 
 
 @pytest.mark.parametrize(
-    ("loss", "bound", "said"),
+    ("loss", "bound", "shown"),
     [
         (None, None, "not measured"),
         (0.0, 0.000_231_4, "< 0.024 %"),
@@ -122,5 +122,5 @@ def test_where_the_most_was_not_kept_a_sample_may_have_been_as_long_as_any() -> 
         (0.0, 0.0, "0 %"),
     ],
 )
-def test_the_bound_is_shown_rounded_up(loss: float | None, bound: float | None, said: str) -> None:
-    assert lost({"loss_ratio": loss, "bound_ratio": bound}) == said
+def test_the_text_promises_no_smaller_bound(loss: float | None, bound: float | None, shown: str) -> None:
+    assert lost({"loss_ratio": loss, "bound_ratio": bound}) == shown

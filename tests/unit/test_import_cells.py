@@ -1,4 +1,4 @@
-"""Cells of imports: what spreadsheets and people write, read as one value or refused."""
+"""Cells of imported tables: the notations of spreadsheets and people have one value or are refused."""
 
 from decimal import Decimal
 from typing import Any
@@ -59,12 +59,12 @@ REFUSED: list[tuple[Reader, str, str]] = [
 
 
 @pytest.mark.parametrize(("read", "text", "value"), READ)
-def test_what_a_cell_says(read: Reader, text: str, value: Any) -> None:
+def test_a_cell_has_one_value(read: Reader, text: str, value: Any) -> None:
     assert read(text, "column") == value
 
 
 @pytest.mark.parametrize(("read", "text", "code"), REFUSED)
-def test_what_it_cannot_say(read: Reader, text: str, code: str) -> None:
+def test_an_invalid_cell_is_refused(read: Reader, text: str, code: str) -> None:
     with pytest.raises(DomainError) as refused:
         read(text, "column")
     assert (refused.value.code, refused.value.field) == (code, "column")

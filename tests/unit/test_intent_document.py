@@ -16,7 +16,7 @@ from provisioning.intent_document import EndRow, Release, intent_for
 VALID = sorted((Path(__file__).parent.parent / "contract" / "intents" / "valid").glob("*.json"))
 
 
-# Of a probe.
+# The end of a probe.
 NO_ACCESS = {
     "interface": None,
     "tagging": "",
@@ -27,7 +27,7 @@ NO_ACCESS = {
 
 
 def rows_of(document: dict[str, Any]) -> list[EndRow]:
-    """The rows that a portal would have had to send this document."""
+    """Return the rows that make the portal send this document."""
     present = [
         EndRow(
             vll=UUID(end["vll"]),

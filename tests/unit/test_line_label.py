@@ -1,4 +1,4 @@
-"""Labels of lines: in the form that LibreNMS reads, and never more than an ifAlias holds."""
+"""Labels of lines: the format that LibreNMS reads, and never longer than an ifAlias."""
 
 import re
 from uuid import UUID
@@ -30,7 +30,7 @@ def test_a_label_names_customer_line_and_id(description: str, customer: str, lab
 
 
 def shown_customer(name: str, number: int) -> str:
-    """What LibreNMS takes for the customer: the label up to the first bracket, from the first colon on."""
+    """Return the customer that LibreNMS shows: the label from the first colon up to the first bracket."""
     label = line_label(VLL, description="x" * 100, customer=name, customer_id=number)
     assert len(label) <= LONGEST
     assert label.isascii()
@@ -59,7 +59,7 @@ def shown_customer(name: str, number: int) -> str:
 )
 def test_two_customers_have_different_names_in_labels(one: str, other: str) -> None:
     assert shown_customer(one, 1) != shown_customer(other, 2)
-    # All lines of one customer are one customer's.
+    # All lines of one customer belong to the same customer.
     assert shown_customer(one, 1) == shown_customer(one, 1)
 
 

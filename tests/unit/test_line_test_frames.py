@@ -1,4 +1,4 @@
-"""Frames are counted as long as they may still arrive."""
+"""Frames of activation tests: the test waits as long as frames may be in transit."""
 
 import time
 from typing import Any
@@ -11,15 +11,15 @@ from provisioning.agent_reply_decoder import FramesSent, TunnelCounters
 from provisioning.line_test_frames import End, FramesProbe
 
 VLL = uuid4()
-# One way by a geostationary satellite, and what is queued before it.
+# One direction over a geostationary satellite, and the queues before it.
 LATE_S = 0.4
 
 
 class Tunnel:
-    """Delivers what is sent into it late."""
+    """A tunnel that delivers frames late."""
 
     def __init__(self, unsent: int = 0) -> None:
-        # The first bursts that are not sent: the router is busy.
+        # The number of first bursts that a busy router does not send.
         self.unsent = unsent
         self.arrivals: dict[str, list[tuple[float, int]]] = {"a": [], "z": []}
 
@@ -60,7 +60,7 @@ def test_slow_frames_are_neither_lost_nor_counted_with_the_next() -> None:
         assert (counted.sent, counted.received) == (count, count)
 
 
-def test_a_burst_that_is_not_sent_says_nothing_about_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unsent_burst_is_no_evidence_about_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("provisioning.line_test_frames.LEAST_S", LATE_S / 4)
     tunnel = Tunnel(unsent=1)
     probe = FramesProbe({side: End(tunnel.agent(side), VLL, side, 1) for side in "az"}, rate_pps=1000)

@@ -1,4 +1,4 @@
-"""A line test finds what the underlay does to frames, and the largest that it carries."""
+"""The procedure of an activation test: it finds loss and the largest frame of the underlay."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -20,7 +20,7 @@ BOTH = tuple(Direction)
 
 
 class Underlay:
-    """Carries frames up to ``largest`` bytes, each way its own, and remembers what was sent."""
+    """An underlay that carries frames up to ``largest`` bytes per direction, and records the sent frames."""
 
     def __init__(self, a_to_z: int = 65535, z_to_a: int = 65535, deaf: int = 0) -> None:
         self.largest = {Direction.A_TO_Z: a_to_z, Direction.Z_TO_A: z_to_a}
@@ -36,7 +36,7 @@ class Underlay:
 
 
 def losing(underlay: Underlay, loses: Callable[[Direction, int], int]) -> Probe:
-    """The same, but so many of the frames of a size are lost."""
+    """Return a probe of this underlay that loses some frames of each size."""
 
     def probe(direction: Direction, frame: int, count: int) -> Count:
         counted = underlay(direction, frame, count)
@@ -54,7 +54,7 @@ def losing(underlay: Underlay, loses: Callable[[Direction, int], int]) -> Probe:
         (8950, [64, 128, 256, 512, 1024, 1518, 8950]),
     ],
 )
-def test_every_size_that_the_line_carries_is_tried_and_the_largest_it_promises(
+def test_all_sizes_of_the_line_and_its_largest_promised_one_are_tested(
     largest: int, sizes: list[int]
 ) -> None:
     assert sizes_for(largest) == sizes
@@ -83,7 +83,7 @@ def test_a_link_that_carries_less_is_measured_to_the_byte_in_ten_rounds(
     assert len(tried - set(sizes_for(8950))) <= 10 * 3
 
 
-def test_a_search_believes_at_once_that_all_were_lost() -> None:
+def test_a_search_accepts_a_total_loss_immediately() -> None:
     underlay = Underlay(a_to_z=8004)
     run(underlay, largest=8950)
     searched = Counter((direction, size) for direction, size, count in underlay.sent if count == SEARCH_COUNT)
@@ -91,8 +91,8 @@ def test_a_search_believes_at_once_that_all_were_lost() -> None:
     assert set(searched.values()) == {1}
 
 
-def test_a_search_tries_again_what_was_not_sent() -> None:
-    """A router that is busy may send none of a burst: that proves nothing."""
+def test_a_search_retries_unsent_frames() -> None:
+    """A busy router may send none of a burst, which is no evidence of loss."""
     underlay, unsent = Underlay(a_to_z=8004), set[int]()
 
     def probe(direction: Direction, frame: int, count: int) -> Count:
@@ -110,12 +110,12 @@ def test_the_largest_frame_of_all_is_found_in_ten_rounds() -> None:
     assert run(Underlay(a_to_z=1700), largest=65535).largest_passed == 1700
 
 
-def test_frames_lost_while_neighbours_are_looked_for_prove_nothing() -> None:
+def test_frames_lost_during_neighbour_discovery_are_no_evidence() -> None:
     assert run(Underlay(deaf=3), largest=1518).passed
 
 
 @pytest.mark.parametrize("dead", BOTH)
-def test_where_nothing_arrives_no_size_is_tried(dead: Direction) -> None:
+def test_without_any_arrival_no_size_is_searched(dead: Direction) -> None:
     underlay = Underlay(**{dead.value: 0})
     found = run(underlay, largest=8950)
     assert (found.finding, found.largest_passed) == (Finding.NOTHING_ARRIVES, None)
@@ -139,7 +139,7 @@ def test_loss_among_sizes_that_pass_is_no_border_either() -> None:
 
 
 def test_more_frames_than_were_sent_do_not_pass_either() -> None:
-    """Late ones of the size before, or copies: they would hide as many that were lost."""
+    """Late frames of the previous size, or copies, would hide the same number of lost frames."""
     found = run(losing(Underlay(), lambda direction, frame: -int(frame == 512)), largest=1518)
     assert (found.finding, found.largest_passed) == (Finding.FRAMES_LOST, 256)
 
@@ -152,14 +152,14 @@ def test_frames_that_arrive_in_pieces_do_not_pass() -> None:
     assert (found.finding, found.largest_passed) == (Finding.LARGE_FRAMES_LOST, 8000)
 
 
-def test_nothing_sent_proves_nothing() -> None:
+def test_a_test_without_sent_frames_has_no_result() -> None:
     found = run(lambda direction, frame, count: Count(frame, 0, 0), largest=1518)
     assert found.finding is Finding.NOTHING_ARRIVES
 
 
-def test_the_result_is_written_as_the_api_shows_it() -> None:
-    told = run(Underlay(), largest=128).as_json()
-    assert told == {
-        way: [{"frame": frame, "sent": COUNT, "received": COUNT, "fragmented": False} for frame in (64, 128)]
-        for way in ("a_to_z", "z_to_a")
+def test_the_result_has_the_form_of_the_api() -> None:
+    result = run(Underlay(), largest=128).as_json()
+    assert result == {
+        key: [{"frame": frame, "sent": COUNT, "received": COUNT, "fragmented": False} for frame in (64, 128)]
+        for key in ("a_to_z", "z_to_a")
     }

@@ -1,4 +1,4 @@
-"""Link loss forwarding by its table: which end is kept down, and that it never swings by itself."""
+"""Link loss forwarding by its table: which end is kept down, without oscillation."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -30,10 +30,10 @@ DEAD_AND_DOWN = EndLink(False, LONG_AGO, router_dead=True)
 SILENT = EndLink(None, None, silent_since=NOW - FORGOTTEN)
 FORGOTTEN_END = EndLink(None, None, silent_since=NOW - FORGOTTEN - timedelta(seconds=1))
 CANNOT = EndLink(True, LONG_AGO, may_be_held=False)
-UP_BEFORE_IT_WAS_NOTED, DOWN_BEFORE_IT_WAS_NOTED = EndLink(True, None), EndLink(False, None)
+UP_SINCE_UNKNOWN, DOWN_SINCE_UNKNOWN = EndLink(True, None), EndLink(False, None)
 ALL = (
-    UP_BEFORE_IT_WAS_NOTED,
-    DOWN_BEFORE_IT_WAS_NOTED,
+    UP_SINCE_UNKNOWN,
+    DOWN_SINCE_UNKNOWN,
     UP,
     DOWN,
     UNKNOWN,
@@ -45,61 +45,61 @@ ALL = (
     FORGOTTEN_END,
     CANNOT,
 )
-# Whose far end is taken down if it can be, and which one that is; and what sets an end up again.
-LOST = (DOWN, DOWN_BEFORE_IT_WAS_NOTED, DEAD, DEAD_AND_DOWN)
-HAS_A_LINK, ENDS_IT = (
-    (UP, UP_BEFORE_IT_WAS_NOTED, JUST_UP),
-    (UP, UP_BEFORE_IT_WAS_NOTED, CANNOT, FORGOTTEN_END),
+# States that take the far end down if possible, with the reason; and states that set an end up again.
+LOST = (DOWN, DOWN_SINCE_UNKNOWN, DEAD, DEAD_AND_DOWN)
+CAN_BE_DOWN, ENDS_IT = (
+    (UP, UP_SINCE_UNKNOWN, JUST_UP),
+    (UP, UP_SINCE_UNKNOWN, CANNOT, FORGOTTEN_END),
 )
 
 
-def turn(held: str, a: EndLink, z: EndLink, *, set_up_at: datetime | None = None) -> str:
-    return held_next(held, {"a": a, "z": z}, times=1, set_up_at=set_up_at, timing=TIMING, now=NOW)
+def turn(shut: str, a: EndLink, z: EndLink, *, set_up_at: datetime | None = None) -> str:
+    return held_next(shut, {"a": a, "z": z}, times=1, set_up_at=set_up_at, timing=TIMING, now=NOW)
 
 
 @pytest.mark.parametrize(("a", "z"), list(product(ALL, ALL)))
-def test_every_state_turns_as_the_table_says(a: EndLink, z: EndLink) -> None:
+def test_every_state_changes_as_in_the_table(a: EndLink, z: EndLink) -> None:
     ends = {"a": a, "z": z}
-    begun = [side for side in "az" if ends[side] in HAS_A_LINK and ends[other(side)] in LOST]
+    begun = [side for side in "az" if ends[side] in CAN_BE_DOWN and ends[other(side)] in LOST]
     assert len(begun) < 2
     assert turn("", a, z) == "".join(begun)
-    for held in "az":
-        far = ends[other(held)]
-        assert turn(held, a, z) == ("" if far in ENDS_IT else held)
+    for shut in "az":
+        far = ends[other(shut)]
+        assert turn(shut, a, z) == ("" if far in ENDS_IT else shut)
 
 
 @pytest.mark.parametrize("since", [LONG_AGO, NOW - timedelta(seconds=59), None])
 def test_a_port_that_was_shut_until_its_end_was_verified_has_a_minute_for_its_link(
     since: datetime | None,
 ) -> None:
-    for seconds, held in ((59, ""), (60, "z")):
+    for seconds, shut in ((59, ""), (60, "z")):
         verified = NOW - timedelta(seconds=seconds)
-        assert turn("", EndLink(False, since, verified_at=verified), UP) == held
+        assert turn("", EndLink(False, since, verified_at=verified), UP) == shut
     lost_again = EndLink(False, NOW - timedelta(seconds=10), verified_at=NOW - timedelta(seconds=11))
     assert turn("", lost_again, UP) == "z"
 
 
-def seen(held: str, truth: dict[str, bool], since: datetime) -> dict[str, EndLink]:
-    """What is known where these links are really up: nothing of the one that is kept down."""
-    return {side: EndLink(None if side == held else truth[side], since) for side in "az"}
+def observed(shut: str, truth: dict[str, bool], since: datetime) -> dict[str, EndLink]:
+    """Return the observed links for these true states: the link of the end that is kept down is unknown."""
+    return {side: EndLink(None if side == shut else truth[side], since) for side in "az"}
 
 
-@pytest.mark.parametrize("held", ["", "a", "z"])
+@pytest.mark.parametrize("shut", ["", "a", "z"])
 @pytest.mark.parametrize(("a", "z"), list(product((True, False), repeat=2)))
-def test_links_that_stay_as_they_are_lead_to_rest_within_two_turns(held: str, a: bool, z: bool) -> None:
-    truth, turns = {"a": a, "z": z}, [held]
+def test_stable_links_lead_to_a_stable_decision_within_two_turns(shut: str, a: bool, z: bool) -> None:
+    truth, turns = {"a": a, "z": z}, [shut]
     for _ in range(4):
-        ends = seen(turns[-1], truth, LONG_AGO)
+        ends = observed(turns[-1], truth, LONG_AGO)
         turns.append(turn(turns[-1], **ends))
     assert len(set(turns[2:])) == 1
-    # At rest a port is down only for a link that is really lost, and none where both are up.
+    # In a stable state a port is down only for a lost link, and no port is down if both links are up.
     assert not turns[-1] or not truth[other(turns[-1])]
 
 
-def test_both_lost_and_then_one_back_takes_down_the_one_that_is_back_for_the_other() -> None:
+def test_after_both_links_are_lost_the_first_to_return_is_taken_down() -> None:
     assert turn("", DOWN, DOWN) == ""
     assert turn("", UP, DOWN) == "a"
-    # Z was kept down while it lost its own link, which nobody could see. Once A is back, that is.
+    # Z lost its own link while it was kept down, and nobody could observe it. Z's loss shows once A is back.
     assert turn("z", UP, UNKNOWN) == ""
     assert turn("", UP, JUST_DOWN) == ""
     assert turn("", UP, DOWN) == "a"
@@ -110,7 +110,7 @@ def seconds_ago(seconds: int) -> datetime:
 
 
 @pytest.mark.parametrize(
-    ("set_up", "lost", "held"),
+    ("set_up", "lost", "shut"),
     [
         (60, 59, ""),
         (61, 60, "a"),
@@ -121,28 +121,28 @@ def seconds_ago(seconds: int) -> datetime:
         (100, 41, ""),
         (100, 40, ""),
         (120, 60, "a"),
-        (100, 39, "a"),  # set up for more than a minute, as any link that is lost
+        (100, 39, "a"),  # set up for more than a minute: handled like any lost link
         (7200, 10, "a"),
     ],
 )
 def test_a_link_that_is_lost_right_after_a_port_was_set_up_has_a_minute_to_come(
-    set_up: int, lost: int, held: str
+    set_up: int, lost: int, shut: str
 ) -> None:
     ends = {"a": UP, "z": EndLink(False, seconds_ago(lost))}
-    assert turn("", **ends, set_up_at=seconds_ago(set_up)) == held
+    assert turn("", **ends, set_up_at=seconds_ago(set_up)) == shut
 
 
-def test_what_a_dead_router_loses_is_lost_at_once_and_so_is_what_was_lost_before_it_was_noted() -> None:
+def test_losses_of_a_dead_router_and_earlier_losses_count_immediately() -> None:
     assert turn("", UP, DEAD, set_up_at=NOW) == "a"
-    assert turn("", UP, DOWN_BEFORE_IT_WAS_NOTED, set_up_at=NOW) == "a"
+    assert turn("", UP, DOWN_SINCE_UNKNOWN, set_up_at=NOW) == "a"
 
 
 def simulated(flips: list[int], seconds: int, *, negotiation: int) -> Iterator[str]:
-    """What is held each second while A's link flips at these seconds.
+    """Yield the end that is kept down in each second, while A's link changes at these seconds.
 
-    ``negotiation``: so many seconds after a port is set up it has its link.
+    ``negotiation``: the seconds from the set-up of a port until its link is up.
     """
-    held, times, turned_at, set_up_at = "", 0, NOW - CALM * 2, None
+    shut, times, turned_at, set_up_at = "", 0, NOW - CALM * 2, None
     truth = {"a": (True, NOW), "z": (True, NOW)}
     linked_at = {"a": 0, "z": 0}
     for second in range(seconds):
@@ -153,46 +153,46 @@ def simulated(flips: list[int], seconds: int, *, negotiation: int) -> Iterator[s
         for side, (up, since) in truth.items():
             waits = second < linked_at[side]
             changed = max(since, NOW + timedelta(seconds=linked_at[side])) if up and not waits else since
-            ends[side] = EndLink(None if side == held else up and not waits, turned_at if waits else changed)
-        before = held
-        held = held_next(held, ends, times=times, set_up_at=set_up_at, timing=TIMING, now=now)
-        if held != before:
-            times = times_next(times, turned_at=turned_at, now=now) if held else times
+            ends[side] = EndLink(None if side == shut else up and not waits, turned_at if waits else changed)
+        before = shut
+        shut = held_next(shut, ends, times=times, set_up_at=set_up_at, timing=TIMING, now=now)
+        if shut != before:
+            times = times_next(times, turned_at=turned_at, now=now) if shut else times
             turned_at = now
-            set_up_at = None if held else now
+            set_up_at = None if shut else now
             linked_at |= {before: second + negotiation} if before else {}
-        yield held
+        yield shut
 
 
-def turns_of(held: list[str]) -> int:
-    return sum(before != after for before, after in pairwise(held))
+def turns_of(shut: list[str]) -> int:
+    return sum(before != after for before, after in pairwise(shut))
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(0, 3599), max_size=400, unique=True), st.integers(0, 60))
-def test_whatever_a_link_does_the_far_end_turns_seldom(flips: list[int], negotiation: int) -> None:
-    held = list(simulated(flips, 3600, negotiation=negotiation))
-    # Each time takes the loss's ten seconds and twice as long to be back as the last time: 10, 20 … 300 s.
+def test_a_flapping_link_rarely_changes_the_far_end(flips: list[int], negotiation: int) -> None:
+    shut = list(simulated(flips, 3600, negotiation=negotiation))
+    # Each turn takes the ten seconds of the loss, and twice the previous wait: 10, 20 … 300 s.
     least = sum(10 + min(10 * 2**n, 300) for n in range(5))
-    assert turns_of(held) <= 2 * (5 + (3600 - least) // 310 + 1)
-    assert set(held) <= {"", "z"}
+    assert turns_of(shut) <= 2 * (5 + (3600 - least) // 310 + 1)
+    assert set(shut) <= {"", "z"}
 
 
-def test_a_link_that_flaps_faster_than_a_loss_has_to_last_is_not_forwarded_at_all() -> None:
+def test_a_link_that_flaps_faster_than_the_loss_delay_is_not_forwarded() -> None:
     assert set(simulated(list(range(0, 3600, 7)), 3600, negotiation=12)) == {""}
 
 
 @pytest.mark.parametrize("negotiation", [0, 8, 12, 15, 30, 60])
-def test_one_loss_is_one_loss_however_long_the_other_port_takes_to_have_its_link_again(
+def test_a_slow_negotiation_of_the_other_port_adds_no_second_loss(
     negotiation: int,
 ) -> None:
-    held = list(simulated([100, 140], 3600, negotiation=negotiation))
-    assert (turns_of(held), held[-1]) == (2, "")
-    assert held.count("z") == 40
-    assert "a" not in held
+    shut = list(simulated([100, 140], 3600, negotiation=negotiation))
+    assert (turns_of(shut), shut[-1]) == (2, "")
+    assert shut.count("z") == 40
+    assert "a" not in shut
 
 
-def test_a_link_that_flaps_is_waited_for_longer_each_time_and_no_longer_after_a_calm_hour() -> None:
+def test_the_wait_for_a_flapping_link_grows_until_a_calm_hour() -> None:
     waits = [TIMING.up_after(times).total_seconds() for times in range(8)]
     assert waits == [10, 10, 20, 40, 80, 160, 300, 300]
     assert TIMING.up_after(10**6) == LONGEST_UP

@@ -1,4 +1,4 @@
-"""Topics that open pages receive, and the memory of changes."""
+"""Events of open pages, and the memory of recent changes."""
 
 from uuid import UUID, uuid4
 
@@ -22,7 +22,7 @@ LINE = UUID(int=7)
         ("something of a later release", set()),
     ],
 )
-def test_a_change_has_the_keys_of_all_who_may_notice_it(change: str, keys: set[str]) -> None:
+def test_a_change_has_the_keys_of_all_affected_pages(change: str, keys: set[str]) -> None:
     assert keys_of(change) == keys
 
 
@@ -46,7 +46,7 @@ def test_a_key_of_two_topics_makes_two_events() -> None:
     assert page.take() == sorted(["lines", f"line:{LINE}"])
 
 
-def test_there_are_bounds_in_all_and_for_each_person() -> None:
+def test_streams_are_limited_in_total_and_per_person() -> None:
     streams = Streams(most=3, most_each=2)
     first, _ = streams.open(1, LINES, age_s=0), streams.open(1, LINES, age_s=0)
     with pytest.raises(Full):
@@ -59,7 +59,7 @@ def test_there_are_bounds_in_all_and_for_each_person() -> None:
     assert len(streams) == 3
 
 
-def test_what_nobody_follows_any_more_is_not_kept() -> None:
+def test_keys_without_followers_are_discarded() -> None:
     streams = Streams(most=10, most_each=10)
     for _ in range(100):
         streams.close(streams.open(1, {f"line:{uuid4()}": frozenset({f"line:{uuid4()}"})}, age_s=0))
@@ -77,7 +77,7 @@ def test_a_page_gets_the_changes_since_it_was_made(monkeypatch: pytest.MonkeyPat
     now += 5
     assert streams.open(1, LINES, age_s=4).take() == []
     assert streams.open(1, LINES, age_s=6).take() == ["lines"]
-    # A page from before the remembered time gets all its topics.
+    # The page also has to reload if its earlier state is unknown.
     assert streams.open(1, {"ports": frozenset({"ports:7"})}, age_s=54).take() == []
     assert streams.open(1, {"ports": frozenset({"ports:7"})}, age_s=56).take() == ["ports"]
     now += live_streams.REMEMBERED_S
@@ -86,7 +86,7 @@ def test_a_page_gets_the_changes_since_it_was_made(monkeypatch: pytest.MonkeyPat
     assert streams.open(1, LINES, age_s=live_streams.REMEMBERED_S + 1).take() == ["lines"]
 
 
-def test_after_a_time_without_hearing_every_page_looks_at_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_gap_in_notifications_every_page_reloads_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr(live_streams, "monotonic", lambda: now)
     streams = Streams(most=10, most_each=10)

@@ -1,4 +1,4 @@
-"""The changes here, field by field, so that neither NetBox's news nor a hand's work is lost."""
+"""The differences to NetBox, field by field: neither changes in NetBox nor manual changes are lost."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def wish(*rows: Wanted) -> Wish:
         ("Bern", "Bern", "Berne", "Berne", False),
         ("Bern", "Berna", "Bern", SAME, True),
         ("Bern", "Berna", "Berne", SAME, True),
-        # Both say the same by now: from here on ours follows again.
+        # Both have the same value by now: from now on the portal follows NetBox again.
         ("Bern", "Berne", "Berne", SAME, False),
     ],
 )
@@ -45,7 +45,7 @@ def test_a_field_has_three_sides(taken: str, here: str, there: str, becomes: Any
     assert [finding.code for finding in found.findings] == (["kept"] if kept else [])
 
 
-def test_what_was_made_here_is_met_by_its_name_and_only_noted() -> None:
+def test_a_row_made_in_the_portal_matches_by_name_without_changes() -> None:
     (change,) = differences(wish(site()), {SITE: [ours("Bern", id=None)]}).changes
     assert (change.row, change.writes, change.take) == (70, False, {"name": "Bern"})
 
@@ -55,14 +55,14 @@ def test_an_object_re_created_in_netbox_keeps_its_row() -> None:
     assert (change.row, change.id, change.writes) == (70, 7, False)
 
 
-def test_a_reference_to_a_row_that_is_met_now_is_no_difference() -> None:
+def test_a_reference_to_a_row_matched_now_is_no_difference() -> None:
     router = Wanted(ROUTER, 1, ("rhino",), "rhino", {"site": 7})
     here = LocalRow(ROUTER, 10, "rhino", ("rhino",), {"site": "row 70"})
     changes = differences(wish(site(), router), {SITE: [ours("Bern", id=None)], ROUTER: [here]}).changes
     assert [(change.kind, change.writes) for change in changes] == [(SITE, False), (ROUTER, False)]
 
 
-def test_a_link_is_met_whichever_of_its_sides_is_a() -> None:
+def test_a_link_matches_in_both_orders_of_its_sides() -> None:
     routers = [Wanted(ROUTER, n, (f"r{n}",), f"r{n}", {"site": 7}) for n in (1, 2)]
     held_routers = [
         LocalRow(ROUTER, n * 10, f"r{n}", (f"r{n}",), {"site": 7}, n, {"site": 7}) for n in (1, 2)
@@ -92,7 +92,7 @@ def test_a_link_is_met_whichever_of_its_sides_is_a() -> None:
     ]
 
 
-def test_a_port_that_lacks_what_it_needs_is_not_made() -> None:
+def test_a_port_without_required_facts_is_not_created() -> None:
     port = Wanted(PORT, 9, (1, "x"), "r1:x", {"speed_bps": 10**9, "kind": "uni"}, lacks="port_mtu_missing")
     assert differences(wish(port), {}).changes == []
 
@@ -112,7 +112,7 @@ _NAMES = st.sampled_from(["a", "b", "c"])
         st.tuples(st.integers(1, 4), _NAMES, _NAMES), unique_by=(lambda row: row[0], lambda row: row[1])
     ),
 )
-def test_done_once_there_is_nothing_left_to_do(
+def test_a_second_import_changes_nothing(
     there: list[tuple[int, str]], here: list[tuple[int, str, str]]
 ) -> None:
     wanted = wish(*(Wanted(SITE, n, (name,), name, {"name": name}) for n, name in there))

@@ -1,4 +1,4 @@
-"""The mapping of objects from NetBox: errors are reported and never guessed."""
+"""The mapping of NetBox's objects: errors in them are reported, and never guessed."""
 
 from typing import Any
 
@@ -24,13 +24,13 @@ def interface(id: int, device: int = 1, **more: Any) -> Interface:
     return Interface(**values)
 
 
-def looked(*interfaces: Interface, devices: int = 3, **more: Any) -> Wish:
-    everything = {
+def mapped(*interfaces: Interface, devices: int = 3, **more: Any) -> Wish:
+    categories = {
         "devices": [device(n) for n in range(1, devices + 1)],
         "interfaces": list(interfaces),
         **more,
     }
-    return wanted(Observed(**everything), AT)
+    return wanted(Observed(**categories), AT)
 
 
 def codes(wish: Wish) -> list[str]:
@@ -59,7 +59,7 @@ def joined(a: Interface, z: Interface, **more: Any) -> tuple[Interface, Interfac
 def test_a_port_is_as_fast_as_netbox_or_its_type_says(
     type: str, speed_kbps: int | None, expected: int
 ) -> None:
-    (port,) = looked(interface(1, type=type, speed_kbps=speed_kbps, tags=UNI)).rows[PORT]
+    (port,) = mapped(interface(1, type=type, speed_kbps=speed_kbps, tags=UNI)).rows[PORT]
     assert (port.fields["speed_bps"], port.lacks) == (expected, "")
 
 
@@ -74,23 +74,23 @@ def test_a_port_is_as_fast_as_netbox_or_its_type_says(
     ],
 )
 def test_an_impossible_port_is_reported(facts: dict[str, Any], code: str) -> None:
-    wish = looked(interface(1, **{"tags": UNI, **facts}))
+    wish = mapped(interface(1, **{"tags": UNI, **facts}))
     assert codes(wish) == [code]
     assert all(port.lacks for port in wish.rows[PORT])
 
 
-def test_a_cable_is_one_link_and_mtus_are_as_they_are() -> None:
-    (link,) = looked(*joined(interface(1), interface(2, 2, mtu=None))).rows[LINK]
+def test_a_cable_is_one_link_with_unchanged_mtus() -> None:
+    (link,) = mapped(*joined(interface(1), interface(2, 2, mtu=None))).rows[LINK]
     assert (link.fields["a_ip_mtu"], link.fields["z_ip_mtu"]) == (9000, None)
 
 
-def test_a_ring_is_links_and_no_endless_walk() -> None:
+def test_a_ring_becomes_links_without_an_endless_loop() -> None:
     ring = [
         *joined(interface(1, 1), interface(2, 2)),
         *joined(interface(3, 2), interface(4, 3)),
         *joined(interface(5, 3), interface(6, 1)),
     ]
-    wish = looked(*ring)
+    wish = mapped(*ring)
     assert (len(wish.rows[LINK]), codes(wish)) == (3, [])
 
 
@@ -104,7 +104,7 @@ def test_two_cables_of_a_bundle_are_one_link() -> None:
         Interface(**{**{f: getattr(m, f) for f in Interface.__dataclass_fields__}, "lag": m.device * 10})
         for m in members
     ]
-    wish = looked(*bundles, *members)
+    wish = mapped(*bundles, *members)
     assert [(link.fields["a_interface"], link.fields["z_interface"]) for link in wish.rows[LINK]] == [
         ("if10", "if20")
     ]
@@ -112,17 +112,17 @@ def test_two_cables_of_a_bundle_are_one_link() -> None:
 
 
 def test_cables_without_a_link_are_reported() -> None:
-    assert codes(looked(*joined(interface(1), interface(2)))) == ["cable_within_router"]
-    assert codes(looked(*joined(interface(1), interface(2, 2), reachable=False))) == ["cable_not_connected"]
-    assert codes(looked(interface(1, far=(2, 3), reachable=True))) == ["cable_to_many"]
-    # To a switch that is none of ours.
-    assert codes(looked(interface(1, far=(99,), reachable=True))) == []
-    # Itself at the other end, as only a broken database has it.
-    assert codes(looked(interface(1, far=(1,), reachable=True))) == ["cable_within_router"]
+    assert codes(mapped(*joined(interface(1), interface(2)))) == ["cable_within_router"]
+    assert codes(mapped(*joined(interface(1), interface(2, 2), reachable=False))) == ["cable_not_connected"]
+    assert codes(mapped(interface(1, far=(2, 3), reachable=True))) == ["cable_to_many"]
+    # A cable to a switch that the portal does not know.
+    assert codes(mapped(interface(1, far=(99,), reachable=True))) == []
+    # A cable to the same interface, which exists only in a broken database.
+    assert codes(mapped(interface(1, far=(1,), reachable=True))) == ["cable_within_router"]
 
 
 def test_an_interface_in_two_links_makes_none() -> None:
-    wish = looked(
+    wish = mapped(
         interface(1, 1, far=(2,), reachable=True),
         interface(2, 2, far=(3,), reachable=True),
         interface(3, 3, far=(2,), reachable=True),
@@ -131,11 +131,11 @@ def test_an_interface_in_two_links_makes_none() -> None:
 
 
 def test_a_port_that_is_cabled_to_a_customer_is_no_link() -> None:
-    wish = looked(*joined(interface(1, tags=UNI), interface(2, 2)))
+    wish = mapped(*joined(interface(1, tags=UNI), interface(2, 2)))
     assert (len(wish.rows[PORT]), wish.rows[LINK], codes(wish)) == (1, [], [])
 
 
-def test_duplicates_are_taken_over_by_nobody() -> None:
+def test_duplicates_are_not_imported() -> None:
     tenants = [Named(1, "Dairy"), Named(2, "Dairy"), Named(3, "Bakery")]
     devices = [device(1, "rhino"), device(2, "RHINO"), device(3, "hippo", site=Named(2, "Basel"))]
     wish = wanted(Observed(devices=devices, tenants=tenants), AT)
@@ -147,14 +147,14 @@ def test_duplicates_are_taken_over_by_nobody() -> None:
 
 def test_which_of_two_addresses_ends_tunnels_is_not_guessed() -> None:
     addresses = [Address(1, "loop0", 4, "10.0.0.1"), Address(1, "loop0", 4, "10.0.0.2")]
-    wish = looked(devices=1, addresses=[*addresses, Address(1, "loop0", 6, "fd00::1")])
+    wish = mapped(devices=1, addresses=[*addresses, Address(1, "loop0", 6, "fd00::1")])
     assert wish.rows[ROUTER][0].fields == {"site": 1, "loopback6": "fd00::1"}
     assert codes(wish) == ["two_addresses"]
 
 
-def test_an_address_on_two_routers_is_neithers() -> None:
+def test_an_address_on_two_routers_belongs_to_neither() -> None:
     addresses = [Address(n, "loop0", 4, "10.0.0.1") for n in (1, 2)]
-    wish = looked(devices=2, addresses=addresses)
+    wish = mapped(devices=2, addresses=addresses)
     assert ["loopback4" in row.fields for row in wish.rows[ROUTER]] == [False, False]
     assert codes(wish) == ["address_twice"] * 2
 
@@ -182,8 +182,8 @@ _INTERFACES = st.lists(
 
 @settings(suppress_health_check=[HealthCheck.too_slow])
 @given(interfaces=_INTERFACES)
-def test_an_interface_always_has_one_use(interfaces: list[Interface]) -> None:
-    wish = looked(*interfaces)
+def test_an_interface_has_one_use_for_any_netbox_content(interfaces: list[Interface]) -> None:
+    wish = mapped(*interfaces)
     uses = [row.place for row in wish.rows[PORT]]
     for link in wish.rows[LINK]:
         uses += list(link.place)
@@ -213,8 +213,8 @@ def test_an_unprintable_site_or_customer_name_is_reported_and_the_rest_is_import
     assert len(wish.rows[PORT]) == 2
 
 
-def test_a_description_becomes_plain_and_the_port_is_made() -> None:
-    (port,) = looked(interface(1, tags=UNI, description=f"dock\t4 {TURNED}")).rows[PORT]
+def test_a_description_is_cleaned_and_the_port_is_created() -> None:
+    (port,) = mapped(interface(1, tags=UNI, description=f"dock\t4 {TURNED}")).rows[PORT]
     assert port.fields["description"] == "dock 4 Be nr"
 
 

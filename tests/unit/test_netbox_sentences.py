@@ -1,4 +1,4 @@
-"""What NetBox said, within a sentence of the portal's."""
+"""NetBox's error message within a sentence of the portal."""
 
 import pytest
 
@@ -6,6 +6,6 @@ from portal.netbox_sync.user_messages import error_sentence
 
 
 @pytest.mark.parametrize("detail", ["Invalid token", "Invalid token."])
-def test_a_message_of_netbox_ends_before_the_next_sentence_begins(detail: str) -> None:
-    said = error_sentence({"code": "token_refused", "facts": {"status": 403, "detail": detail}})
-    assert said.startswith("NetBox does not accept the token (403): Invalid token. Set NETBOX_TOKEN")
+def test_netboxs_message_ends_before_the_next_sentence(detail: str) -> None:
+    sentence = error_sentence({"code": "token_refused", "facts": {"status": 403, "detail": detail}})
+    assert sentence.startswith("NetBox does not accept the token (403): Invalid token. Set NETBOX_TOKEN")

@@ -1,4 +1,4 @@
-"""A form reads the number that its reader means, or asks which one it is."""
+"""Numbers in forms: a form reads the intended number, or names the possible ones."""
 
 from decimal import Decimal
 from typing import Any
@@ -97,7 +97,7 @@ def test_a_rate_may_have_its_unit(language: str, typed: str, bps: int) -> None:
 
 
 @pytest.mark.parametrize("typed", ["fast", "-5", "0.0000001", "50 MB/s", "1.000", "1e30", "9999999999T"])
-def test_a_rate_that_is_none_or_two_is_refused_with_a_text(typed: str) -> None:
+def test_a_missing_or_ambiguous_rate_is_refused_with_a_text(typed: str) -> None:
     form = BandwidthForm({"cir": typed, "cir_unit": "1000000"})
     assert not form.is_valid()
     assert typed in form.errors["cir"][0]
@@ -122,7 +122,7 @@ def test_a_whole_number_is_digits(language: str) -> None:
 
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("bps", [1, 1_500_000, 10**9, 2_500_000_000, 1_234_000])
-def test_what_a_form_shows_it_takes_back(language: str, bps: int) -> None:
+def test_a_form_accepts_its_own_output(language: str, bps: int) -> None:
     with translation.override(language):
         shown = BandwidthForm(initial=rate_initial("cir", bps))
         sent = {name: shown[name].value() for name in ("cir", "cir_unit")}

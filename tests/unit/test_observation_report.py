@@ -1,4 +1,4 @@
-"""What an agent's report of its router may say."""
+"""Limits of an agent's report of its router."""
 
 import json
 from pathlib import Path
@@ -11,14 +11,14 @@ from portal.core.unix_time import to_time
 from portal.inventory.reported_observation import ObservedReport
 
 REPORT = Path(__file__).parent.parent / "contract" / "reports" / "observed.json"
-LAST = 253_370_764_799_999  # of the year 9998
+LAST = 253_370_764_799_999  # in the year 9998
 FREEZE = {"id": "0b9b2d7e-6c55-4b6b-8b2f-3d9a5f2f7c03", "by": "router", "reason": "", "over": False}
 CONTEST = {"object": "loop0", "field": "tag", "desired": "", "actual": "x", "repairs": 3}
 read = reader(ObservedReport)
 
 
 def at(ms: int, report: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """Where reports have moments, and such a report."""
+    """Return each place with a time in reports, and a report with this time there."""
     end, path = report["ends"][0], report["paths"][0]
     return [
         ("/vpp/boot_ms", report | {"vpp": report["vpp"] | {"boot_ms": ms}}),
@@ -38,11 +38,11 @@ def at(ms: int, report: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("which", range(7))
-def test_a_moment_beyond_the_calendar_is_refused_by_its_place(which: int) -> None:
+def test_a_time_beyond_the_calendar_is_refused_with_its_pointer(which: int) -> None:
     report = {name: each for name, each in json.loads(REPORT.read_text()).items() if name != "schema"}
-    pointer, report = at(LAST + 1, report)[which]
+    pointer, beyond = at(LAST + 1, report)[which]
     with pytest.raises(Invalid) as refused:
-        read(json.dumps(report).encode())
+        read(json.dumps(beyond).encode())
     assert (refused.value.fault["pointer"], refused.value.fault["code"]) == (pointer, "out_of_range")
     read(json.dumps(at(LAST, report)[which][1]).encode())
     assert to_time(LAST).year == 9998

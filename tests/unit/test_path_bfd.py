@@ -1,4 +1,4 @@
-"""BFD on paths: the setting, and the condition for a path that is down."""
+"""BFD on paths: its settings, and when a path is down."""
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -32,7 +32,7 @@ def test_a_router_without_a_peers_session_does_not_count(far: str) -> None:
     assert not is_path_down([PathState.DOWN, far])
 
 
-def test_a_path_that_never_was_up_is_not_down() -> None:
+def test_a_path_that_was_never_up_is_not_down() -> None:
     assert not is_path_down([PathState.UNHEARD, PathState.UNHEARD])
     assert not is_path_down([PathState.STARTING, PathState.UP])
     assert not is_path_down(["", ""])

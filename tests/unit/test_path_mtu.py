@@ -1,4 +1,4 @@
-"""The MTU of a path: the narrowest link, and the links that nobody knows."""
+"""The MTU of a path: its narrowest link, and links of unknown MTU."""
 
 import pytest
 
@@ -12,7 +12,7 @@ MTU = int | None
 
 
 def ring(*, az: MTU = 9000, ab: MTU = 9000, bz: MTU = 9000) -> Topology:
-    """a and z are neighbours; the way round leads over b."""
+    """Return a topology in which a and z are neighbours, and the detour leads over b."""
 
     def link(ends: str, mtu: MTU) -> Link:
         sides = [LinkSide(router=r, interface=f"e-{ends}", metric=10, declared_ip_mtu=mtu) for r in ends]
@@ -40,7 +40,7 @@ def test_a_narrow_detour_does_not_count_when_failures_do_not() -> None:
 
 
 @pytest.mark.parametrize("required", [1557, 1558])
-def test_what_fits_is_not_refused(required: int) -> None:
+def test_a_packet_that_fits_is_not_refused(required: int) -> None:
     assert check(ring(ab=1558)).refusal(required) is None
 
 

@@ -1,4 +1,4 @@
-"""A starting process gets the lowest number that nobody holds, and goes on counting there."""
+"""Slots of processes: a new process gets the lowest free number and continues its counters."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ import pytest
 from portal.metrics.process_slots import NoSlot, Slots
 
 
-def test_two_holders_have_two_slots_and_an_ended_ones_is_given_on(tmp_path: Path) -> None:
+def test_two_processes_have_two_slots_and_a_free_slot_is_used_again(tmp_path: Path) -> None:
     here = Slots(tmp_path)
     assert here.of_this_process() == 0
     take = (
@@ -51,11 +51,11 @@ def test_a_child_has_its_own_slot_and_its_parent_keeps_its_slot(tmp_path: Path) 
         os._exit(10 + slots.of_this_process())
     _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 11
-    # The child closed its copy of the lock; the parent's still holds.
+    # The child closed its copy of the lock; the parent's copy still locks.
     assert Slots(tmp_path).of_this_process() == 1
 
 
-def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+def test_an_unusable_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(NoSlot, match=r"LONGLINE_METRICS_DIR .*file"):
         Slots(tmp_path / "file").of_this_process()

@@ -1,4 +1,4 @@
-"""The provider's settings: valid ones are read, invalid ones are refused with the valid form."""
+"""The provider's settings: accepted values, and errors at the start that say what to write instead."""
 
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,11 @@ PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)
 
 
 def read(**written: str) -> Provider:
-    nothing = dict.fromkeys(("logo", "colour", "terms_url", "support_email", "support_phone", "help_url"), "")
-    return Provider.read(**{"name": "Savanna Networks", **nothing, **written})  # type: ignore[arg-type]
+    empty = dict.fromkeys(("logo", "colour", "terms_url", "support_email", "support_phone", "help_url"), "")
+    return Provider.read(**{"name": "Savanna Networks", **empty, **written})  # type: ignore[arg-type]
 
 
-def test_contrast_is_that_of_wcag() -> None:
+def test_contrast_agrees_with_wcag() -> None:
     assert contrast("#000000", "#ffffff") == pytest.approx(21)
     assert contrast("#ffffff", "#ffffff") == pytest.approx(1)
     # The lightest grey that WCAG's own examples call readable on white.
@@ -70,7 +70,7 @@ def test_another_colour_has_another_digest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "written", "expected"),
+    ("setting", "written", "message"),
     [
         ("name", "", "write a name"),
         ("name", "A\nBcc: b@example.net", "in one line"),
@@ -84,17 +84,17 @@ def test_another_colour_has_another_digest() -> None:
         ("logo", "/nowhere/logo.svg", "cannot be read"),
     ],
 )
-def test_an_invalid_setting_is_refused_with_the_valid_form(setting: str, written: str, expected: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match=rf"LONGLINE_PROVIDER_{setting.upper()} is .*{expected}"):
+def test_an_invalid_setting_is_refused_with_an_example(setting: str, written: str, message: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match=rf"LONGLINE_PROVIDER_{setting.upper()} is .*{message}"):
         read(**{setting: written})
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("content", "message"),
     [(b"GIF89a", "neither SVG nor PNG nor WebP"), (b"", "neither"), (PNG + bytes(65536), "65536 at most")],
 )
-def test_a_logo_is_a_small_picture(tmp_path: Path, content: bytes, expected: Any) -> None:
+def test_a_logo_is_a_small_picture(tmp_path: Path, content: bytes, message: Any) -> None:
     logo = tmp_path / "logo.png"
     logo.write_bytes(content)
-    with pytest.raises(ImproperlyConfigured, match=expected):
+    with pytest.raises(ImproperlyConfigured, match=message):
         read(logo=str(logo))

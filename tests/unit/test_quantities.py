@@ -70,7 +70,7 @@ def test_a_rate_with_two_readings_names_both(written: str, sign: str, readings: 
         read_rate(written, sign=sign)
     assert refused.value.readings == readings
     assert all(reading in refused.value.sentence for reading in [written, *readings])
-    # Each reading is accepted when it is entered.
+    # Each of the readings is accepted if a person enters it.
     assert len({read_rate(reading, sign=sign).of(1) for reading in readings}) == 2
 
 

@@ -22,11 +22,11 @@ def test_31_days_of_five_minute_samples_leave_out_the_top_446() -> None:
 
 
 @pytest.mark.parametrize(("count", "expected"), [(1, 1), (19, 19), (20, 19), (21, 20), (100, 95)])
-def test_it_is_the_nearest_rank(count: int, expected: int) -> None:
+def test_the_percentile_is_the_nearest_rank(count: int, expected: int) -> None:
     assert percentile_95(map(float, range(1, count + 1))) == expected
 
 
-def test_nothing_counted_has_no_percentile() -> None:
+def test_no_samples_have_no_percentile() -> None:
     assert percentile_95([]) is None
 
 

@@ -1,4 +1,4 @@
-"""Times are shown and read in the reader's zone, also in the nights in which the clocks change."""
+"""Times are shown and read in the reader's zone, also in nights with a clock change."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -43,8 +43,8 @@ def refusal(at: str, zone: str) -> Any:
 @pytest.mark.parametrize(
     ("written", "zone", "utc"),
     [
-        # The clocks of Europe go forward on 28 March 2027 and back on 31 October 2027; those of New York on
-        # 14 March and 7 November; those of Kathmandu never.
+        # Clocks in Europe go forward on 28 March 2027 and back on 31 October 2027; in New York on 14 March
+        # and 7 November; in Kathmandu never.
         ("2027-03-28T01:59", BERLIN, "2027-03-28 00:59"),
         ("2027-03-28T03:00", BERLIN, "2027-03-28 01:00"),
         ("2027-03-28T02:00", KATHMANDU, "2027-03-27 20:15"),
@@ -86,8 +86,8 @@ def test_the_form_asks_which_of_two_equal_times_is_meant(
     written: str, zone: str, first: str, second: str, shown: list[str]
 ) -> None:
     assert refusal(written, zone).code == "twice"
-    form = str(sent(written, at_zone=zone)["at"])
-    assert all(text in form for text in [*shown, 'name="at_which"', f'value="{zone}"', f'value="{written}"'])
+    text = str(sent(written, at_zone=zone)["at"])
+    assert all(part in text for part in [*shown, 'name="at_which"', f'value="{zone}"', f'value="{written}"'])
     assert f"{read(written, zone, 'first').astimezone(UTC):%H:%M}" == first
     assert f"{read(written, zone, 'second').astimezone(UTC):%H:%M}" == second
 
@@ -96,7 +96,7 @@ def test_the_label_names_the_zone_in_which_the_time_is_read() -> None:
     with timezone.override(zone_named(KATHMANDU)):
         assert MomentForm()["at"].label == f"When ({KATHMANDU})"
         assert f'name="at_zone" value="{KATHMANDU}"' in str(MomentForm()["at"])
-        # The reader has travelled since the page was opened: the time means what the page said.
+        # The reader has travelled since the page was opened: the page's zone counts.
         form = sent("2026-12-24T02:00", at_zone=BERLIN)
         assert form["at"].label == f"When ({BERLIN})"
         assert form.is_valid()

@@ -1,4 +1,4 @@
-"""REDIS_URL: the address of a server or of Sentinels; an invalid URL is refused with the reason."""
+"""REDIS_URL: the address of one server, or Sentinels; error messages name the mistake."""
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured

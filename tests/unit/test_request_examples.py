@@ -1,4 +1,4 @@
-"""curl, Python and HTTPie send one and the same request."""
+"""Examples in curl, Python and HTTPie, which send the same request."""
 
 import json
 import shlex
@@ -40,19 +40,19 @@ def example(**changes: Any) -> ExampleRequest:
 
 
 def of_curl(command: str) -> tuple[str, str, dict[str, str], Any]:
-    """Method, address, headers and body that a curl command sends."""
-    program, *words = shlex.split(command.replace("\\\n", " "))
+    """Return the method, address, headers and body of a curl command."""
+    program, *parts = shlex.split(command.replace("\\\n", " "))
     assert program == "curl"
     method, address, headers, body = "GET", "", {}, None
-    while words:
-        match words.pop(0):
+    while parts:
+        match parts.pop(0):
             case "--request":
-                method = words.pop(0)
+                method = parts.pop(0)
             case "--header":
-                name, _, value = words.pop(0).partition(": ")
+                name, _, value = parts.pop(0).partition(": ")
                 headers[name] = value
             case "--data":
-                body = json.loads(words.pop(0))
+                body = json.loads(parts.pop(0))
             case word:
                 address = word
     assert headers.pop("Content-Type", None) == (None if body is None else "application/json")
@@ -60,15 +60,18 @@ def of_curl(command: str) -> tuple[str, str, dict[str, str], Any]:
 
 
 def of_httpie(command: str) -> tuple[str, str, dict[str, str], Any]:
-    """The same of an HTTPie command: an item is split at the first separator in it, the longer one first."""
-    program, *words = shlex.split(command.replace("\\\n", " "))
+    """Return the request of an HTTPie command.
+
+    An item is split at its first separator, the longer one first.
+    """
+    program, *parts = shlex.split(command.replace("\\\n", " "))
     assert program == "http"
     headers: dict[str, str] = {}
-    if words[0] == "--auth-type":
-        assert words[1:3] == ["bearer", "--auth"]
-        headers["Authorization"] = f"Bearer {words[3]}"
-        words = words[4:]
-    method, address, *items = words
+    if parts[0] == "--auth-type":
+        assert parts[1:3] == ["bearer", "--auth"]
+        headers["Authorization"] = f"Bearer {parts[3]}"
+        parts = parts[4:]
+    method, address, *items = parts
     body: Any = None
     for item in items:
         at = min(item.index(each) for each in _SEPARATORS if each in item)
@@ -82,15 +85,15 @@ def of_httpie(command: str) -> tuple[str, str, dict[str, str], Any]:
 
 
 def of_python(code: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str, dict[str, str], Any]:
-    """What a piece of Python hands to httpx."""
+    """Return the request that a piece of Python passes to httpx."""
     sent: list[httpx.Request] = []
 
-    def answer(request: httpx.Request) -> httpx.Response:
+    def respond(request: httpx.Request) -> httpx.Response:
         sent.append(request)
         return httpx.Response(200, json={}, request=request)
 
     monkeypatch.setenv("TOKEN", "$TOKEN")
-    with httpx.Client(transport=httpx.MockTransport(answer)) as client:
+    with httpx.Client(transport=httpx.MockTransport(respond)) as client:
         for method in ("get", "post", "patch", "delete"):
             monkeypatch.setattr(httpx, method, getattr(client, method))
         exec(compile(code, "example", "exec"), {})  # noqa: S102 - it is the example that is tested
@@ -102,27 +105,27 @@ def of_python(code: str, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str, dic
 
 @pytest.mark.parametrize("body", BODIES)
 @pytest.mark.parametrize("if_match", ["", '"9b1f0c5a7e3d4f62"', "*"])
-def test_all_three_send_the_same(body: Any, if_match: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_three_send_the_same_request(body: Any, if_match: str, monkeypatch: pytest.MonkeyPatch) -> None:
     request = example(body=body, if_match=if_match)
     headers = {"Authorization": "Bearer $TOKEN"} | ({"If-Match": if_match} if if_match else {})
     sent = ("POST", request.url, headers, body)
     assert of_curl(curl(request)) == sent
     assert of_python(python(request), monkeypatch) == sent
-    # HTTPie cannot say that an object is empty; no operation asks for one.
+    # HTTPie cannot express an empty object; no operation needs one.
     if body != {}:
         assert of_httpie(httpie(request)) == sent
 
 
 @pytest.mark.parametrize("slug", GROUPS)
-def test_what_the_documentation_shows_is_the_same_in_curl_and_httpie(slug: str) -> None:
-    """What curl and Python send is run against a portal: tests/integration/test_api_doc_examples.py."""
+def test_documented_requests_are_equal_in_curl_and_httpie(slug: str) -> None:
+    """Another test sends what curl and Python send: tests/integration/test_api_doc_examples.py."""
     shown, _ = operations(GROUPS[slug], "https://portal.example.net")
     for operation in shown:
         assert of_httpie(operation.examples["httpie"]) == of_curl(operation.examples["curl"])
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_what_has_no_body_and_no_token_sends_none(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_without_body_and_token_sends_none(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     request = example(method=method, signed=False, answered_in="")
     sent = (method, request.url, {}, None)
     assert of_curl(curl(request)) == sent
@@ -130,7 +133,7 @@ def test_what_has_no_body_and_no_token_sends_none(method: str, monkeypatch: pyte
     assert of_python(python(request), monkeypatch) == sent
 
 
-def test_a_key_is_drawn_anew_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_request_has_a_new_key(monkeypatch: pytest.MonkeyPatch) -> None:
     request = example(drawn_key=True)
     assert '--header "Idempotency-Key: $(uuidgen)"' in curl(request)
     assert 'Idempotency-Key:"$(uuidgen)"' in httpie(request)
@@ -146,5 +149,5 @@ def test_a_key_is_drawn_anew_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
         ("", "print(answer.status_code)"),
     ],
 )
-def test_python_shows_what_comes_back(answered_in: str, shown: str) -> None:
+def test_python_prints_the_response(answered_in: str, shown: str) -> None:
     assert python(example(answered_in=answered_in)).endswith(shown)

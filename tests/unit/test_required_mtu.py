@@ -93,7 +93,7 @@ POLICY = st.sampled_from(MtuPolicy)
 
 
 @given(SVC_MTUS, TAGS, TUNNEL, POLICY, st.booleans())
-def test_a_required_mtu_carries_exactly_the_requested_packet(
+def test_a_required_mtu_carries_the_requested_packet(
     svc_mtu: int, tags: int, tunnel: Transport, policy: MtuPolicy, gre_key: bool
 ) -> None:
     frame = carried_frame(svc_mtu, carried_tags=tags)
@@ -119,7 +119,7 @@ def test_the_largest_svc_mtu_fits_and_one_byte_more_does_not(
 
 
 @given(TUNNEL, st.booleans())
-def test_planning_never_leaves_less_room_than_exact(tunnel: Transport, gre_key: bool) -> None:
+def test_planning_never_reserves_less_than_exact(tunnel: Transport, gre_key: bool) -> None:
     planning = overhead(tunnel, MtuPolicy.PLANNING, gre_key=gre_key)
     assert planning >= overhead(tunnel, MtuPolicy.EXACT, gre_key=gre_key)
     assert planning == overhead(tunnel, MtuPolicy.PLANNING)

@@ -1,4 +1,4 @@
-"""Loads on cores: the tables are the measured ones, and dearer encapsulations and slower CPUs take more."""
+"""Loads on cores: the tables are measured, and costlier encapsulations and slower CPUs take more."""
 
 import csv
 from itertools import pairwise
@@ -32,7 +32,7 @@ def test_the_cpus_are_the_measured_ones() -> None:
     assert measured == IPV4_MPPS_PER_CORE
 
 
-def test_the_encapsulations_cost_what_was_measured() -> None:
+def test_the_encapsulations_have_the_measured_costs() -> None:
     measured = {
         Transport(row["encapsulation"] + row["family"]): float(row["mpps_per_core"])
         for row in rows("encapsulation-cost.csv")
@@ -43,7 +43,7 @@ def test_the_encapsulations_cost_what_was_measured() -> None:
 @pytest.mark.parametrize("transport", TUNNELS)
 @pytest.mark.parametrize("cpu", IPV4_MPPS_PER_CORE)
 def test_a_tunnels_end_takes_both_directions_over_what_a_core_carries(transport: Transport, cpu: str) -> None:
-    # The policy's frame is 512 bytes; 20 more go over the wire (IEEE 802.3).
+    # The policy's frame has 512 bytes; 20 more are sent over the wire (IEEE 802.3).
     packets = GBIT / ((512 + 20) * 8)
     mpps = COST[transport].mpps_per_core * IPV4_MPPS_PER_CORE[cpu] / IPV4_MPPS_PER_CORE["Ryzen 5950X"]
     share = 2 * packets / (mpps * 1e6)
@@ -62,19 +62,19 @@ def test_ten_gigabit_of_the_smallest_frames_fill_a_core_that_forwards_14_88_mill
     assert load_per_core("Ryzen 5950X") == pytest.approx(10 * GBIT, rel=1e-3)
 
 
-def test_a_later_choice_of_auto_is_never_cheaper_except_gre() -> None:
-    # Ordering relies on it: where the first tunnel that fits the path is too much, no other is less.
+def test_later_candidates_of_auto_are_never_cheaper_except_gre() -> None:
+    # Orders rely on it: if the first tunnel that fits the path is too costly, no other one is cheaper.
     spreading = [tunnel for tunnel in AUTO_TUNNELS if tunnel.encapsulation is not Encapsulation.GRE]
     loads = [end_load(GBIT, tunnel) for tunnel in spreading]
     assert all(earlier < later for earlier, later in pairwise(loads))
 
 
-def test_a_hold_keeps_what_the_dearest_would_take() -> None:
+def test_a_reservation_covers_the_costliest_candidate() -> None:
     assert end_load(GBIT, dearest(within_router=False)) == max(end_load(GBIT, each) for each in Transport)
     assert dearest(within_router=True) is Transport.L2XC
 
 
-def test_a_cpu_that_nobody_measured_is_taken_for_the_slowest() -> None:
+def test_an_unmeasured_cpu_counts_as_the_slowest() -> None:
     slowest = packets_per_core(Transport.GRE6, cpu=SLOWEST_CPU)
     assert packets_per_core(Transport.GRE6, cpu="Z80") == slowest
     assert all(packets_per_core(Transport.GRE6, cpu=cpu) >= slowest for cpu in IPV4_MPPS_PER_CORE)

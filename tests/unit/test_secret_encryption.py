@@ -1,4 +1,4 @@
-"""Encrypted secrets stay readable after a change of SECRET_KEY if the old key is configured."""
+"""Sealed secrets stay readable when SECRET_KEY changes, as long as the old one is configured."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def test_old_keys_come_from_the_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Any, text: str, keys: list[str]
 ) -> None:
     (tmp_path / "keys").write_text(f"{text}\n")
-    # What a file held is read once.
+    # A file's content is read once.
     name = f"SOME_{len(keys)}_KEYS"
     monkeypatch.setenv(f"{name}_FILE", str(tmp_path / "keys"))
     assert Environment().list(name, default=[]) == keys

@@ -1,4 +1,4 @@
-"""The arithmetic of silences: nothing is lost or counted twice, and what was seen stays."""
+"""The arithmetic of silences: no time is lost or counted twice, and observed states remain."""
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -19,7 +19,7 @@ from portal.telemetry.silence_arithmetic import (
 from portal.telemetry.time_spans import Span, length, merged, within, without
 from portal.vll.states import OperStatus
 
-# Time is measured nowhere here: a busy machine fails nothing.
+# These tests measure no time: a busy machine must not fail them.
 calmly = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ZERO = datetime(2026, 11, 10, tzinfo=UTC)
 TEN = timedelta(minutes=10)
@@ -41,7 +41,7 @@ silences = st.tuples(st.integers(0, 120), st.integers(1, 120)).map(lambda two: s
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[Interval]:
-    """A line's intervals from the first minute on, the last of them open."""
+    """Draw a line's intervals from the first minute on, the last of them open."""
     cuts = sorted(draw(st.sets(st.integers(1, 239), max_size=8)))
     edges = [0, *cuts]
     each = st.sampled_from(list(OperStatus))
@@ -53,7 +53,7 @@ def histories(draw: st.DrawFn) -> list[Interval]:
 
 @calmly
 @given(spans, silences)
-def test_what_is_in_and_what_is_not_make_the_whole(some: list[Span], whole: Span) -> None:
+def test_inside_and_outside_make_the_whole(some: list[Span], whole: Span) -> None:
     inside, outside = within([whole], some), without(whole, some)
     assert length(inside) + length(outside) == length([whole])
     assert within(inside, outside) == []
@@ -61,7 +61,7 @@ def test_what_is_in_and_what_is_not_make_the_whole(some: list[Span], whole: Span
 
 @calmly
 @given(silences, five_minutes, spans, spans)
-def test_a_verdict_covers_the_silence_once(
+def test_a_verdict_covers_each_moment_of_the_silence_once(
     silence: Span, spoken: set[Span], down: list[Span], forwarded: list[Span]
 ) -> None:
     verdicts = verdicts_on(silence, forwarded=forwarded, down=down)
@@ -73,20 +73,20 @@ def test_a_verdict_covers_the_silence_once(
 
 @calmly
 @given(silences, five_minutes, spans)
-def test_only_time_in_which_somebody_listened_and_nothing_spoke_is_down(
-    silence: Span, spoken: set[Span], heard: list[Span]
+def test_only_time_with_a_listener_and_without_samples_is_down(
+    silence: Span, spoken: set[Span], listened: list[Span]
 ) -> None:
     speaks = spoken_for(silence, spoken, over=True)
-    down = down_in(silence, speaks, listened=heard, longest=TEN)
+    down = down_in(silence, speaks, listened=listened, longest=TEN)
     assert within(down, [silence]) == down
     assert within(down, speaks) == []
-    assert within(down, heard) == down
+    assert within(down, listened) == down
     assert not down or length(down) > TEN
 
 
 @calmly
 @given(histories(), silences, spans, spans)
-def test_rewriting_keeps_all_time_and_is_done_once(
+def test_rewriting_keeps_all_time_and_is_idempotent(
     history: list[Interval], silence: Span, down: list[Span], forwarded: list[Span]
 ) -> None:
     verdicts = verdicts_on(silence, forwarded=forwarded, down=down)
@@ -95,15 +95,15 @@ def test_rewriting_keeps_all_time_and_is_done_once(
     assert all(one.ended == next_.began for one, next_ in pairwise(after))
     assert rewritten(after, verdicts) == after
 
-    def seen(intervals: list[Interval], status: str) -> list[Span]:
+    def spans_of(intervals: list[Interval], status: str) -> list[Span]:
         return merged((i.began, i.ended or at(999)) for i in intervals if i.status == status and not i.judged)
 
-    # What was seen to be down, and all that is outside of the silence, is as it was.
-    assert seen(after, OperStatus.DOWN) == seen(history, OperStatus.DOWN)
+    # Observed outages, and all states outside of the silence, are unchanged.
+    assert spans_of(after, OperStatus.DOWN) == spans_of(history, OperStatus.DOWN)
     for status in OperStatus:
         now = merged((i.began, i.ended or at(999)) for i in after if i.status == status)
         for outside in without((at(0), at(999)), [silence]):
-            assert within(now, [outside]) == within(seen(history, status), [outside])
+            assert within(now, [outside]) == within(spans_of(history, status), [outside])
 
 
 @calmly
@@ -124,27 +124,27 @@ def test_late_counters_take_an_outage_back(
         pytest.param([50], True, [span(50, 58)], id="the last whole 5 minutes speak for what is after"),
         pytest.param([0, 55], True, [], id="5 minutes that reach out of the silence say nothing of it"),
         pytest.param([5, 10, 30], True, [span(2, 15), span(30, 35)], id="those in between for themselves"),
-        pytest.param([50, 55], False, [span(50, 58)], id="a silence that goes on is heard of until now"),
+        pytest.param([50, 55], False, [span(50, 58)], id="a continuing silence counts until now"),
     ],
 )
-def test_whole_5_minutes_speak(spoken: list[int], over: bool, expected: list[Span]) -> None:
+def test_complete_buckets_of_5_minutes_count(spoken: list[int], over: bool, expected: list[Span]) -> None:
     five_minutes = [span(minute, minute + 5) for minute in spoken]
     assert spoken_for(span(2, 58), five_minutes, over=over) == expected
 
 
 @pytest.mark.parametrize(
-    ("speaks", "heard", "expected"),
+    ("speaks", "listened", "expected"),
     [
         pytest.param([], [span(0, 60)], [span(2, 58)], id="nothing speaks, back to the last report"),
         pytest.param([span(2, 50)], [span(0, 60)], [], id="not longer than the setting"),
-        pytest.param([span(2, 40)], [span(0, 60)], [span(40, 58)], id="back to what was heard last"),
+        pytest.param([span(2, 40)], [span(0, 60)], [span(40, 58)], id="back to the last sample"),
         pytest.param([], [], [], id="nobody listened"),
         pytest.param([], [span(0, 9), span(50, 60)], [span(2, 9), span(50, 58)], id="the portal was away"),
         pytest.param([], [span(0, 9)], [], id="nobody listened for long enough"),
     ],
 )
-def test_what_counts_as_down(speaks: list[Span], heard: list[Span], expected: list[Span]) -> None:
-    assert down_in(span(2, 58), speaks, listened=heard, longest=TEN) == expected
+def test_what_counts_as_down(speaks: list[Span], listened: list[Span], expected: list[Span]) -> None:
+    assert down_in(span(2, 58), speaks, listened=listened, longest=TEN) == expected
 
 
 def test_a_bucket_is_what_telemetry_rolls_up() -> None:

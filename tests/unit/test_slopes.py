@@ -1,4 +1,4 @@
-"""Whether a figure of the simulation grows, and how sure that is."""
+"""Whether a figure of the simulation grows, and how certain that is."""
 
 import random
 
@@ -19,9 +19,9 @@ def test_noise_alone_is_no_growth() -> None:
     found = slope([(t, dice.gauss(100, 5)) for t in range(0, 600, 10)])
     assert found is not None
     assert found.is_zero
-    # By hand: 5 / sqrt(60 * 30000 s²), by hour.
+    # By hand: 5 / sqrt(60 * 30000 s²), per hour.
     assert found.error == pytest.approx(13.4, rel=0.2)
 
 
-def test_two_samples_are_none() -> None:
+def test_two_samples_have_no_slope() -> None:
     assert slope([(0, 1), (10, 2)]) is None

@@ -1,4 +1,4 @@
-"""What a soak has measured is in its file at once, and is read from there though the soak was killed."""
+"""The readings of a soak are in its file immediately, and can be read after the soak was killed."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from drills.soak.gauges import Reading
 from drills.soak.readings import readings_add, series_in
 
 
-def test_readings_are_there_before_the_file_is_closed_and_a_row_that_was_cut_off_is_left_out(
+def test_readings_are_flushed_and_an_incomplete_row_is_omitted(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "readings.csv"
@@ -26,11 +26,11 @@ def test_readings_are_there_before_the_file_is_closed_and_a_row_that_was_cut_off
         }
 
 
-def test_slopes_are_printed_of_what_a_soak_left(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_slopes_are_printed_from_saved_readings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "readings.csv"
     with path.open("w") as written:
         for minute in range(60):
-            # The first quarter is left out: it rose steeply there.
+            # The first quarter, with a steep rise, is left out.
             value = 100 + minute / 60 * 6 if minute >= 15 else minute
             readings_add(written, minute * 60, [Reading("memory web", value, "MB")])
     assert main(["--read", str(path)]) == 0

@@ -1,4 +1,4 @@
-"""A slope is told from chance by its error."""
+"""The error of a slope distinguishes growth from chance."""
 
 import random
 
@@ -14,12 +14,12 @@ def test_a_straight_line_has_its_slope_without_an_error() -> None:
     assert found.rises
 
 
-def test_chance_does_not_rise_and_a_leak_below_it_does() -> None:
+def test_noise_does_not_rise_and_a_small_leak_does() -> None:
     chance = random.Random(1)
     noise = [chance.gauss(100, 1) for _ in MINUTES]
     assert not slope(MINUTES, noise).rises
     assert slope(MINUTES, [value + at / 3600 * 4 for at, value in zip(MINUTES, noise, strict=True)]).rises
 
 
-def test_what_falls_does_not_rise() -> None:
+def test_a_falling_series_does_not_rise() -> None:
     assert not slope(MINUTES, [100 - at / 60 for at in MINUTES]).rises

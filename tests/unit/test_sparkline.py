@@ -19,11 +19,11 @@ def test_both_directions_have_one_scale() -> None:
     assert a < z < HEIGHT
 
 
-def test_now_is_the_newest_that_is_young_enough() -> None:
+def test_the_current_value_is_the_newest_recent_sample() -> None:
     spark = sparkline_of(Recent(a=[5.0, 7.0, None], z=[5.0, None, None], simulated=False))
     assert spark is not None
     assert (spark.a_to_z_now, spark.z_to_a_now) == (7.0, None)
 
 
-def test_nothing_counted_draws_nothing() -> None:
+def test_no_samples_draw_nothing() -> None:
     assert sparkline_of(Recent(a=[None], z=[None], simulated=False)) is None

@@ -1,4 +1,4 @@
-"""Reading the documents that agents send."""
+"""The strict reader of the documents that agents send."""
 
 import json
 from typing import Any
@@ -93,7 +93,7 @@ def test_deep_nesting_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said", "code"),
+    ("kind", "written", "code"),
     [
         (Address, "fe80::1%eth0", "type"),
         (Address, "FD00::1", "type"),
@@ -104,16 +104,18 @@ def test_deep_nesting_is_refused() -> None:
         (PrintableText, "x" * 51, "out_of_range"),
     ],
 )
-def test_a_text_that_breaks_its_rule_is_refused_before_the_database(kind: type, said: str, code: str) -> None:
+def test_a_text_that_breaks_its_rule_is_refused_before_the_database(
+    kind: type, written: str, code: str
+) -> None:
     with pytest.raises(Invalid) as refused:
         reader(list[kind])(
-            json.dumps(["10.0.0.1/32" if kind is PrefixedAddress else "10.0.0.1", said]).encode()
+            json.dumps(["10.0.0.1/32" if kind is PrefixedAddress else "10.0.0.1", written]).encode()
         )
     assert (refused.value.fault["pointer"], refused.value.fault["code"]) == ("/1", code)
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("written", "shown"),
     [
         (b"a\\u0000b", "a\ufffdb"),
         (b"\\ud800", "\ufffd"),
@@ -123,5 +125,5 @@ def test_a_text_that_breaks_its_rule_is_refused_before_the_database(kind: type, 
         (b"x" * 64, "x" * 63),
     ],
 )
-def test_foreign_texts_are_made_printable_and_never_refused(said: bytes, kept: str) -> None:
-    assert reader(list[ForeignName], of_others=True)(b'["%s"]' % said) == [kept]
+def test_foreign_text_is_made_printable_and_never_refused(written: bytes, shown: str) -> None:
+    assert reader(list[ForeignName], of_others=True)(b'["%s"]' % written) == [shown]

@@ -1,4 +1,4 @@
-"""Drawings: the same for the same input, nothing on top of anything else, and quick for a large network."""
+"""Drawings of the network: deterministic, without overlaps, and quick for a large network."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ def ring(size: int) -> tuple[list[Point], list[Join]]:
 
 
 def demo() -> tuple[list[Point], list[Join]]:
-    """The routers and links of the demo, where they are."""
+    """Return the routers and links of the demo, at their coordinates."""
     isp = small_isp()
     points = [
         Point(router.name, router.name, "reporting", site=router.site, coordinates=at(router.site))
@@ -73,7 +73,7 @@ def assert_all_is_inside(drawing: Drawing) -> None:
 
 
 @pytest.mark.parametrize("drawn", [demo(), ring(12)], ids=["demo", "twelve"])
-def test_a_map_has_all_its_labels_beside_their_links_and_fills_its_page(
+def test_a_map_has_all_labels_next_to_their_links_and_fills_its_page(
     drawn: tuple[Sequence[Point], Sequence[Join]],
 ) -> None:
     drawing = drawing_of(*drawn, width=WIDTH)
@@ -110,7 +110,7 @@ def test_nothing_ever_overlaps(
     assert_all_is_inside(drawing)
 
 
-def test_routers_stand_where_their_sites_are() -> None:
+def test_routers_are_at_their_sites() -> None:
     where = place(drawing_of(*demo(), width=WIDTH))
     assert where["hippo"][1] < where["rhino"][1] < where["zebra"][1] < where["panda"][1] < where["otter"][1]
     assert where["panda"][0] < where["zebra"][0] < where["hippo"][0] < where["rhino"][0] < where["otter"][0]
@@ -155,7 +155,7 @@ def test_nothing_overlaps_whichever_sites_have_no_coordinates(
         assert (drawing.unlocated is None) == (len(lacking) == 9)
 
 
-def test_routers_of_one_site_stand_together_below_its_name() -> None:
+def test_routers_of_one_site_are_together_below_its_name() -> None:
     points = [
         Point(name, name, site=site, coordinates=at(site))
         for name, site in (("z1", "Zurich"), ("z2", "Zurich"), ("g1", "Geneva"))
@@ -167,7 +167,7 @@ def test_routers_of_one_site_stand_together_below_its_name() -> None:
     assert sorted(caption.text for caption in drawing.captions) == ["Geneva", "Zurich"]
 
 
-def test_no_link_goes_through_a_sites_name_where_there_is_room_beside() -> None:
+def test_no_link_crosses_a_sites_name_if_there_is_space() -> None:
     points = [
         Point(name, name, site=name, coordinates=(latitude, 7.0))
         for name, latitude in (("north", 48.0), ("middle", 47.0), ("south", 46.0))
@@ -195,7 +195,7 @@ def test_without_any_coordinates_all_routers_are_in_columns() -> None:
     assert (drawing.captions, drawing.unlocated) == ([], None)
 
 
-def test_routers_stand_in_columns_by_their_distance_from_the_first() -> None:
+def test_routers_are_in_columns_by_distance_from_the_first() -> None:
     drawn = columns(drawing_of(*ring(5), first="r0000"))
     assert list(drawn.values()) == [{"r0000"}, {"r0001", "r0004"}, {"r0002", "r0003"}]
 
@@ -211,7 +211,7 @@ def test_a_long_chain_is_folded_into_its_page() -> None:
         assert steps <= 1, (a, z)
 
 
-def test_routers_without_links_stand_beside_each_other() -> None:
+def test_routers_without_links_are_next_to_each_other() -> None:
     points, joins = ring(5)
     alone = [Point(f"x{number}", f"x{number}") for number in range(4)]
     where = place(drawing_of([*points, *alone], joins, width=WIDTH))
@@ -224,7 +224,7 @@ def test_the_order_of_the_input_changes_nothing(network: tuple[list[Point], list
     assert place(drawing_of(points, joins)) == place(drawing_of(points[::-1], joins[::-1]))
 
 
-def test_links_side_by_side_are_two_curves() -> None:
+def test_parallel_links_are_two_curves() -> None:
     points = [Point("a", "a"), Point("z", "z")]
     joins = [Join("a", "z", "one", ("MTU 9000",)), Join("z", "a", "other", ("MTU 1500",))]
     one, other = drawing_of(points, joins).lines
@@ -232,7 +232,7 @@ def test_links_side_by_side_are_two_curves() -> None:
     assert one.label != other.label
 
 
-def test_a_link_goes_around_a_router_that_stands_between() -> None:
+def test_a_link_goes_around_a_router_between_its_ends() -> None:
     points = [
         Point(name, name, site=name, coordinates=(47.0, longitude))
         for name, longitude in (("west", 6.0), ("middle", 8.0), ("east", 10.0))
@@ -255,7 +255,7 @@ def test_arrows_point_to_the_router_that_receives() -> None:
     ]
 
 
-def test_each_half_of_a_link_is_what_the_router_beside_it_sends() -> None:
+def test_each_half_of_a_link_shows_the_traffic_of_its_router() -> None:
     points = [Point("a", "a"), Point("z", "z")]
     (line,) = drawing_of(points, [Join("a", "z", "", (), (Sent("90 %", "full"), Sent("1 %", "low")))]).lines
     a, z = line.halves
@@ -264,7 +264,7 @@ def test_each_half_of_a_link_is_what_the_router_beside_it_sends() -> None:
     assert z.path.startswith(f"M{line.curve.z.x:.0f} ")
 
 
-def test_a_full_map_has_labels_only_where_something_is_odd() -> None:
+def test_a_full_map_has_labels_only_for_exceptions() -> None:
     points, joins = ring(60)
     quiet = [Join(join.a, join.z, "", join.label, odd=False) for join in joins[1:]]
     drawing = drawing_of(points, [joins[0], *quiet], width=WIDTH)
@@ -272,19 +272,19 @@ def test_a_full_map_has_labels_only_where_something_is_odd() -> None:
     assert [line.join.title for line in drawing.lines if line.label is not None] == [joins[0].title]
 
 
-def test_neighbours_are_put_beside_each_other() -> None:
-    """Two rows of three: without looking at neighbours the second column would cross."""
+def test_neighbours_are_next_to_each_other() -> None:
+    """Two rows of three: without the order of neighbours the links to the second column would cross."""
     points = [Point(name, name) for name in ("hub", "a1", "b1", "a2", "b2")]
     joins = [Join(*pair, "") for pair in (("hub", "a1"), ("hub", "b1"), ("a1", "b2"), ("b1", "a2"))]
     height = {id: y for id, (_x, y) in place(drawing_of(points, joins, first="hub")).items()}
     assert (height["a1"] < height["b1"]) == (height["b2"] < height["a2"])
 
 
-def test_a_long_name_is_cut_and_whole_in_its_title() -> None:
+def test_a_long_name_is_cut_and_complete_in_its_title() -> None:
     (box,) = drawing_of([Point("x", "a-router-with-a-long-name")], []).boxes
     assert box.label.endswith("…")
     assert box.point.name == "a-router-with-a-long-name"
 
 
-def test_nothing_is_drawn_of_nothing() -> None:
+def test_an_empty_network_has_no_drawing() -> None:
     assert drawing_of([], []).boxes == []

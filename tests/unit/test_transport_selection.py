@@ -1,4 +1,4 @@
-"""The chosen transport, and what a refusal says would fit instead."""
+"""The chosen transport, and the alternatives that a refusal names."""
 
 from typing import Any
 
@@ -37,8 +37,8 @@ def pair(*links: Link) -> Topology:
     return Topology(routers=[Router(id=name, name=name) for name in "az"], links=links)
 
 
-def ask(topology: Topology, **changed: Any) -> SelectedTransport:
-    """1500 bytes with two tags from a to z by ``auto``, unless changed."""
+def select(topology: Topology, **changed: Any) -> SelectedTransport:
+    """Select a transport for 1500 bytes with two tags from a to z by ``auto``, unless changed."""
     wanted: dict[str, Any] = {
         "a": "a",
         "z": "z",
@@ -53,15 +53,15 @@ def ask(topology: Topology, **changed: Any) -> SelectedTransport:
 
 
 def test_auto_takes_the_cheapest_tunnel_that_fits() -> None:
-    answer = ask(pair(link("bb", 9000)))
-    assert (answer.transport, answer.frame, answer.required) == (Transport.VXLAN4, 1522, 1558)
-    assert answer.path is not None
-    assert answer.path.path_mtu == 9000
+    selected = select(pair(link("bb", 9000)))
+    assert (selected.transport, selected.frame, selected.required) == (Transport.VXLAN4, 1522, 1558)
+    assert selected.path is not None
+    assert selected.path.path_mtu == 9000
 
 
 def test_auto_takes_l2xc_on_one_router_without_reading_the_underlay() -> None:
-    answer = ask(pair(), z="a", a_families=(), z_families=())
-    assert answer == SelectedTransport(transport=Transport.L2XC, frame=1522)
+    selected = select(pair(), z="a", a_families=(), z_families=())
+    assert selected == SelectedTransport(transport=Transport.L2XC, frame=1522)
 
 
 @pytest.mark.parametrize(
@@ -73,17 +73,17 @@ def test_auto_takes_l2xc_on_one_router_without_reading_the_underlay() -> None:
         (V6, 9000, 1578, Transport.VXLAN6),
     ],
 )
-def test_auto_turns_to_the_other_family_when_the_first_does_not_serve(
+def test_auto_takes_the_other_family_if_the_first_does_not_fit(
     families: frozenset[Family], v4_mtu: int | None, v6_mtu: int, chosen: Transport
 ) -> None:
     underlay = pair(link("four", v4_mtu, families=V4), link("six", v6_mtu, families=V6))
-    assert ask(underlay, z_families=families).transport is chosen
+    assert select(underlay, z_families=families).transport is chosen
 
 
-def test_auto_takes_gre_where_nothing_else_fits_and_refuses_by_what_carries_most() -> None:
-    assert ask(pair(link("bb", 1557))).transport is Transport.GRE4
+def test_auto_takes_gre_last_and_refuses_with_the_largest_candidate() -> None:
+    assert select(pair(link("bb", 1557))).transport is Transport.GRE4
     with pytest.raises(PathTooNarrow) as refused:
-        ask(pair(link("bb", 1557)), svc_mtu=1504)
+        select(pair(link("bb", 1557)), svc_mtu=1504)
     error = refused.value
     assert (error.link.name, error.required, error.available, error.shortfall) == ("bb", 1558, 1557, 1)
     assert (error.fits, error.requested) == ((), None)
@@ -97,7 +97,7 @@ def test_auto_takes_gre_where_nothing_else_fits_and_refuses_by_what_carries_most
     )
 
 
-# mtu.md's checks: planning, 1500 bytes with two tags.
+# Checks of mtu.md: planning, 1500 bytes with two tags.
 @pytest.mark.parametrize(
     ("transport", "required"),
     [
@@ -111,49 +111,49 @@ def test_auto_takes_gre_where_nothing_else_fits_and_refuses_by_what_carries_most
 )
 def test_a_requested_tunnel_is_served_up_to_the_byte(transport: str, required: int) -> None:
     for wide_enough in (required, required + 1):
-        answer = ask(pair(link("bb", wide_enough)), requested=Transport(transport))
-        assert (answer.transport, answer.required) == (Transport(transport), required)
+        selected = select(pair(link("bb", wide_enough)), requested=Transport(transport))
+        assert (selected.transport, selected.required) == (Transport(transport), required)
     with pytest.raises(PathTooNarrow) as refused:
-        ask(pair(link("bb", required - 1)), requested=Transport(transport))
+        select(pair(link("bb", required - 1)), requested=Transport(transport))
     assert refused.value.shortfall == 1
     assert Transport(transport) not in refused.value.fits
 
 
 def test_a_jumbo_underlay_carries_8942_with_two_tags_and_8950_with_none() -> None:
     underlay = pair(link("bb", 9000))
-    assert ask(underlay, svc_mtu=8942).transport is Transport.VXLAN4
-    assert ask(underlay, svc_mtu=8950, carried_tags=0).transport is Transport.VXLAN4
+    assert select(underlay, svc_mtu=8942).transport is Transport.VXLAN4
+    assert select(underlay, svc_mtu=8950, carried_tags=0).transport is Transport.VXLAN4
     for svc_mtu, tags in ((8943, 2), (8951, 0)):
         with pytest.raises(PathTooNarrow):
-            ask(underlay, svc_mtu=svc_mtu, carried_tags=tags, requested=Transport.VXLAN4)
+            select(underlay, svc_mtu=svc_mtu, carried_tags=tags, requested=Transport.VXLAN4)
 
 
-def test_exact_leaves_no_room_and_does_not_look_at_failures() -> None:
+def test_exact_has_no_reserve_and_ignores_failures() -> None:
     underlay = pair(link("bb", 1558), link("spare", 1500, metric=20))
     exact = PathPolicy(mtu=MtuPolicy.EXACT)
-    assert ask(underlay, policy=exact, requested=Transport.GENEVE4).required == 1558
+    assert select(underlay, policy=exact, requested=Transport.GENEVE4).required == 1558
     with pytest.raises(PathTooNarrow) as refused:
-        ask(underlay, policy=PathPolicy(mtu=MtuPolicy.EXACT, any_single_failure=True))
+        select(underlay, policy=PathPolicy(mtu=MtuPolicy.EXACT, any_single_failure=True))
     assert refused.value.link.name == "spare"
 
 
 def test_planning_considers_failures_by_default() -> None:
     underlay = pair(link("bb", 1558), link("spare", 1500, metric=20))
     with pytest.raises(PathTooNarrow) as refused:
-        ask(underlay)
+        select(underlay)
     assert refused.value.link.name == "spare"
-    assert ask(underlay, policy=PathPolicy(any_single_failure=False)).transport is Transport.VXLAN4
+    assert select(underlay, policy=PathPolicy(any_single_failure=False)).transport is Transport.VXLAN4
 
 
 @pytest.mark.parametrize(("gre_key", "required"), [(False, 1546), (True, 1550)])
 def test_a_gre_key_counts_under_the_exact_policy(gre_key: bool, required: int) -> None:
-    answer = ask(
+    selected = select(
         pair(link("bb", 9000)),
         requested=Transport.GRE4,
         policy=PathPolicy(mtu=MtuPolicy.EXACT),
         gre_keys=V4 if gre_key else V6,
     )
-    assert (answer.required, answer.gre_key) == (required, gre_key)
+    assert (selected.required, selected.gre_key) == (required, gre_key)
 
 
 def test_a_key_costs_four_bytes_of_the_largest_packet_and_nothing_of_other_tunnels() -> None:
@@ -171,7 +171,7 @@ def test_a_key_costs_four_bytes_of_the_largest_packet_and_nothing_of_other_tunne
         return {option.transport.value: option.largest_svc_mtu for option in found}
 
     without, keyed = largest(frozenset()), largest(BOTH)
-    # 8,972 and 8,952 bytes with the Ethernet header: measured on VPP 25.10 (agent/internal/activationtest).
+    # 8,972 and 8,952 bytes with the Ethernet header, measured on two VPP 25.10 by the agent's activationtest.
     assert (keyed["gre4"], keyed["gre6"]) == (8958, 8938)
     assert (without["gre4"], without["gre6"]) == (8962, 8942)
     assert {name for name in keyed if keyed[name] != without[name]} == {"gre4", "gre6"}
@@ -180,14 +180,14 @@ def test_a_key_costs_four_bytes_of_the_largest_packet_and_nothing_of_other_tunne
 def test_an_unknown_mtu_names_its_links_and_what_the_other_family_carries() -> None:
     underlay = pair(link("four", None, families=V4), link("six", 9000, families=V6))
     with pytest.raises(PathMtuUnknown) as refused:
-        ask(underlay, requested=Transport.GENEVE4)
+        select(underlay, requested=Transport.GENEVE4)
     assert [found.name for found in refused.value.links] == ["four"]
     assert refused.value.fits == (Transport.VXLAN6, Transport.GENEVE6, Transport.GRE6)
 
 
 def test_an_end_without_the_family_is_named() -> None:
     with pytest.raises(FamilyMissing) as refused:
-        ask(pair(link("bb", 9000)), requested=Transport.VXLAN6, z_families=V4)
+        select(pair(link("bb", 9000)), requested=Transport.VXLAN6, z_families=V4)
     assert refused.value.family is Family.V6
     assert [router.name for router in refused.value.routers] == ["z"]
     assert refused.value.fits == (Transport.VXLAN4, Transport.GENEVE4, Transport.GRE4)
@@ -195,7 +195,7 @@ def test_an_end_without_the_family_is_named() -> None:
 
 def test_ends_that_share_no_family_are_refused() -> None:
     with pytest.raises(FamilyMissing) as refused:
-        ask(pair(link("bb", 9000)), a_families=V4, z_families=V6)
+        select(pair(link("bb", 9000)), a_families=V4, z_families=V6)
     assert refused.value.family is Family.V4
     assert [router.name for router in refused.value.routers] == ["z"]
     assert refused.value.fits == ()
@@ -203,15 +203,15 @@ def test_ends_that_share_no_family_are_refused() -> None:
 
 def test_no_path_is_reported_only_when_no_family_has_one() -> None:
     with pytest.raises(NoPath):
-        ask(pair())
+        select(pair())
     with pytest.raises(PathTooNarrow) as refused:
-        ask(pair(link("six", 1500, families=V6)))
+        select(pair(link("six", 1500, families=V6)))
     assert (refused.value.required, refused.value.shortfall) == (1574, 74)
 
 
 def test_l2xc_across_routers_is_refused_with_the_tunnels_that_fit() -> None:
     with pytest.raises(LocalAcrossRouters) as refused:
-        ask(pair(link("bb", 9000)), requested=Transport.L2XC)
+        select(pair(link("bb", 9000)), requested=Transport.L2XC)
     assert refused.value.field == "transport"
     assert (refused.value.a.name, refused.value.z.name) == ("a", "z")
     assert refused.value.fits == TUNNELS
@@ -220,14 +220,14 @@ def test_l2xc_across_routers_is_refused_with_the_tunnels_that_fit() -> None:
 @pytest.mark.parametrize("tunnel", TUNNELS)
 def test_a_tunnel_within_one_router_is_refused(tunnel: Transport) -> None:
     with pytest.raises(TunnelWithinRouter) as refused:
-        ask(pair(link("bb", 9000)), z="a", requested=tunnel)
+        select(pair(link("bb", 9000)), z="a", requested=tunnel)
     assert (refused.value.router.name, refused.value.transport) == ("a", tunnel)
     assert refused.value.fits == (Transport.L2XC,)
 
 
 def test_an_impossible_svc_mtu_is_refused_before_any_path_is_computed() -> None:
     with pytest.raises(SvcMtuOutOfRange):
-        ask(pair(), svc_mtu=67)
+        select(pair(), svc_mtu=67)
 
 
 @given(
@@ -252,7 +252,7 @@ def test_a_refusal_lists_the_transports_that_fit(
         transport: Transport | None, size: int
     ) -> SelectedTransport | TransportRefused | SvcMtuOutOfRange:
         try:
-            return ask(
+            return select(
                 underlay,
                 svc_mtu=size,
                 carried_tags=tags,
@@ -266,17 +266,17 @@ def test_a_refusal_lists_the_transports_that_fit(
     def served(transport: Transport, size: int) -> bool:
         return isinstance(outcome(transport, size), SelectedTransport)
 
-    answer = outcome(requested, svc_mtu)
-    if isinstance(answer, TransportRefused):
-        assert answer.fits == tuple(t for t in TUNNELS if served(t, svc_mtu))
-        assert not set(answer.fits) & {*([requested] if requested else AUTO_TUNNELS)}
-        for capacity in answer.capacities:
+    selected = outcome(requested, svc_mtu)
+    if isinstance(selected, TransportRefused):
+        assert selected.fits == tuple(t for t in TUNNELS if served(t, svc_mtu))
+        assert not set(selected.fits) & {*([requested] if requested else AUTO_TUNNELS)}
+        for capacity in selected.capacities:
             assert served(capacity.transport, capacity.largest_svc_mtu)
             assert not served(capacity.transport, capacity.largest_svc_mtu + 1)
-        incapable = set(TUNNELS) - {capacity.transport for capacity in answer.capacities}
+        incapable = set(TUNNELS) - {capacity.transport for capacity in selected.capacities}
         assert not any(served(transport, 68) for transport in incapable)
     else:
-        assert isinstance(answer, SelectedTransport)
-        assert answer.required is not None
-        assert answer.required <= mtu
-        assert served(answer.transport, svc_mtu)
+        assert isinstance(selected, SelectedTransport)
+        assert selected.required is not None
+        assert selected.required <= mtu
+        assert served(selected.transport, svc_mtu)

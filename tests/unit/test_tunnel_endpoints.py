@@ -1,4 +1,4 @@
-"""The abilities of a line's two routers, by report or, where there is none, by declaration."""
+"""The capabilities of a line's two routers, as reported or, without a report, as declared."""
 
 from dataclasses import replace
 
@@ -37,7 +37,9 @@ HIPPO = LineEnd(
 SILENT = LineEnd(router=RHINO.router, loopbacks=RHINO.loopbacks)
 
 
-def ask(a: LineEnd, z: LineEnd, requested: Transport | None = None, *, mtu: int = 9000, svc_mtu: int = 1500):
+def choose(
+    a: LineEnd, z: LineEnd, requested: Transport | None = None, *, mtu: int = 9000, svc_mtu: int = 1500
+):
     return select_transport(
         pair(link("bb", mtu)),
         a.router.id,
@@ -52,19 +54,19 @@ def ask(a: LineEnd, z: LineEnd, requested: Transport | None = None, *, mtu: int 
     )
 
 
-def test_ends_that_can_do_everything_bar_nothing_and_nothing_is_assumed() -> None:
+def test_fully_capable_ends_exclude_and_assume_nothing() -> None:
     assert barred(RHINO, HIPPO, Transport) == {}
     assert [assumptions(RHINO, HIPPO, each) for each in Transport] == [[]] * len(Transport)
-    assert ask(RHINO, HIPPO).transport is Transport.VXLAN4
+    assert choose(RHINO, HIPPO).transport is Transport.VXLAN4
 
 
 @pytest.mark.parametrize("lacking", ["a", "z"])
 def test_auto_does_not_offer_what_either_vpp_cannot_do(lacking: str) -> None:
     ends = {"a": RHINO, "z": HIPPO}
     ends[lacking] = replace(ends[lacking], encapsulations=ALL - {Encapsulation.VXLAN})
-    assert ask(ends["a"], ends["z"]).transport is Transport.GENEVE4
+    assert choose(ends["a"], ends["z"]).transport is Transport.GENEVE4
     with pytest.raises(EncapsulationMissing) as refusal:
-        ask(ends["a"], ends["z"], Transport.VXLAN4)
+        choose(ends["a"], ends["z"], Transport.VXLAN4)
     assert (refusal.value.router.name, refusal.value.transport) == (lacking, Transport.VXLAN4)
     assert refusal.value.fits == (Transport.GENEVE4, Transport.GENEVE6, Transport.GRE4, Transport.GRE6)
     assert all("vxlan" not in capacity.transport for capacity in refusal.value.capacities)
@@ -74,7 +76,7 @@ def test_all_obstacles_to_a_transport_are_reported() -> None:
     a, z = (replace(end, encapsulations=frozenset({Encapsulation.L2XC})) for end in (RHINO, HIPPO))
     z = replace(z, addresses=frozenset())
     with pytest.raises(PathTooNarrow) as refusal:
-        ask(a, z, Transport.VXLAN4, mtu=1549)
+        choose(a, z, Transport.VXLAN4, mtu=1549)
     assert [type(each) for each in refusal.value.also] == [
         EncapsulationMissing,
         EncapsulationMissing,
@@ -83,32 +85,32 @@ def test_all_obstacles_to_a_transport_are_reported() -> None:
     assert refusal.value.fits == ()
 
 
-def test_a_path_that_is_too_narrow_says_more_than_a_plugin_that_is_missing() -> None:
+def test_a_narrow_path_is_reported_before_a_missing_plugin() -> None:
     z = replace(HIPPO, encapsulations=ALL - {Encapsulation.VXLAN})
     with pytest.raises(PathTooNarrow):
-        ask(RHINO, z, mtu=1500)
+        choose(RHINO, z, mtu=1500)
 
 
 def test_without_any_transport_the_refusal_is_about_the_cheapest() -> None:
     z = replace(HIPPO, encapsulations=frozenset({Encapsulation.L2XC}))
     with pytest.raises(EncapsulationMissing) as refusal:
-        ask(RHINO, z)
+        choose(RHINO, z)
     assert refusal.value.transport is Transport.VXLAN4
 
 
 def test_a_loopback_that_is_not_on_the_router_is_no_endpoint() -> None:
     z = replace(HIPPO, addresses=frozenset({"fd00::2"}))
-    assert ask(RHINO, z).transport is Transport.VXLAN6
+    assert choose(RHINO, z).transport is Transport.VXLAN6
     with pytest.raises(EndpointMissing) as refusal:
-        ask(RHINO, z, Transport.GENEVE4)
+        choose(RHINO, z, Transport.GENEVE4)
     assert (refusal.value.router.name, refusal.value.address) == ("z", "10.255.0.2")
 
 
 def test_a_loopback_without_a_route_from_the_far_end_is_no_endpoint() -> None:
     z = replace(HIPPO, routes={"10.255.0.1": False, "fd00::1": True})
-    assert ask(RHINO, z).transport is Transport.VXLAN6
+    assert choose(RHINO, z).transport is Transport.VXLAN6
     with pytest.raises(EndpointUnrouted) as refusal:
-        ask(RHINO, z, Transport.VXLAN4)
+        choose(RHINO, z, Transport.VXLAN4)
     assert (refusal.value.router.name, refusal.value.address, refusal.value.far.name) == (
         "a",
         "10.255.0.1",
@@ -116,13 +118,13 @@ def test_a_loopback_without_a_route_from_the_far_end_is_no_endpoint() -> None:
     )
 
 
-def test_gre_without_a_key_looks_for_its_addresses_itself() -> None:
+def test_gre_without_a_key_chooses_its_addresses() -> None:
     z = replace(HIPPO, addresses=frozenset(), routes={"10.255.0.1": False})
-    assert ask(RHINO, z, Transport.GRE4).transport is Transport.GRE4
+    assert choose(RHINO, z, Transport.GRE4).transport is Transport.GRE4
     assert assumptions(SILENT, HIPPO, Transport.GRE4) == [Assumption(SILENT.router, "encapsulation", "gre")]
 
 
-def test_gre_with_a_key_ends_on_the_loopbacks_as_all_others_do() -> None:
+def test_gre_with_a_key_ends_on_the_loopbacks_like_all_others() -> None:
     z = replace(HIPPO, addresses=frozenset({"fd00::2"}))
     assert [type(each) for each in barred(RHINO, z, Transport, gre_keys=BOTH)[Transport.GRE4]] == [
         EndpointMissing
@@ -132,8 +134,8 @@ def test_gre_with_a_key_ends_on_the_loopbacks_as_all_others_do() -> None:
     assert len(assumptions(SILENT, HIPPO, Transport.GRE4, gre_keys=BOTH)) == 3
 
 
-def test_a_router_without_a_report_counts_as_declared_and_is_an_assumption() -> None:
-    assert ask(SILENT, HIPPO).transport is Transport.VXLAN4
+def test_a_router_without_a_report_counts_as_declared_and_assumed() -> None:
+    assert choose(SILENT, HIPPO).transport is Transport.VXLAN4
     a = SILENT.router
     assert assumptions(SILENT, HIPPO, Transport.VXLAN4) == [
         Assumption(a, "encapsulation", "vxlan"),
@@ -146,14 +148,14 @@ def test_a_router_without_a_report_counts_as_declared_and_is_an_assumption() -> 
 def test_a_local_cross_connect_needs_its_plugin_too() -> None:
     a = replace(RHINO, encapsulations=frozenset())
     with pytest.raises(EncapsulationMissing):
-        ask(a, a)
+        choose(a, a)
     with pytest.raises(TunnelWithinRouter) as refusal:
-        ask(a, a, Transport.VXLAN4)
+        choose(a, a, Transport.VXLAN4)
     assert refusal.value.fits == ()
 
 
 @pytest.mark.parametrize("svc_mtu", [1500, 8950, 8951])
-def test_an_option_that_is_barred_says_why_and_carries_nothing(svc_mtu: int) -> None:
+def test_an_excluded_option_has_a_reason_and_no_packet_size(svc_mtu: int) -> None:
     z = replace(HIPPO, encapsulations=ALL - {Encapsulation.VXLAN})
     no = barred(RHINO, z, Transport)
     offered = options(
@@ -172,7 +174,7 @@ def test_an_option_that_is_barred_says_why_and_carries_nothing(svc_mtu: int) -> 
             continue
         fits = option.largest_svc_mtu is not None and svc_mtu <= option.largest_svc_mtu
         try:
-            ask(RHINO, z, option.transport, svc_mtu=svc_mtu)
+            choose(RHINO, z, option.transport, svc_mtu=svc_mtu)
         except TransportRefused:
             assert not fits
         else:

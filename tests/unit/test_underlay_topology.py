@@ -1,4 +1,4 @@
-"""The links that count: equal-cost paths both ways, and what any single failure brings in."""
+"""The links that count: equal-cost paths in both directions, and detours after any single failure."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
@@ -17,7 +17,10 @@ from tests.unit.path_reference import expected
 def link(
     ends: str, metric: int = 10, *, back: int | None = None, name: str = "", mtu: int | None = 9000
 ) -> Link:
-    """``ends`` "ab" joins routers a and b; ``back`` is the metric from b to a where it differs."""
+    """Return a link. ``ends`` "ab" joins routers a and b.
+
+    ``back`` is the metric from b to a if it differs.
+    """
     a, z = ends[0], ends[1]
     return Link(
         id=name or ends,
@@ -55,7 +58,7 @@ def test_a_dearer_path_counts_only_after_a_failure() -> None:
 def test_parallel_links_are_two_links() -> None:
     pair = topology(link("az", name="one"), link("az", name="two"), link("az", 20, name="spare"))
     assert names(used(pair, "az").primary) == ["one", "two"]
-    # Either may fail and the other stays: the spare never carries a frame.
+    # Either may fail while the other remains: the spare never carries a frame.
     assert used(pair, "az", any_single_failure=True).backup == ()
 
 
@@ -64,14 +67,14 @@ def test_the_spare_of_a_single_link_counts() -> None:
     assert names(used(pair, "az", any_single_failure=True).backup) == ["spare"]
 
 
-def test_the_way_back_counts_when_it_is_another_one() -> None:
+def test_a_different_return_path_counts() -> None:
     ring = topology(link("az", 10, back=100), link("ab"), link("bz"))
     assert names(used(ring, "az").primary) == ["az", "bz", "ab"]
     assert set(names(used(ring, "za").primary)) == {"az", "bz", "ab"}
 
 
-def test_the_failure_of_a_router_brings_in_what_no_link_failure_does() -> None:
-    # Each single link between a and z has a twin, so only losing b itself leads over c.
+def test_a_router_failure_can_use_links_that_no_link_failure_uses() -> None:
+    # Each single link between a and z has a twin, so only the failure of b leads over c.
     net = topology(
         link("ab", name="ab1"),
         link("ab", name="ab2"),
@@ -80,9 +83,9 @@ def test_the_failure_of_a_router_brings_in_what_no_link_failure_does() -> None:
         link("ac", 50),
         link("cz", 50),
     )
-    answer = used(net, "az", any_single_failure=True)
-    assert names(answer.backup) == ["ac", "cz"]
-    assert answer.fatal_routers == ()
+    result = used(net, "az", any_single_failure=True)
+    assert names(result.backup) == ["ac", "cz"]
+    assert result.fatal_routers == ()
 
 
 def test_equal_cost_detours_all_count() -> None:
@@ -90,12 +93,12 @@ def test_equal_cost_detours_all_count() -> None:
     assert names(used(net, "az", any_single_failure=True).backup) == ["ab", "bz", "ac", "cz"]
 
 
-def test_what_cannot_fail_without_cutting_the_ends_apart_is_a_fact_not_an_error() -> None:
+def test_a_cut_link_is_a_fact_and_no_error() -> None:
     chain = topology(link("ab"), link("bz"))
-    answer = used(chain, "az", any_single_failure=True)
-    assert names(answer.primary) == ["ab", "bz"]
-    assert names(answer.fatal_links) == ["ab", "bz"]
-    assert names(answer.fatal_routers) == ["b"]
+    result = used(chain, "az", any_single_failure=True)
+    assert names(result.primary) == ["ab", "bz"]
+    assert names(result.fatal_links) == ["ab", "bz"]
+    assert names(result.fatal_routers) == ["b"]
 
 
 def test_the_ends_themselves_do_not_fail() -> None:
@@ -110,7 +113,7 @@ def test_links_of_the_other_family_or_out_of_service_carry_nothing() -> None:
     assert names(net.used_links("a", "z", family=Family.V6, any_single_failure=True).primary) == ["v6"]
 
 
-def test_versions_that_differ_in_mtus_alone_share_their_ways(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_versions_that_differ_only_in_mtus_share_paths(monkeypatch: pytest.MonkeyPatch) -> None:
     before = used(topology(link("ab"), link("bz"), link("az")), "az", any_single_failure=True)
     monkeypatch.setattr(Graph, "routes", None)
     narrow = topology(link("ab"), link("bz", mtu=1500), link("az"))
@@ -157,7 +160,7 @@ def test_contradictory_facts_are_refused(routers: str, links: list[Link]) -> Non
         Topology(routers=[Router(id=name, name=name) for name in routers], links=links)
 
 
-def test_an_unknown_router_has_no_answer() -> None:
+def test_an_unknown_router_has_no_result() -> None:
     with pytest.raises(KeyError):
         used(topology(link("az")), "ax")
 
@@ -202,7 +205,7 @@ def test_a_side_missing_in_the_agents_report_has_an_unknown_mtu(
 
 @st.composite
 def multigraphs(draw: st.DrawFn) -> list[Link]:
-    """Up to six routers, "a" to "f", and ten links, parallel ones among them."""
+    """Draw up to six routers, "a" to "f", and ten links, some of them parallel."""
     routers = "abcdef"[: draw(st.integers(2, 6))]
     metrics = st.integers(1, 3)
     links = []
@@ -222,9 +225,9 @@ def multigraphs(draw: st.DrawFn) -> list[Link]:
 
 
 @given(multigraphs(), st.sampled_from(Family))
-def test_the_quick_answer_is_the_obvious_one(links: list[Link], family: Family) -> None:
+def test_the_fast_result_agrees_with_the_reference(links: list[Link], family: Family) -> None:
     routers = [Router(id=name, name=name) for name in "abcdef"]
-    answer = Topology(routers=routers, links=links).used_links(
+    result = Topology(routers=routers, links=links).used_links(
         "a", "b", family=family, any_single_failure=True
     )
     obvious = expected(links, "a", "b", family)
@@ -232,10 +235,10 @@ def test_the_quick_answer_is_the_obvious_one(links: list[Link], family: Family) 
     def ids(items: Sequence[Link] | Sequence[Router]) -> set[Hashable]:
         return {item.id for item in items}
 
-    assert ids(answer.primary) == obvious.primary
-    assert ids(answer.backup) == obvious.after_failures - obvious.primary
-    assert ids(answer.fatal_links) == obvious.fatal_links
-    assert ids(answer.fatal_routers) == obvious.fatal_routers
+    assert ids(result.primary) == obvious.primary
+    assert ids(result.backup) == obvious.after_failures - obvious.primary
+    assert ids(result.fatal_links) == obvious.fatal_links
+    assert ids(result.fatal_routers) == obvious.fatal_routers
 
 
 @given(multigraphs())
@@ -248,7 +251,7 @@ def test_without_failures_only_the_shortest_paths_count(links: list[Link]) -> No
 
 
 @given(multigraphs())
-def test_both_ends_see_the_same_links(links: list[Link]) -> None:
+def test_both_ends_have_the_same_links(links: list[Link]) -> None:
     routers = [Router(id=name, name=name) for name in "abcdef"]
     net = Topology(routers=routers, links=links)
     there = net.used_links("a", "b", family=Family.V4, any_single_failure=True)

@@ -1,4 +1,4 @@
-"""Numbers are written as the reader's language writes them."""
+"""Numbers in the notation of the reader's language."""
 
 import pytest
 from django.utils import translation
@@ -19,7 +19,7 @@ from portal.telemetry.availability import availability_text
         ("99.988 %", "99,988 %", lambda: availability_text(0.99988, 1)),
     ],
 )
-def test_each_language_has_its_own_signs(english: str, german: str, text: object) -> None:
+def test_each_language_has_its_own_notation(english: str, german: str, text: object) -> None:
     assert callable(text)
     assert text() == english
     with translation.override("de"):

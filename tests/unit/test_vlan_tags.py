@@ -34,7 +34,7 @@ def test_vlans_from_1_to_4094_are_accepted(vlan: int) -> None:
 
 
 @pytest.mark.parametrize("vlan", [-1, 0, 4095, 4096, "100", 100.0, True, None])
-def test_any_other_vlan_is_refused_by_name_of_its_field(vlan: object) -> None:
+def test_any_other_vlan_is_refused_with_its_field(vlan: object) -> None:
     with pytest.raises(VlanOutOfRange) as refused:
         check_vlan(vlan, field="a_end.outer_vlan")
     assert refused.value.field == "a_end.outer_vlan"

@@ -1,4 +1,4 @@
-"""Descriptions of interfaces from a vppcfg file of any content."""
+"""Interface names from a file of vppcfg, with any other content."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def test_interfaces_have_vpps_names_and_texts_are_unchanged() -> None:
         (b"[" * 5000, 1),
     ],
 )
-def test_what_cannot_be_read_is_refused(text: bytes, line: int) -> None:
+def test_an_unreadable_file_is_refused(text: bytes, line: int) -> None:
     with pytest.raises(VppcfgUnreadable) as refused:
         vppcfg_descriptions(text)
     assert refused.value.line == line

@@ -1,4 +1,4 @@
-"""Whole numbers of input, and regular expressions that check input."""
+"""Whole numbers in external input, and regular expressions that check external texts."""
 
 import ast
 import re
@@ -49,14 +49,14 @@ def test_an_id_of_5000_digits_is_not_found_without_an_error() -> None:
 
 
 @pytest.mark.parametrize("cell", ["9" * 5000, "²", "-1", "1e3"])
-def test_a_cell_of_a_table_that_is_no_whole_number_is_refused_by_its_column(cell: str) -> None:
+def test_a_cell_without_a_whole_number_is_refused_with_its_column(cell: str) -> None:
     with pytest.raises(CellNotANumber) as refused:
         whole(cell, "cir_bps")
     assert refused.value.field == "cir_bps"
 
 
 class Report(Struct):
-    """Whole numbers as agents' reports have them."""
+    """A report with whole numbers, as in agents' reports."""
 
     generation: Natural63
     bytes: Natural53
@@ -70,7 +70,7 @@ def test_an_agents_report_with_a_huge_number_is_refused_and_raises_nothing_else(
 
 
 def test_every_whole_number_in_a_document_from_outside_has_bounds() -> None:
-    """Without bounds a number of thousands of digits gets as far as the database, which refuses it."""
+    """Without bounds a number of thousands of digits would reach the database, which refuses it."""
     found = {
         f"{source.relative_to(ROOT)}:{node.lineno}"
         for folder in ("portal", "provisioning")
@@ -86,7 +86,7 @@ def test_every_whole_number_in_a_document_from_outside_has_bounds() -> None:
 
 
 def patterns(source: Path) -> list[tuple[int, str]]:
-    """The texts of a module that end like a regular expression, with their lines."""
+    """Return the texts of a module that end like a regular expression, with their lines."""
     return [
         (node.lineno, node.value)
         for node in ast.walk(ast.parse(source.read_text()))
@@ -97,10 +97,10 @@ def patterns(source: Path) -> list[tuple[int, str]]:
     ]
 
 
-def test_no_regular_expression_accepts_a_line_end_at_the_end() -> None:
-    """Python's ``$`` matches before a final line end too: ``\\Z`` or ``fullmatch`` do not.
+def test_no_regular_expression_accepts_a_final_line_end() -> None:
+    r"""Python's ``$`` also matches before a final line end; ``\Z`` or ``fullmatch`` do not.
 
-    The OpenAPI document and PostgreSQL have dialects of their own, in which ``$`` is the end.
+    The OpenAPI document and PostgreSQL have their own dialects, in which ``$`` is the end.
     """
     found = {
         f"{source.relative_to(ROOT)}:{line}"
@@ -113,7 +113,7 @@ def test_no_regular_expression_accepts_a_line_end_at_the_end() -> None:
     assert not found
 
 
-# Of the document (JSON Schema), of a constraint (PostgreSQL), and of text that only the portal wrote.
+# Patterns of the document (JSON Schema), of a constraint (PostgreSQL), and of texts of the portal itself.
 OTHER_DIALECTS = {
     "^[0-9]{4}-[0-9]{2}$",
     r"^[a-z0-9-]{1,63}$",
