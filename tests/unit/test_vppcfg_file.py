@@ -1,4 +1,4 @@
-"""Interface names from a file of vppcfg, with any other content."""
+"""Descriptions of interfaces from a vppcfg file of any content."""
 
 import pytest
 
