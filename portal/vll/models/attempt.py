@@ -7,10 +7,10 @@ from portal.inventory.models import Router
 
 
 class Attempt(models.Model):
-    """One try to converge a router, and those after it that came to the same.
+    """An attempt to converge a router. Consecutive attempts with the same result share one row.
 
-    Evidence: triggers refuse all changes but the counting of another time, and all removal but that of what
-    is old, and neither the last word about an end nor of an open order (portal.vll.operations.attempt_log).
+    Attempts are evidence. Triggers refuse every update except counting another attempt. They refuse to delete
+    recent rows, the last answer about an end and attempts of open orders (portal.vll.operations.attempt_log).
     """
 
     class Outcome(models.TextChoices):
@@ -20,24 +20,26 @@ class Attempt(models.Model):
 
     router = models.ForeignKey(Router, on_delete=models.PROTECT, related_name="attempts", db_index=False)
     outcome = models.CharField(max_length=15, choices=Outcome)
-    # What was wanted, whatever its number; "": nothing was sent, or before this was kept.
+    # A digest of the wanted state, without its generation; "": nothing was sent, or the row is older than
+    # this column.
     content_sha256 = models.CharField(max_length=64, default="", db_default="")
     # The agent's answer (provisioning.attempt_evidence) or problem document; {"error": "..."} without one.
     answer = models.JSONField()
-    # How often it came to this in a row; when it first began, and of the last time all the rest.
+    # The number of attempts in a row with this result, and when the first one began. The other columns
+    # describe the last attempt.
     times = models.PositiveIntegerField(default=1, db_default=1)
     started_at = models.DateTimeField()
     finished_at = models.DateTimeField()
     generation = models.BigIntegerField()
     intent_sha256 = models.CharField(max_length=64)
-    # It is old, and the last word about some end: it stays.
+    # This row is old but has the last answer about some end, so it is kept.
     kept = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         indexes = [
             models.Index(fields=["router", "-id"], name="attempt_by_router"),
             models.Index(fields=["started_at"], condition=Q(kept=False), name="attempt_to_forget"),
-            # Without a list of what is still to be indexed, which each look-up would read.
+            # Without a list of pending index entries, which each look-up would read.
             GinIndex(
                 fields=["answer"], opclasses=["jsonb_path_ops"], fastupdate=False, name="attempt_by_answer"
             ),
@@ -48,7 +50,10 @@ class Attempt(models.Model):
 
 
 class RouterConvergence(models.Model):
-    """The worker at a router, and when the router may be tried again: one apply per router is in flight."""
+    """The worker that converges a router, and the time of the next attempt.
+
+    Only one apply per router runs at a time.
+    """
 
     router = models.OneToOneField(Router, on_delete=models.CASCADE, related_name="convergence")
     claimed_until = models.DateTimeField(null=True)
@@ -57,24 +62,25 @@ class RouterConvergence(models.Model):
     retry_at = models.DateTimeField(null=True)
     last_error = models.TextField(blank=True)
     last_answered_at = models.DateTimeField(null=True)
-    # When it is asked again about what it has not confirmed, unless something changes before; null: at once.
+    # When the worker next queries the router about unconfirmed ends, unless something changes earlier; null:
+    # now.
     ask_at = models.DateTimeField(null=True)
-    # Something that what it has not confirmed may have waited for changed since it was claimed.
+    # Whether something that unconfirmed ends may wait for has changed since a worker claimed the router.
     changed = models.BooleanField(default=False, db_default=False)
-    # Counted up whenever something in the router's intent changes although no order wants it, and when the
-    # NOC wants the intent sent again.
+    # Counted up when the router's intent changes without an order, and when the NOC requests that the intent
+    # is sent again.
     wanted = models.BigIntegerField(default=0, db_default=0)
-    # The value that ``wanted`` had when the last intent that the agent accepted was made.
+    # The value of ``wanted`` in the last intent that the agent accepted.
     answered = models.BigIntegerField(default=0, db_default=0)
-    # The same for the previous release, which reads and writes this flag instead of the two numbers: a
-    # release later nobody reads it, and it is dropped.
+    # The previous release reads and writes this flag instead of the two numbers. The next release drops the
+    # column.
     ask_anew = models.BooleanField(default=False, db_default=False)
-    # When and by whom a reconciliation was requested that has not been carried out yet; and when a task for
-    # it was last sent (portal.vll.router_operations.actions).
+    # When and by whom a reconciliation was requested that is still pending, and when its task was last sent
+    # (portal.vll.router_operations.actions).
     reconcile_requested_at = models.DateTimeField(null=True)
     reconcile_requested_by = models.CharField(max_length=150, blank=True, default="", db_default="")
     reconcile_sent_at = models.DateTimeField(null=True)
-    # When the sweeper sent a message that nobody has claimed the router for since.
+    # When the sweeper sent a message for this router that no worker has taken yet.
     resent_at = models.DateTimeField(null=True)
 
     def __str__(self) -> str:
@@ -82,7 +88,7 @@ class RouterConvergence(models.Model):
 
 
 def intent_is_wanted(prefix: str = "") -> Q:
-    """RouterConvergence rows whose router is to get an intent although no order wants it.
+    """Select RouterConvergence rows whose router must get an intent although no order requires it.
 
     ``prefix`` is the path to the rows, with its ``__``.
     """

@@ -5,21 +5,21 @@ from portal.vll.models.vll import Vll
 
 
 class ForwardedLinkLoss(models.Model):
-    """Which end's link a line wants down, because the other end has lost its own.
+    """The end whose link a line keeps down because the other end has lost its link.
 
-    One row for each line that has ever forwarded one, so that never both of its ends are kept down
-    (portal.vll.link_loss_decision).
+    Each line that has ever forwarded a link loss has one row. One row per line ensures that the portal never
+    keeps both ends down (portal.vll.link_loss_decision).
     """
 
     vll = models.OneToOneField(
         Vll, on_delete=models.CASCADE, primary_key=True, related_name="forwarded_link_loss"
     )
-    # "a" or "z"; "" for neither, as it was before and after.
+    # "a" or "z"; "" when no end is kept down.
     held = models.CharField(max_length=1, blank=True)
     turned_at = models.DateTimeField()
-    # How often an end was taken down in a row, without an hour of rest in between.
+    # How often in a row an end was taken down without an hour of rest in between.
     times = models.PositiveIntegerField(default=0)
-    # When the end's router was last asked to make it so.
+    # When the portal last sent this state to the end's router.
     asked_at = models.DateTimeField()
 
     class Meta:

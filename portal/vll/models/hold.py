@@ -11,21 +11,21 @@ MAX_HOLDS = 5
 
 
 class Hold(models.Model):
-    """VLANs and bandwidth on two ports, reserved for a while before anybody orders (OSCARS: 900 s).
+    """A reservation of VLANs and bandwidth on two ports before an order (900 s, as in OSCARS).
 
-    The leases carry this row's id as their holder. The row is deleted when the hold ends, however it ends.
+    The leases carry this row's id as their holder. The row is deleted when the hold ends for any reason.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="holds", db_index=False)
-    # Which of the customer's few holds this is: unique, so that there are never more.
+    # The number of this hold among the customer's holds. It is unique, which limits their number.
     slot = models.PositiveSmallIntegerField()
     held_by = models.CharField(max_length=150)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(db_index=True)
     renewals = models.PositiveSmallIntegerField(default=0)
     cir_bps = models.BigIntegerField()
-    # What was leased, by side: portal.vll.revision_content.EndContent as JSON.
+    # The leased content by side: portal.vll.revision_content.EndContent as JSON.
     ends = models.JSONField()
 
     objects = TenantQuerySet.as_manager()

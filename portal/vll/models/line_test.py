@@ -12,11 +12,14 @@ from portal.vll.states import AdminStatus
 
 
 class LineTest(models.Model):
-    """A test of a line with frames, at one revision. A trigger keeps its result for ever."""
+    """A test of a line with frames, at one revision. A trigger keeps its result permanently."""
 
     class State(models.TextChoices):
-        """Scheduled until its time comes, then waiting until both routers have the tunnel and its frames
-        are counted."""
+        """The states of a test.
+
+        A test is scheduled until its time comes. Then it waits until both routers have the tunnel and its
+        frames are counted.
+        """
 
         SCHEDULED = "scheduled"
         WAITING = "waiting"
@@ -25,7 +28,7 @@ class LineTest(models.Model):
         NOT_TESTED = "not_tested"
 
     class Reason(models.TextChoices):
-        """Why a line did not pass, or was not tested."""
+        """The reasons why a line did not pass or was not tested."""
 
         NOTHING_ARRIVES = Finding.NOTHING_ARRIVES.value
         LARGE_FRAMES_LOST = Finding.LARGE_FRAMES_LOST.value
@@ -40,44 +43,46 @@ class LineTest(models.Model):
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="line_tests", db_index=False)
-    # Null until a scheduled one begins, as is the revision.
+    # Null, like the revision, until a scheduled test begins.
     order = models.ForeignKey(Order, on_delete=models.PROTECT, null=True, related_name="line_tests")
-    # Of the line while it is tested; the next one is handed over.
+    # The revision of the line during the test. The next revision is handed over.
     revision = models.PositiveIntegerField(null=True)
-    # What the line's admin status is to be once the test has passed.
+    # The admin status of the line after the test has passed.
     admin_status_after = models.CharField(max_length=15, choices=AdminStatus, blank=True, default="")
-    # The largest frame to send, as promised or as asked: bytes, without FCS and popped tags.
+    # The largest frame to send, as the line promises or as requested: bytes, without FCS and popped tags.
     frame = models.PositiveIntegerField()
     created_at = models.DateTimeField()
-    # Who asked for it; "" for one that an order brings with it.
+    # The user who requested the test; "" for a test that is part of an order.
     asked_by = models.CharField(max_length=150, blank=True, default="")
     scheduled_for = models.DateTimeField(null=True)
 
-    # Of a line in service: when its routers were told to take it apart, and when both had joined it again.
+    # For a line in service: when the portal sent its routers the request to disconnect the customer, and when
+    # both routers had reconnected the customer.
     interrupted_at = models.DateTimeField(null=True)
     restored_at = models.DateTimeField(null=True)
 
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     reason = models.CharField(max_length=20, choices=Reason, blank=True, default="")
-    # The routers that cannot send test frames.
+    # The names of the routers that cannot send test frames.
     routers = models.JSONField(default=list)
-    # Bytes; null: no size passed both ways.
+    # In bytes; null: no size passed in both directions.
     largest_passed = models.PositiveIntegerField(null=True)
     # {"a_to_z": [{"frame", "sent", "received", "fragmented"}, ...], "z_to_a": [...]}
     directions = models.JSONField(default=dict)
     # {"sent", "received", "min", "avg", "max"}: small packets from A's tunnel address to Z's and back, in µs.
     round_trip_us = models.JSONField(null=True)
-    # The line then, what was assumed of the underlay, and who counted: {"transport", "path", "routers"}.
+    # The line at the time, the assumptions about the underlay, and the routers that counted: {"transport",
+    # "path", "routers"}.
     conditions = models.JSONField(default=dict)
-    # From the first frame on, of the last try.
+    # The time of the first frame and of the end, in the last attempt.
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
 
-    # The worker at it, and when it may be tried again after it could not be carried out.
+    # The worker that carries out the test, and when the test may be retried after a failed attempt.
     claimed_until = models.DateTimeField(null=True)
     failures = models.PositiveIntegerField(default=0)
     retry_at = models.DateTimeField(null=True)
-    # When the sweeper sent a message that no worker has claimed the test for since.
+    # When the sweeper sent a message for this test that no worker has taken yet.
     resent_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -135,7 +140,10 @@ class LineTest(models.Model):
 
     @property
     def interruption(self) -> timedelta | None:
-        """How long it kept a line from its customer, at most; None: not at all, or not over yet."""
+        """Return the upper bound of the interruption of the line.
+
+        None: no interruption, or it is not over yet.
+        """
         if self.interrupted_at is None or self.restored_at is None:
             return None
         return self.restored_at - self.interrupted_at

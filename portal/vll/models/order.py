@@ -16,33 +16,35 @@ from portal.vll.states import (
 
 
 class Order(models.Model):
-    """A request to do something to a VLL, and how that went. Terminal states never change."""
+    """A request to change a VLL, and its progress. Terminal states never change."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="orders")
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="orders", db_index=False)
     action = models.CharField(max_length=10, choices=OrderAction)
     state = models.CharField(max_length=20, choices=OrderState, default=OrderState.ACKNOWLEDGED)
-    # The VLL's revision that completes this order.
+    # The revision of the VLL that completes this order.
     revision = models.PositiveIntegerField()
     ordered_by = models.CharField(max_length=150)
-    # Of the HTTP request that it came with, "" where it came otherwise.
+    # The id of the HTTP request that created the order; "" if no request did.
     request_id = models.CharField(max_length=64, blank=True, default="", db_default="")
     ordered_at = models.DateTimeField()
     state_at = models.DateTimeField()
-    # Why it failed or is failing: {"code", "message", "side", "router", ...}; null while all is well.
+    # Why the order failed or is failing: {"code", "message", "side", "router", ...}; null without a failure.
     failure = models.JSONField(null=True)
-    # When a NOC admin ended it without the routers' word: {"by", "reason", "at"}. It keeps its leases.
+    # When a NOC admin ended the order without confirmation from the routers: {"by", "reason", "at"}. The
+    # order keeps its leases.
     forced = models.JSONField(null=True)
-    # When the NOC agreed to an order that was held.
+    # When the NOC approved a held order.
     approved_at = models.DateTimeField(null=True)
-    # When the NOC was told that this order takes too long.
+    # When the portal raised the alarm that this order takes too long.
     alarmed_at = models.DateTimeField(null=True)
-    # Of a modify or a test: what it replaces and what it makes of it, which is the same for a test
-    # (portal.vll.revision_content.Content as JSON).
+    # Only for a modify or a test: the content before and after, as JSON of
+    # portal.vll.revision_content.Content. Both are equal for a test.
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
-    # Of a modify that also gave another description: {"before", "after"}. That holds at once, and stays.
+    # Only for a modify that also changes the description: {"before", "after"}. The change counts immediately
+    # and is never undone.
     described = models.JSONField(null=True)
     retry_of = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="retries")
 

@@ -6,10 +6,11 @@ from portal.vll.models.order import Order
 
 
 class PlanResult(models.Model):
-    """The routers' plan for a held order, if it were approved; asked for by the NOC.
+    """The routers' plan for a held order: the changes that they would make after approval.
 
-    ``routers``, once it is finished: of each router ``router`` (id), ``name``, ``generation`` (the router's
-    when it was asked), ``differences``, ``operations``, ``ends`` and ``error`` (provisioning.plan_preview).
+    The NOC requests it. In a finished plan, ``routers`` has for each router its ``router`` (id), ``name``,
+    ``generation`` (at the time of the query), ``differences``, ``operations``, ``ends`` and ``error``
+    (provisioning.plan_preview).
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -18,7 +19,7 @@ class PlanResult(models.Model):
     asked_at = models.DateTimeField()
     finished_at = models.DateTimeField(null=True)
     routers = models.JSONField(default=list)
-    # Why the order cannot be approved as it is: {"code", "message"}; null while it can.
+    # Why the order cannot be approved as it is: {"code", "message"}; null if it can be approved.
     refusal = models.JSONField(null=True)
 
     class Meta:

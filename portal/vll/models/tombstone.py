@@ -9,11 +9,11 @@ from portal.vll.models.vll import Vll, VllEnd
 
 
 class VllTombstone(models.Model):
-    """An end that was moved away from a router, until that router confirms that nothing of it is left.
+    """An end that was moved away from a router which has not confirmed its removal yet.
 
-    The row is deleted on that confirmation. ``leases`` is who holds meanwhile what the end needed of its port
-    and of the router; ``tunnels`` are those that the router may still have, whoever holds them. A trigger
-    refuses a tombstone where the end itself is.
+    The row is deleted on that confirmation. Until then ``leases`` is the holder of the resources that the end
+    needed on its port and router. ``tunnels`` are the tunnels that the router may still have, independent of
+    their present holder. A trigger refuses a tombstone on the router where the end is now.
     """
 
     vll = models.ForeignKey(Vll, on_delete=models.PROTECT, related_name="tombstones", db_index=False)
@@ -22,11 +22,11 @@ class VllTombstone(models.Model):
     # The revision that moved the end away.
     revision = models.PositiveIntegerField()
     leases = models.UUIDField(default=uuid.uuid4, db_index=True)
-    # Let go of, with these tags, instead of deleted (ADR 43).
+    # The router stops managing the end, and restores these tags, instead of deleting the end (ADR 43).
     release = models.BooleanField(default=False, db_default=False)
     access_tag = models.CharField(max_length=63, blank=True, default="", db_default="")
     tunnel_tag = models.CharField(max_length=63, blank=True, default="", db_default="")
-    # The router's newest answer about it.
+    # The router's newest answer about the end.
     status = models.CharField(max_length=10, choices=VllEnd.Status, default=VllEnd.Status.UNASKED)
     status_at = models.DateTimeField(null=True)
     reason = models.JSONField(null=True)
@@ -45,10 +45,10 @@ class VllTombstone(models.Model):
 
 
 class TombstoneTunnel(models.Model):
-    """A VNI, GRE key or pair of tunnel addresses that a tombstone's router may still send to and take from.
+    """A VNI, GRE key or pair of tunnel addresses on which a tombstone's router may still send and receive.
 
-    While it is named here its lease cannot be deleted, so that nobody else gets it; when its line has let
-    it go, it is quarantined.
+    A lease that is named here cannot be deleted, so no other line gets it. When its line releases it, the
+    lease is quarantined.
     """
 
     tombstone = models.ForeignKey(VllTombstone, on_delete=models.CASCADE, related_name="tunnels")
@@ -71,7 +71,7 @@ class TombstoneTunnel(models.Model):
 
 
 class EndMove(models.Model):
-    """That an end left a router, and when: what it counted there until then is the line's."""
+    """The move of an end away from a router, and its time. Counters before that time belong to the line."""
 
     vll = models.ForeignKey(Vll, on_delete=models.CASCADE, related_name="moves")
     side = models.CharField(max_length=1)

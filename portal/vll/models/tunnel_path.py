@@ -7,22 +7,23 @@ from portal.inventory.models import Router
 
 
 class TunnelPath(models.Model):
-    """The way between two routers over one address family, watched as long as lines' tunnels take it.
+    """The path between two routers over one address family, watched while tunnels of lines use it.
 
-    ``a_router`` is the one with the lower id. Kept when its last line is gone, for what was measured on it.
+    ``a_router`` is the one with the lower id. The row is kept after the path's last line is gone, for its
+    measurements.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     a_router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+", db_index=False)
     z_router = models.ForeignKey(Router, on_delete=models.CASCADE, related_name="+")
     family = models.PositiveSmallIntegerField()
-    # Whether lines in service take it.
+    # Whether lines in service use the path.
     in_use = models.BooleanField(default=True)
-    # The largest IP packet that these lines make of their frames, in bytes.
+    # The largest IP packet that encapsulated frames of these lines need, in bytes.
     needed_ip_mtu = models.PositiveIntegerField(default=0, db_default=0)
-    # When packets are to be timed next.
+    # When round trips are measured next.
     round_trips_due_at = models.DateTimeField()
-    # The newest round trips: how many packets were sent and came back, and how long those took, in µs.
+    # The newest round trips: packets sent and received, and their times in µs.
     round_trips_at = models.DateTimeField(null=True)
     sent = models.PositiveIntegerField(default=0)
     received = models.PositiveIntegerField(default=0)
@@ -30,22 +31,22 @@ class TunnelPath(models.Model):
     mean_us = models.PositiveIntegerField(null=True)
     max_us = models.PositiveIntegerField(null=True)
 
-    # The probe: a tunnel for test frames alone, that is to be on both routers; "": none is.
+    # The transport of the probe, a tunnel for test frames only that both routers must have; "": no probe.
     probe_transport = models.CharField(max_length=10, blank=True, default="", db_default="")
-    # Counted up with each change of what is wanted; 0: there never was a probe.
+    # The revision of the probe, counted up with each change; 0: there never was a probe.
     probe_revision = models.PositiveIntegerField(default=0, db_default=0)
-    # Each router's newest answer about it, and the revision that it was about.
+    # Each router's newest answer about the probe, and the revision of that answer.
     a_answer = models.CharField(max_length=10, default="unasked", db_default="unasked")
     a_answer_revision = models.PositiveIntegerField(default=0, db_default=0)
     a_reason = models.JSONField(null=True)
     z_answer = models.CharField(max_length=10, default="unasked", db_default="unasked")
     z_answer_revision = models.PositiveIntegerField(default=0, db_default=0)
     z_reason = models.JSONField(null=True)
-    # When frames are to be sent next, and when they last were and what was found; "": all arrived.
+    # When test frames are sent next, when they were last sent, and the finding; "": all arrived.
     probe_due_at = models.DateTimeField(null=True)
     probed_at = models.DateTimeField(null=True)
     finding = models.CharField(max_length=20, blank=True, default="", db_default="")
-    # The largest IP packet that was seen to pass both ways when frames last did, in bytes; and when that was.
+    # The largest IP packet that passed in both directions when frames last did, in bytes, and when that was.
     proven_ip_mtu = models.PositiveIntegerField(null=True)
     proven_at = models.DateTimeField(null=True)
     # Since when large packets are lost and small ones are not.
@@ -92,7 +93,7 @@ class TunnelPath(models.Model):
 
     @property
     def is_probed(self) -> bool:
-        """Both routers have the probe as it is wanted now."""
+        """Return whether both routers have the present revision of the probe."""
         return bool(self.probe_transport) and all(
             self.answer(side) == ("testing", self.probe_revision) for side in "az"
         )
@@ -104,7 +105,7 @@ class TunnelPath(models.Model):
         return "a" if router_id == self.a_router_id else "z"
 
     def answer(self, side: str) -> tuple[str, int]:
-        """The newest answer of the router of that side about the probe, and its revision."""
+        """Return the newest answer of this side's router about the probe, and the revision of that answer."""
         if side == "a":
             return self.a_answer, self.a_answer_revision
         return self.z_answer, self.z_answer_revision

@@ -20,8 +20,8 @@ from portal.vll.states import TERMINAL_LIFECYCLES, AdminStatus, Handover, Lifecy
 class Vll(models.Model):
     """A virtual leased line: an EVC with exactly two end points (MEF 6.3 E-Line).
 
-    What was requested and what was allocated are stored apart. ``revision`` counts the wanted states;
-    ``wanted_present`` says whether that revision is to exist on the routers or to be gone from them.
+    Requested and allocated values are stored separately. ``revision`` counts the wanted states.
+    ``wanted_present`` says whether the routers must have this revision, or must remove the line.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -33,37 +33,38 @@ class Vll(models.Model):
     admin_status = models.CharField(max_length=15, choices=AdminStatus, default=AdminStatus.UP)
     oper_status = models.CharField(max_length=15, choices=OperStatus, default=OperStatus.UNKNOWN)
     in_sync = models.BooleanField(default=False)
-    # Since when these two are so; null: it was not noted then.
+    # Since when ``oper_status`` and ``in_sync`` have their values; null: not recorded.
     oper_since = models.DateTimeField(null=True)
     in_sync_since = models.DateTimeField(null=True)
-    # Since when the network, as it is declared and observed, does not carry its largest frames on every path.
+    # Since when the declared and observed network does not carry the line's largest frames on every path;
+    # null: it does.
     not_carried_since = models.DateTimeField(null=True)
 
     handover = models.CharField(
         max_length=10, choices=Handover, blank=True, default=Handover.NONE.value, db_default=""
     )
 
-    # Requested. svc_mtu: largest customer L3 packet in bytes; rates in bit/s; bursts in bytes, null: as
-    # portal.core.bandwidth_profile chooses them. Only the CIR is booked.
+    # Requested values. svc_mtu: largest customer L3 packet in bytes; rates in bit/s; bursts in bytes, null
+    # lets portal.core.bandwidth_profile choose them. Only the CIR is booked.
     svc_mtu = models.PositiveIntegerField()
     cir_bps = models.BigIntegerField()
     requested_cbs_bytes = models.IntegerField(null=True)
     eir_bps = models.BigIntegerField(default=0)
     requested_ebs_bytes = models.IntegerField(null=True)
     requested_transport = models.CharField(max_length=10)
-    # Whether one UNI's link is taken down when the other one has lost its own.
+    # Whether the line takes down the link of one UNI when the other UNI has lost its link.
     link_loss_forwarding = models.BooleanField(default=False, db_default=False)
-    # Allocated. frame: largest carried frame in bytes, without FCS and popped tags.
+    # Allocated values. frame: largest carried frame in bytes, without FCS and popped tags.
     encapsulation = models.CharField(max_length=10)
     family = models.PositiveSmallIntegerField(null=True)
     vni = models.IntegerField(null=True)
-    # Null too for GRE whose tunnel has a pair of addresses to itself.
+    # Null also for a GRE tunnel that has a pair of addresses for itself.
     gre_key = models.BigIntegerField(null=True)
     frame = models.PositiveIntegerField()
 
     revision = models.PositiveIntegerField(default=1)
     wanted_present = models.BooleanField(default=True)
-    # When the removal begins; until then, in the cooling-off, it can be taken back.
+    # When the removal begins. Until then, in the cooling-off period, the customer can undo it.
     decommission_at = models.DateTimeField(null=True)
 
     objects = TenantQuerySet.as_manager()
@@ -126,14 +127,14 @@ class Vll(models.Model):
             models.Index(fields=["-created_at", "-id"], name="vll_by_age"),
             models.Index(fields=["vni"], condition=Q(vni__isnull=False), name="vll_by_vni"),
             models.Index(fields=["gre_key"], condition=Q(gre_key__isnull=False), name="vll_by_gre_key"),
-            # As `description__icontains` asks for it.
+            # For the SQL of `description__icontains`.
             GinIndex(OpClass(Upper("description"), name="gin_trgm_ops"), name="vll_by_part_of_description"),
             models.Index(
                 fields=["decommission_at"],
                 condition=Q(decommission_at__isnull=False, lifecycle=Lifecycle.PENDING_TERMINATE),
                 name="vll_cooling_off",
             ),
-            # What the overviews count, and the few that they name.
+            # For the counts on the overviews, and the few lines that they name.
             models.Index(fields=["customer"], condition=Q(lifecycle=Lifecycle.ACTIVE), name="vll_in_service"),
             models.Index(
                 fields=["-created_at", "customer"],
@@ -165,12 +166,12 @@ class Vll(models.Model):
 
     @property
     def transport(self) -> str:
-        """The allocated transport as the API writes it: ``l2xc``, ``vxlan4`` …"""
+        """Return the allocated transport as in the API: ``l2xc``, ``vxlan4`` …"""
         return f"{self.encapsulation}{self.family or ''}"
 
     @property
     def profile(self) -> BandwidthProfile:
-        """The profile that each end is held to where its router can police, with the bursts that count."""
+        """Return the profile, with its effective bursts, that routers with policing enforce at each end."""
         return bandwidth_profile(
             cir_bps=self.cir_bps,
             frame=self.frame,
@@ -181,65 +182,66 @@ class Vll(models.Model):
 
     @property
     def tunnel_packet(self) -> int:
-        """The largest IP packet that its tunnel makes of a frame, in bytes."""
+        """Return the size of the largest IP packet in the line's tunnel, in bytes."""
         gre_key = self.gre_key is not None
         return self.frame + overhead(Transport(self.transport), MtuPolicy.EXACT, gre_key=gre_key)
 
     @property
     def policed(self) -> bool:
-        """Whether both directions are policed, each where it comes in. Its ``ends`` are best prefetched."""
+        """Return whether both directions are policed, each at its ingress. Prefetch ``ends``."""
         return all(end.policed for end in self.ends.all())
 
 
 class VllEnd(models.Model):
-    """The A or Z end point: a port, how frames are picked on it, and what its router last said about it."""
+    """The A or Z end point: a port, the frames selected on it, and its router's last answer about it."""
 
     class Status(models.TextChoices):
-        """The answer of the router's agent for this end, or that it has not been asked."""
+        """The answer of the router's agent for this end, or no answer yet."""
 
         UNASKED = "unasked"
         VERIFIED = "verified"
-        # Built, and kept apart from the customer while the tunnel is tested.
+        # The router has built the end but does not connect it to the customer while the tunnel is tested.
         TESTING = "testing"
         PENDING = "pending"
         CONFLICT = "conflict"
         FAILED = "failed"
         REMOVED = "removed"
 
-    # Found by the index of one_end_per_side.
+    # The index of one_end_per_side serves look-ups by this column.
     vll = models.ForeignKey(Vll, on_delete=models.CASCADE, related_name="ends", db_index=False)
     side = models.CharField(max_length=1)
     port = models.ForeignKey(Port, on_delete=models.PROTECT, related_name="vll_ends")
     tagging = models.CharField(max_length=10, choices=[(t.value, t.value) for t in Tagging])
-    # Requested: the outer VLAN may be left to us ("any"), which is null here.
+    # Requested values. Null means "any": the portal chooses the outer VLAN.
     requested_outer_vlan = models.PositiveSmallIntegerField(null=True)
-    # Allocated.
+    # Allocated values.
     outer_vlan = models.PositiveSmallIntegerField(null=True)
     inner_vlan = models.PositiveSmallIntegerField(null=True)
     exact_match = models.BooleanField(default=True)
     tunnel_address = models.GenericIPAddressField(null=True)
-    # The tags that its interfaces had when it was adopted, and get back when it is let go; "" for none.
+    # The tags of the interfaces before adoption. The router restores them when the line is no longer managed;
+    # "" for none.
     access_tag_before = models.CharField(max_length=63, blank=True, default="", db_default="")
     tunnel_tag_before = models.CharField(max_length=63, blank=True, default="", db_default="")
 
-    # The newest answer, and the revision it was about (0: none yet).
+    # The newest answer, and its revision (0: no answer yet).
     status = models.CharField(max_length=10, choices=Status, default=Status.UNASKED)
     status_revision = models.PositiveIntegerField(default=0)
     status_at = models.DateTimeField(null=True)
-    # The agent's look at its VPP that the answer rests on; null: it did not say.
+    # The number of the agent's observation of VPP on which the answer is based; null: not reported.
     status_look = models.BigIntegerField(null=True)
     reason = models.JSONField(null=True)
-    # From the agent's observations; null = not reported.
+    # From the agent's observations; null: not reported.
     link_up = models.BooleanField(null=True)
-    # Since when both of these are so, by the portal's clock. held_down: the agent keeps the port down because
-    # of the far end's link, so what its own link does is not seen.
+    # Since when both columns have their values, by the portal's clock. held_down: the agent keeps the port
+    # down because of the far end's link, so the port's own link state is unknown.
     link_since = models.DateTimeField(null=True)
     held_down = models.BooleanField(default=False, db_default=False)
     reachable = models.BooleanField(null=True)
     observed_in_sync = models.BooleanField(null=True)
-    # From both: read back, VPP holds what comes in here to the line's bandwidth profile.
+    # Whether the VPP read-back shows that ingress traffic is limited to the line's bandwidth profile.
     policed = models.BooleanField(default=False)
-    # How the path of its tunnel stands there, and since when by the agent's clock; "": it is not watched.
+    # The state of the tunnel's path at this router, and since when by the agent's clock; "": not watched.
     path_state = models.CharField(
         max_length=10,
         choices=[(each.value, each.value) for each in PathState],
@@ -249,11 +251,11 @@ class VllEnd(models.Model):
     )
     path_since_ms = models.BigIntegerField(null=True)
     drift = models.JSONField(default=list)
-    # What somebody else changes again after each repair.
+    # The settings that someone else changes again after each repair.
     contested = models.JSONField(default=list, db_default=Value([], models.JSONField()))
-    # What the agent knows of frames that VPP drops although they have this end's VLAN; null for nothing.
+    # The agent's findings about frames with this end's VLAN that VPP drops; null for none.
     vlan_loss = models.JSONField(null=True)
-    # Whether this end or its line has changed since a report was compared with it; set by triggers.
+    # Whether this end or its line has changed since the last comparison with a report; set by triggers.
     changed_since_report = models.BooleanField(default=True, db_default=True)
 
     class Meta:
@@ -302,5 +304,5 @@ class VllEnd(models.Model):
 
     @property
     def is_as_ordered(self) -> bool:
-        """Read back as it was ordered, and not seen to be different since."""
+        """Return whether the end was read back as ordered and no later observation differs."""
         return self.status == self.Status.VERIFIED and self.observed_in_sync is not False and not self.drift

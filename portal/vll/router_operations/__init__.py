@@ -1,1 +1,1 @@
-"""What the NOC does to a router, and with it to every line that ends there."""
+"""The NOC's operations on a router, which affect every line that ends there."""

@@ -1,8 +1,12 @@
-"""The NOC's actions on a router while it works on it. Each function owns one transaction.
+"""The NOC's actions on a router. Each function owns one transaction.
 
-Maintenance: no new work, but what is there goes on being converged; a drain goes further (``drain``).
-Hold: nothing is sent at all, so that nobody's hands meet the portal's. Retry: now, and not when the pause
-after failures is over. Dead: removals do not wait for its word (portal.vll.operations.dead_router_removals).
+Maintenance: the router takes no new lines, but convergence goes on. A drain goes further (``drain``).
+
+Hold: the portal sends nothing at all, so it cannot interfere with an operator's work on the router.
+
+Retry: the portal tries again now, and does not wait for the end of the pause after failures.
+
+Dead: removals do not wait for the router's confirmation (portal.vll.operations.dead_router_removals).
 """
 
 from datetime import datetime, timedelta
@@ -20,15 +24,17 @@ from portal.vll.models import RouterConvergence
 from portal.vll.operations.convergence_requests import converge_routers_anew
 from portal.vll.task_names import ADOPT_GENERATION
 
-# How long a reconciliation may wait, and after which time its task is sent again.
+# How long a reconciliation may wait, and after how long its task is sent again.
 RECONCILE_WITHIN = timedelta(minutes=15)
 RECONCILE_AGAIN = timedelta(seconds=60)
 
 
 @transaction.atomic
 def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
-    """Begin or end the maintenance; what is so already stays so. Raises RouterIsDrained, RouterIsDead at its
-    end."""
+    """Begin or end the maintenance. A repeated request changes nothing.
+
+    Raises RouterIsDrained and RouterIsDead at the end of the maintenance.
+    """
     if not on and Router.objects.filter(pk=router.pk, drained_since__isnull=False).exists():
         raise RouterIsDrained(router=router.name)
     if not on and Router.objects.filter(pk=router.pk, dead_since__isnull=False).exists():
@@ -43,7 +49,7 @@ def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetim
 
 @transaction.atomic
 def router_hold_set(*, router: Router, on: bool, user: User, now: datetime) -> None:
-    """Stop sending intents, or begin again and catch up at once. An exchange under way ends by itself."""
+    """Stop sending intents, or resume and catch up immediately. An exchange under way is completed."""
     rows = Router.objects.filter(pk=router.pk, held_since__isnull=on)
     if rows.update(held_since=now if on else None):
         announce(
@@ -55,16 +61,17 @@ def router_hold_set(*, router: Router, on: bool, user: User, now: datetime) -> N
 
 @transaction.atomic
 def router_retry(*, router: Router, user: User, now: datetime) -> None:
-    """Try again now, whatever pause the failures have earned."""
+    """Try to converge the router now, and skip the pause after failures."""
     announce("router.retried", now=now, router_id=router.pk, actor=user.username)
     converge_routers_anew([router.pk], now=now)
 
 
 @transaction.atomic
 def router_declare_dead(*, router: Router, user: User, now: datetime, reason: str) -> None:
-    """From now on no removal waits for this router; NOC admins only. Its maintenance begins as well.
+    """Stop all removals from waiting for this router.
 
-    What is declared dead already stays so. Raises NotForYouToForce.
+    Only NOC admins may do this. Maintenance begins as well. A repeated declaration changes nothing. Raises
+    NotForYouToForce.
     """
     _check_may_force(user)
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
@@ -81,7 +88,10 @@ def router_declare_dead(*, router: Router, user: User, now: datetime, reason: st
 
 @transaction.atomic
 def router_declare_alive(*, router: Router, user: User, now: datetime) -> None:
-    """Removals wait for it again, and it catches up; its maintenance goes on. Raises NotForYouToForce."""
+    """Let removals wait for the router again and let it catch up.
+
+    Its maintenance goes on. Raises NotForYouToForce.
+    """
     _check_may_force(user)
     if Router.objects.filter(pk=router.pk, dead_since__isnull=False).update(dead_since=None):
         announce("router.declared_alive", now=now, router_id=router.pk, actor=user.username)
@@ -95,10 +105,10 @@ def _check_may_force(user: User) -> None:
 
 @transaction.atomic
 def generation_adopt_ask(*, router: Router, user: User, now: datetime) -> None:
-    """Request to count on from what the agent holds: the database's view becomes the wanted one.
+    """Request that the generation continues from the agent's number.
 
-    The request is kept until it is carried out, and for RECONCILE_WITHIN at most: a task that is lost, or
-    finds the agent unreachable, is sent again.
+    The database's view becomes the wanted state. The request is kept until it is carried out, for
+    RECONCILE_WITHIN at most. A task that is lost or finds the agent unreachable is sent again.
     """
     announce("router.reconcile_asked", now=now, router_id=router.pk, actor=user.username)
     RouterConvergence.objects.update_or_create(
@@ -114,10 +124,10 @@ def generation_adopt_ask(*, router: Router, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def reconciliations_resend(*, now: datetime) -> int:
-    """Send a task again for each reconciliation that is not carried out yet; return how many.
+    """Send a task again for each reconciliation that is still pending; return how many.
 
-    A request that is too old is dropped: the differences may be others by now than the user saw. The alarm of
-    the router stays.
+    A request that is too old is dropped: the differences may no longer be those that the user read. The alarm
+    of the router stays.
     """
     requested = RouterConvergence.objects.filter(reconcile_requested_at__isnull=False)
     requested.filter(reconcile_requested_at__lt=now - RECONCILE_WITHIN).update(reconcile_requested_at=None)

@@ -1,8 +1,10 @@
-"""Draining a router: it is used for transit last of all, takes no new lines, and its own lines leave it.
+"""Draining a router: transit avoids it where possible, it takes no new lines, and its own lines move away.
 
-As an operator does it by hand: the router advertises its links at the largest metric that still counts
-(RFC 6987's stub router, IS-IS' overload), and lines that end on it are moved or stopped, one by one. Where a
-line could move to is the customer's choice; nothing is moved unasked.
+The portal does what an operator does by hand. The router advertises its links at the largest metric that
+still counts (stub router of RFC 6987, overload of IS-IS). The lines that end on it are moved or stopped, one
+by one.
+
+The customer chooses where a line moves. The portal moves nothing without a request.
 """
 
 from dataclasses import dataclass
@@ -27,26 +29,29 @@ from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Lifecy
 class DrainStep(StrEnum):
     """The next step for a line that ends on a drained router."""
 
-    # Its customer has a port on another router: move the end there, or suspend the line.
+    # The customer has a port on another router: move the end there, or suspend the line.
     MOVE = "move"
-    # There is nowhere to move it to.
+    # The customer has no other port for the end.
     SUSPEND = "suspend"
     # An order is under way.
     WAIT = "wait"
-    # It forwards nothing: suspended, or in its cooling-off.
+    # The line forwards nothing: it is suspended, or in its cooling-off period.
     STOPPED = "stopped"
 
 
 @dataclass(frozen=True, slots=True)
 class DrainProgress:
-    """The number of ends at each step, and ``leaving``: moved away, but not confirmed gone by this router."""
+    """The number of ends at each step.
+
+    ``leaving`` ends have moved away, but this router has not confirmed their removal.
+    """
 
     steps: dict[DrainStep, int]
     leaving: int
 
     @property
     def carrying(self) -> int:
-        """The ends that still forward, or may."""
+        """Return the number of ends that still forward, or may."""
         return sum(count for step, count in self.steps.items() if step is not DrainStep.STOPPED)
 
     @property
@@ -56,7 +61,7 @@ class DrainProgress:
 
 @transaction.atomic
 def drain_begin(*, router: Router, user: User, now: datetime, accept_affected: bool = False) -> None:
-    """Begin the drain, and the maintenance with it. What is drained already stays so.
+    """Begin the drain and the maintenance. A repeated request changes nothing.
 
     Raises Retired, and LinesAffected where the paths around the router are too narrow for lines in service.
     """
@@ -83,7 +88,7 @@ def drain_end(
     accept_affected: bool = False,
     with_maintenance: bool = False,
 ) -> None:
-    """Let paths lead through the router again; its maintenance goes on unless that is to end too.
+    """Let paths use the router again. Its maintenance goes on unless the caller also requests its end.
 
     Raises LinesAffected, and RouterIsDead for the end of its maintenance.
     """
@@ -97,7 +102,7 @@ def drain_end(
 
 
 def ends_to_drain(router: Router) -> QuerySet[VllEnd]:
-    """The ends on the router of lines whose life is not over, each with what ``drain_step`` looks at."""
+    """Select the ends of unfinished lines on the router, with the annotations that ``drain_step`` needs."""
     elsewhere = (
         Port.objects.filter(customer=OuterRef("vll__customer"), router__maintenance_since__isnull=True)
         .exclude(router=router)
@@ -113,12 +118,12 @@ def ends_to_drain(router: Router) -> QuerySet[VllEnd]:
 
 
 def drain_step(end: VllEnd) -> DrainStep:
-    """For an end of ``ends_to_drain``."""
+    """Return the next step for an end of ``ends_to_drain``."""
     return _step(end.vll.lifecycle, is_busy=end.is_busy, can_move=end.can_move)  # type: ignore[attr-defined]
 
 
 def drain_progress(router: Router) -> DrainProgress:
-    """Counted now, in two statements."""
+    """Count the ends at each step now, in two statements."""
     steps = dict.fromkeys(DrainStep, 0)
     ends: Any = ends_to_drain(router).select_related(None)  # the stubs do not see its annotations
     facts = ends.values("vll__lifecycle", "is_busy", "can_move")

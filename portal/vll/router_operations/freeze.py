@@ -1,7 +1,8 @@
-"""Freezing a router: its agent reads, reports and changes nothing, and what is ordered waits.
+"""Freezing a router: its agent observes and reports but changes nothing, and orders wait.
 
-The agent keeps it by itself, also while the portal is away. Somebody on the router can freeze it as well.
-When it ends, nothing is repaired before somebody has looked at what others changed meanwhile, if they did.
+The agent keeps the freeze without the portal, even while the portal is away. An operator on the router can
+freeze it as well. If others changed something during the freeze, the portal repairs nothing before a user has
+reviewed the differences.
 """
 
 import logging
@@ -35,9 +36,10 @@ LONGEST_FREEZE = timedelta(days=30)
 
 @transaction.atomic
 def router_freeze(*, router: Router, user: User, now: datetime, reason: str, until: datetime) -> RouterFreeze:
-    """Freeze the router from its agent's next report on; or give the freeze that stands another end.
+    """Freeze the router from its agent's next report on, or change the end of the existing freeze.
 
-    What is under way there is done to its end. Raises FreezeTooLong, RouterCannotBeFrozen, LineBeingTested.
+    The agent completes the work that is under way. Raises FreezeTooLong, RouterCannotBeFrozen,
+    LineBeingTested.
     """
     locked = _lock(router)
     if not now < until <= now + LONGEST_FREEZE:
@@ -53,7 +55,7 @@ def router_freeze(*, router: Router, user: User, now: datetime, reason: str, unt
         _began(standing, actor=user.username, now=now)
         return standing
     if standing is not None:
-        # What it left is looked at with what the next one leaves.
+        # The differences of this freeze are reviewed together with those of the next one.
         _set_closed(standing, looked_by="", now=now)
     freeze = RouterFreeze.objects.create(
         router=locked, reason=reason, by=user.username, since=now, until=until
@@ -64,9 +66,9 @@ def router_freeze(*, router: Router, user: User, now: datetime, reason: str, unt
 
 @transaction.atomic
 def router_unfreeze(*, router: Router, user: User, now: datetime) -> None:
-    """End the portal's freeze before its time; what an operator on the router began, ends there.
+    """End the portal's freeze before its time.
 
-    Raises RouterIsNotFrozen.
+    A freeze by an operator on the router can only end on the router. Raises RouterIsNotFrozen.
     """
     locked = _lock(router)
     freeze = _portals(locked)
@@ -78,16 +80,17 @@ def router_unfreeze(*, router: Router, user: User, now: datetime) -> None:
     freeze.save(update_fields=["end_asked_at"])
     announce("router.freeze_ended", now=now, router_id=locked.pk, actor=user.username)
     if freeze.kept_since is None:
-        # Its agent has not said that it heard of it; freeze_reported takes it up again where it did.
+        # The agent has not confirmed the freeze. If it has received the freeze, freeze_reported records that
+        # again.
         _close(freeze, looked_by="", now=now)
 
 
 @transaction.atomic
 def freeze_looked(*, router: Router, user: User, now: datetime) -> None:
-    """Somebody has looked at what the freeze left: the router is brought to what is wanted again.
+    """Record that a user has reviewed the differences after a freeze.
 
-    Of a router that is silent it can be said when the freeze's time is up, or its end was asked for.
-    Raises RouterIsNotFrozen, FreezeNotOver.
+    The portal then converges the router again. For a silent router this is possible after the end of the
+    freeze, or after a request to end it. Raises RouterIsNotFrozen, FreezeNotOver.
     """
     locked = _lock(router)
     standing = list(_open(locked))
@@ -102,7 +105,7 @@ def freeze_looked(*, router: Router, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def freeze_reported(*, router: Router, told: FreezeReport | None, now: datetime) -> None:
-    """Take in what the agent says of a freeze: its own, that it keeps ours, that one is over or gone."""
+    """Process the agent's report of a freeze: the router's own, the portal's, an ended one, or none."""
     locked = _lock(router)
     if told is not None:
         _kept(locked, told, now)
@@ -111,15 +114,17 @@ def freeze_reported(*, router: Router, told: FreezeReport | None, now: datetime)
             if told.over and freeze.ended_at is None:
                 _ended(freeze, now=now)
         elif freeze.by == "" or freeze.is_ending(now):
-            # Its agent keeps it no more, or never heard of it in time; any other it is told of again.
+            # The agent no longer keeps this freeze, or did not receive it in time. It gets any other freeze
+            # again.
             _close(freeze, looked_by="", now=now)
 
 
 def _kept(router: Router, told: FreezeReport, now: datetime) -> None:
-    """Have the freeze that the agent tells of stand, unless somebody has looked what it left."""
+    """Keep the reported freeze open unless a user has reviewed its differences."""
     freeze = RouterFreeze.objects.filter(pk=told.id).first()
     if freeze is None:
-        # That of a portal whose database was restored later is as good as one of the router's own.
+        # A freeze of the portal that a restored database does not know is treated like the router's own
+        # freeze.
         since = min(now, to_time(told.since_ms))
         freeze = RouterFreeze.objects.create(
             pk=told.id,
@@ -131,21 +136,23 @@ def _kept(router: Router, told: FreezeReport, now: datetime) -> None:
         )
         _began(freeze, actor="", now=now)
     elif freeze.router_id != router.pk:
-        # Its agent's folder is a copy of that router's, or in wrong hands: no agent speaks for another.
+        # The agent's folder is a copy of another router's folder or was stolen. No agent speaks for another
+        # router.
         log.warning("%s tells of the freeze %s, which is another router's", router, told.id)
     elif freeze.closed_at is None:
         if freeze.kept_since is None:
             freeze.kept_since = now
             freeze.save(update_fields=["kept_since"])
     elif not (told.over and freeze.looked_by) and not _open(router).exists():
-        # It was taken for unheard of, or looked at too early.
+        # The portal closed the freeze because it seemed unknown to the agent, or a user reviewed it too
+        # early.
         freeze.kept_since, freeze.ended_at, freeze.closed_at, freeze.looked_by = now, None, None, ""
         freeze.save(update_fields=["kept_since", "ended_at", "closed_at", "looked_by"])
         _began(freeze, actor="", now=now)
 
 
 def freeze_wanted(router: Router, *, now: datetime) -> dict[str, Any] | None:
-    """What the agent is told in answer to each report: the portal's freeze, None for none."""
+    """Return the freeze for the response to each report of the agent: the portal's freeze, or None."""
     if router.frozen_since is None:
         return None
     freeze = _portals(router)
@@ -155,14 +162,17 @@ def freeze_wanted(router: Router, *, now: datetime) -> dict[str, Any] | None:
 
 
 def freeze_looked_last(router: Router) -> str:
-    """The id of the last freeze that somebody has looked what it left; "" for none."""
+    """Return the id of the last freeze whose differences a user has reviewed; "" for none."""
     looked = RouterFreeze.objects.filter(router=router, closed_at__isnull=False).exclude(looked_by="")
     last = looked.order_by("-closed_at").values_list("pk", flat=True).first()
     return str(last or "")
 
 
 def freeze_of(router: Router) -> RouterFreeze | None:
-    """The one that stands: the router's own before the portal's, and either until somebody has looked."""
+    """Return the freeze in effect, the router's own before the portal's.
+
+    Each stays in effect until it is reviewed.
+    """
     return _open(router).order_by("by").first() if router.frozen_since else None
 
 
@@ -175,7 +185,7 @@ def _open(router: Router) -> QuerySet[RouterFreeze]:
 
 
 def _portals(router: Router) -> RouterFreeze | None:
-    """That of an operator on the router has no name."""
+    """Return the portal's open freeze. ``by`` is empty for a freeze by an operator on the router."""
     return _open(router).exclude(by="").first()
 
 
@@ -206,7 +216,7 @@ def _close(freeze: RouterFreeze, *, looked_by: str, now: datetime) -> None:
 
 
 def _tested_line(router: Router) -> str | None:
-    """How a line in service is called that is being tested through this router; None for none."""
+    """Return the name of a line in service whose test uses this router, or None."""
     tests = LineTest.objects.filter(state=LineTest.State.WAITING, order__action=OrderAction.TEST)
     test = tests.filter(vll__ends__port__router=router).select_related("vll").first()
     return None if test is None else str(test.vll)

@@ -1,4 +1,4 @@
-"""An operator's request to delete an end's sub-interface and create it again: its router drops its frames.
+"""An operator's request to delete and re-create an end's sub-interface, because its router drops its frames.
 
 The agent does so automatically once, after VPP's tracer has shown such frames. Only this request repeats it.
 """
