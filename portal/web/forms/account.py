@@ -1,4 +1,4 @@
-"""One's own account: name and e-mail address."""
+"""The forms of the user's own account: name, language and e-mail address."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from portal.web.forms.base import TablerForm
 
 
 class NameForm(TablerForm):
-    """The name that others read."""
+    """The user's name, as others read it."""
 
     first_name = forms.CharField(
         label=_("First name"),
@@ -28,7 +28,9 @@ class NameForm(TablerForm):
 
 
 class LanguageForm(TablerForm):
-    """The language of pages and mails. Each is called by its own name, for who reads no other."""
+    """The language of pages and mails. Each language has its own name in the list, for users who read no
+    other.
+    """
 
     language = forms.ChoiceField(
         label=_("Language"), choices=settings.LANGUAGES, help_text=_("Of pages and of mails to you")
@@ -36,7 +38,7 @@ class LanguageForm(TablerForm):
 
 
 class EmailForm(TablerForm):
-    """Another address than the present one."""
+    """Another e-mail address for the account."""
 
     email = forms.EmailField(
         label=_("New e-mail address"),

@@ -1,4 +1,4 @@
-"""Taking found lines over: what each is called and sold as from now on."""
+"""Forms to adopt found lines: name and terms of each line."""
 
 from typing import Any
 
@@ -39,7 +39,10 @@ def _name_field() -> forms.CharField:
 
 
 class AdoptionForm(BandwidthForm):
-    """One line. Cleans to ``customer``, ``description``, ``svc_mtu`` (bytes) and ``cir_bps`` (bit/s)."""
+    """Adopt one line.
+
+    Cleans to ``customer``, ``description``, ``svc_mtu`` (bytes) and ``cir_bps`` (bit/s).
+    """
 
     customer = _customer_field(
         help_text=gettext_lazy(
@@ -61,7 +64,7 @@ class AdoptionForm(BandwidthForm):
 
 
 class AdoptionsForm(TablerForm):
-    """What holds for all of several lines that say nothing else."""
+    """The common values of several lines. A row may override them."""
 
     customer = _customer_field(
         help_text=gettext_lazy("Used where a line’s ports belong to nobody, or are not in the portal yet")
@@ -71,7 +74,7 @@ class AdoptionsForm(TablerForm):
 
 
 class AdoptionRowForm(TablerForm):
-    """One of several lines; what is empty is as for all."""
+    """The values of one of several lines. An empty field takes the common value."""
 
     take = forms.BooleanField(label=gettext_lazy("Take over"), required=False, initial=True)
     customer = _customer_field()
@@ -82,7 +85,7 @@ class AdoptionRowForm(TablerForm):
     def __init__(self, data: Any, *, line: FoundLine, initial: dict[str, Any] | None = None) -> None:
         super().__init__(data, prefix=str(line.id), initial=initial or {})
         self._line = line
-        # The suggestions are those of the field for all: a hundred lists of their own would be too long.
+        # Share the suggestions of the common field: a hundred separate lists would be too long.
         self.fields["customer"].widget = forms.TextInput(
             attrs={"class": "form-control", "list": "id_customer-names", "maxlength": "100"}
         )
@@ -94,7 +97,10 @@ class AdoptionRowForm(TablerForm):
         return [self[name] for name in self.fields if name != "take"]
 
     def adoption(self, for_all: AdoptionsForm) -> Adoption | None:
-        """What it asks for; None where it is not to be taken over, or something is missing or wrong."""
+        """Return the requested adoption.
+
+        None where the line is not selected, or a value is missing or invalid.
+        """
         if not (self.is_valid() and for_all.is_valid() and self.cleaned_data["take"]):
             return None
         told = {
@@ -115,15 +121,15 @@ def where(line: FoundLine) -> str:
 
 
 def tag_of(line: FoundLine) -> str:
-    """What somebody wrote on one of its ends; "" for nothing."""
+    """Return the description found on one of the line's ends, "" without one."""
     return next((end.tag for end in line.ends if end.tag), "")
 
 
 def proposed_name(line: FoundLine, netbox: Proposal | None) -> str:
-    """NetBox's, else what somebody wrote on one of its ends; "" for nothing."""
+    """Return the name from NetBox, else the description found on an end, else ""."""
     return netbox.l2vpn if netbox else tag_of(line)
 
 
 def proposed_mtu(line: FoundLine) -> int:
-    """The smaller one of its ports', where they tell; what is usual if that is less."""
+    """Return the smaller MTU of the ports that report one, but at most the usual MTU."""
     return min([_USUAL_MTU, *(end.ip_mtu for end in line.ends if end.ip_mtu)])

@@ -1,4 +1,4 @@
-"""What people say of an alarm, and how its history is narrowed."""
+"""The forms of an alarm: acknowledge, assign, silence; and the filters of the alarm history."""
 
 from datetime import datetime, time, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ _MORNING = time(8, 0)
 
 
 class AcknowledgeForm(TablerForm):
-    """What others are to know."""
+    """The note of an acknowledgement, for colleagues."""
 
     note = forms.CharField(
         label=_("Note"),
@@ -30,7 +30,7 @@ class AcknowledgeForm(TablerForm):
 
 
 class AssignForm(TablerForm):
-    """To whom: anybody of the NOC, or nobody."""
+    """The assignee: a member of the NOC, or nobody."""
 
     to = forms.CharField(label=_("Assigned to"), required=False, max_length=150, widget=forms.Select)
 
@@ -41,7 +41,7 @@ class AssignForm(TablerForm):
 
 
 class SilenceForm(TablerForm):
-    """For how long. Tomorrow is a day of the reader's zone."""
+    """The duration of a silence. "Tomorrow" is a day in the reader's time zone."""
 
     HOUR, SHIFT, MORNING, TIME = "hour", "shift", "morning", "time"
 
@@ -65,7 +65,7 @@ class SilenceForm(TablerForm):
         return cleaned
 
     def ends_at(self, now: datetime) -> datetime:
-        """The end of the silence, once the form is valid."""
+        """Return the end of the silence. Needs a valid form."""
         chosen = self.cleaned_data["lasting"]
         if chosen == self.HOUR:
             return now + timedelta(hours=1)
@@ -79,7 +79,7 @@ class SilenceForm(TablerForm):
 
 
 class AlarmHistoryForm(TablerForm):
-    """Which alarms of the past; an empty field narrows nothing."""
+    """The filters of the alarm history. An empty field filters nothing."""
 
     UP, CLEARED = "up", "cleared"
 

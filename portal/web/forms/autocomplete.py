@@ -1,6 +1,6 @@
-"""A row that is named rather than picked from all of them: text, with suggestions while it is written.
+"""A text field that names a row, with suggestions while the user types.
 
-A select of every customer stops being one at some hundreds. Without scripts the name, or the id, is written.
+A select of all customers is unusable above some hundreds. Without scripts the user types the name or the id.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from portal.web.row_id import row_id
 
 SHOWN = 20
 
-# What can be named, by its address below /noc/suggest/; names are unique in each.
+# The rows to choose from, by their address below /noc/suggest/. Names are unique in each.
 ROWS: dict[str, Callable[[], QuerySet[Any]]] = {
     "sites": Site.objects.all,
     "customers": lambda: Customer.objects.filter(retired_at__isnull=True),
@@ -30,14 +30,14 @@ ROWS: dict[str, Callable[[], QuerySet[Any]]] = {
 
 
 def suggestions(of: str, text: str = "") -> list[str]:
-    """The first names with ``text`` in them, or in what they belong to."""
+    """Return the first names that contain ``text``, or belong to an object with a name that contains it."""
     rows = ROWS[of]()
     narrowed = found(rows, text) if text else rows
     return list(narrowed.order_by("name").values_list("name", flat=True)[:SHOWN])
 
 
 def row_named(of: str, text: str) -> Any:
-    """The row of that name or, where no name is like that, of that id; None for none."""
+    """Return the row with this name, else the row with this id, else None."""
     rows = ROWS[of]()
     row = rows.filter(name=text).first()
     number = row_id(text)
@@ -45,12 +45,12 @@ def row_named(of: str, text: str) -> Any:
 
 
 def options(names: list[str]) -> SafeString:
-    """The options of a datalist."""
+    """Return the options of a datalist."""
     return format_html_join("", '<option value="{}"></option>', ((name,) for name in names))
 
 
 class AutocompleteInput(forms.TextInput):
-    """A text field with a datalist, which htmx fills anew while somebody writes."""
+    """A text field with a datalist, which htmx updates while the user types."""
 
     def __init__(self, of: str) -> None:
         super().__init__(attrs={"autocomplete": "off", "maxlength": "100"})
@@ -72,7 +72,7 @@ class AutocompleteInput(forms.TextInput):
 
 
 class AutocompleteField(LookupField):
-    """Cleans to the row of that name or, where no name is like that, of that id; None for nothing."""
+    """Cleans to the row with this name, else the row with this id; None for an empty field."""
 
     default_error_messages = {"unknown": _("Nothing has this name. Enter a name from the list, or an id.")}
 

@@ -22,7 +22,7 @@ _LARGEST_BPS = 10**18
 class BandwidthForm(TablerForm):
     """The bandwidth of a line; cleans to ``cir_bps``, in bit/s."""
 
-    # The fields that are rates. Each has its unit next to it, which a unit in the text overrules.
+    # The fields with rates. Each has a select of its unit; a unit in the text takes precedence.
     rates: ClassVar[tuple[str, ...]] = ("cir",)
 
     cir = RateField(
@@ -46,7 +46,7 @@ class BandwidthForm(TablerForm):
 
 
 class OtherBandwidthForm(BandwidthForm):
-    """Another bandwidth for a line that there is, and nothing else: one begins to type at once."""
+    """Change only the bandwidth of an existing line. The field has the focus."""
 
     def __init__(self, data: Any, *, cir_bps: int, customer: Customer) -> None:
         super().__init__(data, initial=rate_initial("cir", cir_bps))
@@ -55,7 +55,10 @@ class OtherBandwidthForm(BandwidthForm):
 
 
 def approval_help(customers: Iterable[Customer]) -> str:
-    """The bandwidth from which an order of these waits for the NOC; "" where none does, or not all alike."""
+    """Return the bandwidth from which an order of these customers needs approval.
+
+    "" where no order needs it, or where the customers have different limits.
+    """
     limits = {customer.approve_up_to_bps for customer in customers}
     limit = limits.pop() if len(limits) == 1 else None
     if limit is None:
@@ -64,6 +67,6 @@ def approval_help(customers: Iterable[Customer]) -> str:
 
 
 def rate_initial(name: str, bps: int) -> dict[str, Any]:
-    """A rate (bit/s) as the number and the unit of the form's field."""
+    """Return a rate (bit/s) as number and unit, for the fields of the form."""
     unit = GBIT if bps % GBIT == 0 else MBIT
     return {name: (Decimal(bps) / unit).normalize(), f"{name}_unit": unit}

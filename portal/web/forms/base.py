@@ -1,4 +1,4 @@
-"""The common part of all forms: Tabler's classes on Django's widgets, and texts that read as written."""
+"""The base of all forms: Tabler's classes on Django's widgets, and plain text fields."""
 
 from functools import partial
 from typing import Any
@@ -9,14 +9,14 @@ from portal.core.plain_text import plain_line, plain_lines
 
 
 class LookupField(forms.CharField):
-    """A text by which rows are found. Nothing of it is kept, and so it takes whatever may stand in a name."""
+    """A search text. It is never stored, so any character of a name is valid."""
 
 
 class TablerForm(forms.Form):
-    """A form whose widgets look like the rest of the portal, and whose texts are plain.
+    """A form with the portal's look and with plain text fields.
 
-    A text that the form itself showed is accepted unchanged: it is stored already, and must not keep anybody
-    from changing the other fields. The first field with an error has the focus when the form is shown again.
+    A stored text that the form itself showed is accepted unchanged, so that it never blocks changes of other
+    fields. When the form is shown again, the first field with an error has the focus.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -40,13 +40,13 @@ class TablerForm(forms.Form):
 
 
 def _is_kept_text(field: forms.Field) -> bool:
-    """Whether somebody may be shown what is written there; nobody is shown a password."""
+    """Return whether the field's stored text may be shown. A password is never shown."""
     never_shown = isinstance(field, LookupField) or isinstance(field.widget, forms.PasswordInput)
     return isinstance(field, forms.CharField) and not never_shown
 
 
 def class_of(widget: forms.Widget) -> str:
-    """Tabler's class for a widget."""
+    """Return Tabler's class for a widget."""
     if isinstance(widget, forms.CheckboxInput):
         return "form-check-input"
     return "form-select" if isinstance(widget, forms.Select) else "form-control"

@@ -1,4 +1,4 @@
-"""Telling the NOC of trouble with a line."""
+"""The form to report trouble with a line to the NOC."""
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -7,7 +7,7 @@ from portal.web.forms.base import TablerForm
 
 
 class TroubleForm(TablerForm):
-    """What the reporter sees; the finding goes with it by itself."""
+    """The reporter's description. The portal adds the findings of its diagnosis automatically."""
 
     note = forms.CharField(
         label=_("What do you see?"),

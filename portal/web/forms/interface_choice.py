@@ -1,6 +1,6 @@
-"""An interface that is picked from what its router reports, or written by hand.
+"""A field for an interface, chosen from the router's reports or typed.
 
-The list stands below the field and comes with the router: by htmx as soon as that is named, else by a button.
+The list below the field appears once the router is named: by htmx immediately, or else with a button.
 """
 
 from typing import Any, Self
@@ -15,12 +15,12 @@ from portal.inventory.reported_interfaces import reported_interfaces
 from portal.web.forms.autocomplete import row_named
 from portal.web.forms.version_field import VersionedForm
 
-# The buttons of such a form: one asks for the lists, the others take an interface for a field.
+# The form's buttons: one requests the lists, the others choose an interface for a field.
 _SHOW, _PICK = "show", "pick_"
 
 
 class InterfaceInput(forms.TextInput):
-    """A text field, and below it the interfaces of ``router``."""
+    """A text field with the interfaces of ``router`` below it."""
 
     def __init__(self, router_field: str) -> None:
         super().__init__(attrs={"autocomplete": "off", "spellcheck": "false"})
@@ -33,8 +33,10 @@ class InterfaceInput(forms.TextInput):
 
 
 class InterfaceField(forms.CharField):
-    """``router_field`` names the router. What is picked fills in other fields that are empty: ``fills`` says
-    which, and with what of the interface as it was observed."""
+    """An interface of the router that ``router_field`` names.
+
+    A chosen interface fills other empty fields. ``fills`` maps them to the observed values of the interface.
+    """
 
     def __init__(self, *, router_field: str, fills: dict[str, str], **kwargs: Any) -> None:
         super().__init__(max_length=63, widget=InterfaceInput(router_field), **kwargs)
@@ -42,7 +44,7 @@ class InterfaceField(forms.CharField):
 
 
 class PicksInterfaces(VersionedForm):
-    """A form with such fields."""
+    """A form with interface fields."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -51,7 +53,10 @@ class PicksInterfaces(VersionedForm):
 
     @classmethod
     def half_written(cls, sent: QueryDict) -> Self | None:
-        """What was written so far, not judged, with what was picked; None for a form that is to be saved."""
+        """Return the form as filled in so far, without validation, with the chosen interface.
+
+        None for a form that the user saves.
+        """
         picks = {name.removeprefix(_PICK): str(sent[name]) for name in sent if name.startswith(_PICK)}
         if not picks and _SHOW not in sent:
             return None
@@ -76,14 +81,17 @@ class PicksInterfaces(VersionedForm):
 
 
 def router_named(written: Any) -> Router | None:
-    """The router that a form names so far, None for none."""
+    """Return the router that the form names so far, or None."""
     text = str(written or "").replace("\0", "").strip()
     router: Router | None = row_named("routers", text) if text else None
     return router
 
 
 def reported_list(field: str, router_field: str, router: Router | None) -> SafeString:
-    """The list below the field ``field``, by which it may be asked for again when another router is named."""
+    """Return the list below the field ``field``.
+
+    htmx requests it again when the user names another router.
+    """
     context = {
         "field": field,
         "router_field": router_field,

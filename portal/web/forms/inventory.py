@@ -1,4 +1,4 @@
-"""The NOC's forms. Field names are the operations' keywords, so a refusal finds its field by itself."""
+"""The NOC's inventory forms. Field names are the keywords of operations, so a refusal finds its field."""
 
 from decimal import Decimal
 from typing import Any
@@ -18,7 +18,7 @@ _LARGEST = 2**53 - 1
 
 
 class _LargerUnitField(NumberField):
-    """``factor`` of the operation's whole units are one of the reader's."""
+    """A number in a larger unit than the operation's. ``factor``: operation units in one unit of the form."""
 
     factor: int
     places: int
@@ -42,19 +42,19 @@ class _LargerUnitField(NumberField):
 
 
 class MbitField(_LargerUnitField):
-    """Mbit/s to the reader, whole bit/s to the operation."""
+    """Mbit/s in the form, whole bit/s in the operation."""
 
     factor, places, most = 10**6, 6, 10**9
 
     def read(self, text: str) -> Decimal:
-        """Read Mbit/s, or what the unit in the text says."""
+        """Read Mbit/s, or the unit that the text names."""
         return read_rate(text, sign=decimal_sign()).of(self.factor) / self.factor
 
 
 class DaysField(_LargerUnitField):
-    """Days to the reader, whole seconds to the operation."""
+    """Days in the form, whole seconds in the operation."""
 
-    # The last place is less than a second.
+    # The last decimal place is less than a second.
     factor, places, most = 86_400, 5, 10**6
 
 
@@ -80,7 +80,7 @@ def _accept_affected() -> forms.BooleanField:
 
 
 class DegreesField(NumberField):
-    """Degrees, to a tenth of a metre. The operation checks the range of a latitude or a longitude."""
+    """Degrees, accurate to a tenth of a metre. The operation checks the range of latitude or longitude."""
 
     most_meant = Decimal(360)
 
@@ -121,7 +121,7 @@ class CustomerForm(VersionedForm):
 
 class RouterChangeForm(VersionedForm):
     site = AutocompleteField(label=_("Site"), of="sites")
-    # The stubs do not know that the field hands its keywords on to CharField.
+    # The stubs do not know that the field passes its keywords to CharField.
     loopback4 = forms.GenericIPAddressField(  # type: ignore[call-arg]
         label=_("IPv4 loopback"), protocol="IPv4", required=False, empty_value=None
     )
@@ -192,7 +192,7 @@ class PortChangeForm(VersionedForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.initial.get("oversubscription_percent") is not None:
-            # It follows from the part of the speed.
+            # The bookable bandwidth follows from the bookable share of the speed.
             self.initial["bookable_bps"] = None
 
 
@@ -222,7 +222,7 @@ def _side_fields(which: str) -> dict[str, forms.Field]:
 
 
 class LinkForm(PicksInterfaces):
-    """Both sides, and what runs over the link."""
+    """Both sides of a link, and its properties."""
 
     ipv4 = forms.BooleanField(label=_("Carries IPv4"), required=False, initial=True)
     ipv6 = forms.BooleanField(label=_("Carries IPv6"), required=False, initial=True)

@@ -1,4 +1,4 @@
-"""The form that changes a line: the order's own form, filled with what was asked for."""
+"""The form that changes a line: the order form, filled with the requested values of the line."""
 
 from typing import Any
 
@@ -15,10 +15,11 @@ from portal.web.forms.version_field import OUTDATED, digest, it_is_now
 
 
 class ChangeForm(OrderForm):
-    """``revision``: the one that the reader saw; a form that was opened before another change is refused.
+    """The change of one line.
 
-    ``described``: the description that the reader saw, as its digest, which no revision counts.
-    ``written``: what stands in the form while ports are looked for.
+    ``revision``: the revision that the reader saw. A form opened before another change is refused.
+    ``described``: the digest of the description that the reader saw, because a rename does not increase the
+    revision. ``written``: the values entered so far during a port search.
     """
 
     def __init__(
@@ -37,24 +38,28 @@ class ChangeForm(OrderForm):
         self.revision = vll.revision if revision is None else revision
 
     def is_outdated(self, vll: Vll) -> bool:
-        """Whether somebody else has renamed the line since the form was opened, which renames it too; only
-        after ``is_valid``."""
+        """Return whether this form renames a line that somebody else renamed since the form was opened.
+
+        Needs a valid form.
+        """
         renames = self._description() not in (None, vll.description)
         return renames and self.described != digest(vll.description)
 
     def refuse_as_outdated(self, vll: Vll) -> None:
-        """Say so, and what the line is called now; sent again as it then is, the form renames it."""
+        """Add the refusal, with the present name of the line, to the form. Submitted again, the form renames
+        the line.
+        """
         self.line.add_error(None, OUTDATED)
         self.line.add_error("description", it_is_now(vll.description))
         self.described = digest(vll.description)
 
     def _description(self) -> str | None:
-        """None where it was left as it was shown: it stays as it is by now."""
+        """Return the new description; None where the user left it unchanged, so the present one remains."""
         written: str = self.line.cleaned_data["description"]
         return None if digest(written) == self.described else written
 
     def changes(self) -> Changes:
-        """Every value of the form; the operation looks which differ."""
+        """Return all values of the form. The operation finds the differences."""
         wanted = self.wanted()
         return Changes(
             description=self._description(),
@@ -69,7 +74,10 @@ class ChangeForm(OrderForm):
         )
 
     def _members(self, side: str, end: EndRequest) -> dict[str, Any]:
-        """A VLAN that we chose stays ours to choose while its end stays on its port with that VLAN."""
+        """Return the form's values of an end.
+
+        A VLAN that the portal chose remains the portal's choice while the end keeps its port and this VLAN.
+        """
         members = {name: getattr(end, name) for name in EndRequest.__slots__}
         now = self._now[side]
         if now.requested_outer_vlan is None and (end.port, end.outer_vlan) == (now.port_id, now.outer_vlan):
@@ -93,7 +101,9 @@ def _initial(vll: Vll) -> dict[str, dict[str, Any]]:
 
 
 def _end(end: VllEnd) -> dict[str, Any]:
-    """With the VLAN that it has: what is plugged in there knows that one, whoever chose it."""
+    """Return the end with its present VLAN. The customer's equipment uses that VLAN, even if the portal chose
+    it.
+    """
     return {
         "port": end.port_id,
         "tagging": end.tagging,

@@ -1,4 +1,4 @@
-"""Asking for a test of a line with frames."""
+"""The form to order a test of a line with frames."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from portal.web.forms.moments import MomentField
 
 
 class LineTestForm(TablerForm):
-    """When to test; the largest frame is always the one that the line promises."""
+    """The start of the test. The largest frame is always the line's service MTU."""
 
     at = MomentField(
         label=_("When"),
@@ -19,6 +19,6 @@ class LineTestForm(TablerForm):
     )
 
     def refuse(self, error: DomainError) -> None:
-        """Show a refusal at the field that it is about."""
+        """Add a refusal to the field that it concerns."""
         field: Any = error.field if error.field in self.fields else None
         self.add_error(field, error.sentence)

@@ -20,7 +20,7 @@ _FIRST, _SECOND = "first", "second"
 
 @dataclass(frozen=True, slots=True)
 class WrittenMoment:
-    """What a form sent. ``which``: of a time that occurs twice, the first or the second."""
+    """The submitted values. ``which``: the first or the second occurrence of a time that occurs twice."""
 
     text: str
     zone: str
@@ -28,7 +28,7 @@ class WrittenMoment:
 
     @property
     def tzinfo(self) -> tzinfo:
-        """The zone that the form named, which is the active one unless that changed meanwhile."""
+        """Return the zone that the form named. It is the active zone, unless that has changed since."""
         return zone_named(self.zone) or timezone.get_current_timezone()
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class WrittenMoment:
 
 
 class MomentInput(forms.DateTimeInput):
-    """The browser's input for a date and a time, with the zone in which it is read."""
+    """The browser's input for date and time, with the name of the time zone."""
 
     input_type = "datetime-local"
 
@@ -119,7 +119,7 @@ def _naive(written: WrittenMoment) -> datetime:
 
 
 def _moments(naive: datetime, zone: tzinfo) -> list[datetime]:
-    """The moments at which clocks of the zone show this time: none, one or two."""
+    """Return the moments when the zone's clocks show this time: none, one or two."""
     found = []
     for fold in (0, 1):
         at = naive.replace(tzinfo=zone, fold=fold)
@@ -130,7 +130,7 @@ def _moments(naive: datetime, zone: tzinfo) -> list[datetime]:
 
 
 def _utc(at: datetime) -> datetime | None:
-    """None where the calendar ends before the zone's offset does."""
+    """Return the moment in UTC; None where the offset leads beyond the calendar."""
     try:
         return at.astimezone(UTC)
     except OverflowError:
@@ -143,7 +143,7 @@ def _name_of(zone: tzinfo) -> str:
 
 
 def _which_select(name: str, written: WrittenMoment) -> SafeString | str:
-    """A choice between the two moments of a time that occurs twice; "" for any other."""
+    """Return a select of the two moments of a time that occurs twice; "" for any other time."""
     try:
         both = _moments(_naive(written), written.tzinfo)
     except ValidationError:

@@ -1,4 +1,4 @@
-"""The NOC's word: on orders that are held or do not end, and on samples in quarantine."""
+"""Forms for the NOC's decisions about orders and about samples in quarantine."""
 
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class ApprovalForm(forms.Form):
-    """``plan``: the one that the approver looked at."""
+    """The approval of an order. ``plan``: the plan that the approver read."""
 
     plan = forms.UUIDField()
 
@@ -44,7 +44,7 @@ class DiscardForm(TablerForm):
 
 
 class ForceEndForm(TablerForm):
-    """The reason for ending an order without the routers' word."""
+    """The reason to end an order without confirmation from the routers."""
 
     reason = _reason(
         help_text=_("Kept with the order; the customer can read it"),

@@ -1,4 +1,4 @@
-"""Choosing which mails one gets."""
+"""The form to choose mails."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ LABELS = {
 
 
 class MailsForm(TablerForm):
-    """A checkbox for each group that concerns the reader."""
+    """A checkbox for each group of mails that the reader can receive."""
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -24,9 +24,9 @@ _WHOLE = re.compile(r"[+-]?\d+")
 
 
 class NumberField(forms.DecimalField):
-    """A decimal number, with the sign of the reader's language or a point that can only begin decimals."""
+    """A decimal number, with the decimal sign of the reader's language or an unambiguous point."""
 
-    # A number above it cannot be meant, whatever a separator could mean.
+    # The largest plausible number. It helps to interpret an ambiguous separator.
     most_meant: Decimal | None = None
 
     def to_python(self, value: Any) -> Decimal | None:  # type: ignore[override]
@@ -48,7 +48,10 @@ class NumberField(forms.DecimalField):
 
 
 class RateField(NumberField):
-    """A rate with or without its unit; cleans to a ``Quantity``, because the unit may be in another field."""
+    """A rate, with or without its unit.
+
+    Cleans to a ``Quantity``, because another field may contain the unit.
+    """
 
     def clean(self, value: Any) -> Quantity | None:
         text = value.strip() if isinstance(value, str) else ""
@@ -78,7 +81,7 @@ class SizeField(WholeNumberField):
         if not isinstance(value, str) or not value.strip() or _WHOLE.fullmatch(value.strip()):
             return super().to_python(value)
         try:
-            # Bytes have no decimals: a comma is never their sign, in any language.
+            # Bytes have no decimals, so a comma is never a decimal sign here, in any language.
             return whole_size(value, sign="." if decimal_sign() == "." else UNKNOWN)
         except QuantityAmbiguous as error:
             raise refused(error) from None
@@ -87,16 +90,16 @@ class SizeField(WholeNumberField):
 
 
 def decimal_sign() -> str:
-    """The decimal sign of the reader's language."""
+    """Return the decimal sign of the reader's language."""
     return str(get_format("DECIMAL_SEPARATOR"))
 
 
 def shown(number: str) -> str:
-    """A number as Python writes it, as a form shows it and reads it again."""
+    """Return a number in Python's notation as the form shows and reads it."""
     return written_back(number, sign=decimal_sign())
 
 
 def refused(error: DomainError) -> ValidationError:
-    """The refusal of a text, for a form; its code is ``ambiguous`` or ``invalid``."""
+    """Return the form error for a refused text. Its code is ``ambiguous`` or ``invalid``."""
     code = "ambiguous" if isinstance(error, QuantityAmbiguous) else "invalid"
     return ValidationError(error.sentence, code=code)

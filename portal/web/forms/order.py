@@ -1,4 +1,4 @@
-"""The order page's form. Field names are the REST shape's, so a refusal finds its field by itself."""
+"""The order form. Field names are those of the REST API, so a refusal finds its field."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ TRANSPORTS = [
 
 
 class EndForm(TablerForm):
-    """One end: the port, and how its frames are picked."""
+    """One end of a line: the port, and the selection of its frames."""
 
     port = PortField(
         label=_("Port"),
@@ -88,7 +88,7 @@ class EndForm(TablerForm):
         help_text=_("The further tag takes 4 bytes of the MTU."),
     )
 
-    # Not asked of the customer where all ports are in the select.
+    # Hidden where the select contains all ports.
     search = LookupField(label=_("Find a port"), required=False, max_length=100)
 
     def __init__(self, *args: Any, user: User, owner: int | None = None, **kwargs: Any) -> None:
@@ -102,14 +102,14 @@ class EndForm(TablerForm):
         self.has_ports = bool(offer.choices) or offer.more
 
     def sites_of(self, ports: list[int]) -> dict[int, str]:
-        """The ports among these that the user may order on, with the names of their sites."""
+        """Return those of the ports on which the user may order, with the names of their sites."""
         port: PortField = self.fields["port"]  # type: ignore[assignment]
         return dict(port.ports.filter(pk__in=ports).values_list("pk", "router__site__name"))
 
     def request(self) -> EndRequest:
-        """The operation's keywords."""
+        """Return the keywords of the operation."""
         end = self.cleaned_data
-        # Without scripts what the form proposes stays written for a whole port too.
+        # Without scripts the proposed VLAN remains in the form for a whole port too.
         nothing_meant = end["tagging"] == Tagging.UNTAGGED and end["outer_vlan"] == ANY
         return EndRequest(
             port=end["port"],
@@ -121,7 +121,7 @@ class EndForm(TablerForm):
 
 
 class LineForm(BandwidthForm):
-    """The fields of the line between the ends."""
+    """The fields of the line, without its ends."""
 
     rates = ("cir", "eir")
 
@@ -189,22 +189,22 @@ class LineForm(BandwidthForm):
         super().__init__(*args, **kwargs)
         if not user.is_noc:
             mine = permissions.orderable_customers(user)
-            # Asked for where it is shown: most of these forms only answer.
+            # Lazy, because most of these forms only process a request and never show the text.
             self.fields["cir"].help_text = cast(str, SimpleLazyObject(lambda: approval_help(mine)))
-        # How a line is made is the NOC's matter, unless somebody has chosen already.
+        # Only the NOC chooses the transport. A transport already chosen stays visible.
         if not user.is_noc and self["transport"].value() in (None, AUTO):
             self.fields["transport"].widget = forms.HiddenInput()
 
     @property
     def asks_excess(self) -> bool:
-        """Whether something stands, or is wrong, in the part that is folded away otherwise."""
+        """Return whether a field in the collapsed part has a value or an error."""
         asked = ("eir", "cbs_bytes", "ebs_bytes", "transport", "link_loss_forwarding")
         fields = [self[name] for name in asked]
         plain = (None, "", "0", AUTO, False)
         return any(field.value() not in plain or field.errors for field in fields if not field.is_hidden)
 
 
-# Where the form asks otherwise than the REST shape.
+# Form fields with other names than in the REST API.
 _FIELDS = {
     "cir_bps": "cir",
     "eir_bps": "eir",
@@ -216,9 +216,9 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A line of the error summary: where to go, and what is wrong there.
+    """A line of the error summary: a link to the field, and its error.
 
-    ``is_missing``: nothing is entered.
+    ``is_missing``: the field is empty.
     """
 
     html_id: str
@@ -227,23 +227,23 @@ class Problem:
     is_missing: bool = False
 
 
-# Fields that stand beside another and have no place of their own for a mistake.
+# Fields next to another field. They have no place for errors.
 BESIDE = ("search", "_unit")
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenField:
-    """``html_id``: that of the control, which its mistakes stand below."""
+    """A field with its errors. ``html_id``: the id of its control."""
 
     html_id: str
     errors: list[str]
 
 
 class OrderForm:
-    """Both ends and the line between them, as one form of one page.
+    """Both ends and the line, as one form.
 
-    ``owner``: the customer whose ports alone are offered. ``is_sent``: it came back with its mistakes before.
-    ``hold_id``: the hold that is sent with it; ``held``: the same while it is open, for the reader.
+    ``owner``: the form offers only ports of this customer. ``is_sent``: the user submitted it before.
+    ``hold_id``: the submitted hold. ``held``: the same hold for display, while it is open.
     """
 
     def __init__(
@@ -259,7 +259,7 @@ class OrderForm:
         self.z_end = EndForm(data, prefix="z_end", user=user, owner=owner, initial=start.get("z_end"))
         self.line = LineForm(data, initial=start.get("line"), user=user)
         self.has_ports = self.a_end.has_ports
-        # Removed lines of the customer that keep a VLAN of this order: id -> name.
+        # Removed lines of the customer that still reserve a VLAN of this order: id -> name.
         self.asks_again = False
         self.lines_cooling_off: dict[str, str] = {}
         self.is_sent = data is not None and "sent" in data
@@ -267,15 +267,15 @@ class OrderForm:
         self.use_hold(uuid_of(data.get("hold", "")) if data is not None else None)
 
     def use_hold(self, hold_id: UUID | None) -> None:
-        """Order with this hold, or with none."""
+        """Order with this hold; None orders without a hold."""
         self.hold_id, self.held = hold_id, held_by(self._user, hold_id)
 
     def is_valid(self) -> bool:
-        """Looks at all three parts, so that every mistake is told at once."""
+        """Validate all three parts, to show all errors together."""
         return all([self.a_end.is_valid(), self.z_end.is_valid(), self.line.is_valid()])
 
     def wanted(self) -> dict[str, Any]:
-        """The keywords of ``order_add`` that the user decides; only after ``is_valid``."""
+        """Return the keywords of ``order_add`` that the user decides. Needs a valid form."""
         line = self.line.cleaned_data
         return {
             "a_end": self.a_end.request(),
@@ -285,20 +285,20 @@ class OrderForm:
         }
 
     def proposed_name(self) -> str:
-        """After its places; only after ``is_valid``."""
+        """Return a name from the sites of both ends. Needs a valid form."""
         ports = [form.cleaned_data["port"] for form in (self.a_end, self.z_end)]
         sites = self.a_end.sites_of(ports)
         return name_after([sites[port] for port in ports], user=self._user)
 
     def asked(self) -> LineRequest:
-        """The request for a feasibility check; only after ``is_valid``."""
+        """Return the request for a feasibility check. Needs a valid form."""
         besides = ("description", "hold")
         return LineRequest(**{name: value for name, value in self.wanted().items() if name not in besides})
 
     def refuse(self, error: DomainError) -> None:
-        """Put the operation's refusal next to the field that it names.
+        """Add the operation's refusal to the field that it names.
 
-        A refusal about a field that the reader does not have, such as the transport, is about the whole line.
+        A refusal of a field that the reader does not have, such as the transport, concerns the whole line.
         """
         if isinstance(error, VlanCoolingOff) and error.until is not None:
             self.lines_cooling_off.setdefault(error.line, error.description or error.line)
@@ -312,7 +312,7 @@ class OrderForm:
         form.add_error(field if is_shown else None, error.sentence)
 
     def written_fields(self) -> Iterator[WrittenField]:
-        """Every field with its mistakes so far: what is still empty is none before the form was sent once."""
+        """Yield all fields with their errors. Before the first submission, an empty field is no error."""
         for form in (self.a_end, self.z_end, self.line):
             for field in form.visible_fields():
                 if field.name.endswith(BESIDE):
@@ -321,7 +321,7 @@ class OrderForm:
                 yield WrittenField(field.auto_id, mistakes)
 
     def problems(self) -> Iterator[Problem]:
-        """Every mistake, in the order of the page."""
+        """Yield all errors, in the order of the page."""
         for form, where in ((self.a_end, _("A end")), (self.z_end, _("Z end")), (self.line, "")):
             for name, errors in form.errors.items():
                 bound = form[name] if name in form.fields and not form[name].is_hidden else None
@@ -331,7 +331,7 @@ class OrderForm:
                     yield Problem(bound.id_for_label if bound else "", str(label), str(text), is_missing)
 
     def obstacles(self) -> dict[str, list[Problem]]:
-        """The mistakes of a form that is not valid: ``missing`` fields, and ``unreadable`` ones."""
+        """Return the errors of an invalid form: ``missing`` fields, and ``unreadable`` ones."""
         problems = list(self.problems())
         return {
             "missing": [each for each in problems if each.is_missing],
@@ -340,9 +340,9 @@ class OrderForm:
 
 
 def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
-    """The values written so far, as the initial values of a form that nobody judges yet.
+    """Return the values entered so far as initial values, without validation.
 
-    The end that is named in ``any`` leaves its outer VLAN to the portal.
+    ``any`` names the end where the portal chooses the outer VLAN.
     """
     parts = {"a_end": EndForm.base_fields, "z_end": EndForm.base_fields, "line": LineForm.base_fields}
     written: dict[str, dict[str, Any]] = {
@@ -359,13 +359,13 @@ def unjudged(data: QueryDict) -> dict[str, dict[str, Any]]:
 
 
 def hold_initial(held: Held) -> dict[str, dict[str, Any]]:
-    """The form as it would be filled in for what is held."""
+    """Return the initial form for the ports and VLANs of a hold."""
     ends = {f"{end.side}_end": _end_initial(end) for end in held.ends}
     return {**ends, "line": rate_initial("cir", held.hold.cir_bps)}
 
 
 def like_initial(vll: Vll) -> dict[str, dict[str, Any]]:
-    """The form as it would be filled in for another line like this one: its own VLANs are taken."""
+    """Return the initial form for another line like this one, without its VLANs, which are in use."""
     ends = {f"{end.side}_end": _end_initial(end) | _any_vlan(end) for end in vll.ends.all()}
     line = {
         **rate_initial("cir", vll.cir_bps),
@@ -385,7 +385,10 @@ def port_initial(*, port: str, vlan: str) -> dict[str, dict[str, Any]]:
 
 
 def proposed_initial(user: User) -> dict[str, dict[str, Any]]:
-    """The form for a customer's next line: from where the last one begins, or between the only two ports."""
+    """Return the initial form for a customer's next line.
+
+    It starts at the port where the last line starts, or connects the only two ports.
+    """
     if user.is_noc:
         return {}
     ports = orderable_ports(user)
@@ -409,13 +412,13 @@ def _end_initial(end: VllEnd) -> dict[str, Any]:
 
 
 def held_by(user: User, hold_id: UUID | None) -> Held | None:
-    """The open hold of that id which the user may see."""
+    """Return the open hold with this id, if the user may see it."""
     hold = None if hold_id is None else queries.holds(user, now=clock.now()).filter(pk=hold_id).first()
     return None if hold is None else held_of(hold, user)
 
 
 def uuid_of(text: str) -> UUID | None:
-    """The id that somebody sent, or None for what is none."""
+    """Return the submitted id, or None for a text that is no id."""
     try:
         return UUID(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The ports that a user may order on: a select of as many as one looks through, and a search."""
+"""The ports on which a user may order: a select of limited length, and a search."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from portal.inventory.port_link_state import with_link_speed
 from portal.inventory.search import found
 from portal.web.row_id import row_id
 
-# More than these nobody looks through.
+# The longest list that users read.
 SHOWN = 50
 
 PortChoices = list[tuple[str, Any]]
@@ -23,23 +23,23 @@ PortChoices = list[tuple[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class PortOffer:
-    """``choices`` is empty when nothing fits. ``more``: there are ports that are not among them."""
+    """The ports in the select. ``choices`` is empty without a match. ``more``: further ports match."""
 
     choices: PortChoices
     more: bool
 
 
 def orderable_ports(user: User) -> QuerySet[Port]:
-    """Every port that the user may order on."""
+    """Return all ports on which the user may order."""
     customers = permissions.orderable_customers(user)
     return Port.objects.filter(customer__in=customers).exclude(router__agent_url="")
 
 
 def port_offer(user: User, *, search: str = "", chosen: str = "", owner: int | None = None) -> PortOffer:
-    """The first ports with ``search`` in their names, and the ``chosen`` one in any case.
+    """Return the first ports that match ``search``, and always the ``chosen`` one.
 
-    Grouped by customer when there are several, else by site. ``owner``: the customer of a line whose end may
-    move, who has all that it may move to.
+    Grouped by customer where there are several, else by site. ``owner``: the customer of a line to change.
+    The list then includes all ports of this customer.
     """
     ports = with_link_speed(orderable_ports(user).select_related("router__site", "customer"))
     if owner is not None:
@@ -55,7 +55,7 @@ def port_offer(user: User, *, search: str = "", chosen: str = "", owner: int | N
 
 
 class PortField(forms.TypedChoiceField):
-    """Takes any port that the user may order on, whether the select showed it or not."""
+    """Accepts any port on which the user may order, also one that the select does not show."""
 
     ports: QuerySet[Port] = Port.objects.none()
 
@@ -75,7 +75,9 @@ def _grouped(ports: list[Port]) -> PortChoices:
 
 
 def _label(port: Port) -> str:
-    """The place first: that is what people know a port by. What may be long stands where a select cuts it."""
+    """Return the label, starting with the site, by which people know a port. Long parts are last, where a
+    select cuts.
+    """
     label = _("{site} – {port} – {free} of {all} free").format(
         site=port.router.site.name,
         port=port,

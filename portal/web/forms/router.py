@@ -1,4 +1,4 @@
-"""The forms of a router's page: freezing it, declaring it dead, and what encapsulations cost on it."""
+"""The forms of a router's page: freeze, declare dead, and calibrate encapsulation costs."""
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
@@ -36,7 +36,7 @@ class DeadForm(TablerForm):
 
 
 class CalibrationForm(TablerForm):
-    """What the calibration printed; its errors are the reasons why it was refused."""
+    """The output of the calibration. Its errors give the reasons for a refusal."""
 
     printed = forms.CharField(widget=forms.Textarea(attrs={"rows": 4}))
     accept_affected = forms.BooleanField(

@@ -1,4 +1,4 @@
-"""The forms of signing in, and of one's password, in the portal's words."""
+"""The sign-in and password forms, with the portal's labels."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from portal.web.forms.team import PASSWORD_HELP
 
 
 class SignInForm(LoginForm):
-    """User name or e-mail address, and password."""
+    """The user name or e-mail address, and the password."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -19,7 +19,7 @@ class SignInForm(LoginForm):
 
 
 class _TwiceForm(forms.Form):
-    """A new password, written twice."""
+    """A new password, entered twice."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -37,8 +37,8 @@ class OtherPasswordForm(_TwiceForm, ChangePasswordForm):
 
 
 class FirstPasswordForm(_TwiceForm, SetPasswordForm):
-    """A password for whoever has none."""
+    """A password for a user without one."""
 
 
 class ForgottenPasswordForm(_TwiceForm, ResetPasswordKeyForm):
-    """A password for whoever came by the link of a mail."""
+    """A new password for a user who followed the link of a mail."""

@@ -1,4 +1,4 @@
-"""Adding NOC staff, and giving them another role."""
+"""The forms to add NOC staff and to change their roles."""
 
 from django import forms
 from django.contrib.auth.validators import UnicodeUsernameValidator
@@ -12,7 +12,7 @@ _STAFF = [(role, label) for role, label in NOC_ROLES.items() if role != User.Noc
 
 
 class StaffForm(TablerForm):
-    """Whom, and as what."""
+    """The person to add, and the role."""
 
     username = forms.CharField(
         label=_("User name"),
@@ -26,6 +26,6 @@ class StaffForm(TablerForm):
 
 
 class NocRoleForm(TablerForm):
-    """Another role, or none any more."""
+    """Another role, or none."""
 
     role = forms.ChoiceField(label=_("Role"), choices=list(NOC_ROLES.items()))

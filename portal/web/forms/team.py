@@ -1,4 +1,4 @@
-"""Inviting people, and accepting."""
+"""The forms to invite people and to accept an invitation."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ PASSWORD_HELP = _("At least 12 characters, and not one of the usual ones.")
 
 
 class InviteForm(TablerForm):
-    """Whom, and as what."""
+    """The person to invite, and the role."""
 
     email = forms.EmailField(label=_("E-mail address"), max_length=254)
     role = forms.ChoiceField(
@@ -31,7 +31,7 @@ class RoleForm(forms.Form):
 
 
 class NewPasswordForm(TablerForm):
-    """A password for an account, held against its name and address too."""
+    """A new password. It must not resemble the account's name or address."""
 
     password = forms.CharField(
         label=_("Password"),
@@ -57,7 +57,7 @@ class NewPasswordForm(TablerForm):
 
 
 class NewAccountForm(NewPasswordForm):
-    """A name and a password for somebody who was invited."""
+    """A name and a password for an invited person."""
 
     username = forms.CharField(
         label=_("User name"),

@@ -1,4 +1,4 @@
-"""Making an API token."""
+"""The form to create an API token."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -26,7 +26,7 @@ _LIVES = [
 
 
 class TokenForm(TablerForm):
-    """A name to know it by, what it may be used for, from where, and for how long."""
+    """The name of a token, its scope, its allowed addresses, and its lifetime."""
 
     name = forms.CharField(label=_("What is it for?"), max_length=100)
     scope = forms.ChoiceField(label=_("Access"))
@@ -67,7 +67,7 @@ class TokenForm(TablerForm):
         return self._for_who_runs_a_team("webhooks")
 
     def _for_who_runs_a_team(self, name: str) -> bool:
-        """Asked when it is ticked: showing the form takes no statement for it."""
+        """Check the permission only when the box is ticked: showing the form then needs no database query."""
         ticked: bool = self.cleaned_data[name]
         if ticked and not may_manage_teams(self._user):
             raise forms.ValidationError(_("Only admins of a customer and NOC admins may do this."))
@@ -80,7 +80,7 @@ class TokenForm(TablerForm):
         return [network_of(text) for text in texts]
 
     def wanted(self, now: datetime) -> dict[str, Any]:
-        """The keywords of ``token_create``: every scope up to the chosen one, and what is ticked."""
+        """Return the keywords of ``token_create``: every scope up to the chosen one, and the ticked ones."""
         ladder = list(_SCOPES)
         scopes = ladder[: ladder.index(Scope(self.cleaned_data["scope"])) + 1]
         ticked = [scope for scope in (Scope.TEAM, Scope.WEBHOOKS) if self.cleaned_data[scope.value]]

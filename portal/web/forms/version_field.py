@@ -1,4 +1,4 @@
-"""Forms that change what others may be changing too: each says which version of it it shows."""
+"""Forms for objects that several people may change. Each contains the version of the object that it shows."""
 
 import hashlib
 import json
@@ -17,43 +17,48 @@ OUTDATED = _(
 
 
 def digest(text: str) -> str:
-    """A digest in place of a text in a hidden field, where browsers would write its ends of lines anew."""
+    """Return a digest of a text, for a hidden field.
+
+    Browsers would change the line ends of the text itself.
+    """
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def it_is_now(value: str) -> str:
-    """The note beside a field that somebody else has changed meanwhile."""
+    """Return the note next to a field that somebody else has changed since."""
     return _("It is %(value)s now.") % {"value": value} if value else str(_("It is empty now."))
 
 
 class VersionedForm(TablerForm):
-    """A form whose cleaned data are an operation's keywords.
+    """A form with cleaned data that are the keywords of an operation.
 
-    It sends every field, and would bring back what it was opened with. A page of it sends ``version`` along,
-    hidden, and who writes asks under the row's lock whether the row still says that.
+    The form sends every field, so an old form would overwrite newer values. The page therefore sends
+    ``version`` in a hidden field, and the view compares it with the row while the row is locked.
     """
 
     @classmethod
     def of(cls, row: Any) -> Self:
-        """The form with what ``row`` says."""
+        """Return the form with the values of ``row``."""
         return cls(initial={name: getattr(row, name) for name in cls().fields if hasattr(row, name)})
 
     def refuse(self, error: DomainError) -> None:
-        """Put the operation's refusal beside the field that it names."""
+        """Add the operation's refusal to the field that it names."""
         self.add_error(error.field if error.field in self.fields else None, error.sentence)
 
     @property
     def version(self) -> str:
-        """A digest of what stands in the fields."""
+        """Return a digest of the values of the fields."""
         return digest(json.dumps(self._written()))
 
     def is_outdated(self, *, seen: str, now: Self) -> bool:
-        """Whether it was opened on another version than ``now``, the form as the row fills it, and asks for
-        anything else than is there."""
+        """Return whether the form was opened on another version than ``now`` and would change something.
+
+        ``now``: the form with the present values of the row.
+        """
         return seen != now.version and bool(self._differing(now))
 
     def refuse_as_outdated(self, now: Self) -> None:
-        """Say so, and beside each field that differs what it says in ``now``."""
+        """Add the refusal, and to each differing field its value in ``now``."""
         self.add_error(None, OUTDATED)
         for name in self._differing(now):
             value = _in_words(now[name])
@@ -68,14 +73,14 @@ class VersionedForm(TablerForm):
 
 
 def _plainly(value: Any) -> str:
-    """The same text for the same choice, whatever the order that it comes in."""
+    """Return the same text for the same choice, in any order of its values."""
     if isinstance(value, list):
         return " ".join(sorted(value))
     return "" if value is None else str(value).strip()
 
 
 def _in_words(field: forms.BoundField) -> str:
-    """The value of a field in words; "" where it is empty."""
+    """Return the value of a field in words; "" for an empty field."""
     value = field.value()
     if isinstance(value, bool):
         return str(_("ticked") if value else _("not ticked"))

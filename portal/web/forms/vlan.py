@@ -9,7 +9,7 @@ ANY = "any"
 
 
 class OuterVlanField(forms.CharField):
-    """Cleans to an int, ``"any"`` or None. Whether a number is a VLAN is the domain's question."""
+    """Cleans to an int, ``"any"`` or None. The domain checks whether a number is a valid VLAN."""
 
     default_error_messages = {"invalid": _("Enter a VLAN id from 1 to 4094, or any.")}
 

@@ -1,4 +1,4 @@
-"""Adding and changing a webhook."""
+"""The forms to add and change a webhook."""
 
 from typing import Any, cast
 
@@ -37,7 +37,7 @@ class WebhookForm(VersionedForm):
 
 
 class CustomerWebhookForm(WebhookForm):
-    """Without the events that only the NOC's own webhooks are told."""
+    """Without the events that only the NOC's own webhooks receive."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -45,7 +45,7 @@ class CustomerWebhookForm(WebhookForm):
 
 
 class WebhookAddForm(WebhookForm):
-    """Also whose it is, where the reader runs more than one customer."""
+    """Also the owner, where the reader administers more than one customer."""
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

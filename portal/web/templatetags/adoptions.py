@@ -1,4 +1,4 @@
-"""Lines that are to be taken over, in words."""
+"""Lines to be adopted, in words."""
 
 from django import template
 

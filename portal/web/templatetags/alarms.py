@@ -27,26 +27,28 @@ _TONES: dict[int, str] = {
 
 @register.filter
 def headline(alarm: Alarm) -> SafeString:
-    """``rhino is silent``; a name keeps its direction of writing to itself."""
+    """Return a headline such as ``rhino is silent``. The name's writing direction is isolated from the
+    sentence.
+    """
     name = format_html("<bdi>{}</bdi>", alarm.name)
     return format_html(sentences.headline(alarm.kind), name=name, kind=alarm.kind)
 
 
 @register.filter
 def note(alarm: Alarm) -> str:
-    """What more there is to say, "" where the headline says it all."""
+    """Return further details; "" where the headline is complete."""
     return sentences.note(alarm.kind, alarm.facts)
 
 
 @register.filter
 def address(alarm: Alarm) -> str:
-    """Of the page on which something can be done about it, or ""."""
+    """Return the address of the page to handle the alarm, or ""."""
     return alarm_links.address_of(alarm)
 
 
 @register.simple_tag
 def severity_badge(severity: int) -> SafeString:
-    """The badge of a severity; a number where a newer release stored one that is unknown here."""
+    """Return the badge of a severity; a number for a severity that only a newer release knows."""
     if severity not in _TONES:
         return badge_markup(str(severity), "muted")
     return badge_markup(Severity(severity).label, _TONES[severity])
@@ -54,19 +56,19 @@ def severity_badge(severity: int) -> SafeString:
 
 @register.filter
 def severity_name(severity: int) -> str:
-    """Return the word in the names of CSS classes: ``critical``."""
+    """Return the severity as in the names of CSS classes, such as ``critical``."""
     return Severity(severity).name.lower() if severity in _TONES else "unknown"
 
 
 @register.filter
 def age(since: datetime) -> str:
-    """``2 h 10 min``, to the minute."""
+    """Return the age in minutes, hours or days, such as ``2 h 10 min``."""
     minutes = max(0, int((clock.now() - since).total_seconds()) // 60)
     return lasting_text(minutes * 60) if minutes else _("under 1 min")
 
 
 @register.filter
 def lasted(alarm: Alarm) -> str:
-    """How long one that is over was up."""
+    """Return how long a cleared alarm was up."""
     until = alarm.cleared_at or clock.now()
     return lasting_text((until - alarm.raised_at).total_seconds())

@@ -1,4 +1,4 @@
-"""Texts in which code stands in back-quotes, as docstrings and error texts have it."""
+"""Texts with code in back-quotes, such as docstrings and error texts."""
 
 import re
 
@@ -13,11 +13,11 @@ _CODE = re.compile(r"(`+)([^`]+)\1")
 
 @register.filter
 def code_marked(text: str) -> SafeString:
-    """``text`` escaped, with what stands in back-quotes as code."""
+    """Return ``text`` escaped, with the parts in back-quotes marked as code."""
     return mark_safe(_CODE.sub(r"<code>\2</code>", escape(text)))  # noqa: S308 - escaped before
 
 
 @register.filter
 def paragraphs(text: str) -> SafeString:
-    """The same, in paragraphs."""
+    """Return the text with code marked, in paragraphs."""
     return mark_safe(linebreaks(code_marked(text)))  # noqa: S308 - as above

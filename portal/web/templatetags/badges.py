@@ -1,4 +1,4 @@
-"""The facts of a VLL, and what routers answer, as badges: one look each. Text says what colour says."""
+"""The states of VLLs and routers as badges. The text has the same meaning as the colour."""
 
 from typing import Any, NamedTuple
 
@@ -19,7 +19,7 @@ register = template.Library()
 
 
 class Look(NamedTuple):
-    """The label of a value, and its tone."""
+    """The label of a value, and the tone of its badge."""
 
     label: str
     tone: str
@@ -91,25 +91,25 @@ CHANGES = {
 
 @register.filter
 def changes(order: Order) -> str:
-    """``bandwidth, VLAN`` of a modify order, "" of any other."""
+    """Return the changed values of a modify order, such as ``bandwidth, VLAN``; "" for any other order."""
     return ", ".join(_(CHANGES[kind]) for kind in change_kinds(order))
 
 
 def _look(name: str, value: Any) -> Look:
-    """Return the look of a stored value; its plain text where a newer release stored one unknown here."""
+    """Return label and tone of a stored value; its plain text for a value that only a newer release knows."""
     return LOOKS[name].get(value) or Look(str(value), "muted")
 
 
 @register.simple_tag
 def fact(name: str, value: Any) -> SafeString:
-    """``{% fact "oper" vll.oper_status %}``: the badge of one fact."""
+    """Return the badge of one value: ``{% fact "oper" vll.oper_status %}``."""
     look = _look(name, value)
     return badge_markup(_(look.label), look.tone)
 
 
 @register.simple_tag
 def status_of_end(end: VllEnd) -> SafeString:
-    """The badge of an end."""
+    """Return the badge of an end."""
     label, tone = end_look(end)
     return badge_markup(_(label), tone)
 
@@ -128,7 +128,10 @@ HEALTH_TONES = {
 
 @register.inclusion_tag("ui/_health.html")
 def health(vll: Vll, *, whole: bool = False) -> dict[str, Any]:
-    """The health of a line, or that it has ended; ``whole``: with its cause and since when it is so."""
+    """Return the context for the health of a line, or for its end.
+
+    ``whole``: with the cause and the start of that health.
+    """
     found = known_health(vll)
     if found is None:
         removed = vll.lifecycle == Lifecycle.TERMINATED
@@ -144,30 +147,30 @@ def health(vll: Vll, *, whole: bool = False) -> dict[str, Any]:
 
 @register.simple_tag
 def health_badge(state: HealthState) -> SafeString:
-    """The badge of a health, where there is more than one line of it."""
+    """Return the badge of a health, for a group of lines."""
     return badge_markup(state.label, HEALTH_TONES[state])
 
 
 @register.simple_tag
 def status(name: str, vll: Vll) -> SafeString:
-    """``{% status "oper" vll %}``; a line that is gone has nothing to say."""
+    """Return the badge of a status: ``{% status "oper" vll %}``. A line that has ended has no badge."""
     if vll.lifecycle in TERMINAL_LIFECYCLES:
         return badge_markup("–", "")
     values = {"admin": vll.admin_status, "oper": vll.oper_status, "in_sync": vll.in_sync}
     if name == "in_sync" and vll.lifecycle == Lifecycle.PENDING_ACTIVE and not vll.in_sync:
         return badge_markup(_("Not yet"), "muted")
     look = _look(name, values[name])
-    # The routers could carry it, and are not to.
+    # The routers could forward, but the line is suspended.
     stopped = name == "oper" and vll.admin_status == AdminStatus.DOWN
     return badge_markup(_(look.label), "muted" if stopped else look.tone)
 
 
 @register.simple_tag
 def link_state(is_up: bool | None, *, in_use: bool = True, heard: bool = True) -> SafeString:
-    """The link of a port as its router reported it last; None: it reported none.
+    """Return the last reported link state of a port; None: its router reported no state.
 
-    ``in_use``: whether it says something of the line; one of a line that is stopped is no good news.
-    ``heard``: whether its router reports.
+    ``in_use``: whether the state matters to the line; the link of a suspended line is not shown as good.
+    ``heard``: whether its router reports now.
     """
     if not heard:
         return badge_markup(_("link unknown"), "muted")
@@ -182,17 +185,17 @@ def link_state(is_up: bool | None, *, in_use: bool = True, heard: bool = True) -
 
 @register.simple_tag
 def badge(label: str, tone: str) -> SafeString:
-    """A badge in one of the tones: success, info, warning, danger, muted."""
+    """Return a badge in one of the tones: success, info, warning, danger, muted."""
     return badge_markup(label, tone)
 
 
 @register.filter
 def order_state(value: str) -> str:
-    """The name of an order state."""
+    """Return the name of an order state."""
     return _(_look("order", value).label)
 
 
 @register.filter
 def order_action(value: str) -> str:
-    """The name of an order action."""
+    """Return the name of an order action."""
     return _(ACTIONS[value]) if value in ACTIONS else value

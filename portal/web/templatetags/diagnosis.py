@@ -1,4 +1,4 @@
-"""Trouble reports, and what was found when they were sent."""
+"""Trouble reports, and the findings when they were sent."""
 
 from django import template
 
@@ -10,5 +10,5 @@ register = template.Library()
 
 @register.filter
 def verdict_then(report: TroubleReport) -> str:
-    """The portal's verdict when trouble was reported, for a reader."""
+    """Return the portal's verdict at the time of the report, in words."""
     return stored_sentence(report.finding["verdict"], report.finding.get("facts"))

@@ -1,4 +1,4 @@
-"""Filters that templates lack: the portal's look for forms of others, and a value by its key."""
+"""Filters that Django's templates lack: the portal's look for forms of packages, and the value of a key."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ register = template.Library()
 
 @register.filter
 def styled(field: BoundField) -> BoundField:
-    """``field`` with the portal's classes, and without a placeholder that only repeats its label."""
+    """Return ``field`` with the portal's classes, without a placeholder that repeats its label."""
     field.field.widget.attrs.setdefault("class", class_of(field.field.widget))
     field.field.widget.attrs.pop("placeholder", None)
     return field
@@ -21,12 +21,12 @@ def styled(field: BoundField) -> BoundField:
 
 @register.filter
 def focused(field: BoundField) -> BoundField:
-    """``field`` as the one that somebody who came to write begins in."""
+    """Return ``field`` with autofocus: it has the focus when the page opens."""
     field.field.widget.attrs["autofocus"] = True
     return field
 
 
 @register.filter
 def of(values: Mapping[Any, Any], key: Any) -> Any:
-    """``{{ names|of:row.pk }}``: the value of a key that stands in a variable; None where there is none."""
+    """Return the value of a key in a variable, None without one: ``{{ names|of:row.pk }}``."""
     return values.get(key)

@@ -20,7 +20,7 @@ _TONES = {
 
 @register.simple_tag
 def standing(line: FoundLine) -> SafeString:
-    """How it stands, as a badge."""
+    """Return the badge of a found line's state."""
     return badge_markup(STANDINGS[line.standing], _TONES[line.standing])
 
 

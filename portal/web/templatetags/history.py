@@ -47,7 +47,7 @@ _DONE = {
     "update": gettext_noop("%(what)s changed"),
     "delete": gettext_noop("%(what)s deleted"),
 }
-# What tells one row from another where several are in one history.
+# The tables that may have several rows in the history of one object.
 _SEVERAL = (
     "membership",
     "invitation",
@@ -66,7 +66,9 @@ _TELLING = ("role", "email", "prefix", "type", "provider", "serial", "held_by", 
 
 @register.filter
 def happening(change: Change) -> str:
-    """``Line changed``; ``Second factor deleted (totp)`` where there may be several."""
+    """Return the change in words: ``Line changed``, or ``Second factor deleted (totp)`` where several may
+    exist.
+    """
     done = _(_DONE[change.operation]) % {"what": _(WHAT[change.what])}
     if change.operation == "update":
         return done
@@ -92,7 +94,10 @@ def actor(change: Change) -> str:
 
 @register.filter
 def differences(change: Change) -> list[dict[str, Any]]:
-    """``[{"name", "before", "after"}]`` of an update; a creation has none, its values are the page's own."""
+    """Return ``[{"name", "before", "after"}]`` of an update.
+
+    Empty for a creation: the page shows the values.
+    """
     if change.operation != "update":
         return []
     return [
@@ -110,5 +115,5 @@ def _text(value: Any) -> str:
         return str(value["message"])
     if isinstance(value, bool):
         return _("yes") if value else _("no")
-    # No reader needs the microseconds of PostgreSQL's moments.
+    # Omit the microseconds of PostgreSQL's timestamps.
     return "–" if value is None or value == "" else _MOMENT.sub(_moment, str(value))

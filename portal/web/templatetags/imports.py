@@ -1,4 +1,4 @@
-"""What pages of imports show."""
+"""Values of the import pages."""
 
 from typing import Any
 

@@ -14,7 +14,7 @@ register = template.Library()
 
 
 class SizeRow(NamedTuple):
-    """A frame size in bytes, and how many of those sent arrived, each way."""
+    """A frame size in bytes, with the number of frames sent and received in each direction."""
 
     frame: int
     a_to_z: str
@@ -27,7 +27,7 @@ register.filter("failure_sentence", failure_sentence)
 
 @register.filter
 def round_trip(test: LineTest) -> str:
-    """How long small packets took from router to router and back; "" where nobody timed them."""
+    """Return the round-trip time of small packets between the routers; "" without a measurement."""
     if test.round_trip_us is None:
         return ""
     times = {name: decimal_text(test.round_trip_us[name] / 1000, 2) for name in ("min", "avg", "max")}
@@ -36,7 +36,7 @@ def round_trip(test: LineTest) -> str:
 
 @register.filter
 def interruption(test: LineTest) -> str:
-    """How long the line was interrupted; "" where it was not, or still is."""
+    """Return how long the line was interrupted; "" where it was not, or still is."""
     if test.interruption is None:
         return ""
     return _("It interrupted the line for at most {s} s, which counts as maintenance.").format(
@@ -46,7 +46,7 @@ def interruption(test: LineTest) -> str:
 
 @register.filter
 def sizes(test: LineTest) -> list[SizeRow]:
-    """A row for each size that was tried."""
+    """Return a row for each tested size."""
     ways = {way: _by_size(test.directions.get(way, ())) for way in ("a_to_z", "z_to_a")}
     tried = sorted({size for counts in ways.values() for size in counts})
     return [SizeRow(size, *(counts.get(size, "–") for counts in ways.values())) for size in tried]

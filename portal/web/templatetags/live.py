@@ -1,4 +1,4 @@
-"""What a page's parts need to show changes by themselves: at once by its stream, else by polling."""
+"""Tags for parts of a page that update automatically: immediately through its stream, else by polling."""
 
 import json
 from typing import Any
@@ -15,13 +15,13 @@ from portal.web.polling import digest
 
 register = template.Library()
 
-# How often a part looks that nothing tells of changes, unless it says otherwise.
+# The default polling interval of a part without topics.
 _EVERY = "30s"
 
 
 @register.simple_tag
 def live_script() -> SafeString:
-    """The script that opens a page's one stream, where there is a live process."""
+    """Return the script that opens the page's stream, where a live process runs."""
     return format_html(
         '<script src="{}" data-url="{}" defer></script>', static("js/live.js"), settings.LONGLINE_LIVE_URL
     )
@@ -29,15 +29,21 @@ def live_script() -> SafeString:
 
 @register.simple_tag
 def live(about: str, every: str = _EVERY) -> SafeString:
-    """The attributes of an element that asks for itself (``hx-get``): when a topic of ``about`` changed, and
-    every so often while there is no stream. static/js/live.js reads them."""
+    """Return the attributes of an element that updates with ``hx-get``.
+
+    It updates when a topic of ``about`` changes, and every ``every`` while there is no stream.
+    static/js/live.js reads the attributes.
+    """
     return format_html('data-live="{}" hx-trigger="live, every {}"', about, every)
 
 
 @register.tag
 def livepart(parser: Parser, token: Token) -> template.Node:
-    """``{% livepart "orders" about="lines" every="30s" %}…{% endlivepart %}``: a part of the page, in an
-    element of this id, that shows changes by itself. See portal.web.live_parts; it may hold no other one."""
+    """``{% livepart "orders" about="lines" every="30s" %}…{% endlivepart %}`` marks a part that updates
+    automatically.
+
+    The part gets an element with this id (portal.web.live_parts). It must not contain another live part.
+    """
     _, part_id, *options = token.split_contents()
     given = {name: parser.compile_filter(value) for name, value in (each.split("=", 1) for each in options)}
     if "about" not in given or given.keys() - {"about", "every"}:
@@ -61,9 +67,9 @@ class _LivePart(template.Node):
         asks = {name: str(value.resolve(context)) for name, value in self.given.items()}
         body = self.nodelist.render(context)
         if request.method != "GET":
-            # A form that came back with its mistakes: its address shows another page.
+            # A form that was returned with errors: a GET of its address shows another page.
             return format_html('<div id="{}" class="ll-stack">{}</div>', part_id, mark_safe(body))  # noqa: S308
-        # The token of its forms is another one each time.
+        # The token of its forms differs each time.
         seen = digest(body.replace(str(context.get("csrf_token", "")), ""))
         html = format_html(
             '<div id="{}" class="ll-stack" hx-get="{}" hx-swap="outerHTML" hx-headers="{}" {}>{}</div>',

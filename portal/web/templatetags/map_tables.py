@@ -1,4 +1,4 @@
-"""The rows of the map's tables. Not templates: there are hundreds of them, anew for every look."""
+"""The rows of the map's tables. Python renders them, because a template is too slow for hundreds of rows."""
 
 from collections.abc import Callable, Iterable
 
@@ -16,7 +16,7 @@ from portal.web.templatetags.noc import core_meter
 
 register = template.Library()
 
-# A placeholder's number is that of its argument. The last three: query, what it is, its key.
+# The number of a placeholder is its argument. The last three: query, kind, key.
 _FAILS = (
     '<td class="ll-whole" data-label="{0}"><a id="fails-{3}-{4}" href="?{2}{3}={4}#map">{1}'
     '<span class="visually-hidden">: {5}</span></a></td>'
@@ -27,7 +27,10 @@ _NUMBER = '<td class="ll-number" data-label="{}">{}</td>'
 
 @register.simple_tag
 def router_rows(rows: Iterable[RouterRow], query: str) -> SafeString:
-    """``query``: what each link keeps of the page's own, "" or ending in an ampersand."""
+    """Return the rows of the table of routers.
+
+    ``query``: the parameters that each link keeps, "" or with an ampersand at the end.
+    """
     site, state, cores, failure = _("Site"), _("State"), _("Cores booked"), _("Failure")
     fails, url = _("If it fails"), _url_of("web:noc-router")
     return format_html_join(
@@ -52,7 +55,7 @@ def router_rows(rows: Iterable[RouterRow], query: str) -> SafeString:
 
 @register.simple_tag
 def link_rows(rows: Iterable[LinkRow], query: str) -> SafeString:
-    """``query``: as in ``router_rows``."""
+    """Return the rows of the table of links. ``query``: as in ``router_rows``."""
     labels = {
         "state": _("State"),
         "ip_mtu": _("IP MTU that counts"),
@@ -93,13 +96,13 @@ def link_rows(rows: Iterable[LinkRow], query: str) -> SafeString:
 
 
 def _url_of(page: str) -> Callable[[int], str]:
-    """By a row's key, as ``reverse`` has it: looked up once, and not for each row."""
+    """Return a function from a key to its address. It calls ``reverse`` once, not for each row."""
     before, _zero, after = reverse(page, args=[0]).rpartition("0")
     return lambda pk: f"{before}{pk}{after}"
 
 
 def _traffic(traffic: LinkTraffic) -> SafeString:
-    """What a link carries each way now, and how much of it the busier way takes."""
+    """Return a link's traffic in each direction, and the load of the busier direction."""
     ways = (traffic.a_to_z_bps, traffic.z_to_a_bps)
     told = " / ".join("–" if bps is None else units.measured_text(bps) for bps in ways)
     if not traffic.speed_bps:

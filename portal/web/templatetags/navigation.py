@@ -1,4 +1,4 @@
-"""The navigation of the page that is shown: portal.web.navigation with addresses and counts."""
+"""The navigation of the open page: portal.web.navigation with addresses and counts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ register = template.Library()
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """``current``: "page" where it leads to the page itself, "true" where to what that is part of."""
+    """A link. ``current``: "page" for the open page, "true" for a page that contains the open one."""
 
     title: Text
     url: str
@@ -42,7 +42,7 @@ class LinkGroup:
 
 @dataclass(frozen=True, slots=True)
 class Navigation:
-    """``here``: the group that the page belongs to, of those with a title; None for pages of no group."""
+    """The navigation. ``here``: the titled group of the open page; None for pages without a group."""
 
     groups: list[LinkGroup]
     account: list[Link]
@@ -52,7 +52,7 @@ class Navigation:
 
 @register.simple_tag(takes_context=True)
 def navigation(context: Context) -> Navigation | None:
-    """None for whoever is not signed in, and on pages of errors that know nobody."""
+    """Return the navigation; None for visitors who are not signed in, and on error pages without a user."""
     request: Any = context.get("request")
     user = getattr(request, "user", None)
     if not isinstance(user, User):
@@ -71,7 +71,7 @@ def navigation(context: Context) -> Navigation | None:
 
 @register.simple_tag(takes_context=True)
 def page_address(context: Context) -> str:
-    """Return the address of the open page, "" on pages of errors that have no request."""
+    """Return the address of the open page, "" on error pages without a request."""
     request: Any = context.get("request")
     return page_of(request) if isinstance(request, HttpRequest) else ""
 

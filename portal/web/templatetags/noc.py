@@ -1,4 +1,4 @@
-"""What the NOC's pages alone show: roles, booked cores, what NetBox says, and the values of plans."""
+"""Tags for the NOC's pages: roles, booked cores, NetBox findings, and values of plans."""
 
 from typing import Any
 
@@ -27,13 +27,13 @@ NOC_ROLES = {
 
 @register.filter
 def noc_role(role: str) -> str:
-    """The name of a person's role in the NOC."""
+    """Return the name of a person's role in the NOC."""
     return str(NOC_ROLES[role])
 
 
 @register.simple_tag
 def core_meter(use: CoreUse) -> SafeString:
-    """What is booked of a router's cores."""
+    """Return a meter of the booked CPU cores of a router."""
     booked, bookable = number_text(use.booked_cores), number_text(use.bookable_cores)
     return format_html(
         '<span class="ll-meter"><meter min="0" max="{}" value="{}" aria-label="{}"></meter> {}</span>',
@@ -47,37 +47,37 @@ def core_meter(use: CoreUse) -> SafeString:
 
 @register.simple_tag
 def router_admin_status_badges(router: Router) -> SafeString:
-    """What the NOC has said of a router, "" for one in service."""
+    """Return the badges of a router's administrative states, "" for a router in service."""
     return format_html_join(" ", "{}", ((badge_markup(*each),) for each in router_admin_status(router)))
 
 
 @register.filter
 def netbox_error(error: dict[str, Any]) -> str:
-    """The reason why a run ended early, or why a line is not in NetBox, in words."""
+    """Return why a run ended early, or why NetBox lacks a line, in words."""
     return error_sentence(error)
 
 
 @register.filter
 def netbox_finding(finding: dict[str, Any]) -> str:
-    """The problem of an object of NetBox, in words."""
+    """Return the problem of a NetBox object in words."""
     return finding_sentence(finding)
 
 
 @register.filter
 def netbox_kind(kind: str) -> Any:
-    """``port`` and its like, in words."""
+    """Return the name of a kind of object, such as ``port``."""
     return KIND_NAMES.get(kind, kind)
 
 
 @register.filter
 def netbox_phase(phase: str) -> Any:
-    """The present phase of a run."""
+    """Return the name of a run's present phase."""
     return PHASES.get(phase, phase)
 
 
 @register.filter
 def as_json(value: Any) -> str:
-    """``true``, ``null`` and numbers as an intent writes them; a text as it is."""
+    """Return a value as JSON, as in an intent; a text without quotes."""
     if value is None:
         return "–"
     return str(value).lower() if isinstance(value, bool) else str(value)

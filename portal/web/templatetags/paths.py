@@ -1,4 +1,4 @@
-"""What is known of a path: how it stands, and what frames have shown of it."""
+"""The state of a path, and the results of its test frames."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ class PathState(NamedTuple):
 
 @register.simple_tag
 def path_state(path: TunnelPath) -> PathState:
-    """The outcome of the newest frames, or why there are none."""
+    """Return the result of the newest test frames, or why none were sent."""
     if not path.probe_transport:
         return PathState(_("not probed"), "muted")
     if path.black_hole_since is not None:
@@ -41,7 +41,7 @@ def path_state(path: TunnelPath) -> PathState:
 
 @register.simple_tag
 def path_sentence(path: PathStatus) -> SafeString:
-    """The sentence, with its time as every time on a page is written."""
+    """Return the sentence, with its time in the usual format of pages."""
     sentence = conditional_escape(path.sentence)
     if path.since is None:
         return sentence

@@ -1,4 +1,4 @@
-"""Whose portal it is. A tag, because pages of errors and mails are rendered without a request."""
+"""The provider's name and look. A tag, because error pages and mails are rendered without a request."""
 
 from django import template
 from django.conf import settings
@@ -10,6 +10,6 @@ register = template.Library()
 
 @register.simple_tag
 def provider() -> Provider:
-    """The provider, as the deployment says it (portal.core.provider)."""
+    """Return the provider from the settings of the deployment (portal.core.provider)."""
     found: Provider = settings.LONGLINE_PROVIDER
     return found

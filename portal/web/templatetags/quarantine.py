@@ -26,33 +26,39 @@ _STATES: dict[str, tuple[Any, str]] = {
 
 @register.simple_tag
 def quarantine_state(quarantine: Quarantine) -> SafeString:
-    """The decision, as a badge."""
+    """Return the badge of the decision."""
     label, tone = _STATES.get(quarantine.state, (quarantine.state, "muted"))
     return badge_markup(label, tone)
 
 
 @register.filter
 def reason(quarantine: Quarantine) -> str:
-    """The reason why its samples were set aside."""
+    """Return why the samples are in quarantine."""
     return reason_text(quarantine)
 
 
 @register.filter
 def clock(quarantine: Quarantine) -> str:
-    """``2 h ahead``, as it was measured."""
+    """Return the measured offset of the clock, such as ``2 h ahead``."""
     return offset_text(quarantine.offset_ms)
 
 
 @register.filter
 def clock_of(known: AgentClock) -> str:
-    """An agent's clock, as its newest counters were sent: right within a minute, or by how much it is not."""
+    """Return the offset of an agent's clock when it sent its newest counters.
+
+    An offset of at most one minute counts as correct.
+    """
     is_right = abs(known.offset_ms) <= MAX_AHEAD.total_seconds() * 1000
     return offset_text(0 if is_right else known.offset_ms)
 
 
 @register.filter
 def by_its_clock(ms: int) -> str:
-    """A moment of a router's clock (milliseconds since the epoch), which may be beyond every calendar."""
+    """Return a time of the router's clock (milliseconds since the epoch).
+
+    It may be outside every calendar.
+    """
     try:
         return precise_moment_text(to_time(ms))
     except OverflowError:
@@ -61,5 +67,5 @@ def by_its_clock(ms: int) -> str:
 
 @register.filter
 def pretty(sample: dict[str, Any]) -> str:
-    """A sample as its agent sent it."""
+    """Return a sample as its agent sent it."""
     return json.dumps(sample, indent=1)

@@ -1,4 +1,4 @@
-"""Rates, tags and transports as people write them."""
+"""Rates, VLAN tags and transports as people write them."""
 
 from datetime import datetime
 from typing import Any
@@ -28,13 +28,13 @@ _TAGS: dict[str, str] = {
 
 @register.filter
 def rate(bps: float) -> str:
-    """bit/s with an SI prefix."""
+    """Return a rate in bit/s with an SI prefix."""
     return units.rate_text(bps)
 
 
 @register.filter
 def tags(end: VllEnd) -> str:
-    """``VLAN 100``, ``S-VLAN 100, C-VLAN 200`` (IEEE 802.1ad) or the whole port."""
+    """Return ``VLAN 100``, ``S-VLAN 100, C-VLAN 200`` (IEEE 802.1ad), or the name of a whole port."""
     if end.tagging not in _TAGS:
         return str(end.tagging)
     vlans = {"outer": end.outer_vlan, "inner": end.inner_vlan}
@@ -43,7 +43,9 @@ def tags(end: VllEnd) -> str:
 
 @register.filter
 def transport(value: str) -> str:
-    """``vxlan4`` -> ``VXLAN over IPv4``; ``auto`` stays a request."""
+    """Return the name of a transport, such as ``VXLAN over IPv4`` for ``vxlan4``;
+    "automatic" for ``auto``.
+    """
     if value == "auto":
         return _("automatic")
     return Transport(value).display_name if value in _TRANSPORTS else value
@@ -51,37 +53,43 @@ def transport(value: str) -> str:
 
 @register.simple_tag
 def request_id() -> str:
-    """The id to name when reporting a problem."""
+    """Return the request id that users quote when they report a problem."""
     return current_request_id.get()
 
 
 @register.filter
 def rate_or_not(bps: float | None) -> str:
-    """As ``rate``; says so where nothing was measured."""
+    """Return a rate, or a text where nothing was measured."""
     return _("not measured") if bps is None else units.rate_text(bps)
 
 
 @register.filter
 def measured(bps: float | None) -> str:
-    """A measured rate in three digits, such as ``12.3 Mbit/s``; "–" where nothing was measured."""
+    """Return a measured rate in three digits, such as ``12.3 Mbit/s``; "–" without a measurement."""
     return "–" if bps is None else units.measured_text(bps)
 
 
 @register.filter
 def in_ms(us: int | None) -> str:
-    """µs as ``0.81 ms``; "–" where nothing was measured."""
+    """Return a time in µs as ms, such as ``0.81 ms``; "–" without a measurement."""
     return "–" if us is None else f"{units.decimal_text(us / 1000, 2)} ms"
 
 
 @register.filter
 def available(times: dict[str, Any]) -> str:
-    """Availability in per cent, rounded down, and of how much of the time where that is not all of it."""
+    """Return availability in per cent, rounded down.
+
+    Where the measurement does not cover the whole period, the text names the part that it covers.
+    """
     return availability_text(times["availability"], times["known_ratio"]) or _("not measured")
 
 
 @register.filter
 def lost(way: dict[str, Any]) -> str:
-    """The loss of one direction in per cent, rounded up; below what the readings explain, only that it is."""
+    """Return the loss of one direction in per cent, rounded up.
+
+    A loss below the accuracy of the readings is shown as less than that bound.
+    """
     ratio, bound = way["loss_ratio"], way["bound_ratio"]
     if ratio is None:
         return _("not measured")
@@ -90,47 +98,47 @@ def lost(way: dict[str, Any]) -> str:
 
 @register.filter
 def part(ratio: float) -> str:
-    """A ratio from 0 to 1 in per cent, rounded up."""
+    """Return a ratio from 0 to 1 in per cent, rounded up."""
     return units.part_text(ratio)
 
 
 @register.filter
 def frames(count: float | None) -> str:
-    """``1 234 567``; "–" where nothing was counted."""
+    """Return a count such as ``1 234 567``; "–" where nothing was counted."""
     return "–" if count is None else units.count_text(count)
 
 
 @register.filter
 def decimal(number: float) -> str:
-    """``0.08``, and ``0,08`` in German."""
+    """Return ``0.08``, or ``0,08`` in German."""
     return units.number_text(number)
 
 
 @register.filter
 def moment(at: datetime) -> str:
-    """``2026-11-30 14:00 CET``, in the reader's zone."""
+    """Return ``2026-11-30 14:00 CET``, in the reader's zone."""
     return reader_zone.moment_text(at)
 
 
 @register.filter
 def precise_moment(at: datetime) -> str:
-    """``2026-11-30 14:00:07 CET``, in the reader's zone."""
+    """Return ``2026-11-30 14:00:07 CET``, in the reader's zone."""
     return reader_zone.precise_moment_text(at)
 
 
 @register.filter
 def time_of_day(at: datetime) -> str:
-    """``14:00:07 CET``, in the reader's zone."""
+    """Return ``14:00:07 CET``, in the reader's zone."""
     return reader_zone.time_text(at, seconds=True)
 
 
 @register.simple_tag
 def zone() -> str:
-    """The reader's zone, such as ``Europe/Berlin``."""
+    """Return the reader's time zone, such as ``Europe/Berlin``."""
     return reader_zone.zone_name()
 
 
 @register.filter
 def lasting(seconds: float) -> str:
-    """``5 min``, ``2 h 10 min``, ``3 d 4 h``: the two largest units that there are."""
+    """Return a duration in its two largest units: ``5 min``, ``2 h 10 min``, ``3 d 4 h``."""
     return lasting_text(seconds)

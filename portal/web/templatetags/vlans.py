@@ -1,4 +1,4 @@
-"""What a port's page shows: the state of its link, ranges of VLANs, and what it lost."""
+"""Tags for a port's page: link state, VLAN ranges, and losses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _LOST = ("drops", "rx_miss", "rx_errors", "rx_no_buffer", "tx_errors")
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Ranges as far as they are shown; ``more``: how many are not."""
+    """VLAN ranges to show. ``more``: the number of ranges that are not shown."""
 
     shown: tuple[VlanRange, ...]
     more: int
@@ -33,30 +33,30 @@ class Listed:
 
 @register.simple_tag
 def port_link_badge(state: LinkState) -> SafeString:
-    """The badge of a link's state."""
+    """Return the badge of a link's state."""
     return badge_markup(state.label, _TONES[state])
 
 
 @register.filter
 def vlan_count(ranges: tuple[VlanRange, ...]) -> str:
-    """The number of VLANs in these ranges, as ``4 094``."""
+    """Return the number of VLANs in the ranges, such as ``4 094``."""
     return count_text(sum(len(each) for each in ranges))
 
 
 @register.simple_tag
 def vlan_ranges(ranges: tuple[VlanRange, ...], most: int | None) -> Listed:
-    """The first ``most`` of them, or all for None."""
+    """Return the first ``most`` ranges; None: all."""
     shown = ranges if most is None else ranges[:most]
     return Listed(shown, len(ranges) - len(shown))
 
 
 @register.filter
 def any_lost(counts: Mapping[str, float | None]) -> bool:
-    """Whether a port lost or dropped any frame."""
+    """Return whether a port lost or dropped any frame."""
     return any(counts[name] for name in _LOST)
 
 
 @register.filter
 def missed(counts: Mapping[str, float | None]) -> float:
-    """Frames that came, and that the router could not take in."""
+    """Return the frames that arrived but that the router could not receive."""
     return (counts["rx_miss"] or 0) + (counts["rx_no_buffer"] or 0)

@@ -50,7 +50,7 @@ def webhook_badge(webhook: Webhook) -> SafeString:
 
 @register.filter
 def outcome(delivery: Delivery) -> str:
-    """The outcome of its last try: ``HTTP 200``, or why it failed."""
+    """Return the result of the last attempt: ``HTTP 200``, or the error."""
     if not delivery.log:
         return "–"
     last: dict[str, Any] = delivery.log[-1]

@@ -1,4 +1,4 @@
-"""One's own account: who one is, how one signs in, and what one is told."""
+"""The user's own account: name, e-mail address, sign-in methods and mails."""
 
 from allauth.account.decorators import reauthentication_required
 from allauth.core.ratelimit import consume_or_429
@@ -28,7 +28,7 @@ UNPROCESSABLE, GONE = 422, 410
 @requires(permissions.may_sign_in)
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: SignedInRequest) -> HttpResponse:
-    """GET gathers all that belongs to the account; POST changes the name."""
+    """GET shows the account; POST changes the name."""
     user = request.user
     form = NameForm(
         request.POST if request.method == "POST" else None,
@@ -51,7 +51,7 @@ def page(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_sign_in)
 @require_POST
 def language(request: SignedInRequest) -> HttpResponse:
-    """The language of pages and mails from now on; the answer is in it already."""
+    """Set the language of pages and mails. The response is already in the new language."""
     form = LanguageForm(request.POST)
     if not form.is_valid():
         raise SuspiciousOperation("a language that the page does not offer")
@@ -65,7 +65,9 @@ def language(request: SignedInRequest) -> HttpResponse:
 @reauthentication_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def email(request: SignedInRequest) -> HttpResponse:
-    """GET asks for another address; POST has a link mailed to it, and changes nothing yet."""
+    """GET shows the form for another e-mail address; POST mails a link to the new address. Nothing changes
+    before the link is used.
+    """
     form = EmailForm(request.POST if request.method == "POST" else None, user=request.user)
     if not form.is_valid():
         return render(
@@ -82,9 +84,9 @@ def email(request: SignedInRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def email_confirm(request: SignedInRequest, signed: str) -> HttpResponse:
-    """GET asks, since scanners follow every link of a mail; POST uses the address.
+    """GET shows a button, because mail scanners follow every link; POST sets the address.
 
-    Whoever is signed in as somebody else, or not at all, proves nothing: the address may have been mistyped.
+    The link works only for the account that requested it: the mail may have reached a mistyped address.
     """
     try:
         if request.method != "POST":

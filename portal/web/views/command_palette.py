@@ -1,4 +1,6 @@
-"""The command palette, which Ctrl-K opens on each page; without scripts, menus and search lead everywhere."""
+"""The command palette, which Ctrl-K opens on every page. Without scripts, menus and search reach the same
+pages.
+"""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -13,7 +15,7 @@ from portal.web.page_guard import SignedInRequest, requires
 @requires(permissions.may_sign_in)
 @require_safe
 def palette(request: SignedInRequest) -> HttpResponse:
-    """The dialog; with ``?q=`` the list in it alone."""
+    """Return the dialog; with ``?q=`` only its list."""
     q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     kinds = options_of(request.user, q)
     context = {"kinds": kinds, "count": sum(len(kind.options) for kind in kinds)}

@@ -1,4 +1,4 @@
-"""Is it me or you? The diagnosis of a line, telling the NOC of it, and the NOC's closing of that."""
+"""The diagnosis of a line, the customer's trouble report, and the NOC's closing of a report."""
 
 from typing import Any
 from uuid import UUID
@@ -21,7 +21,9 @@ from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 @requires(permissions.may_see, of=visible_vll)
 def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """A page of its own; to htmx, which puts it on the line's page, the part with verdict and checks."""
+    """Return a whole page. For htmx return only the verdict and the checks, which it inserts into the line's
+    page.
+    """
     template = "diagnosis/_diagnosis.html" if request.htmx else "diagnosis/diagnosis.html"
     return render(request, template, _context(request, vll, TroubleForm()))
 
@@ -29,7 +31,7 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_see, of=visible_vll)
 @require_POST
 def report(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Report to the NOC, with the whole finding."""
+    """Report the trouble to the NOC, with all findings of the diagnosis."""
     form = TroubleForm(request.POST)
     if not form.is_valid():
         return render(request, "diagnosis/diagnosis.html", _context(request, vll, form), status=422)
@@ -41,7 +43,7 @@ def report(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def close(request: SignedInRequest, report_id: UUID) -> HttpResponse:
-    """The NOC has done what there was to do."""
+    """Close a trouble report, for the NOC."""
     found = get_object_or_404(TroubleReport, pk=report_id)
     with telling(request, done=_("The report is closed.")):
         trouble_close(user=request.user, report=found, now=clock.now())

@@ -35,11 +35,11 @@ def documentation(request: SignedInRequest, path: str = "") -> HttpResponseBase:
         file /= "index.html"
     if not file.is_file():
         raise Http404
-    # Closed when the response is.
+    # The response closes the file.
     return _cached(FileResponse(file.open("rb"), content_type=mimetypes.guess_type(file.name)[0]))
 
 
 def _cached(response: FileResponse) -> HttpResponse | FileResponse:
-    """Let the reader's browser alone keep the file, and only for a short time: it may be built again."""
+    """Let only the reader's browser cache the file, and only briefly, because the site may be rebuilt."""
     response["Cache-Control"] = "private, max-age=300"
     return response

@@ -1,4 +1,4 @@
-"""Holds: the list of those that are open, and making, renewing and releasing them, here or while ordering."""
+"""Holds: list open holds; make, renew and release them, on the list or while ordering."""
 
 from uuid import UUID
 
@@ -39,7 +39,7 @@ def holds(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_order, of=visible_hold)
 @require_POST
 def renew(request: SignedInRequest, hold: Hold) -> HttpResponse:
-    """Another 900 s."""
+    """Extend the hold by 900 s."""
     with telling(request, done=_("The hold is renewed.")):
         hold_renew(user=request.user, hold=hold.pk, now=clock.now())
     return redirect("web:holds")
@@ -48,7 +48,7 @@ def renew(request: SignedInRequest, hold: Hold) -> HttpResponse:
 @requires(permissions.may_order, of=visible_hold)
 @require_POST
 def release(request: SignedInRequest, hold: Hold) -> HttpResponse:
-    """Give back what is held."""
+    """Release the port and the VLAN that the hold reserves."""
     with telling(request, done=_("The hold is released.")):
         hold_release(user=request.user, hold=hold.pk, now=clock.now())
     return redirect("web:holds")
@@ -57,7 +57,9 @@ def release(request: SignedInRequest, hold: Hold) -> HttpResponse:
 @requires(permissions.may_order_for_anyone)
 @require_POST
 def while_ordering(request: SignedInRequest) -> HttpResponse:
-    """``do``: make, renew or release; the answer is the order form as it was filled in, with its hold."""
+    """Make, renew or release a hold, as ``do`` says. The response is the order form as filled in, with its
+    hold.
+    """
     form = OrderForm(user=request.user, data=request.POST)
     status = None
     try:
@@ -72,7 +74,7 @@ def while_ordering(request: SignedInRequest) -> HttpResponse:
 
 
 def _done(request: SignedInRequest, form: OrderForm) -> bool:
-    """Whether it is done; not while the form is no good for a hold."""
+    """Return whether the operation is done. A hold needs a form that is valid for it."""
     now = clock.now()
     match request.POST.get("do"), form.hold_id:
         case "renew", UUID() as hold_id:

@@ -1,5 +1,8 @@
-"""The link of an invitation: an account for somebody new, a membership for somebody known, and
-both for somebody whose account was closed with its customer."""
+"""The link of an invitation.
+
+A new person gets an account, a known user gets a membership, and a user whose account was closed with its
+customer gets both.
+"""
 
 from allauth.account.adapter import get_adapter
 from allauth.account.utils import perform_login
@@ -23,7 +26,7 @@ from portal.web.forms.team import NewAccountForm, NewPasswordForm
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def invitation(request: HttpRequest, signed: str) -> HttpResponse:
-    """GET shows what is offered; POST accepts it. A link that is no longer good is 410."""
+    """GET shows the offer; POST accepts it. A link that is no longer valid gets 410."""
     try:
         found = invitations.invitation_of(signed, now=clock.now())
     except DomainError as error:
@@ -72,7 +75,7 @@ def _as_somebody_returning(request: HttpRequest, account: User, found: Invitatio
         except DomainError as error:
             form.add_error(error.field or None, error.sentence)
         else:
-            # As at the sign-in page: whoever has a second factor is asked for it.
+            # As on the sign-in page, a user with a second factor must enter it.
             signed_in: HttpResponse = perform_login(request, user, redirect_url=reverse("web:overview"))
             _say_welcome(request, found)
             return signed_in

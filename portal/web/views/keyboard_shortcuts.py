@@ -10,6 +10,6 @@ from portal.web.page_guard import SignedInRequest, requires
 
 @requires(permissions.may_sign_in)
 def shortcuts(request: SignedInRequest) -> HttpResponse:
-    """A page of its own; to htmx, which the key "?" asks by, the part for a dialog."""
+    """Return a whole page. For htmx, which the key "?" starts, return only the content of the dialog."""
     template = "keyboard_shortcuts/_shortcuts.html" if request.htmx else "keyboard_shortcuts/shortcuts.html"
     return render(request, template, {"pages": [page for page in pages_of(request.user) if page.key]})

@@ -1,4 +1,4 @@
-"""What an open page may follow; the live process turns the answer into a stream."""
+"""The topics that an open page may follow. The live process turns the response into a stream."""
 
 from django.http import Http404, HttpResponse
 
@@ -8,7 +8,7 @@ from portal.web.page_guard import SignedInRequest, requires
 
 
 class Following(HttpResponse):
-    """204, which ends an EventSource for good: from a web process there is no stream, and the page polls.
+    """A response with status 204. From a web process it ends an EventSource permanently, and the page polls.
 
     The live process reads ``followed`` and ``user_id`` from it, and streams.
     """
@@ -23,7 +23,10 @@ class Following(HttpResponse):
 
 @requires(permissions.may_sign_in)
 def live(request: SignedInRequest) -> HttpResponse:
-    """``?about=``, once for each topic. 400 for no topic, 404 for a line out of the reader's scope."""
+    """Accept ``?about=`` once for each topic.
+
+    400 without a topic, 404 for a line outside the reader's scope.
+    """
     try:
         followed = follow(request.user, request.GET.getlist("about"))
     except BadTopics as reason:

@@ -1,4 +1,4 @@
-"""Ordering a VLL: one page, one form."""
+"""The page on which a user orders a VLL."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ UNPROCESSABLE = 422
 @requires(permissions.may_order_for_anyone)
 @require_http_methods(["GET", "HEAD", "POST"])
 def order(request: SignedInRequest) -> HttpResponse:
-    """GET shows the form; POST orders, or answers 422 with the form and what is wrong with it."""
+    """GET shows the form; POST orders, or responds 422 with the form and its errors."""
     if request.method != "POST":
         return render(request, "orders/order.html", {"form": order_form(request)})
     if "find" in request.POST or "any" in request.POST:
@@ -63,9 +63,9 @@ def order(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_order_for_anyone)
 @require_http_methods(["GET", "HEAD"])
 def ports(request: SignedInRequest) -> HttpResponse:
-    """The options of an end's port select, for what is written into the end's search.
+    """Return the options of an end's port select that match the text in the end's search field.
 
-    ``?owner=``: those of this customer alone.
+    ``?owner=``: only ports of this customer.
     """
     sent = request.GET
     end = "z_end" if "z_end-search" in sent else "a_end"
@@ -78,21 +78,27 @@ def ports(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_order_for_anyone)
 @require_POST
 def check(request: SignedInRequest) -> HttpResponse:
-    """Whether the form as it stands would be accepted, and over which path; nothing is written."""
+    """Return whether the form as filled in would be accepted, and over which path. Writes nothing."""
     form = OrderForm(user=request.user, data=request.POST)
     return render(request, "orders/_feasibility_answer.html", {"form": form} | _feasibility(form, request))
 
 
 def _feasibility(form: OrderForm, request: SignedInRequest) -> dict[str, Any]:
-    """The context of orders/_feasibility.html; for a form that is not valid, what prevents a preview."""
+    """Return the context of orders/_feasibility.html.
+
+    For an invalid form it names what prevents a preview.
+    """
     if not form.is_valid():
         return dict(form.obstacles())
     return feasibility_context(form, request.user)
 
 
 def order_form(request: SignedInRequest) -> OrderForm:
-    """One for what ``?hold=`` holds, one for a line like that of ``?like=``, one from the port
-    of ``?port=`` with its ``?vlan=``, what was written while ports are looked for, or what is likely."""
+    """Return the initial order form.
+
+    It is filled from the hold of ``?hold=``, a line like that of ``?like=``, the port of ``?port=`` with
+    ``?vlan=``, the values entered so far during a port search, or the portal's proposal.
+    """
     sent = request.POST or request.GET
     held = held_by(request.user, hold_id := uuid_of(sent.get("hold", "")))
     like_id = uuid_of(sent.get("like", ""))
@@ -113,7 +119,7 @@ def order_form(request: SignedInRequest) -> OrderForm:
 
 
 def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
-    """The accepted order, or None with the refusal noted in the form."""
+    """Return the accepted order, or None with the refusal in the form."""
     if not form.is_valid():
         return None
     try:
@@ -128,7 +134,7 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
 
 
 def _reasons(refused: DomainError, form: OrderForm, request: SignedInRequest) -> list[DomainError]:
-    """Return what the preview says about the same field; an order is refused for the first reason alone."""
+    """Return the preview's refusals of the same field: an order raises only the first one."""
     found = feasibility_of(user=request.user, request=form.asked(), now=clock.now(), hold=form.hold_id)
     same = [refusal for refusal in found.refusals if refusal.field == refused.field]
     return same if refused.sentence in [refusal.sentence for refusal in same] else [refused]

@@ -1,4 +1,4 @@
-"""Taking over a line that others made, and letting one go."""
+"""Adopt a found line, and release an adopted one."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -24,7 +24,7 @@ _CONFLICT = 409
 @requires(permissions.may_remove_from_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def adopt(request: SignedInRequest, circuit_id: int) -> HttpResponse:
-    """GET asks how the line is to be called and sold; POST orders that it is taken over, or answers 422."""
+    """GET shows a form for name and terms; POST orders the adoption, or responds 422."""
     line = next(found_lines(found_circuits().filter(pk=circuit_id)), None)
     if line is None:
         raise Http404
@@ -51,7 +51,7 @@ def adopt(request: SignedInRequest, circuit_id: int) -> HttpResponse:
 @requires(permissions.may_let_go, of=visible_vll)
 @require_http_methods(["GET", "HEAD", "POST"])
 def let_go(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET asks whether it is meant; POST orders it, or answers 409 with the reason."""
+    """GET shows a confirmation; POST orders the release, or responds 409 with the reason."""
     refusal = ""
     if request.method == "POST":
         try:

@@ -1,4 +1,4 @@
-"""Taking over several lines of others together: those of the list's filters, or those of a file."""
+"""Adopt several found lines together: those that match the filters of the list, or those of a file."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,10 @@ _LONGEST_NAME = 100
 
 @dataclass(slots=True)
 class Row:
-    """``netbox``: what NetBox says of it. ``outcome``: what would become of it; None where nobody looked."""
+    """A found line in the form.
+
+    ``netbox``: the proposal from NetBox. ``outcome``: the result of the check; None before a check.
+    """
 
     line: FoundLine
     form: AdoptionRowForm
@@ -46,10 +49,10 @@ class Row:
 @requires(permissions.may_remove_from_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def adopt_several(request: SignedInRequest) -> HttpResponse:
-    """GET shows the lines that the filters of the list leave, as many as go together.
+    """GET shows the lines that match the filters of the list, up to the limit for one request.
 
-    POST with ``step=file`` shows those of a file; with ``step=check``, what would become of those that are
-    sent; with ``step=adopt`` it orders all of them, or answers 422.
+    POST with ``step=file`` shows the lines of a file. ``step=check`` shows the outcome for each submitted
+    line. ``step=adopt`` orders all adoptions, or responds 422.
     """
     if request.method != "POST":
         return _page(request, AdoptionsForm(), _proposed(_adoptable(request)[:MOST_ADOPTIONS]))
@@ -72,7 +75,7 @@ def adopt_several(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_remove_from_the_network)
 @require_safe
 def sheet(request: SignedInRequest) -> StreamingHttpResponse:
-    """The lines that the filters leave as a CSV to fill in: what they have, and what is proposed."""
+    """Return the lines that match the filters as a CSV to fill in, with their present and proposed values."""
     rows = csv_rows(_adoptable(request))
     answer = StreamingHttpResponse(csv_lines(rows), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="found-lines.csv"'
@@ -80,7 +83,7 @@ def sheet(request: SignedInRequest) -> StreamingHttpResponse:
 
 
 def _adoptable(request: SignedInRequest) -> list[FoundLine]:
-    """The lines that the filters leave and that can be taken over."""
+    """Return the lines that match the filters and can be adopted."""
     return [line for line in found_lines(found_line_filters(request.GET).rows) if line.may_be_adopted]
 
 
@@ -105,7 +108,9 @@ def _proposed(lines: Sequence[FoundLine]) -> list[Row]:
 
 
 def _filled(told: Iterable[tuple[FoundLine, Mapping[str, str]]]) -> list[Row]:
-    """Forms that hold what a file says, checked where that has a bandwidth; the rest is proposed."""
+    """Return forms with the values of a file. A row with a bandwidth is checked; the others get proposed
+    values.
+    """
     told = list(told)
     rows = _proposed([line for line, _fields in told])
     for row, (line, fields) in zip(rows, told, strict=True):
@@ -135,7 +140,7 @@ def _sent(request: SignedInRequest) -> tuple[list[Row], list[str]]:
 def _look(
     request: SignedInRequest, for_all: AdoptionsForm, rows: Iterable[Row], *, adopting: bool
 ) -> list[AdoptionOutcome]:
-    """Of all lines that are to be taken over; nothing is ordered where a form has an error."""
+    """Return the outcome for each line to adopt. Nothing is ordered where a form has an error."""
     wanted = {row.line.id: adoption for row in rows if (adoption := row.form.adoption(for_all))}
     wrong = not for_all.is_valid() or any(row.form.errors for row in rows)
     outcomes = lines_adopt(
@@ -184,7 +189,7 @@ def _page(
 
 
 def _name(line: FoundLine) -> str:
-    """After its places and its key, or its VLAN."""
+    """Return a name from the line's sites and its key or VLAN."""
     places = " – ".join(dict.fromkeys(str(end.router.site) for end in line.ends))
     number = line.key if line.key is not None else next((each.outer_vlan for each in line.ends), None)
     return places if number is None else f"{places} {number}"

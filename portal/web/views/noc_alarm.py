@@ -1,4 +1,4 @@
-"""One alarm: what is behind it, and what people of the NOC say of it."""
+"""The page of one alarm: its lines, its acknowledgement, its assignment and its silence."""
 
 from typing import Any
 from uuid import UUID
@@ -31,14 +31,16 @@ BEFORE_SHOWN = 10
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
-    """``?after=`` pages through its lines."""
+    """Show the alarm. ``?after=`` pages through its lines."""
     return _page(request, _alarm(alarm_id))
 
 
 @requires(permissions.may_run_the_network)
 @require_POST
 def acknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
-    """``note``, which may be empty. ``back=list``: the button of the list, which has none."""
+    """Acknowledge the alarm with ``note``, which may be empty. The list's button has no note and sends
+    ``back=list``.
+    """
     alarm, form = _alarm(alarm_id), AcknowledgeForm(request.POST)
     if not form.is_valid():
         return _page(request, alarm, acknowledging=form)
@@ -60,7 +62,7 @@ def unacknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def assign(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
-    """``to``: a user name, or "" for nobody."""
+    """Assign the alarm to the user named in ``to``; "" removes the assignment."""
     alarm, form = _alarm(alarm_id), AssignForm(request.POST)
     if form.is_valid():
         to = form.cleaned_data["to"]
@@ -85,7 +87,7 @@ def assign(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def silence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
-    """``lasting``, and ``until`` where that is a time."""
+    """Silence the alarm. ``lasting`` is the duration; ``until`` is read where ``lasting`` selects a time."""
     alarm, form, now = _alarm(alarm_id), SilenceForm(request.POST), clock.now()
     if form.is_valid():
         until = form.ends_at(now)
@@ -112,7 +114,7 @@ def unsilence(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 
 
 def _back(request: SignedInRequest, alarm: Alarm) -> HttpResponse:
-    """To where the button was: the list, which htmx gets at once, or the alarm's page."""
+    """Return to the page with the button: the list, which htmx receives immediately, or the alarm's page."""
     if request.POST.get("back") != "list":
         return redirect("web:noc-alarm", alarm_id=alarm.pk)
     if request.htmx:
@@ -133,7 +135,7 @@ def _page(
     assigning: AssignForm | None = None,
     silencing: SilenceForm | None = None,
 ) -> HttpResponse:
-    """With a form that has errors it is 422."""
+    """Return the alarm's page; 422 with a form that has errors."""
     wrong = acknowledging or assigning or silencing
     said = getattr(alarm, "operator_state", None)
     person = said.assigned_to.username if said and said.assigned_to else ""
@@ -154,7 +156,7 @@ def _page(
 
 
 def _lines(request: SignedInRequest, alarm: Alarm) -> Page | None:
-    """Those behind it now; of one that has cleared only what was kept is known."""
+    """Return the lines that the alarm affects now. A cleared alarm shows only the lines that were stored."""
     if alarm.cleared_at is not None or not alarm.lines:
         return None
     behind = lines.vlls(request.user).filter(pk__in=lines_behind(alarm.kind, alarm.object).values("pk"))

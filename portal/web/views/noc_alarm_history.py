@@ -1,4 +1,4 @@
-"""What was wrong when, for how long, and who had seen it."""
+"""The history of alarms: what was wrong, when and for how long, and who acknowledged it."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -23,7 +23,7 @@ UNPROCESSABLE = 422
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """``?kind=&state=&router=&since=&until=`` narrow it, ``?after=`` pages on."""
+    """Filter by ``?kind=&state=&router=&since=&until=``; page with ``?after=``."""
     form = AlarmHistoryForm(request.GET)
     asked = form.cleaned_data if form.is_valid() else {}
     rows = _narrowed(Alarm.objects.select_related("operator_state"), asked)
@@ -39,7 +39,7 @@ def page(request: SignedInRequest) -> HttpResponse:
 
 
 def _kept(form: AlarmHistoryForm) -> Iterator[str]:
-    """The parameters of the form, which the next pages keep; a time also has a zone."""
+    """Yield the parameters of the form for the links to other pages. A time has a zone too."""
     for name, field in form.fields.items():
         yield name
         if isinstance(field, MomentField):
@@ -59,6 +59,6 @@ def _narrowed(rows: QuerySet[Alarm], asked: dict[str, Any]) -> QuerySet[Alarm]:
 
 
 def _up_in(since: datetime | None, until: datetime | None) -> Q:
-    """Whether it was up at any moment of that time."""
+    """Return the condition that an alarm was up at any moment of the period."""
     up = Q(raised_at__lt=until) if until else Q()
     return up & (Q(cleared_at__isnull=True) | Q(cleared_at__gt=since)) if since else up

@@ -1,4 +1,4 @@
-"""The audit trail of everything."""
+"""The audit trail of all objects."""
 
 import base64
 import json
@@ -24,7 +24,7 @@ from portal.vll.models import Vll
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.templatetags.history import WHAT
 
-# The page with the history of a row, and the column of its id; a test asks for every audited table.
+# The history page of each audited table, and the column with its id. A test checks that no table is missing.
 PAGES = {
     "vll": ("web:vll", "id"),
     "vllend": ("web:vll", "vll_id"),
@@ -52,10 +52,10 @@ PAGES = {
     "troublereport": ("web:diagnosis", "vll_id"),
     "operatorstate": ("web:noc-alarm", "alarm_id"),
 }
-# Of a user name.
+# The maximum length of a user name.
 LONGEST_NAME = 150
 _NAMES = ("name", "username", "email", "interface", "a_interface", "description", "reason")
-# Rows without a name of their own are called after what they belong to.
+# Rows without a name have the name of their owner.
 _OWNERS: dict[str, tuple[str, type[Model]]] = {
     "vllend": ("vll_id", Vll),
     "order": ("vll_id", Vll),
@@ -77,7 +77,7 @@ _OWNERS: dict[str, tuple[str, type[Model]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """``name``: what the row is called; ``address``: of the page with its history."""
+    """A row of the audit trail. ``name``: of the changed row; ``address``: of the page with its history."""
 
     change: Change
     name: str
@@ -86,9 +86,9 @@ class Row:
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """``?what=`` one table alone, ``?by=`` what one person did; ``?after=`` further back.
+    """Show the trail. ``?what=`` selects a table, ``?by=`` a user; ``?after=`` pages back.
 
-    An edited place starts from the top.
+    An ``?after=`` that cannot be read starts at the top.
     """
     what = request.GET.get("what", "")
     what = what if what in MODELS else ""

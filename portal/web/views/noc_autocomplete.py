@@ -1,4 +1,4 @@
-"""Names for a form of the NOC's while they are written, and the interfaces of a router that is named."""
+"""Suggestions for the NOC's forms: names as the user types, and the interfaces of a router."""
 
 from django.http import Http404, HttpResponse
 
@@ -10,7 +10,7 @@ from portal.web.page_guard import SignedInRequest, requires
 
 @requires(permissions.may_run_the_network)
 def suggest(request: SignedInRequest, of: str) -> HttpResponse:
-    """Options of a datalist. ``?of=`` names the parameter in which the field sends what is written so far."""
+    """Return the options of a datalist. ``?of=`` names the parameter with the text typed so far."""
     if of not in ROWS:
         raise Http404
     text = request.GET.get(request.GET.get("of", ""), "").replace("\0", "").strip()[:100]
@@ -19,7 +19,9 @@ def suggest(request: SignedInRequest, of: str) -> HttpResponse:
 
 @requires(permissions.may_run_the_network)
 def interfaces(request: SignedInRequest) -> HttpResponse:
-    """What a router reports, for the field ``?field=`` of a form whose field ``?of=`` names the router."""
+    """Return the interfaces that a router reports, for the field ``?field=``. The field ``?of=`` names the
+    router.
+    """
     field, of = (request.GET.get(name, "") for name in ("field", "of"))
     if not (field.isidentifier() and of.isidentifier()):
         raise Http404

@@ -1,4 +1,4 @@
-"""A customer as the NOC sees it: lines, ports, people, orders, traffic, and what comes next."""
+"""The NOC's page of a customer: lines, ports, people, orders, traffic and next steps."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,13 +28,13 @@ from portal.web.inventory_kinds import KINDS
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
 
-# Of each list; the rest stands behind a link.
+# The rows of each list; a link leads to the others.
 SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class First:
-    """The first rows of a list; ``more``: there are others."""
+    """The first rows of a list. ``more``: there are others."""
 
     rows: list[Any]
     more: bool
@@ -43,7 +43,7 @@ class First:
 @requires(permissions.may_run_the_network)
 @require_safe
 def page(request: SignedInRequest, customer_id: int) -> HttpResponse:
-    """Everything about one customer, a retired one too."""
+    """Show a customer, also a retired one."""
     customer, now = get_object_or_404(Customer, pk=customer_id), clock.now()
     lines = queries.vlls(request.user).filter(customer=customer).prefetch_related(None)
     counts = health_counts(lines)
@@ -74,7 +74,7 @@ def page(request: SignedInRequest, customer_id: int) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_safe
 def lines(request: SignedInRequest, customer_id: int) -> HttpResponse:
-    """The customer's lines, newest first; ``?health=`` those in one state."""
+    """List the customer's lines, newest first; ``?health=`` filters by health."""
     customer = get_object_or_404(Customer, pk=customer_id)
     rows = with_health_state(queries.vlls(request.user).filter(customer=customer))
     asked = request.GET.get("health", "")
@@ -98,7 +98,7 @@ def lines(request: SignedInRequest, customer_id: int) -> HttpResponse:
 @requires(permissions.may_remove_from_the_network)
 @require_POST
 def reopen(request: SignedInRequest, customer_id: int) -> HttpResponse:
-    """The customer as it was, but for its API tokens and invitations."""
+    """Reopen a customer. API tokens and invitations do not come back."""
     customer_return(customer=get_object_or_404(Customer, pk=customer_id), user=request.user, now=clock.now())
     messages.success(request, _("The customer is open again. Its API tokens stay revoked."))
     return redirect("web:noc-customers")

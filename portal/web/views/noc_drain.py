@@ -1,4 +1,4 @@
-"""The drain of one router: what still ends on it, and what can be done about each line."""
+"""The drain of one router: the lines that still end on it, and the actions for each."""
 
 from uuid import UUID
 
@@ -32,8 +32,10 @@ CONFLICT = 409
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def page(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """GET lists what is left. POST ``do``: begin, end, end-both (the maintenance too), or suspend the line
-    ``vll``; 409 with the reason."""
+    """GET lists the remaining lines. POST performs ``do``, or responds 409 with the reason.
+
+    ``do``: begin, end, end-both (ends the maintenance too), or suspend the line ``vll``.
+    """
     rows = Router.objects.filter(retired_at__isnull=True).select_related("site")
     router = get_object_or_404(rows, pk=router_id)
     if request.method != "POST":
@@ -50,7 +52,7 @@ def page(request: SignedInRequest, router_id: int) -> HttpResponse:
 
 
 def _do(request: SignedInRequest, router: Router) -> str | None:
-    """Do it, and say so in a sentence; None for a button that there is not."""
+    """Perform ``do`` and return the message; None for an unknown action."""
     accepted = request.POST.get("accept_affected") == "on"
     match request.POST.get("do"):
         case "begin":

@@ -1,4 +1,4 @@
-"""Lines that others made on the routers, joined across their ends."""
+"""Found lines: lines that the portal did not create, joined across their ends."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -15,7 +15,7 @@ from portal.web.pagination import in_order
 @requires(permissions.may_run_the_network)
 @require_safe
 def listing(request: SignedInRequest) -> HttpResponse:
-    """Filtered as ``found_line_filters`` reads it; ``?after=`` pages on."""
+    """List the lines that match the filters (``found_line_filters``); ``?after=`` pages on."""
     found = found_line_filters(request.GET)
     page = in_order(found.rows, by=("pk",), after=request.GET.get("after", ""))
     lines = list(found_lines(page.rows))

@@ -1,4 +1,4 @@
-"""The history of an object of the NOC's, or of a person."""
+"""The history of an inventory object or of a person."""
 
 from collections.abc import Callable
 
@@ -24,7 +24,7 @@ MODELS = {
 
 @requires(permissions.may_run_the_network)
 def history(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
-    """Of something that is there, or of something that was."""
+    """Show the history of an object, also of a removed one."""
     pk = ids[f"{kind.keyword}_id"]
     if kind is CUSTOMERS:
         return _page(request, kind, Customer, customer_history, pk)
@@ -36,13 +36,13 @@ def history(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
 
 @requires(permissions.may_run_the_network)
 def person(request: SignedInRequest, user_id: int) -> HttpResponse:
-    """Of an account, its memberships, and how it signs in."""
+    """Show the history of an account, its memberships and its sign-in methods."""
     return _page(request, None, User, person_history, user_id)
 
 
 @requires(permissions.may_run_the_network)
 def webhook(request: SignedInRequest, webhook_id: int) -> HttpResponse:
-    """Of a webhook, also of one that is gone."""
+    """Show the history of a webhook, also of a removed one."""
     return _page(request, None, Webhook, lambda found: object_history(Webhook, found), webhook_id)
 
 

@@ -1,4 +1,4 @@
-"""Importing tables: choosing one, looking at what would become of its rows, and having them imported."""
+"""Table imports: choose a file, check its rows, import them."""
 
 from typing import Any
 from uuid import UUID
@@ -29,14 +29,16 @@ from portal.web.polling import HTTP_NO_CHANGE, polled_part
 IMPORTS_SHOWN = 20
 ROWS_SHOWN = 100
 _UNPROCESSABLE = 422
-# Spreadsheets take a file for UTF-8 by it.
+# Spreadsheets recognise UTF-8 by this mark.
 _MARK = "\ufeff"
 
 
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def listing(request: SignedInRequest) -> HttpResponse:
-    """GET shows a kind's columns and the last imports; POST takes a file in to be checked, or answers 422."""
+    """GET shows the columns of a kind and the last imports;
+    POST accepts a file for a check, or responds 422.
+    """
     kind = _kind(request, request.GET.get("kind") or next(iter(KINDS)))
     if request.method != "POST":
         return _listing(request, kind)
@@ -52,16 +54,16 @@ def listing(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_safe
 def template(request: SignedInRequest, kind: str) -> StreamingHttpResponse:
-    """The header and an example row."""
+    """Return a CSV with the header and an example row."""
     return _csv(f"{kind}.csv", template_rows(_kind(request, kind)))
 
 
 @requires(permissions.may_run_the_network)
 @require_safe
 def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
-    """How it stands. 204 when ``?seen=`` is still true."""
+    """Show the import. Responds 204 while ``?seen=`` is still current."""
     this = _visible(request, import_id)
-    # What is refused changes with the counts, which are in the part.
+    # The refused rows change only together with the counts, which are in the live part.
     live = polled_part("noc/_import_live.html", {"this": this}, request)
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
@@ -70,7 +72,7 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
     context = {
         "this": this,
         "kind": kind,
-        # Its cells and sentences are what was sent, people's addresses too.
+        # Cells and messages quote the file, which may contain people's addresses.
         "rows": refused_rows(this)[:ROWS_SHOWN] if may_import else [],
         "live": live,
         "may_import": may_import,
@@ -81,7 +83,7 @@ def page(request: SignedInRequest, import_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_safe
 def errors(request: SignedInRequest, import_id: UUID) -> StreamingHttpResponse:
-    """The refused rows, with what is wrong: mended, they can be imported again."""
+    """Return the refused rows with their errors. Once fixed, the file can be imported."""
     this = _visible(request, import_id)
     _kind(request, this.kind)
     return _csv(f"{this.kind}-errors.csv", error_rows(this))
@@ -90,7 +92,7 @@ def errors(request: SignedInRequest, import_id: UUID) -> StreamingHttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def begin(request: SignedInRequest, import_id: UUID) -> HttpResponse:
-    """Have the new rows imported."""
+    """Import the new rows."""
     this = _visible(request, import_id)
     _kind(request, this.kind)
     try:
@@ -103,7 +105,7 @@ def begin(request: SignedInRequest, import_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def cancel(request: SignedInRequest, import_id: UUID) -> HttpResponse:
-    """Go no further; what is imported stays."""
+    """Stop the import. Rows already imported remain."""
     this = _visible(request, import_id)
     _kind(request, this.kind)
     try:
@@ -114,7 +116,10 @@ def cancel(request: SignedInRequest, import_id: UUID) -> HttpResponse:
 
 
 def _kind(request: SignedInRequest, slug: str) -> Kind:
-    """Raises Http404, or PermissionDenied where others may import such."""
+    """Return the kind of a slug.
+
+    Raises Http404, or PermissionDenied where the user may not import this kind.
+    """
     if slug not in KINDS:
         raise Http404
     if not KINDS[slug].may_import(Actor(user=request.user)):
@@ -127,7 +132,7 @@ def _visible(request: SignedInRequest, import_id: UUID) -> Import:
 
 
 def _stage(request: SignedInRequest, kind: Kind) -> Import | None:
-    """None where no file was sent."""
+    """Stage the uploaded file; None without a file."""
     file = request.FILES.get("file")
     if not isinstance(file, UploadedFile):
         return None

@@ -1,4 +1,4 @@
-"""The NOC's inventory: a list, a form and a removal, the same for every kind."""
+"""The NOC's inventory: list, form and removal, the same for every kind."""
 
 from functools import partial
 from typing import Any
@@ -23,7 +23,7 @@ from portal.web.versioned_save import CONFLICT, UNPROCESSABLE, do, save
 
 @requires(permissions.may_run_the_network)
 def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
-    """The rows of a kind, page by page, as the search and the filters say."""
+    """List the rows of a kind that match the search and the filters, page by page."""
     looked = filtered(kind.rows(), request.GET, kind.choices) if kind.searchable else None
     found = in_order(looked.rows if looked else kind.rows(), by=kind.by, after=request.GET.get("after", ""))
     rows = [
@@ -36,7 +36,9 @@ def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
-    """GET shows a form, filled in by the query; POST makes the row, or answers 422 with what is wrong."""
+    """GET shows a form with the values of the query;
+    POST creates the row, or responds 422 with the errors.
+    """
     if half := _half_written(request, kind.create_form):
         return _form(request, kind, half, None)
     form = kind.create_form(request.POST or None, initial=request.GET.dict())
@@ -52,10 +54,10 @@ def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
-    """GET shows the row in a form; POST changes it, or answers 422 with what is wrong.
+    """GET shows the row in a form; POST changes it, or responds 422 with the errors.
 
-    The form says which version it was opened on. Where the row says something else by now the answer is 409,
-    and the form shows both, to be saved on top of that.
+    The form contains the version of the row when it was opened. If the row has changed since then, the
+    response is 409. The form then shows both values, and the user can save again.
     """
     if request.method != "POST":
         row = _row(kind, ids)
@@ -80,7 +82,7 @@ def change(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
 @requires(permissions.may_remove_from_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
-    """GET asks whether it is meant; POST removes the row, or says what uses it."""
+    """GET shows a confirmation; POST removes the row, or names the objects that use it."""
     row = _row(kind, ids)
     refusal = ""
     if request.method == "POST":
@@ -96,14 +98,14 @@ def remove(request: SignedInRequest, kind: Kind, **ids: int) -> HttpResponse:
 
 
 def _half_written(request: SignedInRequest, form: type[VersionedForm]) -> VersionedForm | None:
-    """The form as far as it is written, where a button of it asked for interfaces or took one."""
+    """Return the form as filled in so far, where a button requested the list of interfaces or chose one."""
     if request.method != "POST" or not issubclass(form, PicksInterfaces):
         return None
     return form.half_written(request.POST)
 
 
 def _pk(kind: Kind, ids: dict[str, int]) -> int:
-    """The id that the address names as ``<keyword>_id``."""
+    """Return the id that the address names as ``<keyword>_id``."""
     return ids[f"{kind.keyword}_id"]
 
 

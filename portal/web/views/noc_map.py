@@ -1,4 +1,4 @@
-"""The backbone as a map, and as tables that say the same."""
+"""The map of the backbone, and tables with the same content."""
 
 from urllib.parse import urlencode
 
@@ -18,9 +18,10 @@ from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """The first ``LINKS_SHOWN`` links, as the search and the filter say; without these, lone routers too.
+    """Show the first ``LINKS_SHOWN`` links that match the search and the filter.
 
-    And those of the line, link or router that is chosen. 204 when ``?seen=`` is still true.
+    Without search and filter the map also shows routers without links. The chosen line, link or router is
+    always included. Responds 204 while ``?seen=`` is still current.
     """
     now = clock.now()
     chosen = map_selection(request.user, request.GET, now=now)

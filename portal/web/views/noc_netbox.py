@@ -1,4 +1,4 @@
-"""NetBox: how old what is known of it is, what it has that is not here, and runs by hand."""
+"""The NetBox page: the age of the data, objects that the portal lacks, and manual runs."""
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse
@@ -20,7 +20,7 @@ LINES_SHOWN = 50
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """204 when ``?seen=`` is still true. 404 where no NetBox is configured."""
+    """Show the page. Responds 204 while ``?seen=`` is still current, 404 where no NetBox is configured."""
     stands = standing(clock.now())
     if stands is None:
         raise Http404
@@ -42,7 +42,7 @@ def page(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_remove_from_the_network)
 @require_POST
 def run(request: SignedInRequest) -> HttpResponse:
-    """``do``: ``look`` or ``apply``."""
+    """Start a run. ``do``: ``look`` (a dry run) or ``apply``."""
     do = request.POST.get("do", "")
     if do not in ("look", "apply"):
         return HttpResponse(status=400)

@@ -1,4 +1,4 @@
-"""Orders that wait for the NOC: the list, and the page on which one is decided, pressed on or ended."""
+"""Orders that wait for the NOC: the list, and the page to approve, reject, retry or end one."""
 
 from typing import Any
 from uuid import UUID
@@ -36,7 +36,7 @@ CONFLICT, UNPROCESSABLE, NO_CHANGE = 409, 422, 204
 
 @requires(permissions.may_run_the_network)
 def held_orders(request: SignedInRequest) -> HttpResponse:
-    """Every order that is held, newest first."""
+    """List all orders pending approval, newest first."""
     held = queries.orders(request.user).filter(state=OrderState.HELD)
     page = newest_first(held, by="ordered_at", after=request.GET.get("after", ""))
     return render(request, "noc/orders.html", {"page": page})
@@ -45,14 +45,16 @@ def held_orders(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """The order, why it is held, and what both routers would do."""
+    """Show the order, the reason for the approval, and the plans of both routers."""
     return _page(request, _order(request.user, order_id))
 
 
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """POST has the routers asked; GET is the plan's part of the page, 204 while there is no news."""
+    """POST requests new plans from the routers; GET returns the plan's part of the page, 204 without a
+    change.
+    """
     order = _order(request.user, order_id)
     if request.method == "POST":
         try:
@@ -70,7 +72,9 @@ def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """``plan``: the one that was looked at; a stale one is refused, and the page shows what is new."""
+    """Approve the order with the plan that the approver read. An outdated ``plan`` is refused, and the page
+    shows the new one.
+    """
     order, form = _order(request.user, order_id), ApprovalForm(request.POST)
     if not form.is_valid():
         return _page(request, order, refusal=_("Look at a plan before you approve."), status=UNPROCESSABLE)
@@ -85,7 +89,7 @@ def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def reject(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """``reason`` is what the customer reads."""
+    """Reject the order. The customer reads ``reason``."""
     order, form = _order(request.user, order_id), RejectionForm(request.POST)
     if not form.is_valid():
         return _page(request, order, rejection=form, status=UNPROCESSABLE)
@@ -100,7 +104,7 @@ def reject(request: SignedInRequest, order_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def force_retry(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """Have the order's routers asked again now."""
+    """Make the order's routers retry immediately."""
     order = _order(request.user, order_id)
     try:
         order_force_retry(user=request.user, order=order, now=clock.now())
@@ -113,7 +117,7 @@ def force_retry(request: SignedInRequest, order_id: UUID) -> HttpResponse:
 @requires(permissions.may_remove_from_the_network)
 @require_POST
 def force_end(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """``reason`` is kept with the order, and the customer reads it."""
+    """End the order. ``reason`` is stored with the order, and the customer reads it."""
     order, form = _order(request.user, order_id), ForceEndForm(request.POST)
     if not form.is_valid():
         return _page(request, order, ending=form, status=UNPROCESSABLE)

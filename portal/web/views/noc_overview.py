@@ -12,14 +12,16 @@ from portal.core import clock
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.polling import HTTP_NO_CHANGE, polled_part
 
-# More than these do not help anybody at once; the counts are whole, and the history has all.
+# The alarms shown at most. The counts include all, and the history lists all.
 SHOWN = 50
 
 
 @requires(permissions.may_run_the_network)
 def overview(request: SignedInRequest) -> HttpResponse:
-    """Unacknowledged ones first; what was looked at and found in order is named too. 204 when ``?seen=`` is
-    still true."""
+    """Show the alarms, unacknowledged ones first, and the checks that found no problem.
+
+    Responds 204 while ``?seen=`` is still current.
+    """
     live = polled_part("noc/_alarm_list.html", _context(), request)
     if request.htmx and request.GET.get("seen") == live.seen:
         return HttpResponse(status=HTTP_NO_CHANGE)
@@ -28,7 +30,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
 
 
 def alarm_list(request: SignedInRequest) -> HttpResponse:
-    """The part of the page that changes, for htmx: after something was done to an alarm."""
+    """Return the live part of the page, for htmx after an action on an alarm."""
     live = polled_part("noc/_alarm_list.html", _context(), request)
     return render(request, "noc/_alarms.html", {"live": live, "told": True})
 

@@ -1,4 +1,4 @@
-"""The free part of what lines lease."""
+"""The free part of the pools that lines lease from."""
 
 from django.http import HttpResponse
 from django.shortcuts import render

@@ -1,4 +1,4 @@
-"""Samples that were set aside: what they would do to their months, and what the NOC decides about them."""
+"""Samples in quarantine: their effect on monthly figures, and the NOC's decision."""
 
 from urllib.parse import urlencode
 
@@ -18,14 +18,14 @@ from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import in_order
 
 UNPROCESSABLE = 422
-# For each line its month is read.
+# The page reads the month of each of these lines.
 LINES_SHOWN = 10
 _LONGEST_NAME = 100
 
 
 @requires(permissions.may_run_the_network)
 def listing(request: SignedInRequest) -> HttpResponse:
-    """The cases that wait for a decision; ``?decided=1`` those decided, ``?router=`` those of one router."""
+    """List the pending cases; ``?decided=1`` the decided ones, ``?router=`` those of one router."""
     decided = request.GET.get("decided") == "1"
     router = request.GET.get("router", "").replace("\0", "")[:_LONGEST_NAME]
     rows = quarantines()
@@ -46,14 +46,14 @@ def listing(request: SignedInRequest) -> HttpResponse:
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
-    """One, and what accepting it would do to the month of each of its lines."""
+    """Show a case, and the effect of its acceptance on the month of each line."""
     return _page(request, _quarantine(quarantine_id))
 
 
 @requires(permissions.may_run_the_network)
 @require_POST
 def accept(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
-    """Let its samples count, by the measured offset."""
+    """Accept the samples, with their times corrected by the measured offset."""
     with telling(request, done=_("Accepted. The samples are being added; final months will be corrected.")):
         quarantine_accept(quarantine=_quarantine(quarantine_id), user=request.user, now=clock.now())
     return redirect("web:noc-quarantine", quarantine_id=quarantine_id)
@@ -62,7 +62,7 @@ def accept(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def discard(request: SignedInRequest, quarantine_id: int) -> HttpResponse:
-    """Forget its samples, for a ``reason``."""
+    """Discard the samples, for a ``reason``."""
     found, form = _quarantine(quarantine_id), DiscardForm(request.POST)
     if not form.is_valid():
         return _page(request, found, form, status=UNPROCESSABLE)

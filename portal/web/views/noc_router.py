@@ -1,4 +1,4 @@
-"""One router: what its agent says, what was tried, what ends there, and what the NOC can do to it."""
+"""The page of one router: its agent's reports, its attempts, its ends, and the NOC's actions."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -56,7 +56,7 @@ def _hold(on: bool) -> Callable[[Router, User], None]:
     return lambda router, user: router_hold_set(router=router, on=on, user=user, now=clock.now())
 
 
-# What each button does, and what is said once that is done.
+# The operation of each button, and the message after it.
 _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
     "maintenance-begin": (
         _maintenance(True),
@@ -89,14 +89,14 @@ _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Everything about one router, a retired one too; ``?after=`` pages on through its ends."""
+    """Show a router, also a retired one; ``?after=`` pages through its ends."""
     return _page(request, _router(router_id))
 
 
 @requires(permissions.may_run_the_network)
 @require_POST
 def actions(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """``do``: one of the buttons."""
+    """Perform ``do``, the name of a button."""
     router, action = _router(router_id), _ACTIONS.get(request.POST.get("do", ""))
     if action is None:
         return HttpResponse(status=400)
@@ -122,7 +122,10 @@ def rebuild(request: SignedInRequest, router_id: int, vll_id: UUID, side: str) -
 @requires(permissions.may_remove_from_the_network)
 @require_POST
 def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Declare the router dead for a ``reason``, or alive again; 422 and the page without a reason."""
+    """Declare the router dead for a ``reason``, or alive again.
+
+    Responds 422 with the page without a reason.
+    """
     router, form = _router(router_id), DeadForm(request.POST, auto_id="dead-%s")
     if router.dead_since is not None:
         router_declare_alive(router=router, user=request.user, now=clock.now())
@@ -138,7 +141,7 @@ def dead(request: SignedInRequest, router_id: int) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def freeze(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """Freeze it for so many ``hours``, for a ``reason``; 422 and the page where one of them is missing."""
+    """Freeze the router for ``hours`` and a ``reason``. Responds 422 with the page where one is missing."""
     router, form = _router(router_id), FreezeForm(request.POST)
     if not form.is_valid():
         return _page(request, router, freezing=form)
@@ -159,7 +162,7 @@ def freeze(request: SignedInRequest, router_id: int) -> HttpResponse:
 @require_POST
 @never_cache
 def enrolment(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """A new enrolment token, in this answer and never again."""
+    """Create an enrolment token. Only this response shows it."""
     router = _router(router_id)
     try:
         token = enrolment_offer(router=router, user=request.user, now=clock.now())
@@ -172,7 +175,7 @@ def enrolment(request: SignedInRequest, router_id: int) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def revoke(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """``serial``: the certificate that counts no more."""
+    """Revoke the certificate with the number ``serial``."""
     router = _router(router_id)
     serial = request.POST.get("serial", "")
     if certificates_revoke(router=router, serial=serial, now=clock.now()):
@@ -183,7 +186,11 @@ def revoke(request: SignedInRequest, router_id: int) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def calibration(request: SignedInRequest, router_id: int) -> HttpResponse:
-    """``do``: ``take`` what ``longline-agent calibrate -json`` ``printed`` there, or ``return`` it."""
+    """Change the router's calibration.
+
+    ``do``: ``take`` stores ``printed``, the output of ``longline-agent calibrate -json``; ``return`` removes
+    the calibration.
+    """
     router, form = _router(router_id), CalibrationForm(request.POST, auto_id="calibration-%s")
     done = {
         "take": _("Admission uses what was measured."),
@@ -224,7 +231,7 @@ def _page(
     dead: DeadForm | None = None,
     calibrating: CalibrationForm | None = None,
 ) -> HttpResponse:
-    """The router's page; 422 with a form that was refused, which shows what was entered and why."""
+    """Return the router's page; 422 with a refused form, which shows the entered values and the errors."""
     refused = freezing or dead or calibrating
     links = links_with_observed_mtu()
     touching = links.filter(a_router=router) | links.filter(z_router=router)

@@ -1,4 +1,4 @@
-"""NOC staff, and what a NOC admin does for anybody's account: roles, closing, a lost second factor."""
+"""NOC staff, and account actions of NOC admins: change roles, close accounts, reset a second factor."""
 
 from django.contrib import messages
 from django.http import HttpResponse
@@ -30,7 +30,7 @@ def staff(request: SignedInRequest) -> HttpResponse:
 @proves_identity
 @require_POST
 def add(request: SignedInRequest) -> HttpResponse:
-    """Add somebody, or show the page again with what is wrong."""
+    """Add a person, or show the page again with the errors."""
     form = StaffForm(request.POST)
     if form.is_valid():
         try:
@@ -46,7 +46,7 @@ def add(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD"])
 def person(request: SignedInRequest, user_id: int) -> HttpResponse:
-    """An account: what it may, how it signs in, and for NOC admins what can be done for it."""
+    """Show an account: its permissions, its sign-in methods, and the actions of a NOC admin."""
     found = get_object_or_404(with_second_factor(User.objects.select_related("closed_with")), pk=user_id)
     context = {
         "person": found,
@@ -75,7 +75,9 @@ def role(request: SignedInRequest, user_id: int) -> HttpResponse:
 @proves_identity
 @require_http_methods(["GET", "HEAD", "POST"])
 def close(request: SignedInRequest, user_id: int) -> HttpResponse:
-    """GET shows what its owner made; POST closes the account and ends what is ticked."""
+    """GET shows the objects that the account's owner created; POST closes the account and ends the ticked
+    objects.
+    """
     found, now = get_object_or_404(User, pk=user_id), clock.now()
     made = made_by(found, viewer=request.user, now=now)
     if request.method != "POST":
@@ -99,7 +101,7 @@ def reopen(request: SignedInRequest, user_id: int) -> HttpResponse:
 @proves_identity
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_factor(request: SignedInRequest, user_id: int) -> HttpResponse:
-    """GET asks whether to reset it; POST resets it."""
+    """GET shows a confirmation; POST resets the second factor."""
     found = get_object_or_404(User, pk=user_id)
     if request.method != "POST":
         return render(request, "noc/reset_second_factor.html", {"person": found})

@@ -1,4 +1,4 @@
-"""What customers have told the NOC of their lines, and nobody has closed yet."""
+"""Open trouble reports of customers."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -11,7 +11,7 @@ from portal.web.pagination import newest_first
 
 @requires(permissions.may_run_the_network)
 def listing(request: SignedInRequest) -> HttpResponse:
-    """The open reports, newest first; each leads to its line's diagnosis, where it is closed."""
+    """List the open reports, newest first. Each links to its line's diagnosis, where the NOC closes it."""
     reports = TroubleReport.objects.filter(closed_at__isnull=True).select_related("customer", "vll")
     page = newest_first(reports, by="reported_at", after=request.GET.get("after", ""))
     return render(request, "noc/trouble.html", {"page": page})

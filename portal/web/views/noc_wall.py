@@ -1,4 +1,4 @@
-"""The wall view: what a screen on the NOC's wall shows, to be read from across the room."""
+"""The wall view: a page for a screen on the NOC's wall, legible across the room."""
 
 from typing import Any
 
@@ -14,15 +14,17 @@ from portal.vll.models import Order, Vll
 from portal.vll.states import Lifecycle, OrderState
 from portal.web.page_guard import SignedInRequest, requires
 
-# As many as fit on a screen of 768 lines in letters that one can read from five metres.
+# The number that fits on a screen of 768 lines, in letters legible from five metres.
 WORST_SHOWN = 6
-# Lines of which nothing is known only where there are any.
+# UNKNOWN is shown only where such lines exist.
 _FIGURES = (HealthState.UP, HealthState.DEGRADED, HealthState.DOWN, HealthState.UNKNOWN)
 
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """To htmx the part that changes. It is sent each time: it says when it was last true."""
+    """Return the page; for htmx only the live part. It is sent each time, because it shows the time of its
+    data.
+    """
     template = "noc/_wall.html" if request.htmx else "noc/wall.html"
     return render(request, template, _context())
 

@@ -1,4 +1,4 @@
-"""The reader's choice of mails, and the link by which a mail ends them."""
+"""The reader's choice of mails, and the unsubscribe link of each mail."""
 
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
@@ -28,13 +28,13 @@ def notifications(request: SignedInRequest) -> HttpResponse:
     return render(request, "notifications/notifications.html", {"form": form})
 
 
-# Mail programs post to it without a page of ours, a session or a cookie (RFC 8058, section 3.1).
+# Mail programs send this POST without a page of the portal, a session or a cookie (RFC 8058, section 3.1).
 @csrf_exempt
 @public
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def unsubscribe(request: HttpRequest, signed: str) -> HttpResponse:
-    """POST ends the mails of a group; GET only asks, since scanners follow every link of a mail."""
+    """POST ends the mails of a group; GET shows a button, because mail scanners follow every link."""
     try:
         user, group = unsubscribe_of(signed)
     except DomainError as error:

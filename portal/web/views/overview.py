@@ -1,4 +1,4 @@
-"""The first page: what the user's customers have, how it is, and what is under way."""
+"""The first page: the lines of the user's customers, their health, and open orders."""
 
 from urllib.parse import urlencode
 
@@ -29,7 +29,7 @@ OPEN_ORDERS_SHOWN = 10
 def overview(request: SignedInRequest) -> HttpResponse:
     """Show the lines of the user's customers.
 
-    ``?show=all`` adds those that are gone, ``?trouble=`` lists those with one trouble, ``?after=`` pages on.
+    ``?show=all`` adds removed lines, ``?trouble=`` filters by one kind of trouble, ``?after=`` pages on.
     """
     mine = customers_named(request.user)
     everything = queries.vlls(request.user).filter(mine)
@@ -37,7 +37,8 @@ def overview(request: SignedInRequest) -> HttpResponse:
     open_orders = queries.orders(request.user).filter(mine).exclude(state__in=TERMINAL_ORDER_STATES)
     show_all = request.GET.get("show") == "all"
     now = clock.now()
-    # Before the lines: what has ended by now has changed its line by the time that is read.
+    # Read the orders before the lines. An order that has ended by now has changed its line before the lines
+    # are read.
     orders = list(open_orders[:OPEN_ORDERS_SHOWN])
     listed = everything if show_all else current
     trouble = next((each for each in Trouble if each.value == request.GET.get("trouble")), None)
@@ -57,7 +58,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
         "attention": attention(
             request.user,
             down=counts.get(HealthState.DOWN, 0) > 0,
-            # The health of a line that is down does not say whether it drifts.
+            # The health of a line that is down does not say whether the line is out of sync.
             out_of_sync=bool(counts.keys() & {HealthState.DEGRADED, HealthState.DOWN}),
             now=now,
         ),
@@ -81,11 +82,14 @@ def overview(request: SignedInRequest) -> HttpResponse:
 
 
 def _moving(orders: list[Order]) -> bool:
-    """Whether any of these goes on by itself; one that is held waits for somebody."""
+    """Return whether any of these orders proceeds automatically.
+
+    An order pending approval waits for the NOC.
+    """
     return any(order.state != OrderState.HELD for order in orders)
 
 
 def _keep(request: SignedInRequest) -> str:
-    """The reader's query, as the part that asks for itself repeats it."""
+    """Return the reader's query, for the requests of the live part."""
     names = ("show", "trouble", "after")
     return urlencode({name: request.GET[name] for name in names if name in request.GET})

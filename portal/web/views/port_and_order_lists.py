@@ -1,4 +1,4 @@
-"""Plain lists: ports and orders."""
+"""The lists of ports and orders."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -15,7 +15,9 @@ from portal.web.pagination import in_order, newest_first
 
 @requires(permissions.may_sign_in)
 def ports(request: SignedInRequest) -> HttpResponse:
-    """The ports of the user's customers, with what is booked on each; ``?customer=`` of one of them."""
+    """List the ports of the user's customers with their booked bandwidth; ``?customer=`` selects one
+    customer.
+    """
     rows = with_link_speed(Port.objects.visible_to(request.user).select_related("router__site", "customer"))
     customer = of_customer(request.user, request.GET)
     looked = filtered(rows, request.GET, (only_of(customer),) if customer else ())
@@ -25,7 +27,7 @@ def ports(request: SignedInRequest) -> HttpResponse:
 
 @requires(permissions.may_sign_in)
 def orders(request: SignedInRequest) -> HttpResponse:
-    """Every order of the user's customers, newest first; ``?customer=`` of one of them."""
+    """List the orders of the user's customers, newest first; ``?customer=`` selects one customer."""
     rows, customer = queries.orders(request.user), of_customer(request.user, request.GET)
     if customer is not None:
         rows = rows.filter(customer=customer)

@@ -1,5 +1,8 @@
-"""The provider's logo and colour, for everybody. Their addresses have the digests of their bytes, so they are
-kept for ever; Django's static files know nothing of what a deployment chose."""
+"""The provider's logo and colour, public.
+
+Each address contains a digest of the content, so browsers may cache it permanently. Django's static files
+cannot contain settings of a deployment.
+"""
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
@@ -14,7 +17,7 @@ from portal.core.view_permission import public
 @public
 @require_safe
 def logo(request: HttpRequest, digest: str) -> HttpResponse:
-    """The file LONGLINE_PROVIDER_LOGO."""
+    """Return the file LONGLINE_PROVIDER_LOGO."""
     return _served(settings.LONGLINE_PROVIDER.logo, digest)
 
 
@@ -22,7 +25,7 @@ def logo(request: HttpRequest, digest: str) -> HttpResponse:
 @public
 @require_safe
 def style(request: HttpRequest, digest: str) -> HttpResponse:
-    """The style sheet of LONGLINE_PROVIDER_COLOUR."""
+    """Return the style sheet with LONGLINE_PROVIDER_COLOUR."""
     return _served(settings.LONGLINE_PROVIDER.style, digest)
 
 

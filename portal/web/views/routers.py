@@ -1,4 +1,4 @@
-"""The NOC's list of routers: what each agent holds, applied and last said."""
+"""The NOC's list of routers, with the state that each agent stored, applied and reported."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -16,7 +16,10 @@ from portal.web.pagination import in_order
 
 @requires(permissions.may_run_the_network)
 def routers(request: SignedInRequest) -> HttpResponse:
-    """A router is fresh while its reports are young enough to know the status of its VLLs by."""
+    """List the routers.
+
+    A router is fresh while its reports are recent enough to show the status of its VLLs.
+    """
     rows = with_enrolment(Router.objects.select_related("site", "observed", "convergence"))
     looked = filtered(rows, request.GET, ROUTERS.choices)
     page = in_order(looked.rows, by=ROUTERS.by, after=request.GET.get("after", ""))

@@ -1,4 +1,4 @@
-"""One search for everything that has a name or a number."""
+"""The search for all objects with a name or a number."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -24,13 +24,15 @@ from portal.web.inventory_kinds import CUSTOMERS, LINKS, ROUTERS, SITES, Kind
 from portal.web.list_filters import LONGEST_SEARCH, Text
 from portal.web.page_guard import SignedInRequest, requires
 
-# Whoever sees more than these narrows the search instead of reading on.
+# The maximum for each kind. A user with more results narrows the search.
 SHOWN = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Rows of one kind, each with the address of its page; ``more`` leads to the others, "" for none."""
+    """The results of one kind, each with the address of its page. ``more`` links to the others, "" without
+    others.
+    """
 
     title: Text
     rows: list[tuple[Any, str]]
@@ -39,7 +41,7 @@ class Found:
 
 @requires(permissions.may_sign_in)
 def search(request: SignedInRequest) -> HttpResponse:
-    """``?q=``: a name, a port, a VNI, a VLAN, the id of a line or of an order."""
+    """Search for ``?q=``: a name, a port, a VNI, a VLAN, or the id of a line or an order."""
     q = request.GET.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     context: dict[str, Any] = {"q": q}
     if q:
@@ -54,12 +56,12 @@ def search(request: SignedInRequest) -> HttpResponse:
 
 
 def lines_found(user: User, q: str) -> QuerySet[Vll]:
-    """The reader's lines that ``q`` may mean, newest first."""
+    """Return the reader's lines that match ``q``, newest first."""
     return queries.vlls(user).filter(vlls_found(q, user=user))
 
 
 def others_found(user: User, q: str, *, shown: int) -> Iterable[Found]:
-    """What else ``q`` may mean, ``shown`` rows of each kind at most."""
+    """Return other objects that match ``q``, at most ``shown`` of each kind."""
     ports = Port.objects.visible_to(user).select_related("router__site").order_by("router__name", "interface")
     yield _found(
         _("Ports"), found(ports, q), q, shown=shown, listed_at=reverse("web:ports"), page_of=_port_page

@@ -1,4 +1,4 @@
-"""A customer's people: who they are, inviting, changing roles, removing."""
+"""The people of a customer: list, invitation, role and removal."""
 
 from dataclasses import dataclass
 
@@ -42,7 +42,7 @@ def visible_invitation(user: User, customer_id: int, invitation_id: int) -> Invi
 
 @requires(permissions.may_sign_in)
 def teams(request: SignedInRequest) -> HttpResponse:
-    """The customers whose people the reader may see; the only one at once."""
+    """List the customers whose people the reader may see. A single customer opens immediately."""
     found = list(permissions.visible_customers(request.user).order_by("name"))
     if len(found) == 1:
         return redirect("web:team", customer_id=found[0].pk)
@@ -52,7 +52,7 @@ def teams(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_see, of=visible_team)
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, found: Team) -> HttpResponse:
-    """``?role=`` is the one that an invitation is made out for at first."""
+    """Show the team. ``?role=`` preselects the role of an invitation."""
     asked = request.GET.get("role", "")
     form = InviteForm(initial={"role": asked} if asked in Membership.Role.values else None)
     return _page(request, found.customer, form)
@@ -62,7 +62,7 @@ def page(request: SignedInRequest, found: Team) -> HttpResponse:
 @proves_identity
 @require_POST
 def invite(request: SignedInRequest, found: Team) -> HttpResponse:
-    """Invite, or show the page again with what is wrong."""
+    """Invite a person, or show the page again with the errors."""
     form = InviteForm(request.POST)
     if form.is_valid():
         try:
@@ -90,7 +90,9 @@ def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
 @proves_identity
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
-    """GET shows what the member made for the customer; POST removes the member and ends what is ticked."""
+    """GET shows the objects that the member created for the customer; POST removes the member and ends the
+    ticked objects.
+    """
     now = clock.now()
     made = made_by_member(member, viewer=request.user, now=now)
     if request.method != "POST":

@@ -21,7 +21,9 @@ from portal.web.pagination import newest_first
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: SignedInRequest) -> HttpResponse:
-    """GET lists them, page by page; POST makes one and shows its secret, in this answer only."""
+    """GET lists the tokens, page by page; POST creates one and shows its secret. Only this response shows the
+    secret.
+    """
     form, secret, status = TokenForm(user=request.user), "", None
     if request.method == "POST":
         asked = TokenForm(request.POST, user=request.user)
@@ -47,7 +49,7 @@ def tokens(request: SignedInRequest) -> HttpResponse:
 @requires(permissions.may_sign_in)
 @require_http_methods(["GET", "HEAD", "POST"])
 def revoke(request: SignedInRequest, token_id: int) -> HttpResponse:
-    """GET shows what was made with it; POST revokes it and ends what is ticked."""
+    """GET shows the objects created with the token; POST revokes it and ends the ticked objects."""
     token, now = get_object_or_404(tokens_of(request.user), pk=token_id), clock.now()
     made = made_with(token, viewer=request.user, now=now)
     if request.method != "POST":

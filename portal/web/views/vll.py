@@ -1,4 +1,4 @@
-"""A VLL's page, and the live part of it."""
+"""The page of a VLL, and its live part."""
 
 from datetime import datetime, timedelta
 
@@ -32,7 +32,7 @@ _NOT_THERE = TERMINAL_LIFECYCLES | {Lifecycle.PENDING_ACTIVE}
 
 @requires(permissions.may_see, of=visible_vll)
 def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Everything about one VLL."""
+    """Show one VLL."""
     now = clock.now()
     context = {
         "vll": vll,
@@ -53,10 +53,11 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 @requires(permissions.may_see, of=visible_vll)
 def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """The live part alone; 204, which htmx leaves the page as it is for, when ``?seen=`` is still true.
+    """Return the live part. Responds 204 while ``?seen=`` is still current, so that htmx leaves the page
+    unchanged.
 
-    ``?unless=``: a settled page asks once a second whether the line or its path turned, which costs little;
-    ``X-Whole``: it knows that something changed (static/js/live.js).
+    ``?unless=``: a settled page checks cheaply, once a second, whether the line or its path changed.
+    ``X-Whole``: the page knows of a change (static/js/live.js).
     """
     if "X-Whole" not in request.headers and request.GET.get("unless") == _turn(vll):
         return HttpResponse(status=HTTP_NO_CHANGE)
@@ -68,7 +69,7 @@ def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 
 def _path(vll: Vll, now: datetime) -> LinePath | None:
-    """The path of a line that is to be there, as the underlay is now."""
+    """Return the path in the present underlay, for a line that should exist."""
     if vll.lifecycle in TERMINAL_LIFECYCLES:
         return None
     a, z = (end.port.router for end in vll.ends.all())
@@ -83,7 +84,7 @@ def _path(vll: Vll, now: datetime) -> LinePath | None:
 
 
 def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
-    """The part that changes under the reader's eyes, rendered, with a digest to recognise it by."""
+    """Return the live part, rendered, with its digest."""
     progress = progress_of(vll, now=clock.now())
     with_applied_rate(vll, progress.order)
     if progress.order is not None:
@@ -96,10 +97,10 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         and bool({"suspend", "resume"} & progress.actions)
         and queries.was_adopted(vll),
         "path_watch": path_status(vll),
-        # Rates are shown of a line that carries, and none from before its last change.
+        # Show rates only while the line forwards, and none from before its last change.
         "carries": vll.lifecycle == Lifecycle.ACTIVE and vll.oper_status != OperStatus.DOWN,
         "unchanged_since": queries.unchanged_since(vll, progress.order),
-        # What frames have proven is about lines that are there.
+        # Only an existing line has test results of its path.
         "tunnel_path": None if vll.lifecycle in _NOT_THERE else path_of(vll),
     }
     live = polled_part("vll/_live.html", context, request)
@@ -117,6 +118,8 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
 
 
 def _turn(vll: Vll) -> str:
-    """The last turn of a line and of its path, by which a page knows whether it has shown it."""
+    """Return an identifier of the last change of a line and of its path. A page compares it with the one it
+    shows.
+    """
     paths = (f"{end.path_state}{end.path_since_ms or ''}" for end in vll.ends.all())
     return "-".join([vll.oper_status, *paths])

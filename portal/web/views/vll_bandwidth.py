@@ -20,7 +20,7 @@ UNPROCESSABLE = 422
 @requires(permissions.may_order, of=visible_vll)
 @require_http_methods(["GET", "HEAD", "POST"])
 def bandwidth(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET shows the bandwidth; POST orders another one, or answers 422 with the reason beside the field."""
+    """GET shows the bandwidth; POST orders another one, or responds 422 with the error next to the field."""
     data = request.POST if request.method == "POST" else None
     form = OtherBandwidthForm(data, cir_bps=vll.cir_bps, customer=vll.customer)
     if form.is_valid():

@@ -1,4 +1,4 @@
-"""The orders that can be made from a line's page: a change, and the buttons that need no form."""
+"""The orders from a line's page: a change with its form, and the buttons without a form."""
 
 from typing import Any
 
@@ -34,8 +34,10 @@ UNPROCESSABLE, CONFLICT = 422, 409
 
 @requires(permissions.may_order, of=visible_vll)
 def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET shows the line as it was asked for; POST orders what differs, or answers 422 with the form, or 409
-    where somebody else has renamed the line since it was opened."""
+    """GET shows the requested values of the line; POST orders the differences, or responds 422 with the form.
+
+    Responds 409 where somebody else renamed the line since the form was opened.
+    """
     if request.method != "POST":
         return render(
             request, "vll/change.html", {"vll": vll, "form": ChangeForm(user=request.user, vll=vll)}
@@ -67,21 +69,24 @@ def change(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_order, of=visible_vll)
 @require_POST
 def change_check(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """The outcome of the form as it stands; nothing is written."""
+    """Return whether the change as filled in is possible. Writes nothing."""
     form = ChangeForm(user=request.user, vll=vll, data=request.POST)
     context = {"form": form} | _feasibility(form, request, vll)
     return render(request, "orders/_feasibility_answer.html", context)
 
 
 def _feasibility(form: ChangeForm, request: SignedInRequest, vll: Vll) -> dict[str, Any]:
-    """The context of orders/_feasibility.html; for a form that is not valid, what prevents a preview."""
+    """Return the context of orders/_feasibility.html.
+
+    For an invalid form it names what prevents a preview.
+    """
     if not form.is_valid():
         return dict(form.obstacles())
     return change_feasibility_context(form, request.user, vll)
 
 
 def _change(user: User, vll: Vll, form: ChangeForm) -> str:
-    """Order what differs, and say what was done: another description alone needs no order."""
+    """Order the differences and return the message. A new description alone needs no order."""
     changes = form.changes()
     try:
         order_modify(user=user, vll=vll, changes=changes, now=clock.now(), expected_revision=form.revision)
@@ -96,7 +101,7 @@ def _change(user: User, vll: Vll, form: ChangeForm) -> str:
 @requires(permissions.may_order, of=visible_vll)
 @require_http_methods(["GET", "HEAD", "POST"])
 def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET asks whether it is meant; POST stops the line."""
+    """GET shows a confirmation; POST suspends the line."""
     if request.method != "POST":
         return render(request, "vll/suspend.html", {"vll": vll})
     with telling(request, done=_("The line is being suspended.")):
@@ -107,7 +112,7 @@ def suspend(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_order, of=visible_vll)
 @require_POST
 def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Let the line forward again."""
+    """Resume the line."""
     with telling(request, done=_("The line is being resumed.")):
         order_resume(user=request.user, vll=vll, now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
@@ -116,7 +121,7 @@ def resume(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_order, of=visible_vll)
 @require_POST
 def restore(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Take the removal back."""
+    """Cancel the removal."""
     with telling(request, done=_("The removal is undone.")):
         order_restore(user=request.user, vll=vll, now=clock.now())
     return redirect("web:vll", vll_id=vll.pk)
@@ -125,7 +130,7 @@ def restore(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_order, of=visible_vll)
 @require_POST
 def cancel(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Call the line's open order off."""
+    """Cancel the line's open order."""
     order = queries.open_order(vll)
     if order is None:
         messages.error(request, _("There is no order left to cancel: it has just finished."))
@@ -138,7 +143,7 @@ def cancel(request: SignedInRequest, vll: Vll) -> HttpResponse:
 @requires(permissions.may_order, of=visible_vll)
 @require_POST
 def retry(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Ask again for what failed last; a new line has a page of its own."""
+    """Place the last failed order again. A new line becomes a new VLL, and the response leads to its page."""
     order = vll.orders.order_by("-ordered_at", "-id")[0]
     shown = vll.pk
     with telling(request, done=_("The order is placed again.")):

@@ -1,4 +1,4 @@
-"""A line's figures month by month."""
+"""The monthly figures of a line."""
 
 from django.http import HttpResponse
 from django.shortcuts import render
@@ -13,7 +13,7 @@ from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 @requires(permissions.may_see, of=visible_vll)
 def months(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """A page of its own; to htmx, which puts it on the line's page, the part with the tables."""
+    """Return a whole page. For htmx return only the tables, which it inserts into the line's page."""
     template = "vll/_months.html" if request.htmx else "vll/months.html"
     months = from_replica(request, lambda: months_of(vll=vll, now=clock.now()))
     return render(request, template, {"vll": vll, "months": months})

@@ -1,4 +1,4 @@
-"""The removal of a VLL: with its consequence and its date, and at once only where that is chosen twice."""
+"""The removal of a VLL, with its consequence and its date. An immediate removal needs two confirmations."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -25,7 +25,7 @@ _OTHERS = (timedelta(days=1), timedelta(days=7), timedelta(days=30))
 
 @dataclass(frozen=True, slots=True)
 class CoolingOff:
-    """A cooling-off to choose. ``value``: in seconds, as the form sends it."""
+    """A cooling-off period to choose. ``value``: in seconds, as the form sends it."""
 
     lasts: timedelta
     until: datetime
@@ -50,7 +50,7 @@ class CoolingOff:
 
 @requires(permissions.may_order, of=visible_vll)
 def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """GET asks whether it is meant; POST orders the removal. At once needs ``for_good`` too."""
+    """GET shows a confirmation; POST orders the removal. An immediate removal needs ``for_good`` too."""
     now, refusal, unsure = clock.now(), "", False
     choices = _choices(vll, now)
     chosen = next((each for each in choices if each.value == request.POST.get("cooling_off")), choices[0])
@@ -69,7 +69,9 @@ def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 
 def _choices(vll: Vll, now: datetime) -> list[CoolingOff]:
-    """What was agreed comes first. A line that is not in service, or cools off already, goes at once."""
+    """Return the choices, the agreed one first. A line that is out of service or already cooling off has only
+    the immediate removal.
+    """
     if vll.lifecycle not in IN_SERVICE:
         return [CoolingOff(_AT_ONCE, now, agreed=False)]
     agreed = agreed_cooling_off(vll.customer)

@@ -1,4 +1,4 @@
-"""Webhooks: the list, adding and changing, and one with its log."""
+"""Webhooks: the list, adding, changing, and one webhook with its deliveries."""
 
 from functools import partial
 from uuid import UUID
@@ -44,7 +44,7 @@ def visible_delivery(user: User, delivery_id: UUID) -> Delivery:
 @requires(permissions.may_sign_in)
 @require_http_methods(["GET", "HEAD"])
 def webhooks(request: SignedInRequest) -> HttpResponse:
-    """Those of the customers that the reader runs; for the NOC all."""
+    """List the webhooks of the customers that the reader administers; for the NOC all webhooks."""
     page = in_order(queries.managed_webhooks(request.user), by=("id",), after=request.GET.get("after", ""))
     context = {"page": page, "may_add": permissions.may_add_webhooks(request.user)}
     return render(request, "webhooks/webhooks.html", context)
@@ -54,7 +54,7 @@ def webhooks(request: SignedInRequest) -> HttpResponse:
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def add(request: SignedInRequest) -> HttpResponse:
-    """POST makes one and shows its page with the secret, in this answer only."""
+    """POST creates a webhook and shows its page with the secret. Only this response shows the secret."""
     if request.method != "POST":
         return render(request, "webhooks/form.html", {"form": WebhookAddForm(user=request.user)})
     form = WebhookAddForm(request.POST, user=request.user)
@@ -77,8 +77,10 @@ def page(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @requires(permissions.may_manage_webhooks, of=visible_webhook)
 @require_http_methods(["GET", "HEAD", "POST"])
 def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
-    """GET shows it in a form; POST changes it, or answers 422 with what is wrong, or 409 where somebody has
-    changed it since the form was opened."""
+    """GET shows the webhook in a form; POST changes it, or responds 422 with the errors.
+
+    Responds 409 where somebody changed it since the form was opened.
+    """
     form_class = WebhookForm if webhook.customer_id is None else CustomerWebhookForm
     if request.method != "POST":
         form = form_class.of(webhook)
@@ -104,7 +106,7 @@ def change(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
 @never_cache
 @require_POST
 def rotate(request: SignedInRequest, webhook: Webhook) -> HttpResponse:
-    """Show the page with another secret, in this answer only."""
+    """Replace the secret and show the page with it. Only this response shows the secret."""
     secret = webhook_rotate(webhook=webhook, by=request.user, now=clock.now())
     webhook.refresh_from_db()
     return _page(request, webhook, secret=secret)
@@ -153,7 +155,9 @@ def redeliver(request: SignedInRequest, delivery: Delivery) -> HttpResponse:
 
 
 def _page(request: SignedInRequest, webhook: Webhook, *, secret: str = "") -> HttpResponse:
-    """The webhook's page. Without a stream it polls more often while a delivery waits for its first try."""
+    """Return the webhook's page. Without a stream it polls more often while a delivery waits for its first
+    attempt.
+    """
     found = newest_first(webhook.deliveries.all(), by="created_at", after=request.GET.get("after", ""))
     context = {
         "webhook": webhook,
