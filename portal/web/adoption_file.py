@@ -1,4 +1,4 @@
-"""What a file says of found lines that are to be taken over: our CSV, or vppcfg's YAML."""
+"""Read found lines to adopt from a file: the portal's CSV, or vppcfg's YAML."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -19,7 +19,7 @@ from portal.vll.operations.adopt_line import MOST_ADOPTIONS
 from portal.web.forms.adoption import proposed_mtu, proposed_name, tag_of
 from portal.web.forms.numbers import shown
 
-# The first two name the line, by either of its ends; the last four say what it becomes.
+# The first two columns name the line by either of its ends. The last four are its new values.
 COLUMNS = (
     "router",
     "interface",
@@ -38,14 +38,14 @@ _MBIT = 10**6
 
 @dataclass(slots=True)
 class AdoptionFile:
-    """``lines`` with the fields of their row form, and what could not be made of the file."""
+    """The lines of a file, with the fields of their form rows, and the problems of the file."""
 
     lines: list[tuple[FoundLine, dict[str, str]]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 def of_csv(data: bytes) -> AdoptionFile:
-    """Raises one of portal.uploads.errors."""
+    """Read a CSV. Raises one of portal.uploads.errors."""
     rows = read_table(data, columns=COLUMNS, required=("router", "interface"), max_rows=MOST_ADOPTIONS)
     told, seen = AdoptionFile(), set[int]()
     lines = _lines_at(_place(row) for row in rows)
@@ -70,7 +70,10 @@ def of_csv(data: bytes) -> AdoptionFile:
 
 
 def of_vppcfg(data: bytes, *, router: str) -> AdoptionFile:
-    """The lines with an end on ``router`` whose interface has a description in the file."""
+    """Read vppcfg's YAML.
+
+    Return the lines with an end on ``router`` whose interface has a description in the file.
+    """
     named = vppcfg_descriptions(data)
     lines = _lines_at((router, interface) for interface in named)
     told, seen = AdoptionFile(), set[int]()
@@ -89,7 +92,7 @@ def of_vppcfg(data: bytes, *, router: str) -> AdoptionFile:
 
 
 def csv_rows(lines: Sequence[FoundLine]) -> Iterator[list[object]]:
-    """The header, and a row for each line: what it has, and what is proposed."""
+    """Yield the header, and a row for each line with its present and proposed values."""
     ports, netbox = FoundPorts(lines), L2vpnProposals(lines)
     yield list(COLUMNS)
     for line in lines:
@@ -111,7 +114,7 @@ def csv_rows(lines: Sequence[FoundLine]) -> Iterator[list[object]]:
 
 
 def _lines_at(places: Iterable[tuple[str, str]]) -> dict[tuple[str, str], FoundLine]:
-    """Those that can be taken over, by each of their ends."""
+    """Return the lines that can be adopted, by each of their ends."""
     found = found_lines(circuits_at(found_circuits(), set(places)))
     return {
         (end.router.name, end.interface): line for line in found if line.may_be_adopted for end in line.ends
@@ -123,7 +126,7 @@ def _place(row: TableRow) -> tuple[str, str]:
 
 
 def _fields(row: TableRow) -> dict[str, Any]:
-    """The fields of the row's form, which asks about a number that the file leaves open."""
+    """Return the fields of a form row. The form reports a number that the file leaves ambiguous."""
     fields = {name: row.cells[name] for name in ("customer", "description", "svc_mtu", "cir_bps")}
     with suppress(DomainError):
         fields["svc_mtu"] = str(whole_size(fields["svc_mtu"]))
@@ -137,5 +140,5 @@ def _fields(row: TableRow) -> dict[str, Any]:
 
 
 def _mbit(bps: int) -> str:
-    """A rate (bit/s) as the form shows it."""
+    """Return a rate (bit/s) as the form shows it."""
     return shown(f"{Decimal(bps) / _MBIT:f}")

@@ -1,4 +1,4 @@
-"""Where an alarm leads: the page on which something can be done about it."""
+"""The page on which the NOC can handle an alarm."""
 
 from django.urls import NoReverseMatch, reverse
 
@@ -24,9 +24,9 @@ _LOSSES = (Kind.LOSSES, Kind.FEW_BUFFERS)
 
 
 def address_of(alarm: Alarm) -> str:
-    """Return the address of the page for an alarm that is up, "" where there is none.
+    """Return the address of the page for an alarm that is up, "" without one.
 
-    A newer release may name objects in a form that no page of this release has.
+    A newer release may name objects in a format that this release has no page for.
     """
     if alarm.cleared_at is not None:
         return ""

@@ -1,9 +1,10 @@
-"""Routers in columns by their distance (in links) from a first one. Pure, and the same for the same input.
+"""Place routers in columns by their distance (in links) from a first router. A pure function: same input,
+same output.
 
-Within a column they are ordered by where their neighbours stand (the barycentre heuristic of Sugiyama, Tagawa
-and Toda, 1981), so that few links cross. What is wider than the page is folded: after the last column that
-fits the next ones stand below, in the other direction. What is not joined to the first router is placed
-below, in the same way, and routers without any link beside each other at the end.
+Within a column the barycentre heuristic of Sugiyama, Tagawa and Toda (1981) orders the routers, so that few
+links cross. A drawing wider than the page is folded: after the last column that fits, the next columns follow
+below, in the opposite direction. Routers without a path to the first router are placed below in the same way.
+Routers without any link come last, side by side.
 """
 
 from collections import defaultdict
@@ -21,10 +22,10 @@ def column_layout(
     fitting: int,
     first: Hashable | None = None,
 ) -> dict[Hashable, tuple[int, float]]:
-    """The column and the row of each router, both from 0. ``pairs``: the two ends of each link.
+    """Return the column and the row of each router, both from 0.
 
-    ``fitting``: columns beside each other, at most. ``first``: the router to begin with at the left; else one
-    at the rim, so that the drawing is wide.
+    ``pairs``: the two ends of each link. ``fitting``: the maximum number of columns side by side. ``first``:
+    the leftmost router; by default one at the edge of the network, which makes the drawing wide.
     """
     around: dict[Hashable, set[Hashable]] = {router: set() for router in names}
     for a, z in pairs:
@@ -50,7 +51,7 @@ def _fold(
     *,
     turning: bool = True,
 ) -> int:
-    """Note the places of these columns from the row ``below`` on; the next free row."""
+    """Set the places of these columns from the row ``below`` on. Return the next free row."""
     for band, at in enumerate(range(0, len(columns), fitting)):
         some = columns[at : at + fitting]
         rows = max(len(column) for column in some)
@@ -63,7 +64,7 @@ def _fold(
 
 
 def _starts(around: Around, rank: Mapping[Hashable, int], first: Hashable | None) -> Iterable[Hashable]:
-    """A router to begin with in each part of the network; the one with ``first`` comes first."""
+    """Return a first router for each part of the network. The part that contains ``first`` comes first."""
     left = {router for router in around if around[router]}
     if first is not None:
         yield first
@@ -108,10 +109,10 @@ def _ordered(columns: list[Column], around: Around, rank: Mapping[Hashable, int]
 
 
 def _heights(column: Column) -> dict[Hashable, float]:
-    """From 0 to 1, whatever a column's length."""
+    """Return the heights in a column, from 0 to 1, for any length of the column."""
     return {router: (row + 0.5) / len(column) for row, router in enumerate(column)}
 
 
 def _centre(router: Hashable, others: set[Hashable], height: dict[Hashable, float]) -> float:
-    # Sums of floats depend on their order; what is drawn must not.
+    # Sums of floats depend on their order; the drawing must not.
     return round(sum(height[there] for there in others) / len(others), 6) if others else height[router]

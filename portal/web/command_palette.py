@@ -1,4 +1,4 @@
-"""The command palette: pages, things and actions in one list, by what somebody writes."""
+"""The command palette: one list of pages, objects and actions that match the typed text."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from portal.web.list_filters import Text
 from portal.web.navigation import pages_of
 from portal.web.views.search import lines_found, others_found
 
-# Of each kind of thing: whoever wants more searches on the page.
+# The maximum for each kind of object. The search page shows more.
 SHOWN = 5
-# What is shorter fits too many things, and pages are found by it.
+# A shorter text matches too many objects. It still finds pages.
 _LEAST_LETTERS = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A page that it leads to; or ``press``: the id of a button of each page that it presses."""
+    """An entry of the list: a link to a page, or ``press``: the id of a button that every page has."""
 
     title: Text
     url: str = ""
@@ -39,7 +39,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of one kind, under their title."""
+    """Entries of one kind, with a title."""
 
     title: Text
     options: list[Option]
@@ -47,8 +47,11 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class _LineAction:
-    """What begins with a verb and a line's name. ``action``: of ``actions_of``; "" for what anybody may who
-    sees a line that is not gone."""
+    """An entry of a verb and a line's name.
+
+    ``action``: one of ``actions_of``; "" for an action that every user who sees a line in existence may
+    perform.
+    """
 
     verb: Text
     sentence: Text
@@ -66,7 +69,10 @@ _LINE_ACTIONS = (
 
 
 def options_of(user: User, q: str) -> list[Options]:
-    """What ``q`` may mean for ``user``, without kinds that have nothing: everything but things for ""."""
+    """Return the entries that match ``q`` for ``user``, without empty kinds.
+
+    "" returns all pages and actions, but no objects.
+    """
     of_lines = [option for verb in _LINE_ACTIONS for option in _on_lines(user, verb, q)]
     kinds = [
         Options(_("On a line"), of_lines),
@@ -81,7 +87,7 @@ def options_of(user: User, q: str) -> list[Options]:
 
 
 def _fits(option: Option, q: str) -> bool:
-    """Whether each word that was written is in the title."""
+    """Return whether the title contains every word of the text."""
     title = str(option.title).casefold()
     return all(word in title for word in q.casefold().split())
 
@@ -109,7 +115,10 @@ def _actions(user: User) -> Iterator[Option]:
 
 
 def _on_lines(user: User, do: _LineAction, q: str) -> Iterator[Option]:
-    """``suspend zur``: the lines called so that can be suspended. A verb alone is for the newest lines."""
+    """Yield the action for the lines that match and allow it: ``suspend zur`` finds lines by name.
+
+    A verb alone finds the newest lines.
+    """
     verb, _space, name = q.partition(" ")
     if len(verb) < _LEAST_LETTERS or not str(do.verb).casefold().startswith(verb.casefold()):
         return

@@ -1,4 +1,4 @@
-"""What comes next for a customer: derived from what is not there yet, each with the form that helps."""
+"""The next steps for a customer, derived from the objects that are still missing, with a form for each."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from portal.web.forms.port_choice import orderable_ports
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """``why`` it is next; ``action`` and ``address`` of the form, "" where somebody else has to do it."""
+    """A step. ``why``: the reason. ``action`` and ``address``: the form, "" where another person must act."""
 
     why: str
     action: str = ""
@@ -25,14 +25,17 @@ class Step:
 
 
 def steps_of(customer: Customer, *, user: User, has_lines: bool, now: datetime) -> list[Step]:
-    """In the order in which they are best done; none for a customer that is retired."""
+    """Return the steps in the recommended order; none for a retired customer."""
     if customer.retired_at is not None:
         return []
     return [*_of_people(customer, user, now), *_of_service(customer, user, has_lines)]
 
 
 def add_port_address(customer: Customer) -> str:
-    """The form for a port of this customer, which leads back to the customer's page."""
+    """Return the address of the form for a port of this customer.
+
+    The form leads back to the customer's page.
+    """
     return f"{reverse('web:noc-ports-add')}?{urlencode({'customer': customer.name})}"
 
 

@@ -1,7 +1,7 @@
-"""The customer's preview of an order: whether it is possible, over which path, and why not.
+"""The preview of an order: whether it is possible, over which path, and why not.
 
-Each function gives the context of orders/_feasibility.html for a valid form, and puts every refusal beside
-its field.
+Each function returns the context of orders/_feasibility.html for a valid form. It adds each refusal to its
+field.
 """
 
 from collections.abc import Iterable
@@ -24,7 +24,7 @@ from portal.web.path_drawing import LinePath, line_path
 
 
 def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
-    """Of a new line."""
+    """Return the preview of a new line."""
     request, now = form.asked(), clock.now()
     found = feasibility_of(user=user, request=request, now=now, hold=form.hold_id)
     ends = [found.ends[side] for side in "az" if side in found.ends]
@@ -34,7 +34,10 @@ def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
 
 
 def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[str, Any]:
-    """Of a line in service; ``change`` says what would differ, and ``asked`` from what to what."""
+    """Return the preview of a change.
+
+    ``change``: the effect of the change; ``asked``: each old and new value.
+    """
     now = clock.now()
     vlans = {end.side: end.outer_vlan for end in vll.ends.all()}
     found = change_feasibility_of(
@@ -59,12 +62,12 @@ def _context(found: Feasibility, form: OrderForm, request: LineRequest, now: dat
 
 
 def _each_once(problems: Iterable[Problem]) -> list[Problem]:
-    """A field with several mistakes is named once: they are below it."""
+    """Return each field only once. Its errors are listed below the field."""
     return list({problem.html_id or problem.text: problem for problem in problems}.values())
 
 
 def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath | None:
-    """The path of what would be ordered; of a refused line the path that it was refused over."""
+    """Return the path of the order. For a refused line return the path that was refused."""
     transport = found.selected.transport if found.selected else _looked_at(found, request)
     if transport is None or len(found.ends) < len("az"):
         return None
@@ -86,7 +89,7 @@ def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath |
 def _looked_at(found: Feasibility, request: LineRequest) -> Transport | None:
     if request.transport != AUTO:
         return Transport(request.transport)
-    # That which carries most: the refusal is about it.
+    # Choose the transport with the largest MTU: the refusal is about it.
     carrying = [option for option in found.options if option.largest_svc_mtu is not None]
     best = max(carrying, key=lambda option: option.largest_svc_mtu or 0, default=None)
     return best.transport if best else None

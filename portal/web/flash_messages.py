@@ -1,4 +1,4 @@
-"""Buttons that lead back to a page: what came of it stands on top of that page."""
+"""Messages at the top of a page about the result of a button."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from portal.web.page_guard import SignedInRequest
 
 @contextmanager
 def telling(request: SignedInRequest, *, done: str) -> Iterator[None]:
-    """Run an operation and tell the reader ``done``, or why it was refused; a refusal ends here."""
+    """Run an operation and show ``done``, or the refusal. A refusal raises no error."""
     try:
         yield
     except DomainError as error:

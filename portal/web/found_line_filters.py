@@ -1,4 +1,4 @@
-"""The filters above the found lines, which also choose those to be taken over together."""
+"""The filters of the list of found lines. They also select the lines to adopt together."""
 
 from typing import Any
 
@@ -26,7 +26,11 @@ STANDINGS: dict[Standing, Any] = {
 
 
 def found_line_filters(asked: QueryDict) -> ListFilters:
-    """``?q=`` and ``?standing=`` as the form has them; ``?router=``: with an end on the one of that name."""
+    """Return the filters.
+
+    ``?q=`` and ``?standing=`` come from the form; ``?router=`` selects lines with an end on the router of
+    that name.
+    """
     router = asked.get("router", "").replace("\0", "")[:_LONGEST_NAME]
     choices = [Choice("standing", _("Status"), _options, _narrowed)]
     if router:

@@ -1,8 +1,7 @@
-"""Routers at their sites: an equirectangular projection, with the routers of a site next to each other.
+"""Place routers at their sites on an equirectangular projection, with the routers of a site side by side.
 
-Sites without coordinates follow in rows below it.
-
-Degrees in, pixels out. Pure, and the same for the same input in any order.
+Sites without coordinates follow in rows below the map. Input in degrees, output in pixels. A pure function:
+the order of the input does not matter.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -12,18 +11,20 @@ from math import ceil, cos, pi, radians, sin, sqrt
 
 from portal.web.map_geometry import Plane, Rect, Spot
 
-# A map is as tall as this, and up to twice as much where there is much to place.
+# The height of a map. A map with many sites is up to twice as high.
 _TALL = 560.0
-# Between two sites at least; and what part of the map they may fill before it grows.
+# The minimum gap between two sites, and the share of the map that they may fill before the map grows.
 _GAP, _FULL = 34.0, 0.4
-# A country that is taller than wide is stretched by so much, so that the map fills its page.
+# The maximum horizontal stretch of a country that is taller than wide, so that its map fills the page.
 _STRETCH = 1.6
 CAPTION = 18.0
 
 
 @dataclass(frozen=True, slots=True)
 class SitePlace:
-    """``routers``: the middle of each; ``block``: all of them, and room for a name above and below."""
+    """The place of a site. ``routers``: the centre of each; ``block``: all of them, with space for a name
+    above and below.
+    """
 
     name: str
     routers: dict[Hashable, Spot]
@@ -32,7 +33,7 @@ class SitePlace:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """``routers``: the size of each, in the order of their names."""
+    """A site. ``routers``: the size of each, ordered by name."""
 
     name: str
     routers: Mapping[Hashable, tuple[float, float]]
@@ -41,13 +42,13 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class LocatedSite(Site):
-    """``coordinates``: latitude and longitude."""
+    """A site on the map. ``coordinates``: latitude and longitude in degrees."""
 
     coordinates: tuple[float, float]
 
 
 def geographic_layout(sites: Sequence[LocatedSite], *, width: float) -> list[SitePlace]:
-    """North is up. Where sites are nearer to each other than their routers are wide, they move apart."""
+    """Place the sites with north at the top. Sites move apart where their routers would overlap."""
     sites = sorted(sites, key=lambda site: (-site.coordinates[0], site.coordinates[1], site.name))
     blocks = [_Block(site) for site in sites]
     area = sum((block.width + _GAP) * (block.height + _GAP) for block in blocks) / _FULL
@@ -62,7 +63,7 @@ def geographic_layout(sites: Sequence[LocatedSite], *, width: float) -> list[Sit
 
 
 def rows_layout(sites: Sequence[Site], *, left: float, top: float, width: float) -> list[SitePlace]:
-    """Place the sites in rows by their names, from this corner on."""
+    """Place the sites in rows, ordered by name, from this corner on."""
     placed: list[SitePlace] = []
     x, y, tall = left, top, 0.0
     for site in sorted(sites, key=lambda each: each.name):
@@ -75,14 +76,14 @@ def rows_layout(sites: Sequence[Site], *, left: float, top: float, width: float)
 
 
 class _Block:
-    """The routers of a site in rows."""
+    """The routers of a site, in rows."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
         sizes = list(site.routers.values())
         self._columns = max(ceil(sqrt(len(sizes) / 2)), 1)
         self._cell = (max(w for w, _h in sizes), max(h for _w, h in sizes))
-        # So that a link between two of them can be seen.
+        # Leave space to show a link between two of them.
         self._gaps = (56.0, self._cell[1] * 0.9)
         rows = ceil(len(sizes) / self._columns)
         across = self._columns * (self._cell[0] + self._gaps[0]) - self._gaps[0]
@@ -131,7 +132,9 @@ def _projected(
 
 
 def _unrolled(longitudes: Sequence[float]) -> list[float]:
-    """The same, cut where nobody is for longest: two sites on both sides of 180 degrees are neighbours."""
+    """Return the longitudes, cut at the widest gap, so that sites on both sides of 180 degrees are
+    neighbours.
+    """
     around = sorted(set(longitudes))
     gaps = [(after - before, after) for before, after in pairwise([*around, around[0] + 360])]
     _widest, cut = max(gaps, key=lambda gap: gap[0])
@@ -139,7 +142,7 @@ def _unrolled(longitudes: Sequence[float]) -> list[float]:
 
 
 def _around(spot: Spot) -> Iterator[Spot]:
-    """The spot, and ever farther ones around it. There is always a free one at last."""
+    """Yield the spot, then spots around it at growing distance. A free spot is always found."""
     yield spot
     ring = 0
     while True:

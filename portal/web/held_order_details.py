@@ -1,4 +1,4 @@
-"""The page on which the NOC decides a held order: path, ports, and each router's part of the plan."""
+"""The page for an order pending approval: its path, its ports, and the plan of each router."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -13,7 +13,10 @@ from portal.web.path_drawing import LinePath, line_path
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The needs of the line. ``ports`` by side, this order booked; ``path`` None within one router."""
+    """The resources of a line.
+
+    ``ports``: by side, with this order booked; ``path``: None within one router.
+    """
 
     ports: dict[str, Port]
     path: LinePath | None
@@ -21,7 +24,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class PlanPart:
-    """The part of one router. ``sides``: the ends of the line that its part is about, such as ``["a"]``."""
+    """The plan of one router. ``sides``: the ends of the line that it changes, such as ``["a"]``."""
 
     router: int
     name: str
@@ -34,12 +37,12 @@ class PlanPart:
 
     @property
     def replaces(self) -> bool:
-        """Whether something that the router has now would become something else."""
+        """Return whether the plan replaces an existing value on the router."""
         return any(each["before"] is not None and each["after"] is not None for each in self.differences)
 
 
 def needs_of(order: Order, *, now: datetime) -> Needs:
-    """The needs of the order's line, once it is let go."""
+    """Return the resources that the order's line needs once approved."""
     content = Content.from_json(order.after) if order.after else content_of(order.vll)
     rows = with_link_speed(Port.objects.select_related("router"))
     found = rows.in_bulk({end.port for end in content.ends.values()})
@@ -56,7 +59,10 @@ def needs_of(order: Order, *, now: datetime) -> Needs:
 
 
 def plan_parts(plan: PlanResult) -> list[PlanPart]:
-    """The routers' parts, the A end's first. One that said nothing is that of the end nobody spoke of."""
+    """Return the plans of the routers, the A end's first.
+
+    A plan that names no end gets the end that the other plan does not name.
+    """
     parts = [_part(said) for said in plan.routers]
     unnamed = sorted({"a", "z"}.difference(*(part.sides for part in parts)))
     silent = [part for part in parts if not part.sides]

@@ -1,4 +1,4 @@
-"""A hold as a reader sees it: what is held on which port, and how long."""
+"""A hold for display: its ports, its VLANs and its expiry."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from portal.vll.models.hold import MAX_RENEWALS
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """``ends``: by side, the port and the frames as an unsaved end of a line."""
+    """A hold. ``ends``: by side, the port and the frames as an unsaved end of a line."""
 
     hold: Hold
     ends: list[VllEnd]
@@ -20,7 +20,7 @@ class Held:
 
 
 def held_of(hold: Hold, user: User) -> Held:
-    """``hold`` with its ports."""
+    """Return ``hold`` with its ports."""
     ports = Port.objects.select_related("router").in_bulk([hold.ends[side]["port"] for side in "az"])
     return Held(
         hold=hold,

@@ -1,4 +1,4 @@
-"""The kinds of inventory that the NOC keeps: what a page shows of each, and the operations behind it."""
+"""The kinds of inventory objects that the NOC manages: their pages and operations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -40,9 +40,11 @@ Text = str | Promise
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """``keyword``: what ``change`` and ``remove`` call the row. ``columns``: headings and what is below.
+    """A kind of object.
 
-    ``by``: the order of the list, the last column unique. ``choices``: its filters besides the search.
+    ``keyword``: the parameter name of the row in ``change`` and ``remove``. ``columns``: each heading with a
+    function for its cells. ``by``: the order of the list, the last column unique. ``choices``: its filters in
+    addition to the search.
     """
 
     slug: str
@@ -53,22 +55,22 @@ class Kind:
     by: tuple[str, ...]
     choices: tuple[Choice, ...] = ()
     searchable: bool = True
-    # The name of the page of a row, which takes its id; "" where its form is all there is.
+    # The page of a row, by its id; "" where the form is the only page.
     page: str = ""
     columns: tuple[tuple[Text, Callable[[Any], Any]], ...]
-    # What is known of a row besides what its form has.
+    # Facts about a row that its form does not contain.
     facts: Callable[[Any], list[tuple[Text, Any]]] = lambda _row: []
     create_form: type[VersionedForm]
     change_form: type[VersionedForm]
     create: Callable[..., Any]
     change: Callable[..., Any]
     remove: Callable[..., Any]
-    # Where its maker goes when a new row is there, by what its form said and what the form was opened with;
-    # "" for the list.
+    # The page after a new row was created, from the form's values and the query of the form's address; "" for
+    # the list.
     leads_to: Callable[[dict[str, Any], QueryDict], str] = lambda _wanted, _opened: ""
-    # What is odd about a new row although it was taken, by what its form said.
+    # Warnings about a new row that was accepted, from the form's values.
     doubts: Callable[[dict[str, Any]], list[str]] = lambda _wanted: []
-    # What rows of it lost (portal.web.loss_rows), below the form of one.
+    # The losses of a row (portal.web.loss_rows), shown below its form.
     losses: Callable[[Any, datetime], list[LossRow]] | None = None
 
 
@@ -99,7 +101,7 @@ def _reported_mtu(link: Any) -> Text:
 
 
 def _link_facts(link: Any) -> list[tuple[Text, Any]]:
-    """The MTU as declared, as agents report it, and as frames have proven it, in bytes."""
+    """Return the MTU in bytes: declared, reported by agents, and verified by test frames."""
     declared = [mtu for mtu in (link.a_ip_mtu, link.z_ip_mtu) if mtu is not None]
     now = clock.now()
     proven = proven_link_mtus(topology=current_topology(now=now), now=now).get(link.pk)
@@ -136,7 +138,7 @@ def _of_new_customer(wanted: dict[str, Any], _opened: QueryDict) -> str:
 
 
 def _back_to_customer(wanted: dict[str, Any], opened: QueryDict) -> str:
-    """A port that was added from its customer's page leads back there."""
+    """Return the customer's page where the port was added from there."""
     customer = wanted["customer"] if "customer" in opened else None
     return reverse("web:noc-customer", args=[customer.pk]) if customer is not None else ""
 

@@ -1,4 +1,4 @@
-"""Names for lines that nobody has named: after their places."""
+"""Default names of lines, from their sites."""
 
 import re
 from collections.abc import Sequence
@@ -7,12 +7,14 @@ from itertools import chain, count
 from portal.accounts.models import User
 from portal.vll import queries
 
-# With a number behind it, it still fits.
+# Leaves space for a number at the end.
 _LONGEST = 90
 
 
 def name_after(places: Sequence[str], *, user: User) -> str:
-    """``Zurich – Basel``, with a number where ``user`` sees such a line already."""
+    """Return a name such as ``Zurich – Basel``, with a number where ``user`` already sees a line of that
+    name.
+    """
     name = " – ".join(places)[:_LONGEST]
     alike = queries.vlls(user)
     for place in set(places):
@@ -23,5 +25,5 @@ def name_after(places: Sequence[str], *, user: User) -> str:
 
 
 def _without_dashes(name: str) -> str:
-    """``Zurich – Basel`` and ``Zurich-Basel`` are one name to who reads them."""
+    """Return a key for comparison: people read ``Zurich – Basel`` and ``Zurich-Basel`` as the same name."""
     return " ".join(re.split(r"[\s–-]+", name)).casefold()

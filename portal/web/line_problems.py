@@ -1,4 +1,4 @@
-"""Problems of the lines that a reader may see; a bounded look at each kind."""
+"""The problems of the lines in a reader's scope, with a limited query for each kind."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SHOWN = 5
 
 
 class Trouble(models.TextChoices):
-    """The kinds of trouble, worst first. The overview lists the lines of one with ``?trouble=``."""
+    """The kinds of trouble, worst first. The overview lists the lines of one kind with ``?trouble=``."""
 
     DOWN = "down", _("Down")
     FAILED = "failed", _("Order failed in the last day")
@@ -30,7 +30,9 @@ _TONES = {Trouble.DOWN: "danger", Trouble.FAILED: "danger", Trouble.DRIFT: "warn
 
 @dataclass(frozen=True, slots=True)
 class LineAlarm:
-    """``vlls``: up to ``SHOWN`` lines with this trouble; ``more``: how many others there are."""
+    """The lines with one kind of trouble. ``vlls``: at most ``SHOWN`` of them; ``more``: the number of
+    others.
+    """
 
     trouble: Trouble
     tone: str
@@ -39,9 +41,9 @@ class LineAlarm:
 
 
 def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> list[LineAlarm]:
-    """Return only the kinds of trouble that exist, worst first.
+    """Return the kinds of trouble that exist, worst first.
 
-    ``down`` and ``out_of_sync`` say whether any line can be; otherwise no line is read for that kind.
+    ``down`` and ``out_of_sync`` say whether such lines can exist. If not, no query reads lines for that kind.
     """
     lines = queries.in_service(queries.vlls(user)).prefetch_related(None)
     failed = queries.failed_lately(queries.orders(user), now=now)
@@ -54,7 +56,7 @@ def attention(user: User, *, down: bool, out_of_sync: bool, now: datetime) -> li
 
 
 def lines_with(trouble: Trouble, rows: QuerySet[Vll], user: User, *, now: datetime) -> QuerySet[Vll]:
-    """Return those of ``rows`` that ``attention`` counts for this kind of trouble."""
+    """Return the ``rows`` that ``attention`` counts for this kind of trouble."""
     if trouble == Trouble.FAILED:
         failed = queries.failed_lately(queries.orders(user), now=now)
         return rows.filter(pk__in=failed.order_by().values("vll"))

@@ -1,4 +1,4 @@
-"""The progress of a VLL: its newest order, and where each end stands on the way to what is wanted."""
+"""The progress of a VLL: its newest order, and the state of each end compared with the requested state."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -26,19 +26,19 @@ from portal.vll.states import (
 )
 from portal.web.status_labels import END_LOOKS, end_look
 
-# Agents report what they observe every 10 s, so the oper status follows an order by about that.
+# Agents report every 10 s, so the oper status follows an order after about that time.
 OPER_STATUS_FOLLOWS = timedelta(seconds=30)
-# Routers that are there answer an order within a second or two.
+# Reachable routers answer an order within one or two seconds.
 STEPS_FOLLOW = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class EndStep:
-    """One end's place on the way. ``note`` is a sentence why it is not further, or "", and ``agent_words``
-    what the agent says of that, for the NOC.
+    """The state of one end.
 
-    ``carries``: not where it is stopped as ordered. ``unpoliced`` is a sentence why it is not held to its
-    bandwidth profile, or "". ``heard``: its router reports, so that all of this is so now.
+    ``note``: why the end is not ready, or "". ``agent_words``: the agent's message about it, for the NOC.
+    ``carries``: false where the line is suspended as ordered. ``unpoliced``: why the end is not policed, or
+    "". ``heard``: its router reports now, so this state is current.
     """
 
     end: VllEnd
@@ -53,9 +53,10 @@ class EndStep:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """``settled``: nothing on the page is expected to change by itself soon; else look ``asked_every`` often.
+    """The progress of a line.
 
-    ``actions``: what may be ordered now: change, test, suspend, resume, remove, restore, cancel, retry.
+    ``settled``: no change of the page is expected soon. Otherwise the page polls every ``asked_every``.
+    ``actions``: the possible orders: change, test, suspend, resume, remove, restore, cancel, retry.
     """
 
     order: Order | None
@@ -67,7 +68,7 @@ class Progress:
 
 
 def progress_of(vll: Vll, *, now: datetime) -> Progress:
-    """The state of things around ``vll``, which is as ``queries.with_last_order`` gives it."""
+    """Return the progress of ``vll``, which comes from ``queries.with_last_order``."""
     order = vll.orders.order_by("-ordered_at", "-id").first()
     return Progress(
         order=order,
@@ -109,7 +110,7 @@ def _step(end: VllEnd, vll: Vll, order: Order | None) -> EndStep:
 
 
 def _as_last_heard(step: EndStep, now: datetime) -> EndStep:
-    """``step``, which is no good news any more where nobody hears from its router or from VPP."""
+    """Return ``step``, without a green badge where neither its router nor VPP reports."""
     seen = getattr(step.end.port.router, "observed", None)
     if seen is None or seen.is_current(reported_since=now - FRESH):
         return step
@@ -122,7 +123,7 @@ def _unpoliced(end: VllEnd) -> str:
 
 
 def _agent_words(reason: dict[str, Any] | None) -> str:
-    """Its sentence, with the object that it is about."""
+    """Return the agent's message with the object that it concerns."""
     if not reason:
         return ""
     message = str(reason.get("message") or reason.get("code") or "")
@@ -131,17 +132,20 @@ def _agent_words(reason: dict[str, Any] | None) -> str:
 
 
 def _asked_every(order: Order | None, now: datetime) -> str:
-    """As htmx writes it. What waits for people, or has not moved for long, is not worth two a second."""
+    """Return the polling interval in htmx's notation.
+
+    Orders that wait for people, or have not changed for long, need fewer polls than two a second.
+    """
     if order is None or order.state == OrderState.HELD:
         return "10s"
     return "500ms" if now - order.state_at < STEPS_FOLLOW else "5s"
 
 
 def _all_is_read(vll: Any, order: Order | None) -> bool:
-    """Whether the line, which was read first, already has what its newest order brought.
+    """Return whether the line, read first, already includes the result of its newest order.
 
-    One statement shows one moment, two do not: an order that ends between them is over, and the line is
-    still as it was before.
+    Two statements may see different states. If an order ends between them, the order has ended but the line
+    is still the old one.
     """
     return order is None or vll.last_order_state in TERMINAL_ORDER_STATES
 
@@ -159,13 +163,13 @@ def _settled(vll: Vll, order: Order | None, now: datetime) -> bool:
 
 
 def actions_of(vll: Vll, order: Order | None) -> frozenset[str]:
-    """What may be ordered for a line now, by its newest order (``Progress.actions``)."""
+    """Return the possible orders of a line, given its newest order (``Progress.actions``)."""
     if order is not None and not order.is_terminal:
         letting_go = vll.handover == Handover.RELEASE
         ending = order.state == OrderState.PENDING_CANCELLATION or order.failure or letting_go
         return frozenset() if ending else frozenset({"cancel"})
     test = {"test"} if vll.family is not None else set()
-    # One that could not be adopted is a found line again.
+    # A line that could not be adopted is a found line again.
     lost = vll.handover == Handover.RELEASE
     again = {"retry"} if order is not None and not lost and _may_be_retried(order) else set()
     match vll.lifecycle:

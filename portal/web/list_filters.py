@@ -1,4 +1,4 @@
-"""Filters of a list as a form above it: ``?q=`` and selects, kept from page to page."""
+"""The filters of a list, as a form above it: ``?q=`` and selects. Links to other pages keep them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ LONGEST_SEARCH = 100
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A select. ``options``: value and label; ``narrow(rows, value)`` for a value among them."""
+    """A select. ``options``: values and labels; ``narrow(rows, value)`` filters by one of these values."""
 
     name: str
     label: Text
@@ -32,7 +32,10 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class ListFilters:
-    """``selects``: name, label, options and chosen value of each; ``keep``: the query of it all."""
+    """The filters.
+
+    ``selects``: name, label, options and chosen value of each; ``keep``: the query for links.
+    """
 
     rows: QuerySet[Any]
     q: str
@@ -50,7 +53,7 @@ def filtered(
     choices: tuple[Choice, ...] = (),
     search: Callable[[QuerySet[Any], str], QuerySet[Any]] = found,
 ) -> ListFilters:
-    """``rows`` as ``asked`` for. A value that is none of the options is left out, like an empty one."""
+    """Return the ``rows`` that match ``asked``. A value that is empty or not an option filters nothing."""
     q = asked.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     kept = {"q": q} if q else {}
     if q:
@@ -67,7 +70,7 @@ def filtered(
 
 
 def at_site(path: str, label: Text) -> Choice:
-    """Sites by name; ``path`` leads from a row to its site."""
+    """Return a select of sites by name. ``path``: from a row to its site."""
     return Choice(
         name="site",
         label=label,
@@ -77,13 +80,13 @@ def at_site(path: str, label: Text) -> Choice:
 
 
 def of_customer(user: User, asked: QueryDict) -> Customer | None:
-    """The customer whose rows alone ``?customer=`` asks for, by its id; None for none of theirs."""
+    """Return the customer with the id ``?customer=``; None for a customer outside the user's scope."""
     number = row_id(asked.get("customer"))
     return None if number is None else permissions.visible_customers(user).filter(pk=number).first()
 
 
 def only_of(customer: Customer) -> Choice:
-    """That customer, or all: a select of every customer stops being one at some hundreds."""
+    """Return a select of this customer or all. A select of all customers is unusable above some hundreds."""
     return Choice(
         name="customer",
         label=_("Customer"),

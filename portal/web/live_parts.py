@@ -1,7 +1,7 @@
-"""Parts of pages that are sent alone when the browser asks for them, and only when they say something else.
+"""Live parts of pages: sent alone on request, and only when their content has changed.
 
-``{% livepart %}`` marks one in a template. Its page is rendered as always; who asked for the part alone,
-which htmx says by the id of its target, gets the part.
+``{% livepart %}`` marks a part in a template. The portal renders the whole page as always. htmx names the
+part as the target of its request, and the middleware returns only that part.
 """
 
 from collections.abc import Callable
@@ -12,20 +12,20 @@ from django.http import HttpRequest, HttpResponse
 
 from portal.web.polling import HTTP_NO_CHANGE
 
-# A digest of what the browser shows already.
+# A digest of the content that the browser shows.
 SEEN = "X-Seen"
 
 
 @dataclass(frozen=True, slots=True)
 class LivePart:
-    """``html``: with the element around it; ``seen``: a digest to recognise it by."""
+    """A live part. ``html``: with its element; ``seen``: a digest of its content."""
 
     html: str
     seen: str
 
 
 class LivePartMiddleware:
-    """Answers with the part alone, or with 204 where nothing in it has changed."""
+    """Respond with the part alone, or with 204 where its content has not changed."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -44,11 +44,11 @@ class LivePartMiddleware:
 
 
 def asks_for_a_part(request: Any) -> bool:
-    """Whether htmx asks for a part of a page that it shows already."""
+    """Return whether htmx requests a part of a page that it already shows."""
     return bool(getattr(request, "htmx", False)) and SEEN in request.headers
 
 
 def live_parts(request: Any) -> dict[str, LivePart]:
-    """The parts that this request's page was found to have, by their ids."""
+    """Return the live parts of this request's page, by id."""
     parts: dict[str, LivePart] = request.__dict__.setdefault("live_parts", {})
     return parts

@@ -1,4 +1,4 @@
-"""What routers and links lost in the last day, as rows of a table."""
+"""The losses of routers and links in the last day, as rows of a table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,9 +16,10 @@ STEP_S = 1800
 
 @dataclass(frozen=True, slots=True)
 class LossRow:
-    """``totals`` of the day by column, None where nothing was counted; ``lost``: by the interface itself.
+    """A row of losses.
 
-    ``ratio``: the part that it lost of what came or was to go; ``path``: path data of what was lost.
+    ``totals``: of the day by column, None where nothing was counted. ``lost``: by the interface itself.
+    ``ratio``: the lost share of all frames received or to be sent. ``path``: SVG path data of the losses.
     """
 
     name: str
@@ -30,14 +31,14 @@ class LossRow:
 
 
 def router_loss_rows(*, router: Router, now: datetime) -> tuple[list[LossRow], dict[str, float | None]]:
-    """Of its interfaces, and the totals of the router itself. Interfaces of links come first."""
+    """Return rows for the interfaces, those of links first, and the totals of the router itself."""
     answer = router_losses(router=router, since=now - SPAN, until=now, step_s=STEP_S, now=now)
     rows = [_row(each, each["name"], each["link"]) for each in answer["interfaces"]]
     return sorted(rows, key=lambda row: row.link is None), answer["router"]["totals"]
 
 
 def link_loss_rows(link: BackboneLink, now: datetime) -> list[LossRow]:
-    """Of both sides, A first."""
+    """Return rows for both sides of a link, A first."""
     answer = link_losses(link=link, since=now - SPAN, until=now, step_s=STEP_S, now=now)
     return [
         _row(answer[f"{side}_side"], f"{router}:{answer[f'{side}_side']['name']}", None)

@@ -1,4 +1,4 @@
-"""Rectangles and straight pieces of links on a plane, and whether something new would touch them. Pixels."""
+"""Rectangles and straight pieces of links on a plane, and collision tests. Pixels."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -46,7 +46,9 @@ class Piece(NamedTuple):
         return Rect(min(a_x, z_x), min(a_y, z_y), max(a_x, z_x), max(a_y, z_y))
 
     def crosses(self, rect: Rect) -> bool:
-        """Whether any of it is inside (Liang and Barsky, 1984: the part between the four sides)."""
+        """Return whether any part of the piece is inside the rectangle (clipping by Liang
+        and Barsky, 1984).
+        """
         (x, y), (end_x, end_y) = self
         enters, leaves = 0.0, 1.0
         for step, low, high, at in (
@@ -63,7 +65,7 @@ class Piece(NamedTuple):
 
 
 class Plane:
-    """What is there already, found by where it is."""
+    """The objects already placed, indexed by position."""
 
     def __init__(self) -> None:
         self._rects: dict[tuple[int, int], list[Rect]] = defaultdict(list)
@@ -78,7 +80,7 @@ class Plane:
             self._pieces[cell].append(piece)
 
     def is_free(self, rect: Rect) -> bool:
-        """Whether nothing is in there."""
+        """Return whether the rectangle is free."""
         return not any(
             any(rect.touches(other) for other in self._rects.get(cell, ()))
             or any(piece.crosses(rect) for piece in self._pieces.get(cell, ()))
@@ -86,7 +88,7 @@ class Plane:
         )
 
     def crossed_by(self, piece: Piece) -> set[Rect]:
-        """The rectangles that a piece goes through."""
+        """Return the rectangles that a piece crosses."""
         return {
             rect for cell in _cells(piece.bounds) for rect in self._rects.get(cell, ()) if piece.crosses(rect)
         }

@@ -1,11 +1,11 @@
-"""Places for the labels of links, beside their link, and for the names of sites. Pixels."""
+"""Places for the labels of links, next to their link, and for the names of sites. Pixels."""
 
 from collections.abc import Iterable, Iterator
 
 from portal.web.map_geometry import Plane, Rect, Spot
 from portal.web.map_link_curves import Curve
 
-# Where along the link, and how far from it, the best first.
+# Positions along the link, the best first.
 _ALONG = (0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)
 # Between two labels.
 _APART = 3.0
@@ -15,9 +15,10 @@ _AWAY = (7.0, 13.0, 22.0)
 def label_places(
     wanted: Iterable[tuple[Curve, float, float] | None], plane: Plane, *, inside: Rect
 ) -> Iterator[Rect | None]:
-    """One for each (link, width, height), in order; None where there is no free one: the table has it too.
+    """Yield a place for each (link, width, height), in order; None without a free place.
 
-    ``plane``: what is drawn already. ``inside``: all are within.
+    The table also has the text of the label. ``plane``: the objects already drawn. ``inside``: the area for
+    labels.
     """
     labels = Plane()
     for each in wanted:
@@ -28,7 +29,7 @@ def label_places(
 
 
 def caption_place(block: Rect, width: float, height: float, plane: Plane) -> Rect:
-    """Above the routers in the block or below them, where no link passes if there is such a place."""
+    """Return a place above the routers of the block or below them, without a crossing link where possible."""
     across = (block.right - block.left - width) / 2
     places = [
         Rect(left, top, left + width, top + height)
@@ -55,9 +56,9 @@ def _candidates(curve: Curve, width: float, height: float) -> Iterator[Rect]:
     for away in _AWAY:
         for along in _ALONG:
             middle, aside = curve.at(along), curve.aside(along)
-            # From the middle of the label to its side, in that direction.
+            # The distance from the centre of the label to its side, in that direction.
             reach = abs(aside.x) * width / 2 + abs(aside.y) * height / 2 + away
-            # Above, or to the right, before below.
+            # Prefer places above, or to the right.
             up = -1 if aside.y > 0 or (aside.y == 0 and aside.x < 0) else 1
             for side in (up, -up):
                 spot = Spot(middle.x + side * reach * aside.x, middle.y + side * reach * aside.y)

@@ -1,4 +1,4 @@
-"""The ways of links between routers on a drawing: straight, and around what stands between. Pixels."""
+"""The curves of links between routers on a drawing: straight, or bent around obstacles. Pixels."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,14 +14,14 @@ _PIECE = 80
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A quadratic curve (SVG's ``Q``) from A to Z, ``bend`` its control point."""
+    """A quadratic curve (SVG's ``Q``) from A to Z with the control point ``bend``."""
 
     a: Spot
     bend: Spot
     z: Spot
 
     def at(self, t: float) -> Spot:
-        """``t``: 0 at A, 1 at Z."""
+        """Return the point at ``t``: 0 at A, 1 at Z."""
         u = 1 - t
         return Spot(
             u * u * self.a.x + 2 * u * t * self.bend.x + t * t * self.z.x,
@@ -29,7 +29,7 @@ class Curve:
         )
 
     def aside(self, t: float) -> Spot:
-        """The direction, of length 1, at a right angle to the curve."""
+        """Return the unit vector at a right angle to the curve."""
         x = (1 - t) * (self.bend.x - self.a.x) + t * (self.z.x - self.bend.x)
         y = (1 - t) * (self.bend.y - self.a.y) + t * (self.z.y - self.bend.y)
         length = hypot(x, y) or 1.0
@@ -44,7 +44,7 @@ class Curve:
 
     @property
     def halves(self) -> tuple[str, str]:
-        """Two paths of SVG, each from its router to the middle (de Casteljau)."""
+        """Return two SVG paths, each from its router to the middle (de Casteljau)."""
         middle = self.at(0.5)
         return (
             _path(self.a, _middle(self.a, self.bend), middle),
@@ -59,9 +59,9 @@ class Curve:
 def curves(
     pairs: Sequence[tuple[Hashable, Hashable]], box_of: Mapping[Hashable, Rect], *, aside: Sequence[float]
 ) -> Iterator[Curve]:
-    """One for each pair, in order; several between the same two lie beside each other.
+    """Yield a curve for each pair, in order. Links between the same two routers are side by side.
 
-    ``aside``: how far the middle of a link may be led from the straight line, the best first.
+    ``aside``: possible distances of a link's middle from the straight line, the best first.
     """
     plane = Plane()
     for box in box_of.values():
@@ -78,7 +78,7 @@ def curves(
 
 
 def _curve(a: Rect, z: Rect, aside: Sequence[float], plane: Plane) -> Curve:
-    """The first that goes through no router, else the one through fewest."""
+    """Return the first curve that crosses no router, else the one that crosses the fewest."""
     tried = []
     for each in aside:
         curve = _bent(a, z, each)
@@ -90,7 +90,9 @@ def _curve(a: Rect, z: Rect, aside: Sequence[float], plane: Plane) -> Curve:
 
 
 def _bent(a: Rect, z: Rect, aside: float) -> Curve:
-    """Its middle is ``aside`` of the straight line, to the same side whichever end is A."""
+    """Return a curve with its middle ``aside`` of the straight line. Swapping A and Z does not change the
+    side.
+    """
     start, end = _middle(Spot(*a[:2]), Spot(*a[2:])), _middle(Spot(*z[:2]), Spot(*z[2:]))
     first, last = sorted((start, end))
     length = hypot(last.x - first.x, last.y - first.y) or 1.0

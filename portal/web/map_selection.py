@@ -1,4 +1,4 @@
-"""What is chosen on the map: a line with its path, or a link or router with what would fail with it."""
+"""The selection on the map: a line with its path, or a link or router with the effect of its failure."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from portal.vll.failure_impact import FailureImpact, Fate, HitLine, failure_impa
 from portal.vll.models import Vll
 from portal.web.row_id import row_id
 
-# Of each fate; the rest is counted.
+# The lines shown for each effect. The others are counted.
 _LINES_SHOWN = 20
 _FATES: dict[Fate, tuple[str | Promise, str | Promise, str]] = {
     Fate.DOWN: (_("Down"), _("No path is left between their routers."), "danger"),
@@ -46,7 +46,7 @@ _FATES: dict[Fate, tuple[str | Promise, str | Promise, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class FateRow:
-    """Lines that one failure hits in the same way: the first of them, and how many more there are."""
+    """Lines with the same effect of a failure: the first ones, and the number of others."""
 
     title: str | Promise
     text: str | Promise
@@ -62,10 +62,10 @@ class FateRow:
 
 @dataclass(frozen=True)
 class MapSelection:
-    """At most one of ``link``, ``router`` and ``line``. ``keep``: it as a query, "" where nothing is chosen.
+    """The selection: at most one of ``link``, ``router`` and ``line``.
 
-    ``is_gone``: what was asked for is not there, or no longer. ``impact``: of the link or router. ``path``:
-    the line's links; ``a`` and ``z``: its routers.
+    ``keep``: the selection as a query, "" without one. ``is_gone``: the requested object does not exist.
+    ``impact``: of the link's or router's failure. ``path``: the line's links; ``a`` and ``z``: its routers.
     """
 
     keep: str = ""
@@ -88,7 +88,7 @@ class MapSelection:
 
     @property
     def link_ids(self) -> list[Hashable]:
-        """The links that have to be on the map for it, beside those of a chosen router."""
+        """Return the links that the map must show for the selection, without those of a selected router."""
         of_path = [link.id for link in (*self.path.primary, *self.path.backup)]
         return [*of_path, self.link.pk] if self.link else of_path
 
@@ -121,7 +121,7 @@ class MapSelection:
 
 
 def map_selection(user: User, asked: QueryDict, *, now: datetime) -> MapSelection:
-    """As ``?line=``, ``?link=`` or ``?router=`` says, the first of these that is there."""
+    """Return the first existing object of ``?line=``, ``?link=`` and ``?router=``."""
     for name, read in (("line", _line), ("link", _link), ("router", _router)):
         if value := asked.get(name, ""):
             return read(user, value, urlencode({name: value}), now)
@@ -157,7 +157,7 @@ def _router(_user: User, value: str, keep: str, now: datetime) -> MapSelection:
 
 
 def _uuids(text: str) -> list[UUID]:
-    """The one that it is, or none."""
+    """Return a list with the id, or an empty list for other texts."""
     try:
         return [UUID(text)]
     except ValueError:

@@ -1,6 +1,6 @@
-"""The ways through the portal: which pages there are for whom, in which groups, and by which keys.
+"""The navigation: the pages for each kind of user, their groups and their keys.
 
-The header, the row below it, the shortcuts and the command palette all read this.
+The header, the row below it, the shortcuts and the command palette all use this module.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -17,8 +17,10 @@ from portal.web.waiting_counts import AGAIN, ALARMS, HELD, QUARANTINES, TROUBLE
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """``name``: of its address. ``key``: "g" and this letter lead there, "" for none. ``below``: how the
-    names of the pages begin that are reached from it. ``waits``: what portal.web.waiting_counts counts there.
+    """A page.
+
+    ``name``: of its URL pattern. ``key``: pressing "g" and this letter opens it, "" for none. ``below``:
+    prefixes of the names of its subpages. ``waits``: the count of portal.web.waiting_counts to show.
     """
 
     title: Text
@@ -31,7 +33,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Pages of one kind of work. ``slug``: for ids in HTML."""
+    """Pages for one kind of work. ``slug``: for ids in HTML."""
 
     slug: str
     title: Text
@@ -113,31 +115,34 @@ OF_THE_ACCOUNT = (
 
 
 def groups_of(user: User) -> tuple[Group, ...]:
-    """The groups that ``user`` reads; for customers one without a title."""
+    """Return the groups for ``user``. Customers have one group without a title."""
     return OF_THE_NOC if user.is_noc else (Group("main", "", OF_CUSTOMERS),)
 
 
 def pages_of(user: User) -> list[Page]:
-    """All pages in reach, in order."""
+    """Return all pages that ``user`` can open, in order."""
     of_all = (page for group in groups_of(user) for page in group.pages)
     return [page for page in (*of_all, *OF_THE_ACCOUNT) if page.is_used()]
 
 
 def page_at(name: str, pages: Iterable[Page]) -> Page | None:
-    """The page called so, else the one that leads there: of several the most precise."""
+    """Return the page with this name, else the page with the longest matching prefix."""
     return max(
         (page for page in pages if _fits(page, name)), key=lambda page: _fits(page, name), default=None
     )
 
 
 def waiting_at(group: Group, counts: Mapping[str, int]) -> int:
-    """How much waits on all pages of a group, what is an alarm as well counted once."""
+    """Return the number of items that wait on all pages of a group.
+
+    An item that is also an alarm counts once.
+    """
     waiting = {page.waits: counts.get(page.waits, 0) for page in group.pages}
     return sum(waiting.values()) - (counts.get(AGAIN, 0) if ALARMS in waiting else 0)
 
 
 def _fits(page: Page, name: str) -> int:
-    """How much of a name leads here; 0: nothing."""
+    """Return the length of the match of the name with this page; 0 without a match."""
     if name == page.name:
         return len(name) + 1
     return max((len(begins) for begins in page.below if name.startswith(begins)), default=0)

@@ -1,4 +1,4 @@
-"""The map of the backbone: links and routers as rows of two tables, and the same drawn."""
+"""The map of the backbone: tables of links and routers, and a drawing of both."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -29,19 +29,20 @@ from portal.vll.proven_link_mtus import Proven, proven_link_mtus
 from portal.web.map_selection import MapSelection
 from portal.web.svg_map import NARROW, WIDTH, Drawing, Join, Point, Sent, drawing_of
 
-# More are neither drawn nor read by anybody at once; a search narrows them.
+# More links are slow to draw and hard to read. A search reduces them.
 LINKS_SHOWN = 120
 PATHS_SHOWN = 50
-# A link half full is drawn wider: with it lost its traffic may not fit another such one.
+# A link with half of its bandwidth in use is drawn wider: another such link may not have room for its
+# traffic.
 BUSY = 0.5
-# Adding the lines up reads all of them; a minute old is new enough for what is sold.
+# The sum reads all lines. Values of the last minute are recent enough for sold bandwidth.
 _LOADS_KEPT_S = 60
 NO_LOAD = LinkLoad(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class RouterRow:
-    """``state``: transit, reporting, silent or drained, with the tone of its badge."""
+    """A router. ``state``: transit, reporting, silent or drained, with the tone of its badge."""
 
     router: Router
     state: str
@@ -51,10 +52,11 @@ class RouterRow:
 
 @dataclass(frozen=True, slots=True)
 class LinkRow:
-    """``ip_mtu``: as orders count it, ``reported``: the smaller of what both agents see (bytes), both None
-    where unknown; ``load`` None where it is not summed up.
+    """A link.
 
-    ``traffic``: what it carries now, None where no agent tells.
+    ``ip_mtu``: as orders use it; ``reported``: the smaller value of both agents. Both in bytes, None where
+    unknown. ``load``: None where it is not calculated. ``traffic``: the present traffic, None without an
+    agent's report.
     """
 
     link: Any
@@ -75,11 +77,13 @@ class LinkRow:
 
 @dataclass(frozen=True, slots=True)
 class NetworkMap:
-    """``narrow_drawing``: for a narrow window, where there is room on it. ``loads_at``: when the lines were
-    added up; None where there are too many paths for that. ``usual_mtu``: that of most links (bytes), which
-    the drawing does not repeat at each. ``unlocated``: the sites that the drawing shows apart, because they
-    have no coordinates and others do. ``paths``: the first ``PATHS_SHOWN`` that lines take, of the chosen
-    router or between all of these; ``has_more_paths``: there are more.
+    """The map.
+
+    ``narrow_drawing``: for a narrow window, where the drawing fits. ``loads_at``: when the loads were
+    calculated; None where there are too many paths. ``usual_mtu``: of most links (bytes); the drawing shows
+    only other values. ``unlocated``: the sites without coordinates, which the drawing shows apart where other
+    sites have coordinates. ``paths``: the first ``PATHS_SHOWN`` paths of lines, at the chosen router or
+    between all routers; ``has_more_paths``: more exist.
     """
 
     routers: list[RouterRow]
@@ -96,8 +100,10 @@ class NetworkMap:
 def network_map(
     links: list[Any], *, unlinked: bool, chosen: MapSelection, query: str, now: datetime
 ) -> NetworkMap:
-    """Of these rows of ``links_with_observed_mtu`` and the routers that they join; ``unlinked``: and of the
-    first ``LINKS_SHOWN`` routers that have no link. ``query``: what each link of the drawing keeps.
+    """Return the map of these rows of ``links_with_observed_mtu`` and of the routers that they join.
+
+    ``unlinked``: add the first ``LINKS_SHOWN`` routers without a link. ``query``: the parameters that each
+    link of the drawing keeps.
     """
     loads_at, loads = _loads(now)
     topology = current_topology(now=now)
@@ -141,7 +147,7 @@ def _unlocated(routers: list[Router]) -> list[Site]:
 
 
 def _paths(routers: set[int], chosen: Router | None) -> QuerySet[TunnelPath]:
-    """Those on which frames were lost come first."""
+    """Return the paths, those with lost frames first."""
     paths = TunnelPath.objects.filter(in_use=True, a_router__in=routers, z_router__in=routers)
     if chosen is not None:
         paths = paths.filter(Q(a_router=chosen) | Q(z_router=chosen))
@@ -259,7 +265,7 @@ def _join(row: LinkRow, usual_mtu: int | None, chosen: MapSelection, query: str)
 
 
 def _sent(traffic: LinkTraffic, bps: int | None) -> Sent:
-    """In percent of the link, or at its rate where nobody knows how much the link carries."""
+    """Return the traffic in per cent of the link, or as a rate where the link's capacity is unknown."""
     percent = traffic.percent_of(bps)
     if bps is None:
         return Sent("", "unmeasured")

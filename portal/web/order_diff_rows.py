@@ -1,4 +1,4 @@
-"""The changes that an order asks for, as rows of a table: what it is now, and what it would be."""
+"""The changes that an order requests, as table rows with old and new value."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ _NAMES = {
     "exact_match": gettext_noop("Exact match"),
     "tunnel_address": gettext_noop("Tunnel address"),
 }
-# A request's members that an order keeps by another name, and all of a line's own.
+# The request's members that an order stores under another name, and all members of a line.
 _KEPT_AS = {
     "transport": "requested_transport",
     "cbs_bytes": "requested_cbs_bytes",
@@ -60,9 +60,10 @@ _TAGGINGS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """``before`` is "–" where there was nothing, such as all of a new line.
+    """A value and its change.
 
-    ``side``: "a", "z", or "" for the line itself; ``label`` is the value's name alone.
+    ``before`` is "–" where no value existed, as for a new line. ``side``: "a", "z", or "" for the line
+    itself; ``label``: the name of the value, without the end.
     """
 
     side: str
@@ -72,19 +73,19 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """The label, with the end that it is of."""
+        """Return the label with its end."""
         return f"{_(_SIDES[self.side])}: {self.label}" if self.side else self.label
 
 
 def asked_of(order: Order) -> list[Asked]:
-    """Every value of a new line; of a change those that differ, of a test none."""
+    """Return all values of a new line, the differences of a change, and nothing for a test."""
     return _asked(differences_of(order) if order.action in IN_SERVICE_ACTIONS else _all_of(order))
 
 
 def asked_between(before: LineRequest, after: LineRequest, *, vlans: Mapping[str, int | None]) -> list[Asked]:
-    """The differences between two requests for one line.
+    """Return the differences between two requests for one line.
 
-    ``vlans``: the outer one that each end has now; it is what "any" came to.
+    ``vlans``: the present outer VLAN of each end, which the portal chose for "any".
     """
     found = [
         Difference("", _KEPT_AS.get(name, name), getattr(before, name), getattr(after, name))

@@ -1,4 +1,4 @@
-"""The gate before every page: sign in, look the thing up in the user's scope, check the permission."""
+"""The access check of every page: sign-in, the object in the user's scope, and the permission."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -19,20 +19,20 @@ from portal.vll import queries
 from portal.vll.models import Vll
 from portal.web.partial_requests import page_of
 
-# For a POST that gives or takes access: an open session is not enough. It needs the user's own password or a
-# code of the second factor, entered within the last five minutes.
+# For a POST that gives or removes access. An open session is not enough: the user must have entered the
+# password or a code of the second factor within the last five minutes.
 proves_identity = reauthentication_required(allow_get=True)
 
 
 class SignedInRequest(HttpRequest):
-    """The request that a gated view receives."""
+    """The request that a guarded view receives."""
 
     user: User
     htmx: HtmxDetails
 
 
 class Owned(Protocol):
-    """Anything that belongs to a customer, or to the NOC."""
+    """An object that belongs to a customer or to the NOC."""
 
     @property
     def customer(self) -> Customer | None: ...
@@ -42,9 +42,10 @@ def requires(permission: Permission, *, of: Callable[..., Owned] | None = None) 
     """Let a view run only for users whom ``permission`` admits; send visitors to sign in first.
 
     Without ``of``, the permission is checked for the user alone. With it, ``of(user, **url_arguments)`` finds
-    the object in the user's scope (404 for a stranger), the permission is for the object's customer
-    (403 for a member without the right), and the view receives the object instead of the arguments.
-    Signing in leads back to the page, also where a form of it was sent to an address that only accepts POST.
+    the object in the user's scope (404 outside the scope). The permission is then checked for the object's
+    customer (403 without the permission). The view receives the object instead of the arguments.
+
+    Signing in leads back to the page, also where its form was sent to an address that only accepts POST.
     """
 
     def gate(view: View) -> View:
@@ -65,7 +66,10 @@ def requires(permission: Permission, *, of: Callable[..., Owned] | None = None) 
 
 
 def visible_vll(user: User, vll_id: UUID) -> Vll:
-    """The VLL with its ends and its last order's state, or 404 when this user may not know of it."""
+    """Return the VLL with its ends and the state of its last order.
+
+    Raises Http404 outside the user's scope.
+    """
     return get_object_or_404(queries.with_last_order(queries.vlls(user)), pk=vll_id)
 
 

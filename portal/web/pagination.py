@@ -1,4 +1,4 @@
-"""Keyset paging of lists: the last page costs what the first does."""
+"""Keyset pagination of lists: the last page costs no more than the first."""
 
 import base64
 import json
@@ -15,16 +15,16 @@ PAGE_SIZE = 50
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """So many rows at most, and the ``?after=`` of the rows that follow ("" when there are none)."""
+    """A page of rows, and the ``?after=`` of the next page, "" for the last page."""
 
     rows: list[Any]
     after: str
 
 
 def newest_first(rows: QuerySet[Any], *, by: str, after: str) -> Page:
-    """The page behind ``after``, of ``rows`` ordered by (``-by``, ``-id``) where ``by`` is a moment.
+    """Return the page behind ``after``, of ``rows`` ordered by (``-by``, ``-id``), where ``by`` is a time.
 
-    A cursor that cannot be read starts from the top: it only ever comes from an edited address.
+    An invalid cursor starts at the top: only an edited address contains one.
     """
     rows = rows.order_by(f"-{by}", "-id")
     if place := _read(after, rows.model):
@@ -37,7 +37,8 @@ def newest_first(rows: QuerySet[Any], *, by: str, after: str) -> Page:
 
 
 def in_order(rows: QuerySet[Any], *, by: tuple[str, ...], after: str, size: int = PAGE_SIZE) -> Page:
-    """The page behind ``after``, of ``rows`` ordered by columns that are never null, the last one unique.
+    """Return the page behind ``after``, of ``rows`` ordered by columns that are never null, the last one
+    unique.
 
     Columns of related rows are written as ``router__name``. Cursors as in ``newest_first``.
     """
@@ -76,14 +77,14 @@ def _place(after: str, length: int) -> list[Any] | None:
 
 
 def _can_be_in_a_column(value: Any) -> bool:
-    """A number, or a text without NUL and without half of a surrogate pair: PostgreSQL has neither."""
+    """Return whether PostgreSQL can store the value: a number, or a text without NUL and lone surrogates."""
     return isinstance(value, str | int) and not any(
         each == "\0" or "\ud800" <= each <= "\udfff" for each in str(value)
     )
 
 
 def _read(after: str, model: type[Model]) -> tuple[datetime, Any] | None:
-    """Return the moment and the id in a cursor, or None for one that cannot be read."""
+    """Return the time and the id in a cursor, or None for an invalid cursor."""
     at, _, last_id = after.partition("_")
     try:
         moment, row = datetime.fromisoformat(at), model._meta.pk.to_python(last_id)

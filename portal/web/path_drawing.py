@@ -1,4 +1,4 @@
-"""The path of a line's frames: the links that count between its two routers, drawn and as rows of a table."""
+"""The path of a line: the links between its two routers, as a drawing and as table rows."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -18,9 +18,10 @@ from portal.web.svg_map import Drawing, Join, Point, drawing_of
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A link that counts. ``ip_mtu``: None where unknown; ``spare``: bytes that it has beyond what is needed.
+    """A link of the path.
 
-    ``backup``: used only after one failure.
+    ``ip_mtu``: None where unknown; ``spare``: bytes in addition to the required MTU. ``backup``: used only
+    after one failure.
     """
 
     name: str
@@ -31,9 +32,10 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class LinePath:
-    """``required`` and ``path_mtu`` are IP MTUs in bytes; ``path_mtu`` and ``margin`` None where unknown.
+    """The path of a line.
 
-    ``drawing`` has the links of the shortest paths alone; None where there is no path.
+    ``required`` and ``path_mtu`` are IP MTUs in bytes; ``path_mtu`` and ``margin`` are None where unknown.
+    ``drawing`` shows only the links of the shortest paths; None without a path.
     """
 
     transport: Transport
@@ -50,16 +52,16 @@ class LinePath:
 
     @property
     def shortfall(self) -> int | None:
-        """Bytes that the narrowest link lacks, or None where it has enough."""
+        """Return the bytes that the narrowest link lacks, or None where its MTU is sufficient."""
         return -self.margin if self.margin is not None and self.margin < 0 else None
 
 
 def line_path(
     *, a: Router, z: Router, transport: Transport, gre_key: bool, frame: int, now: datetime
 ) -> LinePath | None:
-    """The path of a tunnel whose largest carried frame is ``frame`` bytes; None within one router.
+    """Return the path of a tunnel whose largest carried frame is ``frame`` bytes; None within one router.
 
-    ``gre_key``: it is GRE with a key.
+    ``gre_key``: the tunnel is GRE with a key.
     """
     policy = path_policy()
     required = required_ip_mtu(frame, transport, policy.mtu, gre_key=gre_key)

@@ -1,4 +1,4 @@
-"""Parts of pages that ask for themselves: sent again only when they say something else."""
+"""Parts of pages that poll. The portal sends a part again only when its content has changed."""
 
 import hashlib
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ HTTP_NO_CHANGE = 204
 
 @dataclass(frozen=True, slots=True)
 class PolledPart:
-    """``body``: the rendered part; ``seen``: a digest to recognise it by, which the browser sends back."""
+    """A part. ``body``: its HTML; ``seen``: a digest of its content, which the browser sends back."""
 
     body: str
     seen: str
 
 
 def polled_part(template: str, context: dict[str, Any], request: HttpRequest) -> PolledPart:
-    """The template must have nothing that differs each time, such as a form's token."""
+    """Render a part. The template must not contain values that differ each time, such as a form token."""
     body = render_to_string(template, context, request=request)
     return PolledPart(body, digest(body))
 
 
 def digest(html: str) -> str:
-    """Of a part: short, and another one whenever the part says something else."""
+    """Return a short digest of a part's content."""
     return hashlib.sha256(html.encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""What the NOC has said of a router: declared dead, drained, held, under maintenance."""
+"""The NOC's decisions about a router: declared dead, drained, on hold, frozen, under maintenance."""
 
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
@@ -7,9 +7,9 @@ from portal.inventory.models import Router
 
 
 def router_admin_status(router: Router) -> list[tuple[Promise, str]]:
-    """Each with the tone of its badge, the gravest first; nothing of a router in service.
+    """Return each state with the tone of its badge, the most serious first; nothing for a router in service.
 
-    A drain and a death begin the maintenance too, which then says nothing more.
+    A drain and a declaration of death include the maintenance, which is then not listed.
     """
     said: list[tuple[Promise, str]] = []
     if router.dead_since is not None:

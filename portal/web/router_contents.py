@@ -1,4 +1,4 @@
-"""The ends that a router holds, and what is wrong with them: from its ends' newest answers and reports."""
+"""The ends on a router, and their problems, from its newest answers and reports."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,15 +13,15 @@ from portal.vll.models import Attempt, VllEnd, VllTombstone
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.status_labels import END_COUNTS
 
-# Of each list; the counts are whole.
+# The maximum length of each list. The counts include all.
 SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A change that somebody made in VPP: ``actual`` is there, ``desired`` is what the agent made.
+    """A manual change in VPP. ``actual``: the value in VPP; ``desired``: the value that the agent set.
 
-    ``repairs``: how often, where somebody changes it again after each; else 0.
+    ``repairs``: the number of repairs, where the change comes back after each; else 0.
     """
 
     end: VllEnd
@@ -34,8 +34,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """``statuses``: how many ends have each newest answer. ``leaving``: ends that moved away or are removed
-    and of which something may be left. ``quarantined``: ends that the agent owns and nobody wants.
+    """The ends on a router.
+
+    ``statuses``: the number of ends with each newest answer. ``leaving``: removed or moved ends with possible
+    remains on the router. ``quarantined``: ends that the agent owns but that no line needs.
     """
 
     statuses: list[tuple[str, int]]
@@ -51,10 +53,10 @@ class Holdings:
 
 
 def holdings_of(router: Router) -> Holdings:
-    """Select ``observed`` together with the router."""
+    """Return the ends on ``router``. Select ``observed`` together with the router."""
     live = VllEnd.objects.filter(port__router=router).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)
     counted = dict(live.values_list("status").annotate(ends=Count("pk")).order_by("status"))
-    # In no order: for the newest few of none, PostgreSQL would walk through all lines by age.
+    # Unordered: to find the newest few where none exist, PostgreSQL would read all lines by age.
     shown = live.select_related("vll", "port").order_by()
     answered = router.attempts.filter(outcome=Attempt.Outcome.ANSWERED).order_by("-id").first()
     return Holdings(

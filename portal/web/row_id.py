@@ -1,4 +1,4 @@
-"""The id of a row, as somebody may have sent it."""
+"""Read the id of a row from a request."""
 
 from typing import Any
 
@@ -8,5 +8,5 @@ _LARGEST = 2**63 - 1
 
 
 def row_id(text: Any) -> int | None:
-    """Return the id, or None for a text that cannot be one."""
+    """Return the id, or None for a text that is no id."""
     return whole_number(str(text or ""), most=_LARGEST)

@@ -1,4 +1,4 @@
-"""A line's last hour small enough for a table: two SVG paths, and what it carries now in words."""
+"""The last hour of a line, small enough for a table: two SVG paths, and the present rates in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from portal.telemetry.last_hour import Recent
 
 WIDTH, HEIGHT = 72, 24
-# Half of the stroke, and a little: nothing is cut off at the edges.
+# A little more than half of the stroke, so that the edges do not cut it off.
 _MARGIN = 2
-# The newest buckets: of those of a line whose routers report, one has something.
+# The newest buckets. At least one has a value for a line with reporting routers.
 _NOW = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """``a_to_z`` and ``z_to_a``: path data, broken where nothing was counted; ``*_now`` in bit/s or None."""
+    """A sparkline. ``a_to_z`` and ``z_to_a``: path data with gaps where nothing was counted; ``*_now``: bit/s
+    or None.
+    """
 
     a_to_z: str
     z_to_a: str
@@ -24,7 +26,7 @@ class Sparkline:
 
 
 def sparkline_of(recent: Recent) -> Sparkline | None:
-    """Both directions on one scale, from zero to the highest of both; None where nothing was counted."""
+    """Return both directions on one scale, from zero to the highest rate; None where nothing was counted."""
     if recent.is_empty:
         return None
     top = max(rate for rate in (*recent.a, *recent.z, 1.0) if rate is not None)
@@ -42,7 +44,9 @@ def _newest(rates: Sequence[float | None]) -> float | None:
 
 
 def path_of(rates: Sequence[float | None], top: float) -> str:
-    """Path data from left to right on a scale from zero to ``top``, broken where nothing was counted."""
+    """Return path data from left to right on a scale from zero to ``top``, with gaps where nothing was
+    counted.
+    """
     pace = (WIDTH - 2 * _MARGIN) / max(1, len(rates) - 1)
     parts: list[str] = []
     after_gap = True
@@ -51,7 +55,7 @@ def path_of(rates: Sequence[float | None], top: float) -> str:
             after_gap = True
             continue
         x, y = _MARGIN + place * pace, HEIGHT - _MARGIN - (HEIGHT - 2 * _MARGIN) * rate / top
-        # A point between two gaps is a line of no length, which round ends make a dot.
+        # A single point between two gaps is a line of length 0. Round line caps show it as a dot.
         parts.append(f"M{x:.1f} {y:.1f}h0" if after_gap else f"L{x:.1f} {y:.1f}")
         after_gap = False
     return "".join(parts)

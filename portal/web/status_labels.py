@@ -1,10 +1,10 @@
-"""Labels for a router's answer about an end, and the tone of its badge."""
+"""Labels of a router's answers about an end, and the tones of their badges."""
 
 from django.utils.translation import gettext_noop
 
 from portal.vll.models import VllEnd
 
-# Behind how many there are.
+# Labels that follow a number of ends.
 END_COUNTS: dict[str, str] = {
     VllEnd.Status.UNASKED: gettext_noop("not sent yet"),
     VllEnd.Status.VERIFIED: gettext_noop("verified"),
@@ -27,9 +27,9 @@ NOT_AS_ORDERED = (gettext_noop("Not as ordered"), "warning")
 
 
 def end_look(end: VllEnd) -> tuple[str, str]:
-    """Return what its router answered, unless somebody has changed the end since.
+    """Return label and tone of the router's answer, unless somebody changed the end in VPP since then.
 
-    A status that a newer release stored, which is unknown here, is its own label.
+    A status that only a newer release knows is shown as its own label.
     """
     if end.status == VllEnd.Status.VERIFIED and not end.is_as_ordered:
         return NOT_AS_ORDERED

@@ -1,8 +1,8 @@
-"""Drawings of routers and links as SVG: where everything goes. Pure, and the same for the same input.
+"""Layout of drawings of routers and links as SVG. A pure function: same input, same output.
 
-Routers are drawn at their sites (``geographic_layout``) if any of these has coordinates, and those of other
-sites in a box below; without any coordinates all are in columns (``column_layout``). Links go around routers
-(``map_link_curves``), labels are next to them (``map_label_layout``).
+Routers are drawn at their sites (``geographic_layout``) if any site has coordinates. Sites without
+coordinates are then in a box below. Without any coordinates all routers are in columns (``column_layout``).
+Links go around routers (``map_link_curves``), labels are next to links (``map_label_layout``).
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -25,33 +25,34 @@ from portal.web.map_geometry import Plane, Rect, Spot
 from portal.web.map_label_layout import caption_place, label_places
 from portal.web.map_link_curves import Curve, curves
 
-# What the page of a wide window has room for, and that of a narrow one nearly, in CSS pixels.
+# The width of a page in a wide window, and almost that of a narrow one, in CSS pixels.
 WIDTH, NARROW = 1160, 420
 MARGIN = 4
 BOX_HEIGHT, NOTED, COMPACT_HEIGHT, PADDING = 30, 14, 22, 24
 LETTER, SMALL_LETTER, SMALL_LINE = 8, 6.4, 15
 LONGEST_NAME = 14
-# With more than these routers are drawn small and without notes, and links without labels but odd ones.
+# Above these numbers, routers are small and without notes, and only unusual links have labels.
 COMPACT_ROUTERS, COMPACT_LINKS = 24, 40
 _ROOM_FOR_LABELS = 110
 _ROW, _COMPACT_ROW, _COMPACT_COLUMN = 96, 48, 128
 _FARTHEST = 380
-# The box of the sites without coordinates has room for its title in every language.
+# The box of the sites without coordinates is wide enough for its title in every language.
 _TITLE_WIDTH = 250
-# How far the middle of a link may be led aside, around routers, nearest first.
+# Distances from the straight line for the middle of a link, to go around routers, nearest first.
 _ASIDE = (0, 36, -36, 72, -72, 112, -112, 160, -160)
 _ASIDE_COMPACT = (0, 30, -30, 66, -66)
-# Of each process.
+# In each process.
 _KEPT = 16
 _SHAPES = {"danger": "◆ ", "warning": "▲ "}
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A router: ``tone`` as of badges; ``note`` stands below its name, ``title`` is all in words.
+    """A router.
 
-    ``site`` with its ``coordinates`` (latitude and longitude in degrees): where it stands. ``mark``:
-    ``end`` of a line that is shown, or ``chosen``.
+    ``tone``: as of badges; ``note``: text below the name; ``title``: all facts in words. ``site`` and
+    ``coordinates`` (latitude and longitude in degrees): its place. ``mark``: ``end`` of the selected line, or
+    ``chosen``.
     """
 
     id: Hashable
@@ -67,7 +68,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What a router sends into a link: ``text`` in words, and how full that makes it (``level``)."""
+    """The traffic that a router sends into a link: ``text`` in words, and ``level``, the load."""
 
     text: str
     level: str
@@ -75,11 +76,12 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A link between two points. ``title``: all in words; ``label``: lines of text beside it.
+    """A link between two points.
 
-    ``sent``: by its A and its Z router, drawn as one half of the link each; where nobody knows it, ``level``
-    is of the whole. ``odd``: its label is worth its place on a full map too. ``mark``: ``path`` of a line
-    that is shown, ``path-backup`` after a failure, or ``chosen``.
+    ``title``: all facts in words; ``label``: lines of text next to the link. ``sent``: by its A and its Z
+    router, each drawn as one half of the link; where unknown, ``level`` is of the whole link. ``odd``: its
+    label is shown on a full map too. ``mark``: ``path`` of the selected line, ``path-backup`` after a
+    failure, or ``chosen``.
     """
 
     a: Hashable
@@ -102,7 +104,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A router in its place. ``label``: its name, or as much of it as fits."""
+    """A placed router. ``label``: its name, shortened to fit."""
 
     point: Point
     rect: Rect
@@ -141,7 +143,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Half:
-    """``level``: "" where it is not about what is sent."""
+    """One half of a link. ``level``: "" where it does not show traffic."""
 
     path: str
     level: str
@@ -149,7 +151,7 @@ class Half:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A link as drawn. ``label``: where its texts are, None where there was no free place."""
+    """A drawn link. ``label``: the place of its texts, None without a free place."""
 
     join: Join
     curve: Curve
@@ -179,9 +181,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """``frame``: all of it, in CSS pixels. ``captions``: the names of sites.
+    """A drawing. ``frame``: its extent in CSS pixels. ``captions``: the names of sites.
 
-    ``unlocated``: the box around the sites that have no coordinates, None without such sites.
+    ``unlocated``: the box around the sites without coordinates, None without such sites.
     """
 
     frame: Rect
@@ -215,7 +217,9 @@ class Drawing:
 
     @property
     def size(self) -> str:
-        """``small``: fits a narrow window nearly; ``page``: as wide as a page; ``large``: is scrolled."""
+        """Return ``small`` (almost fits a narrow window), ``page`` (as wide as a page) or ``large``
+        (scrolls).
+        """
         if self.width <= 400:
             return "small"
         return "page" if self.width <= WIDTH else "large"
@@ -228,9 +232,10 @@ def drawing_of(
     first: Hashable | None = None,
     width: int | None = None,
 ) -> Drawing:
-    """``first``: the router to begin with at the left, where they stand in columns.
+    """Return the drawing.
 
-    ``width``: to be filled; else the drawing is as wide as it needs to be.
+    ``first``: the leftmost router of a layout in columns. ``width``: the width to fill; by default the
+    drawing is as wide as necessary.
     """
     compact = len(points) > COMPACT_ROUTERS or len(joins) > COMPACT_LINKS
     shapes = tuple(_shape(point, compact) for point in points)
@@ -252,7 +257,7 @@ def drawing_of(
 
 
 class _Shape(NamedTuple):
-    """A router as far as places depend on it: they are kept from one look at a map to the next."""
+    """The properties of a router that affect its place. Places are cached between requests."""
 
     id: Hashable
     name: str
@@ -263,10 +268,11 @@ class _Shape(NamedTuple):
 
 
 class _Places(NamedTuple):
-    """Of routers and links in their order; ``captions``: sites' names and where they are.
+    """The places of routers and links, in their order.
 
-    ``plane`` has all of these; ``drawn`` is around them, ``frame`` around what labels may be put on too.
-    ``unlocated``: the box of the sites without coordinates.
+    ``captions``: the names of sites and their places. ``plane``: all of these objects. ``drawn``: the
+    rectangle around them; ``frame``: the area for labels too. ``unlocated``: the box of the sites without
+    coordinates.
     """
 
     rects: tuple[Rect, ...]
@@ -323,9 +329,9 @@ def _places(
 
 @lru_cache(_KEPT)
 def _labels(places: _Places, sizes: tuple[tuple[float, float] | None, ...]) -> tuple[Rect | None, ...]:
-    """Of each link in its order, None where no place is free.
+    """Return the label's place of each link, in order; None without a free place.
 
-    ``sizes``: width and height, None where no label is wanted.
+    ``sizes``: width and height, None where no label is needed.
     """
     asked = [None if size is None else (way, *size) for way, size in zip(places.ways, sizes, strict=True)]
     return tuple(label_places(asked, places.plane, inside=places.frame))
@@ -334,7 +340,7 @@ def _labels(places: _Places, sizes: tuple[tuple[float, float] | None, ...]) -> t
 def _shape(point: Point, compact: bool) -> _Shape:
     name = min(len(point.name), LONGEST_NAME)
     if compact:
-        # Whatever its tone: a router that falls silent stays where it is.
+        # Independent of the tone: a router that becomes silent keeps its place.
         width, height = (name + 2) * 6.8 + 8, COMPACT_HEIGHT
     else:
         width = max(name, len(point.note) * SMALL_LETTER / LETTER) * LETTER + PADDING
@@ -357,14 +363,14 @@ def _sites(shapes: Sequence[_Shape]) -> tuple[list[LocatedSite], list[Site]]:
 
 
 def _rows_below(sites: Sequence[Site], blocks: Sequence[Rect], room: float) -> list[SitePlace]:
-    """Place the sites below the map, within its width and in a box with a title."""
+    """Place the sites below the map, within its width, in a box with a title."""
     left = min(min(block.left for block in blocks), MARGIN) + PADDING
     top = max(block.bottom for block in blocks) + _ROW + SMALL_LINE
     return rows_layout(sites, left=left, top=top, width=room - 2 * PADDING)
 
 
 def _box_around(blocks: Sequence[Rect]) -> Rect:
-    """The box with room for its title, which is at its top."""
+    """Return the box around the blocks, with space for its title at the top."""
     return Rect(
         min(block.left for block in blocks) - PADDING / 2,
         min(block.top for block in blocks) - SMALL_LINE - PADDING / 2,
@@ -382,7 +388,7 @@ def _in_columns(
     *,
     width: int | None,
 ) -> dict[Hashable, Rect]:
-    """Boxes of one width, so that columns are straight."""
+    """Return boxes of equal width, so that columns are straight."""
     widest = max((shape.width for shape in shapes), default=0)
     apart = max(widest + 24, _COMPACT_COLUMN) if compact else widest + _ROOM_FOR_LABELS
     room = (width or WIDTH) - 2 * MARGIN - widest
@@ -413,15 +419,15 @@ def _around(rects: Sequence[Rect], ways: Sequence[Curve]) -> Rect:
 
 
 def _frame(drawn: Rect, *, width: int | None) -> Rect:
-    """All that labels may be put on: as wide as the page, and some lines of text above and below."""
+    """Return the area for labels: as wide as the page, with some lines of text above and below."""
     spare = max((width - (drawn.right - drawn.left)) / 2, 0) if width else 0
     above = 3 * SMALL_LINE
-    # A narrow drawing stands in the middle of the page.
+    # Centre a narrow drawing on the page.
     return Rect(drawn.left - spare, drawn.top - above, drawn.right + spare, drawn.bottom + above)
 
 
 def _trimmed(places: _Places, labels: Sequence[Rect]) -> Rect:
-    """Without what is empty above and below."""
+    """Return the frame without its empty space above and below."""
     return places.frame._replace(
         top=min([places.drawn.top, *(label.top for label in labels)]),
         bottom=max([places.drawn.bottom, *(label.bottom for label in labels)]),
@@ -439,7 +445,7 @@ def _plane(rects: Iterable[Rect], ways: Iterable[Curve]) -> Plane:
 
 
 def _lines(join: Join, way: Curve) -> list[str]:
-    """The label of a link: what is sent each way, with an arrow that points there, and what else is said."""
+    """Return the label of a link: the traffic in each direction with an arrow, and the other texts."""
     if join.sent is None:
         return list(join.label)
     across, down = way.z.x - way.a.x, way.z.y - way.a.y

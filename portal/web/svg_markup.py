@@ -1,4 +1,4 @@
-"""A drawing as SVG. Not a template: of a large network it is thousands of elements, anew for every look."""
+"""A drawing as SVG. Python renders it, because a large network has thousands of elements."""
 
 from collections.abc import Iterator
 
@@ -10,9 +10,9 @@ from portal.web.svg_map import Box, Drawing, Line, Text
 
 
 def drawing_markup(drawing: Drawing) -> SafeString:
-    """Pointers can choose on it; for all others the same links stand in tables.
+    """Return the SVG. Pointers can select in it; tables contain the same links for all other users.
 
-    In the order of what may be above what: the marked path, links, texts, routers.
+    Drawing order, from back to front: the marked path, links, texts, routers.
     """
     return format_html(
         '<svg class="ll-draw ll-draw-{}{}" viewBox="{}" width="{}" height="{}" aria-hidden="true"'

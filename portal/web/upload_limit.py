@@ -1,4 +1,4 @@
-"""Uploads that no page takes are refused by their length, before anything of them is read."""
+"""Refuse too large uploads by their declared length, before reading them."""
 
 from collections.abc import Callable
 
@@ -8,13 +8,13 @@ from django.shortcuts import render
 from portal.core.whole_number import whole_number
 from portal.uploads.table import MAX_BYTES
 
-# The largest file, and what a form puts around it.
+# The largest file, plus the overhead of a form.
 _LARGEST = MAX_BYTES + 64 * 1024
 _TOO_LARGE = 413
 
 
 class UploadLimitMiddleware:
-    """Answers 413 as a page. The API's views bound what they read by themselves."""
+    """Respond 413 as a page. The API's views limit the input themselves."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response

@@ -1,4 +1,4 @@
-"""The pages people see."""
+"""The addresses of the portal's pages."""
 
 from django.urls import include, path
 

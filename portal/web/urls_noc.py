@@ -1,4 +1,4 @@
-"""The NOC's pages, below /noc/."""
+"""The addresses of the NOC's pages, below /noc/."""
 
 from django.urls import URLPattern, path
 

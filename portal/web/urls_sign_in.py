@@ -1,5 +1,7 @@
-"""Signing in and out: django-allauth's views under our addresses. Those of its pages that we do not offer,
-sign-up before all, have no address."""
+"""Signing in and out: django-allauth's views under the portal's addresses.
+
+Pages of django-allauth that the portal does not offer, such as sign-up, have no address.
+"""
 
 from allauth.account import views as account
 from allauth.account.decorators import reauthentication_required
@@ -20,7 +22,7 @@ from portal.web.page_guard import requires
 signed_in = requires(permissions.may_sign_in)
 
 urlpatterns = [
-    # For visitors who are not signed in: a cookie remembers it.
+    # For visitors who are not signed in. A cookie stores the language.
     path("language/", public(require_POST(set_language)), name="set_language"),
     path("login/", public(account.login), name="account_login"),
     path("login/second-factor/", public(mfa.authenticate), name="mfa_authenticate"),
@@ -39,7 +41,7 @@ urlpatterns = [
         name="account_reset_password_done",
     ),
     path(
-        # Told apart by the slash: a key has hyphens of its own.
+        # The slash separates id and key, because the key contains hyphens.
         "password/new/<str:uidb36>/<str:key>/",
         public(account.password_reset_from_key),
         name="account_reset_password_from_key",
@@ -50,7 +52,7 @@ urlpatterns = [
         name="account_reset_password_from_key_done",
     ),
     path("account/password/", signed_in(account.password_change), name="account_change_password"),
-    # For who has none, as after single sign-on.
+    # For users without a password, for example after single sign-on.
     path(
         "account/password/set/",
         signed_in(reauthentication_required(account.password_set)),

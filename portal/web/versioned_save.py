@@ -1,4 +1,4 @@
-"""Saves the form of a row that others may be changing too, unless they have."""
+"""Save the form of a row, unless somebody else has changed the row since the form was opened."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ UNPROCESSABLE, CONFLICT = 422, 409
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Saved:
-    """The outcome. ``refused``: the status of the page that shows ``form`` again, None where it is done.
+    """The result. ``refused``: the status of the page that shows ``form`` again, None after success.
 
-    ``version``: what that page bears.
+    ``version``: the version for that page.
     """
 
     row: Any
@@ -38,9 +38,9 @@ def save(
     operation: Callable[..., Any],
     keyword: str,
 ) -> Saved:
-    """Do ``operation`` with the row, which it calls ``keyword``, and what ``form`` makes of ``sent``.
+    """Call ``operation`` with the row as the argument ``keyword``, and with the cleaned data of ``sent``.
 
-    Raises Http404. The row is locked: of two who have seen one version, one is refused.
+    Raises Http404. The row is locked: of two users who opened the same version, the second is refused.
     """
     seen = sent.get("version", "")
     with transaction.atomic():
@@ -55,7 +55,7 @@ def save(
 
 
 def do(form: VersionedForm, operation: Callable[..., Any]) -> bool:
-    """Whether ``operation`` is done with what the form says; else the refusal is noted in the form."""
+    """Return whether ``operation`` succeeded with the form's data. A refusal is added to the form."""
     if not form.is_valid():
         return False
     try:

@@ -1,4 +1,4 @@
-"""The VLANs of a port as a picture: a strip for each thousand, in which a row has a hundred."""
+"""The VLANs of a port as a picture: a strip for each thousand, with a hundred VLANs in each row."""
 
 from dataclasses import dataclass
 
@@ -7,13 +7,14 @@ from portal.core.vlan_tags import MAX_VLAN, MIN_VLAN
 
 COLUMNS = 100
 _STRIP = 1000
-# Links in the picture: beyond so many free ranges each is too small to be hit; the list has them all.
+# The maximum number of links in the picture. More free ranges would be too small to click; the list contains
+# all.
 LINKS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class FreeArea:
-    """Path data of a free range, as far as it is in a strip; ``vlan``: its first."""
+    """The part of a free range in one strip, as path data. ``vlan``: the first VLAN of the range."""
 
     vlans: VlanRange
     path: str
@@ -21,7 +22,9 @@ class FreeArea:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """``rows`` high and ``COLUMNS`` wide; path data is in cells, "" for none. ``outside``: of no VLAN."""
+    """A strip, ``rows`` high and ``COLUMNS`` wide. Path data is in cells, "" for none. ``outside``: cells
+    without a VLAN.
+    """
 
     vlans: VlanRange
     rows: int
@@ -32,7 +35,7 @@ class Strip:
 
 
 def strips_of(usage: VlanUsage) -> list[Strip]:
-    """All VLANs, in five strips. The largest free ranges can be chosen."""
+    """Return five strips with all VLANs. The largest free ranges are links."""
     free = sorted(usage.free, key=len, reverse=True)[:LINKS]
     return [_strip(usage, free, start) for start in range(0, MAX_VLAN + 1, _STRIP)]
 
@@ -57,7 +60,7 @@ def _within(vlans: VlanRange, other: VlanRange) -> VlanRange | None:
 
 
 def _path(vlans: VlanRange, start: int) -> str:
-    """A range as rectangles of cells: the rest of its first row, whole rows, the beginning of its last."""
+    """Return a range as rectangles: the rest of its first row, whole rows, the start of its last row."""
     path, at, end = "", vlans.first - start, vlans.last - start + 1
     while at < end:
         row, column = divmod(at, COLUMNS)

@@ -1,4 +1,4 @@
-"""How much waits for the NOC, for its navigation: one statement, from indexes of what waits alone."""
+"""Count the items that wait for the NOC, for its navigation. One statement reads only partial indexes."""
 
 from functools import reduce
 from typing import Any
@@ -14,13 +14,13 @@ from portal.vll.models import Order
 from portal.vll.states import OrderState
 
 ALARMS, HELD, TROUBLE, QUARANTINES = "alarms", "held", "trouble", "quarantines"
-# Alarms about what the other pages have too: each waits once, however many pages show it.
+# Alarms about items that other pages also list. Each item counts once.
 AGAIN = "again"
 _TOLD_AGAIN = (Kind.ORDER_HELD, Kind.TROUBLE, Kind.QUARANTINE)
 
 
 def waiting_counts() -> dict[str, int]:
-    """By what waits, how many. Not cached: a decision shows at once."""
+    """Return the number of waiting items by kind. Not cached: a decision is visible immediately."""
     alarms = unacknowledged(clock.now())
     waiting: dict[str, QuerySet[Any]] = {
         ALARMS: alarms,
