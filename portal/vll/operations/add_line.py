@@ -1,4 +1,7 @@
-"""Ordering a new VLL: check everything, lease it, write the rows, and leave the rest to the routers' jobs."""
+"""Ordering a new VLL: check the request, lease its resources and write the rows.
+
+Jobs then configure the routers.
+"""
 
 import uuid
 from collections.abc import Mapping
@@ -51,15 +54,17 @@ def order_add(
     link_loss_forwarding: bool = False,
     refuse_similar: bool = False,
 ) -> Order:
-    """Accept an order for a new VLL, or raise a DomainError and leave no trace.
+    """Accept an order for a new VLL, or raise a DomainError and change nothing.
 
-    ``svc_mtu`` and bursts in bytes (None: ours to choose), rates in bit/s, ``transport`` ``auto`` or a
-    Transport's value. In one transaction: rules, MTU of the path, leases, the VLL with its ends, the order,
-    an event, outbox rows.
-    The order's VLL comes as ``queries.vlls`` would give it.
-    With ``refuse_similar``, an order that is equal to one of the last hour raises SimilarOrder.
-    What ``hold`` reserved becomes the VLL's as far as it is asked for, and the rest is given back; at no
-    moment could anybody else take it. Above the customer's limit the order is held for approval.
+    ``svc_mtu`` and bursts in bytes (None lets the portal choose), rates in bit/s, ``transport`` ``auto`` or a
+    Transport's value. One transaction checks the rules and the MTU of the path, leases the resources, and
+    writes the VLL with its ends, the order, an event and outbox rows. The order's VLL is returned like a row
+    of ``queries.vlls``.
+
+    With ``refuse_similar``, an order that equals one of the last hour raises SimilarOrder.
+
+    The VLL takes over the leases of ``hold`` that it needs; the others are released. No other order can take
+    them in between. An order above the customer's limit is held for approval.
     """
     request = LineRequest(
         a_end=a_end,
@@ -78,7 +83,7 @@ def order_add(
     own = [taken.pk] if taken else []
     found = check_line(user=user, request=request, now=now, lock=True, more_ports=reserved, own=own)
     accepted = found.accepted(request)
-    # The ports are locked: of two equal orders at one moment, the second sees the first.
+    # The ports are locked. If two equal orders arrive together, the second one finds the first.
     if refuse_similar:
         since = now - PAGE_ASKS_WITHIN
         if similar := similar_orders(customer=accepted.customer, request=request, since=since):
@@ -106,7 +111,7 @@ def order_add(
         test.note(vll, order, now=now)
         if not held:
             converge_routers((port.router_id for port in accepted.ports.values()), now=now)
-    # Last, because the routers' sums are what orders of all customers wait for.
+    # Last, because orders of all customers wait for the locks on the routers' sums.
     cores_lease(accepted=accepted, holder=vll_id, own=own)
     if taken is not None:
         leases_settle(content, holder=vll.pk, spare=taken.pk, now=now)
@@ -121,7 +126,7 @@ def content_for(
     tunnel: LeasedTunnel,
     admin_status: str = AdminStatus.UP,
 ) -> Content:
-    """The request and its allocations, as the content of a revision."""
+    """Return the request and its allocations as the content of a revision."""
     request, selected = accepted.request, accepted.selected
     family = selected.transport.family
     with_addresses = {side: replace(end, tunnel_address=tunnel.addresses[side]) for side, end in ends.items()}
@@ -154,7 +159,7 @@ def vll_create(
     handover: str = Handover.NONE,
     of_ends: Mapping[str, dict[str, Any]] | None = None,
 ) -> Vll:
-    """Insert a line and its ends; return the line as ``queries.vlls`` returns it.
+    """Insert a line and its ends; return the line like a row of ``queries.vlls``.
 
     ``of_ends``: more columns of the ends, by side.
     """

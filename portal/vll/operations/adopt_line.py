@@ -1,4 +1,4 @@
-"""Adopting lines that others made, as they are (ADR 43)."""
+"""Adopting lines that others have configured, without changing them (ADR 43)."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -30,15 +30,15 @@ from portal.vll.operations.ports_of_found_lines import found_port
 from portal.vll.operations.resource_leases import LeasedTunnel, cores_lease, ends_lease
 from portal.vll.states import Handover, OrderAction
 
-# Together: what a person looks through, and what is done in seconds.
+# The largest number of lines in one request: a user can review them, and the portal handles them in seconds.
 MOST_ADOPTIONS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adoption:
-    """A found line, by its id, as it is to be called and sold: ``svc_mtu`` in bytes, ``cir_bps`` in bit/s.
+    """A found line, by its id, with the values of its order: ``svc_mtu`` in bytes, ``cir_bps`` in bit/s.
 
-    ``customer``: whose its ports become where they are nobody's, or no ports yet.
+    ``customer``: gets the line's ports if they have no customer or are not in the inventory yet.
     """
 
     found_line: int
@@ -50,7 +50,7 @@ class Adoption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdoptionOutcome:
-    """What became of one, or would: an ``order`` and what becomes another by it, or a ``refusal``."""
+    """The result of one adoption, or of its dry run: an ``order`` and its differences, or a ``refusal``."""
 
     found_line: int
     order: Order | None = None
@@ -60,7 +60,7 @@ class AdoptionOutcome:
 
 @transaction.atomic
 def line_adopt(*, user: User, adoption: Adoption, now: datetime) -> Order:
-    """Order that both routers take over this line. Raises a DomainError, and then leaves no trace."""
+    """Order that both routers take over this line. Raises a DomainError, and then changes nothing."""
     [outcome] = lines_adopt(user=user, wanted=[adoption], now=now)
     if outcome.order is None:
         assert outcome.refusal is not None  # noqa: S101 - it is one or the other
@@ -71,13 +71,14 @@ def line_adopt(*, user: User, adoption: Adoption, now: datetime) -> Order:
 def lines_adopt(
     *, user: User, wanted: Sequence[Adoption], now: datetime, dry_run: bool = False
 ) -> list[AdoptionOutcome]:
-    """Order that all of these are taken over: none of them where one is refused, or with ``dry_run``.
+    """Order that the routers take over all these lines.
 
-    Each is looked at as if it came after those before it, and the outcomes are in their order.
+    A single refusal, or ``dry_run``, prevents all adoptions. Each adoption is checked as if those before it
+    were done. The outcomes are in the order of ``wanted``.
 
-    A line is that of the customer of its ports. It keeps its VLANs, its key and its addresses, which are
-    leased like any others. Nothing of it changes on the routers but tags, and where that cannot be done it is
-    let go as it was; the bandwidth is enforced once both have it.
+    A line belongs to the customer of its ports. It keeps its VLANs, key and addresses, which are leased like
+    any others. On the routers only tags change. If a router cannot change them, the portal stops managing the
+    line and leaves it unchanged. Bandwidth is enforced after both routers have taken over the line.
     """
     with transaction.atomic():
         circuits = found_circuits().filter(pk__in=[each.found_line for each in wanted])
@@ -91,7 +92,7 @@ def lines_adopt(
 
 
 def _lock(lines: Collection[FoundLine], wanted: Sequence[Adoption]) -> None:
-    """Lock everything that these adoptions change, in the one lock order (ADR 76)."""
+    """Lock all rows that these adoptions change, in the one lock order (ADR 76)."""
     ends = [end for line in lines for end in line.ends]
     routers = {end.router.pk for end in ends}
     customers = {each.customer.pk for each in wanted if each.customer}
@@ -174,7 +175,10 @@ def _require_adopting(ends: Mapping[str, FoundEnd], now: datetime) -> None:
 
 
 def _adopts(seen: ObservedRouter | None, now: datetime) -> bool:
-    """An agent that does not know how to would refuse the document of the whole router."""
+    """Return whether the router can adopt.
+
+    An agent that cannot would refuse the intent of the whole router.
+    """
     return seen is not None and seen.adoption == "allowed" and seen.reported_at >= now - FRESH
 
 
@@ -197,7 +201,7 @@ def _tunnel_lease(
     holder: uuid.UUID,
     now: datetime,
 ) -> LeasedTunnel:
-    """Lease what the line's tunnel has. Raises TunnelKeyTaken, TunnelPairTaken."""
+    """Lease the identifiers of the line's tunnel. Raises TunnelKeyTaken, TunnelPairTaken."""
     if transport.family is None:
         return LeasedTunnel(addresses={"a": None, "z": None})
     addresses = {side: str(end.tunnel_address) for side, end in ends.items()}

@@ -1,4 +1,4 @@
-"""Keeping the evidence of each try to converge a router, for as long as it says something that is needed."""
+"""Keeping the evidence of attempts to converge a router for as long as it is needed."""
 
 import time
 from datetime import datetime
@@ -9,10 +9,10 @@ from django.db import connection, transaction
 from portal.inventory.models import Router
 from portal.vll.models import Attempt
 
-# Of an answer: what differs each time, and what it says of ends.
+# Members of an answer that differ each time, and its list of ends.
 _NUMBERS = frozenset({"generation", "held", "look"})
 _ENDS = frozenset({"ends", "unchanged"})
-# Rows in one transaction; and for how long, in seconds: what is left then is for the next round.
+# The number of rows in one transaction, and the time limit in seconds. The next round handles the rest.
 _BATCH = 1000
 _LONGEST_S = 30.0
 
@@ -28,10 +28,10 @@ def attempt_record(
     started_at: datetime,
     now: datetime,
 ) -> int:
-    """Keep one attempt: a row, or another time of the router's newest if that came to the same; how often.
+    """Record one attempt. An equal newest attempt of the router is counted up instead; return its count.
 
-    To the same comes what was wanted as before and answered as before. Of an answer, ``ends`` are those about
-    which it says something else than what is stored.
+    Attempts are equal if both the wanted state and the answer are. ``ends`` are the ends about which the
+    answer differs from the stored one.
     """
     last = router.attempts.defer("answer").order_by("-id").first()
     if (
@@ -62,7 +62,7 @@ def attempt_record(
 
 
 def _says_the_same(before: dict[str, Any], answer: dict[str, Any]) -> bool:
-    """Whether but for numbers this is the answer of before; one without ends says nothing new of any."""
+    """Return whether the answers are equal except for numbers. An answer without ends repeats them all."""
     left_out = _NUMBERS if answer.get("ends") else _NUMBERS | _ENDS
     return _without(left_out, before) == _without(left_out, answer)
 
@@ -72,11 +72,11 @@ def _without(names: frozenset[str], answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def attempts_forget(*, before: datetime) -> int:
-    """Delete the attempts of which the last time was before then; how many.
+    """Delete the attempts that were last repeated before ``before``; return how many.
 
-    Never a router's newest, nor what open orders lead back to, nor the last that says something of an end at
-    a revision: that is the last of each order that routers answered. The oldest first, and no more at a time
-    than a task may take.
+    Three kinds stay: a router's newest attempt, the attempts of open orders, and the last attempt with an
+    answer about an end at a revision. The latter covers the last answer to each order. The oldest are deleted
+    first, and only as many as one task may take.
     """
     begun = time.monotonic()
     looked_at, forgotten = _forget_batch(before)

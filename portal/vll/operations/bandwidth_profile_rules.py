@@ -1,4 +1,4 @@
-"""The rules of a bandwidth profile beside its CIR: the excess rate, and what the buckets must hold."""
+"""The rules for a bandwidth profile, the CIR excepted: the excess rate and the size of the buckets."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,7 +7,7 @@ from portal.core.errors import DomainError
 from portal.inventory.models import Port
 from portal.vll.errors import BurstOutOfRange, EirOutOfRange, ExcessBurstWithoutRate, PeakAbovePort
 
-# 1 Tbit/s, as for the CIR: beyond what a port could be.
+# 1 Tbit/s, as for the CIR: faster than any port.
 MAX_EIR_BPS = 10**12
 
 
@@ -20,11 +20,11 @@ def profile_refusals(
     frame: int,
     ports: Mapping[str, Port],
 ) -> Iterator[DomainError]:
-    """The refusals of the excess and the bursts. ``frame``: the largest at a UNI, with tags, in bytes.
+    """Return the refusals of the excess rate and the bursts.
 
-    A bucket of fewer bytes than a frame never holds the tokens that the frame takes (RFC 2698, section 3), so
-    such frames would all be lost. What is beyond a port's own speed could never be sent, whatever may be
-    booked on it.
+    ``frame`` is the largest frame at a UNI, with tags, in bytes. A bucket of fewer bytes than a frame never
+    holds the tokens that the frame takes (RFC 2698, section 3), so such frames would all be lost. A port can
+    never send more than its own speed, independent of its bookings.
     """
     if not 0 <= eir_bps <= MAX_EIR_BPS:
         yield EirOutOfRange(value=eir_bps, minimum=0, maximum=MAX_EIR_BPS)

@@ -1,4 +1,4 @@
-"""Calling an order off: at once while nobody has acted on it, else when both routers are back."""
+"""Cancelling an order: immediately if no router has acted on it, else after both routers have undone it."""
 
 from datetime import datetime
 
@@ -20,10 +20,10 @@ from portal.vll.states import IN_SERVICE_ACTIONS, Handover, Lifecycle, OrderActi
 
 @transaction.atomic
 def order_cancel(*, user: User, order: Order, now: datetime) -> Order:
-    """Call an open order off. A new line goes, a change is undone, a removal that has not ended is rebuilt.
+    """Cancel an open order. A new line is removed, a change is undone, an unfinished removal is rebuilt.
 
-    Raises NotAllowedToOrder and, for an order that has ended, is failing or is being cancelled already,
-    WrongOrderState.
+    Raises NotAllowedToOrder. Raises WrongOrderState for an order that has ended, is failing or is being
+    cancelled already.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=order.vll_id)
     if not permissions.may_order(user, vll.customer):
@@ -32,7 +32,7 @@ def order_cancel(*, user: User, order: Order, now: datetime) -> Order:
 
 
 def cancel_locked(order: Order, vll: Vll, *, actor: str, now: datetime) -> Order:
-    """As ``order_cancel``, for a caller who has locked the VLL and read the order after that."""
+    """Cancel as ``order_cancel`` does. The caller has locked the VLL and then read the order."""
     letting_go = vll.handover == Handover.RELEASE
     if order.is_terminal or order.failure or order.state == OrderState.PENDING_CANCELLATION or letting_go:
         raise WrongOrderState(state=order.state, action="cancel")
@@ -49,7 +49,7 @@ def cancel_locked(order: Order, vll: Vll, *, actor: str, now: datetime) -> Order
     elif order.action in IN_SERVICE_ACTIONS:
         fall_back(order, vll, now=now)
     else:
-        # The leases are all still there: they go back only when both routers confirmed the removal.
+        # All leases are still held: they are released only after both routers have confirmed the removal.
         revise(vll, content_before_removal(vll), now=now)
         Order.objects.filter(pk=order.pk).update(revision=vll.revision)
     order.refresh_from_db()
@@ -57,10 +57,10 @@ def cancel_locked(order: Order, vll: Vll, *, actor: str, now: datetime) -> Order
 
 
 def content_before_removal(vll: Vll) -> Content:
-    """The content of a line on its way out, as it was before its removal was asked for."""
+    """Return the content of a line as it was before its removal was ordered."""
     if vll.decommission_at is None:
         return content_of(vll)
-    # Restores that were called off or failed may have come since; they left everything as it was.
+    # Cancelled or failed restores may be newer than the removal. They changed nothing.
     for order in vll.orders.filter(action=OrderAction.MODIFY).order_by("-ordered_at", "-id"):
         before, after = (Content.from_json(kept or {}) for kept in (order.before, order.after))
         if before.decommission_at is None and after.decommission_at is not None:
@@ -69,19 +69,19 @@ def content_before_removal(vll: Vll) -> Content:
 
 
 def fall_back(order: Order, vll: Vll, *, now: datetime) -> None:
-    """Make what a modify order replaced the next revision: both ends return to what was verified last."""
+    """Make the content before a modify order the next revision: both ends return to their verified state."""
     revise(vll, Content.from_json(order.before or {}), now=now)
     Order.objects.filter(pk=order.pk).update(revision=vll.revision)
     order.refresh_from_db()
 
 
 def held_order_end(order: Order, vll: Vll, state: str, *, actor: str, now: datetime, **also: object) -> None:
-    """End an order that no router ever heard of: its leases go back at once. The VLL is locked."""
+    """End an order that was never sent to a router, and release its leases. The caller has locked the VLL."""
     if order.action == OrderAction.ADD:
         leases_release(vll.pk, now=now)
         lifecycle_move(vll, Lifecycle.CANCELLED, now=now, actor=actor, wanted_present=False)
     elif may_have_what_was_forced(vll):
-        # The line's own leases stay as wide as they are: that is settled when its routers confirm.
+        # The line's own leases keep their size. Its routers' confirmation settles them.
         leases_release(order.pk, now=now)
     else:
         leases_settle(content_of(vll), holder=vll.pk, spare=order.pk, now=now)

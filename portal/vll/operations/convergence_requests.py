@@ -1,4 +1,4 @@
-"""Asking for routers to be converged: an outbox row for each, in the caller's transaction."""
+"""Requesting convergence of routers: an outbox row for each, in the caller's transaction."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -11,39 +11,42 @@ from portal.events.outbox import send_tasks
 from portal.vll.models import RouterConvergence, Vll
 from portal.vll.task_names import CONVERGE_ROUTER
 
-# How long an answer about what cannot be yet stands before the router is asked again; twice as long after
-# each that says the same of the same wishes, and at the most LONGEST_UNASKED.
+# The pause before the portal queries a router again about an unfulfilled state. The pause doubles with each
+# equal answer to an equal intent, up to LONGEST_UNASKED.
 ASK_AGAIN = timedelta(seconds=10)
 LONGEST_UNASKED = timedelta(minutes=5)
 
 
 def converge_routers_of(vll: Vll, *, now: datetime) -> None:
-    """Hurry both routers; a lost message is made good by the sweeper, which looks at the rows."""
+    """Request convergence of both routers now.
+
+    If a message is lost, the sweeper finds the rows and sends it again.
+    """
     converge_routers(vll.ends.values_list("port__router_id", flat=True), now=now)
 
 
 def converge_routers(router_ids: Iterable[int], *, now: datetime) -> None:
-    """The same for a caller who knows which routers they are."""
+    """Request convergence of these routers now."""
     send_tasks(CONVERGE_ROUTER, [(router_id,) for router_id in sorted(set(router_ids))], now=now)
 
 
 def intents_want(rows: QuerySet[RouterConvergence], **also: Any) -> int:
-    """Have these routers sent an intent made from now on, whatever is on its way to them; how many.
+    """Mark that these routers need an intent made from now on, even if one is under way; return how many.
 
-    In the transaction that changes what the intent says. ``also``: other columns to write.
+    Call it in the transaction that changes the content of the intent. ``also``: other columns to write.
     """
     return rows.update(wanted=F("wanted") + 1, ask_anew=True, **also)
 
 
 def intents_renew(router_ids: Iterable[int], *, now: datetime) -> None:
-    """Send these routers new intents: something in them changed without a revision of a line."""
+    """Send these routers new intents, because their content changed without a new revision of a line."""
     routers = sorted(set(router_ids))
     intents_want(_locked(routers))
     converge_routers(routers, now=now)
 
 
 def converge_routers_anew(router_ids: Iterable[int], *, now: datetime) -> None:
-    """Converge these routers now, because a user requests it, whatever pauses they have earned."""
+    """Converge these routers now, because a user requests it, and skip all pauses after failures."""
     routers = sorted(set(router_ids))
     intents_want(_locked(routers), failures=0, retry_at=None, ask_at=None, changed=True)
     converge_routers(routers, now=now)
@@ -58,10 +61,10 @@ def _locked(routers: list[int]) -> QuerySet[RouterConvergence]:
 
 
 def router_changed(router_id: int, *, now: datetime) -> bool:
-    """Something changed that a router's unconfirmed ends may wait for; whether it is to be asked now.
+    """Record a change that a router's unconfirmed ends may wait for; return whether to query the router now.
 
-    No sooner than ASK_AGAIN after its last answer: what changes all the time would keep it and us busy. The
-    sweeper sees to what is left for later.
+    The portal waits for ASK_AGAIN after the router's last answer, so frequent changes do not overload the
+    portal or the router. The sweeper sends the later queries.
     """
     waiting = RouterConvergence.objects.filter(router=router_id, ask_at__isnull=False)
     soonest = Greatest(Value(now), F("last_answered_at") + ASK_AGAIN, output_field=DateTimeField())

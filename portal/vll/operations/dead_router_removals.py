@@ -1,9 +1,9 @@
-"""Routers that a NOC admin has declared dead: removals do not wait for them.
+"""Removals on routers that a NOC admin has declared dead: they do not wait for these routers.
 
-A line that is gone from its other router ends then, and its port there is free. What it had of the dead
-router, and its VNI, GRE key or pair of tunnel addresses, stays leased until that router has acknowledged that
-nothing of the line is left on it, however long that takes: it may be forwarding all the time, and by then
-the port or the tunnel would be another customer's.
+A removal ends when the other router has confirmed it, and the port there is free. The line's resources on the
+dead router stay leased until that router confirms that nothing of the line is left. The line's VNI, GRE key
+or pair of tunnel addresses stays leased too. The dead router may still forward, so an early release would
+give its port or tunnel to another customer.
 """
 
 from datetime import datetime
@@ -21,7 +21,7 @@ from portal.vll.states import TERMINAL_LIFECYCLES, TERMINAL_ORDER_STATES, Handov
 
 
 def dead_routers_settle(*, now: datetime) -> int:
-    """End the removals that wait for dead routers alone; how many. Each is its own transaction."""
+    """End the removals that wait only for dead routers; return how many. Each is its own transaction."""
     waiting = VllEnd.objects.filter(
         port__router__dead_since__isnull=False, vll__wanted_present=False
     ).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)

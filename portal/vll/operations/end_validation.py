@@ -1,4 +1,4 @@
-"""From what was asked for an end to the port and the tags that it means, checked but not yet leased."""
+"""Resolving a requested end to its port and tags: checked but not yet leased."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ from portal.vll.revision_content import EndContent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndRequest:
-    """One end as ordered. ``outer_vlan`` "any" leaves the choice to the portal."""
+    """One end as ordered. ``outer_vlan`` "any" lets the portal choose."""
 
     port: int
     tagging: Tagging
@@ -38,7 +38,7 @@ class EndRequest:
 
     @property
     def requested_outer_vlan(self) -> int | None:
-        """The VLAN that was named, or None."""
+        """Return the requested VLAN, or None for "any"."""
         return None if self.outer_vlan == "any" else self.outer_vlan
 
 
@@ -57,7 +57,7 @@ def end_request_of(end: EndContent) -> EndRequest:
 
 
 def check_end(end: EndRequest, *, side: str) -> None:
-    """Whether the VLANs are those that the tagging needs. Raises the errors of ``portal.core.vlan_tags``."""
+    """Check that the VLANs fit the tagging. Raises the errors of ``portal.core.vlan_tags``."""
     outer = MIN_VLAN if end.outer_vlan == "any" else end.outer_vlan
     try:
         check_tagging(end.tagging, outer_vlan=outer, inner_vlan=end.inner_vlan, exact_match=end.exact_match)
@@ -67,10 +67,10 @@ def check_end(end: EndRequest, *, side: str) -> None:
 
 
 def ports_of(user: User, ids: Iterable[int], *, lock: bool) -> dict[int, Port]:
-    """Those of the ports that this user may see, by id.
+    """Return the ports with these ids that this user may see, by id.
 
-    ``lock`` takes their row locks in id order, so that no two orders wait for each other. What refers to a
-    port, as an end that its router reports of does, is written meanwhile.
+    ``lock`` locks their rows in the order of their ids, so two orders cannot block each other. Rows that
+    refer to a port, such as an end with a new report, can still be written.
     """
     if not user.is_active:
         return {}
@@ -80,7 +80,7 @@ def ports_of(user: User, ids: Iterable[int], *, lock: bool) -> dict[int, Port]:
 
 
 def _ports(*values: int, noc: bool, lock: bool) -> QuerySet[Port]:
-    """The ports of these ids that NOC staff, or else the user whose id comes first, may see."""
+    """Select the ports of these ids that NOC staff may see, or else the user with the first id."""
     reader = User(noc_role=User.NocRole.NOC) if noc else User(pk=values[0])
     ports = (
         Port.objects.visible_to(reader)
@@ -96,7 +96,7 @@ _PORTS = CompiledQuery[Port](_ports)
 
 
 def check_owner(port: Port, *, side: str, owner: Customer | None) -> None:
-    """Whether the port is somebody's, and ``owner``'s where the line has an owner already."""
+    """Check that the port has a customer, and that it is ``owner`` if the line has an owner already."""
     if port.customer is None:
         raise PortHasNoCustomer(field=f"{side}_end.port", port=str(port))
     if owner is not None and port.customer_id != owner.pk:
@@ -104,7 +104,7 @@ def check_owner(port: Port, *, side: str, owner: Customer | None) -> None:
 
 
 def customer_of(user: User, ports: Mapping[str, Port]) -> Customer:
-    """The one customer of both ports, for whom this user may order."""
+    """Return the common customer of both ports, after a check that this user may order for it."""
     a_port, z_port = ports["a"], ports["z"]
     if a_port.customer_id != z_port.customer_id:
         raise PortsOfTwoCustomers(a_port=str(a_port), z_port=str(z_port))
@@ -116,7 +116,7 @@ def customer_of(user: User, ports: Mapping[str, Port]) -> Customer:
 
 
 def check_distinct(ports: Mapping[str, Port], a_end: EndRequest, z_end: EndRequest) -> None:
-    """Refuse two ends that pick some frames of one port both."""
+    """Refuse two ends that both select some frames of the same port."""
     if ports["a"].pk == ports["z"].pk and _overlap(a_end, z_end):
         raise EndsAreTheSame(port=str(ports["a"]))
 
@@ -134,10 +134,10 @@ def _overlap(a_end: EndRequest, z_end: EndRequest) -> bool:
 def frames_named(
     tagging: Tagging, *, outer: int | Literal["any"] | None, inner: int | None, exact_match: bool
 ) -> Keys | None:
-    """Return the frames of its port that an end names, for orders and tables of orders alike.
+    """Return the frames of its port that an end names, for single orders and tables of orders alike.
 
-    None if it leaves the outer VLAN to the portal, or if the VLANs do not fit the tagging, which is refused
-    elsewhere.
+    Return None if the portal chooses the outer VLAN, or if the VLANs do not fit the tagging. Another check
+    refuses the latter.
     """
     if outer == "any":
         return None
@@ -149,12 +149,12 @@ def frames_named(
 
 
 def named_first(ends: Mapping[str, EndRequest]) -> list[tuple[str, EndRequest]]:
-    """The ends in the order in which they get their VLANs: "any" takes none that the other one names."""
+    """Return the ends in the order of VLAN allocation. "any" comes last and avoids the other end's VLAN."""
     return sorted(ends.items(), key=lambda each: each[1].outer_vlan == "any")
 
 
 def check_router(port: Port, *, side: str) -> None:
-    """Refuse a router that cannot end VLLs, or takes no new ones at present."""
+    """Refuse a router that cannot end VLLs or takes no new ones now."""
     if not port.router.has_agent:
         raise RouterHasNoAgent(field=f"{side}_end.port", router=port.router.name)
     if port.router.maintenance_since is not None:

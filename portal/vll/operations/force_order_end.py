@@ -1,7 +1,7 @@
-"""The NOC's ways with an order that does not end: press on, or end it without the routers' word.
+"""The NOC's actions on an order that does not end: retry it, or end it without confirmation from the routers.
 
-Ending gives nothing back that a router may have. What the order leased at one stays with it until that router
-confirms what is wanted of the line by then, whenever that is; a tunnel until all of them do.
+A forced end releases nothing that a router may still have. The leases at a router stay until it confirms the
+line's present wanted state. A tunnel stays leased until all its routers have confirmed.
 """
 
 from collections.abc import Iterable
@@ -24,9 +24,9 @@ from portal.vll.states import TERMINAL_ORDER_STATES, OrderAction, OrderState
 
 @transaction.atomic
 def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
-    """Ask the order's routers again now, whatever pauses their failures have earned.
+    """Send the order to its routers again now, and skip all pauses after failures.
 
-    Raises NotForYouToDecide and, for an order that is held or has ended, WrongOrderState.
+    Raises NotForYouToDecide. Raises WrongOrderState for an order that is held or has ended.
     """
     if not permissions.may_run_the_network(user):
         raise NotForYouToDecide
@@ -44,10 +44,10 @@ def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
 
 @transaction.atomic
 def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> Order:
-    """End an order whose undoing or removal no router confirms; ``reason`` is for the customer to read too.
+    """End an order whose undoing or removal no router confirms. The customer can read ``reason``.
 
-    It fails, or is cancelled if that was asked for. An order that nobody has called off is called off first.
-    Raises NotForYouToForce, WrongOrderState.
+    The order becomes cancelled if a user has cancelled it, and failed otherwise. An order that is not being
+    cancelled yet is cancelled first. Raises NotForYouToForce, WrongOrderState.
     """
     if not permissions.may_remove_from_the_network(user):
         raise NotForYouToForce
@@ -68,14 +68,14 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
         forced={"by": user.username, "reason": reason, "at": now.isoformat()},
     )
     interruption_ends(order, now=now)
-    # The order no longer explains why the routers differ from what is wanted.
+    # The order no longer explains the routers' differences from the wanted state.
     Vll.objects.filter(pk=vll.pk, in_sync=False).update(in_sync_since=now)
     forced_settle(vll, [order], now=now)
     return order
 
 
 def may_be_ended(order: Order) -> bool:
-    """Whether all that is left of the order is an undoing or a removal."""
+    """Return whether only an undoing or a removal is left of the order."""
     if order.is_terminal or order.state == OrderState.HELD:
         return False
     return (
@@ -86,10 +86,10 @@ def may_be_ended(order: Order) -> bool:
 
 
 def forced_settle(vll: Vll, forced: Iterable[Order], *, now: datetime) -> None:
-    """Give back what orders that were ended by force have leased, as far as routers have confirmed.
+    """Release the leases of orders that were ended by force, as far as routers have confirmed.
 
-    What such an order has made the line's own lease wider by goes last, and not while another order may
-    need it. The caller has locked the VLL, and settled its open order.
+    If such an order has enlarged a lease of the line, that part is released last, and only when no other
+    order may need it. The caller has locked the VLL and settled its open order.
     """
     ends, left = _unconfirmed_ends(vll), _left(vll)
     is_open = vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).exists()
@@ -103,13 +103,13 @@ def forced_settle(vll: Vll, forced: Iterable[Order], *, now: datetime) -> None:
 
 
 def may_have_what_was_forced(vll: Vll) -> bool:
-    """Whether a router may still have what an order wanted that was ended by force."""
+    """Return whether a router may still have configuration of an order that was ended by force."""
     forced = vll.orders.filter(forced__isnull=False).exists()
     return forced and bool(_unconfirmed_ends(vll) or _left(vll))
 
 
 def _unconfirmed_ends(vll: Vll) -> set[tuple[str, int]]:
-    """Side and router of the ends of which that router has not confirmed what is wanted now."""
+    """Return the side and router of each end whose present wanted state its router has not confirmed."""
     wanted = VllEnd.Status.VERIFIED if vll.wanted_present else VllEnd.Status.REMOVED
     ends = vll.ends.exclude(status=wanted, status_revision=vll.revision)
     return set(ends.values_list("side", "port__router"))

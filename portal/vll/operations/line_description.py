@@ -1,4 +1,4 @@
-"""The description of a VLL: a text of the customer's, of which routers tell SNMP and nothing depends."""
+"""The description of a VLL: the customer's text. Routers show it through SNMP; nothing depends on it."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from portal.vll.operations.line_labels import labels_changed
 
 @transaction.atomic
 def vll_describe(*, user: User, vll: Vll, description: str, now: datetime) -> Vll:
-    """Give ``vll`` another description, at once and in any life cycle. Raises NotAllowedToOrder."""
+    """Change the description of ``vll`` immediately, in any life cycle state. Raises NotAllowedToOrder."""
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
@@ -23,7 +23,10 @@ def vll_describe(*, user: User, vll: Vll, description: str, now: datetime) -> Vl
 
 
 def describe_locked(vll: Vll, description: str, *, actor: str, now: datetime) -> None:
-    """As ``vll_describe``, for a caller who has locked the VLL and checked the permission."""
+    """Change the description as ``vll_describe`` does.
+
+    The caller has locked the VLL and checked the permission.
+    """
     if description == vll.description:
         return
     before = vll.description

@@ -1,5 +1,8 @@
-"""The time for which a test interrupts a line in service: an upper bound, as routers are asked only after its
-begin and have answered before its end."""
+"""The time during which a test interrupts a line in service.
+
+It is an upper bound: the portal starts the clock before it sends the request to the routers, and stops it
+after their answers.
+"""
 
 from datetime import datetime
 
@@ -8,12 +11,12 @@ from portal.vll.states import Lifecycle
 
 
 def interruption_begins(vll: Vll, now: datetime) -> datetime | None:
-    """When a test of this line interrupts it; None where nothing is carried anyway."""
+    """Return when a test begins to interrupt this line; None where nothing is carried anyway."""
     return now if vll.lifecycle == Lifecycle.ACTIVE else None
 
 
 def interruption_ends(order: Order, *, now: datetime) -> None:
-    """Both ends of the order's line are joined to the customer again, or nobody waits for that any more."""
+    """Record the end of an interruption: both ends are reconnected, or the portal no longer waits for it."""
     LineTest.objects.filter(order=order, interrupted_at__isnull=False, restored_at__isnull=True).update(
         restored_at=now
     )

@@ -1,6 +1,6 @@
-"""What lines are called on routers that tell SNMP of them.
+"""The labels of lines on routers that show them through SNMP.
 
-It goes there with the intent, so a new name is a reason to send one.
+Labels are part of the intent, so a new label requires a new intent.
 """
 
 from datetime import datetime
@@ -17,7 +17,7 @@ from portal.vll.states import IN_SERVICE
 
 
 def labels_changed(lines: QuerySet[Vll, Any], *, now: datetime) -> None:
-    """These lines are called otherwise: the routers that want to know get a new intent."""
+    """Send new intents to the routers that show labels, because the labels of these lines have changed."""
     ends = VllEnd.objects.filter(
         vll__in=lines, vll__lifecycle__in=IN_SERVICE, port__router__observed__labels=True
     )
@@ -27,7 +27,7 @@ def labels_changed(lines: QuerySet[Vll, Any], *, now: datetime) -> None:
 
 @transaction.atomic
 def customer_change(*, customer: Customer, user: User, now: datetime, **changes: Any) -> Customer:
-    """As ``customer_change_without_routers``, and tells the routers of the customer's lines."""
+    """Do the same as ``customer_change_without_routers``, and update the labels on the customer's routers."""
     before = Customer.objects.select_for_update(no_key=True).get(pk=customer.pk).name
     changed = customer_change_without_routers(customer=customer, user=user, now=now, **changes)
     if changed.name != before:

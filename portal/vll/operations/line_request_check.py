@@ -1,4 +1,4 @@
-"""The rules of a line, all of them at once: what ordering enforces and what validation reports."""
+"""All rules of a line, checked together: ordering enforces them and validation reports them."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -39,14 +39,17 @@ from portal.vll.operations.link_loss_order_rules import link_loss_refusals
 from portal.vll.revision_content import Content
 
 AUTO = "auto"
-# 1 Tbit/s: beyond what a port could be.
+# 1 Tbit/s: faster than any port.
 MAX_CIR_BPS = 10**12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineRequest:
-    """The line that is asked for. ``svc_mtu`` and bursts in bytes (None: ours to choose), rates in bit/s,
-    ``transport`` ``auto`` or a Transport's value."""
+    """A requested line.
+
+    ``svc_mtu`` and bursts in bytes (None lets the portal choose), rates in bit/s, ``transport`` ``auto`` or a
+    Transport's value.
+    """
 
     a_end: EndRequest
     z_end: EndRequest
@@ -60,17 +63,17 @@ class LineRequest:
 
     @property
     def ends(self) -> dict[str, EndRequest]:
-        """The ends by their side."""
+        """Return the ends by their side."""
         return {"a": self.a_end, "z": self.z_end}
 
     @property
     def carried_tags(self) -> int:
-        """Tags inside the tunnel."""
+        """Return the number of tags inside the tunnel."""
         return carried_tags((end.tagging, end.exact_match) for end in self.ends.values())
 
     @property
     def largest_uni_frame(self) -> int:
-        """The largest frame on the wire of the UNI with more tags, in bytes; svc_mtu may be out of range."""
+        """Return the largest frame at the UNI with more tags, in bytes; svc_mtu may be out of range."""
         tags = self.carried_tags + max(end.tagging.selecting_tags for end in self.ends.values())
         return self.svc_mtu + ETHERNET_HEADER + VLAN_TAG * tags
 
@@ -92,9 +95,9 @@ def request_of(content: Content) -> LineRequest:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A request that breaks no rule, with what it means; ``ports`` by side.
+    """A request that breaks no rule, with the resolved values; ``ports`` by side.
 
-    ``passed_over``: why ``auto`` did not keep what the line has, if it was for the routers' cores.
+    ``passed_over``: the full router cores that made ``auto`` replace the line's transport, if any.
     """
 
     request: LineRequest
@@ -117,7 +120,7 @@ class LineCheck:
 
     @contextmanager
     def noting(self) -> Iterator[None]:
-        """Collect what is refused inside, and go on."""
+        """Collect the refusals raised inside, and continue."""
         try:
             yield
         except TransportRefused as refusal:
@@ -126,24 +129,24 @@ class LineCheck:
             self.refusals.append(refusal)
 
     def tags_refused(self, side: str) -> bool:
-        """Whether the VLANs of this end are not those that its tagging needs."""
+        """Return whether the VLANs of this end do not fit its tagging."""
         names = {f"{side}_end.{name}" for name in ("outer_vlan", "inner_vlan", "exact_match")}
         return any(refusal.field in names for refusal in self.refusals)
 
     @property
     def can_end(self) -> bool:
-        """Whether both ports are known and on routers that end VLLs."""
+        """Return whether both ports are known and their routers can end VLLs."""
         return len(self.ports) == 2 and all(port.router.has_agent for port in self.ports.values())
 
     def owned(self) -> Customer:
-        """The customer of the line; raises the first refusal when there is any."""
+        """Return the customer of the line; raise the first refusal if there is any."""
         if self.refusals:
             raise self.refusals[0]
         assert self.customer is not None  # noqa: S101 - no rule was broken, so every rule was looked at
         return self.customer
 
     def accepted(self, request: LineRequest) -> Accepted:
-        """The request's meaning; raises the first refusal when there is any."""
+        """Return the accepted request; raise the first refusal if there is any."""
         customer = self.owned()
         assert self.selected is not None  # noqa: S101 - as above
         return Accepted(request, customer, self.ports, self.selected, tuple(self.passed_over))
@@ -163,13 +166,13 @@ def check_line(
     more_ports: Iterable[int] = (),
     own: Collection[UUID] = (),
 ) -> LineCheck:
-    """Look at every rule, each as far as those before it allow. Writes nothing.
+    """Check every rule whose prerequisites are met. Writes nothing.
 
-    ``lock`` locks the ports for a caller who is about to lease, and ``more_ports`` that it will write to.
-    For a line that exists: ``owner`` is its customer, ``line`` what is leased for it, ``in_service`` what its
-    routers have of it, ``preferred`` what ``auto`` keeps while it fits, ``unchanged_path`` spares asking the
-    underlay again for what it carries already. What the holders of ``own`` have booked on the routers is the
-    line's already.
+    ``lock`` locks the ports for a caller who is about to lease, and ``more_ports`` for its later writes. For
+    an existing line, ``owner`` is its customer, ``line`` its leased content and ``in_service`` the content on
+    its routers. ``preferred`` is the transport that ``auto`` keeps while it fits. ``unchanged_path`` avoids
+    another query of the underlay for a path that is already in use. The line may reuse the bookings of the
+    holders of ``own`` on the routers.
     """
     found = check_ports(
         user=user,
@@ -218,9 +221,9 @@ def check_ports(
     more_ports: Iterable[int] = (),
     booked_bps: int | None = None,
 ) -> LineCheck:
-    """The rules of the two ends and of the rate (bit/s) alone: all that a hold has to keep.
+    """Check only the rules of the two ends and of the rate (bit/s), which are all that a hold needs.
 
-    ``booked_bps``: the rate of a line that exists, which it may keep whatever is the least by now.
+    ``booked_bps``: the rate of an existing line, which it may keep even if the minimum rate is higher now.
     """
     found = LineCheck(ends)
     least = settings.LONGLINE_MIN_CIR_BPS
@@ -271,16 +274,19 @@ def _selected(
     own: Collection[UUID],
     now: datetime,
 ) -> SelectedTransport:
-    """The transport for the request. ``auto`` leaves what the line has for something cheaper if the cores are
-    full; among what it tries itself the first that fits is the cheapest but for GRE, which it takes for the
-    sake of the packet size alone. So no other would do."""
+    """Return the transport for the request.
+
+    ``auto`` replaces the line's transport by a cheaper one if the cores are full. Among the transports that
+    ``auto`` tries, the first that fits is the cheapest, except GRE, which it takes only for the packet size.
+    So no other transport would help.
+    """
     if request.transport != AUTO:
         return unchanged_path or carried_by(found.ports, request, Transport(request.transport), line, now)
     if unchanged_path is not None or preferred is not None:
         try:
             kept = unchanged_path or carried_by(found.ports, request, preferred, line, now)
         except TransportRefused:
-            pass  # then whatever auto finds
+            pass  # auto chooses below
         else:
             full = _look_at_cores(found.ports, request.cir_bps, kept.transport, own)
             if not full:
@@ -290,7 +296,10 @@ def _selected(
 
 
 def likely_transport(found: LineCheck, request: LineRequest) -> Transport:
-    """The transport of the line; where none fits, the one asked for, or the first that auto tries."""
+    """Return the line's transport.
+
+    Where none fits, return the requested one, or the first that auto tries.
+    """
     if found.selected is not None:
         return found.selected.transport
     if request.transport != AUTO:
@@ -317,7 +326,7 @@ def carried_by(
     line: Content | None,
     now: datetime,
 ) -> SelectedTransport:
-    """The transport between these ports, for a line that is ``line`` so far; ``transport`` None is auto.
+    """Return the transport between these ports for ``line``, its content so far; ``transport`` None is auto.
 
     Raises a TransportRefused.
     """
@@ -340,12 +349,12 @@ def carried_by(
 
 
 def families(router: Router) -> list[Family]:
-    """The families of which the router has a tunnel endpoint."""
+    """Return the address families for which the router has a tunnel endpoint."""
     return [family for family in Family if router.loopback(family)]
 
 
 def core_loads(ports: Mapping[str, Port], *, cir_bps: int, transport: Transport) -> dict[str, EndLoad]:
-    """The loads of the ends of a line on these ports on their routers' cores."""
+    """Return the core loads that the ends of a line on these ports would add to their routers."""
     return {
         side: EndLoad(router=port.router, load=end_load(cir_bps, transport, weights_of(port.router)))
         for side, port in ports.items()

@@ -1,4 +1,4 @@
-"""A test of a line with frames, from the tunnel that is built for it to what its outcome brings."""
+"""A test of a line with frames, from the tunnel that is built for it to the consequences of its outcome."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,16 +27,16 @@ from portal.vll.revision_content import Content, content_of
 from portal.vll.states import AdminStatus, OrderAction
 from portal.vll.task_names import TEST_LINE
 
-# Longer than a test takes; a worker that is gone for so long is not waited for.
+# Longer than a test takes. After that time another worker takes over.
 CLAIM = timedelta(seconds=60)
-# After a test that could not be carried out, and twice as long after each further one.
+# The pause after a test that could not be carried out. It doubles after each further one.
 TRY_AGAIN = timedelta(seconds=2)
 LONGEST_WAIT = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """The outcome of a test: ``findings``, or why there are none. The rest is as LineTest has it."""
+    """The outcome of a test: ``findings``, or why there are none. The other fields are those of LineTest."""
 
     findings: Findings | None
     why_not: Untested | None = None
@@ -46,9 +46,10 @@ class Tested:
 
 @dataclass(frozen=True, slots=True)
 class TestPlan:
-    """``first`` is the content to build first of a line that is to become ``after``.
+    """The plan for a line that must become ``after``. The routers build ``first`` first.
 
-    That is the same, kept apart from the customer, where it is tested before it is handed over.
+    ``first`` equals ``after``. If the line is tested before it is handed over, ``first`` does not connect the
+    customer.
     """
 
     first: Content
@@ -57,7 +58,7 @@ class TestPlan:
     why_not: Untested | None
 
     def note(self, vll: Vll, order: Order, *, now: datetime) -> None:
-        """Write down that ``first``, the revision just made, is to be tested, or why it is not."""
+        """Record that ``first``, the newest revision, must be tested, or why it is not."""
         if not self.needed:
             return
         if vll.revision > 1:
@@ -81,7 +82,7 @@ class TestPlan:
 
 
 def line_test_plan(before: Content | None, after: Content, routers: Iterable[Router]) -> TestPlan:
-    """Whether a line between ``routers`` that was ``before`` is tested on its way to ``after``."""
+    """Return whether a line between ``routers`` is tested on its way from ``before`` to ``after``."""
     needed = needs_test(before, after)
     why_not = untested(after, routers) if needed else None
     tested = needed and why_not is None
@@ -90,7 +91,7 @@ def line_test_plan(before: Content | None, after: Content, routers: Iterable[Rou
 
 
 def line_test_announce(test: LineTest, *, now: datetime, actor: str = "") -> None:
-    """Tell of a test that is scheduled or has ended."""
+    """Announce a test that is scheduled or has ended."""
     with in_english():
         sentence = line_test_sentence(test)
     announce(
@@ -110,14 +111,14 @@ def line_test_announce(test: LineTest, *, now: datetime, actor: str = "") -> Non
 
 
 def line_test_ask(vll: Vll, *, now: datetime) -> None:
-    """Have the line's waiting test carried out, now that its routers have the tunnel."""
+    """Send the task for the line's waiting test, now that its routers have the tunnel."""
     test = _waiting(vll)
     if test is not None and test.claimed_until is None and test.failures == 0:
         send_task(TEST_LINE, str(test.pk), now=now)
 
 
 def line_test_not_possible(vll: Vll, *, now: datetime) -> None:
-    """A router of the line cannot test any more: it is handed over untested. The VLL is locked."""
+    """Hand the line over untested, because a router can no longer test. The caller has locked the VLL."""
     test = _waiting(vll)
     if test is None:
         return
@@ -127,7 +128,7 @@ def line_test_not_possible(vll: Vll, *, now: datetime) -> None:
 
 
 def line_test_claim(test_id: UUID, *, now: datetime) -> LineTest | None:
-    """The test of the line as it is, for one worker at a time; None when it ended or somebody is at it."""
+    """Claim the line's test for one worker; None if it has ended or another worker has it."""
     waiting = LineTest.objects.filter(
         _free(now), pk=test_id, state=LineTest.State.WAITING, revision=F("vll__revision")
     )
@@ -137,7 +138,7 @@ def line_test_claim(test_id: UUID, *, now: datetime) -> LineTest | None:
 
 
 def line_test_put_off(test: LineTest, *, now: datetime) -> None:
-    """It could not be carried out, and is tried again later."""
+    """Schedule another attempt after a test that could not be carried out."""
     LineTest.objects.filter(pk=test.pk, state=LineTest.State.WAITING).update(
         claimed_until=None,
         failures=F("failures") + 1,
@@ -147,7 +148,7 @@ def line_test_put_off(test: LineTest, *, now: datetime) -> None:
 
 @transaction.atomic
 def line_test_finish(test: LineTest, tested: Tested, *, now: datetime) -> None:
-    """Keep what was found. The line is handed over, or its order is given up, by what that is."""
+    """Keep the findings. Depending on them, hand the line over or give its order up."""
     vll = Vll.objects.locked().get(pk=test.vll_id)
     current = LineTest.objects.select_for_update().get(pk=test.pk)
     if current.state == LineTest.State.WAITING and current.revision == vll.revision:
@@ -156,10 +157,10 @@ def line_test_finish(test: LineTest, tested: Tested, *, now: datetime) -> None:
 
 @transaction.atomic
 def line_tests_resend(*, now: datetime) -> None:
-    """For the sweeper: ask again for tests whose message or worker was lost, or whose pause is over.
+    """Send tasks again for tests whose message or worker was lost, or whose pause is over (for the sweeper).
 
-    What became another revision before it was tested, called off or given up, is not tested any more. What
-    it sent is not sent again while it may wait for a worker.
+    A test ends if its line got another revision, or its order was cancelled or given up. A message is not
+    sent again while it may still wait for a worker.
     """
     waiting = LineTest.objects.filter(state=LineTest.State.WAITING)
     line_tests_call_off(waiting.exclude(revision=F("vll__revision")), now=now)
@@ -172,13 +173,13 @@ def line_tests_resend(*, now: datetime) -> None:
         .filter(built=2)
     )
     found = list(due.values_list("pk", flat=True))
-    # Looked at again under their locks: meanwhile a worker may have claimed one, or ended it.
+    # Checked again under their locks: meanwhile a worker may have claimed a test, or ended it.
     tests = LineTest.objects.filter(_free(now), pk__in=found, state=LineTest.State.WAITING)
     resend_tasks(TEST_LINE, tests, named_by="pk", now=now)
 
 
 def line_tests_call_off(tests: QuerySet[LineTest], *, now: datetime) -> None:
-    """End those of these that wait: their revision is not wanted any more."""
+    """End the waiting tests among these, because their revision is no longer wanted."""
     tests.filter(state=LineTest.State.WAITING).update(
         state=LineTest.State.NOT_TESTED, reason=LineTest.Reason.CALLED_OFF, finished_at=now
     )
@@ -216,14 +217,14 @@ def _end(test: LineTest, vll: Vll, tested: Tested, *, now: datetime) -> None:
 
 
 def _order_fails(order: Order, test: LineTest) -> bool:
-    """Whether the order comes to nothing by this outcome; one that asked for a test wants it passed."""
+    """Return whether this outcome fails the order. An order for a test succeeds only if the test passed."""
     if order.action == OrderAction.TEST:
         return test.state != LineTest.State.PASSED
     return test.state == LineTest.State.FAILED and settings.LONGLINE_LINE_TEST is LineTestMode.REQUIRED
 
 
 def _hand_over(order: Order, test: LineTest, vll: Vll, *, now: datetime) -> None:
-    """The same content, joined to the customer, is the next revision, and that is what was ordered."""
+    """Make the same content, connected to the customer, the next revision: the ordered one."""
     revise(vll, replace(content_of(vll), admin_status=test.admin_status_after), now=now)
     Order.objects.filter(pk=order.pk).update(revision=vll.revision)
 

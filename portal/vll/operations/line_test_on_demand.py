@@ -1,4 +1,4 @@
-"""Tests of lines in service, which somebody asks for: at once, or at a time set before."""
+"""Tests of lines in service that a user requests, for now or for a later time."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -41,9 +41,9 @@ from portal.vll.operations.revision_create import revise
 from portal.vll.revision_content import Content, content_of
 from portal.vll.states import AdminStatus, OrderAction
 
-# A test that is not carried out by then is given up: the line is more than its test.
+# A test that has not been carried out by then is given up: the line is more important than its test.
 LONGEST_INTERRUPTION = timedelta(seconds=60)
-# How far ahead a test may be scheduled, and how late it may begin where another order is in its way.
+# How far ahead a test may be scheduled, and how late it may begin if another order delays it.
 LATEST_SCHEDULE = timedelta(days=90)
 LATEST_BEGIN = timedelta(minutes=15)
 
@@ -52,10 +52,11 @@ LATEST_BEGIN = timedelta(minutes=15)
 def line_test_order(
     *, user: User, vll: Vll, now: datetime, frame: int | None = None, retry_of: Order | None = None
 ) -> LineTest:
-    """Test a line in service now, which interrupts it; ``frame``: the largest to send, in bytes without FCS.
+    """Test a line in service now, which interrupts it.
 
-    None: the largest that the line promises. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle,
-    LineHasNoTunnel, RouterSendsNoTestFrames, RouterDoesNotAnswer, LineTestFrameOutOfRange.
+    ``frame`` is the largest frame to send, in bytes without FCS; None: the largest that the line promises.
+    Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle, LineHasNoTunnel, RouterSendsNoTestFrames,
+    RouterDoesNotAnswer, LineTestFrameOutOfRange.
     """
     vll = vll_lock(vll, user)
     test = LineTest(vll=vll, frame=_frame(vll, frame), asked_by=user.username, created_at=now)
@@ -66,10 +67,10 @@ def line_test_order(
 def line_test_schedule(
     *, user: User, vll: Vll, at: datetime, now: datetime, frame: int | None = None
 ) -> LineTest:
-    """Test the line at that time. What only that time can tell, such as an order in the way, is seen then.
+    """Schedule a test of the line.
 
-    Raises NotAllowedToOrder, WrongLifecycle, LineHasNoTunnel, LineTestFrameOutOfRange,
-    LineTestTimeOutOfRange, LineTestIsScheduled.
+    Some conditions, such as another open order, are checked only at that time. Raises NotAllowedToOrder,
+    WrongLifecycle, LineHasNoTunnel, LineTestFrameOutOfRange, LineTestTimeOutOfRange, LineTestIsScheduled.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_order(user, vll.customer):
@@ -96,7 +97,7 @@ def line_test_schedule(
 
 @transaction.atomic
 def line_test_call_off(*, user: User, test: LineTest, now: datetime) -> None:
-    """Call a scheduled test off. Raises NotAllowedToOrder and, once it has begun, WrongLineTestState."""
+    """Cancel a scheduled test. Raises NotAllowedToOrder and, once the test has begun, WrongLineTestState."""
     vll = Vll.objects.locked().select_related("customer").get(pk=test.vll_id)
     if not permissions.may_order(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)
@@ -107,7 +108,7 @@ def line_test_call_off(*, user: User, test: LineTest, now: datetime) -> None:
 
 
 def scheduled_line_tests_begin(*, now: datetime) -> None:
-    """For the sweeper: begin the tests whose time has come. Each is its own transaction."""
+    """Begin the tests whose time has come (for the sweeper). Each is its own transaction."""
     due = LineTest.objects.filter(state=LineTest.State.SCHEDULED, scheduled_for__lte=now)
     each_row(
         due.values_list("pk", "vll"), lambda row: _begin_scheduled(*row, now), what="a scheduled line test"
@@ -115,7 +116,7 @@ def scheduled_line_tests_begin(*, now: datetime) -> None:
 
 
 def line_tests_give_up(*, now: datetime) -> None:
-    """For the sweeper: give up tests on demand that take too long; their lines are connected again."""
+    """Give up tests on demand that take too long and reconnect their lines (for the sweeper)."""
     late = LineTest.objects.filter(
         state=LineTest.State.WAITING,
         order__action=OrderAction.TEST,
@@ -145,7 +146,7 @@ def _begin_scheduled(pk: UUID, vll_id: UUID, now: datetime) -> None:
 
 
 def _begin(test: LineTest, vll: Vll, *, now: datetime, retry_of: Order | None = None) -> LineTest:
-    """Have the routers take the line apart. The VLL is locked, and no other order of it is open."""
+    """Have the routers disconnect the customer. The VLL is locked, and it has no other open order."""
     check_in_service(vll)
     content = content_of(vll)
     _check_testable(content, now)
@@ -160,7 +161,7 @@ def _begin(test: LineTest, vll: Vll, *, now: datetime, retry_of: Order | None = 
         retry_of=retry_of,
     )
     line_tests_call_off(vll.line_tests.all(), now=now)
-    # It was scheduled for the line as it was then.
+    # The test was scheduled for the content of the line at that time.
     test.frame = min(test.frame, content.frame)
     test.interrupted_at = interruption_begins(vll, now)
     revise(vll, replace(content, admin_status=AdminStatus.TESTING), now=now)
@@ -171,7 +172,7 @@ def _begin(test: LineTest, vll: Vll, *, now: datetime, retry_of: Order | None = 
 
 
 def _check_testable(content: Content, now: datetime) -> None:
-    """It has to be taken apart, tested and joined again within seconds."""
+    """Check that routers can disconnect, test and reconnect the line within seconds."""
     why_not = _untested(content)
     if why_not is not None:
         if why_not.reason == LineTest.Reason.NO_TUNNEL:
@@ -211,7 +212,7 @@ def _not_begun(
     actor: str = "",
     refusal: DomainError | None = None,
 ) -> None:
-    """It ends without an order; ``refusal``: what was in its way."""
+    """End the test without an order; ``refusal`` is the reason."""
     test.state, test.reason, test.finished_at = LineTest.State.NOT_TESTED, reason, now
     if refusal is not None:
         with in_english():

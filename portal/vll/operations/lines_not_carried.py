@@ -1,4 +1,7 @@
-"""Lines that the network no longer carries as sold: a change notes them, until they are carried again."""
+"""Lines that the network no longer carries as sold.
+
+They are marked from the change on until they are carried again.
+"""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -16,13 +19,13 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 
 @transaction.atomic
 def carried_again(*, off: Collection[UUID], now: datetime) -> None:
-    """Note that the noted lines that are not in ``off`` are carried again. The caller has locked them."""
+    """Record that the marked lines that are not in ``off`` are carried again. The caller has locked them."""
     for line in _carried(off):
         _carried_again(line, now)
 
 
 def lines_not_carried_keep(*, now: datetime) -> None:
-    """Check the noted lines again: links, routers and the lines themselves may have changed since.
+    """Check the marked lines again: links, routers and the lines themselves may have changed since.
 
     Each line is its own transaction.
     """
@@ -32,7 +35,7 @@ def lines_not_carried_keep(*, now: datetime) -> None:
 
 
 def _carried(off: Collection[UUID]) -> list[UUID]:
-    """Return the noted lines that are carried again, by id."""
+    """Return the ids of the marked lines that are carried again."""
     noted = Vll.objects.filter(not_carried_since__isnull=False).exclude(pk__in=off)
     still = lines_too_large_for_their_ports(noted)
     return list(noted.exclude(pk__in=still).order_by("pk").values_list("pk", flat=True))

@@ -1,5 +1,8 @@
-"""Forwarding link losses: what is known of both ends, turned by the table of link_loss_decision, and told to
-the router of the end that it is about. Looks only at rows, and may run twice."""
+"""Forwarding link losses.
+
+The table of link_loss_decision turns the state of both ends into a request to the router of the affected end.
+Reads rows only, and may run twice.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -22,7 +25,7 @@ from portal.vll.operations.oper_status import FRESH
 from portal.vll.states import IN_SERVICE, AdminStatus, Handover, Lifecycle
 
 FORWARDED, FORWARDED_NO_LONGER = "vll.link_loss_forwarded", "vll.link_loss_over"
-# A message to a router may be lost, or come while an earlier one is being answered.
+# A message to a router may be lost, or arrive while the agent still answers an earlier one.
 ASKED_AGAIN_AFTER = timedelta(seconds=15)
 
 
@@ -34,7 +37,7 @@ def timing() -> Timing:
 
 
 def forwards_link_loss(vll: Vll) -> bool:
-    """Whether the line forwards a loss now: in service, and neither suspended, tested nor given away."""
+    """Return whether the line forwards a loss now: it is active, not in a test, and not being handed over."""
     return (
         vll.link_loss_forwarding
         and vll.lifecycle == Lifecycle.ACTIVE
@@ -44,9 +47,9 @@ def forwards_link_loss(vll: Vll) -> bool:
 
 
 def link_losses_forward(*, now: datetime) -> int:
-    """Forward the loss of a link, or its return, on each line where that is due; how many lines.
+    """Forward the loss of a link, or its return, on each line where that is due; return how many.
 
-    Most lines are only read. Each of the others is a transaction of its own.
+    Most lines are only read. Each of the others is its own transaction.
     """
     silences = _silences()
     read = _with_ends(Vll.objects.filter(pk__in=_to_look_at()).order_by("pk"))
@@ -55,7 +58,7 @@ def link_losses_forward(*, now: datetime) -> int:
 
 
 def _to_look_at() -> set[UUID]:
-    """Those with a loss at an end, those that forward one, and those that a router still keeps down."""
+    """Return the lines with a loss at an end, those that forward one, and those with a port kept down."""
     loss = Q(link_up=False) | Q(port__router__dead_since__isnull=False)
     lost = VllEnd.objects.filter(loss, vll=OuterRef("pk"))
     found = Vll.objects.filter(Exists(lost), link_loss_forwarding=True, lifecycle=Lifecycle.ACTIVE)
@@ -69,14 +72,17 @@ def _with_ends(lines: QuerySet[Vll]) -> QuerySet[Vll]:
 
 
 def _silences() -> dict[int, datetime]:
-    """Since when nobody hears from these routers, although the portal listens."""
+    """Return since when the portal has not received reports from silent routers, although it listened."""
     return dict(RouterSilence.objects.filter(until__isnull=True).values_list("router_id", "since"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """``row`` None: it never forwarded a loss. ``held`` is to become ``wanted``. ``unheeded``: routers that
-    do otherwise than it is wanted, and say nothing of a conflict."""
+    """The state of one line. ``held`` must become ``wanted``.
+
+    ``row`` None: the line never forwarded a loss. ``unheeded``: routers that do not do what is wanted, and
+    report no conflict.
+    """
 
     row: ForwardedLinkLoss | None
     ends: dict[str, VllEnd]
@@ -96,7 +102,8 @@ def _look(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _Look:
     wanted = ""
     if forwards_link_loss(vll):
         links = {side: _link(end, silences, kept=side == held, now=now) for side, end in ends.items()}
-        # The router is asked as long as it has not set the port up, so this is when the link may come.
+        # The portal repeats the request until the router has set the port up, so the link may come from then
+        # on.
         set_up_at = row.asked_at if row else None
         wanted = held_next(held, links, times=times, set_up_at=set_up_at, timing=timing(), now=now)
     if wanted and not _can_be_held(ends[wanted]):
@@ -110,7 +117,7 @@ def _look(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _Look:
 
 @transaction.atomic
 def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> bool:
-    """Whether it turned, by what is so under its lock."""
+    """Return whether the held end changed. The state is read again under the line's lock."""
     Vll.objects.locked().get(pk=pk)
     seen = _look(_with_ends(Vll.objects.filter(pk=pk)).get(), silences, now)
     if seen.wanted == seen.held:
@@ -144,14 +151,14 @@ def _link(end: VllEnd, silences: Mapping[int, datetime], *, kept: bool, now: dat
 
 
 def _can_be_held(end: VllEnd) -> bool:
-    """Whether the port may be taken down at all, whatever was so when that was ordered."""
+    """Return whether the port may be taken down now. Conditions may have changed since the order."""
     seen: ObservedRouter | None = getattr(end.port.router, "observed", None)
     knows = seen is not None and seen.link_loss_forwarding
     return knows and end.port.kind == Port.Kind.UNI and end.tagging == Tagging.UNTAGGED
 
 
 def _announce(ends: Mapping[str, VllEnd], side: str, kind: str, now: datetime) -> None:
-    """What was decided; when the port does so, its router reports it."""
+    """Announce the decision. The router reports when the port follows."""
     far, vll = ends[other(side)], ends[side].vll
     data: dict[str, Any] = {
         "end": side,
@@ -163,6 +170,6 @@ def _announce(ends: Mapping[str, VllEnd], side: str, kind: str, now: datetime) -
 
 
 def is_held_down(vll: Vll, ends: Collection[VllEnd]) -> bool:
-    """Whether a port of the line is down because of the far end's link, or is about to be."""
+    """Return whether a port of the line is down because of the far end's link, or soon will be."""
     wanted = ForwardedLinkLoss.objects.filter(vll=vll).exclude(held="").exists()
     return wanted or any(end.held_down for end in ends)

@@ -1,4 +1,4 @@
-"""The rules of link loss forwarding: what has to be so before a line may take a port down."""
+"""The rules of link loss forwarding: the conditions under which a line may take a port down."""
 
 from collections.abc import Iterator, Mapping
 
@@ -18,10 +18,11 @@ from portal.vll.revision_content import Content
 def link_loss_refusals(
     *, ends: Mapping[str, EndRequest], ports: Mapping[str, Port], in_service: Content | None
 ) -> Iterator[DomainError]:
-    """All that is in the way of forwarding link losses between these ports.
+    """Return all obstacles to forwarding link losses between these ports.
 
-    What routers say counts when it is ordered and when that is approved; ``in_service``, which forwards them
-    there already, goes on. An agent looks again at what its VPP has before it takes a port down.
+    The routers' reports count when the line is ordered and when the order is approved. A line that forwards
+    losses there already (``in_service``) keeps doing so. An agent checks its VPP again before it takes a port
+    down.
     """
     for side, end in ends.items():
         if end.tagging is not Tagging.UNTAGGED:
@@ -46,7 +47,7 @@ _FIELD = "link_loss_forwarding"
 
 
 def _other_use(port: Port) -> str | None:
-    """A sub-interface or Linux interface that somebody else has on the port."""
+    """Return the name of a foreign sub-interface or Linux interface on the port."""
     seen = ObservedInterface.objects.filter(router=port.router_id)
     sub = seen.filter(name__startswith=f"{port.interface}.").order_by("name").values_list("name", flat=True)
     paired = seen.filter(name=port.interface).exclude(linux_cp="").values_list("linux_cp", flat=True)

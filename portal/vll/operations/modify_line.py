@@ -1,4 +1,4 @@
-"""Changing a VLL that is in service: new values are leased beside the old ones until both ends have them."""
+"""Changing a VLL in service: new values are leased in addition to the old ones until both ends have them."""
 
 import uuid
 from collections.abc import Mapping
@@ -40,10 +40,11 @@ from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OrderAction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """The wanted changes; None leaves a value as it is. ``svc_mtu`` in bytes, rates in bit/s.
+    """The wanted changes; None leaves a value unchanged. ``svc_mtu`` in bytes, rates in bit/s.
 
-    Of an end those members of EndRequest that change: ``{"outer_vlan": 200}``, ``{"port": 12}``; of
-    ``bursts`` likewise ``cbs_bytes`` and ``ebs_bytes``, where None leaves the choice to us again.
+    The changes of an end are the members of EndRequest that change: ``{"outer_vlan": 200}``, ``{"port":
+    12}``. The changes of ``bursts`` are ``cbs_bytes`` and ``ebs_bytes``, where None lets the portal choose
+    again.
     """
 
     description: str | None = None
@@ -67,11 +68,11 @@ def order_modify(
     expected_revision: int | None = None,
     retry_of: Order | None = None,
 ) -> Order:
-    """Order a change of ``vll``; the values it has now stay leased until both ends verified the new ones.
+    """Order a change of ``vll``. Its present values stay leased until both ends have verified the new ones.
 
-    A new description counts at once: on routers it is only a label. Raises NotAllowedToOrder, StaleRevision,
-    OrderIsOpen, WrongLifecycle, NothingToChange, EndsSwapped, StillBeingRemoved, ChangeWhileFrozen, and
-    whatever refuses a new order.
+    A new description counts immediately: on routers it is only a label. Raises NotAllowedToOrder,
+    StaleRevision, OrderIsOpen, WrongLifecycle, NothingToChange, EndsSwapped, StillBeingRemoved,
+    ChangeWhileFrozen, and all refusals of a new order.
     """
     vll = vll_lock(vll, user, expected_revision=expected_revision)
     check_in_service(vll)
@@ -82,7 +83,7 @@ def order_modify(
     order_id = uuid.uuid4()
     after, found = _content_after(user, vll, before, changes, order_id, now)
     if described is not None:
-        # Locks what the routers converge to, which comes after the ports.
+        # This locks RouterConvergence rows, which come after ports in the lock order.
         describe_locked(vll, described["after"] or "", actor=user.username, now=now)
     if after == before:
         raise NothingToChange
@@ -102,7 +103,7 @@ def order_modify(
 
 
 def vll_lock(vll: Vll, user: User, *, expected_revision: int | None = None) -> Vll:
-    """The VLL, locked, for a user who may order and while no other order is open.
+    """Lock and return the VLL, for a user who may order and while no other order is open.
 
     Raises NotAllowedToOrder, StaleRevision, OrderIsOpen.
     """
@@ -112,7 +113,7 @@ def vll_lock(vll: Vll, user: User, *, expected_revision: int | None = None) -> V
 
 
 def check_orderable(vll: Vll, user: User, *, expected_revision: int | None = None) -> None:
-    """Check that this user may order something of this line now. Raises what ``vll_lock`` raises."""
+    """Check that this user may place an order for this line now. Raises the errors of ``vll_lock``."""
     check_may_order(user, vll)
     if expected_revision is not None and expected_revision != vll.revision:
         raise StaleRevision(expected=expected_revision, current=vll.revision)
@@ -140,9 +141,10 @@ def order_change(
     data: dict[str, Any] | None = None,
     described: dict[str, str] | None = None,
 ) -> Order:
-    """The order that turns ``before`` into ``after``; the caller has locked the VLL and leased the rest.
+    """Insert the order that turns ``before`` into ``after``.
 
-    ``data``: what its event says besides. ``described``: the description before and after, where it changed.
+    The caller has locked the VLL and leased the rest. ``data``: more content of its event. ``described``: the
+    description before and after, if it changed.
     """
     order = order_acknowledge(
         vll=vll,
@@ -164,7 +166,7 @@ def order_change(
 
 
 def order_carry_out(order: Order, vll: Vll, after: Content, *, now: datetime) -> None:
-    """Have the routers build what a modify order wants; what has a new way is tested first.
+    """Have the routers build the content of a modify order. A line on a new path is tested first.
 
     Raises ChangeWhileFrozen.
     """
@@ -188,7 +190,7 @@ def _frozen_router(before: Content, after: Content) -> str | None:
 def _content_after(
     user: User, vll: Vll, before: Content, changes: Changes, order_id: uuid.UUID, now: datetime
 ) -> tuple[Content, Accepted | None]:
-    """The VLL's next content, with everything leased that it does not have yet, and what was accepted."""
+    """Lease the missing resources; return the VLL's next content and the accepted request."""
     request = request_after(before, changes)
     if request == request_of(before):
         return before, None
@@ -222,7 +224,7 @@ def _content_after(
 
 
 def request_after(before: Content, changes: Changes) -> LineRequest:
-    """All that is asked of the line once ``changes`` are made."""
+    """Return the complete request for the line after ``changes``."""
     return LineRequest(
         a_end=_end_after(before.a, changes.a_end),
         z_end=_end_after(before.z, changes.z_end),
@@ -239,12 +241,12 @@ def request_after(before: Content, changes: Changes) -> LineRequest:
 
 
 def leased_by(vll: Vll, before: Content) -> Leased:
-    """The leases of the line while it is ``before``."""
+    """Return the leases of the line while its content is ``before``."""
     return Leased(owner=vll.pk, cir_bps=before.cir_bps, ends=before.ends, line=before)
 
 
 def _excess_after(before: Content, changes: Changes) -> dict[str, Any]:
-    """The EIR and the bursts of the request. An EBS goes with the EIR that it was for, unless it is named."""
+    """Return the EIR and the bursts of the request. An EIR of 0 drops the EBS unless the change names one."""
     eir_bps = before.eir_bps if changes.eir_bps is None else changes.eir_bps
     bursts = {
         "cbs_bytes": before.requested_cbs_bytes,
@@ -256,7 +258,7 @@ def _excess_after(before: Content, changes: Changes) -> dict[str, Any]:
 def waits_for_approval(
     user: User, customer: Customer, before: Content | LineRequest, after: Content | LineRequest
 ) -> bool:
-    """Whether a human has to agree to this change: to more bandwidth, not to less or to the same."""
+    """Return whether an operator must approve this change: only more bandwidth needs approval."""
     more = after.cir_bps > before.cir_bps or _peak(after) > _peak(before)
     return more and needs_approval(user, customer, _peak(after))
 
@@ -266,7 +268,7 @@ def _peak(line: Content | LineRequest) -> int:
 
 
 def _why_other_transport(before: Content, after: Content, found: Accepted | None) -> dict[str, Any]:
-    """Nobody asked for another transport: the line's history says why it got one."""
+    """Record in the line's history why it got another transport, which no user requested."""
     if found is None or before.transport == after.transport or not found.passed_over:
         return {}
     routers = [full.router for full in found.passed_over]
@@ -278,7 +280,7 @@ def _end_after(end: EndContent, changes: Mapping[str, Any] | None) -> EndRequest
 
 
 def unchanged_path(before: Content, request: LineRequest) -> SelectedTransport | None:
-    """The transport that carries the line now, when the change asks nothing new of the underlay."""
+    """Return the transport that carries the line now, if the change has no new demands on the underlay."""
     now_asked = request_of(before)
     same_ports = all(request.ends[side].port == end.port for side, end in now_asked.ends.items())
     same_size = (request.svc_mtu, request.carried_tags) == (now_asked.svc_mtu, now_asked.carried_tags)
@@ -288,13 +290,13 @@ def unchanged_path(before: Content, request: LineRequest) -> SelectedTransport |
 
 
 def check_in_service(vll: Vll) -> None:
-    """Only what is in service can be changed. Raises WrongLifecycle."""
+    """Check that the line is in service; no other line can be changed. Raises WrongLifecycle."""
     if vll.lifecycle not in IN_SERVICE:
         raise WrongLifecycle(lifecycle=vll.lifecycle, action=OrderAction.MODIFY)
 
 
 def check_not_swapped(before: Content, request: LineRequest) -> None:
-    """Whether the ends do more than change places. Raises EndsSwapped."""
+    """Check that the ends do more than change places. Raises EndsSwapped."""
     if before.a.port != before.z.port and (request.a_end.port, request.z_end.port) == (
         before.z.port,
         before.a.port,
@@ -303,7 +305,7 @@ def check_not_swapped(before: Content, request: LineRequest) -> None:
 
 
 def check_tombstones(leased: Leased, ports: Mapping[str, Port]) -> None:
-    """An end may not return to a router that still has to confirm that it is gone from there.
+    """Refuse the return of an end to a router that has not confirmed its removal from there.
 
     Raises StillBeingRemoved.
     """
@@ -315,7 +317,7 @@ def check_tombstones(leased: Leased, ports: Mapping[str, Port]) -> None:
 
 
 def changes_of(order: Order) -> Changes:
-    """The changes that a modify order asked for, to ask for it again."""
+    """Return the changes that a modify order requested, so they can be requested again."""
     before, after = (request_of(Content.from_json(kept or {})) for kept in (order.before, order.after))
     return Changes(
         svc_mtu=_if_other(before.svc_mtu, after.svc_mtu),

@@ -1,4 +1,4 @@
-"""Operational status: from what the agents observe of both ends, and from how fresh that is."""
+"""Operational status of lines, from the agents' observations of both ends and their age."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ from portal.vll.models import EndMove, Order, Vll, VllEnd
 from portal.vll.operations.state_compare_and_swap import sync_move
 from portal.vll.states import IN_SERVICE, TERMINAL_ORDER_STATES, OperStatus, OrderState
 
-# Three report intervals and a little: an agent reports every 10 s.
+# Three report intervals and a margin: an agent reports every 10 s.
 FRESH = timedelta(seconds=35)
 _MARKED_TOGETHER = 1000
 _OBSERVED = "ends__port__router__observed"
@@ -31,7 +31,7 @@ FROM vll_vllend e
 JOIN inventory_port p ON p.id = e.port_id
 WHERE p.router_id = %(router)s AND e.changed_since_report
 """
-# The lines of which a report says something else than what is stored, or that changed since the last one.
+# The lines whose reported facts differ from the stored ones, and those that changed since the last report.
 _WITH_NEWS = """
 SELECT DISTINCT e.vll_id
 FROM vll_vllend e
@@ -72,7 +72,7 @@ WHERE id = turned.line AND oper_status <> turned.status
 
 
 class _Facts(NamedTuple):
-    """A report's facts about an end: these fields of a VllEnd."""
+    """The facts about an end in a report: these fields of a VllEnd."""
 
     link_up: bool | None
     held_down: bool
@@ -90,7 +90,7 @@ _UNSAID = _Facts(None, False, None, None, False, "", None, [], [], None)
 
 
 class _End(NamedTuple):
-    """The part of an end that is looked at: these fields of a VllEnd, and what was said of it last."""
+    """The columns of an end that decide the status: these fields of a VllEnd, with the last stored facts."""
 
     pk: int
     vll_id: UUID
@@ -108,7 +108,7 @@ _END_COLUMNS = _End._fields[:-1]
 
 
 class Line(NamedTuple):
-    """The part of a line that is looked at: these fields of a Vll."""
+    """The columns of a line that the status depends on: these fields of a Vll."""
 
     pk: UUID
     lifecycle: str
@@ -118,7 +118,7 @@ class Line(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """That a line's operational status became another, and since when it has it."""
+    """A change of a line's operational status, and its time."""
 
     line: UUID
     status: OperStatus
@@ -126,15 +126,15 @@ class Turn(NamedTuple):
 
 
 class _Heard(NamedTuple):
-    """The facts in the last reports of routers, by the router."""
+    """The time and facts of routers' last reports, by router."""
 
     at: dict[int, datetime]
     vpp_absent: dict[int, bool]
-    # Whose silence counts as down (portal.telemetry.router_silences).
+    # The routers whose silence counts as down (portal.telemetry.router_silences).
     down: frozenset[int]
 
     def forwarding(self, now: datetime) -> dict[int, bool]:
-        """Whether these routers forward, as far as it is known (see oper_status_of)."""
+        """Return whether these routers forward, as far as that is known (see oper_status_of)."""
         fresh = {router: not self.vpp_absent[router] for router in self.at if not self.is_silent(router, now)}
         return dict.fromkeys(self.down, False) | fresh
 
@@ -153,26 +153,29 @@ def ends_observed(
     anew: bool = False,
     unknown_after: datetime | None = None,
 ) -> None:
-    """Store what this router's agent says of its ends, and refresh the status of their VLLs.
+    """Store this router's observations of its ends, and refresh the status of their VLLs.
 
-    What it saw before it answered for an end is no news about that end: such a report was on its way already
-    when the answer came. ``look`` is the number of its look at VPP; None: the agent is too old to say. Nor is
-    what it says of another revision while an order is bringing the line to this one.
+    Ignore facts that are older than the agent's last answer about the same end: such a report was already
+    under way when the answer came. ``look`` is the number of the agent's observation of VPP; None: the agent
+    is too old to report it. Also ignore facts about another revision while an order changes the line to this
+    one.
 
-    Only the lines of which it says something new are read, and those that changed since its last report:
-    of the others it is known what would be found. ``repeated``: it says of all ends what it said last.
-    ``anew``: what is to be thought of the router itself changed, and with it of all its lines.
-    ``unknown_after``: its last report before this one, where nothing is known of the while in between: if the
-    portal was away too, nobody has written so.
+    Read only lines with new facts, and lines that changed since the router's last report. The status of the
+    others cannot have changed. ``repeated``: the report repeats all facts of the last one. ``anew``: the
+    state of the router itself changed, which affects all its lines.
+
+    ``unknown_after``: the time of the last report before this one, if nothing is known about the time in
+    between. If the portal was away too, no process has recorded that gap.
     """
     found = _all_on(router) if anew else _with_news(router, None if repeated else ends)
     if not found:
         return
-    # In one order, and before their ends, as everybody does. What is read now stays true until it is written.
+    # All processes lock lines in one order, and lines before their ends. These rows cannot change before the
+    # write.
     lines = lines_lock(found)
     ends_of = _ends_of(found)
     own_ends = [end for both in ends_of.values() for end in both if end.port__router_id == router.pk]
-    # What is told as it was has been stored, but for ends that changed since.
+    # Repeated facts are stored already, except of ends that changed since.
     told = {end.vll_id for end in own_ends if end.changed_since_report or not repeated}
     said = {(end.vll, str(end.side)): end for end in ends} if told else {}
     heard = _heard(ends_of)
@@ -219,7 +222,8 @@ def ends_observed(
     statuses_write(turns)
     for pk in syncs:
         sync_move(pk, syncs[pk], now=now)
-    # Last: what was written just now is no news to this router. What an answer overtook is compared later.
+    # Last, so that these writes do not count as changes for this router. The next report is compared again
+    # where this one was older than an answer.
     marked = {end.pk for end in own_ends if end.changed_since_report} | changed.keys()
     if compared & marked:
         VllEnd.objects.filter(pk__in=compared & marked).update(changed_since_report=False)
@@ -228,13 +232,14 @@ def ends_observed(
 
 
 def stale_vlls_mark(*, now: datetime) -> int:
-    """Turn VLLs whose routers have fallen silent to op-unknown; how many.
+    """Set VLLs whose routers have become silent to op-unknown; return how many.
 
-    Since their reports are no longer fresh, however late that is noticed: while the portal itself is away,
-    nothing is known either. Not since before the line's ends are where they are now.
+    Their status is unknown from the time when the reports were no longer fresh, even if the portal notices it
+    later. While the portal itself is away, nothing is known either. The status is never dated before the last
+    move of the line's ends.
 
-    Some at a time, each in a transaction of its own: reports about the others do not wait for all of a
-    network's lines, and PostgreSQL takes 65,535 parameters.
+    Each transaction handles a limited number of lines. Reports about other lines need not wait for a whole
+    network, and PostgreSQL takes at most 65,535 parameters.
     """
     _find_silent(now)
     lines = sorted(set(_stale(now).values_list("pk", flat=True)))
@@ -245,7 +250,10 @@ def stale_vlls_mark(*, now: datetime) -> int:
 
 @transaction.atomic
 def _find_silent(now: datetime) -> None:
-    """Before their lines are marked: a report that comes meanwhile looks at them all, or is seen below."""
+    """Mark routers as silent before their lines.
+
+    A report that arrives meanwhile checks all the router's lines, or is found below.
+    """
     silent = ObservedRouter.objects.filter(reported_at__lt=now - FRESH, found_silent=False)
     found = list(silent.order_by("pk").select_for_update(no_key=True).values_list("pk", flat=True))
     ObservedRouter.objects.filter(pk__in=found).update(found_silent=True)
@@ -253,7 +261,7 @@ def _find_silent(now: datetime) -> None:
 
 @transaction.atomic
 def _mark_stale(vlls: Collection[UUID], now: datetime) -> int:
-    # What is read after that is true: what a report said in between stays.
+    # The rows read after this lock are current: reports that arrived earlier are respected.
     lines = lines_lock(vlls)
     ends_of = _ends_of(vlls)
     turns = _silenced(lines, ends_of, _heard(ends_of), now)
@@ -264,7 +272,7 @@ def _mark_stale(vlls: Collection[UUID], now: datetime) -> int:
 def _silenced(
     lines: Iterable[Line], ends_of: Mapping[UUID, Sequence[_End]], heard: _Heard, now: datetime
 ) -> list[Turn]:
-    """The turn to op-unknown of each line of which nothing is known any more because a router is silent."""
+    """Return the changes to op-unknown of lines whose status is unknown because a router is silent."""
     forwarding = heard.forwarding(now)
     reports: dict[UUID, list[datetime]] = {}
     for line in lines:
@@ -274,7 +282,7 @@ def _silenced(
             line.lifecycle in IN_SERVICE
             and line.oper_status != OperStatus.UNKNOWN
             and any(heard.is_silent(router, now) for router in routers)
-            # What the living end says of it counts, and so does a silence that counts as down.
+            # The facts of the other end count, and so does a silence that counts as down.
             and oper_status_of(ends, forwarding) == OperStatus.UNKNOWN
         ):
             reports[line.pk] = [heard.at[router] for router in routers if router in heard.at]
@@ -291,7 +299,7 @@ def _silenced(
 
 @transaction.atomic
 def oper_statuses_refresh(*, router_id: int, now: datetime) -> set[UUID]:
-    """Look at a router's lines again, since something is known of the router itself; those that turned."""
+    """Refresh the status of all lines of a router whose own state changed; return the lines that changed."""
     on_router = Vll.objects.filter(ends__port__router=router_id, lifecycle__in=IN_SERVICE)
     lines = lines_lock(set(on_router.values_list("pk", flat=True)))
     ends_of = _ends_of([line.pk for line in lines])
@@ -307,7 +315,7 @@ def oper_statuses_refresh(*, router_id: int, now: datetime) -> set[UUID]:
 
 
 def _stale(now: datetime) -> QuerySet[Vll]:
-    """The lines that are not op-unknown though a router of theirs has fallen silent, and not down for it."""
+    """Select the lines with a silent router that are not op-unknown, and not down because of the silence."""
     silent = Q(**{f"{_OBSERVED}__isnull": True}) | Q(**{f"{_OBSERVED}__reported_at__lt": now - FRESH})
     down = VllEnd.objects.filter(vll=OuterRef("pk"), port__router__in=_down().values("router"))
     return Vll.objects.filter(~Exists(down), silent, lifecycle__in=IN_SERVICE).exclude(
@@ -316,19 +324,20 @@ def _stale(now: datetime) -> QuerySet[Vll]:
 
 
 def _down() -> QuerySet[RouterSilence]:
-    """The silences that count as down (portal.telemetry.router_silences)."""
+    """Select the silences that count as down (portal.telemetry.router_silences)."""
     return RouterSilence.objects.filter(until__isnull=True, counts_as_down=True)
 
 
 def oper_status_of(ends: Iterable[_End], forwarding: dict[int, bool]) -> OperStatus:
-    """op-up: both UNIs have link, the path is there, reports are fresh (RFC 9181).
+    """Return the status. op-up: both UNIs have link, the path is up, reports are fresh (RFC 9181).
 
-    Where both routers watch the path, it is there while they hear each other: one alone that hears nothing
-    may have nobody to listen to. Of every path, no tunnel's route may be a drop.
+    Where both routers watch the path, it is up while they hear each other. If only one watches it and hears
+    nothing, the other may simply not send. On every path, no tunnel's route may be a drop.
 
-    ``forwarding``: whether the routers of which anything is known forward: those whose reports are fresh, by
-    whether they run a VPP, and not those whose silence counts as down. One end that is down is enough,
-    whatever the other one says; unknown is what nobody says, and not what is no longer there.
+    ``forwarding`` says whether routers forward. A router with fresh reports forwards if it runs a VPP. A
+    router whose silence counts as down does not forward. Other routers are not in the mapping. If one end is
+    down, the line is down, independent of the other end. The status is unknown only if no router has
+    reported, not if something is gone.
     """
     both = tuple(ends)
     seen = {_seen_at(end, forwarding.get(end.port__router_id)) for end in both}
@@ -338,7 +347,7 @@ def oper_status_of(ends: Iterable[_End], forwarding: dict[int, bool]) -> OperSta
 
 
 def _seen_at(end: _End, forwards: bool | None) -> OperStatus:
-    """The status by one end alone."""
+    """Return the status according to one end alone."""
     if forwards is False:
         return OperStatus.DOWN
     if forwards is None or end.facts.link_up is None:
@@ -347,7 +356,7 @@ def _seen_at(end: _End, forwards: bool | None) -> OperStatus:
 
 
 def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
-    """Both ends were read back at this revision, and no agent has seen otherwise since."""
+    """Return whether both ends were read back at this revision, and no later observation differs."""
     return all(
         end.status == VllEnd.Status.VERIFIED
         and end.status_revision == revision
@@ -357,7 +366,7 @@ def _is_in_sync(ends: Iterable[_End], revision: int) -> bool:
 
 
 def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
-    """Those of which an order is under way, and not for so long that what was known of them is stale."""
+    """Return the lines with an order under way, unless it is so old that earlier facts are stale."""
     if not lines:
         return set()
     begun = Order.objects.filter(vll__in=lines, state_at__gte=now - FRESH)
@@ -367,14 +376,17 @@ def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
 
 
 def _facts(said: EndObservation | None, revision: int) -> _Facts:
-    """The facts about this revision of the line; of an end that has just moved there nothing may be said."""
+    """Return the facts about this revision of the line.
+
+    An end that has just moved there may have none yet.
+    """
     return _UNSAID if said is None or said.revision != revision else _facts_of(said)
 
 
 def _facts_of(said: EndObservation) -> _Facts:
     in_sync = said.in_sync and not said.drift
     drift, contested = ([asdict(each) for each in told] for told in (said.drift, said.contested))
-    # Once paths are no longer to be watched, one session that goes before the other takes no line down.
+    # When path watching is switched off, the end of the first session must not take a line down.
     path = said.path if settings.LONGLINE_PATH_WATCH else None
     state, since = (path.state, path.since_ms) if path else ("", None)
     return _Facts(
@@ -392,9 +404,10 @@ def _facts_of(said: EndObservation) -> _Facts:
 
 
 def _answered_since(end: _End, look: int | None, now: datetime) -> bool:
-    """Whether the agent answered for this end after that look.
+    """Return whether the agent answered for this end after that observation.
 
-    Not for ever: the numbers come from the agent's clock, and it may have been set back.
+    This is only trusted while the answer is fresh: the numbers come from the agent's clock, which may have
+    been set back.
     """
     return (
         look is not None
@@ -406,7 +419,7 @@ def _answered_since(end: _End, look: int | None, now: datetime) -> bool:
 
 
 def _with_news(router: Router, ends: Iterable[EndObservation] | None) -> set[UUID]:
-    """The lines on the router that are to be looked at; ``ends`` None: all is said as it was."""
+    """Return the lines on the router that must be checked; ``ends`` None: the report repeats all facts."""
     if ends is None:
         return _found(_CHANGED, {"router": router.pk})
     said = [
@@ -417,7 +430,7 @@ def _with_news(router: Router, ends: Iterable[EndObservation] | None) -> set[UUI
 
 
 def _facts_write(facts: Mapping[int, _Facts], now: datetime) -> None:
-    """Store what is said of these ends. Their lines are locked."""
+    """Store the reported facts of these ends. The caller has locked their lines."""
     if facts:
         with connection.cursor() as cursor:
             said = Jsonb([{"pk": pk, **facts[pk]._asdict()} for pk in facts])
@@ -432,7 +445,7 @@ def _found(query: str, params: dict[str, Any]) -> set[UUID]:
 
 
 def _all_on(router: Router) -> set[UUID]:
-    """The lines on the router that are compared at all."""
+    """Return the lines on the router whose status is kept."""
     compared = VllEnd.objects.filter(
         Q(vll__lifecycle__in=IN_SERVICE) | Q(changed_since_report=True), port__router=router
     )
@@ -440,7 +453,7 @@ def _all_on(router: Router) -> set[UUID]:
 
 
 def _ends_of(lines: Collection[UUID]) -> dict[UUID, list[_End]]:
-    """The ends of these lines. Rows, not models: of a router that comes back all lines are looked at."""
+    """Return the ends of these lines. Rows cost less than models when all lines of a router are read."""
     ends_of: dict[UUID, list[_End]] = defaultdict(list)
     columns = len(_END_COLUMNS)
     for row in VllEnd.objects.filter(vll__in=lines).values_list(*_END_COLUMNS, *_Facts._fields):
@@ -450,7 +463,7 @@ def _ends_of(lines: Collection[UUID]) -> dict[UUID, list[_End]]:
 
 
 def _heard(ends_of: Mapping[UUID, Iterable[_End]]) -> _Heard:
-    """The last reports of the routers of these ends."""
+    """Return the last reports of the routers of these ends."""
     routers = {end.port__router_id for ends in ends_of.values() for end in ends}
     reports = ObservedRouter.objects.filter(router__in=routers)
     at, vpp_absent = {}, {}
@@ -461,7 +474,7 @@ def _heard(ends_of: Mapping[UUID, Iterable[_End]]) -> _Heard:
 
 
 def lines_lock(vlls: Collection[UUID]) -> list[Line]:
-    """These lines as they are from now on, locked in the one order in which everybody locks lines."""
+    """Lock these lines, in the one order in which all processes lock lines, and return them."""
     if not vlls:
         return []
     locked = Vll.objects.filter(pk__in=vlls).order_by("pk").select_for_update(no_key=True)
@@ -469,10 +482,11 @@ def lines_lock(vlls: Collection[UUID]) -> list[Line]:
 
 
 def statuses_write(turns: Sequence[Turn]) -> None:
-    """Write what became of locked lines: at most, that one was unknown for a while, and what it is now.
+    """Write the new status of locked lines.
 
-    As many statements for all lines of a router as for one: a network that comes back at once has to be read
-    faster than it falls silent again.
+    A line may have two changes: unknown for a while, and its status now. The number of statements does not
+    depend on the number of lines. When a whole network comes back, its reports must be processed before they
+    are stale.
     """
     if not turns:
         return

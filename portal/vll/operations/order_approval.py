@@ -1,4 +1,4 @@
-"""The NOC's word on an order that is held: everything is leased, and no router has heard of it yet."""
+"""The NOC's decision on a held order: all resources are leased, and no router has received it yet."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -25,10 +25,11 @@ from portal.vll.states import OrderAction, OrderState
 
 @transaction.atomic
 def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None = None) -> Order:
-    """Let a held order go to the routers, if it would still be accepted as it was.
+    """Send a held order to the routers, if it would still be accepted unchanged.
 
-    ``plan`` is the one that the approver looked at, if any. Raises NotForYouToDecide, WrongOrderState,
-    PlanIsStale, PlanIsIncomplete, GreKeysGone, TunnelAddressGone, and whatever would refuse the order today.
+    ``plan`` is the plan that the approver has read, if any. Raises NotForYouToDecide, WrongOrderState,
+    PlanIsStale, PlanIsIncomplete, GreKeysGone, TunnelAddressGone, and all errors that would refuse the order
+    today.
     """
     if not permissions.may_run_the_network(user):
         raise NotForYouToDecide
@@ -40,7 +41,7 @@ def order_approve(*, user: User, order: Order, now: datetime, plan: UUID | None 
 
 @transaction.atomic
 def held_order_continue(order: Order, *, actor: str, now: datetime) -> Order:
-    """As ``order_approve``, for a caller who has checked the permission, or who only looks and rolls back."""
+    """Approve as ``order_approve`` does, for a caller who checked the permission or rolls back later."""
     order, vll = _held(order, "approve")
     if order.action == OrderAction.ADD:
         in_service, content = None, content_of(vll)
@@ -57,7 +58,7 @@ def held_order_continue(order: Order, *, actor: str, now: datetime) -> Order:
 
 @transaction.atomic
 def order_reject(*, user: User, order: Order, reason: str, now: datetime) -> Order:
-    """Refuse a held order for ``reason``, which the customer reads; its leases go back.
+    """Refuse a held order. The customer can read ``reason``. The leases are released.
 
     Raises NotForYouToDecide, WrongOrderState.
     """
@@ -70,7 +71,10 @@ def order_reject(*, user: User, order: Order, reason: str, now: datetime) -> Ord
 
 
 def _held(order: Order, action: str) -> tuple[Order, Vll]:
-    """The order and its VLL, locked: whoever comes second finds it decided."""
+    """Lock and return the order and its VLL.
+
+    A second user who decides at the same time gets WrongOrderState.
+    """
     vll = Vll.objects.locked().get(pk=order.vll_id)
     order = Order.objects.get(pk=order.pk)
     if order.state != OrderState.HELD:
@@ -81,9 +85,10 @@ def _held(order: Order, action: str) -> tuple[Order, Vll]:
 def _check_again(
     vll: Vll, content: Content, in_service: Content | None, *, own: Collection[UUID], now: datetime
 ) -> None:
-    """All that the order was checked for, with what it was given: meanwhile anything may have changed.
+    """Check the order again with its leased resources, because anything may have changed meanwhile.
 
-    As the NOC sees it, which approves: what the customer's people may do is no matter any more.
+    The check uses the view of the NOC, which approves. The customer's users may have lost permissions since;
+    that does not matter.
     """
     request = replace(request_of(content), transport=content.transport.value)
     noc = User(noc_role=User.NocRole.NOC)
@@ -99,13 +104,13 @@ def _check_again(
     )
     accepted = found.accepted(request)
     _check_tunnel_addresses(content, accepted)
-    # What is leased is there; the routers may have fewer cores than when it was booked.
+    # The leases still exist. The routers may have fewer cores than at the time of the booking.
     loads = core_loads(accepted.ports, cir_bps=content.cir_bps, transport=content.transport)
     cores_check(ends=loads, transport=content.transport)
 
 
 def _check_tunnel_addresses(content: Content, accepted: Accepted) -> None:
-    """Whether the tunnel can still end where the order was told. Raises GreKeysGone, TunnelAddressGone."""
+    """Check that the tunnel can still use its leased addresses. Raises GreKeysGone, TunnelAddressGone."""
     family = content.transport.family
     if family is None:
         return

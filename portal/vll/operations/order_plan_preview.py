@@ -1,4 +1,4 @@
-"""The plan of a held order: asked for here, made by a worker, and looked at before anybody approves."""
+"""The plan of a held order: requested here, made by a worker, and reviewed before an approval."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -15,12 +15,12 @@ from portal.vll.models import Order, PlanResult
 from portal.vll.states import OrderState
 from portal.vll.task_names import PLAN_ORDER
 
-# Longer than asking two silent routers takes; a plan that is not there by then was lost on the way.
+# Longer than queries to two silent routers take. A plan that is not finished by then was lost.
 GIVEN_UP = timedelta(seconds=90)
 
 
 class PlanState(models.TextChoices):
-    """The progress of a plan, and whether it can still be relied on."""
+    """The progress of a plan, and whether it is still valid."""
 
     UNDER_WAY = "underWay"
     READY = "ready"
@@ -30,7 +30,7 @@ class PlanState(models.TextChoices):
 
 @transaction.atomic
 def plan_ask(*, user: User, order: Order, now: datetime) -> PlanResult:
-    """Have both routers asked what they would do; the one under way, where there is one.
+    """Request a plan from both routers, or return the plan that is under way.
 
     Raises NotForYouToDecide, WrongOrderState.
     """
@@ -50,7 +50,7 @@ def plan_ask(*, user: User, order: Order, now: datetime) -> PlanResult:
 def plan_finish(
     *, plan_id: UUID, routers: list[dict[str, Any]], refusal: dict[str, str] | None, now: datetime
 ) -> None:
-    """Keep what the routers said. A plan that was made twice keeps its first answer."""
+    """Store the routers' answers. A plan that was made twice keeps its first answer."""
     unfinished = PlanResult.objects.filter(pk=plan_id, finished_at__isnull=True)
     unfinished.update(routers=routers, refusal=refusal, finished_at=now)
 
@@ -61,7 +61,10 @@ def plan_of(order: Order) -> PlanResult | None:
 
 
 def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
-    """Stale: a router was told of other lines since, so what it said may be true no more."""
+    """Return the state of a plan.
+
+    It is stale if a router got other lines since, so its answer may be outdated.
+    """
     if plan.finished_at is None:
         return PlanState.UNDER_WAY if now - plan.asked_at < GIVEN_UP else PlanState.LOST
     then = {entry["router"]: entry.get("told") for entry in plan.routers}
@@ -70,9 +73,10 @@ def state_of(plan: PlanResult, *, now: datetime) -> PlanState:
 
 
 def plan_check(order: Order, plan_id: UUID, *, now: datetime) -> None:
-    """That this is a finished plan of the order, of routers that all answered and have not moved on.
+    """Check that this is a finished plan of the order, with answers from all routers, and still valid.
 
-    Raises PlanIsStale, PlanIsIncomplete. A plan that was refused says so itself, and so does approving.
+    Raises PlanIsStale, PlanIsIncomplete. This does not check a refusal in the plan: the approval raises it
+    again.
     """
     plan = order.plans.filter(pk=plan_id).first()
     if plan is None or state_of(plan, now=now) != PlanState.READY:

@@ -1,4 +1,4 @@
-"""Taking in a router's answers: ends first, then whatever both ends together have become."""
+"""Processing a router's answers: first the ends, then the state of each VLL that follows from both ends."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -40,11 +40,11 @@ def answers_take(
     now: datetime,
     go_on: Callable[[], bool] = lambda: True,
 ) -> bool:
-    """Record each answer and settle the VLLs it concerns, a transaction for each VLL.
+    """Record each answer and settle its VLL, in one transaction for each VLL.
 
-    Answers about ends of other routers, or about revisions that were never asked for, are ignored.
-    ``go_on`` is asked before each VLL: thousands take a while. False when it ended the work early; the same
-    answers, taken in anew, do the rest.
+    Answers about ends of other routers, or about revisions that were never requested, are ignored. ``go_on``
+    is called before each VLL, because thousands take a while. Return False if it ended the work early; a
+    later call with the same answers does the rest.
     """
     by_vll: dict[Any, list[EndAnswer]] = {}
     for answer in answers:
@@ -58,7 +58,7 @@ def answers_take(
 
 
 def _with_news(router: Router, by_vll: dict[Any, list[EndAnswer]]) -> set[Any]:
-    """The VLLs whose answers differ from what is stored: an apply that changed nothing writes nothing."""
+    """Return the VLLs with new answers. An apply that repeats the stored answers writes nothing."""
     stored = stored_answers(router, by_vll)
     return {
         answer.vll
@@ -104,7 +104,7 @@ def _all_ends_are(vll: Vll, status: str) -> bool:
 def _settle_present(
     vll: Vll, order: Order | None, answers: list[EndAnswer], router: Router, now: datetime
 ) -> None:
-    """In service only when both ends are applied and read back at the revision that is wanted."""
+    """Put the line in service only when both ends are applied and read back at the wanted revision."""
     verified = _all_ends_are(vll, VllEnd.Status.VERIFIED)
     if vll.admin_status == AdminStatus.TESTING:
         _settle_testing(vll, now)
@@ -113,11 +113,11 @@ def _settle_present(
     elif vll.in_sync != verified:
         Vll.objects.filter(pk=vll.pk).update(in_sync=verified, in_sync_since=now)
     if order is None:
-        # One that was ended by force left its last move to be made.
+        # An order that was ended by force has not made its last step.
         if verified and vll.lifecycle != _lifecycle_of(vll):
             lifecycle_move(vll, _lifecycle_of(vll), now=now)
         return
-    # A held modify has not been asked of anybody yet.
+    # A held modify has not been sent to any router yet.
     if order.state == OrderState.HELD:
         return
     if verified and order.revision == vll.revision and vll.admin_status != AdminStatus.TESTING:
@@ -132,9 +132,9 @@ def _settle_present(
 
 
 def _settle_testing(vll: Vll, now: datetime) -> None:
-    """The tunnel is there at both ends, and nobody is joined to it yet: the test can begin.
+    """Begin the test: both ends have the tunnel, and neither is connected to the customer yet.
 
-    A router that has joined the customer to it cannot test, as it is another than it was when that was asked.
+    A router that has connected the customer cannot test: it has changed since the test was planned.
     """
     there = [VllEnd.Status.TESTING, VllEnd.Status.VERIFIED]
     statuses = list(
@@ -149,10 +149,10 @@ def _settle_testing(vll: Vll, now: datetime) -> None:
 
 
 def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
-    """Both ends are as the order wants them: what only the other content needed goes back, and it ends.
+    """End the order, because both ends are as it wants them, and release resources of the other content only.
 
-    An order that ends otherwise than it was meant to waits until nothing of it is left on a router that
-    it moved an end to, so that the same can be ordered again at once (ADR 4).
+    An order that fails or is cancelled may have moved an end to another router. It waits until that router
+    has confirmed that nothing of the order is left. Then the same can be ordered again immediately (ADR 4).
     """
     if vll.handover == Handover.ADOPT:
         _into_service(vll, order, now)
@@ -176,7 +176,10 @@ def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
 
 
 def _into_service(vll: Vll, order: Order, now: datetime) -> None:
-    """Both routers have taken the line over; what adopting leaves as it is, its policers, comes with this."""
+    """Put an adopted line into service.
+
+    Its next revision adds policers, which the adoption does not change.
+    """
     Vll.objects.filter(pk=vll.pk).update(handover=Handover.ADOPTED)
     vll.refresh_from_db()
     revise(vll, content_of(vll), now=now)
@@ -184,7 +187,7 @@ def _into_service(vll: Vll, order: Order, now: datetime) -> None:
 
 
 def _lifecycle_of(vll: Vll) -> Lifecycle:
-    """The life cycle state of a line whose ends are both verified."""
+    """Return the life cycle state of a line whose ends are both verified."""
     if vll.decommission_at is not None:
         return Lifecycle.PENDING_TERMINATE
     return Lifecycle.ACTIVE if vll.admin_status == AdminStatus.UP else Lifecycle.SUSPENDED
@@ -201,7 +204,7 @@ def _give_up_after(refusal: EndAnswer, vll: Vll, order: Order, router: Router, n
 
 
 def _settle_removed(vll: Vll, order: Order | None, now: datetime) -> None:
-    """Leases go back only after both ends confirm this very revision's removal."""
+    """Release leases only after both ends have confirmed the removal at exactly this revision."""
     if not _all_ends_are(vll, VllEnd.Status.REMOVED):
         return
     if vll.lifecycle in (Lifecycle.TERMINATED, Lifecycle.CANCELLED):

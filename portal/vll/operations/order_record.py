@@ -1,4 +1,4 @@
-"""The row and the event of an order that was checked, and whether somebody has to approve it first."""
+"""The row and the event of a checked order, and the decision whether it needs approval."""
 
 from datetime import datetime
 from typing import Any
@@ -57,6 +57,9 @@ def order_acknowledge(
 
 
 def needs_approval(user: User, customer: Customer, peak_bps: int) -> bool:
-    """Whether a human has to agree to so many bit/s, CIR and EIR; NOC staff have agreed by ordering."""
+    """Return whether an operator must approve this CIR plus EIR (bit/s).
+
+    Orders of NOC staff need no approval.
+    """
     limit = customer.approve_up_to_bps
     return limit is not None and peak_bps > limit and not user.is_noc

@@ -1,4 +1,4 @@
-"""Probes of paths: what routers answer about them, and what their frames have shown."""
+"""Probes of paths: the routers' answers about them, and the results of their test frames."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -19,22 +19,22 @@ from portal.vll.models import TunnelPath, Vll
 from portal.vll.operations.router_answers import EndAnswer
 from portal.vll.paths_in_use import lines_beyond
 
-# Longer than sending the frames takes; a worker that is gone for so long is not waited for.
+# Longer than sending the frames takes. After that time another worker takes over.
 CLAIM = timedelta(seconds=60)
 BLACK_HOLE, BLACK_HOLE_GONE = "black_hole", "black_hole_gone"
 
 
 def probes_on(router: Router) -> QuerySet[TunnelPath]:
-    """The paths with this router at one end that have, or have had, a probe."""
+    """Return the paths with this router at one end that have, or have had, a probe."""
     here = Q(a_router=router) | Q(z_router=router)
     return TunnelPath.objects.filter(here, probe_revision__gt=0).select_related("a_router", "z_router")
 
 
 @transaction.atomic
 def probe_answers_take(*, router: Router, answers: Iterable[EndAnswer], now: datetime) -> None:
-    """Record a router's answers about probes; other answers are not looked at.
+    """Record a router's answers about probes; ignore other answers.
 
-    Frames are sent at once where both routers have the probe.
+    Once both routers have the probe, frames are sent immediately.
     """
     paths = {path.pk: path for path in probes_on(router).order_by("pk")}
     for answer in answers if paths else ():
@@ -64,15 +64,15 @@ _PROBED = Q(
 
 
 def paths_to_probe(*, now: datetime) -> list[UUID]:
-    """The paths whose probe both routers have, and on which frames are to be sent now."""
+    """Return the paths whose probe both routers have, and on which frames are due."""
     due = TunnelPath.objects.filter(_PROBED, probe_due_at__lte=now).order_by("probe_due_at")
     return list(due.values_list("pk", flat=True))
 
 
 def path_probe_claim(path_id: UUID, *, now: datetime) -> TunnelPath | None:
-    """The path, for one worker at a time; None when it is not due, or somebody is at it.
+    """Claim the path for one worker at a time; None if it is not due or claimed already.
 
-    Of a worker that dies another one takes over when the claim is over.
+    If a worker dies, another one takes over when the claim has expired.
     """
     due = TunnelPath.objects.filter(_PROBED, pk=path_id, probe_due_at__lte=now)
     if not due.update(probe_due_at=now + CLAIM):
@@ -81,15 +81,15 @@ def path_probe_claim(path_id: UUID, *, now: datetime) -> TunnelPath | None:
 
 
 def largest_frame(path: TunnelPath) -> int:
-    """The frame in the probe, in bytes, whose IP packet is as large as the largest of the lines'."""
+    """Return the frame size of the probe, in bytes. Its IP packet is as large as the largest of the lines."""
     return path.needed_ip_mtu - _overhead(path)
 
 
 @transaction.atomic
 def path_probe_finish(probed: TunnelPath, findings: Findings, *, now: datetime) -> None:
-    """Keep what frames on ``probed`` have shown, and tell where a black hole began or is gone.
+    """Store the results of frames on ``probed``, and announce the begin or end of a black hole.
 
-    A probe that became another meanwhile has shown nothing.
+    Results for an older revision of the probe are ignored.
     """
     path = TunnelPath.objects.select_for_update().get(pk=probed.pk)
     if path.probe_revision != probed.probe_revision:
@@ -113,7 +113,7 @@ def _overhead(path: TunnelPath) -> int:
 
 
 def _told_since(path: TunnelPath, since: datetime) -> list[Vll]:
-    """The lines on the path that were told of its black hole."""
+    """Return the lines on the path whose timeline has an event of its black hole."""
     lines = lines_beyond(path, 0)
     told = Event.objects.filter(
         kind=f"vll.{BLACK_HOLE}", vll_id__in=[line.pk for line in lines], at__gte=since
@@ -123,7 +123,7 @@ def _told_since(path: TunnelPath, since: datetime) -> list[Vll]:
 
 
 def _tell(path: TunnelPath, what: str, lines: Iterable[Vll], now: datetime) -> None:
-    """At both routers, and at each line whose largest frames are concerned."""
+    """Announce the event at both routers, and at each line whose largest frames are affected."""
     said = {
         "path": str(path.pk),
         "routers": [path.a_router.name, path.z_router.name],
@@ -138,7 +138,7 @@ def _tell(path: TunnelPath, what: str, lines: Iterable[Vll], now: datetime) -> N
 
 
 def stored_probe_answers(router: Router) -> dict[tuple[UUID, str], tuple[str, int, Any, bool]]:
-    """As ``stored_answers``, about the probes on a router."""
+    """Return the same as ``stored_answers``, for the probes on a router."""
     return {
         (path.pk, side): (*path.answer(side), path.a_reason if side == "a" else path.z_reason, False)
         for path in probes_on(router)

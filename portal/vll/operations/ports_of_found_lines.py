@@ -1,4 +1,4 @@
-"""The ports that found lines end on, made of what their routers show where there are none yet."""
+"""The ports of found lines, created from the routers' observations if they are not in the inventory yet."""
 
 from datetime import datetime
 
@@ -13,10 +13,10 @@ _TAGS = 2
 
 
 def found_port(end: FoundEnd, *, customer: Customer | None, user: User, now: datetime) -> Port:
-    """The port of a found end; ``customer``'s from now on, if it was nobody's or there was none.
+    """Return the port of a found end. ``customer`` gets the port if it had no customer or did not exist.
 
-    Raises FoundPortOfAnother, and FoundPortUnknown where there is none and no ``customer`` is named, or VPP
-    does not tell its speed.
+    Raises FoundPortOfAnother. Raises FoundPortUnknown if there is no port and either no ``customer`` is named
+    or VPP does not report the speed.
     """
     port: Port | None = Port.objects.filter(
         router=end.router, interface=end.port, retired_at__isnull=True

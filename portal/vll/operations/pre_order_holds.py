@@ -1,4 +1,4 @@
-"""Reserving VLANs, bandwidth and routers' cores for a while before ordering."""
+"""Holds: short reservations of VLANs, bandwidth and routers' cores before an order."""
 
 import uuid
 from collections.abc import Mapping
@@ -31,8 +31,8 @@ LASTS = timedelta(seconds=900)
 def hold_make(*, user: User, a_end: EndRequest, z_end: EndRequest, cir_bps: int, now: datetime) -> Hold:
     """Reserve these frames and ``cir_bps`` (bit/s) on both ports for 900 s.
 
-    The routers' cores are kept for the dearest transport. Raises what ordering raises about ports and tags,
-    VlanTaken, NoVlanFree, PortFull, RouterFull and TooManyHolds.
+    The routers' cores are reserved for the transport that needs most. Raises the errors of ordering about
+    ports and tags, VlanTaken, NoVlanFree, PortFull, RouterFull and TooManyHolds.
     """
     ends = {"a": a_end, "z": z_end}
     found = check_ports(user=user, ends=ends, cir_bps=cir_bps, lock=True)
@@ -54,7 +54,7 @@ def hold_make(*, user: User, a_end: EndRequest, z_end: EndRequest, cir_bps: int,
 
 
 def _cores_hold(ports: Mapping[str, Port], *, cir_bps: int, holder: uuid.UUID) -> None:
-    """Nobody has named a transport yet: whichever is ordered with the hold shall fit at both ends."""
+    """Book cores for the transport that needs most at each end: the order may choose any transport."""
     within_router = ports["a"].router_id == ports["z"].router_id
     ends: dict[str, EndLoad] = {}
     for side, port in ports.items():
@@ -65,7 +65,10 @@ def _cores_hold(ports: Mapping[str, Port], *, cir_bps: int, holder: uuid.UUID) -
 
 @transaction.atomic
 def hold_renew(*, user: User, hold: uuid.UUID, now: datetime) -> Hold:
-    """Another 900 s from now, three times at most. Raises HoldUnknown, NotAllowedToOrder, HoldRenewedOut."""
+    """Extend a hold to 900 s from now, at most three times.
+
+    Raises HoldUnknown, NotAllowedToOrder, HoldRenewedOut.
+    """
     row = _locked(user, hold, now)
     if row.renewals >= MAX_RENEWALS:
         raise HoldRenewedOut(maximum=MAX_RENEWALS)
@@ -78,19 +81,22 @@ def hold_renew(*, user: User, hold: uuid.UUID, now: datetime) -> Hold:
 
 @transaction.atomic
 def hold_release(*, user: User, hold: uuid.UUID, now: datetime) -> None:
-    """Give back what was reserved. Raises HoldUnknown, NotAllowedToOrder."""
+    """Release a reservation. Raises HoldUnknown, NotAllowedToOrder."""
     _end(_locked(user, hold, now), now=now, kind="hold.released", actor=user.username)
 
 
 def holds_expire(*, now: datetime) -> int:
-    """Free what expired; how many. Each is its own transaction, so that none waits for another's ports."""
+    """Release expired holds; return how many.
+
+    Each is its own transaction, so none waits for another's ports.
+    """
     expired = Hold.objects.filter(expires_at__lte=now).order_by("expires_at").values_list("pk", flat=True)
     return sum(each_row(expired, lambda pk: _hold_expire(pk, now), what="the expiry of a hold"))
 
 
 @transaction.atomic
 def _hold_expire(pk: uuid.UUID, now: datetime) -> int:
-    # One that somebody is ordering with, or renewing, at this moment is left to them.
+    # Skip a hold that an order is using, or that a user is renewing, at this moment.
     row = Hold.objects.filter(pk=pk, expires_at__lte=now).select_for_update(skip_locked=True).first()
     if row is None:
         return 0
@@ -100,7 +106,7 @@ def _hold_expire(pk: uuid.UUID, now: datetime) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A hold that an order is taking over, locked until the end of its transaction."""
+    """A hold that an order takes over, locked until the end of the transaction."""
 
     row: Hold
 
@@ -110,11 +116,11 @@ class Taken:
 
     @property
     def leased(self) -> Leased:
-        """The reserved leases."""
+        """Return the reserved leases."""
         return _leased(self.row)
 
     def end(self, *, now: datetime, kind: str, actor: str, vll_id: uuid.UUID) -> None:
-        """The hold is over; its leases are somebody else's by now."""
+        """Delete the hold. Its leases have another holder by now."""
         _tell(kind, self.row, now=now, actor=actor, vll_id=vll_id)
         self.row.delete()
 
@@ -125,7 +131,10 @@ def hold_take(*, user: User, hold: uuid.UUID, now: datetime) -> Taken:
 
 
 def hold_look(*, user: User, hold: uuid.UUID, now: datetime) -> Leased:
-    """The reservation that an order with this hold would find. Raises HoldUnknown, NotAllowedToOrder."""
+    """Return the leases that an order with this hold would take over.
+
+    Raises HoldUnknown, NotAllowedToOrder.
+    """
     return _leased(_found(Hold.objects.all(), user, hold, now))
 
 

@@ -1,4 +1,4 @@
-"""The first and the last step of a removal: what to aim at, and the end once the routers have confirmed."""
+"""The first and the last step of a removal: the wanted state, and the end after the routers' confirmation."""
 
 from datetime import datetime
 from typing import Any
@@ -10,9 +10,10 @@ from portal.vll.states import Handover, Lifecycle, OrderAction, OrderState
 
 
 def removal_values(vll: Vll) -> dict[str, Any]:
-    """Field values of the next revision, in which both ends are to be gone.
+    """Return field values of the next revision, which removes both ends.
 
-    What was adopted by an order that ends in this is let go as it is: it was there before.
+    If the order that adopted the line is undone, the portal stops managing the line and leaves it unchanged:
+    the line existed before.
     """
     adopting = vll.handover in (Handover.ADOPT, Handover.ADOPTED)
     return {
@@ -24,9 +25,9 @@ def removal_values(vll: Vll) -> dict[str, Any]:
 
 
 def removal_finish(vll: Vll, order: Order | None, *, now: datetime) -> None:
-    """Its leases go back, and its last order ends with it.
+    """Release the leases of a removed line and end its last order.
 
-    For a caller who has locked the VLL and knows that it is gone; ``order``: the open one.
+    The caller has locked the VLL and knows that it is removed; ``order``: the open one.
     """
     leases_release(vll.pk, now=now)
     given_up = vll.lifecycle == Lifecycle.PENDING_ACTIVE

@@ -1,7 +1,7 @@
-"""Leasing what a line needs beside what is leased for it already, and afterwards giving back the rest.
+"""Leasing the missing resources of a line, and later releasing those that it no longer needs.
 
-New values are leased before old ones are given back: for as long as both are needed, the new ones are
-held under another UUID (an order's, a hold's) than the line's own.
+New values are leased before old ones are released. As long as both are needed, the holder of the new ones is
+the UUID of an order or a hold, and not the line's UUID.
 """
 
 from collections.abc import Collection, Mapping
@@ -48,7 +48,7 @@ from portal.vll.revision_content import Content, EndContent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leased:
-    """The leases of ``owner``. ``line`` is None where that is no more than ports (a hold)."""
+    """The leases of ``owner``. ``line`` is None if they are only leases of ports (a hold)."""
 
     owner: UUID
     cir_bps: int
@@ -66,11 +66,10 @@ def ends_lease(
     now: datetime,
     adopted: bool = False,
 ) -> dict[str, EndContent]:
-    """Lease VLANs and bandwidth on both ports for ``holder``, as far as ``leased`` does not have them.
+    """Lease VLANs and bandwidth on both ports for ``holder``, as far as ``leased`` does not include them.
 
-    ``adopted``: the routers have both ends already, as interfaces that the portal does not manage yet.
-    The caller holds the ports' locks. Raises VlanTaken, VlanInForeignUse, VlanCoolingOff, NoVlanFree,
-    PortFull.
+    ``adopted``: the routers have both ends already, as interfaces that the portal does not manage yet. The
+    caller has locked the ports. Raises VlanTaken, VlanInForeignUse, VlanCoolingOff, NoVlanFree, PortFull.
     """
     contents = {}
     preferred = _free_at_the_other_end(ends, ports, leased)
@@ -90,7 +89,7 @@ def ends_lease(
                     exact_match=end.exact_match,
                     now=now,
                     own=leased.owner if leased else None,
-                    # What is plugged in there knows the VLAN that the line has.
+                    # The customer's equipment on that port uses the line's present VLAN.
                     preferred={before.outer_vlan} if before and before.outer_vlan else preferred,
                     adopted=adopted,
                 )
@@ -113,7 +112,10 @@ def ends_lease(
 def _free_at_the_other_end(
     ends: Mapping[str, EndRequest], ports: Mapping[str, Port], leased: Leased | None
 ) -> Collection[int]:
-    """Return the VLANs that the Z end could have, if the portal chooses both: so both get the same."""
+    """Return the VLANs that the Z end could use.
+
+    If the portal chooses both VLANs, both ends get the same one.
+    """
     if any(end.outer_vlan != "any" for end in ends.values()):
         return ()
     end = ends["z"]
@@ -131,7 +133,7 @@ def _free_at_the_other_end(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeasedTunnel:
-    """By what the line's tunnel is told apart, as far as its transport has it; ``addresses`` by side."""
+    """The identifiers of the line's tunnel that its transport needs; ``addresses`` by side."""
 
     vni: int | None = None
     gre_key: int | None = None
@@ -141,7 +143,7 @@ class LeasedTunnel:
 def transport_lease(
     *, accepted: Accepted, holder: UUID, leased: Leased | None, now: datetime
 ) -> LeasedTunnel:
-    """Lease what the transport needs, as far as the line does not have it.
+    """Lease the identifiers that the transport needs, as far as the line does not have them.
 
     Raises VniPoolExhausted, GreKeysExhausted, GrePairsExhausted.
     """
@@ -152,7 +154,7 @@ def transport_lease(
         return LeasedTunnel(addresses={"a": None, "z": None})
     addresses = {side: router.loopback(transport.family) for side, router in routers.items()}
     if line is not None and same_tunnel(line, transport, accepted.ports):
-        # An adopted line may have others, and a change of its rate is no reason to build its tunnel anew.
+        # An adopted line may use other addresses. A change of its rate is no reason to re-create its tunnel.
         addresses = {side: end.tunnel_address for side, end in line.ends.items()}
     if accepted.selected.gre_key:
         kept = line.gre_key if line is not None else None
@@ -171,7 +173,7 @@ def transport_lease(
 
 
 def cores_lease(*, accepted: Accepted, holder: UUID, own: Collection[UUID]) -> None:
-    """Book the routers' cores, beside what the holders of ``own`` have; the last thing that an order leases.
+    """Book the routers' cores, in addition to the bookings of ``own``; an order's last lease.
 
     Raises RouterFull.
     """
@@ -188,10 +190,10 @@ def leases_settle(
     now: datetime,
     leftover: Mapping[str, UUID] | None = None,
 ) -> None:
-    """Make ``holder`` hold exactly what ``content`` needs, out of what it and ``spare`` hold now.
+    """Give ``holder`` exactly the leases that ``content`` needs, from its own leases and those of ``spare``.
 
-    The rest is given back. ``leftover`` names, by side, who keeps what is leased at an old router that has
-    not confirmed yet that the end is gone; tunnels that any tombstone names are quarantined.
+    The rest is released. ``leftover`` names, by side, the keeper of leases at an old router that has not
+    confirmed the removal of the end. Tunnels that a tombstone names are quarantined.
     """
     _ports_settle(content, holder=holder, spare=spare, leftover=leftover or {})
     held: dict[str, Any] = {"holder": holder, "spare": spare, "rest": _rest(), "now": now}
@@ -203,8 +205,8 @@ def leases_settle(
 def _ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapping[str, UUID]) -> None:
     """Settle the leases of ports and their routers.
 
-    Bandwidth first: that locks the ports, as an order does before it asks for VLANs. Then the routers' sums,
-    which an order asks for last of all.
+    Bandwidth comes first: it locks the ports, as an order does before it leases VLANs. The routers' sums come
+    last, as in an order.
     """
     bandwidth_settle(
         holder=holder,
@@ -233,27 +235,27 @@ def _ports_settle(content: Content, *, holder: UUID, spare: UUID, leftover: Mapp
 
 
 def leases_release(holder: UUID, *, now: datetime) -> None:
-    """Give everything back: VLANs and bandwidth at once; VNI, GRE key and pair after their hold-down."""
+    """Release everything: VLANs and bandwidth immediately; VNI, GRE key and pair after their hold-down."""
     ports_release(holder)
     tunnel_release(holder, now=now)
 
 
 def ports_release(holder: UUID, *, kept_at: Collection[tuple[str, int]] = ()) -> None:
-    """Give back what is leased of ports and their routers, but at ``kept_at`` (side, router id)."""
-    # Bandwidth first: that locks the ports, as an order for the same VLANs does before it asks for them.
+    """Release the leases of ports and their routers, except at ``kept_at`` (side, router id)."""
+    # Bandwidth first: it locks the ports, as an order does before it leases the same VLANs.
     bandwidth_release(holder=holder, kept_at=kept_at)
     cores_release(holder=holder, kept_at=kept_at)
     vlans_release(holder=holder, kept_at=kept_at)
 
 
 def ports_keep(holder: UUID, *, side: str, keeper: UUID) -> None:
-    """Hand what is leased of a side's port and router to ``keeper``, who gives it back some day."""
+    """Transfer the leases at a side's port and router to ``keeper``, who releases them later."""
     for model in (BandwidthBooking, CoreBooking, PortVlanLease):
         model.objects.filter(holder=holder, side=side).update(holder=keeper)
 
 
 def tunnel_release(holder: UUID, *, now: datetime) -> None:
-    """Give VNI, GRE key and pair back after their hold-down; those that a tombstone names are quarantined."""
+    """Release VNI, GRE key and pair after their hold-down; those that a tombstone names are quarantined."""
     vni_release(holder=holder, kept=_kept_vnis(), rest=_rest(), now=now)
     gre_key_release(holder=holder, kept=_kept_gre_keys(), rest=_rest(), now=now)
     gre_pair_release(holder=holder, kept=_kept_gre_pairs(), rest=_rest(), now=now)
@@ -291,7 +293,7 @@ def _rest() -> timedelta:
 
 
 def same_frames(before: EndContent, end: EndRequest) -> bool:
-    """Return whether the existing lease serves this request too; "any" keeps the VLAN that it has."""
+    """Return whether the existing lease also fits this request; "any" keeps the present VLAN."""
     requested = end.requested_outer_vlan
     return (before.port, before.tagging, before.inner_vlan, before.exact_match) == (
         end.port,

@@ -1,4 +1,4 @@
-"""Asking again for what failed: a new order, since a terminal one never changes."""
+"""Retrying a failed order: a new order, since a terminal order never changes."""
 
 from datetime import datetime
 
@@ -21,12 +21,12 @@ from portal.vll.states import CALLED_OFF, AdminStatus, Handover, OrderAction, Or
 
 @transaction.atomic
 def order_retry(*, user: User, order: Order, now: datetime) -> Order:
-    """The new order, ``retry_of`` the failed one; for an add it is about a new VLL.
+    """Create and return a new order, ``retry_of`` the failed one. For an add it creates a new VLL.
 
-    A failed order left nothing behind, so that the same values can be asked for again. A removal that the NOC
-    ended goes on all the same: there is nothing to retry; and a line that could not be adopted is a found one
-    again. Raises NotAllowedToOrder, WrongOrderState, AlreadyRetried, and whatever the order itself may be
-    refused for.
+    A failed order leaves nothing behind, so the same values can be ordered again. There is nothing to retry
+    for a removal that the NOC ended, because it continues anyway. A line that could not be adopted is a found
+    line again. Raises NotAllowedToOrder, WrongOrderState, AlreadyRetried, and all refusals of the order
+    itself.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=order.vll_id)
     if not permissions.may_order(user, vll.customer):

@@ -1,4 +1,4 @@
-"""Making some content the next revision of a VLL, to be built on the routers of its ends."""
+"""Making content the next revision of a VLL, which the routers of its ends then build."""
 
 from datetime import datetime
 from typing import Any
@@ -28,11 +28,10 @@ _NOT_OBSERVED: dict[str, Any] = {
 
 
 def revise(vll: Vll, content: Content, *, now: datetime) -> None:
-    """Write ``content`` into the VLL as its next revision, and hurry the routers that it concerns.
+    """Write ``content`` into the VLL as its next revision, and request convergence of its routers.
 
-    An end that moves to another router leaves a tombstone on the old one, and a note of when it left; one
-    that moves back takes its tombstone away. The caller holds the VLL's lock and has leased what ``content``
-    needs.
+    An end that moves to another router leaves a tombstone and an EndMove on the old one. If the end moves
+    back, its tombstone is deleted. The caller has locked the VLL and leased the resources of ``content``.
     """
     revision = vll.revision + 1
     before = content_of(vll)
@@ -73,7 +72,10 @@ def _tunnel_of(content: Content, side: str) -> tuple[object, ...]:
 
 
 def _end_write(end: VllEnd, wanted: EndContent, *, same_tunnel: bool) -> None:
-    """The tags that its interfaces had when it was adopted go with these interfaces."""
+    """Write the end.
+
+    The tags from before its adoption belong to its interfaces, and are dropped with these.
+    """
     moved = dict(_NOT_OBSERVED) if end.port_id != wanted.port else {}
     picked = (end.port_id, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match)
     if picked != (

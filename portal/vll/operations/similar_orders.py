@@ -15,9 +15,9 @@ from portal.vll.states import TERMINAL_LIFECYCLES, OrderAction
 
 # A client repeats a request within seconds.
 REPEATED_WITHIN = timedelta(minutes=1)
-# A person who goes back in the browser still finds the form that was sent.
+# A user who goes back in the browser still finds the submitted form.
 PAGE_ASKS_WITHIN = timedelta(hours=1)
-# The newest lines of a customer that are compared: a burst of orders costs no more than this.
+# The number of a customer's newest lines that are compared. It limits the cost during a burst of orders.
 _COMPARED = 100
 _SHOWN = 10
 
@@ -49,8 +49,8 @@ ORDER BY line.created_at DESC, line.id DESC LIMIT {_SHOWN}
 def similar_orders_of(vll: Vll, *, now: datetime) -> list[UUID]:
     """Return the ids of the orders of the last minute that are equal to the order that created this line.
 
-    An end that names its frames leases them for this line alone. Only a line that leaves the VLANs of both
-    ends to the portal can have a twin, so that only such a line costs a query.
+    An end with named frames leases them for this line alone. So only a line whose VLANs the portal chooses at
+    both ends can have a twin, and only such a line costs a query.
     """
     request = request_of(content_of(vll))
     if any(end.outer_vlan != "any" for end in request.ends.values()):
@@ -62,7 +62,7 @@ def similar_orders_of(vll: Vll, *, now: datetime) -> list[UUID]:
 def similar_orders(
     *, customer: Customer, request: LineRequest, since: datetime, besides: Collection[UUID] = ()
 ) -> list[UUID]:
-    """Return the ids of the customer's orders since then that ordered the same, newest first.
+    """Return the ids of the customer's equal orders since then, newest first.
 
     Descriptions may differ: pages propose a new one for each order. Lines that have ended do not count, nor
     do those of ``besides``.

@@ -1,4 +1,4 @@
-"""Moving orders and VLLs between states: by table, and by compare-and-swap."""
+"""State changes of orders and VLLs: checked against a table, and made by compare-and-swap."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from portal.vll.states import IN_SERVICE, LIFECYCLE_TRANSITIONS, ORDER_TRANSITIO
 
 
 class ForbiddenTransition(Exception):
-    """A move that the table does not have: a mistake of ours, never of a user."""
+    """A state change that the table does not allow: a programming error, never a user's mistake."""
 
 
 def order_move(order: Order, state: str, *, now: datetime, actor: str = "", **also: Any) -> None:
@@ -47,18 +47,18 @@ def lifecycle_move(vll: Vll, lifecycle: str, *, now: datetime, actor: str = "", 
 
 
 def changed_in_place(vll_id: UUID) -> bool:
-    """Whether the line's present revision comes from an order that loses no frame.
+    """Return whether the line's present revision comes from an order that loses no frame.
 
-    Only such an order leaves ``in_sync_since`` as it was (portal.vll.operations.revision_create).
+    Only such an order keeps ``in_sync_since`` (portal.vll.operations.revision_create).
     """
     orders = Order.objects.filter(vll=vll_id, action=OrderAction.MODIFY, revision=F("vll__revision"))
     return orders.filter(ordered_at__gt=F("vll__in_sync_since")).exists()
 
 
 def sync_move(vll_id: UUID, in_sync: bool, *, now: datetime) -> None:
-    """Note whether both routers are as wanted. Drift in service is announced, however it was found.
+    """Record whether both routers are in the wanted state. Drift of a line in service is always announced.
 
-    After a change that loses no frame, the line is as wanted since before the change.
+    After a change that loses no frame, ``in_sync_since`` keeps its time from before the change.
     """
     turned = Vll.objects.filter(pk=vll_id, in_sync=not in_sync, lifecycle__in=IN_SERVICE)
     since = {} if in_sync and changed_in_place(vll_id) else {"in_sync_since": now}

@@ -1,4 +1,4 @@
-"""Letting a line go: it forwards on, and is somebody else's from then on (ADR 43)."""
+"""Ending the management of a line: it keeps forwarding, and others manage it from then on (ADR 43)."""
 
 from datetime import datetime
 
@@ -19,11 +19,10 @@ from portal.vll.states import IN_SERVICE, Handover, Lifecycle, OrderAction
 
 @transaction.atomic
 def line_let_go(*, user: User, vll: Vll, now: datetime) -> Order:
-    """Order that both routers let the line go: it forwards on, with the tags that it had, and the portal
-    forgets it.
+    """Order that both routers stop managing the line. It keeps forwarding with its former tags.
 
-    It cannot be called off: what a router has let go of is somebody else's. Raises NotAllowedToOrder,
-    OrderIsOpen, WrongLifecycle, RouterLetsNothingGo, PortKeptDown.
+    The portal forgets the line. This order cannot be cancelled: others may use a line as soon as a router has
+    released it. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle, RouterLetsNothingGo, PortKeptDown.
     """
     if not permissions.may_let_go(user, vll.customer):
         raise NotAllowedToOrder(customer=vll.customer.name)

@@ -1,4 +1,4 @@
-"""Taking a line's access down and up again; everything stays built and leased."""
+"""Shutting down a line's access and bringing it up again. Its configuration and leases stay."""
 
 from dataclasses import replace
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Ordering the removal of a VLL: at once, or after a cooling-off in which it can be taken back."""
+"""Ordering the removal of a VLL: immediately, or after a cooling-off period in which it can be undone."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -45,13 +45,13 @@ def order_delete(
     cooling_off: timedelta | None = None,
     retry_of: Order | None = None,
 ) -> Order:
-    """Order the removal of ``vll``; its leases are given back when both routers confirm.
+    """Order the removal of ``vll``. Its leases are released when both routers have confirmed.
 
-    With a ``cooling_off`` (None: the customer's, else the deployment's) the order only stops the traffic:
-    everything stays built and leased until ``decommission_at``, and can be restored. A removal without
-    cooling-off ends one that lasts. A VLL whose add is still under way is cancelled instead: the answer is
-    then that add order. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle, CoolingOffOutOfRange and,
-    for another cooling-off while one lasts, CoolingOffAlready.
+    With a ``cooling_off`` (None: the customer's, else the deployment's) the order only stops the traffic.
+    Configuration and leases stay until ``decommission_at``, and the line can be restored. A removal without
+    cooling-off ends a running cooling-off period. If the VLL's add is still under way, that order is
+    cancelled and returned instead. Raises NotAllowedToOrder, OrderIsOpen, WrongLifecycle,
+    CoolingOffOutOfRange. Raises CoolingOffAlready for another cooling-off during a running one.
     """
     vll = Vll.objects.locked().select_related("customer").get(pk=vll.pk)
     if not permissions.may_order(user, vll.customer):
@@ -75,9 +75,9 @@ def order_delete(
 
 @transaction.atomic
 def order_restore(*, user: User, vll: Vll, now: datetime, retry_of: Order | None = None) -> Order:
-    """Take a removal back within its cooling-off: the line becomes again what it was before.
+    """Undo a removal in its cooling-off period: the line returns to its state before the removal.
 
-    While the traffic is still being stopped that order is cancelled instead. Raises NotAllowedToOrder,
+    If the order that stops the traffic is still under way, it is cancelled. Raises NotAllowedToOrder,
     OrderIsOpen, WrongLifecycle.
     """
     locked = Vll.objects.locked().get(pk=vll.pk)
@@ -101,7 +101,7 @@ def order_restore(*, user: User, vll: Vll, now: datetime, retry_of: Order | None
 
 
 def coolings_off_end(*, now: datetime) -> int:
-    """Order the removals whose cooling-off is over; how many. Each is its own transaction."""
+    """Order the removals whose cooling-off period is over; return how many. Each is its own transaction."""
     over = Vll.objects.filter(
         lifecycle=Lifecycle.PENDING_TERMINATE, decommission_at__lte=now, wanted_present=True
     )
@@ -121,7 +121,7 @@ def _cooling_off_end(vll: Vll, now: datetime) -> int:
 
 
 def agreed_cooling_off(customer: Customer) -> timedelta:
-    """The cooling-off of a removal for which nothing else is said: the customer's, else the deployment's."""
+    """Return the default cooling-off of a removal: the customer's, else the deployment's."""
     own = customer.cooling_off_s
     return timedelta(seconds=settings.LONGLINE_COOLING_OFF_S if own is None else own)
 

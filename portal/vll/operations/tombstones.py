@@ -1,4 +1,4 @@
-"""Ends that left a router: what it may still have, what it answers, and what goes back when they are gone."""
+"""Ends that left a router: their remains there, its answers, and the release of their leases."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -26,11 +26,11 @@ def tombstone_create(
     after: Content | None,
     let_go_of: VllEnd | None = None,
 ) -> VllTombstone:
-    """Note that an end left this router, with every tunnel of the line that the router may have.
+    """Record that an end left this router, with every tunnel of the line that the router may have.
 
-    Those are all that are leased for the line: what orders wanted that were ended by force may be there too.
-    Not the one that ``after`` needs and ``before`` did not: of that only where the end goes is told.
-    ``let_go_of``: the end, where it is to become somebody else's again.
+    These are all tunnels that are leased for the line, because the router may also have those of orders that
+    were ended by force. A tunnel that only ``after`` needs is excluded: the portal sends it to the end's new
+    router only. ``let_go_of``: the end, if the portal stops managing it and others manage it again.
     """
     tombstone: VllTombstone = VllTombstone.objects.create(
         vll=vll,
@@ -61,10 +61,10 @@ def tombstone_create(
 
 
 def tombstones_settle(vll: Vll, router: Router, answers: Iterable[EndAnswer], *, now: datetime) -> None:
-    """Take in what ``router`` says of the ends that left it; the caller has locked the VLL.
+    """Process the answers of ``router`` about ends that left it. The caller has locked the VLL.
 
-    When it has confirmed that nothing of an end is left, what that needed there goes back, and each tunnel
-    that no other router may have.
+    After the confirmation that nothing of an end is left, the end's leases there are released, and each
+    tunnel that no other router may have.
     """
     by_side = {answer.side: answer for answer in answers}
     for tombstone in VllTombstone.objects.filter(vll=vll, router=router).order_by("pk"):
@@ -80,10 +80,10 @@ def tombstones_settle(vll: Vll, router: Router, answers: Iterable[EndAnswer], *,
 
 
 def tombstones_of_retired_routers_settle(*, now: datetime) -> int:
-    """Settle what lines left on routers that have been retired since; how many. Each is its own transaction.
+    """Settle the tombstones of retired routers; return how many. Each is its own transaction.
 
-    Nobody will ever confirm these. ``router_remove`` settles its own router's; these are of retirements by a
-    release that did not.
+    No router will ever confirm these removals. ``router_remove`` settles its own router's tombstones. The
+    others are from an earlier release, which did not.
     """
     left = VllTombstone.objects.filter(router__retired_at__isnull=False).order_by("pk")
     return sum(
@@ -106,10 +106,10 @@ def _of_retired_router_settle(pk: int, vll_id: UUID, *, now: datetime) -> int:
 
 
 def tombstones_abandon(router: Router, *, now: datetime) -> list[Vll]:
-    """Give back what ``router`` still has of lines, for it is taken out of the network. Return these lines.
+    """Release all leases of lines at ``router``, which leaves the network; return these lines.
 
-    Its tunnels cool down as if it had confirmed: no tunnel to its addresses is built any more. The caller has
-    locked the lines.
+    Its tunnels cool down as after a confirmation: no tunnel to its addresses is built any more. The caller
+    has locked the lines.
     """
     left = VllTombstone.objects.filter(router=router).select_related("vll").order_by("pk")
     lines = {}

@@ -1,4 +1,4 @@
-"""Keeping the list of paths that are watched, those that lines in service take, and the probes on them."""
+"""Keeping the list of watched paths, which are the paths of lines in service, and their probes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -16,18 +16,19 @@ from portal.vll.models import TunnelPath
 from portal.vll.paths_in_use import PathKey, paths_in_use
 from portal.vll.task_names import CONVERGE_ROUTER
 
-# Packets are timed so often on each path.
+# The interval between measurements of round trips on each path.
 ROUND_TRIPS_EVERY = timedelta(minutes=1)
 _AT_ONCE = 1000
-# By VNI alone: a GRE tunnel would need a key or a pair of addresses that may be a line's.
+# Only transports that a VNI identifies. A GRE tunnel would need a key or a pair of addresses that a line may
+# need.
 _PROBES = (Encapsulation.VXLAN, Encapsulation.GENEVE)
 
 
 def tunnel_paths_keep(*, now: datetime) -> None:
-    """Watch every path that a line in service takes, and no other; have probes made and removed to match.
+    """Watch every path that a line in service uses, and no other. Create and remove probes to match.
 
-    Routers that were not heard of a probe yet are asked again: a message may have been lost. Two runs at a
-    time do the same, and nobody waits for more than a thousand paths of the hundred thousand there may be.
+    Routers that have not answered about a probe get it again: a message may have been lost. Two concurrent
+    runs give the same result. There may be a hundred thousand paths; a transaction locks at most a thousand.
     """
     used = paths_in_use()
     _add_new(used, now)
@@ -38,7 +39,7 @@ def tunnel_paths_keep(*, now: datetime) -> None:
     may_probe = settings.LONGLINE_PROBE_EVERY_S > 0 and not VniLease.objects.filter(vni=PROBE_VNI).exists()
 
     def changes(path: TunnelPath) -> bool:
-        """Whether it is to change, which it does by this."""
+        """Apply the wanted state to ``path``; return whether anything changed."""
         needed = used.get(_key(path))
         before = (path.in_use, path.needed_ip_mtu, path.probe_transport)
         path.in_use, path.needed_ip_mtu = needed is not None, needed or path.needed_ip_mtu
@@ -61,7 +62,7 @@ def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:
     known = set(TunnelPath.objects.values_list("a_router_id", "z_router_id", "family"))
     new = [
         TunnelPath(
-            # The same after a restore of a backup: then routers know their probe again.
+            # This also applies after a restore of a backup: routers then accept their probe again.
             id=uuid5(NAMESPACE_URL, f"urn:longline:path:{a}:{z}:{family}"),
             a_router_id=a,
             z_router_id=z,
@@ -71,13 +72,13 @@ def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:
         )
         for a, z, family in sorted(used.keys() - known)
     ]
-    # Not by ``batch_size``, which would be one transaction.
+    # Without ``batch_size``, which would make this one transaction.
     for at in range(0, len(new), _AT_ONCE):
         TunnelPath.objects.bulk_create(new[at : at + _AT_ONCE], ignore_conflicts=True)
 
 
 def _store(chosen: Sequence[UUID], changes: Callable[[TunnelPath], bool]) -> None:
-    """Change these as they are by now: a probe that has ended meanwhile has moved its next one."""
+    """Apply the changes to the present rows: a probe that ended meanwhile has moved its next due time."""
     columns = ["in_use", "needed_ip_mtu", "probe_transport", "probe_revision", "probe_due_at"]
     for at in range(0, len(chosen), _AT_ONCE):
         with transaction.atomic():
@@ -91,7 +92,7 @@ def _key(path: TunnelPath) -> PathKey:
 
 
 def _first_round_trips(router_id: int, now: datetime) -> datetime:
-    """Spread over the interval by the router that is asked, which is then asked for all its paths at once."""
+    """Return the first due time. It depends on the router, so one query covers all its paths."""
     return now.replace(second=0, microsecond=0) + ROUND_TRIPS_EVERY * (router_id * 7 % 60) / 60
 
 
@@ -104,7 +105,7 @@ def _probe_choose(path: TunnelPath, routers: Mapping[int, Router], *, may_probe:
 
 
 def _transport(a: Router, z: Router, family: int) -> str:
-    """What both routers can make a probe of, "" for nothing."""
+    """Return the transport with which both routers can build a probe, or ""."""
     if not all(router.agent_url and router.loopback(family) for router in (a, z)):
         return ""
     can = _can(a) & _can(z)
@@ -112,6 +113,6 @@ def _transport(a: Router, z: Router, family: int) -> str:
 
 
 def _can(router: Router) -> set[str]:
-    """The encapsulations of which the router can make a probe."""
+    """Return the encapsulations with which the router can build a probe."""
     seen = getattr(router, "observed", None)
     return set(seen.encapsulations or ()) if seen is not None and seen.probes else set()

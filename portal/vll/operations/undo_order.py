@@ -1,4 +1,4 @@
-"""Giving an order up: what is to be left of it, which its routers have to confirm before it ends."""
+"""Giving up an order: the state that its routers must confirm before it ends."""
 
 from datetime import datetime
 from typing import Any
@@ -11,9 +11,9 @@ from portal.vll.states import IN_SERVICE_ACTIONS, OrderAction
 
 
 def order_undo(order: Order, vll: Vll, *, failure: dict[str, Any], now: datetime) -> None:
-    """A failed add leaves nothing behind, a failed modify or test both ends as they were verified last.
+    """Undo an order: a failed add leaves nothing, a failed modify or test both ends as last verified.
 
-    The order fails, for ``failure``, when both routers have confirmed that. The VLL is locked.
+    The order fails with ``failure`` when both routers have confirmed that. The caller has locked the VLL.
     """
     Order.objects.filter(pk=order.pk).update(failure=failure)
     if order.action == OrderAction.ADD:
