@@ -1,9 +1,10 @@
-// The documentation of the API: remembers the language of the examples, copies them, and leads old links on.
+// The API documentation: remembers the language of the examples, copies examples, and redirects old links.
 (() => {
   const KEY = "longline-api-language";
   const COPIED_MS = 2000;
 
-  // What was on one page once: the fragment names an operation, whose own page its entry leads to.
+  // For links to the former single page: the fragment names an operation, and its list entry links to the
+  // operation's page.
   const entry = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest(".ll-operations > li");
   const leadsTo = entry?.querySelector("a");
   if (leadsTo?.pathname !== undefined && leadsTo.pathname !== location.pathname) location.replace(leadsTo.href);
@@ -17,7 +18,7 @@
     try {
       return localStorage.getItem(KEY);
     } catch {
-      return null; // storage may be forbidden; then each visit begins with the first language
+      return null; // if storage is forbidden, each visit starts with the first language
     }
   };
   const language = remembered();
@@ -26,18 +27,18 @@
   document.addEventListener("change", (event) => {
     const choice = event.target;
     if (!choice.matches(".ll-examples input[type=radio]")) return;
-    // The other examples change above this one too: it stays where the reader looks at it.
+    // The examples above this one change too. Keep this one at its scroll position.
     const before = choice.getBoundingClientRect().top;
     choose(choice.value);
     scrollBy({ top: choice.getBoundingClientRect().top - before, behavior: "instant" });
     try {
       localStorage.setItem(KEY, choice.value);
     } catch {
-      // chosen for this page, though not kept
+      // chosen for this page, but not stored
     }
   });
 
-  // Browsers offer the clipboard on secure pages alone.
+  // Browsers offer the clipboard only on secure pages.
   if (navigator.clipboard) {
     for (const button of document.querySelectorAll("[data-copy]")) {
       const label = button.textContent;

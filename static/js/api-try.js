@@ -1,5 +1,5 @@
-// Sends what is written below an operation to the API, as the reader or with a token of theirs, and shows the answer.
-// The token is kept for this tab and this reader alone, and goes nowhere but into Authorization.
+// Sends a trial request of an operation to the API, as the reader or with an API token, and shows the response. The
+// token is kept only for this tab and this reader, and is sent only in the Authorization header.
 (() => {
   const KEY = "longline-try-token";
   const SHOWN_HEADERS = ["X-Request-Id", "Content-Type", "ETag", "Location", "Retry-After", "Idempotency-Replayed"];
@@ -14,7 +14,7 @@
       if (token.value) sessionStorage.setItem(KEY, JSON.stringify({ user: settings.dataset.user, token: token.value }));
       else sessionStorage.removeItem(KEY);
     } catch {
-      // storage may be forbidden; the token then lasts as long as the page
+      // if storage is forbidden, the token lasts until the page closes
     }
   };
   const kept = () => {
@@ -36,7 +36,7 @@
   });
 
   const drawn = () => {
-    // crypto.randomUUID is there on secure pages alone.
+    // crypto.randomUUID exists only on secure pages.
     const bytes = crypto.getRandomValues(new Uint8Array(16));
     return [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
   };

@@ -1,10 +1,10 @@
-// The palette's list under its text field, as the combobox pattern of ARIA has it: the focus stays in the field,
-// arrows choose, Enter opens. The server says what fits what is written.
+// The palette's list below its text field, as ARIA's combobox pattern describes: the focus stays in the field, arrow
+// keys choose, Enter opens. The server finds the entries.
 (() => {
-  const PAUSE_MS = 120; // while somebody writes on, nothing is asked
+  const PAUSE_MS = 120; // the delay after the last key before a request
   let pause = 0;
   let asked = new AbortController();
-  let outdated = false; // the list, by what was written since
+  let outdated = false; // the list is older than the text
 
   const field = () => document.getElementById("palette-text");
   const options = () => [...document.querySelectorAll("#palette-options [role=option]")];
@@ -60,11 +60,11 @@
   document.addEventListener("click", (event) => {
     const palette = event.target.closest?.("#palette");
     const press = event.target.closest?.("[data-press]")?.dataset.press;
-    // Its backdrop counts as the dialog itself.
+    // A click on the backdrop has the dialog as its target.
     if (palette && (press || event.target === palette)) palette.close();
     if (press) document.getElementById(press).click();
   });
-  // What was written stays, and the next letter replaces it.
+  // The text stays selected, and the next letter replaces it.
   document.addEventListener("focusin", (event) => {
     if (event.target !== field()) return;
     event.target.select();

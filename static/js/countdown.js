@@ -1,4 +1,4 @@
-// Counts down to the moments in data-until: "14:59", and 0:00 once they are over.
+// Counts down to the moments in data-until, such as "14:59", and shows 0:00 afterwards.
 (() => {
   const show = (timer) => {
     const left = Math.max(0, Math.round((new Date(timer.dataset.until) - Date.now()) / 1000));

@@ -1,5 +1,5 @@
-// A page that came back with a refused form begins at its first error, however far down the form is: folds around the
-// field open, and the field has the focus. An order's form lists its errors in a summary, which has the focus itself.
+// Opens a refused form at its first error: unfolds the sections around the field and gives it the focus. An order
+// form lists its errors in a summary, which has the focus itself.
 (() => {
   const wrong = document.querySelector("#error-summary") ??
     document.querySelector('main [aria-invalid="true"]') ??
@@ -8,7 +8,7 @@
   for (let fold = wrong.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   if (!wrong.matches("input, select, textarea, [tabindex]")) wrong.tabIndex = -1;
   wrong.focus({ preventScroll: true });
-  // Parts of the page that arrive later push the field down: follow it until the reader scrolls or types.
+  // Parts of the page that load later move the field down. Keep it visible until the reader scrolls or types.
   const resizes = new ResizeObserver(() => wrong.scrollIntoView({ block: "center" }));
   resizes.observe(document.body);
   for (const action of ["wheel", "touchstart", "pointerdown", "keydown"]) {

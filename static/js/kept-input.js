@@ -1,6 +1,6 @@
-// Keeps what somebody has entered while the session ends: on the way to the sign-in page and back, and where a form was
-// refused because its token was outdated. The copy is in the memory of this tab, for the same account and page only,
-// and never has passwords, codes or files.
+// Keeps unsent input when the session ends: across the sign-in page, and after a form was refused for its outdated
+// token. The copy is in the session storage of this tab, for the same account and page only. It never contains
+// passwords, codes or files.
 (() => {
   const KEY = "longline-input";
   const { reader } = document.getElementById("connection").dataset;
@@ -9,7 +9,7 @@
 
   const fields = () => [...document.querySelectorAll("main form")].flatMap((form) =>
     [...form.elements].filter((field) => field.name && field.matches(KEPT)));
-  // Pages have several forms, and forms several fields of one name.
+  // A page may have several forms, and a form several fields of one name.
   const named = () => {
     const seen = new Map();
     return fields().map((field) => {
@@ -36,7 +36,7 @@
       if (kept) sessionStorage.setItem(KEY, JSON.stringify(kept));
       else sessionStorage.removeItem(KEY);
     } catch {
-      // The browser may forbid storage. Then the input is lost.
+      // If storage is forbidden, the input is lost.
     }
   };
   const keep = (refused) => write({
@@ -66,7 +66,7 @@
     document.getElementById("input-restored").hidden = changed.length === 0;
   };
 
-  // A form that was sent is lost only if the answer is the sign-in page or the page that refuses an outdated token.
+  // A submitted form is lost only if the response is the sign-in page or the refusal of an outdated token.
   const kept = read();
   const isRefusal = Boolean(document.querySelector("[data-form-refused]"));
   if (kept && (!reader || isRefusal)) {
@@ -75,7 +75,7 @@
   } else if (kept) {
     write(null);
     const isMine = kept.refused && kept.reader === reader && kept.page === here;
-    // After the scripts of the page, which show the fields that a choice needs.
+    // After the page's scripts, which show the fields that a choice needs.
     if (isMine) document.addEventListener("DOMContentLoaded", () => restore(kept));
   }
 

@@ -1,10 +1,10 @@
-// Keys that work on each page, but not while somebody writes or a dialog is open: "/" searches, "g" and a letter
-// lead to a page, "?" shows the keys. Ctrl-K or ⌘-K opens the palette, from a field too.
+// Keys for every page, except while the user types or a dialog is open: "/" searches, "g" and a letter open a page,
+// "?" shows the keys. Ctrl-K or ⌘-K opens the palette, also from a text field.
 (() => {
-  const FOLLOWS_MS = 1500; // the letter after "g"
+  const FOLLOWS_MS = 1500; // the maximum time between "g" and its letter
   let went = -Infinity;
 
-  // A dialog is fetched when somebody opens it for the first time.
+  // A dialog is fetched when it is opened for the first time.
   const open = async (id, address) => {
     if (!document.getElementById(id)) {
       const answer = await longline.ask(address).catch(() => null);
@@ -25,7 +25,7 @@
       open("palette", palette);
       return;
     }
-    // A field in a dialog that has just closed keeps the focus for a moment.
+    // A field in a closed dialog keeps the focus for a moment.
     const field = event.target.closest?.("input, textarea, select, [contenteditable]");
     if (field?.checkVisibility() || document.querySelector("dialog[open]")) return;
     const follows = event.timeStamp - went < FOLLOWS_MS;

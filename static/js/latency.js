@@ -1,5 +1,5 @@
-// Draws what the REST API says of a VLL's latency: the shortest, mean and longest round trip of each interval.
-// It shows the time that the graph of the throughput shows, and is asked for again when that one is, while it is open.
+// Draws a VLL's latency from the REST API: the shortest, mean and longest round trip of each interval. It shows the
+// period of the throughput graph and, while open, refreshes together with that graph.
 (() => {
   const section = document.getElementById("latency");
   const HEIGHT = 160;
@@ -74,7 +74,7 @@
     }
   };
 
-  let shown = null; // what the graph of the throughput shows
+  let shown = null; // the period of the throughput graph
   const refresh = async () => {
     if (!section.open || !shown) return;
     const { from, to, format } = shown;
@@ -85,7 +85,7 @@
       });
       if (!answer.ok) throw new Error(String(answer.status));
       const body = await answer.json();
-      if (mine !== asked) return; // something else was chosen meanwhile
+      if (mine !== asked) return; // another period was chosen meanwhile
       last = { answer: body, format };
       show(last);
     } catch {

@@ -1,18 +1,18 @@
-// One stream of server-sent events for the page: it names what has changed, and the parts of the page that are about
-// it look for themselves. While it is open they hardly poll. Without it (no live process, a proxy that keeps what
-// comes) they poll as their hx-trigger says; a tab that nobody sees waits until somebody does.
+// One stream of server-sent events for the page. Each event names a changed topic, and the parts about that topic
+// request an update. While the stream is open, the parts hardly poll. Without a stream (no live process, or a proxy
+// that buffers) they poll as their hx-trigger says. A hidden tab waits until it is visible.
 (() => {
   const url = document.currentScript.dataset.url;
   const LOOK_ANYWAY_MS = 30000;
-  const SILENT_MS = 40000; // the server says something every 15 s
-  // Up to as much again, so that not all pages come at once:
+  const SILENT_MS = 40000; // the server sends an event every 15 s
+  // A random delay of up to the same length is added, so that not all pages reconnect together:
   const DROPPED_MS = 1000;
   const REFUSED_MS = 30000;
-  // By the ids of parts, which outlive their elements:
-  const asked = new Map(); // when
-  const shown = new Map(); // since when what is shown was so, or later
-  const settling = new Set(); // came, and are not settled yet
-  const stale = new Set(); // changed while it was on its way
+  // By the id of the part, because each update replaces the element:
+  const asked = new Map(); // time of the request
+  const shown = new Map(); // the content is at least as new as this time
+  const settling = new Set(); // received, not settled yet
+  const stale = new Set(); // changed during the request
   let source = null;
   let open = false;
   let following = "";
@@ -59,7 +59,7 @@
       heard();
       parts().filter((part) => about(part).includes(data)).forEach(look);
     });
-    // By ourselves, since what the page shows is older by then than the address says.
+    // Reconnect here instead of in EventSource: age_ms in its address would be outdated.
     source.addEventListener("error", () => closeFor(open ? DROPPED_MS : REFUSED_MS));
   };
 
@@ -71,33 +71,33 @@
   const ofPart = (event) => event.detail.elt.matches("[data-live]");
   const isWrittenIn = (part) => part.contains(document.activeElement) && document.activeElement.matches("input, select, textarea");
   document.addEventListener("htmx:configRequest", (event) => {
-    // A settled line's polls ask only whether it turned; once something changed, all of it is wanted.
+    // Polls of a settled line only check for a change of status. After a known change, request the whole part.
     if (ofPart(event) && (open || event.detail.triggeringEvent)) event.detail.headers["X-Whole"] = "1";
   });
   document.addEventListener("htmx:beforeRequest", (event) => {
     if (!ofPart(event)) return;
     const part = event.detail.elt;
-    // Polls have no event that triggered them.
+    // Polls have no triggering event.
     const needless = !event.detail.requestConfig.triggeringEvent && open && age(part) < LOOK_ANYWAY_MS;
     if (needless || document.hidden || isWrittenIn(part)) event.preventDefault();
     else asked.set(part.id, Date.now());
   });
   document.addEventListener("htmx:afterRequest", (event) => {
-    // The event is told of an element that is still there; this one asked.
+    // htmx sends the event to an element that still exists; requestConfig names the requesting element.
     const { successful, requestConfig: { elt: part } } = event.detail;
     if (!asked.has(part.id)) return;
     if (successful) shown.set(part.id, asked.get(part.id));
-    // One that was put in its place hears nothing before htmx has settled it.
+    // htmx sends no events to the replacement before it has settled.
     if (part.isConnected) done(part.id);
     else settling.add(part.id);
   });
 
-  // What was unfolded stays so.
+  // Keep unfolded sections open.
   const unfolded = (part) => [...part.querySelectorAll("details[open] > summary")].map((summary) => summary.textContent.trim());
   document.addEventListener("htmx:beforeSwap", ({ detail }) => {
     const part = detail.target;
     if (!part.matches("[data-live]")) return;
-    // What the part itself has asked for meanwhile is not heard of any more.
+    // A request that the part itself sent meanwhile gets no further event.
     if (detail.requestConfig.elt !== part) settling.add(part.id);
     const kept = unfolded(part);
     document.addEventListener("htmx:afterSwap", () => {

@@ -1,5 +1,5 @@
-// Shows only the fields that an end's tagging looks at, and keeps what was written for whoever comes Back.
-// A hidden field is disabled, so it is not sent.
+// Shows only the fields that an end's tagging uses, and restores the input when the user comes back to the page. A
+// hidden field is disabled, so the browser does not send it.
 (() => {
   const VLANS = { untagged: 0, dot1q: 1, qinq: 2, dot1ad: 2 };
   const KEPT = `longline-form ${location.pathname}`;
@@ -18,7 +18,7 @@
     document.querySelectorAll("[data-end]").forEach(fit);
     leaveOut();
   };
-  // A line goes elsewhere: the port of one end is not offered for the other.
+  // A line has two different ports: the port of one end is not offered for the other.
   const leaveOut = () => {
     const [a, z] = ["a_end", "z_end"].map((end) => document.querySelector(`select[name="${end}-port"]`));
     if (!a || !z) return;
@@ -28,7 +28,7 @@
       }
     }
   };
-  // What the answer put below a field belongs to it for those who do not see it, too.
+  // Connect errors from the response to their fields for screen readers.
   const mark = () => {
     for (const errors of document.querySelectorAll("form.ll-order .ll-error")) {
       const control = document.getElementById(errors.id.replace(/_error$/, ""));
@@ -41,7 +41,7 @@
     }
   };
 
-  // Browsers bring back some of a form, at a time of their own and without what was disabled meanwhile.
+  // Browsers restore only a part of a form, at different times, and without disabled fields.
   const written = () => [...(document.querySelector("form.ll-order")?.elements ?? [])].filter(
     (control) => control.name && control.matches("select, textarea, input:not([type=hidden])"),
   );
@@ -50,7 +50,7 @@
     try {
       sessionStorage.setItem(KEPT, JSON.stringify(values));
     } catch {
-      // storage may be forbidden; then the browser's own memory has to do
+      // if storage is forbidden, only the browser restores the input
     }
   };
   const bringBack = () => {
@@ -68,7 +68,7 @@
     }
   };
 
-  // Without scripts the button sends the form, and it comes back filled in.
+  // Without scripts the button sends the form, and the response is the filled form.
   document.addEventListener("click", (event) => {
     const field = document.getElementById(event.target.closest?.("[data-fill]")?.dataset.fill ?? "");
     if (!field) return;
@@ -81,7 +81,7 @@
     if (event.target.matches('select[name$="-tagging"]')) fit(event.target.closest("[data-end]"));
     if (event.target.matches('select[name$="-port"]')) leaveOut();
   });
-  // A form that came back with its mistakes is a new one; what else arrives leaves readers where they are.
+  // Focus the errors of a returned form. Other updates do not move the focus.
   document.addEventListener("htmx:load", (event) => {
     fitAll();
     event.detail.elt.querySelector("#error-summary")?.focus();
@@ -90,7 +90,7 @@
     leaveOut();
     mark();
   });
-  // One begins with the first port that is not chosen yet; phones show it without going there.
+  // Focus the first empty port without scrolling. Phones show the focus without opening the keyboard.
   const begin = () => {
     if (document.querySelector("[autofocus]")) return;
     const ports = [...document.querySelectorAll('#order-form select[name$="-port"]')];
@@ -100,7 +100,7 @@
   window.addEventListener("pagehide", keep);
   window.addEventListener("pageshow", (event) => {
     fitAll();
-    // The page as it was left: whether the line is possible may have changed meanwhile.
+    // The browser restored the page from its cache. Whether the line is possible may have changed.
     if (event.persisted) document.body.dispatchEvent(new CustomEvent("longline:returned"));
   });
   if (performance.getEntriesByType("navigation")[0]?.type === "back_forward") bringBack();

@@ -1,22 +1,22 @@
-// When and where answers are put in their place.
+// Controls when and where htmx inserts responses.
 (() => {
   const PRESSED = "a, button, label, summary";
-  // The click of a finger comes a moment after it has been lifted.
+  // On touch screens the click event follows shortly after the finger is lifted.
   const CLICK_WITHIN_MS = 300;
-  // Whatever became of the press: what arrives is not kept back for longer.
+  // The longest time to delay a response, even if the press never ends.
   const LONGEST_MS = 2000;
   const waiting = [];
   let pressed = false;
   let ending = 0;
 
-  // A part may have been replaced since somebody asked for another look of it.
+  // Another update may have replaced the part since the request.
   const take = (asked, onload) => {
     const { elt, target } = asked;
     if (elt.isConnected && !target.isConnected) asked.target = document.getElementById(target.id) ?? target;
     onload();
   };
-  // A press counts: from its beginning to its click answers wait, since they may replace the button or the link, or
-  // move it away from under the pointer, and then the browser clicks nothing.
+  // Responses wait while a button or link is pressed, until its click. A response could replace or move the pressed
+  // element, and the browser would then send no click.
   document.addEventListener("htmx:beforeSend", ({ detail: asked }) => {
     const { xhr } = asked;
     const arrived = take.bind(null, asked, xhr.onload);
@@ -24,7 +24,7 @@
   });
   const end = () => {
     pressed = false;
-    // Each by itself: one that fails takes no other with it.
+    // Separately, so that an error in one does not stop the others.
     for (const arrived of waiting.splice(0)) setTimeout(arrived);
   };
   const endIn = (ms) => {
@@ -39,8 +39,8 @@
   window.addEventListener("pointerup", () => endIn(CLICK_WITHIN_MS));
   window.addEventListener("pointercancel", () => endIn(0));
   window.addEventListener("click", () => endIn(0));
-  // The message of an action is true when the page comes. Once a live part shows something newer it is outdated, and
-  // leaves after it could be read. A refusal stays.
+  // The success message of an action becomes outdated once a live part shows newer content. It is removed after a
+  // time to read it. A refusal stays.
   const READ_WITHIN_MS = 6000;
   const came = performance.now();
   let outdated = 0;

@@ -1,4 +1,4 @@
-// Light or dark: what the reader chose, else what the system prefers. Runs before the first paint.
+// Light or dark theme: the reader's choice, else the system's preference. Runs before the first paint.
 (() => {
   const root = document.documentElement;
   const system = window.matchMedia("(prefers-color-scheme: dark)");
@@ -8,7 +8,7 @@
     try {
       return localStorage.getItem(KEY);
     } catch {
-      return null; // storage may be forbidden; the system's preference then stands
+      return null; // if storage is forbidden, the system's preference applies
     }
   };
   const show = () => {
@@ -26,7 +26,7 @@
       try {
         localStorage.setItem(KEY, next);
       } catch {
-        // not kept, but shown
+        // shown, but not stored
       }
       root.dataset.bsTheme = next;
       document.dispatchEvent(new CustomEvent("longline:theme"));

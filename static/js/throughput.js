@@ -1,10 +1,10 @@
-// Draws what the REST API says of the throughput of a line, in and out of each end, or of a port: in bit/s or packet/s.
-// A null breaks the line: nothing was measured then, which is not zero. Out is drawn below in, so that the
-// same traffic both ways does not hide one of them.
-// What is shown is one of the ranges up to now, or a window of its own: chosen by its times, or dragged over.
+// Draws the throughput of a line (in and out of each end) or of a port from the REST API, in bit/s or packet/s. A
+// null interrupts the curve: nothing was measured, which differs from zero. Out is drawn below the axis, so that
+// equal traffic in both directions stays visible. The period is one of the ranges up to now, or a window that the
+// user enters or selects by dragging.
 (() => {
   const section = document.getElementById("throughput");
-  const RANGES = { // seconds shown, seconds a point, and after how many something new can be there
+  const RANGES = { // seconds shown, seconds per point, and seconds until a new point is possible
     hour: { span: 3600, step: 10, fresh: 10 },
     day: { span: 86400, step: 300, fresh: 60 },
     week: { span: 604800, step: 900, fresh: 300 },
@@ -14,15 +14,15 @@
   const LANGUAGE = document.documentElement.lang;
   const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
   const DAY = { month: "short", day: "numeric" };
-  const FORMATS = [ // up to so many seconds shown
+  const FORMATS = [ // maximum of seconds shown
     [600, { ...CLOCK, second: "2-digit" }], [86400, CLOCK], [3 * 86400, { ...DAY, ...CLOCK }], [62 * 86400, DAY],
     [Infinity, { month: "short", year: "numeric" }],
   ].map(([longest, parts]) => [longest, new Intl.DateTimeFormat(LANGUAGE, parts)]);
   const MOMENT = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium", timeStyle: "medium", hourCycle: "h23" });
-  // What is dragged over in less than so many pixels was a click.
+  // A drag over fewer pixels is a click.
   const SHORTEST_DRAG = 8;
   const SHORTEST_WINDOW_S = 60;
-  // The bandwidth is drawn from this part of it on.
+  // Draw the bandwidth limit if the traffic reaches this fraction of it.
   const LIMIT_FROM = 0.4;
   const REFRESH_MS = 10000;
   const NOW_S = 60;
@@ -33,8 +33,8 @@
   const charts = [...section.querySelectorAll("[data-chart]")].map((figure) => figure.dataset.chart);
   let range = section.querySelector('[data-range][aria-pressed="true"]').dataset.range;
   let unit = "bits";
-  let shownUnit = "bit/s"; // of what is drawn: what was asked for last may still be on its way
-  let chosen = null; // { from, to } in epoch seconds, while a window of its own is shown
+  let shownUnit = "bit/s"; // of the drawn figures; a request for another unit may be under way
+  let chosen = null; // { from, to } in epoch seconds, while the user's window is shown
   let asked = 0;
 
   const PREFIXES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
@@ -48,7 +48,7 @@
     return `${decimals(value / factor, digits, shortest ? 0 : digits)} ${prefix}${shownUnit}`;
   };
   const tick = (bps) => (bps === 0 ? "0" : rate(Math.abs(bps), true));
-  // Of the line's bandwidth (CIR), or of the port's speed, where bits are counted.
+  // The percentage of the line's CIR or of the port's speed, for bit/s only.
   const bandwidth = Number(section.dataset.bandwidth);
   const ofAll = (value) =>
     value === null || value === undefined || unit === "packets" ? "" : ` (${Math.round((value / bandwidth) * 100)} %)`;
@@ -64,7 +64,7 @@
     choose({ from: from - Math.ceil(missing / 2), to: to + Math.ceil(missing / 2) });
   };
 
-  // What was measured where the pointer is, in both graphs: their cursors move together.
+  // The values at the pointer, in both graphs: their cursors move together.
   const hover = (line) => (plot) => {
     const at = plot.cursor.idx;
     if (at === null || at === undefined) {
@@ -84,7 +84,7 @@
   const options = (width, figure, window) => ({
     width,
     height: HEIGHT,
-    // So that the last time below it is not cut off.
+    // Space for the last time below the graph.
     padding: [null, 28, null, null],
     cursor: { sync: { key: "throughput" }, y: false, drag: { x: true, y: false, setScale: false } },
     hooks: { setSelect: [zoom], setCursor: [hover(figure.querySelector("[data-hover]"))] },
@@ -113,10 +113,10 @@
 
   const draw = (answer, window) => {
     const figures = [...section.querySelectorAll("[data-chart]")];
-    // Beside much less traffic the bandwidth would press it flat; then the table's per cents have to do.
+    // With little traffic the bandwidth limit would flatten the curve. The table then shows percentages.
     const peak = Math.max(...charts.flatMap((end) => answer[end].flatMap((row) => [row[1] ?? 0, row[2] ?? 0])));
     const limit = answer.unit === "bit/s" && peak >= bandwidth * LIMIT_FROM ? bandwidth : null;
-    // Both take their place before either is measured: the grid's columns depend on both.
+    // Show both before either is measured: the width of the grid's columns depends on both.
     for (const figure of figures) {
       plots[figure.dataset.chart]?.destroy();
       figure.hidden = false;
@@ -125,7 +125,7 @@
       const end = figure.dataset.chart;
       const target = figure.querySelector("[data-plot]");
       const below = (value) => (value === null ? null : -value);
-      const p95 = answer.p95?.[end]?.max ?? null; // null where its 5 minutes are no longer kept
+      const p95 = answer.p95?.[end]?.max ?? null; // null where its 5-minute samples were deleted
       const data = [
         answer[end].map((row) => row[0]),
         answer[end].map((row) => row[1]),
@@ -161,8 +161,8 @@
     table.hidden = false;
   };
 
-  // Next to the ends above: the newest rates, as long as the graph reaches to now in steps of minutes. An end
-  // has no rate that is older than a minute and three steps, or than the line's last change.
+  // The newest rates, next to the ends above, while the graph reaches to now with steps of minutes. An end shows no
+  // rate that is older than a minute and three steps, or older than the line's last change.
   const tellNow = () => {
     if (!last) return;
     const { answer, window } = last;
@@ -201,7 +201,7 @@
     tabulate(answer);
   };
 
-  // Only of figures that were read from a replica of the database.
+  // Only for figures from a replica of the database.
   const tellAge = (asOf) => {
     const place = section.querySelector("[data-as-of]");
     place.hidden = !asOf;
@@ -215,11 +215,12 @@
   const shown = () => {
     if (chosen) return chosen;
     const to = Math.floor(Date.now() / 1000);
-    // Before there was the line there is nothing to see, and what there is would be a speck at the rim.
+    // Omit the time before the line existed: its few points would be hard to see at the edge.
     const from = Math.max(to - RANGES[range].span, Number(section.dataset.since));
     return { from: Math.min(from, to - SHORTEST_WINDOW_S), to };
   };
-  // That of the shortest range which holds it all. For a window of one's own, and for a port, the portal chooses.
+  // The step of the shortest range that contains the window. The portal chooses the step for the user's window and
+  // for ports.
   const step = ({ from, to }) =>
     chosen || "ownStep" in section.dataset ? "" : `&step=${Object.values(RANGES).find(({ span }) => to - from <= span).step}`;
   const query = (window) => `?from=${window.from}&to=${window.to}${step(window)}&unit=${unit}`;
@@ -227,7 +228,7 @@
     const mine = ++asked;
     const window = shown();
     const wanted = query(window);
-    // Other graphs of the line show the same time.
+    // Other graphs of the line show the same period.
     document.dispatchEvent(new CustomEvent("longline:window", { detail: { ...window, format: format(window) } }));
     try {
       const answer = await longline.ask(`${section.dataset.url}${wanted}`, {
@@ -235,7 +236,7 @@
       });
       if (!answer.ok) throw new Error(String(answer.status));
       const body = await answer.json();
-      if (mine !== asked) return; // something else was chosen meanwhile
+      if (mine !== asked) return; // another period or unit was chosen meanwhile
       last = { answer: body, window };
       tellAge(answer.headers.get("Longline-As-Of"));
       lastAt = Date.now();
@@ -244,7 +245,7 @@
       tellNow();
     } catch {
       if (mine !== asked) return;
-      lastAt = 0; // whatever was chosen, it is asked for again soon
+      lastAt = 0; // request the present choice again soon
       say(texts.failed);
     }
   };
@@ -256,7 +257,7 @@
   };
   const custom = section.querySelector("[data-custom]");
   const reset = section.querySelector("[data-reset]");
-  // What a datetime-local field takes: the reader's own zone, to the minute.
+  // The format of a datetime-local field: the reader's zone, to the minute.
   const written = (epoch) => {
     const at = new Date((epoch - new Date(epoch * 1000).getTimezoneOffset() * 60) * 1000);
     return at.toISOString().slice(0, 16);
@@ -294,7 +295,7 @@
   reset.addEventListener("click", () => choose(null));
   section.querySelector("[data-more]").hidden = false;
   section.querySelector("[data-ranges]").hidden = false;
-  // The ends are swapped with the rest of the live part.
+  // Each update of the live part replaces the ends.
   document.addEventListener("htmx:load", tellNow);
   const redraw = () => { if (last) show(last.answer, last.window); };
   document.addEventListener("longline:theme", redraw);
@@ -304,7 +305,7 @@
     width = window.innerWidth;
     redraw();
   });
-  // A window of its own ends where it was told to: nothing new comes into it.
+  // The user's window has a fixed end, so it gets no new points.
   const isStale = () =>
     lastAt === 0 || (!chosen && Date.now() - lastAt >= RANGES[range].fresh * 1000 - REFRESH_MS / 2);
   setInterval(() => { if (document.visibilityState === "visible" && isStale()) refresh(); }, REFRESH_MS);

@@ -1,5 +1,5 @@
-// Names the reader's time zone to the server, which writes moments in it. Where a page was written before the server
-// knew the zone, its moments are rewritten here, also in what htmx brings later.
+// Sends the reader's time zone to the server, which writes moments in it. On a page from before the server knew the
+// zone, this script rewrites the moments, also in parts that htmx loads later.
 (() => {
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC";
   const year = 366 * 24 * 3600;
