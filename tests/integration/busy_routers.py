@@ -1,4 +1,4 @@
-"""Routers that are busy already."""
+"""Fill routers with booked load for tests."""
 
 import uuid
 from uuid import UUID
@@ -10,7 +10,7 @@ from tests.integration.isp import Isp
 
 
 def fill(isp: Isp, *routers: str, but_for: int) -> UUID:
-    """Somebody books all that is left on these routers (Rhino and Hippo) but for this load; who."""
+    """Book the whole capacity of Rhino and Hippo except this load; return the id of the holder."""
     holder = uuid.uuid4()
     names = routers or ("rhino", "hippo")
     for side, router in zip("az", Router.objects.filter(name__in=names), strict=False):

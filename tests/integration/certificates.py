@@ -1,4 +1,4 @@
-"""One authority for all tests of a run, with the certificates that they need."""
+"""One certificate authority for all tests of a run, and the certificates that they need."""
 
 import ssl
 from functools import cache
@@ -15,7 +15,7 @@ from portal.inventory.models import Router, RouterCertificate
 
 @cache
 def certificates() -> Path:
-    """The folder that settings name, with ca, portal, router-rhino and router-hippo in it."""
+    """Return the folder that the settings name; it contains ca, portal, router-rhino and router-hippo."""
     folder = settings.LONGLINE_PKI_DIR
     authority = pki.authority_create(folder, now=clock.now())
     issue(folder, "portal", PORTAL_URI, authority)
@@ -37,7 +37,7 @@ def issue(folder: Path, file_name: str, uri: str, authority: pki.Authority) -> N
 
 
 def identity_in(path: Path) -> Identity:
-    """The identity of a PEM file."""
+    """Return the identity in a PEM file."""
     return identity_of(ssl.PEM_cert_to_DER_cert(path.read_text()))
 
 

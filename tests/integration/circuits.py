@@ -1,4 +1,4 @@
-"""Circuits of others as agents report them."""
+"""Foreign circuits in the form in which agents report them."""
 
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ _POPS = (0, 3, 4)
 
 
 def attachment(port: str, *tags: int, rewrite: int | None = None, **otherwise: Any) -> CircuitSide:
-    """Of these VLANs, the outer one first; its tags are taken off on the way in."""
+    """Return an attachment circuit with these VLANs, the outer one first; VPP pops its tags on ingress."""
     outer, inner = (*tags, 0, 0)[:2]
     said = {"link_up": True, "dot1ad": False, "exact": True, "wide": False, "policed": False} | otherwise
     picks = AttachmentReport(port=port, tags=len(tags), outer=outer, inner=inner, **said)
@@ -30,7 +30,7 @@ def attachment(port: str, *tags: int, rewrite: int | None = None, **otherwise: A
 def tunnel(
     local: str, remote: str, key: int, of: Literal["vxlan", "geneve", "gre"] = "vxlan", **otherwise: Any
 ) -> CircuitSide:
-    """From one router to another, by their names."""
+    """Return a tunnel from one router to another, by their names."""
     by_vni = of != "gre"
     said = {"standard": True, "local": LOOPBACKS[local], "remote": LOOPBACKS[remote]} | otherwise
     made = TunnelReport(
@@ -44,12 +44,12 @@ def tunnel(
 def circuit(
     near: CircuitSide, far: CircuitSide | None, *, out: bool = True, back: bool = True
 ) -> CircuitReport:
-    """Cross-connected both ways, or as told."""
+    """Return a circuit; its cross-connects lead in both directions unless the caller passes others."""
     return CircuitReport(near=near, far=far, out=out and far is not None, back=back and far is not None)
 
 
 def found_line(isp: Isp) -> int:
-    """The id of one that is complete, from rhino to hippo."""
+    """Return the id of a complete found line from rhino to hippo."""
     for here, there in (("rhino", "hippo"), ("hippo", "rhino")):
         circuits_store(isp.routers[here], [circuit(attachment("host-cust1", 900), tunnel(here, there, 900))])
     return int(ObservedCircuit.objects.earliest("pk").pk)

@@ -1,5 +1,5 @@
-"""The cast: Ada runs Alpine Dairy's team, Alice orders for it, Bob may only look, Charlie is a stranger,
-Nora is the NOC, and Nina runs it: she may remove what Nora may only change."""
+"""The users of the tests. Ada is an admin of Alpine Dairy, Alice orders for it, Bob is a viewer, and Charlie
+is a stranger. Nora belongs to the NOC. Nina is a NOC admin: she may remove what Nora may only change."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -66,7 +66,7 @@ def isp(dairy: Customer) -> Isp:
 
 @pytest.fixture
 def vll(isp: Isp, alice: User) -> Vll:
-    """Rhino to Hippo in VXLAN over IPv4, VLAN 100 at both ends, 1518 bytes, 1 Gbit/s, active."""
+    """Return an active line from Rhino to Hippo: VXLAN over IPv4, VLAN 100 at both ends, 1518 B, 1 Gbit/s."""
     vll = order(isp, alice).vll
     activate(vll)
     return vll
@@ -74,7 +74,7 @@ def vll(isp: Isp, alice: User) -> Vll:
 
 @pytest.fixture
 def one_connection() -> Iterator[None]:
-    """Requests to the WSGI application itself see the test's transaction: none closes its connection."""
+    """Let requests to the WSGI application see the test's transaction: no request closes the connection."""
     for signal in (request_started, request_finished):
         signal.disconnect(close_old_connections)
     yield
@@ -84,7 +84,7 @@ def one_connection() -> Iterator[None]:
 
 @pytest.fixture
 def underlay(isp: Isp, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Underlay:
-    """Between routers that can send test frames, where lines have to pass a test."""
+    """Return an underlay between routers that can send test frames; lines have to pass a test."""
     settings.LONGLINE_LINE_TEST = LineTestMode.REQUIRED
     ObservedRouter.objects.update(line_tests=True)
     underlay = Underlay()

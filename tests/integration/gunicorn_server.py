@@ -1,4 +1,4 @@
-"""A gunicorn of ours in front of a stub: what is tried is the server, not the portal behind it."""
+"""A gunicorn server in front of a stub: the tests exercise the server and not the portal."""
 
 import os
 import subprocess
@@ -16,14 +16,14 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @contextmanager
 def server(folder: Path, config: str, app: str, environment: Mapping[str, str] = NOTHING) -> Iterator[int]:
-    """The port at which gunicorn serves a WSGI function; ``config`` and ``app`` are sources."""
+    """Yield the port of a gunicorn that serves a WSGI function; ``config`` and ``app`` are source texts."""
     (port,) = free_ports(1)
     (folder / "settings.py").write_text(config)
     (folder / "stub.py").write_text(app)
     process = subprocess.Popen(
         [
             *(sys.executable, "-m", "gunicorn", "--config", "settings.py", "--bind", f"{LOOPBACK}:{port}"),
-            # A worker that is being forked misses a signal to end, and gunicorn waits this long for it.
+            # A worker misses a signal during its fork, and gunicorn waits this long for that worker.
             *("--no-control-socket", "--graceful-timeout", "5", "--log-level", "critical", "stub:app"),
         ],
         env=os.environ | environment | {"PYTHONPATH": f"{Path(__file__).parents[2]}:{folder}"},

@@ -1,4 +1,4 @@
-"""Routers for tests, in memory: intents and answers as documents, no sockets."""
+"""Routers for tests, in memory: they exchange intents and answers as documents, without sockets."""
 
 import json
 from dataclasses import dataclass, field
@@ -20,9 +20,9 @@ REFUSED = {"present": end_status("conflict", "foreign_subinterface"),
 
 @dataclass
 class InMemoryRouter:
-    """``holds``: by (VLL, side) the row that was built last, with the rate (bit/s) that it was built for.
+    """A router in memory. ``holds``: by (VLL, side) the last row that it built, with its rate (bit/s).
 
-    ``refusing``: it answers that nothing that is asked of it can be done, ever, and does nothing.
+    ``refusing``: the router answers that it can never do what the intent requests, and does nothing.
     """
 
     router: Router
@@ -32,14 +32,14 @@ class InMemoryRouter:
     on_its_way: Reply | None = None
 
     def send(self) -> None:
-        """Send it what is wanted now; its answer is on its way then, and what came before it is lost."""
+        """Send the current intent to the router; its answer is then on its way. An earlier answer is lost."""
         intent = next_intent(Router.objects.get(pk=self.router.pk))
         self.on_its_way = None
         if self.reachable:
             self.on_its_way = self._answer(intent)
 
     def answer(self, *, now: datetime) -> None:
-        """Its answer arrives, if there is one."""
+        """Deliver the router's answer if there is one."""
         reply, self.on_its_way = self.on_its_way, None
         if reply is not None:
             answers_take(router=self.router, answers=reply.ends, now=now)
@@ -64,7 +64,7 @@ class InMemoryRouter:
             self.holds[row.vll, row.side] = row, rates[row.vll]
 
     def _refuse(self, answer: dict[str, Any], intent: RouterIntent) -> None:
-        """Refuse all but the ends that are built as wanted already."""
+        """Refuse all ends except those that the router has already built as the intent says."""
         present = {(str(row.vll), row.side): row for row in intent.present}
         for end in answer["ends"]:
             row = present.get((end["vll"], end["end"]))

@@ -1,4 +1,4 @@
-"""The small ISP of ``devstack.isp`` as rows, and who uses it."""
+"""The small ISP of ``devstack.isp`` as database rows, and its users."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _WITH_AGENTS = [router.name for router in _SMALL.agents]
 
 @dataclass
 class Isp:
-    """Rows by name; ports as ``isp.ports["rhino:host-cust1"]``."""
+    """The rows by name; a port is ``isp.ports["rhino:host-cust1"]``."""
 
     routers: dict[str, Router]
     links: dict[str, BackboneLink]
@@ -34,7 +34,10 @@ class Isp:
 
 
 def build_isp(*, owner: Customer, ip_mtu: int = 9000, agents: Sequence[str] = _WITH_AGENTS) -> Isp:
-    """Rhino–Hippo–Zebra–Panda–Otter–Rhino, dual stack, two ports of ``owner`` on each that has an agent."""
+    """Create the dual-stack ring Rhino–Hippo–Zebra–Panda–Otter–Rhino.
+
+    ``owner`` gets two ports on each router that has an agent.
+    """
     now = clock.now()
     site = Site.objects.create(name="Zürich")
     rows = Router.objects.bulk_create(
@@ -81,7 +84,7 @@ def build_isp(*, owner: Customer, ip_mtu: int = 9000, agents: Sequence[str] = _W
 
 
 def _observe(routers: Sequence[Router], now: datetime) -> None:
-    """Each has a VPP with both backbone interfaces up, and routes to all the others."""
+    """Store a report of each router: a VPP, both backbone interfaces up, routes to all others."""
     ObservedRouter.objects.bulk_create(
         ObservedRouter(
             router=router,
@@ -112,7 +115,7 @@ def _observe(routers: Sequence[Router], now: datetime) -> None:
 
 
 def member(name: str, customer: Customer, role: str) -> User:
-    """A user with one membership."""
+    """Create a user with one membership."""
     user = User.objects.create_user(name, password="correct horse battery")
     Membership.objects.create(user=user, customer=customer, role=role)
     return user

@@ -1,4 +1,4 @@
-"""The leases of a holder, in short."""
+"""Short ways to read the leases of a holder."""
 
 from uuid import UUID
 
@@ -15,13 +15,13 @@ from portal.inventory.models import Port
 
 
 def vlans(holder: UUID) -> list[tuple[str, str, int]]:
-    """(side, port, outer VLAN) of each VLAN lease."""
+    """Return (side, port, outer VLAN) of each VLAN lease."""
     leases = PortVlanLease.objects.filter(holder=holder).select_related("port__router").order_by("side", "pk")
     return [(lease.side, str(lease.port), (lease.keys.lower >> 12) & 0xFFF) for lease in leases]
 
 
 def booked(holder: UUID) -> list[tuple[str, str, int]]:
-    """(side, port, bit/s) of each booking."""
+    """Return (side, port, bit/s) of each booking."""
     rows = (
         BandwidthBooking.objects.filter(holder=holder).select_related("port__router").order_by("side", "pk")
     )
@@ -29,13 +29,13 @@ def booked(holder: UUID) -> list[tuple[str, str, int]]:
 
 
 def loads(holder: UUID) -> list[tuple[str, str, int]]:
-    """(side, router, load) of what is booked on cores."""
+    """Return (side, router, load) of the load that is booked on cores."""
     rows = CoreBooking.objects.filter(holder=holder).select_related("router").order_by("side")
     return [(row.side, row.router.name, row.load) for row in rows]
 
 
 def sums_are_right() -> bool:
-    """Whether each port's and each router's sum is the sum of its bookings."""
+    """Return whether the sum of each port and router equals the sum of its bookings."""
     bookings, cores = BandwidthBooking.objects.all(), CoreBooking.objects.all()
     return all(
         port.booked_bps == sum(row.cir_bps for row in bookings if row.port_id == port.pk)
@@ -47,7 +47,7 @@ def sums_are_right() -> bool:
 
 
 def holders() -> set[UUID]:
-    """Everybody who holds anything that does not rest."""
+    """Return all holders of leases that are not in cool-down."""
     return (
         set(PortVlanLease.objects.values_list("holder", flat=True))
         | set(BandwidthBooking.objects.values_list("holder", flat=True))

@@ -1,4 +1,4 @@
-"""An underlay in tests that carries test frames up to a size, and the steps of a line test through it."""
+"""An underlay for tests that carries test frames up to a size, and the steps of a line test through it."""
 
 import json
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from tests.integration.router_answers import answer
 
 
 class Underlay:
-    """Carries test frames of up to ``largest`` bytes from one router to the other."""
+    """An underlay that carries test frames of up to ``largest`` bytes from one router to the other."""
 
     def __init__(self) -> None:
         self.largest = 65535
         self.received: dict[str, int] = {"a": 0, "z": 0}
         self.pieces = 0
         self.outcome: Refused | Unreachable | None = None
-        # What comes of round trips where they are not measured.
+        # The result for round trips where no router measures them.
         self.silent: Refused | Unreachable | None = None
         self.asked: list[dict[str, Any]] = []
 
@@ -74,7 +74,7 @@ class Underlay:
 
 
 def built(vll: Vll) -> None:
-    """Both routers have the tunnel, and nobody is joined to it."""
+    """Let both routers report the tunnel, not joined to the attachment circuits."""
     answer(vll, "a", "testing")
     answer(vll, "z", "testing")
     vll.refresh_from_db()
@@ -89,13 +89,13 @@ def carry_out(vll: Vll, *, now: Callable[[], datetime] = clock.now) -> LineTest:
 
 
 def asked_for(vll: Vll) -> int:
-    """How often a worker was asked for the line's waiting test."""
+    """Return how often the portal requested the line's waiting test from a worker."""
     [test] = vll.line_tests.filter(state="waiting")
     return Outbox.objects.filter(task=TEST_LINE, args=[str(test.pk)]).count()
 
 
 def apart(isp: Isp, router: str) -> list[bool]:
-    """Whether the ends on a router are to be kept apart from the customer."""
+    """Return whether the intent of a router keeps its ends apart from the customer."""
     document = json.loads(router_intent(isp.routers[router], generation=1).document())
     return [end.get("testing", False) for end in document["present"]]
 

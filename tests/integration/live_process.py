@@ -24,7 +24,7 @@ NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
 class Page:
-    """An open page: ``status`` of the answer, and the topics that it is told of."""
+    """An open page: ``status`` of the response, and the topics of the notifications that it receives."""
 
     def __init__(self, port: int, cookie: str, about: list[str], age_ms: int = 0) -> None:
         self._connection = http.client.HTTPConnection(LOOPBACK, port, timeout=GIVEN_UP_S)
@@ -35,19 +35,19 @@ class Page:
         self.headers = self._answer.headers
 
     def event(self) -> tuple[str, str]:
-        """The next event and its data; ("", "") when the stream has ended."""
+        """Return the next event and its data; ("", "") when the stream has ended."""
         name = self._line().removeprefix("event: ")
         data = self._line().removeprefix("data: ")
         self._line()
         return name, data
 
     def follows(self) -> "Page":
-        """Itself, once the stream has begun."""
+        """Return the page once the stream has begun."""
         assert self.event() == ("following", "")
         return self
 
     def topics(self, until: str) -> list[str]:
-        """The topics that it is told of up to this one; so that nothing came before is found out."""
+        """Return the topics that the page received up to this one; tests check that no other topic came."""
         found: list[str] = []
         while until not in found:
             name, data = self.event()
@@ -70,7 +70,7 @@ class LiveProcess:
         self._pages: list[Page] = []
 
     def page(self, user: User | Client | None, *about: str, age_ms: int = 0) -> Page:
-        """A page of this user with these topics."""
+        """Open a page of this user with these topics."""
         page = Page(self.port, cookie_of(user), list(about), age_ms)
         self._pages.append(page)
         return page
@@ -107,7 +107,7 @@ def eventually(holds: Callable[[], bool]) -> None:
 def live_process(
     environment: Mapping[str, str] = NO_SETTINGS, port: int | None = None
 ) -> Iterator[LiveProcess]:
-    """One that hears the tests' database; needs tests with transactions."""
+    """Start a live process that listens to the tests' database; the test has to use transactions."""
     port = port or free_ports(1)[0]
     process = subprocess.Popen(
         [

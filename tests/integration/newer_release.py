@@ -4,7 +4,7 @@ from django.db import connection
 
 
 def allow_unknown(table: str, constraint: str) -> None:
-    """Drop a constraint on known values until the test's transaction is undone: a newer release widens it."""
+    """Drop a constraint on known values until the test rolls back: a newer release widens it."""
     with connection.cursor() as cursor:
         # No deferred check may be pending on a table that is altered.
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")

@@ -1,4 +1,4 @@
-"""Reports of routers as an agent may send them, and the same with changes."""
+"""Reports of routers as an agent may send them, and copies with changes."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ BOOT = "d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"
 
 
 def observed_report(**changes: Any) -> ObservedReport:
-    """Of a router with a VPP and nothing else; ``changes`` as of ``changed``."""
+    """Return the report of a router that has only a VPP; ``changes`` are those of ``changed``."""
     report = ObservedReport(
         boot_id=BOOT,
         sent_ms=1,
@@ -35,7 +35,7 @@ def observed_report(**changes: Any) -> ObservedReport:
 
 
 def changed(report: ObservedReport, **changes: Any) -> ObservedReport:
-    """``vpp_...`` and ``generation_...`` name what stands within these."""
+    """Return a changed copy; ``vpp_...`` and ``generation_...`` name fields within these members."""
     for part in ("vpp", "generation"):
         inner = {name: changes.pop(name) for name in list(changes) if name.startswith(f"{part}_")}
         members = {name.removeprefix(f"{part}_"): value for name, value in inner.items()}
@@ -44,12 +44,12 @@ def changed(report: ObservedReport, **changes: Any) -> ObservedReport:
 
 
 def interface(name: str, *addresses: str, **otherwise: Any) -> InterfaceReport:
-    """One that is up, with an IP MTU of 9,000 bytes."""
+    """Return an interface that is up, with an IP MTU of 9,000 bytes."""
     said = {"sw_if_index": 1, "admin_up": True, "link_up": True, "ip_mtu": 9000, "tag": None} | otherwise
     return InterfaceReport(name=name, addresses=addresses, **said)
 
 
 def observed_end(vll: Any, side: str, **otherwise: Any) -> EndObservation:
-    """An end of this id that is as it is wanted at the first revision."""
+    """Return an end with this id that matches its intent at the first revision."""
     said = {"revision": 1, "link_up": True, "reachable": True, "in_sync": True, "drift": ()} | otherwise
     return EndObservation(vll=str(vll), side=side, **said)

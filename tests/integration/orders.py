@@ -1,4 +1,4 @@
-"""Short ways to order in tests."""
+"""Short ways to order lines in tests."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def end(isp: Isp, port: str, tagging: str = "dot1q", outer: Any = 100, **more: A
 
 
 def order(isp: Isp, user: User, **changes: Any) -> Order:
-    """Rhino to Hippo, dot1q 100 on both, 1500 bytes, 1 Gbit/s, auto; ``changes`` replace parts of it."""
+    """Order Rhino to Hippo, dot1q 100 at both ends, 1500 bytes, 1 Gbit/s, auto; ``changes`` replace parts."""
     asked: dict[str, Any] = {
         "a_end": end(isp, "rhino:host-cust1"),
         "z_end": end(isp, "hippo:host-cust1"),
@@ -34,7 +34,7 @@ def order(isp: Isp, user: User, **changes: Any) -> Order:
 
 
 def modify(user: User, vll: Vll, **changes: Any) -> Order:
-    """Change a line now; ``vll`` is as the order leaves it."""
+    """Change a line now; ``vll`` is the line as its order left it."""
     placed = order_modify(user=user, vll=vll, changes=Changes(**changes), now=clock.now())
     vll.refresh_from_db()
     return placed

@@ -17,19 +17,19 @@ from tests.integration.web_pages.browser import text
 
 
 def alarms_found(kind: Kind, now: Any = None) -> list[AlarmCondition]:
-    """What is wrong of that kind."""
+    """Return the findings of that kind."""
     result = find_conditions(now or clock.now())
     assert not result.unchecked
     return [each for each in result.found if each.kind == kind]
 
 
 def alarm_texts(kind: Kind, now: Any = None) -> list[str]:
-    """The same in words: ``rhino: its note``."""
+    """Return the findings as text: ``rhino: its note``."""
     return [f"{each.name}: {note(each.kind, each.facts)}".strip() for each in alarms_found(kind, now)]
 
 
 def relay_sends() -> None:
-    """No relay runs in these tests: on a busy machine it would be late, which is an alarm of its own."""
+    """Pretend that a relay runs: on a busy machine, waiting messages would raise an alarm."""
     Outbox.objects.all().delete()
 
 
@@ -38,13 +38,13 @@ def alarm_headline(each: AlarmCondition | Alarm) -> str:
 
 
 def alarms_raised(kind: Kind | None = None, now: datetime | None = None) -> list[str]:
-    """After a round, the headlines of what is up, the worst first."""
+    """Run a round and return the headlines of the raised alarms, the most severe first."""
     assert alarms_watch(now=now or clock.now())
     rows = Alarm.objects.filter(cleared_at__isnull=True, **({"kind": kind} if kind else {}))
     return [alarm_headline(alarm) for alarm in rows.order_by("severity", "raised_at", "name")]
 
 
 def noc_page(browser: Client) -> str:
-    """The text of the NOC's first page, after a round."""
+    """Run a round and return the text of the NOC's first page."""
     assert alarms_watch(now=clock.now())
     return text(browser.get("/noc/"))

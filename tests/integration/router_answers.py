@@ -1,4 +1,4 @@
-"""Playing the routers in tests: answers for both ends of a VLL."""
+"""Answers that tests send in the name of the routers at both ends of a VLL."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ CONFLICT = {"code": "foreign_subinterface", "message": "VLAN 100 is taken", "obj
 
 
 def answer(vll: Vll, side: str, status: str, *, for_good: bool = False, **more: Any) -> None:
-    """The router of ``side`` answers about the revision that is wanted now, or about ``revision``."""
+    """Let the router of ``side`` answer about the current revision, or about ``revision``."""
     vll.refresh_from_db()
     end = VllEnd.objects.select_related("port__router").get(vll=vll, side=side)
     said = EndAnswer(
@@ -30,18 +30,18 @@ def answer(vll: Vll, side: str, status: str, *, for_good: bool = False, **more: 
 
 
 def activate(vll: Vll) -> None:
-    """Both routers verify the VLL."""
+    """Let both routers verify the VLL."""
     answer(vll, "a", "verified")
     answer(vll, "z", "verified")
 
 
 def refuse(vll: Vll, side: str) -> None:
-    """Something of somebody else's is in the way at ``side``."""
+    """Let the router report a foreign object that conflicts with the end at ``side``."""
     answer(vll, side, "conflict", for_good=True, reason=CONFLICT)
 
 
 def left(vll: Vll, side: str, router: Router, status: str = "removed") -> None:
-    """The router that an end moved away from answers about its tombstone."""
+    """Let the router that an end has left answer about its tombstone."""
     revision = VllTombstone.objects.get(vll=vll, side=side, router=router).revision
     said = EndAnswer(vll=vll.pk, side=side, revision=revision, status=status, reason=None, for_good=False)
     answers_take(router=router, answers=[said], now=clock.now())

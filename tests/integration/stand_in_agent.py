@@ -1,4 +1,4 @@
-"""An agent for tests: real TLS sockets and the contract's answers, without a VPP behind them."""
+"""An agent for tests: real TLS sockets and the contract's answers, without a VPP."""
 
 import json
 import socket
@@ -18,7 +18,7 @@ Answer = Callable[[dict[str, Any]], tuple[int, Any]]
 
 @dataclass
 class StandInAgent:
-    """Remembers what it was sent; ``answer`` may be replaced to answer otherwise."""
+    """An agent that records each request; replace ``answer`` to change its answers."""
 
     router: str
     url: str = ""
@@ -36,7 +36,7 @@ class StandInAgent:
         return self.accept(intent)
 
     def accept(self, intent: dict[str, Any], **others: dict[str, Any]) -> tuple[int, Any]:
-        """The contract's answer; ``others`` replaces the status of ends by their side, e.g. ``a={...}``."""
+        """Return the contract's answer; ``others`` replaces the status of ends by side, e.g. ``a={...}``."""
         if self.held is not None and intent["generation"] < self.held["generation"]:
             return problem(
                 409, "old-generation", held=self.held["generation"], generation=intent["generation"]
@@ -61,7 +61,7 @@ class StandInAgent:
         }
 
     def plan(self, body: bytes) -> tuple[int, Any]:
-        """One operation for each end that is missing; what is owned and not named is quarantined."""
+        """Return one operation per missing end; quarantine owned objects that the intent does not name."""
         intent = json.loads(body)
         named = {(end["vll"], end["end"]) for end in intent["present"] + intent["removed"]}
         there = {(each["vll"], each["end"]) for each in self.owned}
@@ -99,7 +99,7 @@ def problem(status: int, code: str, **members: Any) -> tuple[int, Any]:
 
 
 def end_status(status: str, code: str, *, retval: int | None = None) -> dict[str, Any]:
-    """An end's status with its reason, as the contract writes them."""
+    """Return an end's status with its reason, as the contract writes them."""
     reason = {"code": code, "message": "a sentence", "object": None, "retval": retval, "vpp_message": None}
     return {"status": status, "reason": reason}
 
@@ -108,7 +108,7 @@ def end_status(status: str, code: str, *, retval: int | None = None) -> dict[str
 def serving(
     agent: StandInAgent, *, pki: Path, identity: str | None = None, port: int = 0
 ) -> Iterator[StandInAgent]:
-    """Serve with the certificate ``identity`` (default: the router's own); port 0 is any free one."""
+    """Serve with the certificate ``identity`` (default: the router's own); port 0 selects a free port."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     name = identity or f"router-{agent.router}"
@@ -118,7 +118,7 @@ def serving(
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        # Else the body waits 40 ms for the acknowledgement of the headers.
+        # Otherwise the body waits 40 ms for the acknowledgement of the headers.
         disable_nagle_algorithm = True
 
         def do_PUT(self) -> None:
@@ -138,7 +138,7 @@ def serving(
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Quiet: a failing test shows what the agent was sent."""
+            """Log nothing: a failing test shows the requests that the agent received."""
 
     open_connections: list[ssl.SSLSocket] = []
 
@@ -146,7 +146,7 @@ def serving(
         daemon_threads = True
 
         def finish_request(self, request: Any, client_address: Any) -> None:
-            # In the connection's own thread, so that one stuck handshake holds nobody else up.
+            # Serve each connection in a thread, so that a stuck handshake does not block other clients.
             try:
                 wrapped = context.wrap_socket(request, server_side=True)
             except OSError:
@@ -156,7 +156,7 @@ def serving(
             wrapped.close()
 
         def handle_error(self, request: Any, client_address: Any) -> None:
-            """A client that hangs up is what some tests are about."""
+            """Ignore the error: some tests use clients that hang up."""
 
     server = Server(("127.0.0.1", port), Handler)
     agent.url = f"https://127.0.0.1:{server.server_address[1]}"
@@ -175,6 +175,6 @@ def serving(
 
 @contextmanager
 def silent_port() -> Iterator[str]:
-    """The URL of something that takes connections and never says a word."""
+    """Return the URL of a server that accepts connections and never responds."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield f"https://127.0.0.1:{listening.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Ordering: what is accepted, what is leased, and that a refusal leaves no trace."""
+"""Orders of new lines: validation, leases, and that a refused order leaves no rows."""
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -41,9 +41,7 @@ def nothing_is_left(isp: Isp) -> bool:
     )
 
 
-def test_an_order_makes_a_vll_with_two_ends_leases_an_event_and_a_task_for_each_router(
-    isp: Isp, alice: User
-) -> None:
+def test_order_creates_line_ends_leases_event_and_router_tasks(isp: Isp, alice: User) -> None:
     placed = order(isp, alice)
     vll = placed.vll
     assert (placed.state, placed.action, vll.lifecycle, vll.oper_status) == (
@@ -68,7 +66,7 @@ def test_an_order_makes_a_vll_with_two_ends_leases_an_event_and_a_task_for_each_
     }
 
 
-def test_both_ends_on_one_router_become_a_local_cross_connect_without_vni(isp: Isp, alice: User) -> None:
+def test_two_ends_on_one_router_become_a_local_cross_connect_without_vni(isp: Isp, alice: User) -> None:
     vll = order(isp, alice, z_end=end(isp, "rhino:host-cust2")).vll
     assert (vll.transport, vll.vni, vll.family) == ("l2xc", None, None)
     assert not VniLease.objects.exists()
@@ -90,8 +88,8 @@ def test_gre_leases_the_pair_of_loopbacks_once(isp: Isp, alice: User) -> None:
         )
 
 
-def test_any_vlan_takes_the_first_free_one(isp: Isp, alice: User) -> None:
-    """From 100 up: VLAN 1 is native on most switches, and the next few are often their management's."""
+def test_any_vlan_leases_the_first_free_vlan(isp: Isp, alice: User) -> None:
+    """The portal starts at 100: VLAN 1 is native on most switches, the next few often carry management."""
     order(isp, alice, z_end=end(isp, "hippo:host-cust1", outer=9))
     vll = order(
         isp, alice, a_end=end(isp, "rhino:host-cust1", outer="any"), z_end=end(isp, "hippo:host-cust1")
@@ -117,7 +115,7 @@ def test_any_vlan_takes_the_first_free_one(isp: Isp, alice: User) -> None:
         ({"tagging": "dot1ad", "outer": 4094, "inner_vlan": 4094}, {"tagging": "untagged"}, True),
     ],
 )
-def test_frames_of_a_port_belong_to_one_vll(
+def test_two_lines_cannot_select_the_same_frames_of_a_port(
     isp: Isp, alice: User, first: dict, second: dict, clash: bool
 ) -> None:
     order(isp, alice, a_end=end(isp, "rhino:host-cust1", **first))
@@ -131,7 +129,7 @@ def test_frames_of_a_port_belong_to_one_vll(
         order(isp, alice, **again)
 
 
-def test_the_last_gigabit_is_booked_and_no_bit_more(isp: Isp, alice: User) -> None:
+def test_port_capacity_can_be_booked_to_the_last_bit(isp: Isp, alice: User) -> None:
     order(isp, alice, cir_bps=10 * GBIT)
     with pytest.raises(PortFull) as refusal:
         order(
@@ -155,7 +153,7 @@ def test_the_last_gigabit_is_booked_and_no_bit_more(isp: Isp, alice: User) -> No
         ({"svc_mtu": 9000}, PathTooNarrow, "svc_mtu"),
     ],
 )
-def test_a_bad_value_is_refused_by_its_field(
+def test_invalid_value_is_refused_by_field(
     isp: Isp, alice: User, changes: dict, error: type[Exception], field: str
 ) -> None:
     with pytest.raises(error) as refusal:
@@ -174,7 +172,7 @@ def test_a_bad_value_is_refused_by_its_field(
         ({"inner_vlan": 5}, VlanNotWanted, "z_end.inner_vlan"),
     ],
 )
-def test_a_bad_vlan_is_refused_by_its_field(
+def test_invalid_vlan_is_refused_by_field(
     isp: Isp, alice: User, asked: dict, error: type[Exception], field: str
 ) -> None:
     with pytest.raises(error) as refusal:
@@ -183,19 +181,19 @@ def test_a_bad_vlan_is_refused_by_its_field(
     assert nothing_is_left(isp)
 
 
-def test_the_same_frames_of_one_port_cannot_be_both_ends(isp: Isp, alice: User) -> None:
+def test_two_ends_cannot_select_the_same_frames_of_one_port(isp: Isp, alice: User) -> None:
     with pytest.raises(EndsAreTheSame):
         order(isp, alice, z_end=end(isp, "rhino:host-cust1"))
     assert nothing_is_left(isp)
 
 
-def test_a_tunnel_within_one_router_is_refused(isp: Isp, alice: User) -> None:
+def test_tunnel_within_one_router_is_refused(isp: Isp, alice: User) -> None:
     with pytest.raises(TunnelWithinRouter):
         order(isp, alice, z_end=end(isp, "rhino:host-cust2"), transport="vxlan4")
     assert nothing_is_left(isp)
 
 
-def test_a_family_that_a_router_lacks_is_refused_and_auto_takes_the_other(isp: Isp, alice: User) -> None:
+def test_missing_address_family_is_refused_and_auto_selects_the_other(isp: Isp, alice: User) -> None:
     router = isp.routers["hippo"]
     router.loopback4 = None
     router.save()
@@ -206,7 +204,7 @@ def test_a_family_that_a_router_lacks_is_refused_and_auto_takes_the_other(isp: I
     assert order(isp, alice).vll.transport == "vxlan6"
 
 
-def test_an_unknown_link_mtu_blocks(isp: Isp, alice: User) -> None:
+def test_unknown_link_mtu_refuses_the_order(isp: Isp, alice: User) -> None:
     BackboneLink.objects.filter(pk=isp.links["zebra-panda"].pk).update(a_ip_mtu=None, z_ip_mtu=None)
     with pytest.raises(PathMtuUnknown) as refusal:
         order(isp, alice)
@@ -214,7 +212,7 @@ def test_an_unknown_link_mtu_blocks(isp: Isp, alice: User) -> None:
     assert nothing_is_left(isp)
 
 
-def test_a_silent_agent_makes_the_mtu_of_its_links_unknown(isp: Isp, alice: User) -> None:
+def test_silent_agent_makes_the_mtu_of_its_links_unknown(isp: Isp, alice: User) -> None:
     order(isp, alice)
     from datetime import timedelta
 
@@ -224,7 +222,7 @@ def test_a_silent_agent_makes_the_mtu_of_its_links_unknown(isp: Isp, alice: User
         order(isp, alice, a_end=end(isp, "rhino:host-cust2"), z_end=end(isp, "hippo:host-cust2"))
 
 
-def test_the_refusal_names_link_mtu_shortfall_and_what_fits(isp: Isp, alice: User) -> None:
+def test_refusal_names_link_mtu_shortfall_and_largest_packet(isp: Isp, alice: User) -> None:
     # VXLAN over IPv4 needs svc_mtu + 14 + 36; any single failure may lead over the narrow link.
     BackboneLink.objects.filter(pk=isp.links["panda-otter"].pk).update(z_ip_mtu=1550)
     assert order(isp, alice, svc_mtu=1500, a_end=end(isp, "rhino:host-cust2")).vll.transport == "vxlan4"
@@ -245,7 +243,7 @@ def test_the_refusal_names_link_mtu_shortfall_and_what_fits(isp: Isp, alice: Use
     )
 
 
-def test_automatic_takes_whatever_carries_the_packet_and_says_one_number(isp: Isp, alice: User) -> None:
+def test_auto_selects_a_transport_that_carries_the_packet(isp: Isp, alice: User) -> None:
     BackboneLink.objects.filter(pk=isp.links["panda-otter"].pk).update(z_ip_mtu=1550)
     with pytest.raises(PathTooNarrow) as refusal:
         order(isp, alice, svc_mtu=1505)
@@ -257,7 +255,7 @@ def test_automatic_takes_whatever_carries_the_packet_and_says_one_number(isp: Is
     assert order(isp, alice, svc_mtu=1504).vll.transport == "gre4"
 
 
-def test_a_frame_larger_than_the_port_takes_is_refused(isp: Isp, alice: User) -> None:
+def test_frame_larger_than_the_port_mtu_is_refused(isp: Isp, alice: User) -> None:
     Port.objects.filter(pk=isp.ports["hippo:host-cust1"].pk).update(max_frame=1517)
     with pytest.raises(FrameTooLargeForPort) as refusal:
         order(isp, alice)
@@ -267,19 +265,19 @@ def test_a_frame_larger_than_the_port_takes_is_refused(isp: Isp, alice: User) ->
     order(isp, alice)
 
 
-def test_a_stranger_cannot_tell_alices_port_from_none(isp: Isp, charlie: User) -> None:
+def test_stranger_gets_the_same_error_for_a_foreign_and_an_absent_port(isp: Isp, charlie: User) -> None:
     with pytest.raises(PortUnknown):
         order(isp, charlie)
     assert nothing_is_left(isp)
 
 
-def test_a_viewer_may_not_order(isp: Isp, bob: User) -> None:
+def test_viewer_cannot_order(isp: Isp, bob: User) -> None:
     with pytest.raises(NotAllowedToOrder):
         order(isp, bob)
     assert nothing_is_left(isp)
 
 
-def test_the_noc_orders_for_a_customer_but_not_across_two(isp: Isp, nora: User, bakery: Customer) -> None:
+def test_noc_orders_for_one_customer_and_not_across_two(isp: Isp, nora: User, bakery: Customer) -> None:
     Port.objects.filter(pk=isp.ports["hippo:host-cust2"].pk).update(customer=bakery)
     with pytest.raises(PortsOfTwoCustomers):
         order(isp, nora, z_end=end(isp, "hippo:host-cust2"))
@@ -290,7 +288,7 @@ def test_the_noc_orders_for_a_customer_but_not_across_two(isp: Isp, nora: User, 
     assert order(isp, nora).ordered_by == "nora"
 
 
-def test_a_router_without_agent_cannot_end_a_vll(isp: Isp, alice: User, dairy: Customer) -> None:
+def test_line_cannot_end_on_a_router_without_agent(isp: Isp, alice: User, dairy: Customer) -> None:
     port = Port.objects.create(
         router=isp.routers["zebra"], interface="x", customer=dairy, speed_bps=GBIT, bookable_bps=GBIT
     )
@@ -300,7 +298,7 @@ def test_a_router_without_agent_cannot_end_a_vll(isp: Isp, alice: User, dairy: C
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_database_itself_insists_on_two_ends(isp: Isp, alice: User) -> None:
+def test_database_requires_two_ends(isp: Isp, alice: User) -> None:
     vll = order(isp, alice).vll
     with pytest.raises(IntegrityError, match="has 1 ends"), transaction.atomic():
         vll.ends.filter(side="a").delete()

@@ -1,4 +1,4 @@
-"""Many found lines are taken over together: from the list's filters or a file, all of them or none."""
+"""Adopt many found lines in one request, from the list's filters or from a file: all of them or none."""
 
 import re
 from typing import Any
@@ -28,7 +28,7 @@ ASKED = {"svc_mtu": 1500, "cir_bps": 10**7}
 
 @pytest.fixture
 def lines(isp: Isp) -> list[int]:
-    """The ids of three found lines, VLANs 300 to 302 of rhino and hippo, VNIs 7000 to 7002."""
+    """Return the ids of three found lines: VLANs 300 to 302 of rhino and hippo, VNIs 7000 to 7002."""
     ObservedRouter.objects.update(reported_at=clock.now(), vpp_connected=True, adoption="allowed")
     return found_on(isp, "host-cust1")
 
@@ -53,14 +53,14 @@ def adopt(user: User, ids: list[int], **more: Any) -> HttpResponse:
 
 
 def page(user: User, step: str, ids: list[int], **fields: Any) -> HttpResponse:
-    """As the page sends it; ``fields`` as they are, those of a line with its id before them."""
+    """Post as the page does; ``fields`` without a prefix, fields of a line with the line's id as prefix."""
     rows = {f"{each}-take": "on" for each in ids} | {f"{each}-svc_mtu": "1500" for each in ids}
     sent = {"step": step, "line": ids, "cir_bps": "10", **rows, **fields}
     return signed_in(user).post(SEVERAL, sent)  # type: ignore[return-value]
 
 
 def read(user: User, content: str | bytes, name: str = "lines.csv", **fields: str) -> str:
-    """The page's text, and what its fields hold."""
+    """Return the page's text and the values of its fields."""
     file = SimpleUploadedFile(name, content if isinstance(content, bytes) else content.encode())
     answer = signed_in(user).post(SEVERAL, {"step": "file", "file": file, **fields})
     held = re.findall(r'value="([^"]*)"', answer.content.decode())
@@ -72,7 +72,7 @@ def nothing_is_booked() -> bool:
 
 
 class TestTheApi:
-    def test_all_are_ordered(self, lines: list[int], nina: User, dairy: Customer) -> None:
+    def test_all_lines_are_ordered(self, lines: list[int], nina: User, dairy: Customer) -> None:
         answer = adopt(nina, lines)
         assert answer.status_code == 202
         outcomes = answer.json()["lines"]
@@ -83,9 +83,7 @@ class TestTheApi:
         )
         assert set(Vll.objects.values_list("vni", flat=True)) == {7000, 7001, 7002}
 
-    def test_a_dry_run_says_what_would_become_another_and_writes_nothing(
-        self, lines: list[int], nina: User
-    ) -> None:
+    def test_dry_run_shows_differences_and_writes_nothing(self, lines: list[int], nina: User) -> None:
         answer = adopt(nina, lines, dry_run=True)
         assert answer.status_code == 200
         first = answer.json()["lines"][0]
@@ -94,7 +92,7 @@ class TestTheApi:
         assert "10 Mbit/s" in first["differences"][0]["sentence"]
         assert nothing_is_booked()
 
-    def test_none_is_ordered_where_one_is_refused(self, lines: list[int], nina: User) -> None:
+    def test_one_refusal_orders_no_line(self, lines: list[int], nina: User) -> None:
         VniLease.objects.create(vni=7001, holder=uuid4(), leased_at=clock.now())
         answer = adopt(nina, lines)
         assert answer.status_code == 422
@@ -104,26 +102,26 @@ class TestTheApi:
         assert (error["field"], error["code"]) == ("lines.1", "tunnel-key-taken")
         assert not Order.objects.exists()
 
-    def test_a_line_twice_collides_with_itself(self, lines: list[int], nina: User) -> None:
+    def test_same_line_twice_conflicts_with_itself(self, lines: list[int], nina: User) -> None:
         answer = adopt(nina, [lines[0], lines[0]], dry_run=True)
         assert [each["refusal"] and each["refusal"]["code"] for each in answer.json()["lines"]] == [
             None,
             "vlan-taken",
         ]
 
-    def test_together_they_book_no_more_than_there_is(self, lines: list[int], nina: User, isp: Isp) -> None:
+    def test_lines_together_cannot_overbook_a_port(self, lines: list[int], nina: User, isp: Isp) -> None:
         Port.objects.update(bookable_bps=25 * 10**6, oversubscription_percent=None)
         refused = [each["refusal"] for each in adopt(nina, lines, dry_run=True).json()["lines"]]
         assert [bool(each) for each in refused] == [False, False, True]
         assert nothing_is_booked()
 
-    def test_what_is_wrong_is_named_at_its_line(self, lines: list[int], nina: User) -> None:
+    def test_errors_name_their_line(self, lines: list[int], nina: User) -> None:
         asked = {"lines": [{"found_line": lines[0], **ASKED}, {"found_line": lines[1], "svc_mtu": "x"}]}
         answer = client(nina).post("/api/v1/found-lines/adopt", asked, content_type="application/json")
         assert answer.status_code == 422
         assert {each["field"] for each in answer.json()["errors"]} == {"lines.1.svc_mtu", "lines.1.cir_bps"}
 
-    def test_more_than_go_together_are_refused(self, nina: User) -> None:
+    def test_more_lines_than_the_limit_are_refused(self, nina: User) -> None:
         assert adopt(nina, list(range(101))).status_code == 422
         assert adopt(nina, []).status_code == 422
 
@@ -133,7 +131,7 @@ class TestTheApi:
 
 
 class TestPortsThatAreNone:
-    """The NOC names a customer, and the interfaces become ports of it."""
+    """The NOC names a customer, and the interfaces become ports of that customer."""
 
     @pytest.fixture
     def at_new_ports(self, isp: Isp, lines: list[int]) -> list[int]:
@@ -145,7 +143,7 @@ class TestPortsThatAreNone:
             )
         return found_on(isp, "host-new")
 
-    def test_they_are_made(self, at_new_ports: list[int], nina: User, dairy: Customer) -> None:
+    def test_interfaces_become_ports(self, at_new_ports: list[int], nina: User, dairy: Customer) -> None:
         asked = {"lines": [{"found_line": each, "customer": dairy.name, **ASKED} for each in at_new_ports]}
         seen = client(nina).post(
             "/api/v1/found-lines/adopt", asked | {"dry_run": True}, content_type="application/json"
@@ -161,7 +159,7 @@ class TestPortsThatAreNone:
             (dairy, 10**10, 9022),
         ]
 
-    def test_without_a_customer_or_a_speed_they_are_not(
+    def test_customer_and_speed_are_required(
         self, at_new_ports: list[int], nina: User, dairy: Customer
     ) -> None:
         assert adopt(nina, at_new_ports[:1]).json()["errors"][0]["code"] == "found-port-unknown"
@@ -171,7 +169,7 @@ class TestPortsThatAreNone:
         assert answer.json()["errors"][0]["code"] == "found-port-unknown"
         assert not Port.objects.filter(interface="host-new").exists()
 
-    def test_a_port_of_nobody_becomes_the_customers(
+    def test_port_without_customer_gets_the_customer(
         self, lines: list[int], nina: User, bakery: Customer
     ) -> None:
         Port.objects.filter(interface="host-cust1").update(customer=None)
@@ -184,7 +182,7 @@ class TestPortsThatAreNone:
         ]
         assert Vll.objects.get().customer == bakery
 
-    def test_a_port_of_somebody_else_stays_theirs(
+    def test_port_of_another_customer_keeps_its_customer(
         self, lines: list[int], nina: User, bakery: Customer
     ) -> None:
         asked = {"lines": [{"found_line": lines[0], "customer": bakery.name, **ASKED}]}
@@ -194,7 +192,7 @@ class TestPortsThatAreNone:
 
 
 class TestThePage:
-    def test_it_shows_what_the_filters_of_the_list_leave(
+    def test_page_shows_the_lines_that_match_the_filters(
         self, isp: Isp, lines: list[int], nina: User
     ) -> None:
         shown = text(signed_in(nina).get(f"{SEVERAL}?q=host-cust1.301"))
@@ -203,7 +201,7 @@ class TestThePage:
         store(isp, "hippo")
         assert "No line can be taken over" in text(signed_in(nina).get(SEVERAL))
 
-    def test_a_check_says_what_becomes_another_and_orders_nothing(self, lines: list[int], nina: User) -> None:
+    def test_check_shows_changes_and_orders_nothing(self, lines: list[int], nina: User) -> None:
         answer = page(nina, "check", lines)
         assert answer.status_code == 200
         shown = text(answer)
@@ -211,12 +209,12 @@ class TestThePage:
         assert shown.count("10 Mbit/s are booked at once") == 3
         assert nothing_is_booked()
 
-    def test_what_one_says_goes_before_what_is_for_all(self, lines: list[int], nina: User) -> None:
+    def test_value_of_a_line_overrides_the_value_for_all_lines(self, lines: list[int], nina: User) -> None:
         fields = {f"{lines[1]}-cir_bps": "20", f"{lines[1]}-description": "Milk", f"{lines[2]}-take": ""}
         assert page(nina, "adopt", lines, **fields).status_code == 302
         assert sorted(Vll.objects.values_list("cir_bps", "description")) == [(10**7, ""), (2 * 10**7, "Milk")]
 
-    def test_none_is_ordered_where_one_is_refused_or_wrong(self, lines: list[int], nina: User) -> None:
+    def test_one_refused_or_invalid_line_orders_no_line(self, lines: list[int], nina: User) -> None:
         answer = page(nina, "adopt", lines, **{f"{lines[0]}-cir_bps": "1000000"})
         assert answer.status_code == 422
         assert "One of these lines cannot be taken over" in text(answer)
@@ -226,7 +224,7 @@ class TestThePage:
         assert text(answer).count("Enter a bandwidth, here or for all.") == 3
         assert nothing_is_booked()
 
-    def test_lines_that_are_gone_meanwhile_are_told_of(self, isp: Isp, lines: list[int], nina: User) -> None:
+    def test_page_reports_lines_that_have_disappeared(self, isp: Isp, lines: list[int], nina: User) -> None:
         ObservedCircuit.objects.filter(pk=lines[0]).delete()
         answer = page(nina, "check", lines)
         assert "1 line is no longer there as it was" in text(answer)
@@ -241,7 +239,9 @@ class TestAFile:
     def sheet(self, user: User) -> str:
         return b"".join(signed_in(user).get(f"{SEVERAL}sheet.csv")).decode()  # type: ignore[call-overload]
 
-    def test_what_is_downloaded_is_read_again(self, lines: list[int], nina: User, dairy: Customer) -> None:
+    def test_downloaded_sheet_can_be_uploaded_again(
+        self, lines: list[int], nina: User, dairy: Customer
+    ) -> None:
         sheet = self.sheet(nina)
         assert sheet.count("\n") == 4
         filled = "\r\n".join(each + "20000000" if each.endswith(",") else each for each in sheet.splitlines())
@@ -251,7 +251,7 @@ class TestAFile:
 
     @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
     @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
-    def test_a_line_is_named_by_either_end(
+    def test_either_end_identifies_a_line(
         self, lines: list[int], nina: User, encoding: str, delimiter: str
     ) -> None:
         rows = [
@@ -282,13 +282,13 @@ class TestAFile:
         ],
         ids=lambda value: value if isinstance(value, str) and len(value) < 60 else "",
     )
-    def test_what_is_no_such_table_is_said(
+    def test_file_that_is_no_table_is_refused_with_a_reason(
         self, lines: list[int], nina: User, content: str | bytes, said: str
     ) -> None:
         assert said in read(nina, content)
         assert nothing_is_booked()
 
-    def test_a_wrong_cell_is_said_at_its_field(self, lines: list[int], nina: User) -> None:
+    def test_invalid_cell_is_reported_at_its_field(self, lines: list[int], nina: User) -> None:
         shown = read(nina, "router,interface,cir_bps\nrhino,host-cust1.300,fast\n")
         assert " fast " in shown
         assert "Enter a number" in shown
@@ -297,15 +297,15 @@ class TestAFile:
         ("cell", "field"),
         [("50M", " 50 "), ("1,000", " 1,000 bit/s "), ("1.5", " 1.5 bit/s "), ("2.000", " 2.000 bit/s ")],
     )
-    def test_a_cell_counts_bits_and_its_field_megabits(
+    def test_cells_use_bits_and_form_fields_use_megabits(
         self, lines: list[int], nina: User, cell: str, field: str
     ) -> None:
         assert field in read(nina, f'router,interface,cir_bps\nrhino,host-cust1.300,"{cell}"\n')
 
-    def test_no_file_is_asked_for(self, nina: User) -> None:
+    def test_missing_file_is_reported(self, nina: User) -> None:
         assert "Choose a file first" in text(signed_in(nina).post(SEVERAL, {"step": "file"}))
 
-    def test_descriptions_of_vppcfg_become_names(self, lines: list[int], nina: User) -> None:
+    def test_vppcfg_descriptions_become_line_names(self, lines: list[int], nina: User) -> None:
         file = (
             "interfaces:\n  host-cust1:\n    description: 'Port'\n    sub-interfaces:\n"
             "      301:\n        description: 'Cust: Miller'\n      309:\n        description: 'other'\n"
@@ -315,8 +315,8 @@ class TestAFile:
         assert "VNI 7001" in shown
         assert "VNI 7000" not in shown
 
-    def test_a_description_is_that_of_the_named_routers_interface(self, isp: Isp, nina: User) -> None:
-        """Both routers have sub-interfaces of these names, and the lines lead crosswise between them."""
+    def test_description_comes_from_the_interface_of_the_named_router(self, isp: Isp, nina: User) -> None:
+        """Both routers have sub-interfaces with these names, and the lines connect them crosswise."""
         ObservedRouter.objects.update(reported_at=clock.now(), vpp_connected=True, adoption="allowed")
         crosswise = {"rhino": {301: 7101, 302: 7102}, "hippo": {302: 7101, 301: 7102}}
         for here, there in (("rhino", "hippo"), ("hippo", "rhino")):
@@ -333,7 +333,7 @@ class TestAFile:
             assert names == {key: {301: "one", 302: "two"}[vlan] for vlan, key in vlans.items()}
 
     @pytest.mark.parametrize("file", ["a: [", "- 1", "interfaces: 7", "&a [*a]", "\x00"])
-    def test_what_is_no_file_of_vppcfg_is_said(self, nina: User, file: str) -> None:
+    def test_invalid_vppcfg_file_is_refused_with_a_reason(self, nina: User, file: str) -> None:
         assert "This is no file of vppcfg" in read(nina, file, "hippo.yaml", router="hippo")
 
 
@@ -341,11 +341,11 @@ class TestAFile:
     ("asked", "keys"),
     [("standing=complete", 3), ("standing=one_sided", 0), ("odd=shut", 0), ("q=CUST1.301", 1)],
 )
-def test_the_list_is_filtered(lines: list[int], nora: User, asked: str, keys: int) -> None:
+def test_list_can_be_filtered(lines: list[int], nora: User, asked: str, keys: int) -> None:
     assert len(client(nora).get(f"/api/v1/found-lines?{asked}").json()["results"]) == keys
 
 
-def test_a_policer_of_somebody_else_is_in_the_way(isp: Isp, lines: list[int], nina: User) -> None:
+def test_foreign_policer_prevents_adoption(isp: Isp, lines: list[int], nina: User) -> None:
     ids = found_on(isp, "host-cust1", policed=True)
     errors = adopt(nina, ids[:1]).json()["errors"]
     assert errors[0]["code"] == "found-line-odd"

@@ -1,4 +1,4 @@
-"""Lines that others made are taken over as they are, booked as any others, and let go of the same way."""
+"""Adopt foreign lines without changing them, book them like any other line, and release them again."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -61,7 +61,7 @@ Find = Callable[..., int]
 
 @pytest.fixture
 def found(isp: Isp) -> Find:
-    """The id of a found line: VLAN 300 of rhino to 301 of hippo."""
+    """Return the id of a found line: VLAN 300 of rhino to 301 of hippo."""
     ObservedRouter.objects.update(reported_at=clock.now(), vpp_connected=True, adoption="allowed")
 
     def found(of: str = "vxlan", key: int = 7001, **otherwise: Any) -> int:
@@ -108,7 +108,7 @@ def both(vll: Vll, status: str) -> None:
 @pytest.mark.parametrize(
     ("of", "key", "leases"), [("vxlan", 7001, VniLease), ("geneve", 7, VniLease), ("gre", 9, GreKeyLease)]
 )
-def test_a_found_line_is_booked_and_taken_over_with_what_it_has(
+def test_adopted_line_is_booked_with_its_existing_values(
     isp: Isp, found: Find, nina: User, dairy: Customer, of: str, key: int, leases: Any
 ) -> None:
     placed = adopt(nina, found(of, key))
@@ -128,13 +128,13 @@ def test_a_found_line_is_booked_and_taken_over_with_what_it_has(
     )
 
 
-def test_a_pair_of_gre_addresses_without_a_key_is_leased(isp: Isp, found: Find, nina: User) -> None:
+def test_gre_address_pair_without_a_key_is_leased(isp: Isp, found: Find, nina: User) -> None:
     placed = adopt(nina, found("gre", 0))
     assert GrePairLease.objects.get().holder == placed.vll_id
     assert row(isp, "hippo").gre_key is None
 
 
-def test_once_both_have_it_its_bandwidth_is_enforced_and_it_is_in_service(
+def test_line_is_policed_and_in_service_after_both_routers_adopt_it(
     isp: Isp, found: Find, nina: User
 ) -> None:
     ObservedRouter.objects.update(policing="subinterface")
@@ -149,9 +149,7 @@ def test_once_both_have_it_its_bandwidth_is_enforced_and_it_is_in_service(
     assert (vll.lifecycle, vll.handover, Order.objects.get().state) == ("active", "", "completed")
 
 
-def test_what_a_router_does_not_take_over_is_let_go_and_never_deleted(
-    isp: Isp, found: Find, nina: User
-) -> None:
+def test_refused_adoption_releases_the_line_and_deletes_nothing(isp: Isp, found: Find, nina: User) -> None:
     placed = adopt(nina, found())
     vll = Vll.objects.get(pk=placed.vll_id)
     answer(vll, "a", "verified")
@@ -168,7 +166,7 @@ def test_what_a_router_does_not_take_over_is_let_go_and_never_deleted(
 
 
 @pytest.mark.parametrize("taken_over", [False, True])
-def test_an_adoption_that_is_called_off_lets_go(isp: Isp, found: Find, nina: User, taken_over: bool) -> None:
+def test_cancelled_adoption_releases_the_line(isp: Isp, found: Find, nina: User, taken_over: bool) -> None:
     placed = adopt(nina, found())
     vll = Vll.objects.get(pk=placed.vll_id)
     if taken_over:
@@ -177,7 +175,7 @@ def test_an_adoption_that_is_called_off_lets_go(isp: Isp, found: Find, nina: Use
     assert row(isp, "hippo").release == Release("vppcfg: ACME", None)
 
 
-def test_a_line_that_was_adopted_is_let_go_with_the_tags_it_had(isp: Isp, found: Find, nina: User) -> None:
+def test_adopted_line_is_released_with_its_original_tags(isp: Isp, found: Find, nina: User) -> None:
     vll = Vll.objects.get(pk=adopt(nina, found()).vll_id)
     both(vll, "verified")
     both(vll, "verified")
@@ -198,9 +196,7 @@ def in_service(nina: User, line: int) -> Vll:
     return vll
 
 
-def test_letting_go_is_offered_of_a_line_that_was_adopted_and_of_no_other(
-    isp: Isp, alice: User, found: Find, nina: User
-) -> None:
+def test_only_adopted_lines_can_be_released(isp: Isp, alice: User, found: Find, nina: User) -> None:
     def offered(line: Vll) -> bool:
         return f"/vlls/{line.pk}/let-go/" in signed_in(nina).get(f"/vlls/{line.pk}/").content.decode()
 
@@ -211,7 +207,7 @@ def test_letting_go_is_offered_of_a_line_that_was_adopted_and_of_no_other(
     assert not offered(built)
 
 
-def test_a_router_that_is_dead_meanwhile_lets_go_when_it_is_back(isp: Isp, found: Find, nina: User) -> None:
+def test_dead_router_releases_the_line_after_it_returns(isp: Isp, found: Find, nina: User) -> None:
     vll = in_service(nina, found())
     line_let_go(user=nina, vll=vll, now=clock.now())
     answer(vll, "a", "removed")
@@ -223,10 +219,10 @@ def test_a_router_that_is_dead_meanwhile_lets_go_when_it_is_back(isp: Isp, found
 
 
 @pytest.mark.parametrize("releasing", [False, True])
-def test_an_agent_that_does_not_know_how_is_told_nothing_of_the_line(
+def test_agent_without_release_support_receives_nothing_about_the_line(
     isp: Isp, found: Find, nina: User, releasing: bool
 ) -> None:
-    """It would refuse the document of all its lines; what it is not told of it leaves forwarding."""
+    """The agent would refuse the whole intent; it keeps forwarding a line that the intent omits."""
     if releasing:
         line_let_go(user=nina, vll=in_service(nina, found()), now=clock.now())
     else:
@@ -237,7 +233,7 @@ def test_an_agent_that_does_not_know_how_is_told_nothing_of_the_line(
     assert len(end_rows(isp.routers["rhino"])) == 1
 
 
-def test_an_agent_whose_file_refuses_adoption_lets_go_all_the_same(isp: Isp, found: Find, nina: User) -> None:
+def test_agent_that_forbids_adoption_still_releases_lines(isp: Isp, found: Find, nina: User) -> None:
     vll = in_service(nina, found())
     ObservedRouter.objects.update(adoption="")
     with pytest.raises(RouterLetsNothingGo):
@@ -248,9 +244,7 @@ def test_an_agent_whose_file_refuses_adoption_lets_go_all_the_same(isp: Isp, fou
 
 
 @pytest.mark.parametrize(("of", "key"), [("vxlan", 7001), ("gre", 9)])
-def test_a_change_leaves_the_addresses_that_the_line_had(
-    isp: Isp, found: Find, nina: User, of: str, key: int
-) -> None:
+def test_change_keeps_the_addresses_of_the_line(isp: Isp, found: Find, nina: User, of: str, key: int) -> None:
     line = found(of, key)
     ObservedRouter.objects.update(gre_keys=True)
     for circuit_ in ObservedCircuit.objects.all():
@@ -265,7 +259,7 @@ def test_a_change_leaves_the_addresses_that_the_line_had(
     assert here.testing is False
 
 
-def test_the_tags_of_before_go_with_the_interfaces_that_had_them(isp: Isp, found: Find, nina: User) -> None:
+def test_original_tags_are_dropped_with_their_interfaces(isp: Isp, found: Find, nina: User) -> None:
     vll = in_service(nina, found())
     moved = {"port": isp.ports["rhino:host-cust2"].pk}
     order_modify(user=nina, vll=vll, changes=Changes(a_end=moved), now=clock.now())
@@ -276,12 +270,12 @@ def test_the_tags_of_before_go_with_the_interfaces_that_had_them(isp: Isp, found
 
 
 def only(first: int, last: int) -> None:
-    """Leaves no other VNIs."""
+    """Reserve all VNIs except these."""
     ReservedVniRange.objects.create(first=1, last=first - 1, reason="below")
     ReservedVniRange.objects.create(first=last + 1, last=LAST_VNI, reason="above")
 
 
-def test_a_vni_that_others_use_is_not_leased_to_a_new_line(isp: Isp, found: Find, alice: User) -> None:
+def test_foreign_vni_is_not_leased(isp: Isp, found: Find, alice: User) -> None:
     found("geneve", 7001)
     only(7000, 7001)
     assert order(isp, alice).vll.vni == 7000
@@ -290,14 +284,14 @@ def test_a_vni_that_others_use_is_not_leased_to_a_new_line(isp: Isp, found: Find
         order(isp, alice, **more)
 
 
-def test_a_gre_key_that_others_use_is_not_leased(found: Find, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_foreign_gre_key_is_not_leased(found: Find, monkeypatch: pytest.MonkeyPatch) -> None:
     found("gre", 9)
     tried = iter((9, 9, 11))
     monkeypatch.setattr("random.randint", lambda *_: next(tried))
     assert gre_key_lease(holder=uuid4(), now=clock.now()) == 11
 
 
-def test_a_pair_of_addresses_that_others_use_is_not_leased(isp: Isp, found: Find, alice: User) -> None:
+def test_foreign_address_pair_is_not_leased(isp: Isp, found: Find, alice: User) -> None:
     ObservedRouter.objects.update(gre_keys=False)
     order(isp, alice, transport="gre4")
     GrePairLease.objects.all().delete()
@@ -307,7 +301,7 @@ def test_a_pair_of_addresses_that_others_use_is_not_leased(isp: Isp, found: Find
         order(isp, alice, transport="gre4", **more)
 
 
-def test_what_others_use_is_not_chosen_for_a_new_line(isp: Isp, found: Find, alice: User) -> None:
+def test_foreign_resources_are_not_chosen_for_a_new_line(isp: Isp, found: Find, alice: User) -> None:
     store(isp, "rhino", half("rhino", "hippo", 5, 100, "vxlan"))
     store(isp, "hippo", half("hippo", "rhino", 5, 101, "vxlan"))
     placed = order(
@@ -320,7 +314,7 @@ def test_what_others_use_is_not_chosen_for_a_new_line(isp: Isp, found: Find, ali
 
 
 @pytest.mark.parametrize(("of", "key"), [("vxlan", 7001), ("gre", 9), ("gre", 0)])
-def test_what_was_let_go_can_be_taken_over_again_at_once(
+def test_released_line_can_be_adopted_again_immediately(
     isp: Isp, found: Find, nina: User, of: str, key: int
 ) -> None:
     line = found(of, key)
@@ -332,7 +326,7 @@ def test_what_was_let_go_can_be_taken_over_again_at_once(
     assert Vll.objects.get(pk=adopt(nina, line).vll_id).handover == "adopt"
 
 
-def test_what_is_removed_after_an_adoption_is_deleted_as_any_other(isp: Isp, found: Find, nina: User) -> None:
+def test_removed_adopted_line_is_deleted_like_any_other(isp: Isp, found: Find, nina: User) -> None:
     vll = Vll.objects.get(pk=adopt(nina, found()).vll_id)
     both(vll, "verified")
     both(vll, "verified")
@@ -341,31 +335,31 @@ def test_what_is_removed_after_an_adoption_is_deleted_as_any_other(isp: Isp, fou
 
 
 class TestRefused:
-    def test_where_something_is_odd(self, found: Find, nina: User) -> None:
+    def test_line_with_a_finding_is_refused(self, found: Find, nina: User) -> None:
         with pytest.raises(FoundLineOdd) as refused:
             adopt(nina, found(back=False))
         assert "direction" in refused.value.sentence or "nothing" in refused.value.sentence
 
     @pytest.mark.parametrize("tag", ["longline:mine", "caf\ufffd"])
-    def test_a_tag_that_could_not_be_given_back(self, found: Find, nina: User, tag: str) -> None:
+    def test_tag_that_cannot_be_restored_is_refused(self, found: Find, nina: User, tag: str) -> None:
         with pytest.raises(FoundLineOdd) as refused:
             adopt(nina, found(tag=tag))
         assert "cannot be given back" in refused.value.sentence
 
-    def test_frames_of_one_tag_of_8021ad(self, isp: Isp, found: Find, nina: User) -> None:
+    def test_single_8021ad_tag_is_refused(self, isp: Isp, found: Find, nina: User) -> None:
         found()
         odd = attachment("host-cust1", 300, dot1ad=True)
         store(isp, "rhino", circuit(odd, tunnel("rhino", "hippo", 7001)))
         with pytest.raises(FoundLineOdd):
             adopt(nina, ObservedCircuit.objects.earliest("pk").pk)
 
-    def test_what_is_no_longer_there(self, found: Find, nina: User) -> None:
+    def test_line_that_no_longer_exists_is_refused(self, found: Find, nina: User) -> None:
         line = found()
         ObservedCircuit.objects.all().delete()
         with pytest.raises(FoundLineUnknown):
             adopt(nina, line)
 
-    def test_half_a_pair(self, isp: Isp, found: Find, nina: User) -> None:
+    def test_one_sided_line_is_refused(self, isp: Isp, found: Find, nina: User) -> None:
         line = found()
         store(isp, "hippo")
         with pytest.raises(FoundLineOdd):
@@ -375,7 +369,7 @@ class TestRefused:
         "agent",
         [{"adoption": "refused"}, {"adoption": ""}, {"reported_at": clock.now() - timedelta(minutes=5)}],
     )
-    def test_where_an_agent_does_not_adopt_or_is_away(
+    def test_agent_without_adoption_or_absent_agent_is_refused(
         self, isp: Isp, found: Find, nina: User, agent: dict[str, Any]
     ) -> None:
         line = found()
@@ -383,14 +377,16 @@ class TestRefused:
         with pytest.raises(RouterAdoptsNothing):
             adopt(nina, line)
 
-    def test_at_an_interface_that_is_no_port(self, isp: Isp, found: Find, nina: User) -> None:
+    def test_interface_without_a_port_is_refused(self, isp: Isp, found: Find, nina: User) -> None:
         line = found()
         VllEnd.objects.all().delete()
         isp.ports["hippo:host-cust1"].delete()
         with pytest.raises(FoundPortUnknown):
             adopt(nina, line)
 
-    def test_what_another_line_has_booked(self, isp: Isp, found: Find, nina: User, alice: User) -> None:
+    def test_capacity_booked_by_another_line_is_refused(
+        self, isp: Isp, found: Find, nina: User, alice: User
+    ) -> None:
         order(
             isp,
             alice,
@@ -401,20 +397,22 @@ class TestRefused:
             adopt(nina, found())
         assert Vll.objects.count() == 1
 
-    def test_a_key_that_another_line_has(self, isp: Isp, found: Find, nina: User, alice: User) -> None:
+    def test_key_leased_by_another_line_is_refused(
+        self, isp: Isp, found: Find, nina: User, alice: User
+    ) -> None:
         other = order(isp, alice).vll
         with pytest.raises(TunnelKeyTaken):
             adopt(nina, found(key=other.vni))
         assert Vll.objects.count() == 1
 
-    def test_two_at_once(self, found: Find, nina: User) -> None:
+    def test_only_one_of_two_concurrent_adoptions_succeeds(self, found: Find, nina: User) -> None:
         line = found()
         adopt(nina, line)
         with pytest.raises(VlanTaken):
             adopt(nina, line)
 
 
-def test_the_api_takes_over_and_lets_go_for_admins_of_the_noc_alone(
+def test_api_adopts_and_releases_for_noc_admins_only(
     isp: Isp, found: Find, nina: User, nora: User, alice: User
 ) -> None:
     path = f"/api/v1/found-lines/{found()}/adopt"
@@ -437,7 +435,7 @@ def test_the_api_takes_over_and_lets_go_for_admins_of_the_noc_alone(
 class TestPages:
     FORM: ClassVar = {"cir": "10", "cir_unit": "1000000", "svc_mtu": "1500", "description": "ACME"}
 
-    def test_admins_of_the_noc_take_over_from_the_list(self, found: Find, nina: User, nora: User) -> None:
+    def test_noc_admins_adopt_from_the_list(self, found: Find, nina: User, nora: User) -> None:
         path = f"/noc/found-lines/{found()}/adopt/"
         assert "Take over" in text(signed_in(nina).get("/noc/found-lines/"))
         assert "Take over" not in text(signed_in(nora).get("/noc/found-lines/"))
@@ -448,13 +446,11 @@ class TestPages:
         vll_page = browser.post(path, self.FORM)["Location"]
         assert vll_page == f"/vlls/{Vll.objects.get().pk}/"
 
-    def test_a_line_that_nobody_named_is_proposed_to_be_called_after_its_places(
-        self, found: Find, nina: User
-    ) -> None:
+    def test_unnamed_line_is_proposed_the_names_of_its_sites(self, found: Find, nina: User) -> None:
         page = signed_in(nina).get(f"/noc/found-lines/{found(tag='')}/adopt/").content.decode()
         assert 'value="Zürich – Zürich"' in page
 
-    def test_a_refusal_is_told_and_nothing_is_lost(self, found: Find, nina: User) -> None:
+    def test_refusal_is_shown_and_keeps_the_input(self, found: Find, nina: User) -> None:
         path = f"/noc/found-lines/{found()}/adopt/"
         ObservedRouter.objects.update(adoption="refused")
         answer_ = signed_in(nina).post(path, self.FORM)
@@ -462,9 +458,7 @@ class TestPages:
         assert "takes over nothing that others made" in text(answer_)
         assert 'value="ACME"' in answer_.content.decode()
 
-    def test_a_line_is_let_go_from_its_page_after_being_asked(
-        self, found: Find, nina: User, alice: User
-    ) -> None:
+    def test_line_page_releases_a_line_after_confirmation(self, found: Find, nina: User, alice: User) -> None:
         vll = in_service(nina, found())
         assert "Let go" in text(signed_in(nina).get(f"/vlls/{vll.pk}/"))
         assert "Let go" not in text(signed_in(alice).get(f"/vlls/{vll.pk}/"))

@@ -1,4 +1,4 @@
-"""The agent API as it runs: gunicorn with TLS and client certificates, in front of a real database."""
+"""The agent API as in production: gunicorn with TLS and client certificates, and a real database."""
 
 import json
 import os
@@ -45,7 +45,7 @@ Post = Callable[..., httpx.Response]
 
 @pytest.fixture(scope="module")
 def agent_api(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The base URL of a running agent API on the test database."""
+    """Yield the base URL of a running agent API on the test database."""
     certificates()
     (port,) = free_ports(1)
     process = subprocess.Popen(
@@ -70,7 +70,7 @@ def agent_api(django_db_setup: None, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(autouse=True)
 def _no_samples(db: None) -> None:
-    # Django empties the tables that it manages; this one is declared in SQL.
+    # Django empties the tables that it manages; a migration declares this table in SQL.
     Sample.objects.all().delete()
 
 
@@ -84,7 +84,7 @@ def vll(isp: Isp, alice: User) -> Vll:
 
 @pytest.fixture
 def post(isp: Isp, agent_api: str) -> Iterator[Post]:
-    """``post(path, body, who=...)`` with that router's certificate; Rhino and Hippo are registered."""
+    """Return ``post(path, body, who=...)`` with the certificate of ``who``, which is Rhino or Hippo."""
     folder = certificates()
     for name in ("rhino", "hippo"):
         register(isp.routers[name])
@@ -104,7 +104,7 @@ def post(isp: Isp, agent_api: str) -> Iterator[Post]:
 
 
 def counters(*ends: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    """A report of one sample that ended a second ago."""
+    """Return a report with one sample that ended a second ago."""
     report = json.loads((REPORTS / "counters.json").read_text())
     to_ms = int(clock.now().timestamp() * 1000) - 1000
     sample = {"seq": 1, "from_ms": to_ms - 10_000, "to_ms": to_ms, "ends": list(ends)}
@@ -129,7 +129,7 @@ def test_counters_are_stored_once(post: Post, vll: Vll) -> None:
     assert (sample.vll_id, sample.side, sample.in_bytes) == (vll.pk, "a", 1_250_000)
 
 
-def test_the_contracts_own_reports_are_understood(post: Post, vll: Vll) -> None:
+def test_contract_example_reports_are_accepted(post: Post, vll: Vll) -> None:
     assert post(COUNTERS, (REPORTS / "counters.json").read_bytes()).status_code == 200
     answer = post(OBSERVED, (REPORTS / "observed.json").read_bytes())
     assert answer.status_code == 200
@@ -150,7 +150,7 @@ def test_the_contracts_own_reports_are_understood(post: Post, vll: Vll) -> None:
     }
 
 
-def test_the_answer_says_whether_the_router_is_under_maintenance(post: Post, isp: Isp) -> None:
+def test_response_says_whether_the_router_is_in_maintenance(post: Post, isp: Isp) -> None:
     report = (REPORTS / "observed.json").read_bytes()
     assert post(OBSERVED, report).json()["maintenance"] is False
     Router.objects.filter(name="rhino").update(maintenance_since=clock.now())
@@ -163,11 +163,11 @@ def an_end(vll: Vll, **said: Any) -> dict[str, Any]:
 
 
 def named(answer: httpx.Response, *lists: str) -> dict[str, Any]:
-    """The names by which a report tells these lists once they were stored."""
+    """Return the names of these lists after the portal has stored them."""
     return {name: {"etag": answer.json()["etags"][name]} for name in lists}
 
 
-def test_a_list_that_is_named_is_what_was_told_under_that_name(post: Post, isp: Isp, vll: Vll) -> None:
+def test_named_list_stands_for_the_list_reported_under_that_name(post: Post, isp: Isp, vll: Vll) -> None:
     first = post(OBSERVED, observed(ends=[an_end(vll)]))
     post(OBSERVED, observed(ends=[an_end(vll)]))  # what the first one changed has been compared
     before = ObservedRouter.objects.get(router=isp.routers["rhino"])
@@ -178,9 +178,7 @@ def test_a_list_that_is_named_is_what_was_told_under_that_name(post: Post, isp: 
     assert vll.ends.get(side="a").link_up is True
 
 
-def test_a_name_of_what_is_not_stored_asks_for_the_whole_and_stores_nothing(
-    post: Post, isp: Isp, vll: Vll
-) -> None:
+def test_unknown_list_name_requests_the_full_list_and_stores_nothing(post: Post, isp: Isp, vll: Vll) -> None:
     first = post(OBSERVED, observed(ends=[an_end(vll)]))
     post(OBSERVED, observed(ends=[an_end(vll, link_up=False)]))
     before = ObservedRouter.objects.values().get(router=isp.routers["rhino"])
@@ -194,9 +192,7 @@ def test_a_name_of_what_is_not_stored_asks_for_the_whole_and_stores_nothing(
     assert vll.ends.get(side="a").link_up is False
 
 
-def test_what_the_portal_changed_since_is_compared_with_the_whole_list(
-    post: Post, isp: Isp, vll: Vll
-) -> None:
+def test_portal_changes_are_compared_with_the_full_list(post: Post, isp: Isp, vll: Vll) -> None:
     for _ in range(2):
         answer = post(OBSERVED, observed(ends=[an_end(vll)]))
     vll.ends.filter(side="a").update(link_up=None)
@@ -209,19 +205,19 @@ def test_what_the_portal_changed_since_is_compared_with_the_whole_list(
 @pytest.mark.parametrize(
     "ends", [{}, {"etag": 7}, {"etag": "a", "ends": []}, {"etag": "a" * 65}, {"etag": "\0"}, "a"]
 )
-def test_a_name_has_one_form(post: Post, ends: Any) -> None:
+def test_list_name_has_one_form(post: Post, ends: Any) -> None:
     answer = post(OBSERVED, observed(ends=ends))
     assert answer.status_code == 422
     assert all(error["pointer"].startswith("/ends") for error in answer.json()["errors"])
 
 
-def test_the_name_of_routes_to_watch_is_printable(post: Post) -> None:
+def test_name_of_watched_routes_is_printable(post: Post) -> None:
     answer = post(OBSERVED, observed(watch_etag="\0"))
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["pointer"] == "/watch_etag"
 
 
-def test_a_router_cannot_write_the_ends_of_another(post: Post, vll: Vll) -> None:
+def test_router_cannot_write_ends_of_another_router(post: Post, vll: Vll) -> None:
     assert post(COUNTERS, counters(counted(vll, "z"))).json()["accepted"] == 0
     assert Sample.objects.count() == QuarantinedSample.objects.count() == 0
     end = {"vll": str(vll.pk), "end": "z", "revision": 1, "link_up": False, "reachable": False,
@@ -230,25 +226,25 @@ def test_a_router_cannot_write_the_ends_of_another(post: Post, vll: Vll) -> None
     assert vll.ends.get(side="z").link_up is None
 
 
-def test_the_certificate_and_nothing_else_says_which_router_it_is(post: Post, isp: Isp, vll: Vll) -> None:
+def test_certificate_alone_identifies_the_router(post: Post, isp: Isp, vll: Vll) -> None:
     assert post(COUNTERS, counters(counted(vll, "z")), who="router-hippo").json()["accepted"] == 1
     assert Sample.objects.get().router_id == isp.routers["hippo"].pk
 
 
-def test_the_portals_own_certificate_is_no_router(post: Post) -> None:
+def test_portal_certificate_is_no_router(post: Post) -> None:
     answer = post(COUNTERS, counters(), who="portal")
     assert answer.status_code == 403
     assert answer.json()["type"] == "http://testserver/api/docs/errors/#wrong-role"
     assert answer.headers["Content-Type"] == "application/problem+json"
 
 
-def test_a_revoked_certificate_is_refused_at_the_next_request(post: Post) -> None:
+def test_revoked_certificate_is_refused_at_the_next_request(post: Post) -> None:
     assert post(COUNTERS, counters()).status_code == 200
     RouterCertificate.objects.filter(router__name="rhino").update(revoked_at=clock.now())
     assert post(COUNTERS, counters()).status_code == 403
 
 
-def test_a_certificate_that_nobody_registered_is_refused(post: Post, isp: Isp) -> None:
+def test_unregistered_certificate_is_refused(post: Post, isp: Isp) -> None:
     folder = certificates()
     if not (folder / "unregistered.pem").exists():
         issue(folder, "unregistered", router_uri("rhino"), pki.authority_load(folder))
@@ -256,7 +252,7 @@ def test_a_certificate_that_nobody_registered_is_refused(post: Post, isp: Isp) -
 
 
 def renewal(folder: Path, key_of: str) -> dict[str, Any]:
-    """What an agent asks with this key."""
+    """Return an agent's renewal request with this key."""
     key = load_pem_private_key((folder / f"{key_of}.key").read_bytes(), password=None)
     request = CertificateSigningRequestBuilder().subject_name(Name([]))
     csr = request.sign(key, SHA256()).public_bytes(Encoding.PEM).decode()  # type: ignore[arg-type]
@@ -264,7 +260,7 @@ def renewal(folder: Path, key_of: str) -> dict[str, Any]:
     return {"schema": 1, "csr_pem": csr, "ca_sha256": digest}
 
 
-def test_a_certificate_is_renewed_for_its_own_key_alone(post: Post) -> None:
+def test_certificate_is_renewed_for_its_own_key_only(post: Post) -> None:
     folder = certificates()
     answer = post(CERTIFICATE, renewal(folder, "router-rhino"))
     assert answer.json() == {"certificate_pem": None, "ca_pem": None}
@@ -275,15 +271,13 @@ def test_a_certificate_is_renewed_for_its_own_key_alone(post: Post) -> None:
     assert post(CERTIFICATE, renewal(folder, "router-rhino")).status_code == 403
 
 
-def test_nobody_comes_in_without_a_certificate(agent_api: str) -> None:
+def test_client_certificate_is_required(agent_api: str) -> None:
     context = ssl.create_default_context(cafile=str(certificates() / "ca.pem"))
     with httpx.Client(verify=context, trust_env=False) as client, pytest.raises(httpx.TransportError):
         client.post(f"{agent_api}{COUNTERS}", json=counters())
 
 
-def test_callers_that_never_finish_their_handshake_do_not_shut_the_routers_out(
-    post: Post, agent_api: str
-) -> None:
+def test_unfinished_handshakes_do_not_block_routers(post: Post, agent_api: str) -> None:
     address = (LOOPBACK, int(agent_api.rpartition(":")[2]))
     with ExitStack() as stuck:
         for _ in range(16):
@@ -310,7 +304,7 @@ def test_callers_that_never_finish_their_handshake_do_not_shut_the_routers_out(
         ),
     ],
 )
-def test_a_report_outside_the_contract_is_refused_whole(
+def test_invalid_report_is_refused_entirely(
     post: Post, change: dict[str, Any], pointer: str, code: str
 ) -> None:
     answer = post(COUNTERS, counters() | change)
@@ -321,20 +315,20 @@ def test_a_report_outside_the_contract_is_refused_whole(
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"\xff\xfe", b"[" * 50_000, b'{"a": NaN}', b'{"a": 1e309}']
 )
-def test_what_is_no_json_object_is_refused_for_good(post: Post, body: bytes) -> None:
+def test_body_that_is_no_json_object_is_refused_permanently(post: Post, body: bytes) -> None:
     assert post(COUNTERS, body).status_code == 422
 
 
-def test_a_body_that_is_too_large_is_refused(post: Post) -> None:
+def test_oversized_body_is_refused(post: Post) -> None:
     assert post(COUNTERS, b" " * (32 * 1024 * 1024 + 1)).status_code == 413
 
 
-def test_other_methods_and_paths_are_problems_too(post: Post) -> None:
+def test_other_methods_and_paths_return_problem_documents(post: Post) -> None:
     assert post(COUNTERS, b"", method="GET").status_code == 405
     assert post("/login", b"").json()["type"] == "http://testserver/api/docs/errors/#not-found"
 
 
-def test_the_frames_of_a_foreign_sub_interface_are_kept_until_they_change(post: Post, isp: Isp) -> None:
+def test_frames_of_foreign_sub_interfaces_are_stored_until_they_change(post: Post, isp: Isp) -> None:
     report = observed()
     frames = {"dot1ad": False, "outer": 100, "inner": None, "least_tags": 1, "most_tags": 3}
     sub = report["interfaces"][0] | {"name": "host-bb0.100", "addresses": [], "parent": "host-bb0"}
@@ -349,14 +343,14 @@ def test_the_frames_of_a_foreign_sub_interface_are_kept_until_they_change(post: 
     assert post(OBSERVED, report).status_code == 422
 
 
-def test_an_observation_replaces_the_last_one(post: Post, isp: Isp) -> None:
+def test_observation_replaces_the_previous_one(post: Post, isp: Isp) -> None:
     post(OBSERVED, observed())
     assert ObservedInterface.objects.get(router=isp.routers["rhino"]).ip_mtu == 9000
     row = ObservedRouter.objects.get(router=isp.routers["rhino"])
     assert (row.generation_held, row.vpp_version, row.simulated) == (42, "25.10-release", False)
 
 
-def test_files_that_an_agent_could_not_use_are_known_until_it_says_otherwise(post: Post, isp: Isp) -> None:
+def test_unusable_files_stay_reported_until_the_agent_clears_them(post: Post, isp: Isp) -> None:
     unread = {"file": "/var/lib/longline/intent.json.set-aside", "why": "empty \x00"}
     nothing_held = {"held": None, "applied": None}
     assert post(OBSERVED, observed(set_aside=[unread], generation=nothing_held)).status_code == 200
@@ -367,8 +361,8 @@ def test_files_that_an_agent_could_not_use_are_known_until_it_says_otherwise(pos
     assert row.set_aside == []
 
 
-def test_the_reports_of_an_agent_of_the_first_release_are_taken(post: Post, isp: Isp, vll: Vll) -> None:
-    """Word for word as it sends them: these documents never change. What it cannot do is not made up."""
+def test_reports_of_first_release_agents_are_accepted(post: Post, isp: Isp, vll: Vll) -> None:
+    """The documents are exactly those of the first release and never change. The portal invents no values."""
     now_ms = int(clock.now().timestamp() * 1000)
     mine = {"vll": str(vll.pk), "end": "a"}
     report = json.loads((REPORTS / "first-release" / "observed.json").read_text()) | {"sent_ms": now_ms}
@@ -390,21 +384,21 @@ def test_the_reports_of_an_agent_of_the_first_release_are_taken(post: Post, isp:
 
 
 @pytest.mark.parametrize("odd", ["bell\x07", "\ud800", "\u0000", "\x1b[31m", "x" * 64])
-def test_an_odd_text_of_somebody_else_costs_nothing_of_the_report(post: Post, isp: Isp, odd: str) -> None:
+def test_odd_foreign_text_does_not_reject_the_report(post: Post, isp: Isp, odd: str) -> None:
     report = observed()
     report["interfaces"][0]["tag"] = odd
     report["vpp"]["version"] = odd
     report["interfaces"].append(report["interfaces"][0] | {"name": f"{odd} "})
-    # As JSON escapes, because a lone surrogate has no bytes.
+    # JSON escapes, because a lone surrogate has no bytes in UTF-8.
     assert post(OBSERVED, json.dumps(report).encode()).status_code == 200
-    # What no port or link can be called is left out.
+    # The portal omits names that no port or link can have.
     assert [row.name for row in ObservedInterface.objects.filter(router=isp.routers["rhino"])] == ["host-bb0"]
     version = ObservedRouter.objects.get(router=isp.routers["rhino"]).vpp_version
     assert version.isprintable()
     assert len(version) == len(odd)
 
 
-def test_an_agent_that_is_back_is_asked_again_at_once(post: Post, isp: Isp, vll: Vll) -> None:
+def test_returned_agent_gets_its_intent_immediately(post: Post, isp: Isp, vll: Vll) -> None:
     now = clock.now()
     ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(reported_at=now - timedelta(minutes=2))
     RouterConvergence.objects.create(
@@ -428,13 +422,13 @@ def test_an_agent_that_is_back_is_asked_again_at_once(post: Post, isp: Isp, vll:
         {"ends": [{"vll": "6f0b2c52-7c0e-4d3a-9a34-0b8f0f3c1a01", "end": "b"}]},
     ],
 )
-def test_an_observation_outside_the_contract_is_refused(post: Post, change: dict[str, Any]) -> None:
+def test_invalid_observation_is_refused(post: Post, change: dict[str, Any]) -> None:
     before = set(ObservedInterface.objects.values_list("router", "name"))
     assert post(OBSERVED, observed(**change)).status_code == 422
     assert set(ObservedInterface.objects.values_list("router", "name")) == before
 
 
-def test_a_server_that_works_says_so_by_itself(agent_api: str) -> None:
+def test_running_server_records_its_uptime(agent_api: str) -> None:
     AgentApiUptime.objects.all().delete()
     deadline = time.monotonic() + 60
     while not AgentApiUptime.objects.filter(seen_at__gte=clock.now() - timedelta(minutes=1)).exists():

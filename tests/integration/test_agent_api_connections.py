@@ -1,4 +1,4 @@
-"""Agents keep their connections: the server keeps them too, as many as there are, on all of its processes."""
+"""Agents keep their connections open: the server keeps all of them too, spread over its processes."""
 
 import resource
 import socket
@@ -15,7 +15,7 @@ from tests.integration.certificates import certificates
 from tests.integration.gunicorn_server import server
 
 AGENTS, DEALT = 1200, 64
-# Without TLS, because thousands of handshakes would test the processor, and without the portal behind it.
+# Without TLS, because thousands of handshakes would test the CPU, and without the portal behind the server.
 CONFIG = """
 from portal.processes.gunicorn_agent_api import *
 del post_worker_init
@@ -46,7 +46,7 @@ def connect(port: int) -> socket.socket:
 
 
 def ask(connection: socket.socket) -> str:
-    """The process that answers; it says so when it closes the connection."""
+    """Return the id of the responding process; the process says when it closes the connection."""
     connection.sendall(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n")
     answer = b""
     while not answer.endswith(b"."):
@@ -58,7 +58,7 @@ def ask(connection: socket.socket) -> str:
     return body.decode()
 
 
-def test_a_process_keeps_the_connections_of_all_agents(tmp_path: Path) -> None:
+def test_process_keeps_the_connections_of_all_agents(tmp_path: Path) -> None:
     with server(tmp_path, CONFIG.format(workers=1), APP) as port, ExitStack() as stack:
         connections = [stack.enter_context(connect(port)) for _ in range(AGENTS)]
         first = [ask(connection) for connection in connections]
@@ -66,19 +66,19 @@ def test_a_process_keeps_the_connections_of_all_agents(tmp_path: Path) -> None:
 
 
 def dealt(port: int) -> Counter[str]:
-    """How many of ``DEALT`` new connections each process gets."""
+    """Return how many of ``DEALT`` new connections each process gets."""
     with ExitStack() as stack:
         connections = [stack.enter_context(connect(port)) for _ in range(DEALT)]
         return Counter(map(ask, connections))
 
 
-def test_new_connections_are_dealt_out_evenly(tmp_path: Path) -> None:
+def test_new_connections_are_distributed_evenly(tmp_path: Path) -> None:
     with server(tmp_path, CONFIG.format(workers=2), APP) as port:
         deadline = time.monotonic() + 60
         while len(dealt(port)) < 2 and time.monotonic() < deadline:
             pass
         # Counted only now: the second process may have begun to listen in the middle of the last ones.
         counts = dealt(port)
-        # By the kernel's hash; fewer have a chance of one in a million.
+        # The kernel distributes by hash; a smaller share has a probability of one in a million.
         assert min(counts.values()) > DEALT / 5
         assert len(counts) == 2

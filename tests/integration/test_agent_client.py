@@ -1,4 +1,4 @@
-"""The portal speaks only to the very router that it means, and says nothing to anybody else."""
+"""The portal talks only to the router that it means, and sends nothing to any other server."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -40,19 +40,19 @@ def fingerprint(folder: Path, name: str) -> str:
     return identity_in(folder / f"{name}.pem").fingerprint
 
 
-def test_the_right_router_answers(rhino: StandInAgent, folder: Path) -> None:
+def test_right_router_answers(rhino: StandInAgent, folder: Path) -> None:
     answered = send(rhino.url, folder)
     assert isinstance(answered, Answered)
     assert answered.reply.document["generation"] == 7
     assert [each["generation"] for each in rhino.intents] == [7]
 
 
-def test_the_pinned_certificate_is_accepted(rhino: StandInAgent, folder: Path) -> None:
+def test_pinned_certificate_is_accepted(rhino: StandInAgent, folder: Path) -> None:
     assert isinstance(send(rhino.url, folder, frozenset({fingerprint(folder, RHINO)})), Answered)
 
 
 @pytest.mark.parametrize("pinned", [frozenset[str](), frozenset({"0" * 64})])
-def test_a_certificate_that_is_not_pinned_hears_nothing(
+def test_unpinned_certificate_receives_nothing(
     rhino: StandInAgent, folder: Path, pinned: frozenset[str]
 ) -> None:
     outcome = send(rhino.url, folder, pinned)
@@ -61,7 +61,7 @@ def test_a_certificate_that_is_not_pinned_hears_nothing(
     assert rhino.intents == []
 
 
-def test_another_router_in_its_place_hears_nothing(folder: Path) -> None:
+def test_another_router_at_the_address_receives_nothing(folder: Path) -> None:
     with serving(StandInAgent("rhino"), pki=folder, identity="router-hippo") as impostor:
         outcome = send(impostor.url, folder)
         assert isinstance(outcome, Unreachable)
@@ -69,14 +69,14 @@ def test_another_router_in_its_place_hears_nothing(folder: Path) -> None:
         assert impostor.intents == []
 
 
-def test_a_server_with_the_portals_role_hears_nothing(folder: Path) -> None:
+def test_server_with_the_portal_role_receives_nothing(folder: Path) -> None:
     with serving(StandInAgent("rhino"), pki=folder, identity="portal") as impostor:
         outcome = send(impostor.url, folder)
         assert isinstance(outcome, Unreachable)
         assert impostor.intents == []
 
 
-def test_the_right_name_under_another_authority_hears_nothing(folder: Path, tmp_path: Path) -> None:
+def test_right_name_of_another_authority_receives_nothing(folder: Path, tmp_path: Path) -> None:
     foreign = pki.authority_create(tmp_path, now=clock.now())
     issue(tmp_path, RHINO, router_uri("rhino"), foreign)
     issue(tmp_path, "portal", PORTAL_URI, foreign)
@@ -87,8 +87,8 @@ def test_the_right_name_under_another_authority_hears_nothing(folder: Path, tmp_
         assert impostor.intents == []
 
 
-def test_each_new_connection_is_checked(folder: Path) -> None:
-    """Whoever takes the address over between two requests of one client is found out too."""
+def test_each_new_connection_is_verified(folder: Path) -> None:
+    """The client also detects a server that takes over the address between two requests."""
     with serving(StandInAgent("rhino"), pki=folder) as agent:
         client = AgentClient(url=agent.url, router="rhino", pki=folder, pinned=None)
         assert not isinstance(client.held(), Unreachable)
@@ -101,7 +101,7 @@ def test_each_new_connection_is_checked(folder: Path) -> None:
         assert impostor.intents == []
 
 
-def test_a_refusal_carries_the_problem_document(rhino: StandInAgent, folder: Path) -> None:
+def test_refusal_contains_the_problem_document(rhino: StandInAgent, folder: Path) -> None:
     rhino.answer = lambda _: problem(409, "old-generation", held=9, generation=7)
     outcome = send(rhino.url, folder)
     assert isinstance(outcome, Refused)
@@ -112,18 +112,18 @@ def test_a_refusal_carries_the_problem_document(rhino: StandInAgent, folder: Pat
     "answer",
     [(200, b"<html>"), (200, {"schema": 1}), (500, b"oops"), (302, b""), (403, {"title": "no type"})],
 )
-def test_words_outside_the_contract_are_no_answer(
+def test_answer_that_violates_the_contract_is_an_error(
     rhino: StandInAgent, folder: Path, answer: tuple[int, object]
 ) -> None:
     rhino.answer = lambda _: answer
     assert isinstance(send(rhino.url, folder), Unreachable)
 
 
-def test_nobody_there_is_unreachable(folder: Path) -> None:
+def test_closed_port_is_unreachable(folder: Path) -> None:
     assert isinstance(send("https://127.0.0.1:1", folder), Unreachable)
 
 
-def test_a_port_that_never_speaks_is_unreachable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_port_that_never_responds_is_unreachable(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("provisioning.agent_client.CONNECT_S", 0.2)
     with silent_port() as url:
         assert isinstance(send(url, folder), Unreachable)

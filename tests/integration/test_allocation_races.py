@@ -1,4 +1,4 @@
-"""Many clients at once, on real connections: every value is leased once, and the last one has one winner."""
+"""Concurrent clients on real connections: the portal leases each value once, the last one to one client."""
 
 import uuid
 from collections import Counter
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def at_once(count: int, work: Callable[[int], object]) -> list[object]:
-    """Run ``work`` in threads with connections of their own; results or the exceptions raised."""
+    """Run ``work`` in threads with separate connections; return the results or raised exceptions."""
 
     def one(number: int) -> object:
         try:
@@ -46,13 +46,13 @@ def lease(_number: int) -> int:
 
 @pytest.fixture
 def pool_of_48() -> Iterator[range]:
-    """All VNIs but 48 are reserved, in two ranges."""
+    """Reserve all VNIs except 48, in two ranges."""
     ReservedVniRange.objects.create(first=1, last=999, reason="below")
     ReservedVniRange.objects.create(first=1048, last=LAST_VNI, reason="above")
     return range(1000, 1048)
 
 
-def test_64_clients_get_48_vnis_once_each_and_16_are_told_that_none_is_left(pool_of_48: range) -> None:
+def test_64_clients_get_48_vnis_once_each_and_16_get_a_refusal(pool_of_48: range) -> None:
     results = at_once(64, lease)
     leased = [r for r in results if isinstance(r, int)]
     assert sorted(leased) == list(pool_of_48)
@@ -60,7 +60,7 @@ def test_64_clients_get_48_vnis_once_each_and_16_are_told_that_none_is_left(pool
     assert VniLease.objects.count() == 48
 
 
-def test_a_rolled_back_lease_is_free_again(pool_of_48: range) -> None:
+def test_rolled_back_lease_is_free_again(pool_of_48: range) -> None:
     with pytest.raises(RuntimeError), transaction.atomic():
         for _ in pool_of_48:
             vni_lease(holder=uuid.uuid4(), now=clock.now())
@@ -68,13 +68,13 @@ def test_a_rolled_back_lease_is_free_again(pool_of_48: range) -> None:
     assert lease(0) in pool_of_48
 
 
-def test_reserved_ranges_that_overlap_and_touch_leave_the_rest() -> None:
+def test_overlapping_and_adjacent_reserved_ranges_leave_the_rest() -> None:
     for first, last in ((1, 100), (50, 200), (201, PROBE_VNI - 2)):
         ReservedVniRange.objects.create(first=first, last=last, reason="")
     assert lease(0) == PROBE_VNI - 1
 
 
-def test_32_clients_race_for_one_vlan_and_one_wins(isp: Isp, alice: User) -> None:
+def test_one_of_32_clients_gets_the_vlan(isp: Isp, alice: User) -> None:
     results = at_once(
         32, lambda n: order(isp, alice, z_end=end(isp, "hippo:host-cust1", outer=n + 1), cir_bps=1000).pk
     )
@@ -83,11 +83,11 @@ def test_32_clients_race_for_one_vlan_and_one_wins(isp: Isp, alice: User) -> Non
     assert PortVlanLease.objects.count() == 2
 
 
-def test_32_clients_race_for_the_last_gigabit_and_one_wins(isp: Isp, alice: User) -> None:
+def test_one_of_32_clients_gets_the_last_gigabit(isp: Isp, alice: User) -> None:
     Port.objects.filter(pk=isp.ports["rhino:host-cust1"].pk).update(bookable_bps=GBIT)
 
     def work(number: int) -> uuid.UUID:
-        # Half of them name the ports the other way round: locks in id order keep them from deadlocking.
+        # Half of the clients name the ports in reverse order: locks in id order prevent deadlocks.
         a, z = end(isp, "rhino:host-cust1", outer=number + 1), end(isp, "hippo:host-cust1", outer=number + 1)
         return order(isp, alice, **({"a_end": a, "z_end": z} if number % 2 else {"a_end": z, "z_end": a})).pk
 
@@ -97,8 +97,8 @@ def test_32_clients_race_for_the_last_gigabit_and_one_wins(isp: Isp, alice: User
     assert Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk).booked_bps == GBIT
 
 
-def test_64_clients_race_for_the_last_gigabit_of_two_routers_and_one_wins(isp: Isp, alice: User) -> None:
-    # On ports of their own, so that nothing but the routers' cores is shared.
+def test_one_of_64_clients_gets_the_last_gigabit_of_two_routers(isp: Isp, alice: User) -> None:
+    # The clients use separate ports, so that they share only the routers' cores.
     pairs = []
     for number in range(64):
         for name in ("rhino", "hippo"):
@@ -114,7 +114,7 @@ def test_64_clients_race_for_the_last_gigabit_of_two_routers_and_one_wins(isp: I
     fill(isp, but_for=end_load(GBIT, Transport.VXLAN4))
 
     def work(number: int) -> uuid.UUID:
-        # Half of them go the other way: routers are locked in id order, whichever end is on them.
+        # Half of the clients order in the reverse direction: the portal locks routers in id order.
         a, z = pairs[number] if number % 2 else pairs[number][::-1]
         return order(isp, alice, a_end=end(isp, a), z_end=end(isp, z)).vll_id
 
@@ -127,7 +127,7 @@ def test_64_clients_race_for_the_last_gigabit_of_two_routers_and_one_wins(isp: I
     assert sums_are_right()
 
 
-def test_any_vlan_under_contention_gives_each_client_its_own(isp: Isp, alice: User) -> None:
+def test_any_vlan_gives_each_concurrent_client_its_own_vlan(isp: Isp, alice: User) -> None:
     def work(_number: int) -> object:
         ends = {
             "a_end": end(isp, "rhino:host-cust1", outer="any"),

@@ -1,4 +1,4 @@
-"""Whatever is sent to the REST APIs, a problem document answers, and a mistake of the caller is a 4xx."""
+"""The REST APIs answer every bad request with a problem document and a status 4xx."""
 
 import base64
 import json
@@ -32,7 +32,7 @@ def api(isp: Isp, alice: User) -> Client:
 
 
 def no_database() -> AbstractContextManager[None]:
-    """Each statement fails as when PostgreSQL restarts."""
+    """Let each statement fail as it does while PostgreSQL restarts."""
 
     def lost(*_: Any) -> None:
         raise OperationalError("server closed the connection unexpectedly")
@@ -65,12 +65,12 @@ def assert_problem(answer: Any, status: int) -> None:
         (b'{"description": "' + b"a" * deployment.DATA_UPLOAD_MAX_MEMORY_SIZE + b'"}', 413),
     ],
 )
-def test_a_body_that_cannot_be_read_or_echoed(api: Client, raw: bytes, status: int) -> None:
+def test_unreadable_body_is_refused(api: Client, raw: bytes, status: int) -> None:
     assert_problem(api.post(PATH, raw, content_type="application/json"), status)
 
 
 def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """The document with this value at ``path`` ("a_end.outer_vlan")."""
+    """Return the document with this value at ``path`` ("a_end.outer_vlan")."""
     first, _, rest = path.partition(".")
     return document | {first: changed(document[first], rest, value) if rest else value}
 
@@ -89,12 +89,12 @@ def changed(document: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
         ("vni", 2**24),
     ],
 )
-def test_a_number_that_cannot_be_is_refused_and_changes_nothing(
+def test_impossible_number_is_refused_and_changes_nothing(
     api: Client, isp: Isp, path: str, value: Any
 ) -> None:
     tagged = {"tagging": "dot1q", "outer_vlan": 100}
     wanted = changed(body(isp, z_end={"port": isp.ports["hippo:host-cust1"].pk} | tagged), path, value)
-    # json writes 1e309 as Infinity, which is no JSON; as digits it is JSON and overflows the reader.
+    # json writes 1e309 as Infinity, which is invalid JSON; as digits it is valid and overflows the parser.
     raw = json.dumps(wanted).replace("Infinity", "1e309")
     answer = api.post(PATH, raw, content_type="application/json")
     assert_problem(answer, 400 if answer.status_code == 400 else 422)
@@ -102,7 +102,7 @@ def test_a_number_that_cannot_be_is_refused_and_changes_nothing(
 
 
 @pytest.mark.parametrize("charset", ["zlib", "rot13", "utf-16"])
-def test_json_is_utf_8_whatever_else_is_claimed(api: Client, charset: str) -> None:
+def test_json_is_read_as_utf_8_despite_other_charsets(api: Client, charset: str) -> None:
     answer = api.generic("POST", PATH, b"{}", content_type=f"application/json; charset={charset}")
     assert_problem(answer, 422)
 
@@ -128,13 +128,13 @@ def test_json_is_utf_8_whatever_else_is_claimed(api: Client, charset: str) -> No
         "[" * 3000,
     ],
 )
-def test_an_edited_cursor_is_404(api: Client, path: str, place: str) -> None:
+def test_edited_cursor_is_404(api: Client, path: str, place: str) -> None:
     cursor = base64.urlsafe_b64encode(place.encode()).decode() or "x"
     assert_problem(api.get(f"/api/v1/{path}", {"cursor": cursor}), 404)
 
 
 @pytest.mark.parametrize("limit", ["0", "-1", "201", "x", "", "1.5", "9" * 5000, "٣"])
-def test_a_limit_outside_1_to_200_is_422(api: Client, limit: str) -> None:
+def test_limit_outside_1_to_200_is_422(api: Client, limit: str) -> None:
     assert_problem(api.get(PATH, {"limit": limit}), 422)
 
 
@@ -147,33 +147,35 @@ def test_a_limit_outside_1_to_200_is_422(api: Client, limit: str) -> None:
         "from=-1",
     ],
 )
-def test_times_at_the_ends_of_the_calendar(api: Client, isp: Isp, alice: User, query: str) -> None:
+def test_times_at_the_ends_of_the_calendar_are_handled(
+    api: Client, isp: Isp, alice: User, query: str
+) -> None:
     assert_problem(api.get(f"{PATH}/{order(isp, alice).vll_id}/throughput?{query}"), 422)
 
 
-def test_an_unknown_path_below_the_api(api: Client) -> None:
+def test_unknown_api_path_is_404(api: Client) -> None:
     assert_problem(api.get("/api/v1/nothing"), 404)
 
 
-def test_another_host(api: Client) -> None:
+def test_unknown_host_is_refused(api: Client) -> None:
     assert_problem(api.get(PATH, headers={"Host": "evil.example"}), 400)
 
 
-def test_a_mistake_of_ours(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_is_a_problem_document(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("portal.vll.queries.vlls", lambda _: 1 / 0)
     answer = api.get(PATH)
     assert_problem(answer, 500)
     assert "division" not in answer.content.decode()
 
 
-def test_no_database_is_503_for_programs(api: Client) -> None:
+def test_missing_database_is_503_for_programs(api: Client) -> None:
     with no_database():
         answer = api.get(PATH)
     assert_problem(answer, 503)
     assert answer["Retry-After"] == "5"
 
 
-def test_no_database_is_503_for_people(api: Client, alice: User) -> None:
+def test_missing_database_is_503_for_people(api: Client, alice: User) -> None:
     api.force_login(alice)
     with no_database():
         answer = api.get("/")
@@ -181,7 +183,7 @@ def test_no_database_is_503_for_people(api: Client, alice: User) -> None:
     assert answer["X-Request-Id"] in answer.content.decode()
 
 
-def test_no_database_is_503_for_agents(isp: Isp, settings: Any) -> None:
+def test_missing_database_is_503_for_agents(isp: Isp, settings: Any) -> None:
     settings.ROOT_URLCONF = "portal.processes.urls_agent_api"
     certificate = ssl.PEM_cert_to_DER_cert((certificates() / "router-rhino.pem").read_text())
     tls = SimpleNamespace(getpeercert=lambda binary_form: certificate)

@@ -1,6 +1,6 @@
-"""The examples of the documentation, taken from its pages and run: each is answered as promised.
+"""Run the examples of the documentation's pages; each gets the documented response.
 
-Only what a reader replaces is replaced: the example's ids, ports and ETag, by those of things that are there.
+Replace only what a reader replaces: the ids, ports and ETag of the example, with those of existing objects.
 """
 
 import html
@@ -44,8 +44,8 @@ OPERATIONS: dict[str, tuple[str, str, dict[str, Any]]] = {
     if method in item
 }
 READS = [name for name, (method, _, _) in OPERATIONS.items() if method == "get"]
-# In an order in which each leaves what the next ones need. Those that are missing need a router that answers,
-# or an order or a delivery in a certain state.
+# The order matters: each example leaves what the next ones need. Missing operations need a router that
+# answers, or an order or a delivery in a certain state.
 WRITES = [
     "sites_create",
     "routers_create",
@@ -86,7 +86,7 @@ _BODY_PORTS = (12, 34)
 def ids(
     transactional_db: None, isp: Isp, alice: User, ada: User, nina: User, dairy: Customer
 ) -> dict[str, Any]:
-    """Of what the paths name, by the first part of the path; ``test`` is one of the line's."""
+    """Return the ids for the paths, by the first part of the path; ``test`` is one of the line's tests."""
     now = clock.now()
     line = order(isp, alice)
     activate(line.vll)
@@ -129,7 +129,7 @@ def ids(
 
 @pytest.fixture
 def tokens(live_server: Any, ids: dict[str, Any], ada: User, nina: User) -> dict[str, str]:
-    """Of a customer's admin, and of a NOC admin; what each may."""
+    """Return tokens of a customer's admin and of a NOC admin, with all their scopes."""
     now, made = clock.now(), {}
     for user, scopes in ((ada, {Scope.ORDER, Scope.TEAM, Scope.WEBHOOKS}), (nina, {Scope.NOC})):
         scopes_of_token = [str(scope) for scope in (Scope.READ, *sorted(scopes))]
@@ -139,7 +139,7 @@ def tokens(live_server: Any, ids: dict[str, Any], ada: User, nina: User) -> dict
 
 
 def shown_examples(language: str) -> dict[str, str]:
-    """By operation, from the pages."""
+    """Return the examples of the pages by operation."""
     found = {}
     for slug in GROUPS:
         page = Client().get(f"/api/docs/{slug}/").content.decode()
@@ -155,7 +155,7 @@ def shown_examples(language: str) -> dict[str, str]:
 
 
 def filled_in(text: str, name: str, ids: dict[str, Any], url: str, token: str) -> str:
-    """What a reader replaces."""
+    """Replace the parts that a reader replaces."""
     _, path, operation = OPERATIONS[name]
     examples = {
         each["name"]: str(each["example"]) for each in operation["parameters"] if each["in"] == "path"
@@ -177,8 +177,8 @@ def filled_in(text: str, name: str, ids: dict[str, Any], url: str, token: str) -
 
 
 def by_curl(text: str, token: str) -> tuple[int, str]:
-    """The status and the body."""
-    # Quiet, and with the status behind the body; and a key where no uuidgen is installed.
+    """Run the example with curl and return the status and the body."""
+    # Quiet, with the status after the body; with a fixed key where uuidgen is not installed.
     silent = "curl() { command curl --silent --write-out '\\n%{http_code}' \"$@\"; }\n"
     drawn = "uuidgen() { cat /proc/sys/kernel/random/uuid; }\n"
     done = subprocess.run(
@@ -195,7 +195,7 @@ def by_curl(text: str, token: str) -> tuple[int, str]:
 
 
 def by_python(text: str, token: str) -> tuple[int, str]:
-    """The same."""
+    """Run the Python example and return the status and the body."""
     before = os.environ.get("TOKEN")
     os.environ["TOKEN"] = token
     names: dict[str, Any] = {}
@@ -215,7 +215,7 @@ def by_python(text: str, token: str) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("language", "run"), [("curl", by_curl), ("python", by_python)], ids=["curl", "python"]
 )
-def test_the_examples_do_what_they_promise(
+def test_examples_return_the_documented_response(
     live_server: Any,
     settings: Any,
     ids: dict[str, Any],

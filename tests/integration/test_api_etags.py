@@ -1,4 +1,4 @@
-"""ETags: readers learn that nothing changed, and writers cannot overwrite what they have not seen."""
+"""ETags: readers learn that nothing changed, and writers cannot overwrite changes that they have not read."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -24,7 +24,7 @@ def patch(user: User, url: str, etag: str | None, description: Any = "new") -> A
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["vlls/{vll}", "orders/{order}", "jobs/{order}", "ports/{port}"])
-def test_what_did_not_change_is_304_without_a_body(isp: Isp, alice: User, path: str) -> None:
+def test_unchanged_document_is_304_without_body(isp: Isp, alice: User, path: str) -> None:
     placed = order(isp, alice)
     port = isp.ports["rhino:host-cust1"].pk
     url = "/api/v1/" + path.format(vll=placed.vll_id, order=placed.pk, port=port)
@@ -37,7 +37,7 @@ def test_what_did_not_change_is_304_without_a_body(isp: Isp, alice: User, path: 
 
 
 @pytest.mark.django_db
-def test_the_etag_moves_with_every_fact_that_is_shown(isp: Isp, alice: User) -> None:
+def test_etag_changes_with_every_shown_fact(isp: Isp, alice: User) -> None:
     vll = order(isp, alice).vll
     api, url = client(alice), f"{VLLS}/{vll.pk}"
     before = api.get(url)["ETag"]
@@ -47,7 +47,7 @@ def test_the_etag_moves_with_every_fact_that_is_shown(isp: Isp, alice: User) -> 
 
 
 @pytest.mark.django_db
-def test_a_change_without_if_match_is_428_and_with_an_old_one_412(isp: Isp, alice: User) -> None:
+def test_change_without_if_match_is_428_and_with_an_old_etag_412(isp: Isp, alice: User) -> None:
     vll = order(isp, alice).vll
     url = f"{VLLS}/{vll.pk}"
     etag = client(alice).get(url)["ETag"]
@@ -64,7 +64,7 @@ def test_a_change_without_if_match_is_428_and_with_an_old_one_412(isp: Isp, alic
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_condition_that_failed_is_not_kept_for_the_key(isp: Isp, alice: User) -> None:
+def test_failed_precondition_is_not_stored_for_the_key(isp: Isp, alice: User) -> None:
     url = f"{VLLS}/{order(isp, alice).vll_id}"
     api, key = client(alice), {"Idempotency-Key": "one"}
 
@@ -79,7 +79,7 @@ def test_a_condition_that_failed_is_not_kept_for_the_key(isp: Isp, alice: User) 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("description", ["x" * 101, None, 7, ["x"], "a\x00b"])
-def test_a_description_that_cannot_be_kept_is_422(isp: Isp, alice: User, description: Any) -> None:
+def test_invalid_description_is_422(isp: Isp, alice: User, description: Any) -> None:
     vll = order(isp, alice).vll
     assert patch(alice, f"{VLLS}/{vll.pk}", "*", description).status_code == 422
     assert Vll.objects.get().description == "ZRH-AMS"
@@ -97,7 +97,7 @@ def test_strangers_get_404_and_viewers_403_for_changes(
 
 
 @pytest.mark.django_db
-def test_a_removal_heeds_if_match_when_it_is_sent(isp: Isp, alice: User) -> None:
+def test_removal_checks_if_match_when_sent(isp: Isp, alice: User) -> None:
     vll = order(isp, alice).vll
     activate(vll)
     url = f"{VLLS}/{vll.pk}"
@@ -108,7 +108,7 @@ def test_a_removal_heeds_if_match_when_it_is_sent(isp: Isp, alice: User) -> None
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_64_racing_changes_of_one_version_one_wins(isp: Isp, alice: User) -> None:
+def test_one_of_64_concurrent_changes_of_one_version_succeeds(isp: Isp, alice: User) -> None:
     url = f"{VLLS}/{order(isp, alice).vll_id}"
     api = client(alice)
     etag = api.get(url)["ETag"]

@@ -1,4 +1,4 @@
-"""The list of VLLs as CSV: all of it, row by row, within the reader's scope."""
+"""The CSV export of VLLs: complete, row by row, within the reader's scope."""
 
 import csv
 import gc
@@ -33,7 +33,7 @@ NOVEMBER = datetime(2026, 11, 3, 5, tzinfo=UTC)
 
 @pytest.fixture
 def lines(isp: Isp, alice: User) -> list[Vll]:
-    """Five, the oldest first; the first is active and goes from two tags to any."""
+    """Return five lines, the oldest first; the first is active and goes from two tags to any VLAN."""
     two_tags = end(isp, "rhino:host-cust1", "qinq", outer=7, inner_vlan=8)
     first = order(isp, alice, a_end=two_tags, cir_bps=1000, description="=1+1").vll
     activate(first)
@@ -59,7 +59,7 @@ def rows(user: User, query: str = "") -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(b"".join(answer).decode())))
 
 
-def test_it_has_a_row_for_each_line_newest_first(lines: list[Vll], alice: User) -> None:
+def test_export_has_a_row_per_line_newest_first(lines: list[Vll], alice: User) -> None:
     found = rows(alice)
     assert [row["id"] for row in found] == [str(vll.pk) for vll in reversed(lines)]
     oldest = found[-1]
@@ -79,7 +79,7 @@ def test_it_has_a_row_for_each_line_newest_first(lines: list[Vll], alice: User) 
     assert {row["health"] for row in found[:-1]} == {"setting_up"}
 
 
-def test_what_narrows_the_list_narrows_it_too(lines: list[Vll], alice: User) -> None:
+def test_list_filters_apply_to_the_export(lines: list[Vll], alice: User) -> None:
     assert [row["description"] for row in rows(alice, "?q=line+20")] == [
         f"line {n}" for n in (204, 203, 202, 201)
     ]
@@ -87,12 +87,12 @@ def test_what_narrows_the_list_narrows_it_too(lines: list[Vll], alice: User) -> 
 
 
 @pytest.mark.parametrize("query", ["?limit=1", "?cursor=x", "?frob=1", "?vlan=4095"])
-def test_what_is_no_filter_is_refused_as_a_problem(lines: list[Vll], alice: User, query: str) -> None:
+def test_unknown_filter_is_refused_as_a_problem(lines: list[Vll], alice: User, query: str) -> None:
     answer = client(alice).get(f"{CSV}{query}", headers={"Accept": "text/csv"})
     assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json")
 
 
-def test_everybody_gets_their_own_and_the_noc_all(
+def test_customers_export_their_lines_and_the_noc_all_lines(
     lines: list[Vll], bob: User, charlie: User, nora: User, bakery: Customer
 ) -> None:
     assert [len(rows(user)) for user in (bob, charlie, nora)] == [5, 0, 5]
@@ -100,8 +100,8 @@ def test_everybody_gets_their_own_and_the_noc_all(
 
 
 @pytest.mark.parametrize("at_a_time", [1, 2, 4, 5, 6])
-def test_read_in_parts_nothing_is_left_out_or_comes_twice(lines: list[Vll], at_a_time: int) -> None:
-    # All of one moment: the order within it is by id.
+def test_export_in_parts_omits_and_repeats_nothing(lines: list[Vll], at_a_time: int) -> None:
+    # All lines have the same time; the order within it is by id.
     Vll.objects.update(created_at=clock.now())
     with CaptureQueriesContext(connection) as sent:
         parts = parts_of(Vll.objects.all(), NewestVllFirst.ordering, at_a_time=at_a_time)
@@ -111,7 +111,7 @@ def test_read_in_parts_nothing_is_left_out_or_comes_twice(lines: list[Vll], at_a
 
 
 def begun(user: User) -> Any:
-    """An export whose reader has not read anything yet."""
+    """Begin an export without reading it."""
     answer: Any = client(user).get(CSV, headers={"Accept": "text/csv"})
     assert answer.status_code == 200
     return answer
@@ -125,14 +125,14 @@ def assert_refused(user: User) -> None:
     assert "Ask again in 10 seconds" in answer.json()["detail"]
 
 
-def test_a_customer_has_one_export_at_a_time_and_others_have_theirs(
+def test_each_customer_has_one_export_at_a_time(
     lines: list[Vll], alice: User, nora: User, charlie: User
 ) -> None:
     first = begun(alice)
     assert_refused(alice)
     assert client(alice).get("/api/v1/vlls").status_code == 200
     second = begun(nora)
-    # Half of the process's threads are busy with exports.
+    # Exports occupy half of the process's threads.
     for user in (alice, nora, charlie):
         assert_refused(user)
     assert b"".join(first).count(b"\r\n") == 6
@@ -152,10 +152,10 @@ def test_colleagues_share_their_customers_export(
     assert len(rows(charlie)) == 5
 
 
-# Who closes an answer closes the connection to the database too.
+# Closing a response also closes the database connection.
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("lines_read", [0, 1, 3])
-def test_who_leaves_an_export_makes_room_for_the_next(lines: list[Vll], alice: User, lines_read: int) -> None:
+def test_abandoned_export_frees_its_slot(lines: list[Vll], alice: User, lines_read: int) -> None:
     first = begun(alice)
     for _ in range(lines_read):
         next(first.streaming_content)
@@ -168,9 +168,7 @@ def test_who_leaves_an_export_makes_room_for_the_next(lines: list[Vll], alice: U
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_export_that_fails_makes_room_for_the_next(
-    lines: list[Vll], alice: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failed_export_frees_its_slot(lines: list[Vll], alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as broken:
         broken.setattr("portal.api.v1.views.exports._end", lambda _: 1 / 0)
         first = begun(alice)
@@ -180,15 +178,15 @@ def test_an_export_that_fails_makes_room_for_the_next(
     assert len(rows(alice)) == 5
 
 
-def test_an_export_that_nobody_closes_is_forgotten(lines: list[Vll], alice: User) -> None:
+def test_export_that_nobody_closes_expires(lines: list[Vll], alice: User) -> None:
     begun(alice)
     gc.collect()
     assert len(rows(alice)) == 5
 
 
-def test_an_export_that_is_lost_while_another_begins_blocks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_export_collected_during_another_begin_causes_no_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     class Collecting(list[frozenset[str]]):
-        """The garbage collector may run wherever something is allocated, here as well."""
+        """A list that runs the garbage collector, as any allocation may."""
 
         def __len__(self) -> int:
             gc.collect()
@@ -199,32 +197,32 @@ def test_an_export_that_is_lost_while_another_begins_blocks_nobody(monkeypatch: 
     ring.append(ring)
     del ring
     begun: list[Any] = []
-    # In a thread, so that a deadlock ends the test and not the whole run.
+    # In a thread, so that a deadlock fails the test and does not block the whole run.
     begin = Thread(target=lambda: begun.append(limited(iter(["b"]), owners={"customer 2"})), daemon=True)
     begin.start()
     begin.join(10)
     assert len(begun) == 1
 
 
-def test_an_export_that_was_read_makes_room_even_if_nobody_closes_it(lines: list[Vll], alice: User) -> None:
+def test_complete_export_frees_its_slot_without_being_closed(lines: list[Vll], alice: User) -> None:
     first = limited(iter(["a", "b"]), owners=owners_of(alice))
     assert_refused(alice)
     assert list(first) == ["a", "b"]
     assert len(rows(alice)) == 5
 
 
-def test_a_refused_filter_takes_no_room(lines: list[Vll], alice: User) -> None:
+def test_refused_filter_uses_no_slot(lines: list[Vll], alice: User) -> None:
     assert client(alice).get(f"{CSV}?frob=1", headers={"Accept": "text/csv"}).status_code == 422
     assert len(rows(alice)) == 5
 
 
-def test_the_overview_leads_there(lines: list[Vll], alice: User, charlie: User) -> None:
+def test_overview_links_to_the_export(lines: list[Vll], alice: User, charlie: User) -> None:
     assert f'href="{CSV}"' in signed_in(alice).get("/").content.decode()
     assert "as CSV" not in text(signed_in(charlie).get("/"))
 
 
 def month_rows(user: User, query: str) -> list[dict[str, str]]:
-    """By default of October."""
+    """Return the rows of a month, by default of October."""
     answer: Any = client(user).get(f"{MONTH_CSV}{query}", headers={"Accept": "text/csv"})
     assert (answer.status_code, answer.streaming) == (200, True)
     month = query[7:14] or "2026-10"
@@ -234,7 +232,7 @@ def month_rows(user: User, query: str) -> list[dict[str, str]]:
 
 @pytest.fixture
 def in_october(lines: list[Vll], monkeypatch: pytest.MonkeyPatch) -> list[Vll]:
-    """Of the five the first two: one was down for a day of it, the other up from its last hour on."""
+    """Put the first two lines into October: one down for a day, the other up from the month's last hour."""
     monkeypatch.setattr(clock, "now", lambda: NOVEMBER)
     Vll.objects.update(created_at=OCTOBER - timedelta(days=9))
     OperInterval.objects.all().delete()
@@ -251,7 +249,7 @@ def in_october(lines: list[Vll], monkeypatch: pytest.MonkeyPatch) -> list[Vll]:
     return [down, late]
 
 
-def test_a_month_has_a_row_for_each_line_that_was_in_service_in_it(
+def test_month_export_has_a_row_per_line_in_service(
     in_october: list[Vll], alice: User, charlie: User
 ) -> None:
     found = {row["vll"]: row for row in month_rows(alice, "?month=2026-10")}
@@ -265,14 +263,14 @@ def test_a_month_has_a_row_for_each_line_that_was_in_service_in_it(
     assert len(month_rows(alice, "")) == 2
 
 
-def test_a_lines_own_months_say_the_same_of_it(in_october: list[Vll], alice: User) -> None:
+def test_month_export_matches_the_lines_own_months(in_october: list[Vll], alice: User) -> None:
     for vll in in_october:
         (row,) = [row for row in month_rows(alice, "?month=2026-10") if row["vll"] == str(vll.pk)]
         answer: Any = client(alice).get(f"/api/v1/vlls/{vll.pk}/months.csv")
         assert row in list(csv.DictReader(io.StringIO(b"".join(answer).decode())))
 
 
-def test_the_month_that_is_running_counts_as_far_as_it_is(in_october: list[Vll], alice: User) -> None:
+def test_running_month_counts_up_to_now(in_october: list[Vll], alice: User) -> None:
     found = month_rows(alice, "?month=2026-11")
     assert {row["up_s"] for row in found} == {str((NOVEMBER - OCTOBER).total_seconds() - 31 * 86400)}
     assert len(found) == 3
@@ -287,15 +285,13 @@ def test_the_month_that_is_running_counts_as_far_as_it_is(in_october: list[Vll],
         ("?month=2026-10&frob=1", "There is no such filter here."),
     ],
 )
-def test_what_is_no_month_is_refused(in_october: list[Vll], alice: User, query: str, why: str) -> None:
+def test_invalid_month_is_refused(in_october: list[Vll], alice: User, query: str, why: str) -> None:
     answer = client(alice).get(f"{MONTH_CSV}{query}", headers={"Accept": "text/csv"})
     assert (answer.status_code, answer["Content-Type"]) == (422, "application/problem+json")
     assert why in str(answer.json()["errors"])
 
 
-def test_the_overview_leads_to_last_months_figures_and_a_customers_page_to_its_own(
-    in_october: list[Vll], alice: User, nora: User
-) -> None:
+def test_pages_link_to_the_month_exports(in_october: list[Vll], alice: User, nora: User) -> None:
     page = signed_in(alice).get("/")
     assert f'href="{MONTH_CSV}?month=2026-10"' in page.content.decode()
     assert "Figures of October 2026 as CSV" in text(page)

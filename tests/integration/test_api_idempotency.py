@@ -1,4 +1,4 @@
-"""Idempotency-Key: one effect per key, and the same answer to whoever asks again."""
+"""Idempotency-Key: one effect per key, and the same response for a repeated request."""
 
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -32,7 +32,7 @@ def told(answer: Any) -> tuple[Any, ...]:
 
 
 @pytest.mark.django_db
-def test_a_repeated_order_gets_the_first_answer_byte_by_byte(isp: Isp, alice: User) -> None:
+def test_repeated_order_gets_the_first_response_byte_by_byte(isp: Isp, alice: User) -> None:
     first, again = (post(alice, body(isp), "k-1") for _ in range(2))
     assert first.status_code == 202
     assert told(again) == told(first)
@@ -41,7 +41,7 @@ def test_a_repeated_order_gets_the_first_answer_byte_by_byte(isp: Isp, alice: Us
 
 
 @pytest.mark.django_db
-def test_a_refusal_is_repeated_too_and_leaves_nothing(isp: Isp, alice: User) -> None:
+def test_repeated_refusal_is_the_same_and_leaves_nothing(isp: Isp, alice: User) -> None:
     first = post(alice, body(isp, svc_mtu=67), "k-1")
     assert first.status_code == 422
     assert told(post(alice, body(isp, svc_mtu=67), "k-1")) == told(first)
@@ -49,7 +49,7 @@ def test_a_refusal_is_repeated_too_and_leaves_nothing(isp: Isp, alice: User) -> 
 
 
 @pytest.mark.django_db
-def test_a_refusal_by_a_passing_state_is_another_try_once_it_has_passed(isp: Isp, alice: User) -> None:
+def test_refusal_by_a_temporary_state_is_tried_again(isp: Isp, alice: User) -> None:
     Router.objects.filter(name="rhino").update(maintenance_since=clock.now())
     first = post(alice, body(isp), "k-1")
     assert (first.status_code, first.json()["type"]) == (
@@ -64,7 +64,7 @@ def test_a_refusal_by_a_passing_state_is_another_try_once_it_has_passed(isp: Isp
 
 
 @pytest.mark.django_db
-def test_another_body_under_the_same_key_is_422_and_does_nothing(isp: Isp, alice: User) -> None:
+def test_another_body_with_the_same_key_is_422_and_does_nothing(isp: Isp, alice: User) -> None:
     post(alice, body(isp), "k-1")
     answer = post(alice, body(isp, description="another"), "k-1")
     assert (answer.status_code, answer.json()["type"]) == (
@@ -75,7 +75,7 @@ def test_another_body_under_the_same_key_is_422_and_does_nothing(isp: Isp, alice
 
 
 @pytest.mark.django_db
-def test_a_key_belongs_to_its_user(isp: Isp, alice: User, nora: User) -> None:
+def test_key_belongs_to_its_user(isp: Isp, alice: User, nora: User) -> None:
     post(alice, body(isp), "k-1")
     other = body(isp)
     other["a_end"]["outer_vlan"] = 7
@@ -85,7 +85,7 @@ def test_a_key_belongs_to_its_user(isp: Isp, alice: User, nora: User) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("key", ["", '""', "ä", "a b", "x" * 256, '"unclosed'])
-def test_a_malformed_key_is_400(isp: Isp, alice: User, key: str) -> None:
+def test_malformed_key_is_400(isp: Isp, alice: User, key: str) -> None:
     answer = client(alice).post(VLLS, body(isp), format="json", HTTP_IDEMPOTENCY_KEY=key)
     assert (answer.status_code, answer.json()["type"]) == (
         400,
@@ -95,13 +95,13 @@ def test_a_malformed_key_is_400(isp: Isp, alice: User, key: str) -> None:
 
 
 @pytest.mark.django_db
-def test_the_drafts_quotes_are_no_part_of_the_key(isp: Isp, alice: User) -> None:
+def test_quotes_of_the_draft_syntax_do_not_belong_to_the_key(isp: Isp, alice: User) -> None:
     first = post(alice, body(isp), '"k-1"')
     assert post(alice, body(isp), "k-1").content == first.content
 
 
 @pytest.mark.django_db
-def test_a_repeated_removal_is_one_removal(isp: Isp, alice: User) -> None:
+def test_repeated_removal_is_one_removal(isp: Isp, alice: User) -> None:
     vll = order(isp, alice).vll
     activate(vll)
     answers = [
@@ -113,7 +113,7 @@ def test_a_repeated_removal_is_one_removal(isp: Isp, alice: User) -> None:
 
 
 @pytest.mark.django_db
-def test_a_change_that_is_repeated_needs_no_newer_etag(isp: Isp, alice: User) -> None:
+def test_repeated_change_needs_no_newer_etag(isp: Isp, alice: User) -> None:
     url = f"{VLLS}/{order(isp, alice).vll_id}"
     etag = client(alice).get(url)["ETag"]
     answers = [
@@ -128,7 +128,7 @@ def test_a_change_that_is_repeated_needs_no_newer_etag(isp: Isp, alice: User) ->
 
 
 @pytest.mark.django_db
-def test_after_24_hours_the_key_is_free_again(isp: Isp, alice: User) -> None:
+def test_key_is_free_after_24_hours(isp: Isp, alice: User) -> None:
     post(alice, body(isp, svc_mtu=67), "k-1")
     KeptAnswer.objects.update(answered_at=clock.now() - timedelta(hours=24, seconds=1))
     assert post(alice, body(isp), "k-1").status_code == 202
@@ -136,7 +136,7 @@ def test_after_24_hours_the_key_is_free_again(isp: Isp, alice: User) -> None:
 
 
 @pytest.mark.django_db
-def test_the_sweep_forgets_what_is_past_its_time_only(isp: Isp, alice: User) -> None:
+def test_sweep_deletes_only_expired_keys(isp: Isp, alice: User) -> None:
     post(alice, body(isp, svc_mtu=67), "old")
     KeptAnswer.objects.update(answered_at=clock.now() - timedelta(hours=25))
     post(alice, body(isp, svc_mtu=67), "new")
@@ -145,7 +145,7 @@ def test_the_sweep_forgets_what_is_past_its_time_only(isp: Isp, alice: User) -> 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_64_parallel_orders_under_one_key_make_one_order(isp: Isp, alice: User) -> None:
+def test_64_parallel_orders_with_one_key_make_one_order(isp: Isp, alice: User) -> None:
     api, document = client(alice), body(isp)
 
     def one(_: int) -> Any:
@@ -170,9 +170,7 @@ def test_64_parallel_orders_under_one_key_make_one_order(isp: Isp, alice: User) 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_while_the_first_is_in_flight_the_second_is_409_and_says_when_to_come_back(
-    isp: Isp, alice: User
-) -> None:
+def test_parallel_request_with_the_same_key_is_409_with_retry_after(isp: Isp, alice: User) -> None:
     def send() -> Any:
         try:
             return post(alice, body(isp), "k-1")
@@ -180,7 +178,7 @@ def test_while_the_first_is_in_flight_the_second_is_409_and_says_when_to_come_ba
             connection.close()
 
     with ThreadPoolExecutor(2) as pool:
-        # Whoever holds the port's row holds every order for it up.
+        # A lock on the port's row delays every order for the port.
         with transaction.atomic():
             port = isp.ports["rhino:host-cust1"]
             type(port).objects.select_for_update().get(pk=port.pk)
@@ -199,9 +197,7 @@ def _waits_for_a_lock() -> bool:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_answer_without_effect_and_no_effect_without_answer(
-    isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_response_and_effect_commit_together(isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     def dies(*_: Any, **__: Any) -> None:
         raise RuntimeError("killed before the commit")
 

@@ -1,4 +1,4 @@
-"""The job resource: what is being done for an order, and what came of it."""
+"""The job resource: the progress and the result of an order."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def steps(job: Any) -> list[tuple[str, str | None, str]]:
     return [(step["end"], step["router"], step["status"]) for step in job["steps"]]
 
 
-def test_a_job_shows_each_ends_step_and_says_when_to_ask_again(isp: Isp, alice: User) -> None:
+def test_job_shows_each_ends_step_and_retry_after(isp: Isp, alice: User) -> None:
     placed = order(isp, alice)
     api, url = client(alice), f"/api/v1/jobs/{placed.pk}"
     told = api.get(url)
@@ -33,7 +33,7 @@ def test_a_job_shows_each_ends_step_and_says_when_to_ask_again(isp: Isp, alice: 
     assert job["steps"][1]["reason"]["code"] == "no_route"
 
 
-def test_a_job_that_succeeded_leads_to_its_result_and_never_changes(isp: Isp, alice: User) -> None:
+def test_succeeded_job_links_to_its_result_and_never_changes(isp: Isp, alice: User) -> None:
     placed = order(isp, alice)
     activate(placed.vll)
     api, url = client(alice), f"/api/v1/jobs/{placed.pk}"
@@ -54,7 +54,7 @@ def test_a_job_that_succeeded_leads_to_its_result_and_never_changes(isp: Isp, al
     ]
 
 
-def test_a_job_that_failed_says_why_and_that_it_was_undone(isp: Isp, alice: User) -> None:
+def test_failed_job_says_why_and_that_it_was_undone(isp: Isp, alice: User) -> None:
     placed = order(isp, alice)
     answer(placed.vll, "a", "conflict", reason=CONFLICT, for_good=True)
     answer(placed.vll, "a", "removed")
@@ -64,5 +64,5 @@ def test_a_job_that_failed_says_why_and_that_it_was_undone(isp: Isp, alice: User
     assert [step["status"] for step in job["steps"]] == ["undone", "undone"]
 
 
-def test_a_stranger_gets_404_for_alices_job(isp: Isp, alice: User, charlie: User) -> None:
+def test_stranger_gets_404_for_a_job(isp: Isp, alice: User, charlie: User) -> None:
     assert client(charlie).get(f"/api/v1/jobs/{order(isp, alice).pk}").status_code == 404

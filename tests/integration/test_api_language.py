@@ -1,4 +1,4 @@
-"""Programs read English; what is wrong with a request is said in the language of who sent it."""
+"""Programs read English; error messages use the language of the request's sender."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def api(alice: User) -> APIClient:
     return client(alice)
 
 
-def test_a_problem_is_told_in_the_language_that_the_request_prefers(api: APIClient) -> None:
+def test_problem_uses_the_language_of_the_request(api: APIClient) -> None:
     german, english = (api.get("/api/v1/vlls/7", headers=headers) for headers in (GERMAN, {}))
     assert (german["Content-Language"], english["Content-Language"]) == ("de", "en")
     german, english = (api.get("/api/v1/vlls?limit=no", headers=headers) for headers in (GERMAN, {}))
@@ -29,7 +29,7 @@ def test_a_problem_is_told_in_the_language_that_the_request_prefers(api: APIClie
     assert german.json()["type"] == english.json()["type"]
 
 
-def test_a_refusal_is_told_in_it_too_and_its_facts_are_the_same(api: APIClient, isp: Isp) -> None:
+def test_refusal_is_translated_and_keeps_its_facts(api: APIClient, isp: Isp) -> None:
     asked = body(isp) | {"svc_mtu": 60000}
     german, english = (
         api.post("/api/v1/vlls", asked, format="json", headers=headers).json() for headers in (GERMAN, {})
@@ -38,27 +38,27 @@ def test_a_refusal_is_told_in_it_too_and_its_facts_are_the_same(api: APIClient, 
     assert german["title"] == "Die Anfrage wurde abgelehnt"
 
 
-def test_what_a_body_lacks_is_told_in_it_too(api: APIClient) -> None:
+def test_missing_fields_are_reported_in_the_language(api: APIClient) -> None:
     answer = api.post("/api/v1/vlls", {"a_end": 1}, format="json", headers=GERMAN).json()
     told = {each["field"]: each["detail"] for each in answer["errors"]}
     assert told["z_end"] == "Dieses Feld ist zwingend erforderlich."
 
 
-def test_documents_are_the_same_for_everybody_and_so_are_their_etags(api: APIClient, vll: Vll) -> None:
+def test_documents_and_etags_do_not_depend_on_the_language(api: APIClient, vll: Vll) -> None:
     german, english = (api.get(f"/api/v1/vlls/{vll.pk}", headers=headers) for headers in (GERMAN, {}))
     assert german.content == english.content
     assert german["ETag"] == english["ETag"]
     assert german["Content-Language"] == "en"
 
 
-def test_a_session_reads_problems_in_the_language_of_its_person(alice: User) -> None:
+def test_session_reads_problems_in_the_users_language(alice: User) -> None:
     User.objects.filter(pk=alice.pk).update(language="de")
     api = APIClient()
     api.force_login(alice)
     assert api.get("/api/v1/vlls/7")["Content-Language"] == "de"
 
 
-def test_a_repeated_request_is_answered_as_the_first_one_was(api: APIClient, isp: Isp) -> None:
+def test_repeated_request_keeps_the_language_of_the_first_response(api: APIClient, isp: Isp) -> None:
     asked: dict[str, Any] = {"path": "/api/v1/vlls", "data": {"a_end": 1}, "format": "json"}
     first = api.post(**asked, headers=GERMAN | {"Idempotency-Key": "k"})
     again = api.post(**asked, headers={"Idempotency-Key": "k"})
@@ -66,7 +66,7 @@ def test_a_repeated_request_is_answered_as_the_first_one_was(api: APIClient, isp
     assert (again.content, again["Content-Language"]) == (first.content, "de")
 
 
-def test_the_schema_is_english_whoever_asks_first(api: APIClient) -> None:
+def test_schema_is_always_english(api: APIClient) -> None:
     document.cache_clear()
     answer = api.get("/api/v1/schema", headers=GERMAN)
     assert "Order, change and watch virtual leased lines" in answer.json()["info"]["description"]

@@ -1,4 +1,4 @@
-"""The REST API to everything that can happen to a line: shapes, statuses and tenancy."""
+"""The REST API for a line's life cycle: shapes, statuses and tenancy."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def codes(answer_: Any) -> list[str]:
     return [entry["code"] for entry in answer_.json()["errors"]]
 
 
-def test_validating_answers_with_everything_in_one_document(isp: Isp, alice: User) -> None:
+def test_validation_returns_everything_in_one_document(isp: Isp, alice: User) -> None:
     answered = client(alice).post("/api/v1/vlls/validate", body(isp), format="json")
     assert answered.status_code == 200
     said = answered.json()
@@ -47,7 +47,7 @@ def test_validating_answers_with_everything_in_one_document(isp: Isp, alice: Use
     assert not Vll.objects.exists()
 
 
-def test_validating_tells_why_not_with_facts(isp: Isp, alice: User, vll: Vll) -> None:
+def test_failed_validation_returns_reasons_with_facts(isp: Isp, alice: User, vll: Vll) -> None:
     said = client(alice).post("/api/v1/vlls/validate", body(isp, svc_mtu=9000), format="json").json()
     assert said["feasible"] is False
     assert [(each["field"], each["code"]) for each in said["reasons"]] == [
@@ -59,7 +59,7 @@ def test_validating_tells_why_not_with_facts(isp: Isp, alice: User, vll: Vll) ->
     assert said["reasons"][0]["facts"]["available"] == 9000
 
 
-def test_a_hold_is_made_seen_renewed_ordered_with_and_gone(isp: Isp, alice: User, charlie: User) -> None:
+def test_hold_is_created_read_renewed_ordered_and_gone(isp: Isp, alice: User, charlie: User) -> None:
     api = client(alice)
     wanted = {name: body(isp)[name] for name in ("a_end", "z_end", "cir_bps")}
     made = api.post("/api/v1/holds", wanted, format="json")
@@ -79,7 +79,7 @@ def test_a_hold_is_made_seen_renewed_ordered_with_and_gone(isp: Isp, alice: User
     assert api.get(url).status_code == 404
 
 
-def test_a_hold_that_is_given_up_answers_204(isp: Isp, alice: User, bob: User) -> None:
+def test_deleting_a_hold_returns_204(isp: Isp, alice: User, bob: User) -> None:
     wanted = {name: body(isp)[name] for name in ("a_end", "z_end", "cir_bps")}
     url = f"/api/v1/holds/{client(alice).post('/api/v1/holds', wanted, format='json').json()['id']}"
     assert client(bob).delete(url).status_code == 403
@@ -87,7 +87,7 @@ def test_a_hold_that_is_given_up_answers_204(isp: Isp, alice: User, bob: User) -
     assert client(alice).get(url).status_code == 404
 
 
-def test_a_change_is_accepted_as_an_order(isp: Isp, alice: User, vll: Vll) -> None:
+def test_change_is_accepted_as_an_order(isp: Isp, alice: User, vll: Vll) -> None:
     answered = patch(alice, vll, {"cir_bps": 2 * GBIT, "a_end": {"outer_vlan": 200}})
     assert answered.status_code == 202
     said = answered.json()
@@ -112,7 +112,7 @@ def test_a_change_is_accepted_as_an_order(isp: Isp, alice: User, vll: Vll) -> No
         ({"transport": "l2xc"}, "transport"),
     ],
 )
-def test_a_bad_change_is_422_and_names_the_field(
+def test_invalid_change_is_422_and_names_the_field(
     alice: User, vll: Vll, document: dict[str, Any], field: str
 ) -> None:
     answered = patch(alice, vll, document)
@@ -121,7 +121,7 @@ def test_a_bad_change_is_422_and_names_the_field(
     assert not Order.objects.filter(action="modify").exists()
 
 
-def test_suspending_and_resuming(alice: User, vll: Vll) -> None:
+def test_line_is_suspended_and_resumed(alice: User, vll: Vll) -> None:
     api, url = client(alice), f"/api/v1/vlls/{vll.pk}"
     assert api.post(f"{url}/suspend").json()["vll"]["admin_status"] == "admin-down"
     activate(vll)
@@ -130,7 +130,7 @@ def test_suspending_and_resuming(alice: User, vll: Vll) -> None:
     assert api.post(f"{url}/resume").status_code == 202
 
 
-def test_a_removal_with_cooling_off_can_be_restored(alice: User, vll: Vll) -> None:
+def test_removal_with_cooling_off_can_be_restored(alice: User, vll: Vll) -> None:
     api, url = client(alice), f"/api/v1/vlls/{vll.pk}"
     said = api.delete(f"{url}?cooling_off=3600").json()
     assert (said["order"]["action"], said["vll"]["lifecycle"]) == ("modify", "pendingTerminate")
@@ -142,13 +142,13 @@ def test_a_removal_with_cooling_off_can_be_restored(alice: User, vll: Vll) -> No
 
 
 @pytest.mark.parametrize("cooling_off", ["-1", "x", "99999999999", "7776001"])
-def test_a_cooling_off_that_cannot_be_is_422(alice: User, vll: Vll, cooling_off: str) -> None:
+def test_invalid_cooling_off_is_422(alice: User, vll: Vll, cooling_off: str) -> None:
     answered = client(alice).delete(f"/api/v1/vlls/{vll.pk}?cooling_off={cooling_off}")
     assert answered.status_code == 422
     assert [entry["field"] for entry in answered.json()["errors"]] == ["cooling_off"]
 
 
-def test_an_order_is_cancelled_and_a_failed_one_retried(isp: Isp, alice: User, vll: Vll) -> None:
+def test_order_is_cancelled_and_failed_order_retried(isp: Isp, alice: User, vll: Vll) -> None:
     api = client(alice)
     change = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now())
     cancelled = api.post(f"/api/v1/orders/{change.pk}/cancel")
@@ -162,7 +162,7 @@ def test_an_order_is_cancelled_and_a_failed_one_retried(isp: Isp, alice: User, v
     assert (again["retry_of"], again["state"]) == (str(failing.pk), "acknowledged")
 
 
-def test_the_noc_approves_or_rejects_and_the_customer_reads_why(
+def test_noc_approves_or_rejects_and_the_customer_reads_the_reason(
     isp: Isp, alice: User, nora: User, dairy: Customer
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
@@ -192,9 +192,7 @@ def test_the_noc_approves_or_rejects_and_the_customer_reads_why(
         "orders/{order}/retry",
     ],
 )
-def test_a_stranger_gets_404_and_a_viewer_403(
-    alice: User, bob: User, charlie: User, vll: Vll, path: str
-) -> None:
+def test_stranger_gets_404_and_viewer_403(alice: User, bob: User, charlie: User, vll: Vll, path: str) -> None:
     url = "/api/v1/" + path.format(vll=vll.pk, order=vll.orders.get().pk)
     assert client(charlie).post(url).status_code == 404
     assert client(bob).post(url).status_code == 403

@@ -1,4 +1,4 @@
-"""Lists: filters that narrow, names that are refused, and pages that miss and repeat nothing."""
+"""Lists: filters, unknown filter names, and pages without gaps or repetitions."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def tunnel(isp: Isp, alice: User) -> Vll:
-    """Rhino to Hippo, VLANs 100 and 200, in service."""
+    """Return a line in service from Rhino to Hippo, VLANs 100 and 200."""
     vll = order(isp, alice, z_end=end(isp, "hippo:host-cust1", outer=200), description="Milk 100%").vll
     activate(vll)
     return vll
@@ -28,7 +28,7 @@ def tunnel(isp: Isp, alice: User) -> Vll:
 
 @pytest.fixture
 def local(isp: Isp, alice: User) -> Vll:
-    """Between two ports of Rhino, still being built."""
+    """Return a line between two ports of Rhino that is still being set up."""
     ends = {
         "a_end": end(isp, "rhino:host-cust1", "qinq", outer=300, inner_vlan=301),
         "z_end": end(isp, "rhino:host-cust2", "qinq", outer=300, inner_vlan=301),
@@ -66,12 +66,12 @@ def ids(user: User, path: str, **query: Any) -> list[str]:
         ({"router": "rhino", "lifecycle": "active"}, "tunnel"),
     ],
 )
-def test_a_filter_narrows_the_list(alice: User, tunnel: Vll, local: Vll, query: Any, which: str) -> None:
+def test_filter_narrows_the_list(alice: User, tunnel: Vll, local: Vll, query: Any, which: str) -> None:
     wanted = {"tunnel": [tunnel], "local": [local], "both": [local, tunnel], "none": []}[which]
     assert ids(alice, "vlls", **query) == [str(vll.pk) for vll in wanted]
 
 
-def test_a_vll_is_found_by_port_vni_and_ids(isp: Isp, alice: User, tunnel: Vll, local: Vll) -> None:
+def test_vll_is_found_by_port_vni_and_ids(isp: Isp, alice: User, tunnel: Vll, local: Vll) -> None:
     for query in (
         {"port": isp.ports["hippo:host-cust1"].pk},
         {"vni": tunnel.vni},
@@ -82,13 +82,13 @@ def test_a_vll_is_found_by_port_vni_and_ids(isp: Isp, alice: User, tunnel: Vll, 
         assert ids(alice, "vlls", **query) == [str(tunnel.pk)]
 
 
-def test_a_search_shows_a_stranger_nothing(charlie: User, tunnel: Vll) -> None:
+def test_search_shows_a_stranger_nothing(charlie: User, tunnel: Vll) -> None:
     for text in ("milk", "rhino", tunnel.vni, tunnel.pk, tunnel.orders.get().pk):
         assert ids(charlie, "vlls", q=text) == []
     assert ids(charlie, "orders", vll=tunnel.pk) == []
 
 
-def test_orders_and_ports_are_narrowed_too(isp: Isp, alice: User, tunnel: Vll, local: Vll) -> None:
+def test_filters_narrow_orders_and_ports(isp: Isp, alice: User, tunnel: Vll, local: Vll) -> None:
     done, waiting = str(tunnel.orders.get().pk), str(local.orders.get().pk)
     assert ids(alice, "orders", state="completed") == [done]
     assert ids(alice, "orders", vll=local.pk) == [waiting]
@@ -121,15 +121,13 @@ def test_orders_and_ports_are_narrowed_too(isp: Isp, alice: User, tunnel: Vll, l
         ("sites", "name=x", "name"),
     ],
 )
-def test_what_cannot_narrow_is_422_and_named(
-    isp: Isp, alice: User, path: str, query: str, field: str
-) -> None:
+def test_invalid_filter_is_422_and_named(isp: Isp, alice: User, path: str, query: str, field: str) -> None:
     answer = client(alice).get(f"/api/v1/{path}?{query}")
     assert answer.status_code == 422, answer.content
     assert [entry["field"] for entry in answer.json()["errors"]] == [field]
 
 
-def test_rows_of_one_moment_are_paged_without_gap_or_repeat(isp: Isp, alice: User) -> None:
+def test_rows_with_one_time_are_paged_without_gap_or_repeat(isp: Isp, alice: User) -> None:
     now = clock.now()
     for vlan in range(1, 8):
         ends = {
@@ -147,17 +145,17 @@ def test_rows_of_one_moment_are_paged_without_gap_or_repeat(isp: Isp, alice: Use
         assert [row for page in seen for row in page] == [str(pk) for pk in rows.values_list("pk", flat=True)]
 
 
-def test_a_filter_stays_on_the_next_page(isp: Isp, alice: User, tunnel: Vll, local: Vll) -> None:
+def test_filter_applies_to_the_next_page(isp: Isp, alice: User, tunnel: Vll, local: Vll) -> None:
     page = client(alice).get("/api/v1/vlls", {"router": "rhino", "limit": 1}).json()
     assert "router=rhino" in page["next"]
 
 
-def test_a_short_text_is_found_where_a_word_begins(alice: User, tunnel: Vll, local: Vll) -> None:
+def test_short_text_matches_the_beginning_of_a_word(alice: User, tunnel: Vll, local: Vll) -> None:
     assert ids(alice, "vlls", q="mi") == ids(alice, "vlls", q="10") == [str(tunnel.pk)]
     assert ids(alice, "vlls", q="lk") == []
 
 
-def test_a_text_that_fits_many_ports_is_found_all_the_same(
+def test_text_that_matches_many_ports_finds_lines(
     alice: User, charlie: User, tunnel: Vll, local: Vll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     few = [ids(alice, "vlls", q=text) for text in ("cust1", "cust2", "rhino", "100", "200", "milk")]
@@ -167,7 +165,7 @@ def test_a_text_that_fits_many_ports_is_found_all_the_same(
 
 
 @pytest.mark.parametrize("facts", [{}, {"path_state": "up", "path_since_ms": 1_790_000_000_123}])
-def test_a_page_of_lines_is_what_the_framework_writes_field_by_field(
+def test_page_of_lines_equals_the_frameworks_output(
     alice: User, tunnel: Vll, local: Vll, facts: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ObservedRouter.objects.update(path_watch=True)
@@ -181,10 +179,10 @@ def test_a_page_of_lines_is_what_the_framework_writes_field_by_field(
     assert [client(alice).get(f"/api/v1/{page}").json() for page in pages] == written
 
 
-def test_a_longer_page_of_lines_takes_no_more_serializers(
+def test_longer_page_of_lines_uses_no_more_serializers(
     isp: Isp, alice: User, tunnel: Vll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A copy of all fields for each line would cost more than all else."""
+    """A copy of all fields for each line would cost more than the rest of the response."""
     activate(order(isp, alice, a_end=end(isp, "rhino:host-cust2")).vll)
     made: list[type] = []
     make = serializers.BaseSerializer.__init__
@@ -206,7 +204,7 @@ class _Missing(PrecomputedReads, serializers.Serializer[Any]):
     owner = serializers.CharField(source="owner.name", default="nobody")
 
 
-def test_a_precomputed_read_keeps_the_frameworks_rules_for_what_is_missing() -> None:
+def test_precomputed_read_keeps_the_frameworks_rules_for_missing_values() -> None:
     class Row:
         name = "eth1"
 

@@ -1,4 +1,4 @@
-"""Rate limits: a token or a user that sends too many requests waits; others do not."""
+"""Rate limits: a token or a user that sends too many requests has to wait; others do not."""
 
 from datetime import timedelta
 from typing import Any
@@ -21,13 +21,13 @@ VLLS = "/api/v1/vlls"
 def limits(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.LONGLINE_API_READS_PER_MIN = 3
     settings.LONGLINE_API_WRITES_PER_MIN = 1
-    # A minute that does not end in the middle of a test.
+    # A minute that does not end during a test.
     now = clock.now().replace(second=20)
     monkeypatch.setattr("portal.api.v1.throttling.clock.now", lambda: now)
     cache.clear()
 
 
-def test_a_token_that_asks_too_much_gets_429_and_when_to_come_back(isp: Isp, alice: User) -> None:
+def test_token_over_its_limit_gets_429_with_retry_after(isp: Isp, alice: User) -> None:
     api = client(alice)
     assert [api.get(VLLS).status_code for _ in range(3)] == [200, 200, 200]
     answer = api.get(VLLS)
@@ -36,7 +36,7 @@ def test_a_token_that_asks_too_much_gets_429_and_when_to_come_back(isp: Isp, ali
     assert answer.json()["request_id"] == answer["X-Request-Id"]
 
 
-def test_reads_do_not_use_up_writes_and_a_refused_write_does_nothing(isp: Isp, alice: User) -> None:
+def test_reads_do_not_count_as_writes_and_a_refused_write_does_nothing(isp: Isp, alice: User) -> None:
     api = client(alice)
     for _ in range(4):
         api.get(VLLS)
@@ -45,20 +45,18 @@ def test_reads_do_not_use_up_writes_and_a_refused_write_does_nothing(isp: Isp, a
     assert alice.memberships.get().customer.vlls.count() == 1
 
 
-def test_each_token_counts_for_itself(isp: Isp, alice: User) -> None:
+def test_each_token_has_its_own_limit(isp: Isp, alice: User) -> None:
     one, other = client(alice), client(alice)
     assert [one.get(VLLS).status_code for _ in range(4)][-1] == 429
     assert other.get(VLLS).status_code == 200
 
 
-def test_more_tokens_bring_a_user_no_more_requests_than_the_users_limit(
-    isp: Isp, alice: User, ada: User, settings: Any
-) -> None:
+def test_more_tokens_do_not_raise_the_users_limit(isp: Isp, alice: User, ada: User, settings: Any) -> None:
     settings.LONGLINE_API_USER_LIMIT_FACTOR = 2
     answers = [client(alice).get(VLLS) for _ in range(10)]
     assert [answer.status_code for answer in answers] == [200] * 6 + [429] * 4
     assert 39 <= int(answers[-1]["Retry-After"]) <= 41
-    # Another user of the same customer has a limit of their own.
+    # Another user of the same customer has a separate limit.
     assert client(ada).get(VLLS).status_code == 200
 
 
@@ -70,29 +68,31 @@ def test_writes_of_a_user_are_counted_apart_from_reads(isp: Isp, alice: User, se
     assert client(alice).get(VLLS).status_code == 200
 
 
-def test_what_a_token_may_not_send_is_not_counted_for_its_user(isp: Isp, alice: User, settings: Any) -> None:
+def test_forbidden_requests_of_a_token_do_not_count_for_its_user(
+    isp: Isp, alice: User, settings: Any
+) -> None:
     settings.LONGLINE_API_USER_LIMIT_FACTOR = 2
     busy = client(alice)
     assert [busy.get(VLLS).status_code for _ in range(9)] == [200] * 3 + [429] * 6
     assert client(alice).get(VLLS).status_code == 200
 
 
-def test_a_factor_of_0_is_no_limit_for_a_user(isp: Isp, alice: User, settings: Any) -> None:
+def test_factor_0_means_no_limit_for_a_user(isp: Isp, alice: User, settings: Any) -> None:
     settings.LONGLINE_API_USER_LIMIT_FACTOR = 0
     assert {client(alice).get(VLLS).status_code for _ in range(12)} == {200}
 
 
-def test_a_session_counts_as_its_user(isp: Isp, alice: User) -> None:
+def test_session_counts_for_its_user(isp: Isp, alice: User) -> None:
     api = APIClient()
     api.force_login(alice)
     assert [api.get(VLLS).status_code for _ in range(4)] == [200, 200, 200, 429]
 
 
-def test_who_is_not_signed_in_is_told_that_and_not_counted(isp: Isp) -> None:
+def test_anonymous_request_is_401_and_not_counted(isp: Isp) -> None:
     assert {APIClient().get(VLLS).status_code for _ in range(5)} == {401}
 
 
-def test_the_next_minute_begins_anew(isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_next_minute_starts_from_zero(isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     api = client(alice)
     assert [api.get(VLLS).status_code for _ in range(4)][-1] == 429
     later = clock.now() + timedelta(minutes=1)
@@ -100,7 +100,7 @@ def test_the_next_minute_begins_anew(isp: Isp, alice: User, monkeypatch: pytest.
     assert api.get(VLLS).status_code == 200
 
 
-def test_no_limit_where_the_setting_is_0(isp: Isp, alice: User, settings: Any) -> None:
+def test_setting_0_means_no_limit(isp: Isp, alice: User, settings: Any) -> None:
     settings.LONGLINE_API_READS_PER_MIN = 0
     _, plain = token_create(user=alice, name="bulk", now=clock.now())
     api = APIClient()
@@ -113,7 +113,7 @@ def enrol(address: str) -> Any:
     return APIClient().post("/api/v1/enroll", body, format="json", REMOTE_ADDR=address)
 
 
-def test_an_address_that_guesses_enrolment_tokens_waits_and_others_do_not(db: None, settings: Any) -> None:
+def test_address_that_guesses_enrolment_tokens_has_to_wait(db: None, settings: Any) -> None:
     settings.LONGLINE_ENROL_PER_MIN = 2
     guessed = [enrol("192.0.2.1") for _ in range(3)]
     assert [answer.status_code for answer in guessed] == [422, 422, 429]

@@ -1,4 +1,4 @@
-"""The schema says what the API does, its copy in docs/ is current, and its page needs nobody else."""
+"""The OpenAPI schema describes the API, its copy in docs/ is current, its page loads no third-party files."""
 
 from collections.abc import Iterator
 from importlib import reload
@@ -15,7 +15,7 @@ from portal import wsgi
 from portal.api.openapi.document import document
 
 COPY = Path(__file__).parents[2] / "docs" / "openapi.yaml"
-# Not repeatable, and why.
+# Operations that are not repeatable, and the reasons.
 NOT_KEPT = {
     ("post", "/api/v1/tokens"): "a kept answer would keep the secret with it",
     ("post", "/api/v1/routers/{id}/enrolment"): "a kept answer would keep the token with it",
@@ -36,18 +36,18 @@ def operations() -> list[Any]:
     ]
 
 
-def test_the_schema_is_openapi_3_1() -> None:
+def test_schema_is_openapi_3_1() -> None:
     assert document()["openapi"] == "3.1.0"
     validate_schema(document())
 
 
-def test_the_copy_in_docs_is_current() -> None:
+def test_copy_in_docs_is_current() -> None:
     copy = yaml.load(COPY.read_text(), Loader=yaml.CSafeLoader)
     assert copy == document(), "run `make openapi` and commit docs/openapi.yaml"
 
 
 @pytest.mark.parametrize("operation", operations())
-def test_every_operation_is_described_and_has_examples_that_its_schema_accepts(operation: Any) -> None:
+def test_every_operation_is_described_and_has_valid_examples(operation: Any) -> None:
     assert operation["summary"]
     bodies = [operation.get("requestBody", {}), *operation["responses"].values()]
     media = [content for body in bodies for content in body.get("content", {}).values()]
@@ -65,7 +65,7 @@ def test_every_error_is_a_problem_document(operation: Any) -> None:
         assert list(answer["content"]) == ["application/problem+json"]
 
 
-def test_no_request_waits_for_the_schema_to_be_made() -> None:
+def test_no_request_waits_for_schema_generation() -> None:
     document.cache_clear()
     reload(wsgi)
     assert document.cache_info().currsize == 1
@@ -85,7 +85,7 @@ def test_anybody_may_read_the_schema() -> None:
     assert Client().get("/api/v1/schema").json() == document()
 
 
-def test_the_schema_says_which_scopes_a_token_needs() -> None:
+def test_schema_names_the_required_scopes() -> None:
     paths = document()["paths"]
     assert paths["/api/v1/vlls"]["get"]["security"] == [{"bearerToken": []}]
     assert paths["/api/v1/vlls"]["post"]["security"] == [{"bearerToken": ["order"]}, {"bearerToken": ["noc"]}]
@@ -98,7 +98,7 @@ def test_the_schema_says_which_scopes_a_token_needs() -> None:
 
 
 def schemas(part: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every schema of the document, with its place."""
+    """Return every schema of the document with its location."""
     if isinstance(part, dict):
         if "type" in part or "oneOf" in part or "anyOf" in part:
             yield place, part
@@ -110,8 +110,8 @@ def schemas(part: Any, place: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
             yield from schemas(inner, f"{place}/{number}")
 
 
-def test_generators_of_clients_can_give_every_value_a_type() -> None:
-    """oapi-codegen and ogen stop at the four mistakes here; `make check-clients` runs them."""
+def test_client_generators_can_type_every_value() -> None:
+    """oapi-codegen and ogen reject these four mistakes; `make check-clients` runs both generators."""
     components = document()["components"]
     for place, schema in schemas(document()):
         kinds = schema.get("type")
@@ -120,7 +120,7 @@ def test_generators_of_clients_can_give_every_value_a_type() -> None:
         if "const" in schema:
             assert "type" in schema, f"{place}: a constant without a type"
         choices = [each.get("type") for each in schema.get("oneOf", []) if "$ref" not in each]
-        # A text and a word, such as a VLAN or "any", differ in type; two texts do not.
+        # A string and a keyword, such as a VLAN or "any", differ in type; two strings do not.
         assert len(choices) == len(set(choices)), f"{place}: two choices of one type"
     lowered = [name.lower() for kind in components.values() for name in kind]
     assert len(lowered) == len(set(lowered)), "a schema and a security scheme of one name"
