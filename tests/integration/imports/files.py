@@ -1,4 +1,4 @@
-"""Short ways to import in tests: a worker is what calls ``work``."""
+"""Short ways to import in tests: call ``work`` to do the worker's part."""
 
 from portal.accounts.models import User
 from portal.core import clock
@@ -24,7 +24,7 @@ def staged(user: User, kind: str, content: str | bytes, *, at_once: bool = False
 
 
 def work(this: Import) -> Import:
-    """All batches of its phase, one after the other."""
+    """Run all batches of the current phase, one after the other."""
     while batch_run(import_id=this.pk, now=clock.now()):
         pass
     this.refresh_from_db()
@@ -40,18 +40,18 @@ def begun(user: User, this: Import) -> Import:
 
 
 def imported(user: User, kind: str, content: str | bytes) -> Import:
-    """Checked, and then imported, as on the page."""
+    """Return the import after its check and its run, as on the page."""
     return work(begun(user, checked(user, kind, content)))
 
 
 def counts(this: Import) -> dict[str, int]:
-    """Those that are not 0."""
+    """Return the counts that are not 0."""
     named = {name: getattr(this, name) for name in ("new", "same", "refused", "made")}
     return {name: count for name, count in named.items() if count}
 
 
 def refusals(this: Import) -> list[tuple[int, str, str]]:
-    """Line, column and code of each."""
+    """Return line, column and code of each refusal."""
     return [(row.line, each["column"], each["code"]) for row in refused(this) for each in row.refusals]
 
 

@@ -1,4 +1,4 @@
-"""Imports over the API: the file as it is or as JSON, once per key, and only by whom it is for."""
+"""Imports over the API: the file as CSV or JSON, once per key, and only for users with the right."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def api_with(user: User, *scopes: str) -> APIClient:
     return APIClient(headers={"Authorization": f"Bearer {plain}"})
 
 
-def test_a_dry_run_and_what_follows(nora: User) -> None:
+def test_dry_run_and_import(nora: User) -> None:
     answer = send(nora)
     assert (answer.status_code, answer.json()["state"]) == (202, "checking")
     this, api = Import.objects.get(), client(nora)
@@ -54,7 +54,7 @@ def test_a_dry_run_and_what_follows(nora: User) -> None:
     assert api.post(f"{PATH}/{this.pk}/cancel").status_code == 409
 
 
-def test_the_errors_can_be_mended_and_sent_again(nora: User) -> None:
+def test_corrected_errors_can_be_sent_again(nora: User) -> None:
     send(nora, query="?kind=sites")
     this = work(Import.objects.get())
     table = b"".join(client(nora).get(f"{PATH}/{this.pk}/errors.csv")).decode()  # type: ignore[call-overload]
@@ -65,13 +65,13 @@ def test_the_errors_can_be_mended_and_sent_again(nora: User) -> None:
     assert (again.made, Site.objects.count()) == (1, 2)
 
 
-def test_json_is_as_good(nora: User) -> None:
+def test_json_body_is_accepted(nora: User) -> None:
     asked = {"kind": "sites", "dry_run": False, "csv": SITES}
     assert client(nora).post(PATH, asked, format="json").status_code == 202
     assert work(Import.objects.get()).made == 1
 
 
-def test_the_same_key_stages_it_once_however_large(nora: User) -> None:
+def test_same_key_stages_a_file_once_of_any_size(nora: User) -> None:
     large = "name\n" + "".join(f"{n:099d}\n" for n in range(12_000))
     answers = [send(nora, large, HTTP_IDEMPOTENCY_KEY="one") for _ in range(2)]
     assert [each.status_code for each in answers] == [202, 202]
@@ -90,7 +90,7 @@ def test_the_same_key_stages_it_once_however_large(nora: User) -> None:
         ("?colour=red", 422, "invalid"),
     ],
 )
-def test_what_is_not_understood_is_refused(nora: User, query: str, status: int, code: str) -> None:
+def test_invalid_request_is_refused(nora: User, query: str, status: int, code: str) -> None:
     answer = send(nora, query=query)
     assert answer.status_code == status
     assert answer.json()["type"].endswith(f"#{code}")
@@ -98,14 +98,14 @@ def test_what_is_not_understood_is_refused(nora: User, query: str, status: int, 
 
 
 @pytest.mark.parametrize("key", [{}, {"HTTP_IDEMPOTENCY_KEY": "one"}], ids=["", "with a key"])
-def test_a_file_that_is_too_large_is_refused_by_its_length(nora: User, key: dict[str, str]) -> None:
+def test_oversized_file_is_refused_by_its_length(nora: User, key: dict[str, str]) -> None:
     answer = send(nora, b"name\n", CONTENT_LENGTH=str(100 * 2**20), **key)
     assert (answer.status_code, answer.json()["type"].partition("#")[2]) == (413, "too-large")
     assert str(_LARGEST) in answer.json()["detail"]
     assert not Import.objects.exists()
 
 
-def test_only_the_noc_imports_and_only_its_admins_users(
+def test_only_the_noc_imports_and_only_its_admins_import_users(
     nora: User, nina: User, alice: User, dairy: Customer
 ) -> None:
     users = "customer,email,role\nAlpine Dairy,dora@alpine.example,viewer\n"
@@ -119,7 +119,7 @@ def test_only_the_noc_imports_and_only_its_admins_users(
     assert send(nina, users, query="?kind=users").status_code == 202
 
 
-def test_what_is_of_an_import_of_users_is_for_those_who_may_import_them(nora: User, nina: User) -> None:
+def test_import_of_users_is_visible_only_to_those_who_may_import_users(nora: User, nina: User) -> None:
     users = "customer,email,role\nNobody Knows,dora@alpine.example,viewer\n"
     send(nina, users, query="?kind=users&dry_run=true")
     this = work(Import.objects.get())
@@ -135,6 +135,6 @@ def test_what_is_of_an_import_of_users_is_for_those_who_may_import_them(nora: Us
 
 
 @pytest.mark.parametrize("body", ["", "\n", "name\n"])
-def test_a_file_without_rows_is_told_so(nora: User, body: str) -> None:
+def test_file_without_rows_is_refused(nora: User, body: str) -> None:
     answer = send(nora, body)
     assert (answer.status_code, answer.json()["type"].partition("#")[2]) == (422, "table-empty")

@@ -1,4 +1,4 @@
-"""What cannot be read is refused whole and leaves nothing; what can be, is read row by row."""
+"""The portal refuses an unreadable file completely and checks a readable file row by row."""
 
 import pytest
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
     ],
     ids=lambda each: each if isinstance(each, str) else "",
 )
-def test_a_file_that_cannot_be_read_leaves_nothing(
+def test_unreadable_file_leaves_nothing(
     nora: User, content: bytes, code: str, facts: dict[str, object]
 ) -> None:
     with pytest.raises(DomainError) as refused:
@@ -81,24 +81,24 @@ def test_tables_are_read_as_spreadsheets_write_them(nora: User, content: bytes) 
         *("sep with trailing columns", "blank lines", "invisible in the header", "invisible around cells"),
     ],
 )
-def test_what_excel_adds_to_a_table_is_ignored(nora: User, content: str) -> None:
+def test_additions_of_excel_are_ignored(nora: User, content: str) -> None:
     this = checked(nora, "sites", content)
     assert (counts(this), refusals(this)) == ({"new": 1}, [])
     row = this.rows.get()
     assert row.cells["name"] == "Zürich"
     assert row.cells["longitude"].replace(",", ".") == "-8.5417"
-    # The line of the file, which people look up.
+    # The line number in the file, which users look for.
     lines = content.replace("\r\n", "\n").split("\n")
     assert "Zürich" in lines[row.line - 1]
 
 
-def test_a_cell_below_no_name_is_refused(nora: User) -> None:
+def test_cell_without_a_column_name_is_refused(nora: User) -> None:
     this = checked(nora, "sites", "name,,latitude,longitude,\nA,x,1,2,\nB,,1,2,y\nC,,1,2,\n")
     assert counts(this) == {"new": 1, "refused": 2}
     assert refusals(this) == [(2, "", "table-row-too-long"), (3, "", "table-row-too-long")]
 
 
-def test_what_is_wrong_with_rows_is_told_of_all_of_them(nora: User) -> None:
+def test_all_errors_of_all_rows_are_reported(nora: User) -> None:
     table = (
         'name,latitude,longitude\n=cmd|"/c calc"!A1,,\n'.replace('"', "")
         + "'=1+1,,\n"
@@ -130,14 +130,14 @@ def test_what_is_wrong_with_rows_is_told_of_all_of_them(nora: User) -> None:
         (12, "name", "cell-not-plain"),
         (15, "name", "row-twice"),
     ]
-    # "=1+1" as our exports write it, and H once.
+    # "=1+1" as the portal's exports escape it, and H once.
     assert (this.total, this.remarks, counts(this)) == (13, 1, {"new": 2, "refused": 11})
     assert "Line 14 has “H” as well" in sentences(this)[-1]
     assert all(each.endswith((".", "”.", '.".')) for each in sentences(this))
 
 
-def test_refused_rows_sent_again_unmended_are_refused_again(nora: User) -> None:
-    """Whatever a spreadsheet made of them: nothing of a row is left out on the way."""
+def test_refused_rows_sent_again_unchanged_are_refused_again(nora: User) -> None:
+    """The error file keeps every cell of a row, in any form that a spreadsheet gave it."""
     this = checked(nora, "customers", "name\nMüller, Meier AG\n=cmd\n\t=cmd\n")
     why = [code for _line, _column, code in refusals(this)]
     assert why == ["table-row-too-long", "table-formula", "table-formula"]

@@ -1,4 +1,4 @@
-"""Batches are whole or not there; what stopped in between goes on, and no row is imported twice."""
+"""A batch commits completely or not at all; an interrupted import continues and imports no row twice."""
 
 from contextlib import suppress
 from datetime import timedelta
@@ -48,7 +48,7 @@ def step(this: Import) -> bool:
 
 
 def dying_at(name: str) -> Any:
-    """A worker that is killed while it makes that site: its transaction never ends."""
+    """Return a function that kills the worker while it creates that site: its transaction never ends."""
 
     def make(**told: Any) -> Site:
         if told["name"] == name:
@@ -58,7 +58,7 @@ def dying_at(name: str) -> Any:
     return mock.patch("portal.imports.kinds.sites.site_create", make)
 
 
-def test_a_killed_worker_leaves_whole_batches_and_the_next_goes_on(nora: User) -> None:
+def test_killed_worker_leaves_whole_batches_and_the_next_continues(nora: User) -> None:
     this = begun(nora, checked(nora, "sites", sites(10)))
     assert step(this)
     with dying_at("site 6"), pytest.raises(KeyboardInterrupt):
@@ -70,7 +70,7 @@ def test_a_killed_worker_leaves_whole_batches_and_the_next_goes_on(nora: User) -
     assert not step(this)
 
 
-def test_a_check_that_was_interrupted_goes_on_too_and_writes_nothing(nora: User) -> None:
+def test_interrupted_check_continues_and_writes_nothing(nora: User) -> None:
     this = staged(nora, "sites", sites(10))
     assert step(this)
     with dying_at("site 6"), pytest.raises(KeyboardInterrupt):
@@ -79,7 +79,7 @@ def test_a_check_that_was_interrupted_goes_on_too_and_writes_nothing(nora: User)
     assert (this.state, Site.objects.count()) == (ImportState.CHECKED, 0)
 
 
-def test_the_sweep_asks_for_what_stands_still_and_for_nothing_else(nora: User) -> None:
+def test_sweep_resends_only_stalled_imports(nora: User) -> None:
     def asked(now: Any) -> list[str]:
         Outbox.objects.all().delete()
         imports_resume(now=now)
@@ -94,7 +94,7 @@ def test_the_sweep_asks_for_what_stands_still_and_for_nothing_else(nora: User) -
     assert asked(later) == []
 
 
-def test_an_import_that_always_fails_lets_later_ones_go_first_and_ends(
+def test_import_that_always_fails_yields_to_later_ones_and_ends(
     nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken, later = staged(nora, "sites", sites(10)), staged(nora, "sites", "name\nelsewhere\n")
@@ -124,7 +124,7 @@ def test_an_import_that_always_fails_lets_later_ones_go_first_and_ends(
     assert broken.stopped_by["code"] == "import-keeps-failing"
 
 
-def test_one_failure_in_between_stops_no_import(nora: User) -> None:
+def test_single_failure_stops_no_import(nora: User) -> None:
     this = begun(nora, checked(nora, "sites", sites(10)))
     this.refresh_from_db()
     with mock.patch.object(Sites, "open", side_effect=ValueError), pytest.raises(ValueError):
@@ -136,13 +136,13 @@ def test_one_failure_in_between_stops_no_import(nora: User) -> None:
     assert (this.failures, this.state) == (0, ImportState.COMPLETED)
 
 
-def test_a_turn_that_is_over_asks_for_the_next(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_finished_turn_requests_the_next(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
     this = staged(nora, "sites", sites(10))
     Outbox.objects.all().delete()
     monkeypatch.setattr("portal.imports.batches._TURN_S", 0.0)
     import_run(import_id=this.pk, turn=0)
     this.refresh_from_db()
-    # A row at least, so that it goes on however short the turn.
+    # At least one row, so that an import progresses however short the turn is.
     assert this.done == 1
     assert Outbox.objects.get().args == [str(this.pk), 1]
     for turn in range(1, 11):
@@ -151,10 +151,8 @@ def test_a_turn_that_is_over_asks_for_the_next(nora: User, monkeypatch: pytest.M
     assert this.state == ImportState.CHECKED
 
 
-def test_however_often_it_is_asked_for_one_message_goes_on(
-    nora: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Where the queue is long its message is not lost, and those of the sweep come on top of it."""
+def test_repeated_requests_keep_one_message(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a long queue the import's message is not lost, and the sweep adds further messages."""
     staged(nora, "sites", sites(20))
     for n in range(4):
         imports_resume(now=clock.now() + timedelta(seconds=61 + 30 * n))
@@ -165,7 +163,7 @@ def test_however_often_it_is_asked_for_one_message_goes_on(
         assert len(sent()) == 1
 
 
-def test_one_import_is_worked_at_and_the_next_follows(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_imports_run_one_after_the_other(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("portal.imports.batches._TURN_S", 0.0)
     first = staged(nora, "sites", sites(2), at_once=True)
     others = [staged(nora, "sites", f"name\nother {n}\n") for n in range(2)]
@@ -184,14 +182,14 @@ def sent() -> list[Any]:
 
 
 def deliver() -> None:
-    """All messages that wait, and not those that come of them."""
+    """Deliver all waiting messages, but not those that they cause."""
     messages = sent()
     Outbox.objects.all().delete()
     for identity, turn in messages:
         run_import(identity, turn)
 
 
-def test_what_changed_since_the_check_costs_its_row_alone(nora: User) -> None:
+def test_change_since_the_check_fails_only_its_row(nora: User) -> None:
     this = checked(nora, "sites", "name,latitude,longitude\nA,1,1\nB,2,2\nC,3,3\n")
     site_create(name="B", user=nora, now=clock.now())
     site_create(name="C", latitude=3, longitude=3, user=nora, now=clock.now())
@@ -201,9 +199,7 @@ def test_what_changed_since_the_check_costs_its_row_alone(nora: User) -> None:
 
 
 @pytest.mark.parametrize("error", [IntegrityError, KeyError, OverflowError])
-def test_a_row_that_fails_in_a_way_nobody_foresaw_costs_its_row_alone(
-    nora: User, error: type[Exception]
-) -> None:
+def test_unexpected_error_fails_only_its_row(nora: User, error: type[Exception]) -> None:
     def make(**told: Any) -> Site:
         if told["name"] == "site 1":
             raise error("nobody foresaw this")
@@ -214,7 +210,7 @@ def test_a_row_that_fails_in_a_way_nobody_foresaw_costs_its_row_alone(
     assert (counts(this), refusals(this)) == ({"made": 2, "refused": 1}, [(3, "", "row-not-taken")])
 
 
-def test_a_database_that_breaks_off_leaves_the_batch_for_another_try(nora: User) -> None:
+def test_database_failure_leaves_the_batch_for_another_attempt(nora: User) -> None:
     def make(**_told: Any) -> Site:
         raise OperationalError("deadlock detected")
 
@@ -224,7 +220,7 @@ def test_a_database_that_breaks_off_leaves_the_batch_for_another_try(nora: User)
     assert counts(work(this)) == {"made": 3}
 
 
-def test_cancelled_it_goes_no_further_and_what_is_made_stays(nora: User) -> None:
+def test_cancelled_import_stops_and_keeps_finished_rows(nora: User) -> None:
     this = staged(nora, "sites", sites(10), at_once=True)
     step(this)
     import_cancel(this=this, user=nora, now=clock.now())
@@ -237,8 +233,8 @@ def test_cancelled_it_goes_no_further_and_what_is_made_stays(nora: User) -> None
         begun(nora, this)
 
 
-def test_a_batch_asks_as_often_however_many_rows_are_the_same(nora: User) -> None:
-    """Two for the batch's own savepoint, and none for a row that is there."""
+def test_statements_per_batch_do_not_grow_with_unchanged_rows(nora: User) -> None:
+    """Two for the batch's savepoint, and none for a row that already exists."""
 
     def asked(count: int) -> int:
         Site.objects.all().delete()
@@ -251,7 +247,7 @@ def test_a_batch_asks_as_often_however_many_rows_are_the_same(nora: User) -> Non
     assert asked(1) == asked(4)
 
 
-def test_old_ones_are_forgotten_with_their_rows(nora: User) -> None:
+def test_old_imports_are_deleted_with_their_rows(nora: User) -> None:
     old, running = checked(nora, "sites", sites(2)), staged(nora, "sites", sites(2))
     Import.objects.update(created_at=clock.now() - KEPT - timedelta(days=1))
     imports_forget(now=clock.now())

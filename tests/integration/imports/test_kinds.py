@@ -1,4 +1,4 @@
-"""Each kind of row becomes what its page makes, and is known again when it is sent again."""
+"""Each kind of row creates the same object as its page does, and the import recognises it the next time."""
 
 from decimal import Decimal
 from unittest import mock
@@ -25,7 +25,7 @@ LINKS = "a_router,a_interface,a_ip_mtu,z_router,z_interface,z_ip_mtu,in_service\
 LINES = "description,a_port,a_outer_vlan,z_port,z_outer_vlan,svc_mtu,cir_bps\n"
 
 
-def test_sites(nora: User) -> None:
+def test_sites_are_imported(nora: User) -> None:
     assert counts(checked(nora, "sites", SITES)) == {"new": 2}
     assert not Site.objects.exists()
     this = imported(nora, "sites", SITES)
@@ -37,7 +37,7 @@ def test_sites(nora: User) -> None:
     assert set(Event.objects.filter(kind="site.created").values_list("actor", flat=True)) == {"nora"}
 
 
-def test_what_is_there_as_described_is_the_same_and_what_differs_is_refused(nora: User) -> None:
+def test_equal_row_is_unchanged_and_differing_row_is_refused(nora: User) -> None:
     imported(nora, "sites", SITES)
     again = imported(nora, "sites", "name,latitude,longitude\nZürich,,\nBern,46.9,7.4\nGenf,46.2,6.1\n")
     assert counts(again) == {"same": 1, "refused": 1, "made": 1}
@@ -47,7 +47,7 @@ def test_what_is_there_as_described_is_the_same_and_what_differs_is_refused(nora
     assert Site.objects.get(name="Bern").latitude is None
 
 
-def test_routers(nora: User) -> None:
+def test_routers_are_imported(nora: User) -> None:
     Site.objects.create(name="Zürich")
     table = (
         "name,site,loopback4,loopback6,agent_url,cpu,cores\n"
@@ -72,12 +72,12 @@ def test_routers(nora: User) -> None:
     assert counts(checked(nora, "routers", table)) == {"same": 1, "refused": 3}
 
 
-def test_links(isp: Isp, nora: User) -> None:
+def test_links_are_imported(isp: Isp, nora: User) -> None:
     row = "rhino,eth1,9000,zebra,eth1,,no\n"
     assert counts(imported(nora, "links", LINKS + row)) == {"made": 1}
     made = BackboneLink.objects.get(a_interface="eth1")
     assert (made.a_ip_mtu, made.z_ip_mtu, made.in_service, made.a_metric) == (9000, None, False, 10)
-    # From the other side it is the same link.
+    # The same link, described from the other side.
     assert counts(checked(nora, "links", LINKS + "zebra,eth1,,rhino,eth1,9000,no\n")) == {"same": 1}
     wrong = "rhino,bb-next,9000,zebra,eth2,9000,no\nrhino,eth3,60,rhino,eth4,,no\nape,e,,rhino,eth5,,no\n"
     assert refusals(checked(nora, "links", LINKS + wrong)) == [
@@ -87,7 +87,7 @@ def test_links(isp: Isp, nora: User) -> None:
     ]
 
 
-def test_customers(nora: User, dairy: Customer) -> None:
+def test_customers_are_imported(nora: User, dairy: Customer) -> None:
     table = "name,approve_up_to_bps,cooling_off_s\nBasel Bakery,1000000000,\nAlpine Dairy,,\nCave,1E+10,\n"
     this = imported(nora, "customers", table)
     assert counts(this) == {"same": 1, "refused": 1, "made": 1}
@@ -95,7 +95,7 @@ def test_customers(nora: User, dairy: Customer) -> None:
     assert Customer.objects.get(name="Basel Bakery").approve_up_to_bps == 10**9
 
 
-def test_a_rate_may_have_its_unit(nora: User) -> None:
+def test_rate_may_have_a_unit(nora: User) -> None:
     table = "name;approve_up_to_bps\nBasel Bakery;1.5G\nCave;1'000'000\nDune;1.000\nElm;10 MB/s\n"
     this = imported(nora, "customers", table)
     assert counts(this) == {"refused": 2, "made": 2}
@@ -106,7 +106,7 @@ def test_a_rate_may_have_its_unit(nora: User) -> None:
     assert Customer.objects.get(name="Cave").approve_up_to_bps == 1_000_000
 
 
-def test_ports(isp: Isp, nora: User, dairy: Customer) -> None:
+def test_ports_are_imported(isp: Isp, nora: User, dairy: Customer) -> None:
     table = (
         "router,interface,customer,speed_bps,oversubscription_percent\n"
         "rhino,eth7,Alpine Dairy,10000000000,200\n"
@@ -155,7 +155,7 @@ def test_lines_are_ordered_once(isp: Isp, nora: User) -> None:
     assert refusals(checked(nora, "lines", changed)) == [(2, "", "row-differs")]
 
 
-def test_what_ordering_refuses_names_its_column(isp: Isp, nora: User) -> None:
+def test_refusal_of_an_order_names_its_column(isp: Isp, nora: User) -> None:
     rows = (
         "one,rhino:host-cust1,5000,hippo:host-cust1,any,1500,1000000\n"
         "two,rhino:host-cust9,7,hippo:host-cust1,any,1500,1000000\n"
@@ -182,7 +182,7 @@ TAGGED = (
 
 
 def tagged(*ends: str) -> str:
-    """A table of lines with these A ends: tagging, outer VLAN, inner VLAN, exact match."""
+    """Return a table of lines with these A ends: tagging, outer VLAN, inner VLAN, exact match."""
     rows = (
         f"line {number},rhino:host-cust1,{end},hippo:host-cust1,dot1q,any,1500,1000000\n"
         for number, end in enumerate(ends, start=2)
@@ -190,9 +190,7 @@ def tagged(*ends: str) -> str:
     return TAGGED + "".join(rows)
 
 
-def test_the_same_vlans_of_two_tag_types_are_two_lines_for_an_import_as_for_an_order(
-    isp: Isp, nora: User
-) -> None:
+def test_same_vlans_with_two_tag_types_are_two_lines(isp: Isp, nora: User) -> None:
     table = tagged("qinq,100,5,yes", "dot1ad,100,5,yes", "dot1q,100,,yes", "dot1q,200,,yes", "qinq,200,1,yes")
     assert counts(checked(nora, "lines", table)) == {"new": 5}
     assert counts(imported(nora, "lines", table)) == {"made": 5}
@@ -203,7 +201,7 @@ def test_the_same_vlans_of_two_tag_types_are_two_lines_for_an_import_as_for_an_o
     [
         ("qinq,100,5,yes", "qinq,100,5,yes"),
         ("dot1ad,100,5,yes", "dot1ad,100,5,yes"),
-        # Frames with an inner VLAN belong to a line that takes further tags.
+        # Frames with an inner VLAN belong to a line that accepts further tags.
         ("dot1q,100,,no", "qinq,100,5,yes"),
         ("qinq,100,5,yes", "dot1q,100,,no"),
         ("dot1q,100,,no", "dot1q,100,,yes"),
@@ -211,7 +209,7 @@ def test_the_same_vlans_of_two_tag_types_are_two_lines_for_an_import_as_for_an_o
         ("dot1q,7,,yes", "untagged,,,yes"),
     ],
 )
-def test_an_import_refuses_the_overlaps_that_an_order_refuses(
+def test_import_refuses_the_overlaps_that_an_order_refuses(
     isp: Isp, nora: User, one: str, other: str
 ) -> None:
     this = checked(nora, "lines", tagged("dot1ad,300,1,yes", one, "qinq,300,1,yes", other))
@@ -222,19 +220,19 @@ def test_an_import_refuses_the_overlaps_that_an_order_refuses(
     assert [line for line, _column, _code in refused if line in (2, 4)] == []
 
 
-def test_the_list_of_lines_can_be_sent_as_it_is(isp: Isp, nora: User) -> None:
+def test_exported_list_of_lines_can_be_imported(isp: Isp, nora: User) -> None:
     from tests.integration.test_api_v1 import client
 
     table = LINES + "ZRH-AMS,rhino:host-cust1,100,hippo:host-cust1,any,1500,1000000000\n"
     imported(nora, "lines", table)
     exported = b"".join(client(nora).get("/api/v1/vlls.csv"))  # type: ignore[call-overload]
     assert counts(checked(nora, "lines", exported)) == {"same": 1}
-    # Nobody wants lines back that are over.
+    # The import skips terminated lines.
     over = exported.replace(b",pendingActive,", b",terminated,")
     assert refusals(checked(nora, "lines", over)) == [(2, "lifecycle", "line-is-over")]
 
 
-def test_a_line_that_is_being_removed_is_not_there_and_not_new(isp: Isp, nora: User) -> None:
+def test_line_being_removed_counts_neither_as_existing_nor_as_new(isp: Isp, nora: User) -> None:
     table = LINES + "ZRH-AMS,rhino:host-cust1,100,hippo:host-cust1,any,1500,1000000000\n"
     imported(nora, "lines", table)
     vll = Vll.objects.get()
@@ -243,8 +241,8 @@ def test_a_line_that_is_being_removed_is_not_there_and_not_new(isp: Isp, nora: U
     assert refusals(imported(nora, "lines", table)) == [(2, "description", "line-being-removed")]
 
 
-def test_it_is_done_as_whoever_had_it_begun(isp: Isp, nora: User, nina: User) -> None:
-    """Who sent it may have gone since; orders and the audit trail name who decided."""
+def test_import_runs_in_the_name_of_the_user_who_started_it(isp: Isp, nora: User, nina: User) -> None:
+    """Orders and the audit trail name the user who started it; the user who uploaded it may have left."""
     row = "ZRH-AMS,rhino:host-cust1,100,hippo:host-cust1,any,1500,1000000000\n"
     this = begun(nina, checked(nora, "lines", LINES + row))
     User.objects.filter(pk=nora.pk).update(is_active=False)
@@ -255,7 +253,7 @@ def test_it_is_done_as_whoever_had_it_begun(isp: Isp, nora: User, nina: User) ->
     assert (this.asked_by, this.begun_by, this.ended_by) == (nora, nina, None)
 
 
-def test_whoever_may_no_longer_goes_no_further(nora: User, nina: User) -> None:
+def test_import_stops_when_its_user_loses_the_right(nora: User, nina: User) -> None:
     this = checked(nora, "sites", SITES)
     begun(nina, this)
     User.objects.filter(pk=nina.pk).update(is_active=False)
@@ -266,15 +264,15 @@ def test_whoever_may_no_longer_goes_no_further(nora: User, nina: User) -> None:
     assert Import.objects.count() == 1
 
 
-def test_refusals_are_read_in_the_readers_language(isp: Isp, nora: User) -> None:
-    """Those too whose sentence is more than a text with their facts in it."""
+def test_refusals_are_shown_in_the_readers_language(isp: Isp, nora: User) -> None:
+    """Including refusals whose sentence is more than a text with inserted facts."""
     this = checked(nora, "routers", "name,site\nabc,Nowhere\n")
     with mock.patch("portal.imports.error_messages._", lambda text: f"translated: {text}"):
         [sentence] = sentences(this)
     assert sentence == "translated: There is no site “Nowhere”. Correct the name, or import the site first."
 
 
-def test_what_differs_is_told_in_words(nora: User) -> None:
+def test_differences_are_described_in_words(nora: User) -> None:
     imported(nora, "sites", "name,latitude,longitude\nBern,46.9,7.4\n")
     this = checked(nora, "sites", "name,latitude,longitude\nBern,46.9,7.5\n")
     assert "longitude is 7.400000 here and 7.500000 in the file." in sentences(this)[0]

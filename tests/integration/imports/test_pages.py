@@ -1,4 +1,4 @@
-"""The page: choosing a table, seeing what would become of its rows, and importing them."""
+"""The import pages: upload a table, review the result of the check, and import the rows."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ def send(user: User, content: str | bytes = SITES, kind: str = "sites") -> Any:
     return signed_in(user).post(f"{PATH}?kind={kind}", {"file": file})
 
 
-def test_from_a_file_to_the_network(nora: User) -> None:
+def test_uploaded_file_creates_the_network(nora: User) -> None:
     answer = send(nora)
     this = Import.objects.get()
     assert (answer.status_code, answer["Location"]) == (302, f"{PATH}{this.pk}/")
@@ -46,7 +46,7 @@ def test_from_a_file_to_the_network(nora: User) -> None:
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
-def test_a_template_names_all_columns_and_imports_nothing_by_itself(nina: User, kind: str) -> None:
+def test_template_names_all_columns_and_cannot_be_imported_unedited(nina: User, kind: str) -> None:
     browser = signed_in(nina)
     template = b"".join(browser.get(f"{PATH}templates/{kind}.csv"))  # type: ignore[call-overload]
     header, example = template.decode("utf-8-sig").splitlines()
@@ -57,19 +57,19 @@ def test_a_template_names_all_columns_and_imports_nothing_by_itself(nina: User, 
     assert "The table has no rows" in text(answer)
     page = browser.get(f"{PATH}?kind={kind}")
     assert all(f"<code>{column.name}</code>" in page.content.decode() for column in KINDS[kind].columns)
-    # The example is one that can be read.
+    # The example is a readable row.
     cells = dict(zip(KINDS[kind].column_names, (each.example for each in KINDS[kind].columns), strict=True))
     assert KINDS[kind].read(cells)[1] == []
 
 
-def test_what_cannot_be_read_is_told_and_nothing_is_kept(nora: User) -> None:
+def test_unreadable_file_is_reported_and_not_stored(nora: User) -> None:
     answer = send(nora, "name\nZürich\n".encode("latin-1"))
     assert (answer.status_code, Import.objects.count()) == (422, 0)
     assert "Line 2 is neither UTF-8 nor UTF-16" in text(answer)
     assert "Choose a file first." in text(signed_in(nora).post(PATH, {}))
 
 
-def test_a_hundred_megabytes_are_refused_before_they_are_read(nora: User) -> None:
+def test_100_megabytes_are_refused_before_they_are_read(nora: User) -> None:
     answer = signed_in(nora).generic(
         "POST", PATH, b"", content_type="multipart/form-data; boundary=x", CONTENT_LENGTH=str(100 * 2**20)
     )
@@ -77,7 +77,7 @@ def test_a_hundred_megabytes_are_refused_before_they_are_read(nora: User) -> Non
     assert "Files of up to 8 MiB are read." in text(answer)
 
 
-def test_users_are_for_noc_admins(nora: User, nina: User) -> None:
+def test_only_noc_admins_import_users(nora: User, nina: User) -> None:
     assert signed_in(nora).get(f"{PATH}?kind=users").status_code == 403
     assert "Users" not in text(signed_in(nora).get(PATH)).partition("Recent imports")[0].partition("Sites")[2]
     assert signed_in(nina).get(f"{PATH}?kind=users").status_code == 200
@@ -89,7 +89,7 @@ def test_users_are_for_noc_admins(nora: User, nina: User) -> None:
     assert signed_in(nora).post(f"{PATH}{this.pk}/cancel/").status_code == 403
 
 
-def test_an_import_is_called_off(nora: User) -> None:
+def test_import_is_cancelled(nora: User) -> None:
     send(nora)
     this = Import.objects.get()
     signed_in(nora).post(f"{PATH}{this.pk}/cancel/")
@@ -98,7 +98,7 @@ def test_an_import_is_called_off(nora: User) -> None:
     assert "The import was cancelled" in text(again)
 
 
-def test_facts_that_an_earlier_release_did_not_keep_cost_no_page(nora: User) -> None:
+def test_page_works_without_facts_that_an_earlier_release_did_not_store(nora: User) -> None:
     this = checked(nora, "customers", "name\n" + "a" * 101 + "\n")
     row = this.rows.get()
     del row.refusals[0]["facts"]["length"]

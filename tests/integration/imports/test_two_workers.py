@@ -1,4 +1,4 @@
-"""Two workers that get the same message do not do the same batch."""
+"""Two workers that receive the same message do not run the same batch."""
 
 import threading
 from typing import Any
@@ -20,7 +20,7 @@ from tests.integration.imports.files import staged, work
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_while_one_is_at_a_batch_the_other_does_nothing(nora: User) -> None:
+def test_second_worker_does_nothing_while_one_runs_a_batch(nora: User) -> None:
     this = staged(nora, "sites", "name\nBern\n", at_once=True)
     mine = {name: connection.settings_dict[name.upper()] for name in ("host", "port", "user", "password")}
     with psycopg.connect(**mine, dbname=connection.settings_dict["NAME"]) as other:
@@ -31,7 +31,7 @@ def test_while_one_is_at_a_batch_the_other_does_nothing(nora: User) -> None:
 
 
 def test_two_imports_never_run_at_the_same_time(nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A try counts as a failure until its first batch is done: the other import is first meanwhile."""
+    """An attempt counts as failed until its first batch commits; meanwhile the other import comes first."""
     first = staged(nora, "sites", "name\nBern\n", at_once=True)
     second = staged(nora, "sites", "name\nOslo\n", at_once=True)
     in_the_batch, go_on = threading.Event(), threading.Event()
@@ -62,7 +62,7 @@ def test_two_imports_never_run_at_the_same_time(nora: User, monkeypatch: pytest.
         thread.join()
     first.refresh_from_db()
     assert (first.made, first.state) == (1, ImportState.COMPLETED)
-    # The end of the first asks for the second.
+    # The end of the first import starts the second.
     newest = Outbox.objects.filter(task=RUN).order_by("-pk").values_list("args", flat=True).first()
     assert newest == [str(second.pk), second.turn]
     assert work(second).made == 1

@@ -1,4 +1,4 @@
-"""The pages about the API: each operation once, small, for anybody, and readable without scripts."""
+"""The pages about the API: each operation once, small, public, and readable without scripts."""
 
 import html
 import re
@@ -27,7 +27,7 @@ def read(address: str, reader: User | None = None) -> str:
 
 
 def operations() -> list[tuple[str, str, str]]:
-    """The tag, the fragment and the path of each."""
+    """Return the tag, the fragment and the path of each operation."""
     return [
         (item[method]["tags"][0], item[method]["operationId"], path)
         for path, item in document()["paths"].items()
@@ -42,8 +42,8 @@ def test_every_tag_of_the_schema_is_in_one_group() -> None:
     assert set(tags) == {tag for tag, _, _ in operations()}
 
 
-def test_every_operation_is_on_the_page_of_its_group_and_the_index_leads_there() -> None:
-    """The index has the fragments of the page that once held all operations: links from elsewhere arrive."""
+def test_every_operation_is_on_its_groups_page_and_linked_from_the_index() -> None:
+    """The index keeps the fragments of the former page with all operations, so that old links still work."""
     group_of = {tag: slug for slug, group in GROUPS.items() for tag in group.tags}
     index, pages = read(INDEX), {slug: read(f"{INDEX}{slug}/") for slug in GROUPS}
     for tag, fragment, path in operations():
@@ -56,7 +56,7 @@ def test_every_operation_is_on_the_page_of_its_group_and_the_index_leads_there()
 
 
 @pytest.mark.parametrize("address", [INDEX, ERRORS, *PAGES])
-def test_a_page_is_small_and_keeps_the_content_policy(address: str, alice: User) -> None:
+def test_page_is_small_and_meets_the_content_policy(address: str, alice: User) -> None:
     for reader in (None, alice):
         page = read(address, reader)
         assert 1000 < len(page.encode()) <= MOST_BYTES
@@ -74,7 +74,7 @@ def test_no_back_quote_is_shown(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", [INDEX, *PAGES])
-def test_what_a_page_leads_to_is_there(address: str, alice: User) -> None:
+def test_links_of_a_page_lead_to_existing_targets(address: str, alice: User) -> None:
     page = read(address, alice)
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
@@ -83,7 +83,7 @@ def test_what_a_page_leads_to_is_there(address: str, alice: User) -> None:
     assert set(re.findall(r'\bfor="([^"]+)"', page)) <= set(ids)
 
 
-def test_an_operation_is_shown_with_all_that_one_needs_to_send_it() -> None:
+def test_operation_shows_everything_needed_to_send_it() -> None:
     page = read("/api/docs/lines/")
     ordering = html.unescape(page.split('id="vlls_create"')[1].split("</section>")[0])
     for part in (
@@ -107,7 +107,7 @@ def test_an_operation_is_shown_with_all_that_one_needs_to_send_it() -> None:
         assert part in ordering, part
 
 
-def test_words_find_operations_by_path_sentence_and_group() -> None:
+def test_search_finds_operations_by_path_sentence_and_group() -> None:
     assert "holds_create" in read("/api/docs/?q=post+hold")
     assert "vlls_create" not in read("/api/docs/?q=post+hold")
     assert "holds_renew_create" in read("/api/docs/?q=900+s")
@@ -117,11 +117,11 @@ def test_words_find_operations_by_path_sentence_and_group() -> None:
     assert 'value="&lt;b&gt;nothing"' in nothing
 
 
-def test_a_group_that_is_none_is_not_found() -> None:
+def test_unknown_group_is_404() -> None:
     assert Client().get("/api/docs/nothing/").status_code == 404
 
 
-def test_only_who_is_signed_in_is_offered_to_try(alice: User) -> None:
+def test_only_signed_in_users_can_try_operations(alice: User) -> None:
     assert "data-method=" not in read("/api/docs/holds/")
     assert "Sign in to try these operations here." in read("/api/docs/holds/")
     page = read("/api/docs/holds/", alice)
@@ -129,7 +129,7 @@ def test_only_who_is_signed_in_is_offered_to_try(alice: User) -> None:
     assert "Sign in to try these operations here." not in page
 
 
-def test_what_is_tried_has_no_name_so_that_no_form_sends_it_to_this_page(alice: User) -> None:
+def test_try_fields_have_no_name_and_are_never_submitted(alice: User) -> None:
     for slug in GROUPS:
         for form in re.findall(r"<form[^>]*data-method.*?</form>", read(f"{INDEX}{slug}/", alice), re.DOTALL):
             assert re.findall(r'\sname="', form) == []
@@ -138,7 +138,7 @@ def test_what_is_tried_has_no_name_so_that_no_form_sends_it_to_this_page(alice: 
     assert " name=" not in token[0]
 
 
-def test_what_changes_something_asks_first(alice: User) -> None:
+def test_operation_that_changes_something_asks_for_confirmation(alice: User) -> None:
     asks = {
         path: "data-confirm" in tag
         for slug in ("lines", "holds")
@@ -159,6 +159,6 @@ def test_what_changes_something_asks_first(alice: User) -> None:
         ("one ` alone", "one ` alone"),
     ],
 )
-def test_code_is_marked_and_nothing_else_is_let_through(text: str, shown: str) -> None:
+def test_code_is_marked_and_all_other_markup_is_escaped(text: str, shown: str) -> None:
     assert code_marked(text) == shown
     assert paragraphs(text) == f"<p>{shown}</p>"

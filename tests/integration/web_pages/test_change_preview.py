@@ -1,4 +1,4 @@
-"""The change page's preview of a change, while typing and without scripts."""
+"""The preview on the page of a change, during typing and without scripts."""
 
 from typing import Any
 
@@ -31,9 +31,7 @@ def check(user: User, isp: Isp, vll: Vll, **changes: Any) -> Any:
     return signed_in(user).post(f"/vlls/{vll.pk}/change/check/", sent, headers={"hx-request": "true"})
 
 
-def test_a_possible_change_says_what_differs_and_how_it_would_go(
-    isp: Isp, alice: User, nora: User, vll: Vll
-) -> None:
+def test_possible_change_shows_differences_and_path(isp: Isp, alice: User, nora: User, vll: Vll) -> None:
     said = text(check(alice, isp, vll, cir="4", a_end__outer_vlan="any"))
     assert "Bandwidth (CIR) 1 Gbit/s 4 Gbit/s A end: Outer VLAN 100 any" in said
     assert "This change is possible." in said
@@ -46,26 +44,24 @@ def test_a_possible_change_says_what_differs_and_how_it_would_go(
     assert "IP MTU needed 1550 bytes" in the_nocs
 
 
-def test_every_reason_against_it_is_listed(isp: Isp, alice: User, vll: Vll) -> None:
+def test_every_reason_against_the_change_is_listed(isp: Isp, alice: User, vll: Vll) -> None:
     said = text(check(alice, isp, vll, cir="11", svc_mtu="9000"))
     assert "This cannot be ordered as it is." in said
     assert "Missing 46 bytes" in said
     assert "Left on" not in said
 
 
-def test_the_form_as_it_came_changes_nothing(isp: Isp, alice: User, vll: Vll) -> None:
+def test_unedited_form_changes_nothing(isp: Isp, alice: User, vll: Vll) -> None:
     said = text(check(alice, isp, vll))
     assert "No change yet" in said
     assert "possible" not in said
 
 
-def test_a_form_that_was_opened_before_another_change_is_told_at_once(
-    isp: Isp, alice: User, vll: Vll
-) -> None:
+def test_form_older_than_another_change_is_reported_immediately(isp: Isp, alice: User, vll: Vll) -> None:
     assert "This cannot be ordered as it is." in text(check(alice, isp, vll, cir="2", revision=77))
 
 
-def test_a_change_that_will_be_held_says_so(isp: Isp, alice: User, dairy: Customer, vll: Vll) -> None:
+def test_change_that_needs_approval_is_announced(isp: Isp, alice: User, dairy: Customer, vll: Vll) -> None:
     said = "The NOC approves more bandwidth of this size first"
     assert said not in text(check(alice, isp, vll, cir="2"))
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
@@ -73,16 +69,16 @@ def test_a_change_that_will_be_held_says_so(isp: Isp, alice: User, dairy: Custom
     assert said not in text(check(alice, isp, vll, cir="0.5"))
 
 
-def test_half_a_form_is_told_what_is_missing(isp: Isp, alice: User, vll: Vll) -> None:
+def test_incomplete_form_shows_missing_fields(isp: Isp, alice: User, vll: Vll) -> None:
     assert "Still missing: Bandwidth" in text(check(alice, isp, vll, cir=""))
 
 
-def test_the_page_asks_while_somebody_types(alice: User, vll: Vll) -> None:
+def test_page_updates_the_preview_during_typing(alice: User, vll: Vll) -> None:
     page = signed_in(alice).get(f"/vlls/{vll.pk}/change/").content.decode()
     assert f'hx-post="/vlls/{vll.pk}/change/check/"' in page
 
 
-def test_without_scripts_a_button_looks_and_orders_nothing(isp: Isp, alice: User, vll: Vll) -> None:
+def test_button_previews_without_scripts_and_orders_nothing(isp: Isp, alice: User, vll: Vll) -> None:
     sent = changed(isp, vll, cir="4", description="Cheese run") | {"check": "1"}
     answer = signed_in(alice).post(f"/vlls/{vll.pk}/change/", sent)
     assert "This change is possible." in text(answer)
@@ -95,7 +91,7 @@ def test_without_scripts_a_button_looks_and_orders_nothing(isp: Isp, alice: User
 
 @pytest.fixture
 def with_our_vlans(isp: Isp, alice: User) -> Vll:
-    """A line whose VLANs the portal chose: 100 at both ends."""
+    """Return a line with VLANs that the portal chose: 100 at both ends."""
     ends = {
         f"{side}_end": end(isp, f"{router}:host-cust1", outer="any")
         for side, router in (("a", "rhino"), ("z", "hippo"))
@@ -105,7 +101,7 @@ def with_our_vlans(isp: Isp, alice: User) -> Vll:
     return placed
 
 
-def test_the_vlan_that_we_chose_is_in_the_form_and_moves_along(
+def test_vlan_chosen_by_the_portal_is_in_the_form_and_moves_with_the_end(
     isp: Isp, alice: User, with_our_vlans: Vll
 ) -> None:
     line, browser = with_our_vlans, signed_in(alice)
@@ -122,7 +118,7 @@ def test_the_vlan_that_we_chose_is_in_the_form_and_moves_along(
     assert [each.outer_vlan for each in line.ends.order_by("side")] == [100, 100]
 
 
-def test_a_line_whose_vlan_is_taken_where_it_moves_to_gets_no_other_one_unasked(
+def test_move_to_a_port_with_a_taken_vlan_selects_no_other_vlan_silently(
     isp: Isp, alice: User, with_our_vlans: Vll
 ) -> None:
     ends = {"a_end": end(isp, "rhino:host-cust2"), "z_end": end(isp, "hippo:host-cust2")}
@@ -132,9 +128,7 @@ def test_a_line_whose_vlan_is_taken_where_it_moves_to_gets_no_other_one_unasked(
     assert "VLAN 100 on hippo:host-cust2 is used by another line" in said
 
 
-def test_a_move_by_the_api_keeps_the_vlan_where_it_is_free(
-    isp: Isp, alice: User, with_our_vlans: Vll
-) -> None:
+def test_move_by_the_api_keeps_the_vlan_where_it_is_free(isp: Isp, alice: User, with_our_vlans: Vll) -> None:
     changes = Changes(z_end={"port": isp.ports["hippo:host-cust2"].pk})
     isp_vlans = {
         "a_end": end(isp, "rhino:host-cust2", outer=4000),
@@ -145,7 +139,7 @@ def test_a_move_by_the_api_keeps_the_vlan_where_it_is_free(
     assert with_our_vlans.ends.get(side="z").outer_vlan == 100
 
 
-def test_a_line_may_move_to_ports_of_its_customer_alone(
+def test_line_can_only_move_to_ports_of_its_customer(
     isp: Isp, nora: User, bakery: Customer, vll: Vll
 ) -> None:
     Port.objects.filter(pk=isp.ports["hippo:host-cust2"].pk).update(customer=bakery)

@@ -1,4 +1,4 @@
-"""Pages are sent compressed, the API is not, and vendored files are fetched once."""
+"""The portal compresses pages but not the API, and browsers fetch vendored files once."""
 
 import gzip
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 ASKED = {"Accept-Encoding": "gzip"}
 
 
-def test_a_page_is_compressed_for_whoever_takes_that(isp: Isp, alice: User) -> None:
+def test_page_is_compressed_for_clients_that_accept_it(isp: Isp, alice: User) -> None:
     browser = signed_in(alice)
     packed = browser.get("/orders/new/", headers=ASKED)
     assert packed["Content-Encoding"] == "gzip"
@@ -23,14 +23,14 @@ def test_a_page_is_compressed_for_whoever_takes_that(isp: Isp, alice: User) -> N
     assert "Content-Encoding" not in browser.get("/orders/new/")
 
 
-def test_an_etag_of_the_api_stays_strong(isp: Isp, alice: User) -> None:
+def test_etag_of_the_api_stays_strong(isp: Isp, alice: User) -> None:
     vll: Vll = order(isp, alice).vll
     answer = signed_in(alice).get(f"/api/v1/vlls/{vll.pk}", headers=ASKED)
     assert answer["ETag"].startswith('"')
     assert "Content-Encoding" not in answer
 
 
-def test_vendored_files_never_change_and_our_own_may() -> None:
+def test_vendored_files_are_immutable_and_own_files_are_not() -> None:
     vendored = Client().get("/static/vendor/htmx-2.0.11/htmx.min.js", headers=ASKED)
     assert vendored["Content-Encoding"] == "gzip"
     assert "immutable" in vendored["Cache-Control"]

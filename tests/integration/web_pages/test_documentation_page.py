@@ -1,4 +1,4 @@
-"""The documentation site at /docs/: signed-in people read it, and each reader gets the site for them."""
+"""The documentation site at /docs/: only signed-in users read it; customers and staff get different sites."""
 
 from pathlib import Path
 from typing import Any
@@ -34,31 +34,31 @@ def body(response: Any) -> str:
     return b"".join(response.streaming_content).decode()
 
 
-def test_customers_and_staff_read_a_site_each(alice: User, nina: User) -> None:
+def test_customers_and_staff_read_separate_sites(alice: User, nina: User) -> None:
     assert body(read(alice)) == "<title>for customers</title>"
     assert body(read(nina)) == "<title>for staff</title>"
     assert read(alice, "/docs/README/").status_code == 404
 
 
-def test_nobody_reads_it_without_signing_in() -> None:
+def test_sign_in_is_required() -> None:
     response = read(None)
     assert response.redirect_chain[0][0].startswith("/login/?next=/docs/")
     assert b"for staff" not in response.content
 
 
-def test_files_have_their_type_and_no_shared_cache_keeps_them(nina: User) -> None:
+def test_files_have_their_type_and_are_not_cached_by_proxies(nina: User) -> None:
     response = read(nina, "/docs/searchindex.js")
     assert response.headers["Content-Type"] == "text/javascript"
     assert response.headers["Cache-Control"] == "private, max-age=300"
 
 
 @pytest.mark.parametrize("path", ["../secret", "..%2fsecret", "%2e%2e/secret", "/etc/hostname"])
-def test_no_path_leads_out_of_the_site(nina: User, path: str) -> None:
+def test_no_path_leaves_the_site(nina: User, path: str) -> None:
     response = read(nina, f"/docs/{path}")
     assert response.status_code in (400, 404)
 
 
-def test_a_portal_without_the_site_shows_staff_how_to_build_it(
+def test_portal_without_the_site_shows_staff_how_to_build_it(
     settings: Any, tmp_path: Path, alice: User, nina: User
 ) -> None:
     settings.LONGLINE_DOCS_DIR = tmp_path / "missing"

@@ -1,4 +1,4 @@
-"""Errors look like the portal and say the next step; the content policy holds on every answer."""
+"""Error pages have the portal's layout and name the next step; each response has the content policy."""
 
 from collections.abc import Iterator
 
@@ -28,20 +28,20 @@ def broken(settings: object) -> Iterator[None]:
         yield
 
 
-def test_an_unknown_address_is_404_in_the_portals_look(alice: User) -> None:
+def test_unknown_address_is_404_in_the_portals_layout(alice: User) -> None:
     answer = signed_in(alice).get("/nowhere/")
     assert answer.status_code == 404
     assert "Page not found" in text(answer)
     assert answer["X-Request-Id"] in text(answer)
 
 
-def test_a_refusal_is_403_and_says_whom_to_ask(bob: User, isp: object) -> None:
+def test_refusal_is_403_and_names_a_contact(bob: User, isp: object) -> None:
     answer = signed_in(bob).get("/orders/new/")
     assert answer.status_code == 403
     assert "Ask an operator or admin" in text(answer)
 
 
-def test_a_mistake_of_ours_is_500_and_names_the_request(broken: None, alice: User) -> None:
+def test_internal_error_is_500_and_names_the_request(broken: None, alice: User) -> None:
     client = signed_in(alice)
     client.raise_request_exception = False
     answer = client.get("/broken/")
@@ -52,7 +52,7 @@ def test_a_mistake_of_ours_is_500_and_names_the_request(broken: None, alice: Use
 
 
 @pytest.mark.parametrize("page", ["/login/", "/", "/nowhere/"])
-def test_the_content_policy_forbids_inline_script_and_style(page: str) -> None:
+def test_content_policy_forbids_inline_script_and_style(page: str) -> None:
     policy = Client().get(page)["Content-Security-Policy"]
     assert "default-src 'self'" in policy
     assert "unsafe" not in policy

@@ -1,4 +1,4 @@
-"""Holds in the web UI: made only when asked for, shown with what is left, and ordered with."""
+"""Reservations in the web UI: the user requests one, sees the remaining time, and orders with it."""
 
 from datetime import timedelta
 from typing import Any
@@ -39,14 +39,14 @@ def hold(isp: Isp, alice: User) -> Hold:
 _ROUTERS = {"a_end": "rhino", "z_end": "hippo"}
 
 
-def test_looking_and_checking_hold_nothing(isp: Isp, alice: User) -> None:
+def test_opening_and_checking_the_form_reserves_nothing(isp: Isp, alice: User) -> None:
     page = signed_in(alice)
     assert "Hold for 15 minutes" in text(page.get("/orders/new/"))
     page.post("/orders/new/check/", filled(isp))
     assert not Hold.objects.exists()
 
 
-def test_asked_for_it_is_made_and_the_form_keeps_what_was_written(isp: Isp, alice: User) -> None:
+def test_requested_reservation_is_made_and_the_form_keeps_its_values(isp: Isp, alice: User) -> None:
     answer = signed_in(alice).post("/orders/new/hold/", filled(isp, do="make"))
     made = Hold.objects.get()
     assert answer.status_code == 200
@@ -57,13 +57,13 @@ def test_asked_for_it_is_made_and_the_form_keeps_what_was_written(isp: Isp, alic
     assert 'value="Milk run"' in answer.content.decode()
 
 
-def test_a_form_with_mistakes_holds_nothing(isp: Isp, alice: User) -> None:
+def test_form_with_errors_reserves_nothing(isp: Isp, alice: User) -> None:
     answer = signed_in(alice).post("/orders/new/hold/", filled(isp, do="make", cir=""))
     assert answer.status_code == 422
     assert not Hold.objects.exists()
 
 
-def test_renewed_three_times_it_offers_no_fourth(isp: Isp, alice: User, hold: Hold) -> None:
+def test_reservation_can_be_renewed_three_times(isp: Isp, alice: User, hold: Hold) -> None:
     page, said = signed_in(alice), ""
     for _ in range(3):
         said = text(page.post("/orders/new/hold/", filled(isp, do="renew", hold=hold.pk)))
@@ -73,19 +73,21 @@ def test_renewed_three_times_it_offers_no_fourth(isp: Isp, alice: User, hold: Ho
     assert "This hold has been renewed 3 times, which is the limit." in text(refused)
 
 
-def test_released_while_ordering_it_is_gone(isp: Isp, alice: User, hold: Hold) -> None:
+def test_reservation_can_be_released_from_the_order_form(isp: Isp, alice: User, hold: Hold) -> None:
     said = text(signed_in(alice).post("/orders/new/hold/", filled(isp, do="release", hold=hold.pk)))
     assert "Hold for 15 minutes" in said
     assert not Hold.objects.exists()
 
 
-def test_an_order_with_it_takes_what_is_held(isp: Isp, alice: User, hold: Hold) -> None:
+def test_order_uses_its_reservation(isp: Isp, alice: User, hold: Hold) -> None:
     assert signed_in(alice).post("/orders/new/", filled(isp, hold=hold.pk)).status_code == 302
     assert not Hold.objects.exists()
     assert set(VllEnd.objects.values_list("outer_vlan", flat=True)) == {7}
 
 
-def test_one_that_expired_is_said_and_the_next_try_goes_without(isp: Isp, alice: User, hold: Hold) -> None:
+def test_expired_reservation_is_reported_and_the_next_order_omits_it(
+    isp: Isp, alice: User, hold: Hold
+) -> None:
     Hold.objects.update(created_at=clock.now() - timedelta(seconds=901), expires_at=clock.now())
     page = signed_in(alice)
     refused = page.post("/orders/new/", filled(isp, hold=hold.pk))
@@ -95,7 +97,7 @@ def test_one_that_expired_is_said_and_the_next_try_goes_without(isp: Isp, alice:
     assert not Order.objects.exists()
 
 
-def test_the_list_shows_it_and_leads_to_a_filled_form(alice: User, hold: Hold) -> None:
+def test_list_shows_the_reservation_and_links_to_a_filled_form(alice: User, hold: Hold) -> None:
     page = signed_in(alice)
     shown = page.get("/holds/")
     assert "rhino:host-cust1 VLAN 7 hippo:host-cust1 VLAN 7 100 Mbit/s alice" in text(shown)
@@ -103,7 +105,7 @@ def test_the_list_shows_it_and_leads_to_a_filled_form(alice: User, hold: Hold) -
     assert (form.a_end["outer_vlan"].value(), form.line["cir"].value(), form.held.hold) == (7, "100", hold)
 
 
-def test_the_list_renews_and_releases(alice: User, hold: Hold) -> None:
+def test_list_renews_and_releases(alice: User, hold: Hold) -> None:
     page = signed_in(alice)
     assert page.post(f"/holds/{hold.pk}/renew/").status_code == 302
     hold.refresh_from_db()
@@ -112,14 +114,14 @@ def test_the_list_renews_and_releases(alice: User, hold: Hold) -> None:
     assert not Hold.objects.exists()
 
 
-def test_a_viewer_sees_it_and_changes_nothing(bob: User, hold: Hold) -> None:
+def test_viewer_sees_the_reservation_and_cannot_change_it(bob: User, hold: Hold) -> None:
     page = signed_in(bob)
     assert "Release" not in text(page.get("/holds/"))
     assert page.post(f"/holds/{hold.pk}/release/").status_code == 403
     assert Hold.objects.exists()
 
 
-def test_anothers_hold_is_as_none(charlie: User, hold: Hold) -> None:
+def test_reservation_of_another_customer_is_not_found(charlie: User, hold: Hold) -> None:
     page = signed_in(charlie)
     assert "Nothing is held" in text(page.get("/holds/"))
     assert page.post(f"/holds/{hold.pk}/renew/").status_code == 404

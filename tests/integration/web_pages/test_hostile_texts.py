@@ -1,4 +1,4 @@
-"""Every form and every filter of every page, filled in with what no person types: never a mistake of ours."""
+"""Every form and filter of every page with hostile text: the portal never fails with an internal error."""
 
 import re
 
@@ -20,10 +20,10 @@ _NAME = re.compile(r'<(?:input|select|textarea)[^>]*?\sname="([^"]+)"')
 
 @pytest.mark.parametrize("thinned", [True, pytest.param(False, marks=pytest.mark.release)])
 @pytest.mark.parametrize(("address", "entry"), PAGES)
-def test_no_text_in_a_form_or_an_address_is_a_mistake_of_ours(
+def test_hostile_text_in_forms_and_addresses_never_causes_an_internal_error(
     address: str, entry: URLPattern, dairys: Dairy, nina: User, thinned: bool
 ) -> None:
-    """The NOC writes each of them; the customer every third, or each where the page is not for the NOC."""
+    """The NOC sends each text; the customer sends every third, or each where the page is not for the NOC."""
     where, texts = filled(address, entry, dairys.ids), HOSTILE
     for user in (nina, dairys.alice):
         browser = signed_in(user)
@@ -31,9 +31,9 @@ def test_no_text_in_a_form_or_an_address_is_a_mistake_of_ours(
         assert answer.status_code < 500
         page = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
         names = {*_NAME.findall(page.decode()), "q", "after", "show", "from", "to"} - NOT_WRITTEN
-        # A form on another version of its row would not be looked at.
+        # The page would reject a form on another version of its row before it reads the fields.
         version = dict(_VERSION.findall(page.decode()))
-        # A cached property: it is there when something has looked at the query.
+        # A cached property: it exists once something has read the query.
         looks_at_query = "GET" in answer.wsgi_request.__dict__
         looks_at_form = "logout" not in where
         for text in texts:
@@ -43,7 +43,7 @@ def test_no_text_in_a_form_or_an_address_is_a_mistake_of_ours(
             if looks_at_form:
                 answer = browser.post(where, asked | version)
                 assert answer.status_code < 500, text
-                # Whoever may not, or a page without a form, is refused before anything of it is read.
+                # The portal refuses users without the right, and pages without a form, before it reads fields.
                 looks_at_form = "_post" in answer.wsgi_request.__dict__
         if thinned and first.status_code == 200:
             texts = HOSTILE[::3]

@@ -13,19 +13,19 @@ from tests.integration.web_pages.browser import signed_in, text
 pytestmark = pytest.mark.django_db
 
 
-def test_ports_show_what_is_booked_of_them(isp: Isp, alice: User) -> None:
+def test_ports_show_their_booked_bandwidth(isp: Isp, alice: User) -> None:
     order(isp, alice)
     shown = text(signed_in(alice).get("/ports/"))
     assert shown.count("rhino:host-cust") == 2
     assert shown.count("1 Gbit/s of 10 Gbit/s") == 2
 
 
-def test_whether_a_port_is_a_uni_is_for_the_noc_to_read(isp: Isp, alice: User, nora: User) -> None:
+def test_only_the_noc_reads_whether_a_port_is_a_uni(isp: Isp, alice: User, nora: User) -> None:
     assert text(signed_in(nora).get("/ports/")).count("UNI") == 4
     assert "UNI" not in text(signed_in(alice).get("/ports/"))
 
 
-def test_a_stranger_sees_no_port_of_alices(isp: Isp, charlie: User) -> None:
+def test_stranger_sees_no_foreign_port(isp: Isp, charlie: User) -> None:
     shown = text(signed_in(charlie).get("/ports/"))
     assert "rhino" not in shown
     assert "No ports yet" in shown
@@ -52,7 +52,7 @@ def test_more_ports_take_no_more_queries(isp: Isp, alice: User) -> None:
     assert queries() == few
 
 
-def test_orders_show_why_one_failed(isp: Isp, alice: User) -> None:
+def test_failed_orders_show_the_reason(isp: Isp, alice: User) -> None:
     vll = order(isp, alice, description="Milk run").vll
     refuse(vll, "a")
     answer(vll, "a", "removed")
@@ -61,22 +61,22 @@ def test_orders_show_why_one_failed(isp: Isp, alice: User) -> None:
     assert "Milk run Add Failed Something else on rhino already uses this VLAN (host-cust1.7)." in shown
 
 
-def test_a_stranger_sees_no_order_of_alices(isp: Isp, alice: User, charlie: User) -> None:
+def test_stranger_sees_no_foreign_order(isp: Isp, alice: User, charlie: User) -> None:
     order(isp, alice, description="Milk run")
     assert "Milk run" not in text(signed_in(charlie).get("/orders/"))
 
 
-def test_the_noc_sees_orders_with_their_customer(isp: Isp, alice: User, nora: User) -> None:
+def test_noc_sees_orders_with_their_customer(isp: Isp, alice: User, nora: User) -> None:
     order(isp, alice, description="Milk run")
     assert "Milk run Alpine Dairy" in text(signed_in(nora).get("/orders/"))
 
 
-def test_routers_are_the_nocs_business_alone(isp: Isp, alice: User, nora: User) -> None:
+def test_only_the_noc_sees_routers(isp: Isp, alice: User, nora: User) -> None:
     assert signed_in(alice).get("/routers/").status_code == 403
     assert signed_in(nora).get("/routers/").status_code == 200
 
 
-def test_the_nocs_routers_tell_reporting_silent_and_transit_apart(isp: Isp, nora: User) -> None:
+def test_router_list_distinguishes_reporting_silent_and_transit(isp: Isp, nora: User) -> None:
     rhino, hippo = isp.routers["rhino"], isp.routers["hippo"]
     hippo.observed.reported_at = hippo.observed.reported_at.replace(year=2020)
     hippo.observed.simulated = True

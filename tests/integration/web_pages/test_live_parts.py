@@ -1,4 +1,4 @@
-"""Parts of pages are sent alone to who shows the page already, and only when they say something else."""
+"""An open page receives only its changed parts, and only when their content differs."""
 
 import re
 from typing import Any
@@ -27,7 +27,7 @@ def part_of(answer: Any) -> re.Match[str]:
 
 
 def ask_again(browser: Client, part: re.Match[str]) -> Any:
-    """As htmx does."""
+    """Request the page again as htmx does."""
     headers = {"HX-Request": "true", "HX-Target": part["id"], "X-Seen": part["seen"]}
     return browser.get(part["url"].replace("&amp;", "&"), headers=headers)
 
@@ -44,7 +44,7 @@ PAGES = [
 
 
 @pytest.mark.parametrize(("who", "address", "part_id", "about"), PAGES)
-def test_a_page_is_not_sent_again_while_it_says_the_same(
+def test_unchanged_page_is_not_sent_again(
     isp: Isp, vll: Vll, alice: User, nora: User, who: str, address: str, part_id: str, about: str
 ) -> None:
     browser = signed_in({"alice": alice, "nora": nora}[who])
@@ -55,7 +55,7 @@ def test_a_page_is_not_sent_again_while_it_says_the_same(
     assert ask_again(browser, part).status_code == 204
 
 
-def test_a_part_is_sent_alone_when_it_says_something_else(isp: Isp, vll: Vll, alice: User) -> None:
+def test_changed_part_is_sent_alone(isp: Isp, vll: Vll, alice: User) -> None:
     browser = signed_in(alice)
     before = part_of(browser.get("/ports/?q=rhino"))
     Port.objects.filter(router=isp.routers["rhino"]).update(description="in the cellar")
@@ -71,13 +71,13 @@ def test_a_part_is_sent_alone_when_it_says_something_else(isp: Isp, vll: Vll, al
     assert ask_again(browser, after).status_code == 204
 
 
-def test_who_asks_for_a_part_that_is_not_there_gets_the_page(alice: User, vll: Vll) -> None:
+def test_request_for_an_absent_part_gets_the_page(alice: User, vll: Vll) -> None:
     headers = {"HX-Request": "true", "HX-Target": "nothing", "X-Seen": "0"}
     assert "<html" in signed_in(alice).get("/orders/", headers=headers).content.decode()
 
 
-def test_what_is_said_once_is_not_said_to_a_part_that_asks_for_itself(alice: User, vll: Vll) -> None:
-    """Another window of hers may look between her order and the page that says how it went."""
+def test_message_shown_once_is_not_sent_to_a_part(alice: User, vll: Vll) -> None:
+    """Another window of the same user may poll between the order and the page that shows its result."""
     browser = signed_in(alice)
     part = part_of(browser.get("/orders/"))
     browser.post(f"/vlls/{vll.pk}/suspend/")
@@ -85,7 +85,7 @@ def test_what_is_said_once_is_not_said_to_a_part_that_asks_for_itself(alice: Use
     assert "ll-note-success" in browser.get(f"/vlls/{vll.pk}/").content.decode()
 
 
-def test_a_settled_line_that_is_told_of_a_change_looks_at_all_of_it(alice: User, vll: Vll) -> None:
+def test_settled_line_reads_everything_after_a_notification(alice: User, vll: Vll) -> None:
     Vll.objects.update(oper_status="op-up")
     vll.ends.update(path_state="up")
     browser = signed_in(alice)
@@ -104,7 +104,7 @@ def test_a_settled_line_that_is_told_of_a_change_looks_at_all_of_it(alice: User,
     assert browser.get(same, headers={"X-Whole": "1"}).status_code == 204
 
 
-def test_a_web_process_ends_a_stream_for_good(alice: User, vll: Vll) -> None:
-    """What leads nowhere else ends here, and the page polls."""
+def test_web_process_ends_a_stream_permanently(alice: User, vll: Vll) -> None:
+    """A stream that no live process serves ends here, and the page polls."""
     answer = signed_in(alice).get(f"/live/?about=lines&about=line:{vll.pk}&age_ms=5")
     assert (answer.status_code, answer.content) == (204, b"")

@@ -17,19 +17,19 @@ PAGES = [
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_sends_anonymous_readers_to_the_login_and_back(page: str) -> None:
+def test_page_sends_anonymous_readers_to_the_login_and_back(page: str) -> None:
     answer = Client().get(page)
     assert answer.status_code == 302
     assert answer["Location"] == f"/login/?next={page}"
 
 
-def test_alice_signs_in_and_lands_on_the_overview(alice: User) -> None:
+def test_user_signs_in_and_lands_on_the_overview(alice: User) -> None:
     answer = Client().post("/login/", {"login": "alice", "password": "correct horse battery"}, follow=True)
     assert answer.redirect_chain == [("/", 302)]
     assert "Virtual leased lines" in text(answer)
 
 
-def test_a_wrong_password_keeps_the_user_name_and_says_so(alice: User) -> None:
+def test_wrong_password_shows_an_error_and_keeps_the_user_name(alice: User) -> None:
     answer = Client().post("/login/", {"login": "alice", "password": "wrong"})
     assert "password you specified are not correct" in text(answer)
     assert 'value="alice"' in answer.content.decode()
@@ -42,7 +42,7 @@ def test_signing_out_is_a_post_and_ends_the_session(alice: User) -> None:
     assert client.get("/").status_code == 302
 
 
-def test_a_form_from_elsewhere_is_refused_in_the_portals_look(alice: User) -> None:
+def test_form_from_another_site_is_refused_in_the_portals_layout(alice: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.force_login(alice)
     answer = client.post("/orders/new/", {})

@@ -1,4 +1,4 @@
-"""Lists and selects at the NOC's scale: page by page, searched and narrowed."""
+"""Lists and selects with as many rows as the NOC has: page by page, with search and filters."""
 
 import base64
 import json
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def many(isp: Isp) -> list[Port]:
-    """A hundred more ports of Alpine Dairy on Rhino, at a site of its own."""
+    """Create a hundred more ports of Alpine Dairy on Rhino, at a separate site."""
     bern = Site.objects.create(name="Bern")
     lynx = Router.objects.create(name="lynx", site=bern, agent_url="https://127.0.0.1:9499")
     dairy = isp.ports["rhino:host-cust1"].customer
@@ -52,15 +52,13 @@ def test_every_port_is_on_one_page_in_order(many: list[Port], nora: User, addres
     assert len(seen) == len(many) + 4
 
 
-def test_a_search_is_kept_from_page_to_page(many: list[Port], nora: User) -> None:
+def test_search_applies_to_the_next_page(many: list[Port], nora: User) -> None:
     answer = signed_in(nora).get("/noc/ports/", {"q": "bern", "assigned": "yes"})
     assert re.search(r'href="\?q=bern&amp;assigned=yes&amp;after=', answer.content.decode())
     assert {name.partition(":")[0] for name in names(answer)} == {"lynx"}
 
 
-def test_routers_are_narrowed_by_site_and_by_what_is_done_to_them(
-    many: list[Port], isp: Isp, nora: User
-) -> None:
+def test_routers_are_filtered_by_site_and_state(many: list[Port], isp: Isp, nora: User) -> None:
     router_hold_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
     page = signed_in(nora)
     for address in ("/noc/routers/", "/routers/"):
@@ -86,13 +84,13 @@ def test_routers_are_narrowed_by_site_and_by_what_is_done_to_them(
         '["a", "x", 1e309]',
     ],
 )
-def test_an_edited_cursor_starts_from_the_top(isp: Isp, nora: User, address: str, place: str) -> None:
+def test_edited_cursor_starts_from_the_top(isp: Isp, nora: User, address: str, place: str) -> None:
     after = base64.urlsafe_b64encode(place.encode()).decode() or "x"
     assert names(signed_in(nora).get(address, {"after": after}))[0] == "hippo:host-cust1"
 
 
 @pytest.mark.parametrize("address", [f"/noc/{kind.slug}/" for kind in KINDS])
-def test_no_list_is_asked_for_what_cannot_be_in_a_column(isp: Isp, nora: User, address: str) -> None:
+def test_impossible_filter_value_is_not_sent_to_the_database(isp: Isp, nora: User, address: str) -> None:
     for length in (2, 3):
         for spot in range(length):
             place = json.dumps(["\ud800" if each == spot else "1" for each in range(length)])
@@ -100,11 +98,13 @@ def test_no_list_is_asked_for_what_cannot_be_in_a_column(isp: Isp, nora: User, a
             assert signed_in(nora).get(address, {"after": after}).status_code == 200
 
 
-def test_nothing_found_says_so(isp: Isp, nora: User) -> None:
+def test_empty_result_is_reported(isp: Isp, nora: User) -> None:
     assert "Nothing matches" in text(signed_in(nora).get("/noc/ports/", {"q": "nowhere"}))
 
 
-def test_the_order_page_lists_few_ports_and_finds_the_others(many: list[Port], alice: User, isp: Isp) -> None:
+def test_order_page_lists_few_ports_and_search_finds_the_others(
+    many: list[Port], alice: User, isp: Isp
+) -> None:
     page = signed_in(alice)
     first = page.get("/orders/new/").content.decode()
     assert first.count("<option value=") < 2 * SHOWN + 40
@@ -123,7 +123,7 @@ def test_the_order_page_lists_few_ports_and_finds_the_others(many: list[Port], a
     assert f'value="{far.pk}"' in options.content.decode()
 
 
-def test_a_port_that_the_select_did_not_show_can_be_ordered_on(many: list[Port], alice: User) -> None:
+def test_port_outside_the_select_can_be_ordered_on(many: list[Port], alice: User) -> None:
     sent = {"a_end-port": many[-1].pk, "z_end-port": many[-2].pk}
     answer = signed_in(alice).post("/orders/new/", sent)
     assert "port" not in answer.context["form"].a_end.errors

@@ -1,4 +1,4 @@
-"""The ways through the portal: the NOC's three groups with what waits there, and the customers' few pages."""
+"""The navigation: the NOC's three groups with counts of pending work, and the customers' few pages."""
 
 import re
 from collections import Counter
@@ -26,7 +26,7 @@ from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
 NOC_PAGES = [page for group in OF_THE_NOC for page in group.pages]
-# What is opened from a line, from a person or from mails, or takes a form: below no page of the menus.
+# Pages that open from a line, a person or a mail, or that take a form: they belong to no page of the menus.
 ELSEWHERE = {
     *(
         "search",
@@ -51,17 +51,17 @@ def line(isp: Isp, alice: User) -> Vll:
 
 
 def current(answer: Any) -> set[tuple[str, str]]:
-    """The links that are marked, with how."""
+    """Return the marked links and how they are marked."""
     found = re.findall(r'<a href="([^"]+)"[^>]*?aria-current="(\w+)"', answer.content.decode(), re.DOTALL)
     return set(found)
 
 
 class TestWhatWaits:
-    def test_nothing_waits_and_nothing_is_counted(self, isp: Isp, nora: User) -> None:
+    def test_no_pending_work_shows_no_counts(self, isp: Isp, nora: User) -> None:
         assert not any(waiting_counts().values())
         assert "waiting" not in text(signed_in(nora).get("/"))
 
-    def test_what_waits_is_counted_where_it_is_decided(
+    def test_pending_work_is_counted_where_it_is_decided(
         self, isp: Isp, line: Vll, alice: User, nora: User
     ) -> None:
         trouble_report(user=alice, vll=line, note="It stutters", now=clock.now())
@@ -78,7 +78,7 @@ class TestWhatWaits:
             "Quarantine 1",
         ):
             assert each in said
-        # What is an alarm as well waits once.
+        # Work that is also an alarm counts once.
         alarms_raised()
         said = text(signed_in(nora).get("/"))
         assert re.search(r"Alarms [3-9]", said)
@@ -90,7 +90,7 @@ class TestWhatWaits:
         said = text(signed_in(nora).get("/"))
         assert "Operate 1 1 waiting" in said
 
-    def test_it_is_one_statement_for_the_noc_and_none_for_customers(
+    def test_counts_take_one_statement_for_the_noc_and_none_for_customers(
         self, isp: Isp, nora: User, alice: User
     ) -> None:
         assert len(_counting(nora)) == 1
@@ -108,13 +108,13 @@ def _counting(user: User) -> list[str]:
 
 
 class TestWhereOneIs:
-    def test_a_page_is_marked_in_its_menu_and_in_the_row_of_its_group(self, isp: Isp, nora: User) -> None:
+    def test_page_is_marked_in_its_menu_and_group(self, isp: Isp, nora: User) -> None:
         answer = signed_in(nora).get("/noc/pools/")
         assert current(answer) == {("/noc/pools/", "page")}
         assert answer.content.decode().count('aria-current="page"') == 2
         assert '<nav class="ll-group-row ll-menu" aria-label="Inventory">' in answer.content.decode()
 
-    def test_what_is_reached_from_a_page_marks_that_page(self, isp: Isp, line: Vll, nora: User) -> None:
+    def test_subpage_marks_its_parent_page(self, isp: Isp, line: Vll, nora: User) -> None:
         client = signed_in(nora)
         for address, marked in (
             (f"/noc/routers/{isp.routers['rhino'].pk}/", "/noc/routers/"),
@@ -127,13 +127,13 @@ class TestWhereOneIs:
         ):
             assert current(client.get(address)) == {(marked, "true")}, address
 
-    def test_customers_have_a_few_pages_and_no_row_below(self, isp: Isp, alice: User) -> None:
+    def test_customers_have_few_pages_and_no_second_row(self, isp: Isp, alice: User) -> None:
         answer = signed_in(alice).get("/ports/")
         assert current(answer) == {("/ports/", "page")}
         assert "ll-group-row" not in answer.content.decode()
         assert "/noc/" not in answer.content.decode()
 
-    def test_whoever_is_not_signed_in_has_none(self, db: None) -> None:
+    def test_anonymous_reader_has_no_navigation(self, db: None) -> None:
         said = Client().get("/login/").content.decode()
         assert "<nav" not in said
         assert "data-palette" not in said
@@ -141,13 +141,13 @@ class TestWhereOneIs:
 
 class TestThePages:
     @pytest.mark.parametrize("pages", [OF_CUSTOMERS, NOC_PAGES], ids=["customers", "the NOC"])
-    def test_each_has_an_address_and_a_key_of_its_own(self, pages: Any) -> None:
+    def test_each_page_has_a_unique_address_and_key(self, pages: Any) -> None:
         assert all(reverse(page.name) for page in pages)
         keys = Counter(page.key for page in pages if page.key)
         assert set(keys.values()) == {1}
         assert "g" not in keys
 
-    def test_every_page_of_the_portal_belongs_to_one_of_them(self) -> None:
+    def test_every_page_of_the_portal_belongs_to_a_menu_entry(self) -> None:
         pages = [*NOC_PAGES, *OF_THE_ACCOUNT]
         names = {
             f"web:{entry.name}" for _, entry in patterns(get_resolver()) if _is_of_the_web(entry.lookup_str)
@@ -161,12 +161,12 @@ def _is_of_the_web(view: str) -> bool:
 
 
 class TestTroubleReports:
-    def test_the_noc_reads_what_is_open(self, line: Vll, alice: User, nora: User) -> None:
+    def test_noc_reads_pending_work(self, line: Vll, alice: User, nora: User) -> None:
         trouble_report(user=alice, vll=line, note="It <b>stutters</b>", now=clock.now())
         said = text(signed_in(nora).get("/noc/trouble/"))
         assert "Milk run Alpine Dairy It <b>stutters</b>" in said
         trouble_close(user=nora, report=line.trouble_reports.get(), now=clock.now())
         assert "No trouble reports are open" in text(signed_in(nora).get("/noc/trouble/"))
 
-    def test_customers_do_not(self, ada: User) -> None:
+    def test_customers_do_not_read_pending_work(self, ada: User) -> None:
         assert signed_in(ada).get("/noc/trouble/").status_code == 403

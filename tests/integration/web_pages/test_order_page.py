@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def fields(isp: Isp, **changes: Any) -> dict[str, Any]:
-    """The form as a browser sends it; dashes of field names are written as two underscores."""
+    """Return the form as a browser sends it; dashes of field names are written as two underscores."""
     sent = {
         "a_end-port": isp.ports["rhino:host-cust1"].pk,
         "a_end-tagging": "dot1q",
@@ -38,11 +38,11 @@ def submit(user: User, sent: dict[str, Any], **headers: str) -> Any:
 
 
 def mistakes(answer: Any) -> dict[str, str]:
-    """Field id -> sentence, as the summary lists them."""
+    """Return field id -> sentence, as the summary lists the errors."""
     return {problem.html_id: problem.text for problem in answer.context["problems"]}
 
 
-def test_a_plain_post_orders_and_leads_to_the_line(isp: Isp, alice: User) -> None:
+def test_plain_post_orders_and_leads_to_the_line(isp: Isp, alice: User) -> None:
     answer = submit(alice, fields(isp))
     vll = Vll.objects.get()
     assert answer.status_code == 302
@@ -53,7 +53,7 @@ def test_a_plain_post_orders_and_leads_to_the_line(isp: Isp, alice: User) -> Non
     assert all(end.exact_match for end in vll.ends.all())
 
 
-def test_htmx_is_led_to_the_line_too(isp: Isp, alice: User) -> None:
+def test_htmx_post_leads_to_the_line(isp: Isp, alice: User) -> None:
     answer = submit(alice, fields(isp), hx_request="true")
     assert answer["HX-Redirect"] == f"/vlls/{Vll.objects.get().pk}/"
 
@@ -72,7 +72,7 @@ def test_every_tagging_can_be_ordered(
     assert (end.outer_vlan, end.inner_vlan) == (int(outer) if outer else None, int(inner) if inner else None)
 
 
-def test_a_whole_port_is_ordered_although_the_form_proposed_a_vlan(isp: Isp, alice: User) -> None:
+def test_whole_port_is_ordered_although_the_form_proposed_a_vlan(isp: Isp, alice: User) -> None:
     assert submit(alice, fields(isp, a_end__tagging="untagged", a_end__outer_vlan="any")).status_code == 302
     assert Vll.objects.get().ends.get(side="a").outer_vlan is None
 
@@ -82,7 +82,7 @@ def test_exact_match_can_be_turned_off(isp: Isp, alice: User) -> None:
     assert not Vll.objects.get().ends.get(side="a").exact_match
 
 
-def test_the_form_offers_only_ports_that_may_be_ordered_on(isp: Isp, alice: User, bakery: Customer) -> None:
+def test_form_offers_only_ports_that_the_user_may_order_on(isp: Isp, alice: User, bakery: Customer) -> None:
     Membership.objects.create(user=alice, customer=bakery, role="viewer")
     isp.ports["hippo:host-cust2"].customer = bakery
     isp.ports["hippo:host-cust2"].save()
@@ -91,26 +91,26 @@ def test_the_form_offers_only_ports_that_may_be_ordered_on(isp: Isp, alice: User
     assert "hippo:host-cust2" not in shown
 
 
-def test_a_user_without_ports_is_told_whom_to_ask(charlie: User) -> None:
+def test_user_without_ports_sees_a_contact(charlie: User) -> None:
     answer = signed_in(charlie).get("/orders/new/")
     assert "No ports to order on" in text(answer)
     assert "order-form" not in answer.content.decode().split("<main")[1]
 
 
-def test_a_viewer_may_not_order(isp: Isp, bob: User) -> None:
+def test_viewer_cannot_order(isp: Isp, bob: User) -> None:
     assert signed_in(bob).get("/orders/new/").status_code == 403
     assert submit(bob, fields(isp)).status_code == 403
     assert Order.objects.count() == 0
 
 
-def test_a_strangers_port_does_not_exist_for_the_form(isp: Isp, charlie: User) -> None:
+def test_port_of_another_customer_is_unknown_to_the_form(isp: Isp, charlie: User) -> None:
     answer = submit(charlie, fields(isp))
     assert answer.status_code == 422
     assert "This port does not exist" in mistakes(answer)["id_a_end-port"]
     assert Order.objects.count() == 0
 
 
-def test_the_noc_orders_on_behalf_of_a_customer(isp: Isp, nora: User, dairy: Customer) -> None:
+def test_noc_orders_on_behalf_of_a_customer(isp: Isp, nora: User, dairy: Customer) -> None:
     submit(nora, fields(isp))
     assert Order.objects.get().customer == dairy
 
@@ -139,7 +139,7 @@ def test_the_noc_orders_on_behalf_of_a_customer(isp: Isp, nora: User, dairy: Cus
         ({"transport": "pigeon"}, "id_transport"),
     ],
 )
-def test_a_mistake_is_told_beside_its_field_and_keeps_the_form(
+def test_error_is_shown_next_to_its_field_and_keeps_the_form(
     isp: Isp, alice: User, changes: dict[str, str], field: str
 ) -> None:
     answer = submit(alice, fields(isp, **changes))
@@ -153,24 +153,24 @@ def test_a_mistake_is_told_beside_its_field_and_keeps_the_form(
     assert (Order.objects.count(), PortVlanLease.objects.count()) == (0, 0)
 
 
-def test_both_ends_the_same_is_told_at_the_z_end(isp: Isp, alice: User) -> None:
+def test_equal_ends_are_reported_at_the_z_end(isp: Isp, alice: User) -> None:
     same = {"z_end__port": isp.ports["rhino:host-cust1"].pk, "z_end__outer_vlan": "100"}
     assert list(mistakes(submit(alice, fields(isp, **same)))) == ["id_z_end-port"]
 
 
-def test_every_mistake_of_a_form_is_told_at_once(isp: Isp, alice: User) -> None:
+def test_all_errors_of_a_form_are_reported_together(isp: Isp, alice: User) -> None:
     answer = submit(alice, fields(isp, a_end__outer_vlan="ten", z_end__port="", svc_mtu="many", cir="much"))
     assert list(mistakes(answer)) == ["id_a_end-outer_vlan", "id_z_end-port", "id_cir", "id_svc_mtu"]
     assert "4 things to change" in text(answer)
 
 
-def test_a_vlan_that_is_taken_is_told_by_name(isp: Isp, alice: User) -> None:
+def test_error_names_the_taken_vlan(isp: Isp, alice: User) -> None:
     order(isp, alice)
     told = mistakes(submit(alice, fields(isp)))
     assert told["id_a_end-outer_vlan"].startswith("VLAN 100 on rhino:host-cust1 is used by another line.")
 
 
-def test_a_vlan_is_left_to_the_portal_by_a_button_without_scripts(isp: Isp, alice: User) -> None:
+def test_button_leaves_the_vlan_to_the_portal_without_scripts(isp: Isp, alice: User) -> None:
     page = text(submit(alice, fields(isp, any="a_end")))
     assert "used by another line" not in page
     answer = submit(alice, fields(isp, any="a_end"))
@@ -179,7 +179,7 @@ def test_a_vlan_is_left_to_the_portal_by_a_button_without_scripts(isp: Isp, alic
     assert not Order.objects.exists()
 
 
-def test_the_form_says_from_what_bandwidth_the_noc_approves(isp: Isp, alice: User, dairy: Customer) -> None:
+def test_form_shows_the_bandwidth_that_needs_approval(isp: Isp, alice: User, dairy: Customer) -> None:
     said = "More than 2 Gbit/s waits for the NOC's approval."
     vll = order(isp, alice).vll
     addresses = ("/orders/new/", f"/vlls/{vll.pk}/change/", f"/vlls/{vll.pk}/bandwidth/")
@@ -189,9 +189,7 @@ def test_the_form_says_from_what_bandwidth_the_noc_approves(isp: Isp, alice: Use
     assert "Orders of more than 2 Gbit/s wait" in text(signed_in(alice).get(f"/team/{dairy.pk}/"))
 
 
-def test_an_mtu_refusal_names_the_link_its_mtu_the_shortfall_and_what_would_fit(
-    isp: Isp, alice: User
-) -> None:
+def test_mtu_refusal_names_link_mtu_shortfall_and_largest_packet(isp: Isp, alice: User) -> None:
     BackboneLink.objects.update(a_ip_mtu=1574, z_ip_mtu=1574)
     sent = {"a_end__outer_vlan": "100", "svc_mtu": "1540", "transport": "geneve4"}
     told = mistakes(submit(alice, fields(isp, **sent)))["id_svc_mtu"]
@@ -202,7 +200,7 @@ def test_an_mtu_refusal_names_the_link_its_mtu_the_shortfall_and_what_would_fit(
     assert "gre" in told.lower() or "1508" in told
 
 
-def test_htmx_gets_the_form_alone_with_its_mistakes(isp: Isp, alice: User) -> None:
+def test_htmx_gets_only_the_form_with_its_errors(isp: Isp, alice: User) -> None:
     answer = submit(alice, fields(isp, svc_mtu="67"), hx_request="true")
     assert answer.status_code == 422
     page = answer.content.decode()
@@ -210,7 +208,7 @@ def test_htmx_gets_the_form_alone_with_its_mistakes(isp: Isp, alice: User) -> No
     assert "<html" not in page
 
 
-def test_the_description_is_text_and_never_markup(isp: Isp, alice: User) -> None:
+def test_description_is_escaped(isp: Isp, alice: User) -> None:
     submit(alice, fields(isp, description="<script>alert(1)</script>"))
     page = signed_in(alice).get("/").content.decode()
     assert "<script>alert(1)" not in page
@@ -221,8 +219,8 @@ def test_other_methods_are_refused(alice: User) -> None:
     assert signed_in(alice).delete("/orders/new/").status_code == 405
 
 
-def test_the_form_proposes_any_vlan_and_both_ends_get_the_same(isp: Isp, alice: User) -> None:
-    # VLAN 100 is taken at one end, and 101 at the other.
+def test_form_proposes_any_vlan_and_both_ends_get_the_same(isp: Isp, alice: User) -> None:
+    # VLAN 100 is leased at one end, and 101 at the other.
     for name, outer in (("rhino", 100), ("hippo", 101)):
         ends = {"a_end": end(isp, f"{name}:host-cust1", outer=outer), "z_end": end(isp, f"{name}:host-cust2")}
         order(isp, alice, cir_bps=10**6, **ends)
@@ -233,18 +231,18 @@ def test_the_form_proposes_any_vlan_and_both_ends_get_the_same(isp: Isp, alice: 
     assert [each.outer_vlan for each in placed.ends.order_by("side")] == [102, 102]
 
 
-def test_any_vlan_is_that_of_the_other_end_where_it_is_free(isp: Isp, alice: User) -> None:
+def test_any_vlan_is_the_vlan_of_the_other_end_where_free(isp: Isp, alice: User) -> None:
     submit(alice, fields(isp, a_end__outer_vlan="any", z_end__outer_vlan="777"))
     assert {each.outer_vlan for each in Vll.objects.get().ends.all()} == {777}
 
 
-def test_a_line_without_a_name_is_called_by_its_places(isp: Isp, alice: User) -> None:
+def test_unnamed_line_is_named_after_its_sites(isp: Isp, alice: User) -> None:
     submit(alice, fields(isp, description=""))
     sites = [isp.routers[name].site.name for name in ("rhino", "hippo")]
     assert Vll.objects.get().description == " – ".join(sites)
 
 
-def test_lines_between_the_same_places_are_numbered(isp: Isp, alice: User) -> None:
+def test_lines_between_the_same_sites_are_numbered(isp: Isp, alice: User) -> None:
     for vlan in ("100", "101", "102"):
         submit(alice, fields(isp, description="", a_end__outer_vlan=vlan, z_end__outer_vlan=vlan))
     name = " – ".join(isp.routers[name].site.name for name in ("rhino", "hippo"))
@@ -252,7 +250,7 @@ def test_lines_between_the_same_places_are_numbered(isp: Isp, alice: User) -> No
     assert called == {name, f"{name} 2", f"{name} 3"}
 
 
-def test_a_name_that_reads_like_another_is_numbered_too(isp: Isp, alice: User) -> None:
+def test_name_that_looks_like_another_is_numbered(isp: Isp, alice: User) -> None:
     sites = [isp.routers[name].site.name for name in ("rhino", "hippo")]
     order(isp, alice, description="-".join(sites))
     submit(alice, fields(isp, description="", a_end__outer_vlan="7", z_end__outer_vlan="7", cir="1"))
@@ -260,14 +258,12 @@ def test_a_name_that_reads_like_another_is_numbered_too(isp: Isp, alice: User) -
 
 
 def proposed(user: User) -> list[object]:
-    """The ports that an untouched form has chosen, A first."""
+    """Return the ports that an unedited form has selected, A first."""
     form = signed_in(user).get("/orders/new/").context["form"]
     return [form.a_end["port"].value(), form.z_end["port"].value()]
 
 
-def test_the_next_line_begins_where_the_last_one_did(
-    isp: Isp, alice: User, nora: User, bakery: Customer
-) -> None:
+def test_next_line_begins_at_the_last_lines_port(isp: Isp, alice: User, nora: User, bakery: Customer) -> None:
     assert proposed(alice) == [None, None]
     order(
         isp, alice, a_end=end(isp, "rhino:host-cust1", outer=7), z_end=end(isp, "hippo:host-cust1", outer=7)
@@ -276,24 +272,24 @@ def test_the_next_line_begins_where_the_last_one_did(
         isp, alice, a_end=end(isp, "hippo:host-cust2", outer=8), z_end=end(isp, "rhino:host-cust1", outer=8)
     )
     assert proposed(alice) == [isp.ports["hippo:host-cust2"].pk, None]
-    # The NOC's last line may have been anybody's.
+    # The NOC's last line may have belonged to any customer.
     assert proposed(nora) == [None, None]
     isp.ports["hippo:host-cust2"].customer = bakery
     isp.ports["hippo:host-cust2"].save()
     assert proposed(alice) == [None, None]
 
 
-def test_with_only_two_ports_both_are_chosen(isp: Isp, alice: User, bakery: Customer) -> None:
+def test_only_two_ports_are_both_selected(isp: Isp, alice: User, bakery: Customer) -> None:
     left = {"rhino:host-cust1", "hippo:host-cust1"}
     for name, port in isp.ports.items():
         if name not in left:
             port.customer = bakery
             port.save()
-    # By the names of their places, as the select has them.
+    # By the names of their sites, as the select lists them.
     assert proposed(alice) == [isp.ports[name].pk for name in ("hippo:host-cust1", "rhino:host-cust1")]
 
 
-def test_a_port_that_is_named_begins_the_line_whatever_is_likely(isp: Isp, alice: User) -> None:
+def test_port_in_the_address_is_preselected(isp: Isp, alice: User) -> None:
     order(
         isp, alice, a_end=end(isp, "rhino:host-cust1", outer=7), z_end=end(isp, "hippo:host-cust1", outer=7)
     )
@@ -302,7 +298,7 @@ def test_a_port_that_is_named_begins_the_line_whatever_is_likely(isp: Isp, alice
     assert [form.a_end["port"].value(), form.z_end["port"].value()] == [named, None]
 
 
-def test_a_line_like_another_has_all_but_its_vlans_and_its_name(isp: Isp, alice: User, charlie: User) -> None:
+def test_copy_of_a_line_has_all_values_except_vlans_and_name(isp: Isp, alice: User, charlie: User) -> None:
     vll = order(isp, alice, description="Milk run", cir_bps=250 * 10**6, svc_mtu=1600).vll
     form = signed_in(alice).get("/orders/new/", {"like": str(vll.pk)}).context["form"]
     assert [form.a_end["port"].value(), form.z_end["port"].value()] == [
@@ -312,7 +308,7 @@ def test_a_line_like_another_has_all_but_its_vlans_and_its_name(isp: Isp, alice:
     assert (form.a_end["outer_vlan"].value(), form.line["description"].value()) == ("any", None)
     assert (form.line["cir"].value(), form.line["svc_mtu"].value()) == ("250", 1600)
     assert f"?like={vll.pk}" in signed_in(alice).get(f"/vlls/{vll.pk}/").content.decode()
-    # Another customer's line fills in nothing, and neither does what is no id.
+    # A line of another customer or an invalid id fills in nothing.
     for user, like in ((charlie, str(vll.pk)), (alice, "x")):
         answer = signed_in(user).get("/orders/new/", {"like": like})
         assert answer.status_code in (200, 403)

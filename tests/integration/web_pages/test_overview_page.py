@@ -28,7 +28,7 @@ from tests.integration.web_pages.browser import signed_in, text
 pytestmark = pytest.mark.django_db
 
 
-def test_alice_sees_the_health_the_ends_and_the_bandwidth_of_her_line(isp: Isp, alice: User) -> None:
+def test_overview_shows_health_ends_and_bandwidth_of_a_line(isp: Isp, alice: User) -> None:
     activate(order(isp, alice, description="Milk run").vll)
     shown = text(signed_in(alice).get("/"))
     row = shown[shown.index("Milk run") :]
@@ -43,14 +43,14 @@ def test_alice_sees_the_health_the_ends_and_the_bandwidth_of_her_line(isp: Isp, 
         assert fact not in row
 
 
-def test_open_orders_stand_above_the_lines(isp: Isp, alice: User) -> None:
+def test_open_orders_are_above_the_lines(isp: Isp, alice: User) -> None:
     order(isp, alice, description="Milk run")
     shown = text(signed_in(alice).get("/"))
     assert "Open orders 1" in shown
     assert shown.index("Acknowledged") < shown.index("Setting up")
 
 
-def test_the_page_follows_an_order_that_ends_while_its_lines_are_read(
+def test_page_follows_an_order_that_ends_while_its_lines_are_read(
     isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vll = order(isp, alice, description="Milk run").vll
@@ -68,14 +68,14 @@ def test_the_page_follows_an_order_that_ends_while_its_lines_are_read(
     assert "every 2s" not in signed_in(alice).get("/").content.decode()
 
 
-def test_a_viewer_sees_the_lines_but_no_way_to_order(isp: Isp, alice: User, bob: User) -> None:
+def test_viewer_sees_lines_and_no_order_link(isp: Isp, alice: User, bob: User) -> None:
     order(isp, alice, description="Milk run")
     answer_to_bob = signed_in(bob).get("/")
     assert "Milk run" in text(answer_to_bob)
     assert "/orders/new/" not in answer_to_bob.content.decode()
 
 
-def test_a_stranger_sees_nothing_of_alices(isp: Isp, alice: User, charlie: User) -> None:
+def test_stranger_sees_no_foreign_line(isp: Isp, alice: User, charlie: User) -> None:
     order(isp, alice, description="Milk run")
     shown = text(signed_in(charlie).get("/"))
     assert "Milk run" not in shown
@@ -83,13 +83,13 @@ def test_a_stranger_sees_nothing_of_alices(isp: Isp, alice: User, charlie: User)
     assert "You have no port yet" in shown
 
 
-def test_the_noc_sees_every_line_with_its_customer(isp: Isp, alice: User, nora: User) -> None:
+def test_noc_sees_every_line_with_its_customer(isp: Isp, alice: User, nora: User) -> None:
     order(isp, alice, description="Milk run")
     shown = text(signed_in(nora).get("/"))
     assert "Milk run Alpine Dairy" in shown
 
 
-def test_removed_lines_are_shown_only_when_asked_for(isp: Isp, alice: User) -> None:
+def test_removed_lines_are_shown_only_on_request(isp: Isp, alice: User) -> None:
     vll = order(isp, alice, description="Milk run").vll
     activate(vll)
     order_delete(user=alice, vll=vll, now=clock.now())
@@ -99,7 +99,7 @@ def test_removed_lines_are_shown_only_when_asked_for(isp: Isp, alice: User) -> N
     assert "Milk run" in text(signed_in(alice).get("/?show=all"))
 
 
-def test_older_lines_are_a_page_away_and_none_is_shown_twice(
+def test_older_lines_are_on_the_next_page_without_repetition(
     isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pagination, "PAGE_SIZE", 2)
@@ -127,7 +127,7 @@ def test_older_lines_are_a_page_away_and_none_is_shown_twice(
 @pytest.mark.parametrize(
     "edited", ["x", "2026-01-01_y", "2026-01-01T00:00:00_d3f9d3d2-61b6-4c5a-8f53-0d3e6b6a9f10"]
 )
-def test_an_edited_cursor_starts_from_the_top(isp: Isp, alice: User, edited: str) -> None:
+def test_edited_cursor_starts_from_the_top(isp: Isp, alice: User, edited: str) -> None:
     order(isp, alice, description="Milk run")
     assert "Milk run" in text(signed_in(alice).get("/", {"after": edited}))
 
@@ -152,7 +152,7 @@ def test_more_lines_take_no_more_queries(isp: Isp, alice: User) -> None:
     assert queries() == few
 
 
-def test_what_is_wrong_with_the_lines_stands_first(isp: Isp, alice: User, charlie: User) -> None:
+def test_problems_of_lines_come_first(isp: Isp, alice: User, charlie: User) -> None:
     vll = order(isp, alice, description="Milk run").vll
     activate(vll)
     assert "Alarms" not in text(signed_in(alice).get("/"))
@@ -162,7 +162,7 @@ def test_what_is_wrong_with_the_lines_stands_first(isp: Isp, alice: User, charli
     assert "Milk run" not in text(signed_in(charlie).get("/"))
 
 
-def test_a_failed_order_is_an_alarm_until_it_is_retried_or_a_day_old(isp: Isp, alice: User) -> None:
+def test_failed_order_is_an_alarm_for_a_day_or_until_it_is_retried(isp: Isp, alice: User) -> None:
     placed = order(isp, alice, description="Milk run")
     refuse(placed.vll, "a")
     answer(placed.vll, "z", "removed")
@@ -174,7 +174,7 @@ def test_a_failed_order_is_an_alarm_until_it_is_retried_or_a_day_old(isp: Isp, a
     assert attention(alice, down=False, out_of_sync=False, now=in_two_days) == []
 
 
-def test_a_line_shows_what_it_carries_now_in_both_directions(isp: Isp, alice: User) -> None:
+def test_line_shows_its_current_rate_in_both_directions(isp: Isp, alice: User) -> None:
     vll = order(isp, alice, description="Milk run").vll
     activate(vll)
     now = clock.now()
@@ -190,7 +190,7 @@ def test_a_line_shows_what_it_carries_now_in_both_directions(isp: Isp, alice: Us
     assert [direction for direction, _path in drawn] == ["in", "out"]
 
 
-def test_more_lines_with_one_trouble_than_are_named_are_counted_and_listed(isp: Isp, alice: User) -> None:
+def test_more_lines_with_one_problem_are_counted_and_linked(isp: Isp, alice: User) -> None:
     for vlan in range(100, 107):
         ends = {
             "a_end": end(isp, "rhino:host-cust1", outer=vlan),
@@ -209,7 +209,7 @@ def test_more_lines_with_one_trouble_than_are_named_are_counted_and_listed(isp: 
     assert "Lines · " not in text(signed_in(alice).get("/?trouble=garbage"))
 
 
-def test_a_customer_without_ports_is_told_what_to_do_and_not_offered_an_order(isp: Isp, alice: User) -> None:
+def test_customer_without_ports_sees_the_next_step_and_no_order_link(isp: Isp, alice: User) -> None:
     assert "Order a line" in main_of(signed_in(alice).get("/"))
     Port.objects.all().update(customer=None)
     page = signed_in(alice).get("/")
@@ -224,9 +224,7 @@ def main_of(page: Any) -> str:
     return shown[shown.index("<main") :]
 
 
-def test_the_overview_and_the_wall_count_the_same_lines_as_in_service(
-    isp: Isp, alice: User, nora: User
-) -> None:
+def test_overview_and_wall_display_count_the_same_lines_in_service(isp: Isp, alice: User, nora: User) -> None:
     for vlan, lifecycle in ((100, "active"), (101, "suspended"), (102, None)):
         ends = {
             "a_end": end(isp, "rhino:host-cust1", outer=vlan),
@@ -252,7 +250,7 @@ def test_the_overview_and_the_wall_count_the_same_lines_as_in_service(
         ({"oper_status": "op-unknown"}, "Up 0 Degraded 0 Down 0 Unknown 1 In service 1"),
     ],
 )
-def test_the_overview_and_the_wall_count_the_same_lines_as_up(
+def test_overview_and_wall_display_count_the_same_lines_as_up(
     isp: Isp, alice: User, nora: User, facts: dict[str, Any], of_it: str
 ) -> None:
     activate(order(isp, alice).vll)

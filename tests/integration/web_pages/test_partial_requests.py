@@ -1,4 +1,4 @@
-"""A request that a script of an open page sends never receives another page."""
+"""A script's request from an open page never receives a different page."""
 
 from typing import Any
 
@@ -15,19 +15,19 @@ HTMX = {"HX-Request": "true"}
 
 
 @pytest.mark.parametrize("path", ["/", "/orders/", "/palette/", "/shortcuts/", "/noc/wall/", "/noc/"])
-def test_a_poll_after_the_end_of_the_session_is_401_and_no_sign_in_page(path: str) -> None:
+def test_poll_after_the_end_of_the_session_is_401_and_no_sign_in_page(path: str) -> None:
     answer = Client().get(path, headers=HTMX)
     assert (answer.status_code, answer[REFUSED]) == (401, "signed-out")
     assert b"<form" not in answer.content
     assert Client().get(path).status_code == 302
 
 
-def test_an_order_after_the_end_of_the_session_is_401() -> None:
+def test_order_after_the_end_of_the_session_is_401() -> None:
     answer = Client().post("/orders/new/", headers=HTMX)
     assert (answer.status_code, answer[REFUSED]) == (401, "signed-out")
 
 
-def test_a_request_of_another_accounts_page_is_refused(isp: Isp, alice: User, bob: User) -> None:
+def test_request_from_another_accounts_page_is_refused(isp: Isp, alice: User, bob: User) -> None:
     client = signed_in(alice)
     for path in ("/", "/api/v1/vlls"):
         assert client.get(path, headers={**HTMX, READER: str(alice.pk)}).status_code == 200
@@ -35,7 +35,7 @@ def test_a_request_of_another_accounts_page_is_refused(isp: Isp, alice: User, bo
         assert (answer.status_code, answer[REFUSED]) == (403, "other-account")
 
 
-def test_an_outdated_token_is_named_and_the_next_one_is_sent_with_the_refusal(isp: Isp, alice: User) -> None:
+def test_outdated_token_is_refused_and_the_refusal_has_a_new_one(isp: Isp, alice: User) -> None:
     client = Client(enforce_csrf_checks=True)
     client.cookies = signed_in(alice).cookies
     refused = client.post("/orders/new/", {"csrfmiddlewaretoken": "x" * 64}, headers=HTMX)
@@ -44,14 +44,14 @@ def test_an_outdated_token_is_named_and_the_next_one_is_sent_with_the_refusal(is
     assert client.post("/orders/new/", {"csrfmiddlewaretoken": token}, headers=HTMX).status_code == 422
 
 
-def test_another_page_that_has_to_come_first_is_opened_as_a_whole(settings: Any, nora: User) -> None:
-    """Here: setting up the second factor."""
+def test_required_other_page_is_opened_as_a_whole(settings: Any, nora: User) -> None:
+    """In this test the required page sets up the second factor."""
     settings.LONGLINE_NOC_NEEDS_TOTP = True
     answer = signed_in(nora).get("/noc/", headers=HTMX)
     assert (answer.status_code, answer["HX-Redirect"]) == (200, "/account/security/totp/")
 
 
-def test_signing_in_leads_back_to_the_page_and_not_to_where_its_form_was_sent(alice: User) -> None:
+def test_sign_in_returns_to_the_page_and_not_to_the_forms_target(alice: User) -> None:
     answer = Client().post(
         "/account/tokens/1/revoke/", headers={"referer": "http://testserver/account/tokens/"}
     )

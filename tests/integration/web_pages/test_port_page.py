@@ -1,4 +1,4 @@
-"""A port's page: its link, its VLANs, its lines, what it carries and loses, and who may see it."""
+"""A port's page: link, VLANs, lines, traffic and losses, and who may see them."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -34,24 +34,24 @@ def observe(port: Port, **seen: Any) -> None:
     ObservedInterface.objects.filter(router=port.router, name=port.interface).update(**seen)
 
 
-def test_a_port_is_named_by_its_place(alice: User, port: Port) -> None:
+def test_port_is_named_after_its_site(alice: User, port: Port) -> None:
     shown = text(read(alice, port))
     assert "Zürich – port host-cust1" in shown
     assert "rhino:host-cust1" in shown
 
 
-def test_a_strangers_port_is_not_there(charlie: User, port: Port) -> None:
+def test_port_of_another_customer_is_404(charlie: User, port: Port) -> None:
     assert signed_in(charlie).get(f"/ports/{port.pk}/").status_code == 404
     assert signed_in(charlie).get(f"/api/v1/ports/{port.pk}/throughput").status_code == 404
 
 
-def test_a_port_of_nobodys_is_the_nocs(alice: User, nora: User, port: Port) -> None:
+def test_port_without_customer_is_for_the_noc(alice: User, nora: User, port: Port) -> None:
     Port.objects.filter(pk=port.pk).update(customer=None)
     assert signed_in(alice).get(f"/ports/{port.pk}/").status_code == 404
     assert "assigned to nobody" in text(read(nora, port))
 
 
-def test_the_link_is_as_the_router_reports_it(alice: User, port: Port) -> None:
+def test_link_is_shown_as_the_router_reports_it(alice: User, port: Port) -> None:
     observe(port, link_since=datetime(2026, 3, 1, 22, tzinfo=UTC), speed_bps=10**9)
     shown = text(read(alice, port))
     assert "Link Up since 2026-03-01 22:00:00 UTC" in shown
@@ -69,14 +69,12 @@ def test_the_link_is_as_the_router_reports_it(alice: User, port: Port) -> None:
     [{"reported_at": clock.now() - timedelta(hours=1)}, {"vpp_connected": False}],
     ids=["silent", "without VPP"],
 )
-def test_of_a_router_that_tells_nothing_nobody_knows_the_link(
-    alice: User, port: Port, gone: dict[str, Any]
-) -> None:
+def test_link_of_a_router_without_reports_is_unknown(alice: User, port: Port, gone: dict[str, Any]) -> None:
     ObservedRouter.objects.filter(router=port.router).update(**gone)
     assert "Link Not reported last reported" in text(read(alice, port))
 
 
-def test_the_vlans_that_are_used_and_free_are_told_in_ranges(isp: Isp, alice: User, port: Port) -> None:
+def test_used_and_free_vlans_are_shown_as_ranges(isp: Isp, alice: User, port: Port) -> None:
     order(isp, alice, cir_bps=10**6)
     held = [end(isp, f"{name}:host-cust1", outer=101) for name in ("rhino", "hippo")]
     hold_make(user=alice, a_end=held[0], z_end=held[1], cir_bps=10**6, now=clock.now())
@@ -91,7 +89,7 @@ def test_the_vlans_that_are_used_and_free_are_told_in_ranges(isp: Isp, alice: Us
     assert "Free 1–99 102–199 201–4094 In use 100–101 In use with inner VLANs 200" in shown
 
 
-def test_a_line_of_the_whole_port_leaves_no_vlan(isp: Isp, alice: User, port: Port) -> None:
+def test_line_on_the_whole_port_leaves_no_vlan(isp: Isp, alice: User, port: Port) -> None:
     ends = {
         f"{side}_end": end(isp, f"{name}:host-cust1", "untagged")
         for side, name in (("a", "rhino"), ("z", "hippo"))
@@ -102,7 +100,7 @@ def test_a_line_of_the_whole_port_leaves_no_vlan(isp: Isp, alice: User, port: Po
     assert "<svg" not in read(alice, port).content.decode().split('id="vlan-usage"')[1].split("</section>")[0]
 
 
-def test_a_free_range_leads_to_the_order_form_with_port_and_vlan(
+def test_free_range_links_to_the_order_form_with_port_and_vlan(
     isp: Isp, alice: User, bob: User, port: Port
 ) -> None:
     order(isp, alice, cir_bps=10**6)
@@ -112,19 +110,19 @@ def test_a_free_range_leads_to_the_order_form_with_port_and_vlan(
     form = signed_in(alice).get(address.replace("&amp;", "&")).content.decode()
     assert re.search(rf'<option value="{port.pk}" selected>', form)
     assert re.search(r'name="a_end-outer_vlan"[^>]*value="101"', form)
-    # Who may only look is offered nothing to order.
+    # A viewer sees no link to order.
     assert "/orders/new/" not in read(bob, port).content.decode().split("<main")[1]
 
 
 @pytest.mark.parametrize(
     "query", ["?port=x", "?port=0", "?port=99999999999999999999&vlan=9", "?port=1&vlan=٣"]
 )
-def test_an_order_form_for_no_port_of_theirs_is_an_empty_one(isp: Isp, alice: User, query: str) -> None:
+def test_order_form_for_a_foreign_port_is_empty(isp: Isp, alice: User, query: str) -> None:
     form = signed_in(alice).get(f"/orders/new/{query}")
     assert form.status_code == 200
 
 
-def test_scattered_vlans_stay_a_short_page(alice: User, port: Port) -> None:
+def test_scattered_vlans_keep_the_page_short(alice: User, port: Port) -> None:
     PortVlanLease.objects.bulk_create(
         PortVlanLease(
             port=port,
@@ -141,7 +139,7 @@ def test_scattered_vlans_stay_a_short_page(alice: User, port: Port) -> None:
     assert "more ranges" not in text(read(alice, port, "?vlans=all"))
 
 
-def test_lines_are_listed_with_their_health_and_the_ended_are_not(isp: Isp, alice: User, port: Port) -> None:
+def test_lines_are_listed_with_health_and_without_ended_lines(isp: Isp, alice: User, port: Port) -> None:
     placed = order(isp, alice, description="Milk run", cir_bps=10**6)
     shown = text(read(alice, port))
     assert "Milk run Setting up It is being set up and tested." in shown
@@ -149,7 +147,7 @@ def test_lines_are_listed_with_their_health_and_the_ended_are_not(isp: Isp, alic
     assert "No line ends here yet" in text(read(alice, port))
 
 
-def test_what_the_port_lost_is_told_with_its_cause(isp: Isp, alice: User, port: Port) -> None:
+def test_losses_of_the_port_are_shown_with_their_cause(isp: Isp, alice: User, port: Port) -> None:
     now = clock.now()
     assert "Lost and dropped frames" not in text(read(alice, port))
     tell_at(isp, now - timedelta(hours=1), (of_interface("host-cust1", rx_packets=1000),), now=now)
@@ -163,7 +161,7 @@ def test_what_the_port_lost_is_told_with_its_cause(isp: Isp, alice: User, port: 
     assert "20 frames that came in were dropped" in shown
 
 
-def test_customers_read_none_of_the_routers_inside(isp: Isp, alice: User, nora: User, port: Port) -> None:
+def test_customers_see_no_internals_of_the_router(isp: Isp, alice: User, nora: User, port: Port) -> None:
     order(isp, alice, cir_bps=10**6)
     observe(port, ip_mtu=9000, linux_cp="e0")
     words = ("IP MTU", "dot1q", "Linux", "/noc/")
@@ -174,7 +172,7 @@ def test_customers_read_none_of_the_routers_inside(isp: Isp, alice: User, nora: 
     assert f'href="/noc/ports/{port.pk}/change/"' in for_noc.content.decode()
 
 
-def test_lists_search_and_lines_lead_to_the_port(isp: Isp, alice: User, port: Port) -> None:
+def test_lists_search_and_lines_link_to_the_port(isp: Isp, alice: User, port: Port) -> None:
     placed = order(isp, alice, cir_bps=10**6)
     link = f'href="/ports/{port.pk}/"'
     for address in ("/", "/ports/", "/search/?q=host-cust1", f"/vlls/{placed.vll_id}/"):

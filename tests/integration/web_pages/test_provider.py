@@ -1,4 +1,4 @@
-"""The provider's name, look, terms, contact and help, on pages and in mails."""
+"""The provider's name, logo, colour, terms, contact and help, on pages and in mails."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ def savanna(settings: Any, tmp_path: Path) -> Provider:
 
 
 @pytest.mark.parametrize("address", ["/login/", "/password/forgotten/", "/nowhere/", "/api/docs/"])
-def test_whoever_is_not_signed_in_reads_whom_to_ask(savanna: Provider, address: str) -> None:
+def test_anonymous_reader_sees_the_contact(savanna: Provider, address: str) -> None:
     page = Client().get(address)
     assert "Savanna & Sons Help noc@savanna.example +254 20 555 0100 Terms" in text(page)
     for link in ("https://help.savanna.example/", "mailto:noc@savanna.example", "tel:+254205550100"):
@@ -47,23 +47,23 @@ def test_whoever_is_not_signed_in_reads_whom_to_ask(savanna: Provider, address: 
 
 
 @pytest.mark.parametrize("template", ["400", "403", "403_csrf", "404", "429", "500", "503"])
-def test_pages_of_errors_have_it_although_they_know_no_request(savanna: Provider, template: str) -> None:
+def test_error_pages_show_the_provider_without_a_request(savanna: Provider, template: str) -> None:
     page = render_to_string(f"{template}.html")
     assert "noc@savanna.example" in page
     assert "Savanna &amp; Sons" in page
 
 
-def test_the_name_is_in_the_header_and_in_each_title(savanna: Provider, alice: User) -> None:
+def test_name_is_in_the_header_and_in_each_title(savanna: Provider, alice: User) -> None:
     said = text(signed_in(alice).get("/"))
     assert "Overview · Savanna & Sons" in said
     assert "Longline" not in said
 
 
-def test_the_terms_stand_where_one_orders(savanna: Provider, isp: Isp, alice: User) -> None:
+def test_terms_are_linked_from_the_order_form(savanna: Provider, isp: Isp, alice: User) -> None:
     assert "The terms of Savanna & Sons apply." in text(signed_in(alice).get("/orders/new/"))
 
 
-def test_without_settings_nothing_is_said_of_terms_or_contact(isp: Isp, alice: User, settings: Any) -> None:
+def test_terms_and_contact_are_absent_without_settings(isp: Isp, alice: User, settings: Any) -> None:
     settings.LONGLINE_PROVIDER = Provider.read(**NOTHING)
     client = signed_in(alice)
     assert "terms" not in text(client.get("/orders/new/"))
@@ -72,7 +72,7 @@ def test_without_settings_nothing_is_said_of_terms_or_contact(isp: Isp, alice: U
 
 
 class TestFiles:
-    def test_logo_and_colour_are_kept_for_ever_by_their_digests(self, savanna: Provider) -> None:
+    def test_logo_and_colour_are_cached_permanently_by_digest(self, savanna: Provider) -> None:
         page = Client().get("/login/").content.decode()
         assert savanna.logo is not None
         assert savanna.style is not None
@@ -86,14 +86,14 @@ class TestFiles:
             assert not answer.cookies
             assert "Cookie" not in answer.get("Vary", "")
 
-    def test_a_script_in_a_logo_that_somebody_opens_does_not_run(self, savanna: Provider) -> None:
+    def test_script_in_an_opened_logo_does_not_run(self, savanna: Provider) -> None:
         assert savanna.logo is not None
         answer = Client().get(f"/provider/logo/{savanna.logo.digest}/")
         assert "default-src 'self'" in answer["Content-Security-Policy"]
         assert answer["X-Content-Type-Options"] == "nosniff"
 
     @pytest.mark.parametrize("kind", ["logo", "style"])
-    def test_another_digest_is_nowhere(self, savanna: Provider, kind: str) -> None:
+    def test_other_digest_is_404(self, savanna: Provider, kind: str) -> None:
         assert Client().get(f"/provider/{kind}/0123456789abcdef/").status_code == 404
 
 
@@ -102,7 +102,7 @@ class TestMails:
         mail.send(to="a@x.example", template="password_reset", event="e", username="a", link="https://x/y")
         return outbox.outbox[0]
 
-    def test_each_ends_with_name_and_contact(self, savanna: Provider) -> None:
+    def test_each_mail_ends_with_name_and_contact(self, savanna: Provider) -> None:
         message = self.send()
         html = message.alternatives[0][0]
         signature = (
@@ -112,6 +112,6 @@ class TestMails:
         for each in ("Savanna &amp; Sons", "mailto:noc@savanna.example", "tel:+254205550100"):
             assert each in html
 
-    def test_without_contact_nothing_is_added(self, settings: Any) -> None:
+    def test_mail_without_contact_has_no_footer(self, settings: Any) -> None:
         settings.LONGLINE_PROVIDER = Provider.read(**NOTHING)
         assert self.send().body.rstrip().endswith("your password stays as it is.")

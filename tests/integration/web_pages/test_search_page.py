@@ -26,37 +26,37 @@ def looked_for(user: User, q: object) -> str:
     return text(signed_in(user).get("/search/", {"q": str(q)}))
 
 
-def test_a_line_is_found_by_whatever_is_known_of_it(placed: Order, alice: User) -> None:
+def test_line_is_found_by_any_known_value(placed: Order, alice: User) -> None:
     vll = Vll.objects.get()
     known = ("milk", vll.vni, "1234", "777", "host-cust1", "hippo", vll.pk, placed.pk)
     assert [q for q in known if "Milk run" not in looked_for(alice, q)] == []
 
 
-def test_ports_and_ids_are_found_as_they_are_shown(placed: Order, alice: User) -> None:
+def test_ports_and_ids_are_found_as_shown(placed: Order, alice: User) -> None:
     shown = ("rhino:host-cust1", "RHINO:host", str(placed.pk)[:8], str(placed.vll_id)[:13])
     assert [q for q in shown if "Milk run" not in looked_for(alice, q)] == []
     for q in ("rhino:host-cust1", "rhino:"):
         listed = text(signed_in(alice).get("/ports/", {"q": q}))
         assert "rhino:host-cust1" in listed, q
         assert "hippo:host-cust1" not in listed, q
-    # Fewer digits than are shown of an id are no id, and what is none is not one either.
+    # An id needs at least as many digits as pages show; other text is no id either.
     for q in (str(placed.pk)[:7], "rhino:host-cust9", "zebra:host-cust1", ":"):
         assert "Milk run" not in looked_for(alice, q), q
 
 
 @pytest.mark.parametrize("q", ["123", "nothing like it", "%", "_"])
-def test_what_is_not_there_is_said(placed: Order, alice: User, q: str) -> None:
+def test_empty_result_is_reported(placed: Order, alice: User, q: str) -> None:
     shown = looked_for(alice, q)
     assert "Milk run" not in shown
     assert f"Nothing is called “{q}”" in shown
 
 
-def test_another_customer_finds_neither_lines_nor_ports(placed: Order, charlie: User) -> None:
+def test_other_customer_finds_neither_lines_nor_ports(placed: Order, charlie: User) -> None:
     for q in ("milk", "host-cust1", placed.pk, placed.vll_id):
         assert f"Nothing is called “{q}”" in looked_for(charlie, q)
 
 
-def test_a_customer_finds_no_routers_sites_links_or_customers(isp: Isp, alice: User, nora: User) -> None:
+def test_customer_finds_no_routers_sites_links_or_customers(isp: Isp, alice: User, nora: User) -> None:
     for q, address in (
         ("rhino", reverse("web:noc-router", args=[isp.routers["rhino"].pk])),
         ("zür", reverse("web:noc-sites-change", args=[isp.routers["rhino"].site_id])),
@@ -66,7 +66,7 @@ def test_a_customer_finds_no_routers_sites_links_or_customers(isp: Isp, alice: U
         assert address not in signed_in(alice).get("/search/", {"q": q}).content.decode()
 
 
-def test_many_are_shown_in_part_and_the_rest_is_a_link_away(isp: Isp, alice: User) -> None:
+def test_many_results_are_shown_in_part_with_a_link_to_the_rest(isp: Isp, alice: User) -> None:
     model = isp.ports["rhino:host-cust1"]
     for number in range(SHOWN + 1):
         Port.objects.create(
@@ -82,11 +82,11 @@ def test_many_are_shown_in_part_and_the_rest_is_a_link_away(isp: Isp, alice: Use
     assert 'href="/ports/?q=xe-"' in page
 
 
-def test_what_was_searched_for_stays_inert_and_in_the_field(alice: User, db: None) -> None:
+def test_search_text_is_escaped_and_kept_in_the_field(alice: User, db: None) -> None:
     page = signed_in(alice).get("/search/", {"q": '"><script>alert(1)</script>\0'}).content.decode()
     assert "<script>alert" not in page
     assert 'value="&quot;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"' in page
 
 
-def test_nobody_searches_without_signing_in() -> None:
+def test_search_requires_sign_in() -> None:
     assert Client().get("/search/", {"q": "milk"}).status_code == 302

@@ -1,4 +1,4 @@
-"""The orders that a line's page offers its owner: changes, stops, removals, and the way back."""
+"""The orders that a line's page offers its owner: change, suspend, remove, and undo."""
 
 import re
 from datetime import timedelta
@@ -37,19 +37,19 @@ def shown(user: User, vll: Vll) -> str:
 
 
 def changed(isp: Isp, vll: Vll, **changes: Any) -> dict[str, Any]:
-    """The change form as a browser sends it back, with some of it edited."""
+    """Return the change form as a browser sends it back, with some fields edited."""
     as_it_is = {"z_end__outer_vlan": "100", "cir": "1", "revision": vll.revision}
     return fields(isp, **{**as_it_is, **changes})
 
 
-def test_the_form_is_filled_with_what_was_asked_for(alice: User, vll: Vll) -> None:
+def test_form_contains_the_ordered_values(alice: User, vll: Vll) -> None:
     page = signed_in(alice).get(f"/vlls/{vll.pk}/change/").content.decode()
     for value in ('name="a_end-outer_vlan" value="100"', 'name="cir" value="1"', 'value="Milk run"'):
         assert value in page
     assert f'<input type="hidden" name="revision" value="{vll.revision}">' in page
 
 
-def test_what_differs_is_ordered(isp: Isp, alice: User, vll: Vll) -> None:
+def test_differing_values_are_ordered(isp: Isp, alice: User, vll: Vll) -> None:
     answered = press(alice, vll, "change", **changed(isp, vll, a_end__outer_vlan="200", cir="2"))
     assert "The change is ordered." in text(answered)
     assert "Change order Acknowledged" in text(answered)
@@ -65,7 +65,7 @@ def test_what_differs_is_ordered(isp: Isp, alice: User, vll: Vll) -> None:
         ({"cir": "2", "revision": "77"}, ""),
     ],
 )
-def test_a_refused_change_is_told_beside_its_field(
+def test_refused_change_is_shown_next_to_its_field(
     isp: Isp, alice: User, vll: Vll, changes: dict[str, str], field: str
 ) -> None:
     answered = signed_in(alice).post(f"/vlls/{vll.pk}/change/", changed(isp, vll, **changes))
@@ -74,7 +74,7 @@ def test_a_refused_change_is_told_beside_its_field(
     assert not Order.objects.filter(action="modify").exists()
 
 
-def test_another_description_alone_needs_no_order(isp: Isp, alice: User, vll: Vll) -> None:
+def test_description_alone_needs_no_order(isp: Isp, alice: User, vll: Vll) -> None:
     answered = press(alice, vll, "change", **changed(isp, vll, description="Cheese run"))
     assert "The new description is saved." in text(answered)
     assert vll.description == "Cheese run"
@@ -82,13 +82,13 @@ def test_another_description_alone_needs_no_order(isp: Isp, alice: User, vll: Vl
 
 
 def described_in(page: Any) -> str:
-    """The version of the description that a form shows."""
+    """Return the version of the description that a form shows."""
     found = re.search(r'name="described" value="(\w+)"', page.content.decode())
     assert found
     return found[1]
 
 
-def test_the_bandwidth_alone_is_changed_from_the_lines_page(alice: User, vll: Vll) -> None:
+def test_bandwidth_can_be_changed_from_the_lines_page(alice: User, vll: Vll) -> None:
     page = signed_in(alice).get(f"/vlls/{vll.pk}/").content.decode()
     assert f'action="/vlls/{vll.pk}/bandwidth/"' in page
     assert "The new bandwidth is ordered." in text(press(alice, vll, "bandwidth", cir="2", cir_unit=GBIT))
@@ -106,7 +106,7 @@ def test_the_bandwidth_alone_is_changed_from_the_lines_page(alice: User, vll: Vl
         ("50", "rhino:host-cust1"),
     ],
 )
-def test_a_bandwidth_that_cannot_be_is_refused_beside_its_field(
+def test_impossible_bandwidth_is_refused_next_to_its_field(
     alice: User, vll: Vll, cir: str, said: str
 ) -> None:
     refused = signed_in(alice).post(f"/vlls/{vll.pk}/bandwidth/", {"cir": cir, "cir_unit": GBIT})
@@ -116,9 +116,7 @@ def test_a_bandwidth_that_cannot_be_is_refused_beside_its_field(
     assert vll.cir_bps == GBIT
 
 
-def test_of_two_who_rename_a_line_the_second_is_told_its_new_name(
-    isp: Isp, ada: User, alice: User, vll: Vll
-) -> None:
+def test_second_of_two_renames_sees_the_new_name(isp: Isp, ada: User, alice: User, vll: Vll) -> None:
     seen = described_in(signed_in(alice).get(f"/vlls/{vll.pk}/change/"))
     press(ada, vll, "change", **changed(isp, vll, described=seen, description="Cheese run"))
     renamed = changed(isp, vll, described=seen, description="Cream run", cir="2")
@@ -134,7 +132,7 @@ def test_of_two_who_rename_a_line_the_second_is_told_its_new_name(
     assert "Change name, bandwidth" in text(signed_in(alice).get("/orders/"))
 
 
-def test_who_leaves_the_description_alone_does_not_bring_the_old_one_back(
+def test_form_with_unedited_description_keeps_the_newer_one(
     isp: Isp, ada: User, alice: User, vll: Vll
 ) -> None:
     seen = described_in(signed_in(alice).get(f"/vlls/{vll.pk}/change/"))
@@ -143,9 +141,7 @@ def test_who_leaves_the_description_alone_does_not_bring_the_old_one_back(
     assert (vll.description, vll.cir_bps) == ("Cheese run", 2 * GBIT)
 
 
-def test_looking_for_ports_keeps_what_the_form_was_opened_on(
-    isp: Isp, ada: User, alice: User, vll: Vll
-) -> None:
+def test_port_search_keeps_the_version_of_the_form(isp: Isp, ada: User, alice: User, vll: Vll) -> None:
     seen = described_in(signed_in(alice).get(f"/vlls/{vll.pk}/change/"))
     press(ada, vll, "change", **changed(isp, vll, described=seen, description="Cheese run"))
     for button in ("find", "check"):
@@ -153,7 +149,7 @@ def test_looking_for_ports_keeps_what_the_form_was_opened_on(
         assert described_in(signed_in(alice).post(f"/vlls/{vll.pk}/change/", sent)) == seen
 
 
-def test_a_line_is_suspended_and_resumed(alice: User, vll: Vll) -> None:
+def test_line_is_suspended_and_resumed(alice: User, vll: Vll) -> None:
     asked = text(signed_in(alice).get(f"/vlls/{vll.pk}/suspend/"))
     assert "Suspend Milk run? Its traffic stops within seconds." in asked
     assert not vll.orders.filter(action="modify").exists()
@@ -171,7 +167,7 @@ def test_a_line_is_suspended_and_resumed(alice: User, vll: Vll) -> None:
 WEEK = 7 * 86_400
 
 
-def test_a_removal_says_until_when_it_can_be_taken_back(alice: User, vll: Vll, settings: Any) -> None:
+def test_removal_shows_until_when_it_can_be_undone(alice: User, vll: Vll, settings: Any) -> None:
     settings.LONGLINE_COOLING_OFF_S = WEEK
     asked = text(signed_in(alice).get(f"/vlls/{vll.pk}/remove/"))
     until = (clock.now() + timedelta(days=7)).date().isoformat()
@@ -188,9 +184,7 @@ def test_a_removal_says_until_when_it_can_be_taken_back(alice: User, vll: Vll, s
 
 
 @pytest.mark.parametrize("agreed_s", [WEEK, 0])
-def test_a_line_is_removed_at_once_only_by_a_second_choice(
-    alice: User, vll: Vll, settings: Any, agreed_s: int
-) -> None:
+def test_immediate_removal_needs_a_second_choice(alice: User, vll: Vll, settings: Any, agreed_s: int) -> None:
     settings.LONGLINE_COOLING_OFF_S = agreed_s
     unsure = press(alice, vll, "remove", cooling_off="0")
     assert unsure.status_code == 422
@@ -200,7 +194,7 @@ def test_a_line_is_removed_at_once_only_by_a_second_choice(
     assert (vll.lifecycle, vll.wanted_present) == ("pendingTerminate", False)
 
 
-def test_a_line_that_cools_off_is_removed_at_once(alice: User, vll: Vll) -> None:
+def test_line_in_cooling_off_can_be_removed_immediately(alice: User, vll: Vll) -> None:
     press(alice, vll, "remove", cooling_off=str(WEEK))
     activate(vll)
     asked = text(signed_in(alice).get(f"/vlls/{vll.pk}/remove/"))
@@ -209,7 +203,7 @@ def test_a_line_that_cools_off_is_removed_at_once(alice: User, vll: Vll) -> None
     assert vll.wanted_present is False
 
 
-def test_an_open_change_is_cancelled(alice: User, vll: Vll) -> None:
+def test_open_change_is_cancelled(alice: User, vll: Vll) -> None:
     order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now())
     assert "Cancel this order" in shown(alice, vll)
     assert "Change order Cancelling" in text(press(alice, vll, "cancel"))
@@ -217,7 +211,7 @@ def test_an_open_change_is_cancelled(alice: User, vll: Vll) -> None:
     assert "There is no order left to cancel" in text(press(alice, vll, "cancel"))
 
 
-def test_a_failed_change_is_ordered_again(alice: User, vll: Vll) -> None:
+def test_failed_change_is_ordered_again(alice: User, vll: Vll) -> None:
     order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now())
     refuse(vll, "a")
     assert "Both ends are going back to the last verified configuration." in shown(alice, vll)
@@ -229,11 +223,11 @@ def test_a_failed_change_is_ordered_again(alice: User, vll: Vll) -> None:
     assert "Order it again" not in shown(alice, vll)
 
 
-def test_an_action_that_comes_too_late_is_told_on_the_page(alice: User, vll: Vll) -> None:
+def test_action_that_comes_too_late_is_reported_on_the_page(alice: User, vll: Vll) -> None:
     assert "so resume is not possible" in text(press(alice, vll, "resume"))
 
 
-def test_a_held_order_says_that_it_waits(isp: Isp, alice: User, dairy: Customer) -> None:
+def test_order_pending_approval_says_that_it_waits(isp: Isp, alice: User, dairy: Customer) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
     placed = order(isp, alice)
     page = shown(alice, placed.vll)
@@ -249,7 +243,7 @@ def test_a_held_order_says_that_it_waits(isp: Isp, alice: User, dairy: Customer)
 @pytest.mark.parametrize(
     "button", ["change", "change/check", "bandwidth", "suspend", "resume", "restore", "cancel", "retry"]
 )
-def test_strangers_find_nothing_and_viewers_may_not(
+def test_strangers_get_404_and_viewers_403(
     alice: User, bob: User, charlie: User, vll: Vll, button: str
 ) -> None:
     assert signed_in(charlie).post(f"/vlls/{vll.pk}/{button}/").status_code == 404
@@ -257,7 +251,7 @@ def test_strangers_find_nothing_and_viewers_may_not(
 
 
 def errors_below(answer: Any) -> dict[str, str]:
-    """What an answer puts below each field, by the field's id in the page."""
+    """Return the texts below each field, by the field's id in the page."""
     below = re.findall(r'id="([\w-]+)_error"\s+hx-swap-oob="true">(.*?)</div>', answer.content.decode(), re.S)
     return {field: re.sub(r"<[^>]+>", "", errors).strip() for field, errors in below}
 
@@ -266,19 +260,19 @@ class TestServiceabilityWhileTyping:
     def check(self, user: User, sent: dict[str, Any]) -> Any:
         return signed_in(user).post("/orders/new/check/", sent, headers={"hx-request": "true"})
 
-    def test_a_possible_line_says_how_it_would_go(self, isp: Isp, alice: User, nora: User) -> None:
+    def test_possible_line_shows_its_path(self, isp: Isp, alice: User, nora: User) -> None:
         said = text(self.check(alice, fields(isp)))
         assert "This line is possible. 1.5 Gbit/s , packets of up to 1500 bytes" in said.replace("s,", "s ,")
         assert "Packets of up to 8954 bytes would fit." in said
         assert "VXLAN" not in said
         said = text(self.check(nora, fields(isp)))
         assert "VXLAN over IPv4 ( chosen: the cheapest that fits" in said.replace("(chosen", "( chosen")
-        # 1500 and the Ethernet header, no tag carried; IP, UDP and VXLAN headers.
+        # 1500 B, the Ethernet header without tags, and the IP, UDP and VXLAN headers.
         assert "Largest carried frame 1514 bytes Overhead of VXLAN over IPv4 36 bytes" in said
         assert "IP MTU needed 1550 bytes Path MTU 9000 bytes To spare 7450 bytes" in said
         assert not Vll.objects.exists()
 
-    def test_a_mistake_stands_below_its_field_while_it_is_written(self, isp: Isp, alice: User) -> None:
+    def test_error_is_shown_below_its_field_during_typing(self, isp: Isp, alice: User) -> None:
         half = self.check(alice, fields(isp, svc_mtu="9000", cir=""))
         assert errors_below(half)["id_cir"] == ""  # not written yet
         assert "Still missing: Bandwidth." in text(half)
@@ -289,7 +283,7 @@ class TestServiceabilityWhileTyping:
         assert errors_below(self.check(alice, fields(isp)))["id_svc_mtu"] == ""
 
     @pytest.mark.parametrize("cir", ["1.5G", "1500M", "1,500 Mbps", "1 500"])
-    def test_a_bandwidth_may_have_its_unit(self, isp: Isp, alice: User, cir: str) -> None:
+    def test_bandwidth_may_have_a_unit(self, isp: Isp, alice: User, cir: str) -> None:
         said = self.check(alice, fields(isp, cir=cir, cir_unit=str(10**6)))
         assert "This line is possible. 1.5 Gbit/s" in text(said)
         assert errors_below(said)["id_cir"] == ""
@@ -302,20 +296,20 @@ class TestServiceabilityWhileTyping:
             ("fast", "“fast” is not a rate."),
         ],
     )
-    def test_a_bandwidth_without_one_meaning_is_to_correct(
-        self, isp: Isp, alice: User, cir: str, below: str
-    ) -> None:
+    def test_ambiguous_bandwidth_is_refused(self, isp: Isp, alice: User, cir: str, below: str) -> None:
         said = self.check(alice, fields(isp, cir=cir, cir_unit=str(10**6)))
         assert errors_below(said)["id_cir"].startswith(below)
         assert "To correct: Bandwidth." in text(said)
         assert "Still missing" not in text(said)
 
-    def test_no_bandwidth_is_refused_with_the_least(self, isp: Isp, alice: User, settings: Any) -> None:
+    def test_missing_bandwidth_is_refused_with_the_minimum(
+        self, isp: Isp, alice: User, settings: Any
+    ) -> None:
         settings.LONGLINE_MIN_CIR_BPS = 10**6
         said = errors_below(self.check(alice, fields(isp, cir="0")))
         assert said["id_cir"].startswith("0 bit/s is not between 1 Mbit/s and")
 
-    def test_what_is_still_empty_is_marked_once_the_form_was_sent(self, isp: Isp, alice: User) -> None:
+    def test_empty_fields_are_marked_after_the_form_was_sent(self, isp: Isp, alice: User) -> None:
         sent = fields(isp, a_end__port="", cir="", sent="1")
         below = errors_below(self.check(alice, sent))
         assert (below["id_a_end-port"], below["id_cir"]) == ("Choose a port.", "Enter a bandwidth.")
@@ -329,44 +323,42 @@ class TestServiceabilityWhileTyping:
         assert "is used by another line" in said
         assert "rhino:bb-next" in said
 
-    def test_the_path_is_drawn_with_the_mtu_of_each_link_and_its_detour_listed(
-        self, isp: Isp, alice: User
-    ) -> None:
+    def test_path_shows_the_mtu_of_each_link_and_its_detour(self, isp: Isp, alice: User) -> None:
         drawing, table = self.check(alice, fields(isp)).content.decode().split("</svg>")
         assert [name in drawing for name in isp.routers] == [True, True, False, False, False]
         assert "MTU 9000" in drawing
         assert "rhino:bb-next — hippo:bb-prev" in table
         assert table.count("after one failure") == 4
 
-    def test_a_refused_line_shows_the_path_that_is_too_narrow(self, isp: Isp, alice: User) -> None:
+    def test_refused_line_shows_the_too_narrow_path(self, isp: Isp, alice: User) -> None:
         said = self.check(alice, fields(isp, svc_mtu="9000"))
         assert "Missing 46 bytes" in text(said)
         assert "ll-draw-line ll-draw-danger" in said.content.decode()
 
-    def test_every_transport_says_what_it_would_carry(self, isp: Isp, nora: User) -> None:
+    def test_every_transport_shows_its_largest_packet(self, isp: Isp, nora: User) -> None:
         said = text(self.check(nora, fields(isp)))
         assert "GENEVE over IPv6 72 bytes 8914 bytes" in said
 
-    def test_an_order_that_will_be_held_says_so(self, isp: Isp, alice: User, dairy: Customer) -> None:
+    def test_order_that_needs_approval_is_announced(self, isp: Isp, alice: User, dairy: Customer) -> None:
         said = "The NOC approves an order of this size first"
         assert said not in text(self.check(alice, fields(isp)))
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
         assert said in text(self.check(alice, fields(isp)))
 
-    def test_an_impossible_mtu_is_refused_without_a_path(self, isp: Isp, alice: User) -> None:
+    def test_impossible_mtu_is_refused_without_a_path(self, isp: Isp, alice: User) -> None:
         said = self.check(alice, fields(isp, svc_mtu="65535"))
         assert said.status_code == 200
         assert b"<svg" not in said.content
 
-    def test_half_a_form_is_told_what_is_missing(self, isp: Isp, alice: User) -> None:
+    def test_incomplete_form_shows_missing_fields(self, isp: Isp, alice: User) -> None:
         said = text(self.check(alice, fields(isp, cir="", a_end__port="")))
         assert "Still missing: A end: Port , Bandwidth" in said.replace("Port,", "Port ,")
         assert "possible" not in said
 
-    def test_a_viewer_has_nothing_to_check(self, isp: Isp, bob: User) -> None:
+    def test_viewer_has_nothing_to_check(self, isp: Isp, bob: User) -> None:
         assert self.check(bob, fields(isp)).status_code == 403
 
-    def test_the_page_asks_while_somebody_types(self, isp: Isp, alice: User) -> None:
+    def test_page_checks_during_typing(self, isp: Isp, alice: User) -> None:
         page = signed_in(alice).get("/orders/new/").content.decode()
         assert 'hx-post="/orders/new/check/"' in page
         assert "delay:400ms" in page

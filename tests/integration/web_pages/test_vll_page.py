@@ -34,13 +34,13 @@ def page_of(user: User, vll: Vll) -> Any:
 
 
 def polls(answer_: Any) -> bool:
-    """More often than a settled page, which looks now and then whether it was told of all changes."""
+    """Return whether the page polls more often than a settled page, which seldom polls."""
     asked = re.findall(r'data-live="line:[^"]*" hx-trigger="live, every (\w+)"', answer_.content.decode())
     assert len(asked) == 1
     return bool(asked != ["30s"])
 
 
-def test_alice_sees_both_ends_waiting_for_their_routers(alice: User, vll: Vll) -> None:
+def test_page_shows_both_ends_waiting_for_their_routers(alice: User, vll: Vll) -> None:
     shown = text(page_of(alice, vll))
     assert "Milk run" in shown
     assert "A Zürich Waiting for rhino Port rhino:host-cust1" in shown
@@ -50,7 +50,7 @@ def test_alice_sees_both_ends_waiting_for_their_routers(alice: User, vll: Vll) -
     assert "Order accepted (add) by alice" in shown
 
 
-def test_how_a_line_is_made_is_shown_to_the_noc_alone(alice: User, nora: User, vll: Vll) -> None:
+def test_implementation_of_a_line_is_shown_only_to_the_noc(alice: User, nora: User, vll: Vll) -> None:
     activate(vll)
     hers, the_nocs = text(page_of(alice, vll)), text(page_of(nora, vll))
     for made_of in (
@@ -66,7 +66,7 @@ def test_how_a_line_is_made_is_shown_to_the_noc_alone(alice: User, nora: User, v
     assert "802.1Q" not in hers
 
 
-def test_an_end_that_is_pending_says_why(alice: User, nora: User, vll: Vll) -> None:
+def test_pending_end_shows_the_reason(alice: User, nora: User, vll: Vll) -> None:
     reason = {"code": "unknown_interface", "message": "VPP has no such interface", "object": "host-cust1"}
     answer(vll, "a", "verified")
     answer(vll, "z", "pending", reason=reason)
@@ -79,7 +79,7 @@ def test_an_end_that_is_pending_says_why(alice: User, nora: User, vll: Vll) -> N
 @pytest.mark.parametrize(
     "seen", [{"observed_in_sync": False}, {"drift": [{"object": "host-cust1.100", "field": "admin_up"}]}]
 )
-def test_an_end_that_somebody_else_changed_is_not_green(
+def test_end_changed_by_others_is_not_green(
     isp: Isp, alice: User, nora: User, vll: Vll, seen: dict[str, Any]
 ) -> None:
     activate(vll)
@@ -94,7 +94,7 @@ def test_an_end_that_somebody_else_changed_is_not_green(
 @pytest.mark.parametrize(
     "gone", [{"reported_at": clock.now() - timedelta(minutes=1)}, {"vpp_connected": False}]
 )
-def test_what_a_silent_router_said_last_is_not_shown_as_if_it_were_so_now(
+def test_last_report_of_a_silent_router_is_not_shown_as_current(
     isp: Isp, alice: User, vll: Vll, gone: dict[str, Any]
 ) -> None:
     activate(vll)
@@ -116,7 +116,7 @@ def test_what_a_silent_router_said_last_is_not_shown_as_if_it_were_so_now(
         (router_maintenance_set, "rhino has been under maintenance since"),
     ],
 )
-def test_an_end_that_waits_for_the_nocs_work_says_so(
+def test_end_that_waits_for_the_noc_says_so(
     isp: Isp, alice: User, nora: User, vll: Vll, doing: Any, said: str
 ) -> None:
     doing(router=isp.routers["rhino"], on=True, user=nora, now=clock.now())
@@ -131,7 +131,7 @@ def test_an_end_that_waits_for_the_nocs_work_says_so(
     assert said not in text(page_of(alice, vll))
 
 
-def test_an_answer_about_an_older_revision_counts_as_waiting(alice: User, vll: Vll) -> None:
+def test_answer_about_an_older_revision_counts_as_waiting(alice: User, vll: Vll) -> None:
     activate(vll)
     order_delete(user=alice, vll=vll, now=clock.now())
     shown = text(page_of(alice, vll))
@@ -139,7 +139,7 @@ def test_an_answer_about_an_older_revision_counts_as_waiting(alice: User, vll: V
     assert "Waiting for hippo" in shown
 
 
-def test_the_ends_of_an_order_that_was_rejected_wait_for_nobody(
+def test_ends_of_a_rejected_order_wait_for_nothing(
     isp: Isp, alice: User, nora: User, dairy: Customer
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=1)
@@ -155,29 +155,29 @@ def test_the_ends_of_an_order_that_was_rejected_wait_for_nobody(
     assert "Waiting for" not in shown
 
 
-def test_a_failed_order_names_the_router_and_its_reason(alice: User, nora: User, vll: Vll) -> None:
+def test_failed_order_names_the_router_and_its_reason(alice: User, nora: User, vll: Vll) -> None:
     refuse(vll, "a")
     shown = text(page_of(alice, vll))
     taken = "rhino refused this line. Something else on rhino already uses this VLAN (host-cust1.7)."
     assert f"{taken} Both ends are being cleaned up." in shown
     assert f"{taken} VLAN 100 is taken Both ends are being cleaned up." in text(page_of(nora, vll))
-    # In the line's history too as people say it, not as it is kept.
+    # The line's history shows the reason as a sentence too, and not as the stored code.
     history = text(page_of(nora, vll))
     assert "failure – → VLAN 100 is taken" in history
     assert "{'" not in history
 
 
-def test_a_stranger_gets_404_for_every_address_of_alices_line(charlie: User, vll: Vll) -> None:
+def test_stranger_gets_404_for_every_address_of_a_foreign_line(charlie: User, vll: Vll) -> None:
     for path in ("", "status/", "remove/"):
         assert signed_in(charlie).get(f"/vlls/{vll.pk}/{path}").status_code == 404
     assert signed_in(charlie).post(f"/vlls/{vll.pk}/remove/").status_code == 404
 
 
-def test_a_line_that_does_not_exist_is_404(alice: User) -> None:
+def test_absent_line_is_404(alice: User) -> None:
     assert signed_in(alice).get(f"/vlls/{uuid.uuid4()}/").status_code == 404
 
 
-def test_a_viewer_sees_the_line_but_may_not_remove_it(bob: User, alice: User, vll: Vll) -> None:
+def test_viewer_sees_the_line_and_cannot_remove_it(bob: User, alice: User, vll: Vll) -> None:
     activate(vll)
     assert "remove" not in page_of(bob, vll).content.decode().split("<main")[1]
     assert signed_in(bob).get(f"/vlls/{vll.pk}/remove/").status_code == 403
@@ -185,15 +185,15 @@ def test_a_viewer_sees_the_line_but_may_not_remove_it(bob: User, alice: User, vl
     assert not Order.objects.filter(action="delete").exists()
 
 
-def test_the_noc_sees_whose_line_it_is(nora: User, vll: Vll) -> None:
+def test_noc_sees_the_lines_customer(nora: User, vll: Vll) -> None:
     assert "Alpine Dairy · 1 Gbit/s · VXLAN over IPv4" in text(page_of(nora, vll))
 
 
-def test_the_page_polls_while_an_order_is_open(alice: User, vll: Vll) -> None:
+def test_page_polls_while_an_order_is_open(alice: User, vll: Vll) -> None:
     assert polls(page_of(alice, vll))
 
 
-def test_the_page_waits_a_while_for_the_oper_status_and_then_is_settled(
+def test_page_polls_for_the_oper_status_and_then_is_settled(
     alice: User, vll: Vll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     activate(vll)
@@ -203,7 +203,7 @@ def test_the_page_waits_a_while_for_the_oper_status_and_then_is_settled(
     assert not polls(page_of(alice, vll))
 
 
-def test_the_page_polls_on_when_the_order_ends_after_the_line_was_read(
+def test_page_keeps_polling_when_the_order_ends_after_the_line_was_read(
     alice: User, vll: Vll, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def it_ends(seen: Vll, *, now: datetime) -> Progress:
@@ -219,9 +219,7 @@ def test_the_page_polls_on_when_the_order_ends_after_the_line_was_read(
     assert not polls(page_of(alice, vll))
 
 
-def test_what_does_not_move_is_asked_for_less_often(
-    alice: User, vll: Vll, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_settled_page_polls_less_often(alice: User, vll: Vll, monkeypatch: pytest.MonkeyPatch) -> None:
     client = signed_in(alice)
     page = client.get(f"/vlls/{vll.pk}/").content.decode()
     assert "every 500ms" in page
@@ -234,7 +232,7 @@ def test_what_does_not_move_is_asked_for_less_often(
     assert "every 10s" in client.get(f"/vlls/{vll.pk}/").content.decode()
 
 
-def test_a_settled_fragment_looks_now_and_then(alice: User, vll: Vll) -> None:
+def test_settled_fragment_polls_rarely(alice: User, vll: Vll) -> None:
     activate(vll)
     Vll.objects.update(oper_status="op-up")
     fragment = signed_in(alice).get(f"/vlls/{vll.pk}/status/")
@@ -242,7 +240,7 @@ def test_a_settled_fragment_looks_now_and_then(alice: User, vll: Vll) -> None:
     assert not polls(fragment)
 
 
-def test_a_poll_that_brings_nothing_new_changes_nothing(alice: User, vll: Vll) -> None:
+def test_poll_without_changes_changes_nothing(alice: User, vll: Vll) -> None:
     client = signed_in(alice)
     page = client.get(f"/vlls/{vll.pk}/").content.decode()
     address = re.search(r'hx-get="([^"]+)"', page)
@@ -256,7 +254,7 @@ def test_a_poll_that_brings_nothing_new_changes_nothing(alice: User, vll: Vll) -
     assert "Add: In progress" in text(fragment)  # and so does what is read out
 
 
-def test_removing_asks_first_and_then_orders_the_removal(alice: User, vll: Vll) -> None:
+def test_removal_needs_confirmation(alice: User, vll: Vll) -> None:
     activate(vll)
     client = signed_in(alice)
     assert "Remove Milk run?" in text(client.get(f"/vlls/{vll.pk}/remove/"))
@@ -267,13 +265,13 @@ def test_removing_asks_first_and_then_orders_the_removal(alice: User, vll: Vll) 
     assert Order.objects.get(action="delete").vll == vll
 
 
-def test_a_line_that_is_being_built_can_be_given_up(alice: User, vll: Vll) -> None:
+def test_line_being_set_up_can_be_removed(alice: User, vll: Vll) -> None:
     assert "Cancel this order" in text(page_of(alice, vll))
     signed_in(alice).post(f"/vlls/{vll.pk}/remove/", {"for_good": "on"})
     assert Order.objects.get(vll=vll).state == "pendingCancellation"
 
 
-def test_removing_twice_is_refused_with_the_reason(alice: User, vll: Vll) -> None:
+def test_second_removal_is_refused_with_the_reason(alice: User, vll: Vll) -> None:
     activate(vll)
     client = signed_in(alice)
     client.post(f"/vlls/{vll.pk}/remove/", {"for_good": "on"})
@@ -283,7 +281,7 @@ def test_removing_twice_is_refused_with_the_reason(alice: User, vll: Vll) -> Non
     assert Order.objects.filter(action="delete").count() == 1
 
 
-def test_a_line_that_is_gone_offers_no_removal_and_claims_no_status(alice: User, vll: Vll) -> None:
+def test_terminated_line_offers_no_removal_and_shows_no_status(alice: User, vll: Vll) -> None:
     activate(vll)
     order_delete(user=alice, vll=vll, now=clock.now())
     answer(vll, "a", "removed")
@@ -296,14 +294,14 @@ def test_a_line_that_is_gone_offers_no_removal_and_claims_no_status(alice: User,
     assert "Remove this line" not in shown
 
 
-def test_an_event_of_a_later_release_is_shown_without_its_kind(alice: User, vll: Vll) -> None:
+def test_event_of_a_newer_release_is_shown_without_its_kind(alice: User, vll: Vll) -> None:
     Event.objects.create(at=clock.now(), kind="vll.repainted", vll_id=vll.pk)
     shown = text(page_of(alice, vll))
     assert "Something else happened" in shown
     assert "vll.repainted" not in shown
 
 
-def test_a_long_history_takes_no_more_queries(alice: User, vll: Vll) -> None:
+def test_long_history_takes_no_more_queries(alice: User, vll: Vll) -> None:
     client = signed_in(alice)
 
     def queries() -> int:
@@ -319,7 +317,7 @@ def test_a_long_history_takes_no_more_queries(alice: User, vll: Vll) -> None:
     assert queries() == few
 
 
-def test_the_path_is_shown_with_the_mtu_of_its_links(isp: Isp, alice: User, vll: Vll) -> None:
+def test_path_is_shown_with_the_mtu_of_its_links(isp: Isp, alice: User, vll: Vll) -> None:
     shown = text(page_of(alice, vll))
     assert "rhino:bb-next — hippo:bb-prev now 9000 7450" in shown
     BackboneLink.objects.filter(pk=isp.links["rhino-hippo"].pk).update(a_ip_mtu=1540)
@@ -327,7 +325,7 @@ def test_the_path_is_shown_with_the_mtu_of_its_links(isp: Isp, alice: User, vll:
     assert "Path MTU 1540 bytes Missing 10 bytes" in shown
 
 
-def test_a_line_within_one_router_has_no_path(isp: Isp, alice: User) -> None:
+def test_line_within_one_router_has_no_path(isp: Isp, alice: User) -> None:
     both = {
         "a_end": end(isp, "rhino:host-cust1", outer=7),
         "z_end": end(isp, "rhino:host-cust2", outer=7),
@@ -336,6 +334,6 @@ def test_a_line_within_one_router_has_no_path(isp: Isp, alice: User) -> None:
     assert "Path MTU" not in text(page_of(alice, vll))
 
 
-def test_a_line_that_is_gone_has_no_path(isp: Isp, alice: User, vll: Vll) -> None:
+def test_terminated_line_has_no_path(isp: Isp, alice: User, vll: Vll) -> None:
     Vll.objects.filter(pk=vll.pk).update(lifecycle="terminated", wanted_present=False)
     assert "Path MTU" not in text(page_of(alice, vll))
