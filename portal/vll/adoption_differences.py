@@ -1,4 +1,4 @@
-"""What becomes another when a found line is adopted: on the routers its tags, here whose its ports are."""
+"""The changes that come with the adoption of a found line: tags on routers, and customers of its ports."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from portal.vll.models import Order
 
 
 class Difference(StrEnum):
-    """``portal.vll.adoption_sentences`` has the sentences."""
+    """The kinds of differences. ``portal.vll.adoption_sentences`` has their sentences."""
 
     TAG = "tag"
     PORT_MADE = "port_made"
@@ -26,7 +26,7 @@ class AdoptionDifference:
 
 
 class FoundPorts:
-    """The ports of these lines as they are, read at once."""
+    """The ports of these lines before the adoption, read in one query."""
 
     def __init__(self, lines: Iterable[FoundLine]) -> None:
         ends = [end for line in lines for end in line.ends]
@@ -41,13 +41,13 @@ class FoundPorts:
         return self._ports.get((end.router.pk, end.port))
 
     def customer(self, line: FoundLine) -> str:
-        """The name of the one whose a port of it is; "" where they are nobody's, or no ports."""
+        """Return the name of the customer of the line's ports; "" if no port has a customer or exists."""
         ports = [self.of(end) for end in line.ends]
         return next((port.customer.name for port in ports if port and port.customer), "")
 
 
 def adoption_differences(line: FoundLine, order: Order, ports: FoundPorts) -> list[AdoptionDifference]:
-    """``order``: the one that adopts the line, or would; ``ports`` as they were before it."""
+    """Return the differences. ``order`` is the real or simulated adoption; ``ports`` are those before it."""
     found, customer = [], order.vll.customer.name
     for end in line.ends:
         where = {"router": end.router.name, "interface": end.interface}

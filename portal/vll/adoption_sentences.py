@@ -1,4 +1,4 @@
-"""What becomes another when a found line is adopted, as a sentence."""
+"""Sentences for the differences that the adoption of a found line makes."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -20,7 +20,7 @@ _SENTENCES = {
 
 
 def adoption_sentence(difference: AdoptionDifference) -> str:
-    """In the reader's language."""
+    """Return the sentence in the reader's language."""
     facts = dict(difference.facts)
     if "cir_bps" in facts:
         facts["rate"] = rate_text(facts["cir_bps"])

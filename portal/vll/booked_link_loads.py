@@ -1,4 +1,4 @@
-"""The load sold over each backbone link: the CIR of the lines that use it while nothing has failed."""
+"""The booked load of each backbone link: the CIR of the lines that use it while nothing has failed."""
 
 from collections import defaultdict
 from collections.abc import Hashable
@@ -12,21 +12,27 @@ from portal.underlay.topology_cache import current_topology
 from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-# A path takes up to a millisecond in a network of 1,000 routers; with more pairs of routers than these
-# nothing is summed up, rather than a part.
+# A path takes up to a millisecond in a network of 1,000 routers. With more pairs of routers than this limit,
+# return no sums at all rather than incomplete ones.
 MAX_PAIRS = 500
 
 
 @dataclass(frozen=True, slots=True)
 class LinkLoad:
-    """``cir_bps``: of all ``lines`` over a link. A line over several equal paths counts whole on each."""
+    """The load of a link.
+
+    ``cir_bps`` is the sum of all ``lines``. A line counts fully on each of several equal paths.
+    """
 
     lines: int
     cir_bps: int
 
 
 def link_loads(*, now: datetime) -> dict[Hashable, LinkLoad] | None:
-    """By the link's id; links without a line are left out. None where there are too many pairs of routers."""
+    """Return the loads by link id, without links that carry no line.
+
+    None if there are too many pairs of routers.
+    """
     pairs = list(_pairs()[: MAX_PAIRS + 1])
     if len(pairs) > MAX_PAIRS:
         return None
@@ -42,7 +48,7 @@ def link_loads(*, now: datetime) -> dict[Hashable, LinkLoad] | None:
 
 
 def _pairs() -> QuerySet[Vll, tuple[int, int, int, int, int]]:
-    """(A router, Z router, family, lines, bit/s) of the tunnels that are to be there."""
+    """Return (A router, Z router, family, lines, bit/s) of the wanted tunnels."""
     lines = Vll.objects.filter(wanted_present=True, family__isnull=False).exclude(
         lifecycle__in=TERMINAL_LIFECYCLES
     )

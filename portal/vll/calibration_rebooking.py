@@ -32,7 +32,7 @@ def router_calibration_set(
 ) -> None:
     """Count the router's ends by these figures from now on; None: by the shipped table again.
 
-    Raises Retired, and CoresBelowBooked where its lines would have booked more than its cores, unless
+    Raises Retired. Raises CoresBelowBooked where its lines would have booked more than its cores, unless
     ``accept_affected``. Equal figures change nothing.
     """
     locked = (

@@ -1,4 +1,4 @@
-"""Whether a line could be changed now, and what it would become. Writes nothing."""
+"""The feasibility of a change of a line, and the line after the change. Writes nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +27,7 @@ from portal.vll.revision_content import content_of
 
 @dataclass(frozen=True, slots=True)
 class ChangeFeasibility:
-    """``before`` is asked of the line now, ``request`` would be; ``transport`` is what carries it now."""
+    """The line ``before`` the change, the ``request`` after it, and the present ``transport``."""
 
     feasibility: Feasibility
     before: LineRequest
@@ -37,16 +37,16 @@ class ChangeFeasibility:
 
     @property
     def changes_nothing(self) -> bool:
-        """No router would be told anything; a description may differ all the same."""
+        """Return whether no router would get anything new. The description may differ nevertheless."""
         return self.request == self.before
 
 
 def change_feasibility_of(
     *, user: User, vll: Vll, changes: Changes, now: datetime, expected_revision: int | None = None
 ) -> ChangeFeasibility:
-    """Look at everything that ``order_modify`` would look at.
+    """Check everything that ``order_modify`` would check.
 
-    A change of nothing is no refusal here: ``changes_nothing`` tells, and what carries the line stands.
+    A change of nothing is no refusal here: ``changes_nothing`` reports it, and the line keeps its transport.
     """
     before = content_of(vll)
     asked, request = request_of(before), request_after(before, changes)

@@ -1,4 +1,4 @@
-"""A VLAN that a customer's own removed line still has: its name, until when, and how to free it now."""
+"""A VLAN that a customer's own removed line still has: which line, until when, and how to free it now."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,8 +14,8 @@ from portal.vll.states import Lifecycle
 def removed_lines_named(port: Port) -> Iterator[None]:
     """Raise VlanCoolingOff instead of VlanTaken if only removed lines of the port's customer have the VLAN.
 
-    Who may order on a port may order for its customer, and so may see these lines. Of a line of another
-    customer, which a port may still carry after it changed hands, nothing is said.
+    A user who may order on a port may order for its customer, and so may see these lines. A port may still
+    carry a line of its former customer. The error never mentions such a line.
     """
     try:
         yield
@@ -24,7 +24,7 @@ def removed_lines_named(port: Port) -> Iterator[None]:
         lines = Vll.objects.filter(
             pk__in=holders, customer=port.customer_id, lifecycle=Lifecycle.PENDING_TERMINATE
         )
-        # The one that stays longest: the VLAN is not free before it is gone.
+        # The line that is removed last: the VLAN is not free before.
         found = sorted(lines, key=lambda line: (line.wanted_present, line.decommission_at or line.created_at))
         if port.customer_id is None or not found or len(found) < len(holders):
             raise
@@ -32,7 +32,7 @@ def removed_lines_named(port: Port) -> Iterator[None]:
 
 
 def _refusal(taken: VlanTaken, line: Vll) -> VlanCoolingOff:
-    # A removal that is under way ends without anybody's help.
+    # A removal that is under way ends without a user's action.
     until = line.decommission_at if line.wanted_present else None
     return VlanCoolingOff(
         field=taken.field,

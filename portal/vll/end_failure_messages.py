@@ -1,7 +1,7 @@
-"""Why a router does not have an end as it is ordered, for a reader who does not know routers.
+"""Why a router does not have an end as ordered, for readers who do not know routers.
 
-The codes are the agent's (docs/reference/agent-api.md). The agent's own text, which quotes VPP, is for the
-NOC.
+The codes are those of the agent (docs/reference/agent-api.md). The agent's own text, which quotes VPP, is for
+the NOC.
 """
 
 from collections.abc import Mapping
@@ -36,7 +36,10 @@ SENTENCES = {
 
 
 def router_reason_sentence(reason: Mapping[str, Any] | None, *, router: str) -> str:
-    """``reason`` as an agent or an order keeps it; in the agent's words where its code is not known here."""
+    """Return the sentence for ``reason``, the agent's or an order's.
+
+    An unknown code keeps the agent's text.
+    """
     if not reason:
         return ""
     code, named = str(reason.get("code") or ""), str(reason.get("object") or "")

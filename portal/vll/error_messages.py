@@ -1,4 +1,4 @@
-"""The words for refused orders and paths: what, why, and what to do about it."""
+"""The messages of refused orders and paths: what is refused, why, and how to continue."""
 
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -335,7 +335,7 @@ def _lines_affected(error: errors.LinesAffected) -> str:
 
 @wording.register
 def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
-    """One number for what was asked for, and one sentence where another transport carries more."""
+    """Return the message with one size for the request, and a sentence if another transport carries more."""
     link = _("link {link} has an IP MTU of {available} bytes, but {required} are needed").format(
         link=error.link.name, available=error.available, required=error.required
     )
@@ -442,7 +442,7 @@ _ASSUMED = {
 
 
 def assumed(assumption: Assumption) -> str:
-    """The assumption, and why it is made."""
+    """Return the assumption and its reason."""
     return _(_ASSUMED[assumption.what]).format(router=assumption.router.name, subject=assumption.subject)
 
 
@@ -455,7 +455,7 @@ def _local_across_routers(error: underlay.LocalAcrossRouters) -> str:
 
 
 def _what_fits(error: underlay.TransportRefused) -> str:
-    """Alternatives to order: transports that fit, else the largest packet that any would carry."""
+    """Return alternatives: transports that fit, else the largest packet that any transport would carry."""
     if error.fits:
         return _("It would be carried by {transports}.").format(
             transports=", ".join(transport.display_name for transport in error.fits)

@@ -10,7 +10,7 @@ from portal.core.errors import Conflict, DomainError
 
 
 class PortUnknown(DomainError):
-    """No such port, or one that this user may not see: a stranger cannot tell which."""
+    """The port does not exist, or this user may not see it. The error does not show which."""
 
     field: str
     port: int
@@ -30,7 +30,7 @@ class VlanCoolingOff(VlanTaken):
 
 
 class SimilarOrder(Conflict):
-    """The customer ordered the same within the last hour; a page asks before it orders another one.
+    """The customer ordered the same within the last hour. A page asks before it sends another order.
 
     ``order``: the newest of these orders, ``count`` of them.
     """
@@ -46,7 +46,7 @@ class NotAllowedToOrder(DomainError):
 
 
 class PortsOfTwoCustomers(DomainError):
-    """A VLL joins ports of one customer."""
+    """The ports belong to two customers. Both ports of a VLL must belong to one."""
 
     a_port: str
     z_port: str
@@ -54,14 +54,14 @@ class PortsOfTwoCustomers(DomainError):
 
 
 class PortHasNoCustomer(DomainError):
-    """The port is not assigned to anybody yet."""
+    """The port has no customer yet."""
 
     field: str
     port: str
 
 
 class PortOfAnotherCustomer(DomainError):
-    """A line stays with its customer: its ends can move to that customer's ports only."""
+    """The port belongs to another customer. The ends of a line can only move to ports of its customer."""
 
     field: str
     port: str
@@ -69,7 +69,7 @@ class PortOfAnotherCustomer(DomainError):
 
 
 class EndsAreTheSame(DomainError):
-    """Both ends pick the same frames of the same port."""
+    """Both ends select the same frames of the same port."""
 
     port: str
     field: str = "z_end"
@@ -103,7 +103,7 @@ class PeakAbovePort(DomainError):
 
 
 class BurstOutOfRange(DomainError):
-    """A burst size that would not hold the line's largest frame, or that no policer counts to; bytes."""
+    """A burst size that is smaller than the line's largest frame, or larger than policers support; bytes."""
 
     field: str
     value: int
@@ -112,14 +112,17 @@ class BurstOutOfRange(DomainError):
 
 
 class ExcessBurstWithoutRate(DomainError):
-    """An EBS for a line that has no EIR: nothing would fill that bucket."""
+    """An EBS for a line without an EIR: nothing would fill that bucket."""
 
     value: int
     field: str = "ebs_bytes"
 
 
 class LinkLossNeedsWholePorts(DomainError):
-    """Link loss forwarding for a line that shares a port, whose other users would go down. ``side``: A, Z."""
+    """Link loss forwarding for a line that shares a port.
+
+    The port's other users would go down. ``side``: A, Z.
+    """
 
     field: str
     side: str
@@ -133,14 +136,14 @@ class LinkLossNeedsUni(DomainError):
 
 
 class LinkLossUnsupported(DomainError):
-    """Link loss forwarding on a router whose agent does not know it."""
+    """Link loss forwarding on a router whose agent does not support it."""
 
     field: str
     router: str
 
 
 class LinkLossPortInUse(DomainError):
-    """Link loss forwarding at a port that somebody else uses too, by what its router reports."""
+    """Link loss forwarding at a port that is also used otherwise, according to its router."""
 
     field: str
     port: str
@@ -148,7 +151,7 @@ class LinkLossPortInUse(DomainError):
 
 
 class PortKeptDown(Conflict):
-    """A line that is to be let go of while one of its ports is kept down because of the far end's link."""
+    """A line must stay managed while one of its ports is kept down because of the far end's link."""
 
 
 class RouterHasNoAgent(DomainError):
@@ -159,7 +162,7 @@ class RouterHasNoAgent(DomainError):
 
 
 class RouterInMaintenance(Conflict):
-    """The NOC works on the router: it takes no new lines until that is over."""
+    """The router is under maintenance and takes no new lines."""
 
     field: str
     router: str
@@ -172,13 +175,13 @@ class RouterIsDrained(Conflict):
 
 
 class RouterIsDead(Conflict):
-    """A router that was declared dead stays under maintenance until that is taken back."""
+    """A router that was declared dead stays under maintenance until that declaration is withdrawn."""
 
     router: str
 
 
 class FrameTooLargeForPort(DomainError):
-    """The frame on the UNI's wire, tags included, is larger than the port takes. In bytes."""
+    """The frame on the UNI's wire, tags included, is larger than the port accepts. In bytes."""
 
     field: str
     port: str
@@ -207,19 +210,19 @@ class LineHasNoTunnel(Conflict):
 
 
 class RouterSendsNoTestFrames(Conflict):
-    """A line is tested by the routers of its ends, and these cannot."""
+    """The routers at the line's ends test it, and these routers cannot."""
 
     routers: str
 
 
 class RouterDoesNotAnswer(Conflict):
-    """A test takes the line apart and joins it again within seconds; these routers would not follow."""
+    """These routers do not respond, but a test must disconnect and reconnect the line within seconds."""
 
     routers: str
 
 
 class LineTestFrameOutOfRange(DomainError):
-    """A test frame that the line does not promise to carry, in bytes without FCS."""
+    """A test frame larger than the line promises to carry, or too small, in bytes without FCS."""
 
     value: int
     minimum: int
@@ -228,7 +231,7 @@ class LineTestFrameOutOfRange(DomainError):
 
 
 class LineTestTimeOutOfRange(DomainError):
-    """A time for a test that is over, or too far ahead."""
+    """A time for a test that is in the past, or too far in the future."""
 
     earliest: datetime
     latest: datetime
@@ -244,7 +247,7 @@ class LineTestIsScheduled(Conflict):
 
 
 class WrongLineTestState(Conflict):
-    """A test that has begun is called off with its order, and one that has ended not at all."""
+    """A test that has begun is cancelled with its order. A test that has ended cannot be cancelled."""
 
     state: str
 
@@ -257,37 +260,37 @@ class WrongOrderState(Conflict):
 
 
 class StaleRevision(Conflict):
-    """The caller decided by an older revision of the VLL than the one that it has now."""
+    """The caller's decision is based on an older revision of the VLL."""
 
     expected: int
     current: int
 
 
 class NothingToChange(DomainError):
-    """The line is already as it is asked to become."""
+    """The line already is as requested."""
 
 
 class EndsSwapped(DomainError):
-    """A change that only lets the two ends change places: a line has no direction."""
+    """A change that only swaps the two ends: a line has no direction."""
 
     field = "a_end.port"
 
 
 class StillBeingRemoved(Conflict):
-    """The router that this end would return to has not confirmed yet that it is gone from there."""
+    """This end would return to a router that has not confirmed the end's removal yet."""
 
     field: str
     router: str
 
 
 class AlreadyRetried(Conflict):
-    """A failed order is retried once, unless that was called off; a retry can be retried in turn."""
+    """A failed order can be retried once, unless its retry was cancelled. A retry can be retried in turn."""
 
     order_id: str
 
 
 class CoolingOffOutOfRange(DomainError):
-    """A cooling-off longer than can be promised, in seconds."""
+    """A cooling-off period longer than the permitted maximum, in seconds."""
 
     value: int
     maximum: int
@@ -295,7 +298,7 @@ class CoolingOffOutOfRange(DomainError):
 
 
 class CoolingOffAlready(Conflict):
-    """The line's removal is ordered already, and waits for the end of its cooling-off."""
+    """The line's removal is already ordered and waits for the end of its cooling-off period."""
 
     until: datetime
     field: str = "cooling_off"
@@ -306,18 +309,18 @@ class NotForYouToDecide(DomainError):
 
 
 class NotForYouToForce(DomainError):
-    """Only NOC admins end orders without the routers' word, and declare routers dead."""
+    """Only NOC admins end orders without the routers' confirmation, and declare routers dead."""
 
 
 class PlanIsIncomplete(Conflict):
-    """A router did not say what it would do."""
+    """A router did not report its plan."""
 
     routers: str
     field: str = "plan"
 
 
 class GreKeysGone(Conflict):
-    """A held order's tunnel has a GRE key, and these routers' VPPs no longer both have keys."""
+    """A held order's tunnel has a GRE key, but these routers' VPPs no longer both support keys."""
 
     a_router: str
     z_router: str
@@ -325,7 +328,7 @@ class GreKeysGone(Conflict):
 
 
 class TunnelAddressGone(Conflict):
-    """The address that a held order was given for its tunnel is no longer to be had on the router."""
+    """The address that a held order leased for its tunnel is no longer available on the router."""
 
     router: str
     address: str
@@ -333,7 +336,7 @@ class TunnelAddressGone(Conflict):
 
 
 class PlanIsStale(Conflict):
-    """The plan that was looked at is not made yet, or a router was told something else since."""
+    """The reviewed plan is not finished yet, or a router got another intent since."""
 
     field = "plan"
 
@@ -348,7 +351,7 @@ class LinesAffected(Conflict):
 
 
 class LoopbackInUse(Conflict):
-    """Tunnels of lines end on the address, which is to go from its router."""
+    """Tunnels of lines end on the address that the change would remove from its router."""
 
     router: str
     address: str
@@ -358,7 +361,7 @@ class LoopbackInUse(Conflict):
 
 
 class UnderlayTableInUse(Conflict):
-    """Tunnels of lines are in the router's underlay table, which is to become another."""
+    """Tunnels of lines are in the router's underlay table, which the change would replace."""
 
     router: str
     table: int
@@ -368,31 +371,31 @@ class UnderlayTableInUse(Conflict):
 
 
 class FoundLineUnknown(DomainError):
-    """No such found line any more: its routers show it otherwise, or it was adopted."""
+    """The found line no longer exists: its router shows it differently, or it was adopted."""
 
 
 class FoundLineOdd(DomainError):
-    """A line is adopted as it is, so nothing about it may be odd. ``odd``: sentences."""
+    """A line is adopted unchanged, so it must have no oddities. ``odd``: sentences."""
 
     odd: str
 
 
 class AdoptionsRefused(DomainError):
-    """Of lines that were to be taken over together some are refused, and so none is. ``refusals``: each."""
+    """Some of the lines to adopt together are refused, so none is adopted. ``refusals``: one for each."""
 
     count: int
     refusals: tuple[DomainError, ...]
 
 
 class FoundPortUnknown(DomainError):
-    """An end of a found line is at an interface that is no port, and no customer or no speed is known."""
+    """An end of a found line is at an interface that is no port, and its customer or speed is unknown."""
 
     router: str
     interface: str
 
 
 class FoundPortOfAnother(DomainError):
-    """An end of a found line is at a port of another customer than the line is to be of."""
+    """An end of a found line is at a port of another customer than the line's."""
 
     port: str
     owner: str
@@ -400,13 +403,13 @@ class FoundPortOfAnother(DomainError):
 
 
 class RouterAdoptsNothing(DomainError):
-    """The router's agent has not said that it takes over what others made, or is away."""
+    """The router's agent does not support adoption, or is away."""
 
     router: str
 
 
 class LineNotHere(DomainError):
-    """No line of that id or name ends on the router."""
+    """No line with that id or name ends on the router."""
 
     line: str
     router: str
@@ -422,7 +425,7 @@ class LineAmbiguous(DomainError):
 
 
 class AdoptionWhileFrozen(Conflict):
-    """Nothing is adopted on a router that is frozen: what it shows may be changed at any moment."""
+    """Nothing is adopted on a frozen router: its configuration may change at any moment."""
 
     router: str
 
@@ -434,62 +437,62 @@ class ChangeWhileFrozen(Conflict):
 
 
 class RouterCannotBeFrozen(DomainError):
-    """The router's agent does not know how to leave VPP alone, or has never reported."""
+    """The router's agent does not support a freeze, or has never reported."""
 
     router: str
 
 
 class FreezeTooLong(DomainError):
-    """A freeze ends after now, and within some days."""
+    """A freeze must end in the future, within some days."""
 
     days: int
     field: str = "until"
 
 
 class LineBeingTested(Conflict):
-    """Frozen now, the router would keep the line cut in two for test frames."""
+    """A frozen router would keep the tested line disconnected."""
 
     router: str
     line: str
 
 
 class RouterIsNotFrozen(Conflict):
-    """There is no freeze that could be ended or looked at here."""
+    """No freeze exists that could be ended or reviewed here."""
 
     router: str
 
 
 class FreezeNotOver(Conflict):
-    """What a freeze left is looked at when it has ended."""
+    """The differences after a freeze can only be reviewed when the freeze has ended."""
 
     router: str
 
 
 class RouterLetsNothingGo(DomainError):
-    """The router's agent does not know how to let a line go as it is."""
+    """The router's agent cannot stop managing a line and leave it unchanged."""
 
     router: str
 
 
 class HoldUnknown(DomainError):
-    """No such hold of this customer, or it has expired."""
+    """The customer has no such hold, or it has expired."""
 
     hold: str
     field: str = "hold"
 
 
 class TooManyHolds(Conflict):
-    """The customer has as many holds open as it may."""
+    """The customer already has the largest permitted number of holds."""
 
     customer: str
     maximum: int
 
 
 class HoldRenewedOut(Conflict):
-    """The hold was renewed as often as it may be."""
+    """The hold was already renewed as often as permitted."""
 
     maximum: int
 
 
 class ConcurrentChange(Conflict):
-    """Somebody else changed the row first; nothing was done."""
+    """Another process changed the row first; nothing was done."""

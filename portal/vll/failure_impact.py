@@ -1,4 +1,4 @@
-"""The lines that the failure of one link or router would hit, and how."""
+"""The lines that the failure of one link or router would affect, and how."""
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
@@ -17,14 +17,15 @@ from portal.underlay.topology_cache import current_topology
 from portal.vll.models import TunnelPath
 from portal.vll.states import IN_SERVICE
 
-# More paths than these are not followed for one page: of a large network the most is said of its parts.
+# The most paths, routers and affected paths that are followed for one page. Beyond them, the page only
+# reports lines that end on the router.
 MAX_PATHS = 5_000
 MAX_ENDS = 256
 MAX_HIT = 500
-# So many lines that cross what fails are looked at; the rest is only said to be there.
+# The largest number of checked lines that use the failed part. The page only mentions that there are more.
 MAX_LINES = 2_000
 
-# In Python's order of texts, and how many there are: a router may have thousands.
+# Sorted like Python sorts strings, with their number: a router may have thousands of lines.
 _ENDING_THERE = """
 SELECT v.id, v.description, c.name, count(*) OVER ()
 FROM (
@@ -37,8 +38,8 @@ WHERE v.lifecycle = ANY(%(lifecycles)s)
 ORDER BY c.name COLLATE "C", v.description COLLATE "C", v.id
 LIMIT %(limit)s
 """
-# By the ends' routers, lower first, as paths are kept. The last condition says nothing more, and lets the
-# index of ports find them.
+# By the ends' routers, the lower id first, like TunnelPath. The last condition is redundant: it lets
+# PostgreSQL use the index of ports.
 _OF_PAIRS = """
 SELECT v.id, v.description, c.name, v.family, v.encapsulation, v.gre_key IS NOT NULL, v.frame,
        least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id)
@@ -56,7 +57,7 @@ LIMIT %(limit)s
 
 
 class Fate(StrEnum):
-    """What becomes of a line, the worst first."""
+    """The consequence of the failure for a line, the worst first."""
 
     DOWN = "down"
     TOO_WIDE = "too_wide"
@@ -66,8 +67,10 @@ class Fate(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HitLine:
-    """``needed``: the IP MTU for its largest frame; ``left``: what the path that is left has, None where that
-    is not known or none is left. Bytes.
+    """An affected line. Sizes in bytes.
+
+    ``needed``: the IP MTU for its largest frame. ``left``: the IP MTU of the remaining path; None if it is
+    unknown or no path remains.
     """
 
     id: UUID
@@ -82,7 +85,7 @@ class HitLine:
 
 
 class HitLines(NamedTuple):
-    """The first lines of one fate, by customer and name, and how many there are."""
+    """The first lines with one fate, by customer and name, and their total number."""
 
     first: list[HitLine]
     total: int
@@ -90,10 +93,10 @@ class HitLines(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FailureImpact:
-    """``of``: the lines that are hit. ``has_more``: more lines cross what fails than were looked at.
+    """The lines affected by the failure of ``of``. ``has_more``: more lines use it than were checked.
 
-    ``followed``: False where there are too many paths to follow each; then only lines that end on the router
-    are told.
+    ``followed``: False if there are too many paths to follow each. Then only lines that end on the router are
+    included.
     """
 
     of: Mapping[Fate, HitLines]
@@ -104,11 +107,11 @@ class FailureImpact:
 def failure_impact(
     *, now: datetime, shown: int, link: int | None = None, router: int | None = None
 ) -> FailureImpact:
-    """The lines in service that would be hit, by the network as it is declared and observed now.
+    """Return the lines in service that would be affected, in the network as declared and observed now.
 
-    ``shown``: how many of each fate are named.
+    ``shown``: the number of named lines for each fate.
 
-    Three small statements at most, whatever the size of the network.
+    At most three small statements, for a network of any size.
     """
     topology = current_topology(now=now)
     hit = _hit(topology, link, router)
@@ -130,7 +133,7 @@ def _by_name(line: HitLine) -> tuple[str, str, UUID]:
 
 
 def fate_of(*, needed: int, left: PathLeft) -> Fate:
-    """``needed``: the IP MTU in bytes that the line's largest frame asks for."""
+    """Return the fate. ``needed``: the IP MTU in bytes that the line's largest frame needs."""
     if left.is_cut:
         return Fate.DOWN
     if left.ip_mtu is None:
@@ -139,7 +142,7 @@ def fate_of(*, needed: int, left: PathLeft) -> Fate:
 
 
 def _hit(topology: Topology, link: int | None, router: int | None) -> dict[Pair, PathLeft] | None:
-    """None where there are too many paths to follow each."""
+    """Return the remaining paths by pair; None if there are too many paths to follow each."""
     used = TunnelPath.objects.filter(in_use=True).exclude(a_router=router).exclude(z_router=router)
     keys = list(used.order_by("pk").values_list("a_router", "z_router", "family")[: MAX_PATHS + 1])
     if len(keys) > MAX_PATHS or len({end for a, z, _ in keys for end in (a, z)}) > MAX_ENDS:

@@ -1,4 +1,4 @@
-"""Whether a line could be ordered now, all that is in the way, and what would be possible. Writes nothing."""
+"""The feasibility of an order now: all obstacles, and the possible alternatives. Writes nothing."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ from portal.vll.order_waits import Wait, waits_of
 from portal.vll.revision_content import Content
 
 VLANS_SHOWN = 10
-# By port (id) and name: what interfaces that the portal does not manage take.
+# The VLANs in use by interfaces that the portal does not manage, by port id and name.
 ForeignFrames = Mapping[int, Mapping[str, Frames]]
 
 
@@ -59,10 +59,11 @@ class LinkFeasibility:
 
 @dataclass(frozen=True, slots=True)
 class EndFeasibility:
-    """The room left on one port. ``vlans``: free outer VLANs of ``vlans_free`` for this tagging, those first
-    that "any" takes first.
+    """The free resources of one port.
 
-    ``free_after_bps``: what would be left once the line had what is requested; 0 where it does not fit.
+    ``vlans``: some of the ``vlans_free`` free outer VLANs for this tagging. ``vlans`` has the same order in
+    which "any" takes them. ``free_after_bps``: the remaining rate after the requested line; 0 if the line
+    does not fit.
     """
 
     port: Port
@@ -74,10 +75,10 @@ class EndFeasibility:
 
 @dataclass(frozen=True, slots=True)
 class Feasibility:
-    """``refusals`` is empty where an order would be accepted. Sizes in bytes.
+    """The result. ``refusals`` is empty if an order would be accepted. Sizes in bytes.
 
-    ``largest_svc_mtu``: with the transport that was asked for, over these ports; None where there is none.
-    ``gre_keys``: the families over which GRE would have a key.
+    ``largest_svc_mtu``: for the requested transport over these ports; None if nothing fits. ``gre_keys``: the
+    families over which GRE would have a key.
     """
 
     refusals: list[DomainError]
@@ -88,7 +89,7 @@ class Feasibility:
     ends: dict[str, EndFeasibility]
     routers: list[RouterCapacity]
     assumptions: list[Assumption]
-    # What an order would wait for, accepted or not.
+    # The reasons why an order would wait, accepted or not.
     waits: list[Wait]
     gre_keys: frozenset[Family] = frozenset()
 
@@ -99,9 +100,9 @@ class Feasibility:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Existing:
-    """A line that is to change: whose it is, what it has, and what goes on carrying it if nothing has to.
+    """A line that is to change: its customer, its leases, and the transport that stays unless it must change.
 
-    ``preferred``: what ``auto`` keeps while it fits.
+    ``preferred``: the transport that ``auto`` keeps while it fits.
     """
 
     customer: Customer
@@ -118,9 +119,9 @@ def feasibility_of(
     hold: UUID | None = None,
     line: Existing | None = None,
 ) -> Feasibility:
-    """Look at everything that ``order_add`` would look at, or with ``line`` ``order_modify``.
+    """Check everything that ``order_add`` would check, or with ``line`` ``order_modify``.
 
-    What it would raise first comes first.
+    The first refusal is the error that these functions would raise.
     """
     leased = line.leased if line else None
     unknown: list[DomainError] = []
@@ -189,8 +190,8 @@ def feasibility_of(
 def _look_at_leases(
     found: LineCheck, request: LineRequest, leased: Leased | None, foreign: ForeignFrames
 ) -> None:
-    """Collect what the allocators would refuse, port by port and in their order."""
-    # Both ends may be on one port: what A would take is no longer there for Z.
+    """Collect the refusals of the allocators, port by port and in their order."""
+    # Both ends may be on one port: A's share is no longer free for Z.
     taken: dict[int, list[Keys]] = {}
     booked: dict[int, int] = {}
     own = leased.owner if leased else None
@@ -200,7 +201,7 @@ def _look_at_leases(
         if port is None or port.customer is None or found.tags_refused(side):
             continue
         before = taken.setdefault(port.pk, [])
-        # That both ends want the same frames has been said.
+        # A refusal already says that both ends want the same frames.
         beside = vlans_taken(port, side=side, own=own) + ([] if same else before)
         with found.noting(), removed_lines_named(port):
             outer = vlan_choose(
@@ -211,7 +212,7 @@ def _look_at_leases(
                 inner=end.inner_vlan,
                 exact_match=end.exact_match,
                 taken=beside,
-                # An end that keeps its frames is not leased again.
+                # An end that keeps its frames needs no new lease.
                 foreign={} if leased and same_frames(leased.ends[side], end) else foreign[port.pk],
             )
             before.append(
@@ -258,7 +259,7 @@ def _ends(
     for side, port in found.ports.items():
         end = found.ends[side]
         free: list[int] = []
-        # An inner VLAN that is missing or out of range is refused already; nothing can be offered under it.
+        # A missing or invalid inner VLAN is refused already. No outer VLAN can be proposed for it.
         if end.tagging is not Tagging.UNTAGGED and not found.tags_refused(side):
             free = free_outer_vlans(
                 vlans_taken(port),

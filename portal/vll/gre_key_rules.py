@@ -1,7 +1,7 @@
-"""Which GRE tunnels have a key: new ones, where both routers' VPPs tell tunnels apart by keys.
+"""The GRE tunnels that have a key: new tunnels, if both routers' VPPs distinguish tunnels by keys.
 
-A tunnel that has none keeps its own pair of addresses until it has to be made anew, so that no line in
-service stops for a key.
+A tunnel without a key keeps its own pair of addresses until it must be re-created, so no line in service is
+interrupted for a key.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from portal.vll.revision_content import Content
 def gre_key_families(
     a: LineEnd, z: LineEnd, *, line: Content | None, ports: Mapping[str, Port]
 ) -> frozenset[Family]:
-    """The families over which GRE between these routers has a key, for a line that is ``line`` so far."""
+    """Return the families over which GRE between these routers has a key; ``line`` is the content so far."""
     if not (a.gre_keys and z.gre_keys):
         return frozenset()
     families = frozenset(Family)
@@ -26,7 +26,7 @@ def gre_key_families(
 
 
 def same_tunnel(line: Content, transport: Transport, ports: Mapping[str, Port]) -> bool:
-    """Whether the line's tunnel serves it between these ports (by side) too, addresses and all."""
+    """Return whether the line's tunnel, with its addresses, also serves between these ports (by side)."""
     same = (line.encapsulation, line.family) == (transport.encapsulation, transport.family)
     before = Port.objects.filter(pk__in={line.a.port, line.z.port}).values_list("pk", "router")
     routers = dict(before)

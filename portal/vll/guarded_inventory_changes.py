@@ -1,7 +1,8 @@
-"""Changes of the declared network that lines depend on: told beforehand, and done when that is accepted.
+"""Changes of the declared network that affect lines: announced first, and made only if the user accepts.
 
-What agents observe is never refused, since it is so already. What the NOC declares can be thought over.
-All else that a function takes and raises is that of its ``..._unguarded`` twin in the inventory's operations.
+Agents' observations are never refused, because they describe the real state. The NOC's declarations can be
+reconsidered. Otherwise each function has the parameters and errors of its ``..._unguarded`` twin in the
+inventory's operations.
 """
 
 from collections.abc import Iterator
@@ -35,7 +36,10 @@ _NAMED = 5
 def port_change(
     *, port: Port, user: User, now: datetime, accept_affected: bool = False, **changes: Any
 ) -> Port:
-    """Raises LinesAffected where lines on the port send larger frames than it then takes."""
+    """Change a port.
+
+    Raises LinesAffected if lines on it send larger frames than it accepts after the change.
+    """
     if "max_frame" not in changes:
         return port_change_unguarded(port=port, user=user, now=now, **changes)
     lines_on_port_lock(port.pk)
@@ -55,10 +59,11 @@ def lines_on_port_lock(port_id: int) -> None:
 def router_change(
     *, router: Router, user: User, now: datetime, accept_affected: bool = False, **changes: Any
 ) -> Router:
-    """Raises LoopbackInUse where tunnels end on an address that is to go, UnderlayTableInUse where they are
-    in a table that is to be another.
+    """Change a router.
 
-    Raises CoresBelowBooked where fewer cores stay than are booked, unless ``accept_affected``.
+    Raises LoopbackInUse if tunnels end on an address that is removed. Raises UnderlayTableInUse if tunnels
+    are in a table that is replaced. Raises CoresBelowBooked if fewer cores remain than are booked, unless
+    ``accept_affected``.
     """
     before = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     for name in ("loopback4", "loopback6"):
@@ -80,7 +85,7 @@ def router_change(
 def link_change(
     *, link: BackboneLink, user: User, now: datetime, accept_affected: bool = False, **changes: Any
 ) -> BackboneLink:
-    """Raises LinesAffected where the underlay would no longer carry lines."""
+    """Change a link. Raises LinesAffected if the underlay would no longer carry lines."""
     with watched(str(link), accepted=accept_affected, user=user, now=now):
         return link_change_unguarded(link=link, user=user, now=now, **changes)
 
@@ -89,7 +94,7 @@ def link_change(
 def link_create(
     *, a_router: Any, z_router: Any, user: User, now: datetime, accept_affected: bool = False, **facts: Any
 ) -> BackboneLink:
-    """A new link may be a shorter way, and narrower: LinesAffected as above."""
+    """Create a link. It may be shorter but narrower than the present path: raises LinesAffected as above."""
     with watched(f"{a_router} — {z_router}", accepted=accept_affected, user=user, now=now):
         return link_create_unguarded(a_router=a_router, z_router=z_router, user=user, now=now, **facts)
 
@@ -111,23 +116,26 @@ def _check_table(router: Router) -> None:
 
 
 def _weaker(before: Router, after: Router) -> bool:
-    """A router that is overbooked already may have other things changed, and become stronger."""
+    """Return whether capacity decreases.
+
+    A router that is already overbooked may have other changes, or grow.
+    """
     return bookable_of(after) < bookable_of(before)
 
 
 @contextmanager
 def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator[None]:
-    """Refuse what is done inside, or note it at the lines, where the underlay carries fewer of them then.
+    """Refuse the changes made inside, or mark affected lines, if the underlay then carries fewer lines.
 
-    An agent that is silent at the moment says nothing against a link here: this is about what stands in the
-    way for as long as nobody changes it.
+    An agent that is silent now does not count against a link here. Only obstacles that last until a user
+    removes them count.
     """
     before = topology_when_all_report()
     yield
     off = lines_off_the_path(topology_when_all_report())
-    # Nearly always none is, and nobody has to know which were before.
+    # Nearly always no line is affected. Then the state before the change is not needed.
     new = off - lines_off_the_path(before) if off else off
-    # All at once, in the order of their ids: after routers and links, before ports (ADR 76).
+    # Lock all at once, in the order of their ids: after routers and links, before ports (ADR 76).
     noted = Vll.objects.filter(not_carried_since__isnull=False).values_list("pk", flat=True)
     oper_status.lines_lock({*new, *noted})
     _settle(new, name, accepted=accepted, user=user, now=now)
@@ -135,7 +143,7 @@ def watched(name: str, *, accepted: bool, user: User, now: datetime) -> Iterator
 
 
 def _settle(affected: set[UUID], name: str, *, accepted: bool, user: User, now: datetime) -> None:
-    """Refuse, or note at each line that it is no longer carried as it was sold. The lines are locked."""
+    """Refuse, or mark each line as no longer carried as sold. The caller has locked the lines."""
     if not affected:
         return
     lines = list(Vll.objects.filter(pk__in=affected).order_by("created_at", "pk"))

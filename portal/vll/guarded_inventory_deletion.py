@@ -1,4 +1,7 @@
-"""Removing what lines end on. What has only a past is retired: kept for the record, and offered no more."""
+"""Removing inventory that lines end on.
+
+An object with a history is retired: kept for the record, no longer usable.
+"""
 
 from datetime import datetime
 
@@ -21,7 +24,10 @@ from portal.vll.states import TERMINAL_LIFECYCLES
 
 @transaction.atomic
 def port_remove(*, port: Port, user: User, now: datetime) -> None:
-    """Raises InUse while a line or a hold needs it. Orders lock their ports, so none can slip in."""
+    """Remove a port.
+
+    Raises InUse while a line or a hold needs it. Orders lock their ports, so no order interferes.
+    """
     locked = Port.objects.select_for_update(of=("self",)).select_related("router").get(pk=port.pk)
     if users := _users_of(locked):
         raise in_use("port", str(locked), users)
@@ -37,13 +43,13 @@ def port_remove(*, port: Port, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def router_remove(*, router: Router, user: User, now: datetime) -> None:
-    """Remove a router, or retire it if it has a past. A retired router's certificates are revoked.
+    """Remove a router, or retire it if it has a history. A retired router's certificates are revoked.
 
-    Raises InUse while it has ports or links, and while it has not confirmed that a line is gone from it.
-    Nobody waits for the confirmation of a dead router: the leases of its lines are released.
+    Raises InUse while it has ports or links, and while it has not confirmed the removal of a line. A dead
+    router needs no confirmation: the leases of its lines are released.
     """
-    # The router, the topology and the lines (ADR 76). The router's key is locked last: an order that holds a
-    # line checks its references to the router when it commits.
+    # Lock the router, the topology and the lines (ADR 76). The router's key is locked last: an order that has
+    # locked a line checks its references to the router when it commits.
     locked = Router.objects.select_for_update(no_key=True).get(pk=router.pk)
     topology_lock()
     lines_lock(set(VllTombstone.objects.filter(router=locked).values_list("vll", flat=True)))
@@ -72,9 +78,9 @@ def router_remove(*, router: Router, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
-    """Raises InUse while it has ports, or lines that are not over. One with a past is retired.
+    """Remove a customer, or retire one with a history. Raises InUse while it has ports or unfinished lines.
 
-    Removing a retired one again changes nothing.
+    Removing a retired customer again changes nothing.
     """
     locked = customer_lock(customer)
     if locked.retired_at is not None:
@@ -95,7 +101,7 @@ def customer_remove(*, customer: Customer, user: User, now: datetime) -> None:
 
 @transaction.atomic
 def customer_return(*, customer: Customer, user: User, now: datetime) -> None:
-    """Undo a retirement: the customer may be given ports and order again. One in service stays as it is."""
+    """Undo a retirement: the customer may get ports and order again. An active customer stays unchanged."""
     locked = Customer.objects.select_for_update().get(pk=customer.pk)
     if locked.retired_at is None:
         return
@@ -109,7 +115,8 @@ def _users_of(port: Port) -> list[str]:
     lines = [f"line {end.vll}" for end in ends.select_related("vll").order_by("pk")]
     if lines or not port.booked_bps:
         return lines
-    # No line ends here now: holds, or ends that are not confirmed gone. For a dead router nobody waits.
+    # No line ends here now. Only holds, or ends that are not confirmed gone, are left; a dead router needs no
+    # confirmation.
     bookings = port.bookings.order_by("pk")
     if port.router.dead_since is not None:
         bookings = bookings.filter(holder__in=Hold.objects.values("pk"))

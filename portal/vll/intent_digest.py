@@ -1,4 +1,4 @@
-"""A digest of what routers are told about lines, to see whether a router's plan still holds."""
+"""A digest of the routers' intents, to check whether a plan is still valid."""
 
 from collections.abc import Collection
 from typing import Any
@@ -8,8 +8,8 @@ from django.db import connection
 
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-# Each line's revision stands for all of its content, but for the end that is kept down because of the other
-# one's link.
+# A line's revision represents its whole content, except the end that is kept down because of the other end's
+# link.
 _DIGESTS = """
 WITH told (router, line) AS (
     SELECT port.router_id, concat_ws(' ', line.id, an_end.side, line.revision, line.wanted_present,
@@ -32,9 +32,9 @@ GROUP BY router.id
 
 
 def intent_digests(routers: Collection[int], *, apart: UUID) -> dict[int, str]:
-    """By router id, a digest of every line that it has or is to give up, but for the one called ``apart``.
+    """Return, by router id, a digest of all lines that it has or must remove, except the line ``apart``.
 
-    Sending the same once more changes nothing here, though it has a generation of its own.
+    Sending the same intent again does not change the digest, although the intent gets a new generation.
     """
     values: dict[str, Any] = {"routers": sorted(routers), "apart": apart, "gone": sorted(TERMINAL_LIFECYCLES)}
     with connection.cursor() as cursor:

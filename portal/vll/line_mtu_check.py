@@ -31,7 +31,7 @@ class _Line(NamedTuple):
 
 
 def lines_off_the_path(topology: Topology) -> set[UUID]:
-    """The lines whose largest frame does not get through between their routers, after a failure included."""
+    """Return the lines whose largest frame does not fit between their routers, also after one failure."""
     policy = path_policy()
     found: set[UUID] = set()
     for tunnel, lines in _tunnels().items():
@@ -50,9 +50,10 @@ def lines_off_the_path(topology: Topology) -> set[UUID]:
 
 
 def path_assumed(vll: Vll, a: Router, z: Router) -> dict[str, Any]:
-    """The links that count for the tunnel of a line, and their IP MTUs (bytes; None: not known).
+    """Return the links that count for the tunnel of a line, and their IP MTUs (bytes; None: unknown).
 
-    ``required_ip_mtu`` is what the tunnel's largest frame needs; ``backup`` links are used after a failure.
+    ``required_ip_mtu`` is the size that the tunnel's largest frame needs; ``backup`` links are used after a
+    failure.
     """
     topology, policy, transport = topology_when_all_report(), path_policy(), Transport(vll.transport)
     gre_key = vll.gre_key is not None
@@ -71,17 +72,17 @@ def path_assumed(vll: Vll, a: Router, z: Router) -> dict[str, Any]:
 
 
 def lines_too_large_for(port: Port) -> set[UUID]:
-    """Return the lines whose largest frame, with the tags that select it, is more than the port takes."""
+    """Return the lines whose largest frame, including its tags, is larger than the port accepts."""
     return _too_large(live_ends().filter(port=port), max_frame=port.max_frame)
 
 
 def lines_too_large_for_their_ports(lines: QuerySet[Vll]) -> set[UUID]:
-    """Return those of ``lines`` whose largest frame is more than the port of one of their ends takes."""
+    """Return those of ``lines`` whose largest frame is larger than the port of one of their ends accepts."""
     return _too_large(live_ends().filter(vll__in=lines))
 
 
 def _too_large(ends: QuerySet[VllEnd], *, max_frame: int | None = None) -> set[UUID]:
-    """``max_frame`` replaces what the ends' ports have, in bytes."""
+    """Return the lines of these ends. ``max_frame`` replaces the ports' values, in bytes."""
     rows = ends.values_list("vll", "vll__frame", "tagging", "port__max_frame")
     return {
         line
@@ -91,7 +92,7 @@ def _too_large(ends: QuerySet[VllEnd], *, max_frame: int | None = None) -> set[U
 
 
 def _tunnels() -> dict[_Tunnel, list[_Line]]:
-    """The lines with a tunnel, by the routers and the family that it runs between."""
+    """Return the lines with a tunnel, by the tunnel's routers and family."""
     ends = live_ends().exclude(vll__encapsulation=Encapsulation.L2XC)
     routers: dict[UUID, dict[str, int]] = defaultdict(dict)
     lines: dict[UUID, _Line] = {}
@@ -108,5 +109,5 @@ def _tunnels() -> dict[_Tunnel, list[_Line]]:
 
 
 def live_ends() -> QuerySet[VllEnd]:
-    """The ends of lines that are to be there."""
+    """Return the ends of lines whose present revision is wanted on routers."""
     return VllEnd.objects.filter(vll__wanted_present=True).exclude(vll__lifecycle__in=TERMINAL_LIFECYCLES)

@@ -1,41 +1,47 @@
-"""The procedure of a line test: frames to send, and what their counts prove. Pure; a probe sends them."""
+"""The procedure of a line test: the frames to send, and the findings from their counts.
+
+Pure; a probe sends them.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
-# Bytes of an Ethernet frame without FCS, much as RFC 2544 chooses them; the largest promised frame is added.
+# Sizes of Ethernet frames without FCS, in bytes, similar to RFC 2544. The largest promised frame is added.
 SIZES = (64, 128, 256, 512, 1024, 1518)
 COUNT = 100
-# The first frames are lost while routers look for their neighbours.
+# The first frames are lost while routers resolve their neighbours' addresses.
 WARM_UP_COUNT = 5
 WARM_UP_ROUNDS = 4
-# Rounds that look for the largest frame that passes, and the frames of each.
+# The number of rounds in the search for the largest frame that passes, and of frames in each round.
 SEARCH_ROUNDS = 10
 SEARCH_COUNT = 10
 
 
 class Direction(StrEnum):
-    """Where the frames go."""
+    """The direction of the frames."""
 
     A_TO_Z = "a_to_z"
     Z_TO_A = "z_to_a"
 
     @property
     def sender(self) -> str:
-        """The side that sends."""
+        """Return the side that sends."""
         return self.value[0]
 
     @property
     def receiver(self) -> str:
-        """The side that counts."""
+        """Return the side that counts."""
         return self.value[-1]
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Frames of one size (bytes) in one direction. ``fragmented``: the underlay cut them in pieces."""
+    """The count of frames of one size (bytes) in one direction.
+
+    ``fragmented``: the underlay fragmented them.
+    """
 
     frame: int
     sent: int
@@ -44,18 +50,18 @@ class Count:
 
     @property
     def passes(self) -> bool:
-        """Every frame arrived, whole and once."""
+        """Return whether every frame arrived once and unfragmented."""
         return 0 < self.sent == self.received and not self.fragmented
 
 
 class Probe(Protocol):
-    """Sends so many frames of a size (bytes) in a direction, and counts what arrives."""
+    """A function that sends frames of a size (bytes) in a direction, and counts those that arrive."""
 
     def __call__(self, direction: Direction, frame: int, count: int) -> Count: ...
 
 
 class Finding(StrEnum):
-    """What a test that did not pass has found."""
+    """The finding of a test that did not pass."""
 
     NOTHING_ARRIVES = "nothing-arrives"
     LARGE_FRAMES_LOST = "large-frames-lost"
@@ -64,7 +70,7 @@ class Finding(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What was counted. ``largest_passed`` (bytes) passes both ways; None where no size does."""
+    """The counts. ``largest_passed`` (bytes) passes in both directions; None if no size does."""
 
     directions: Mapping[Direction, tuple[Count, ...]]
     largest_passed: int | None
@@ -75,7 +81,7 @@ class Findings:
         return self.finding is None
 
     def as_json(self) -> dict[str, Any]:
-        """``directions`` as the API writes them."""
+        """Return ``directions`` as in the API."""
         return {
             direction.value: [asdict(count) for count in counts]
             for direction, counts in self.directions.items()
@@ -83,7 +89,7 @@ class Findings:
 
 
 def sizes_for(largest: int) -> list[int]:
-    """The sizes to try on a line that promises ``largest`` (bytes)."""
+    """Return the sizes to test on a line that promises ``largest`` (bytes)."""
     return [*(size for size in SIZES if size < largest), largest]
 
 
@@ -95,9 +101,9 @@ def run(
     count: int = COUNT,
     warm_up_rounds: int = WARM_UP_ROUNDS,
 ) -> Findings:
-    """Both ways: every size, and where only large ones are lost, the largest that passes.
+    """Test every size in both directions. If only large ones are lost, search for the largest that passes.
 
-    ``sizes``: besides ``largest``; else those of a line test. ``count``: frames of each.
+    ``sizes``: tested in addition to ``largest``; by default those of a line test. ``count``: frames of each.
     """
     silent = [direction for direction in Direction if not _warm_up(probe, direction, warm_up_rounds)]
     if silent:
@@ -118,16 +124,15 @@ def run(
 
 @dataclass(slots=True)
 class _Tried:
-    """The newest count of each size and direction."""
+    """The newest count for each size and direction."""
 
     probe: Probe
     counts: dict[tuple[Direction, int], Count] = field(default_factory=dict)
 
     def count(self, direction: Direction, size: int, frames: int, *, searching: bool = False) -> None:
-        """Send them, and once more where they do not pass: a single loss may be an accident.
+        """Send the frames, and send them again if they do not pass: a single loss may be accidental.
 
-        In a search, where large frames are known to be lost, the loss of all that were sent is believed at
-        once.
+        In a search, large frames are known to be lost. There the loss of all frames counts immediately.
         """
         for _ in range(2):
             counted = self.counts[direction, size] = self.probe(direction, size, frames)
@@ -138,7 +143,7 @@ class _Tried:
         return tuple(count for (where, _), count in sorted(self.counts.items()) if where is direction)
 
     def passed(self, size: int) -> bool:
-        """Whether this size passes both ways."""
+        """Return whether this size passes in both directions."""
         counts = [self.counts.get((direction, size)) for direction in Direction]
         return all(count is not None and count.passes for count in counts)
 
@@ -148,7 +153,10 @@ class _Tried:
 
     @property
     def largest_passed(self) -> int | None:
-        """Below the first size that does not pass: what is lost among larger ones that pass is no border."""
+        """Return the largest size below the first one that does not pass.
+
+        Passing larger sizes do not count.
+        """
         passed = None
         for size in self.sizes:
             if not self.passed(size):
@@ -165,16 +173,16 @@ def _finding(tried: _Tried) -> Finding | None:
     passes = [tried.passed(size) for size in tried.sizes]
     if all(passes):
         return None
-    # A border: everything below it passes, and nothing above.
+    # A size limit: every smaller size passes, and no larger one.
     if passes[0] and sorted(passes, reverse=True) == passes:
         return Finding.LARGE_FRAMES_LOST
     return Finding.FRAMES_LOST
 
 
 def _search(tried: _Tried) -> None:
-    """Quarter the gap between the largest size that passes both ways and the next, until none is left.
+    """Quarter the gap between the largest size that passes both ways and the next size, until none is left.
 
-    Each round leaves a quarter of it, so that ten are enough for any frame.
+    Each round leaves a quarter of the gap, so ten rounds are enough for any frame.
     """
     for _ in range(SEARCH_ROUNDS):
         low = tried.largest_passed or 0

@@ -1,4 +1,4 @@
-"""When a line is tested with frames before it is handed over, and why it is not."""
+"""The rules for testing a line with frames before it is handed over, and the reasons why it is not tested."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,26 +14,26 @@ from portal.vll.revision_content import Content
 
 @dataclass(frozen=True, slots=True)
 class Untested:
-    """Why no frames are sent; ``routers``: the names of those that cannot send any."""
+    """The reason why no frames are sent; ``routers``: the names of those that cannot send any."""
 
     reason: LineTest.Reason
     routers: tuple[str, ...] = ()
 
 
 def needs_test(before: Content | None, after: Content) -> bool:
-    """Whether frames will take another way than before: a new line, another tunnel, or a tunnel elsewhere."""
+    """Return whether frames will use another path: the line is new, or its tunnel or its routers change."""
     if settings.LONGLINE_LINE_TEST is LineTestMode.OFF:
         return False
     return before is None or takes_another_way(before, after)
 
 
 def takes_another_way(before: Content, after: Content) -> bool:
-    """Whether both routers have to change the line's tunnel before frames pass again."""
+    """Return whether both routers must change the line's tunnel before frames pass again."""
     return _way(before) != _way(after)
 
 
 def loses_no_frame(before: Content, after: Content) -> bool:
-    """Whether the routers make the change in place, while frames flow (tests/lab/test_in_place.py)."""
+    """Return whether the routers make the change in place, while frames flow (tests/lab/test_in_place.py)."""
     return not takes_another_way(before, after) and _stops(before) == _stops(after)
 
 

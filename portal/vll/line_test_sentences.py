@@ -1,4 +1,4 @@
-"""The outcome of a line test in words."""
+"""Sentences for the outcome of a line test."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +32,7 @@ _REASONS: dict[str, str] = {
 
 
 def line_test_sentence(test: LineTest) -> str:
-    """For a reader; frames in bytes, without FCS."""
+    """Return the sentence for a reader; frames in bytes, without FCS."""
     if test.state == LineTest.State.WAITING:
         return _("Being tested")
     if test.state == LineTest.State.SCHEDULED:
@@ -44,7 +44,7 @@ def line_test_sentence(test: LineTest) -> str:
 
 
 def line_test_facts(test: LineTest) -> dict[str, Any]:
-    """For its sentence: JSON values, which events and a failed order keep."""
+    """Return the facts for the sentence, as JSON values that events and failed orders store."""
     sizes = {"frame": test.frame, "largest_passed": test.largest_passed}
     if not test.reason:
         return sizes
@@ -57,7 +57,7 @@ def line_test_facts(test: LineTest) -> dict[str, Any]:
 
 
 def failure_sentence(failure: Mapping[str, Any] | None) -> str:
-    """Why an order failed, for a reader. What somebody of the NOC said stays in their words."""
+    """Return why an order failed, for a reader. A reason that a NOC user entered is quoted unchanged."""
     if not failure:
         return ""
     of_test, _dash, reason = str(failure.get("code", "")).partition("line-test-")
@@ -69,7 +69,7 @@ def failure_sentence(failure: Mapping[str, Any] | None) -> str:
 
 
 def announced_sentence(kind: str, told: Mapping[str, Any]) -> str:
-    """What an event says besides its kind, for a reader; "" where it says no more."""
+    """Return the text of an event in addition to its kind, for a reader; "" if there is none."""
     if kind == f"line_test.{LineTest.State.PASSED}":
         return _passed_sentence(told["frame"])
     if told.get("code") in LineTest.Reason.values and "links" in told:
@@ -99,7 +99,7 @@ def _reason_sentence(reason: str, facts: Mapping[str, Any]) -> str:
 
 
 def _largest_standard_size(largest_passed: int | None) -> int | None:
-    """Of the sizes that every line is tested with, the largest that passed."""
+    """Return the largest size that passed among the sizes with which every line is tested."""
     passed = [size for size in SIZES if size <= (largest_passed or 0)]
     return max(passed, default=largest_passed)
 

@@ -1,8 +1,8 @@
 """Link loss forwarding: which end of a line is kept down because the other one has lost its link. Pure.
 
-At most one end is kept down at a time. What its own link does is not seen then, so it counts for nothing, and
-the far end alone decides. Each turn takes a fact that has lasted, so with facts that stay as they are there
-are at most two, also where a port that is set up again takes up to a minute to have its link (ADR 46):
+At most one end is kept down at a time. The state of its own link is then unknown, so only the far end
+decides. Each change requires a fact that has lasted for some time. With constant facts there are at most two
+changes, also where a port that is set up again needs up to a minute for its link (ADR 46):
 
 ==========  ========================================  ==========
 held        its far end                               becomes
@@ -18,24 +18,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# How long a hold-down may grow by a link that flaps, and after which rest it is short again.
+# The longest hold-down on a flapping link, and the rest time after which the hold-down is short again.
 LONGEST_UP = timedelta(minutes=5)
 CALM = timedelta(hours=1)
-# A port that is set up again may take so long to negotiate its link before it counts as lost.
+# The time that a port may need to negotiate its link after it is set up. Only later it counts as lost.
 SETTLING = timedelta(seconds=60)
-# A port is not kept down for ever because of a router of which nobody hears: after that it is set up again.
+# If the far end's router has been silent for this time, the port is set up again. It must not stay down
+# permanently.
 FORGOTTEN = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a loss has to last before it is forwarded, and a link to be back before that ends."""
+    """How long a loss lasts before it is forwarded, and how long a link is up before that ends."""
 
     down: timedelta
     up: timedelta
 
     def up_after(self, times: int) -> timedelta:
-        """The second of these when it is forwarded for that many times in a row: twice as long each time."""
+        """Return the required up time after this many forwarded losses in a row: it doubles each time."""
         doublings = min(max(times - 1, 0), 20)
         return max(self.up, min(self.up * (1 << doublings), LONGEST_UP))
 
@@ -46,13 +47,15 @@ class Timing:
 
 @dataclass(frozen=True, slots=True)
 class EndLink:
-    """What is known of an end's link now.
+    """The known state of an end's link.
 
-    ``link_up`` None: unknown, and so while the agent keeps the port down or nobody hears from its router;
-    ``since``: of that link, None for before that was noted. ``router_dead``: the NOC has declared the router
-    dead. ``silent_since``: since when nobody has heard from it although the portal listened.
-    ``may_be_held``: that router can be told. ``verified_at``: when it said that the end is as it is wanted by
-    now, by which the port of a line that is resumed is set up.
+    ``link_up`` None: unknown. It is unknown while the agent keeps the port down and while the router is
+    silent. ``since``: the time of that state; None: it is older than this record. ``router_dead``: the NOC
+    has declared the router dead. ``silent_since``: since when the router has been silent although the portal
+    listened.
+
+    ``may_be_held``: the router supports the request. ``verified_at``: when the router confirmed the end's
+    present wanted state, which sets up the port of a resumed line.
     """
 
     link_up: bool | None
@@ -69,13 +72,16 @@ class EndLink:
         return self._lasts(after, now) and not self._may_come_yet(now)
 
     def _may_come_yet(self, now: datetime) -> bool:
-        """Whether the end was verified lately and has had no link since: it may have been shut before."""
+        """Return whether the end was verified recently and has had no link since. It may come up yet."""
         if self.verified_at is None or now - self.verified_at >= SETTLING:
             return False
         return self.since is None or self.since <= self.verified_at
 
     def _may_settle(self, timing: Timing, set_up_at: datetime | None) -> bool:
-        """Whether its port may just have been set up and have no link yet; not if that was lost before."""
+        """Return whether its port may just have been set up and not have its link yet.
+
+        An earlier loss does not count.
+        """
         if set_up_at is None or self.since is None:
             return False
         return -timing.down < self.since - set_up_at <= SETTLING
@@ -103,10 +109,11 @@ def held_next(
     timing: Timing,
     now: datetime,
 ) -> str:
-    """The end that is to be kept down: "a", "z" or "" for neither.
+    """Return the end that must be kept down: "a", "z" or "" for neither.
 
-    ``times``: how often in a row one was. ``set_up_at``: when the last one was to be set up again, None for
-    never; a link that is lost from then on, or within a minute of it, has to be so for a minute.
+    ``times``: the number of hold-downs in a row. ``set_up_at``: when the last held port was to be set up
+    again; None: never. A link that is lost from then on, or within a minute afterwards, must be lost for a
+    minute.
     """
     if held:
         far = ends[other(held)]
@@ -119,5 +126,5 @@ def held_next(
 
 
 def times_next(times: int, *, turned_at: datetime, now: datetime) -> int:
-    """The number of this time in a row, when an end is to be kept down again that was last set up then."""
+    """Return the number of the next hold-down in a row, for an end that was last set up at ``turned_at``."""
     return 1 if now - turned_at > CALM else times + 1

@@ -1,4 +1,4 @@
-"""The changes of a modify order: from what to what, member by member, and which kinds of change those are."""
+"""The changes of a modify order: the old and the new value of each member, and the kinds of change."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -43,14 +43,17 @@ _KINDS = {
     "outer_vlan": ChangeKind.VLAN,
     "inner_vlan": ChangeKind.VLAN,
 }
-# What follows from the rest, or is told by the order itself, is no difference to read.
+# Members that follow from others, or that the order itself shows, are not listed.
 _LINE = tuple(name for name in LINE if name not in ("frame", "decommission_at"))
 _END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match", "tunnel_address")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """``side``: "a", "z", or "" for the line itself; ``name``, values: as in portal.vll.revision_content."""
+    """A difference.
+
+    ``side``: "a", "z", or "" for the line itself; ``name``, values: as in portal.vll.revision_content.
+    """
 
     side: str
     name: str
@@ -59,7 +62,7 @@ class Difference:
 
 
 def differences_of(order: Order) -> list[Difference]:
-    """The differences that a modify order makes to its line; nothing for any other order."""
+    """Return the differences that a modify order makes to its line; nothing for any other order."""
     before, after, described = order.before or {}, order.after or {}, order.described or {}
     found = [Difference("", "description", described.get("before"), described.get("after"))]
     found += [Difference("", name, before.get(name), after.get(name)) for name in _LINE]
@@ -81,7 +84,7 @@ def applied_cir_bps(vll: Vll, newest: Order | None) -> int:
 
 
 def change_kinds(order: Order) -> list[ChangeKind]:
-    """The kinds of change that a modify order is, in the order of ChangeKind; none for any other order."""
+    """Return the kinds of change of a modify order, in the order of ChangeKind; none for any other order."""
     found = {kind for each in differences_of(order) if (kind := _kind(order, each)) is not None}
     return [kind for kind in ChangeKind if kind in found]
 

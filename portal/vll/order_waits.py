@@ -1,4 +1,4 @@
-"""What an order would wait for although nothing refuses it: accepted is not built."""
+"""The reasons why an accepted order would wait before it is built."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -12,14 +12,17 @@ from portal.vll.maintenance_notice import maintenance_notice
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """``code`` for programs, ``message`` for people."""
+    """A reason. ``code`` for programs, ``message`` for people."""
 
     code: str
     message: str
 
 
 def waits_of(ports: Collection[Port]) -> list[Wait]:
-    """The reasons why a line to these ports would not be built at once; their routers come with them."""
+    """Return why a line to these ports would not be built immediately.
+
+    Select their routers together with the ports.
+    """
     routers = {port.router_id: port.router for port in ports}
     away = [each for each in routers.values() if each.held_since or each.frozen_since]
     notices = [maintenance_notice(router) for router in away]

@@ -1,4 +1,4 @@
-"""What was found on a path, in words."""
+"""Sentences for the findings on a path."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,12 +10,12 @@ from portal.vll.models import TunnelPath
 
 
 def black_hole_sentence(path: TunnelPath) -> str:
-    """``MTU black hole between rhino and hippo: …``."""
+    """Return ``MTU black hole between rhino and hippo: …``."""
     return black_hole_text(black_hole_facts(path))
 
 
 def black_hole_facts(path: TunnelPath) -> dict[str, Any]:
-    """What the sentence says, as JSON: IP packets in bytes."""
+    """Return the facts of the sentence as JSON: IP packets in bytes."""
     return {
         "a": path.a_router.name,
         "z": path.z_router.name,
@@ -26,7 +26,7 @@ def black_hole_facts(path: TunnelPath) -> dict[str, Any]:
 
 
 def black_hole_text(facts: Mapping[str, Any]) -> str:
-    """The sentence of facts that were kept."""
+    """Return the sentence for stored facts."""
     return _(
         "MTU black hole between {a} and {z} over IPv{family}: packets of {needed} bytes are lost, and the"
         " largest that passes has {proven}."

@@ -1,4 +1,4 @@
-"""How the path of a line stands between its two routers, and where nobody watches it, why."""
+"""The state of a line's path between its two routers, and why it is unknown if no router watches it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from portal.vll.states import IN_SERVICE
 
 
 class Unwatched(StrEnum):
-    """The reasons why nobody knows whether a path is up."""
+    """The reasons why the state of a path is unknown."""
 
     OFF = "off"
     ROUTER_SILENT = "router_silent"
@@ -48,9 +48,9 @@ _TEXTS = {
         "The path between {a} and {z} is not watched: they do not hear each other's checks."
     ),
 }
-# The place of a time in a sentence, which each reader's own form of it takes.
+# The placeholder of a time in a sentence. Each page inserts the time in the reader's format.
 TIME = "{time}"
-# What the NOC can do about it.
+# The NOC's possible actions.
 _HINTS = {
     Unwatched.CANNOT: gettext_noop(
         "Multihop BFD is in VPP 25.02 and later. vpp.path_watch in the agent's file may be off."
@@ -70,10 +70,11 @@ _OF_STATES = {
 
 @dataclass(frozen=True, slots=True)
 class PathStatus:
-    """``state``: ``up``, ``down``, ``starting``, or ``not_watched``, and only then there is a ``why``.
+    """The state of a path.
 
-    ``since``: when it came up or went down, by the routers' clocks; ``sentence`` has ``{time}`` in its place.
-    ``hint`` is for the NOC.
+    ``state``: ``up``, ``down``, ``starting``, or ``not_watched``, which alone has a ``why``. ``since``: when
+    it came up or went down, by the routers' clocks; ``sentence`` contains ``{time}`` for it. ``hint`` is for
+    the NOC.
     """
 
     state: str
@@ -84,16 +85,16 @@ class PathStatus:
 
     @property
     def message(self) -> str:
-        """The sentence with its time."""
+        """Return the sentence with its time."""
         if self.since is None:
             return self.sentence
         return self.sentence.replace(TIME, time_text(self.since, seconds=True))
 
 
 def path_status(vll: Vll) -> PathStatus | None:
-    """None for a line that is not in service, or that leaves no router.
+    """Return the status; None for a line that is not in service or has both ends on one router.
 
-    Its ends with ``port.router.observed`` are best prefetched.
+    Prefetch ``ends`` with ``port.router.observed``.
     """
     if vll.family is None or vll.lifecycle not in IN_SERVICE:
         return None
@@ -120,7 +121,7 @@ def path_status(vll: Vll) -> PathStatus | None:
 
 
 def _unwatched(ends: Sequence[VllEnd]) -> tuple[Unwatched, str] | None:
-    """Why, and which router it is."""
+    """Return the reason and the router that causes it; None if the path is watched."""
     if settings.LONGLINE_PATH_WATCH is None:
         return Unwatched.OFF, ""
     for end in ends:
@@ -138,7 +139,7 @@ def _unwatched(ends: Sequence[VllEnd]) -> tuple[Unwatched, str] | None:
 
 
 def _since(ends: Sequence[VllEnd], state: PathState) -> list[datetime]:
-    """Since when those that say so do, the first one first."""
+    """Return since when the ends with this state have it, the earliest first."""
     return sorted(
         to_time(end.path_since_ms)
         for end in ends

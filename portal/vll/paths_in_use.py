@@ -13,10 +13,10 @@ from portal.core.required_mtu import MtuPolicy, overhead
 from portal.vll.models import TunnelPath, Vll, VllEnd
 from portal.vll.states import IN_SERVICE
 
-# Told apart as routers tell them apart: by their loopbacks, and so by family.
+# Paths are identified as on the routers: by their loopbacks, and so by family.
 PathKey = tuple[int, int, int]
 
-# Without a choice of lines it reads all of them, in one pass.
+# Without a selection of lines this reads all of them, in one pass.
 _PATHS = """
 SELECT least(pa.router_id, pz.router_id), greatest(pa.router_id, pz.router_id), v.family, {columns}
 FROM vll_vll v
@@ -25,7 +25,7 @@ JOIN vll_vllend z ON z.vll_id = v.id AND z.side = 'z' JOIN inventory_port pz ON 
 WHERE v.lifecycle = ANY(%s) AND v.family IS NOT NULL AND pa.router_id <> pz.router_id {chosen}
 GROUP BY 1, 2, 3 {groups}
 """
-# Both routers hold the tunnel as it is wanted now.
+# Both routers have the present revision of the tunnel.
 _BUILT = """
 AND a.status = 'verified' AND a.status_revision = v.revision
 AND z.status = 'verified' AND z.status_revision = v.revision
@@ -34,7 +34,7 @@ AND z.status = 'verified' AND z.status_revision = v.revision
 
 @dataclass(frozen=True, slots=True)
 class PathLine:
-    """An end of a line whose tunnel takes a path, as its router holds it."""
+    """An end of a line whose tunnel uses a path, as configured on its router."""
 
     vll: UUID
     side: str
@@ -42,8 +42,9 @@ class PathLine:
 
 
 def paths_in_use() -> dict[PathKey, int]:
-    """By the lower router, the higher one and the family of every path that a line in service takes: the
-    largest IP packet that these lines make of their frames, in bytes.
+    """Return the paths that lines in service use, by lower router, higher router and family.
+
+    The value is the largest IP packet that encapsulated frames of these lines need, in bytes.
     """
     needed: dict[PathKey, int] = {}
     kinds = _read(
@@ -59,7 +60,7 @@ def paths_in_use() -> dict[PathKey, int]:
 
 
 def lines_beyond(path: TunnelPath, ip_mtu: int) -> list[Vll]:
-    """The lines in service on a path that make IP packets of more than ``ip_mtu`` bytes."""
+    """Return the lines in service on a path that produce IP packets of more than ``ip_mtu`` bytes."""
     routers = (path.a_router_id, path.z_router_id)
     ends = VllEnd.objects.filter(vll=OuterRef("pk"), port__router__in=routers)
     both = ends.values("vll").annotate(routers=Count("port__router", distinct=True)).filter(routers=2)
@@ -68,7 +69,7 @@ def lines_beyond(path: TunnelPath, ip_mtu: int) -> list[Vll]:
 
 
 def lines_to_ask_of(router_id: int, paths: Collection[TunnelPath]) -> dict[PathKey, PathLine]:
-    """By path, an end on the router of a line whose tunnel both routers hold; none where there is no such."""
+    """Return, by path, an end on the router whose line has its tunnel on both routers, where there is one."""
     routers = {path.a_router_id for path in paths} | {path.z_router_id for path in paths}
     chosen = (
         _BUILT
@@ -85,9 +86,9 @@ def lines_to_ask_of(router_id: int, paths: Collection[TunnelPath]) -> dict[PathK
 
 
 def path_of(vll: Vll) -> TunnelPath | None:
-    """The path that a line's tunnel takes, as far as it is watched; None for a line without a tunnel.
+    """Return the path of a line's tunnel if it is watched; None for a line without a tunnel.
 
-    Its ``ends`` and their ports are best prefetched.
+    Prefetch ``ends`` and their ports.
     """
     if vll.family is None:
         return None

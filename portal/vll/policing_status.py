@@ -1,4 +1,4 @@
-"""Whether an end is held to its bandwidth profile, and if not, why. CIR is booked all the same."""
+"""Whether a router enforces an end's bandwidth profile, and if not, why. The CIR is booked in any case."""
 
 from enum import StrEnum
 
@@ -36,21 +36,22 @@ _TEXTS = {
 
 
 def profile_of(vll: Vll, end: VllEnd, policing: Policing) -> BandwidthProfile | None:
-    """The profile to which a router that polices so holds this end; None where it cannot."""
+    """Return the profile that a router with this policing enforces at the end; None if it cannot."""
     if not policing.covers(Tagging(end.tagging)):
         return None
     return vll.profile
 
 
 def unpoliced(end: VllEnd) -> Unpoliced | None:
-    """None for an end that is policed. Its ``port.router.observed`` is best prefetched."""
+    """Return why the end is not policed; None for a policed end. Prefetch ``port.router.observed``."""
     if end.policed:
         return None
     seen = _observed(end)
     if seen is None:
         return Unpoliced.ROUTER_SILENT
     if seen.policing not in _PLACES:
-        # A portal of a newer release stored it: the router polices somewhere that is unknown here.
+        # A portal of a newer release stored this value: the router polices in a way that this release does
+        # not know.
         return Unpoliced.NOT_CONFIRMED
     if Policing(seen.policing).covers(Tagging(end.tagging)):
         return Unpoliced.NOT_CONFIRMED
@@ -58,7 +59,7 @@ def unpoliced(end: VllEnd) -> Unpoliced | None:
 
 
 def unpoliced_text(end: VllEnd, why: Unpoliced) -> str:
-    """The reason as a sentence for a reader."""
+    """Return the reason as a sentence for a reader."""
     seen = _observed(end)
     return _(_TEXTS[why]).format(router=end.port.router.name, version=seen.vpp_version if seen else "")
 

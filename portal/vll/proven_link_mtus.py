@@ -1,4 +1,4 @@
-"""The MTU of links as frames have proven it: of every path that goes over a link, the largest that passed."""
+"""Measured MTUs of links: the largest size that passed on any path over the link."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -11,22 +11,22 @@ from portal.underlay.topology import Topology
 from portal.vll.booked_link_loads import MAX_PAIRS
 from portal.vll.models import TunnelPath
 
-# What was not seen again for so many rounds of probes proves nothing of today.
+# A measurement that was not repeated for this many rounds of probes is outdated.
 _ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """At least so many bytes of an IP packet, and when that was seen."""
+    """The verified size of an IP packet, in bytes, and the time of the measurement."""
 
     ip_mtu: int
     at: datetime
 
 
 def proven_link_mtus(*, topology: Topology, now: datetime) -> dict[Hashable, Proven]:
-    """By the link's id; links on which nothing was proven lately are left out.
+    """Return the measured MTUs by link id, without links that have no recent measurement.
 
-    A path of several equal ways proves nothing of any link: the frames took one of them.
+    A path with several equal routes verifies none of its links: the frames took only one of them.
     """
     since = now - timedelta(seconds=_ROUNDS * settings.LONGLINE_PROBE_EVERY_S)
     paths = TunnelPath.objects.filter(in_use=True, proven_at__gte=since).order_by("proven_ip_mtu", "pk")
@@ -39,6 +39,6 @@ def proven_link_mtus(*, topology: Topology, now: datetime) -> dict[Hashable, Pro
         if len(used.primary) != len(routers) - 1:
             continue
         for link in used.primary:
-            # The larger one comes later.
+            # Paths are sorted by this size, so the largest one is stored last.
             found[link.id] = Proven(path.proven_ip_mtu or 0, path.proven_at or now)
     return found

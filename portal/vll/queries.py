@@ -1,4 +1,4 @@
-"""Reads of VLLs and orders. Tenant scope is each function's first step."""
+"""Queries for VLLs and orders. Each function restricts to the user's customers first."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -28,7 +28,7 @@ _ENDS_OF_MANY = Prefetch(
 
 
 def vlls(user: User) -> QuerySet[Vll]:
-    """The VLLs this user may see, newest first, with their ends, in a fixed number of queries."""
+    """Return the VLLs this user may see, newest first, with their ends, in a fixed number of queries."""
     return (
         Vll.objects.visible_to(user)
         .select_related("customer")
@@ -38,21 +38,21 @@ def vlls(user: User) -> QuerySet[Vll]:
 
 
 def with_shared_ports(rows: QuerySet[Vll]) -> QuerySet[Vll]:
-    """``rows`` of ``vlls`` for hundreds at a time: lines that have a port or a router in common share it.
+    """Return hundreds of ``rows`` of ``vlls``: lines with the same port or router share its object.
 
-    A fifth less processor time and a third less memory than a copy for each end, for one statement more.
+    This costs one more statement, and saves a fifth of the CPU time and a third of the memory.
     """
     return rows.prefetch_related(None).prefetch_related(_ENDS_OF_MANY)
 
 
 def with_last_order(rows: QuerySet[Vll]) -> QuerySet[Vll]:
-    """``rows`` with ``last_order_state``, the state of each VLL's newest order."""
+    """Return ``rows`` with ``last_order_state``, the state of each VLL's newest order."""
     newest = Order.objects.filter(vll=OuterRef("pk")).order_by("-ordered_at", "-id")
     return rows.annotate(last_order_state=Subquery(newest.values("state")[:1]))
 
 
 def was_adopted(vll: Vll) -> bool:
-    """Return whether the portal took the line over from somebody else."""
+    """Return whether the portal adopted the line."""
     first = Event.objects.filter(vll_id=vll.pk, kind="order.acknowledged").order_by("id").first()
     return first is not None and bool(first.data.get("adopted"))
 
@@ -63,28 +63,28 @@ def in_service(rows: QuerySet[Vll]) -> QuerySet[Vll]:
 
 
 def drifted(rows: QuerySet[Vll]) -> QuerySet[Vll]:
-    """Return the lines among ``rows`` that routers hold otherwise than ordered, and no order explains it."""
+    """Return the lines among ``rows`` that differ on routers from their orders without an open order."""
     under_way = Order.objects.exclude(state__in=[*TERMINAL_ORDER_STATES, OrderState.HELD])
     return rows.filter(in_sync=False).exclude(pk__in=under_way.values("vll"))
 
 
 def unchanged_since(vll: Vll, order: Order | None) -> datetime | None:
-    """Return when the state of ``vll`` last became another: its status, its routers' state, or by an order.
+    """Return when the state of ``vll`` last changed: its status, its routers' state, or by an order.
 
-    ``order`` is its newest one. Rates and frames that were counted before belong to another state. None where
-    nothing is known.
+    ``order`` is its newest one. Earlier rates and frame counts belong to another state. None if nothing is
+    known.
     """
     ended = order.state_at if order is not None and order.is_terminal else None
     return max((at for at in (vll.oper_since, vll.in_sync_since, ended) if at is not None), default=None)
 
 
 def with_ends(vll: Vll, ends: Iterable[VllEnd]) -> Vll:
-    """The VLL as ``vlls`` gives it, for a caller who has just written it: nothing is read again.
+    """Return the VLL as ``vlls`` would, for a caller who has just written it: without another query.
 
-    The ends' ports have to come with router and site.
+    The ends' ports must be loaded with router and site.
     """
     known: Any = vll.ends.all()
-    # What Django's own prefetching does; it has no public way to say that the rows are at hand.
+    # This fills Django's prefetch cache, for which Django has no public API.
     known._result_cache = sorted(ends, key=lambda end: end.side)
     known._prefetch_done = True
     vars(vll)["_prefetched_objects_cache"] = {"ends": known}
@@ -92,14 +92,14 @@ def with_ends(vll: Vll, ends: Iterable[VllEnd]) -> Vll:
 
 
 def orders(user: User) -> QuerySet[Order]:
-    """The orders this user may see, newest first."""
+    """Return the orders this user may see, newest first."""
     return Order.objects.visible_to(user).select_related("vll", "customer").order_by("-ordered_at", "-id")
 
 
 def orderers_may_order(orders: Iterable[Order]) -> dict[UUID, bool]:
-    """Return, of the held orders among these, whether the orderer could place the order today.
+    """Return, for the held orders among these, whether their orderer could place the order today.
 
-    The account may be closed, or its role may have changed. Two statements, however many orders are held.
+    The account may be closed, or its role may have changed. Two statements for any number of held orders.
     """
     held = [order for order in orders if order.state == OrderState.HELD]
     if not held:
@@ -113,28 +113,28 @@ def orderers_may_order(orders: Iterable[Order]) -> dict[UUID, bool]:
 
 
 def failed_lately(orders: QuerySet[Order], *, now: datetime) -> QuerySet[Order]:
-    """Those of ``orders`` that failed in the last day and that nobody retries or has retried."""
+    """Return those of ``orders`` that failed in the last day and have no retry."""
     retries = Order.objects.filter(retry_of=OuterRef("pk")).exclude(state__in=CALLED_OFF)
     return orders.filter(~Exists(retries), state=OrderState.FAILED, state_at__gte=now - FAILED_FOR)
 
 
 def jobs(user: User) -> QuerySet[Order]:
-    """The orders this user may see, with the ends that they are about."""
+    """Return the orders this user may see, with the ends that they concern."""
     ends = VllEnd.objects.select_related("port__router").order_by("side")
     return Order.objects.visible_to(user).select_related("vll").prefetch_related(Prefetch("vll__ends", ends))
 
 
 def holds(user: User, *, now: datetime) -> QuerySet[Hold]:
-    """The holds that are open and that this user may see, newest first."""
+    """Return the open holds that this user may see, newest first."""
     open_holds = Hold.objects.visible_to(user).filter(expires_at__gt=now)
     return open_holds.select_related("customer").order_by("-created_at", "-id")
 
 
 def open_order(vll: Vll) -> Order | None:
-    """The one order under way for this VLL, or None."""
+    """Return the VLL's open order, or None."""
     return vll.orders.exclude(state__in=TERMINAL_ORDER_STATES).first()
 
 
 def timeline(vll_id: UUID, *, limit: int = 50) -> list[Event]:
-    """The newest events of a VLL. The caller has looked up the VLL in the user's scope."""
+    """Return the newest events of a VLL. The caller has found the VLL in the user's scope."""
     return list(Event.objects.filter(vll_id=vll_id).order_by("-id")[:limit])

@@ -1,4 +1,4 @@
-"""The content of one revision of a VLL, as a value: it can be compared, kept with an order, and put back."""
+"""The content of one revision of a VLL: a value to compare, to store with an order, and to restore."""
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -56,7 +56,7 @@ class Content:
     frame: int
     admin_status: str
     decommission_at: datetime | None
-    # Orders that were kept before these could be asked for do not name them.
+    # Orders that were stored by earlier releases do not have these members.
     eir_bps: int = 0
     requested_cbs_bytes: int | None = None
     requested_ebs_bytes: int | None = None
@@ -67,17 +67,20 @@ class Content:
 
     @property
     def ends(self) -> dict[str, EndContent]:
-        """The ends by their side."""
+        """Return the ends by their side."""
         return {"a": self.a, "z": self.z}
 
     @property
     def transport(self) -> Transport:
-        """The allocated transport."""
+        """Return the allocated transport."""
         return Transport.of(Encapsulation(self.encapsulation), self.family)
 
     @property
     def gre_pair(self) -> tuple[str, str] | None:
-        """The tunnel's addresses where nobody else may have one without a key between these."""
+        """Return the address pair of a GRE tunnel without a key.
+
+        No other tunnel without a key may use the pair.
+        """
         a_address, z_address = self.a.tunnel_address, self.z.tunnel_address
         if self.encapsulation != Encapsulation.GRE or self.gre_key is not None:
             return None
@@ -87,11 +90,11 @@ class Content:
 
     @property
     def line(self) -> dict[str, Any]:
-        """The values of the Vll's columns."""
+        """Return the values of the Vll's columns."""
         return {name: getattr(self, name) for name in LINE}
 
     def as_json(self) -> dict[str, Any]:
-        """For a JSON column; ``from_json`` reads it back."""
+        """Return the content for a JSON column; ``from_json`` reads it."""
         at = self.decommission_at
         return asdict(self) | {"decommission_at": None if at is None else at.isoformat()}
 
@@ -103,7 +106,7 @@ class Content:
 
 
 def content_of(vll: Vll) -> Content:
-    """The content of the VLL's present revision."""
+    """Return the content of the VLL's present revision."""
     ends = {end.side: _end(end) for end in vll.ends.all()}
     line: dict[str, Any] = {name: getattr(vll, name) for name in LINE}
     return Content(**line, a=ends["a"], z=ends["z"])

@@ -1,4 +1,4 @@
-"""Finding VLLs by whatever somebody has at hand: a name, a port, a number, an id."""
+"""Finding VLLs by any text that identifies them: a name, a port, a number, an id."""
 
 from functools import reduce
 from operator import or_
@@ -22,30 +22,29 @@ _ID_DIGITS_SHOWN, _ID_DIGITS = 8, 32
 
 
 def vlls_found(text: str, *, user: User) -> Q:
-    """Whether a VLL is what ``text`` may mean, for a caller who has narrowed the VLLs to this user's scope.
+    """Return whether a VLL matches ``text``. The caller has restricted the VLLs to this user's scope.
 
-    With the customers named, it is known whether to look at the newest first or at all of them.
+    The customers are named in the query, so PostgreSQL knows whether to scan the newest first or all VLLs.
     """
     return _found(text) & customers_named(user)
 
 
 def orders_found(text: str) -> Q:
-    """Whether an order is what ``text`` may mean: the first digits of its id."""
+    """Return whether an order matches ``text``: the first digits of its id."""
     between = _uuids(text.strip())
     return Q(pk__range=between) if between else Q(pk__in=())
 
 
 def _found(text: str) -> Q:
-    """A union of narrow look-ups: each walks an index of its own, which a single OR over joins cannot.
+    """Return a union of narrow look-ups. Each uses its own index, which a single OR over joins cannot.
 
-    Where ``text`` fits many ports, and so many VLLs, the newest are soon found by looking at one after the
-    other.
+    If ``text`` matches many ports, and so many VLLs, a scan from the newest VLL on finds enough of them soon.
     """
     text = text.strip()
     named = Q(interface__icontains=text) | Q(router__name__icontains=text) | port_as_shown(text)
     ports = Port.objects.filter(named)
     ids = list(ports.values_list("pk", flat=True)[: _FEW_PORTS + 1])
-    # As a list PostgreSQL counts them; as a query it guesses far too many.
+    # PostgreSQL knows the length of a list, but greatly overestimates a query.
     lines, ends = [_described(text)], [Q(port__in=ids if len(ids) <= _FEW_PORTS else ports)]
     if (key := whole_number(text, most=LAST_GRE_KEY)) is not None:
         lines.append(Q(gre_key=key))
@@ -53,7 +52,7 @@ def _found(text: str) -> Q:
         lines.append(Q(vni=number))
         ends += [Q(outer_vlan=number), Q(inner_vlan=number)]
     if len(ids) > _FEW_PORTS:
-        # As EXISTS it would be answered for all VLLs first.
+        # As EXISTS, PostgreSQL would evaluate it for all VLLs first.
         one_end = VllEnd.objects.filter(reduce(or_, ends), vll=OuterRef("pk")).values("pk")[:1]
         return reduce(or_, lines, Q(IsNull(Subquery(one_end), False)))
     found: list[QuerySet[Any, Any]] = [Vll.objects.filter(line).values("pk") for line in lines]
@@ -67,14 +66,17 @@ def _found(text: str) -> Q:
 
 
 def _described(text: str) -> Q:
-    """Part of the description; of a text that is too short for an index of trigrams, where a word begins."""
+    """Match a part of the description, or the start of a word if ``text`` is too short for trigrams."""
     if len(text) >= _TRIGRAM:
         return Q(description__icontains=text)
     return Q(description__istartswith=text) | Q(description__icontains=f" {text}")
 
 
 def _uuids(text: str) -> tuple[UUID, UUID] | None:
-    """The first and the last id that begins with ``text``: eight digits of one are shown, and enough."""
+    """Return the first and last id that begin with ``text``.
+
+    Pages show eight digits of an id, which are enough.
+    """
     digits = text.lower().replace("-", "")
     if not _ID_DIGITS_SHOWN <= len(digits) <= _ID_DIGITS or set(digits) - set("0123456789abcdef"):
         return None

@@ -54,14 +54,14 @@ class OperStatus(models.TextChoices):
 
 
 class Handover(models.TextChoices):
-    """Between others and us (ADR 43). Once it is adopted a line is as any other."""
+    """Steps between foreign and managed lines (ADR 43). After its adoption a line is like any other."""
 
     NONE = ""
-    # Its routers are to take it as it is.
+    # The routers must take over the line unchanged.
     ADOPT = "adopt"
-    # They have; the order that adopts it is still open, and undoing it lets it go.
+    # They have. The order that adopts it is still open; undoing it ends the management of the line.
     ADOPTED = "adopted"
-    # They are to let it go as it is.
+    # The routers must stop managing the line and leave it unchanged.
     RELEASE = "release"
 
 
@@ -78,9 +78,9 @@ ORDER_TRANSITIONS: dict[str, frozenset[str]] = {
     OrderState.CANCELLED: frozenset(),
 }
 TERMINAL_ORDER_STATES = frozenset(state for state, nexts in ORDER_TRANSITIONS.items() if not nexts)
-# Of a line in service: it is the same line afterwards, or as it was before.
+# Actions on a line in service. Afterwards it is the same line, changed or unchanged.
 IN_SERVICE_ACTIONS = frozenset({OrderAction.MODIFY, OrderAction.TEST})
-# Ended because somebody did not want it after all.
+# States of orders that ended because a user no longer wanted them.
 CALLED_OFF = frozenset({OrderState.CANCELLED, OrderState.REJECTED})
 
 LIFECYCLE_TRANSITIONS: dict[str, frozenset[str]] = {

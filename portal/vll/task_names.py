@@ -1,7 +1,7 @@
-"""The tasks of provisioning, by the names that Celery knows: all that the portal knows of them."""
+"""The names of the provisioning tasks in Celery. The portal knows no more of them."""
 
 CONVERGE_ROUTER = "provisioning.converge_router"
-# The same by workers of their own, for a router that probably does not answer.
+# The same task, on separate workers for routers that probably do not answer.
 CONVERGE_DOUBTFUL = "provisioning.converge_doubtful_router"
 ADOPT_GENERATION = "provisioning.adopt_agent_generation"
 PLAN_ORDER = "provisioning.plan_order"

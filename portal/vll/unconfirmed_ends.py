@@ -1,11 +1,11 @@
-"""Ends of which their router has not yet confirmed what is wanted of them now."""
+"""Ends whose present wanted state their router has not confirmed yet."""
 
 from django.db.models import F, Q, QuerySet
 
 from portal.vll.models import Order, VllEnd
 from portal.vll.states import AdminStatus, Lifecycle, OrderAction, OrderState
 
-# Accepted, but nobody may tell a router of it yet.
+# Accepted, but not allowed to reach a router yet.
 HELD_ADDS = Order.objects.filter(state=OrderState.HELD, action=OrderAction.ADD)
 GONE = (Lifecycle.TERMINATED, Lifecycle.CANCELLED)
 _SETTLED = Q(status_revision=F("vll__revision")) & (
@@ -16,7 +16,7 @@ _SETTLED = Q(status_revision=F("vll__revision")) & (
 
 
 def unconfirmed_ends() -> QuerySet[VllEnd]:
-    """Those of all routers that an intent speaks of, or is to speak of."""
+    """Select the unconfirmed ends of all routers that are, or will be, in an intent."""
     return (
         VllEnd.objects.exclude(vll__lifecycle__in=GONE)
         .exclude(_SETTLED)
