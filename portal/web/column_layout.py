@@ -1,5 +1,6 @@
-"""Place routers in columns by their distance (in links) from a first router. A pure function: same input,
-same output.
+"""Place routers in columns by their distance (in links) from a first router.
+
+A pure function: same input, same output.
 
 Within a column the barycentre heuristic of Sugiyama, Tagawa and Toda (1981) orders the routers, so that few
 links cross. A drawing wider than the page is folded: after the last column that fits, the next columns follow

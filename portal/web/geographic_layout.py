@@ -22,8 +22,9 @@ CAPTION = 18.0
 
 @dataclass(frozen=True, slots=True)
 class SitePlace:
-    """The place of a site. ``routers``: the centre of each; ``block``: all of them, with space for a name
-    above and below.
+    """The place of a site.
+
+    ``routers``: the centre of each; ``block``: all of them, with space for a name above and below.
     """
 
     name: str
@@ -132,8 +133,9 @@ def _projected(
 
 
 def _unrolled(longitudes: Sequence[float]) -> list[float]:
-    """Return the longitudes, cut at the widest gap, so that sites on both sides of 180 degrees are
-    neighbours.
+    """Return the longitudes, cut at the widest gap.
+
+    Sites on both sides of 180 degrees are therefore neighbours.
     """
     around = sorted(set(longitudes))
     gaps = [(after - before, after) for before, after in pairwise([*around, around[0] + 360])]

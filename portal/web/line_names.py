@@ -12,9 +12,7 @@ _LONGEST = 90
 
 
 def name_after(places: Sequence[str], *, user: User) -> str:
-    """Return a name such as ``Zurich – Basel``, with a number where ``user`` already sees a line of that
-    name.
-    """
+    """Return a name such as ``Zurich – Basel``, numbered where ``user`` sees another line of that name."""
     name = " – ".join(places)[:_LONGEST]
     alike = queries.vlls(user)
     for place in set(places):

@@ -30,8 +30,9 @@ _TONES = {Trouble.DOWN: "danger", Trouble.FAILED: "danger", Trouble.DRIFT: "warn
 
 @dataclass(frozen=True, slots=True)
 class LineAlarm:
-    """The lines with one kind of trouble. ``vlls``: at most ``SHOWN`` of them; ``more``: the number of
-    others.
+    """The lines with one kind of trouble.
+
+    ``vlls``: at most ``SHOWN`` of them; ``more``: the number of others.
     """
 
     trouble: Trouble

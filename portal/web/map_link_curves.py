@@ -90,8 +90,9 @@ def _curve(a: Rect, z: Rect, aside: Sequence[float], plane: Plane) -> Curve:
 
 
 def _bent(a: Rect, z: Rect, aside: float) -> Curve:
-    """Return a curve with its middle ``aside`` of the straight line. Swapping A and Z does not change the
-    side.
+    """Return a curve with its middle ``aside`` of the straight line.
+
+    Swapping A and Z does not change the side.
     """
     start, end = _middle(Spot(*a[:2]), Spot(*a[2:])), _middle(Spot(*z[:2]), Spot(*z[2:]))
     first, last = sorted((start, end))

@@ -14,8 +14,9 @@ _NOW = 2
 
 @dataclass(frozen=True, slots=True)
 class Sparkline:
-    """A sparkline. ``a_to_z`` and ``z_to_a``: path data with gaps where nothing was counted; ``*_now``: bit/s
-    or None.
+    """A sparkline.
+
+    ``a_to_z`` and ``z_to_a``: path data with gaps where nothing was counted; ``*_now``: bit/s or None.
     """
 
     a_to_z: str
@@ -44,8 +45,9 @@ def _newest(rates: Sequence[float | None]) -> float | None:
 
 
 def path_of(rates: Sequence[float | None], top: float) -> str:
-    """Return path data from left to right on a scale from zero to ``top``, with gaps where nothing was
-    counted.
+    """Return path data from left to right on a scale from zero to ``top``.
+
+    It has gaps where nothing was counted.
     """
     pace = (WIDTH - 2 * _MARGIN) / max(1, len(rates) - 1)
     parts: list[str] = []

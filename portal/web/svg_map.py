@@ -217,8 +217,9 @@ class Drawing:
 
     @property
     def size(self) -> str:
-        """Return ``small`` (almost fits a narrow window), ``page`` (as wide as a page) or ``large``
-        (scrolls).
+        """Return ``small`` (almost fits a narrow window), ``page`` (at most page width) or ``large``.
+
+        A large drawing scrolls.
         """
         if self.width <= 400:
             return "small"

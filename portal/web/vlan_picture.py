@@ -22,8 +22,9 @@ class FreeArea:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A strip, ``rows`` high and ``COLUMNS`` wide. Path data is in cells, "" for none. ``outside``: cells
-    without a VLAN.
+    """A strip, ``rows`` high and ``COLUMNS`` wide.
+
+    Path data is in cells, "" for none. ``outside``: cells without a VLAN.
     """
 
     vlans: VlanRange

@@ -28,8 +28,9 @@ class NameForm(TablerForm):
 
 
 class LanguageForm(TablerForm):
-    """The language of pages and mails. Each language has its own name in the list, for users who read no
-    other.
+    """The language of pages and mails.
+
+    Each language has its own name in the list, for users who read no other.
     """
 
     language = forms.ChoiceField(

@@ -46,8 +46,9 @@ class ChangeForm(OrderForm):
         return renames and self.described != digest(vll.description)
 
     def refuse_as_outdated(self, vll: Vll) -> None:
-        """Add the refusal, with the present name of the line, to the form. Submitted again, the form renames
-        the line.
+        """Add the refusal, with the present name of the line, to the form.
+
+        Submitted again, the form renames the line.
         """
         self.line.add_error(None, OUTDATED)
         self.line.add_error("description", it_is_now(vll.description))
@@ -101,8 +102,9 @@ def _initial(vll: Vll) -> dict[str, dict[str, Any]]:
 
 
 def _end(end: VllEnd) -> dict[str, Any]:
-    """Return the end with its present VLAN. The customer's equipment uses that VLAN, even if the portal chose
-    it.
+    """Return the end with its present VLAN.
+
+    The customer's equipment uses that VLAN, even if the portal chose it.
     """
     return {
         "port": end.port_id,

@@ -38,8 +38,8 @@ def orderable_ports(user: User) -> QuerySet[Port]:
 def port_offer(user: User, *, search: str = "", chosen: str = "", owner: int | None = None) -> PortOffer:
     """Return the first ports that match ``search``, and always the ``chosen`` one.
 
-    Grouped by customer where there are several, else by site. ``owner``: the customer of a line to change.
-    The list then includes all ports of this customer.
+    Grouped by customer where there are several, else by site. ``owner``: the customer of a line to change,
+    which may only move to ports of this customer.
     """
     ports = with_link_speed(orderable_ports(user).select_related("router__site", "customer"))
     if owner is not None:
@@ -75,8 +75,9 @@ def _grouped(ports: list[Port]) -> PortChoices:
 
 
 def _label(port: Port) -> str:
-    """Return the label, starting with the site, by which people know a port. Long parts are last, where a
-    select cuts.
+    """Return the label, starting with the site, by which people know a port.
+
+    Long parts are last, where a select cuts.
     """
     label = _("{site} – {port} – {free} of {all} free").format(
         site=port.router.site.name,

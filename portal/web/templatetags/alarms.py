@@ -27,8 +27,9 @@ _TONES: dict[int, str] = {
 
 @register.filter
 def headline(alarm: Alarm) -> SafeString:
-    """Return a headline such as ``rhino is silent``. The name's writing direction is isolated from the
-    sentence.
+    """Return a headline such as ``rhino is silent``.
+
+    The name's writing direction is isolated from the sentence.
     """
     name = format_html("<bdi>{}</bdi>", alarm.name)
     return format_html(sentences.headline(alarm.kind), name=name, kind=alarm.kind)

@@ -66,8 +66,9 @@ _TELLING = ("role", "email", "prefix", "type", "provider", "serial", "held_by", 
 
 @register.filter
 def happening(change: Change) -> str:
-    """Return the change in words: ``Line changed``, or ``Second factor deleted (totp)`` where several may
-    exist.
+    """Return the change in words, such as ``Line changed``.
+
+    Where several rows may exist, it names the row: ``Second factor deleted (totp)``.
     """
     done = _(_DONE[change.operation]) % {"what": _(WHAT[change.what])}
     if change.operation == "update":

@@ -43,9 +43,7 @@ def tags(end: VllEnd) -> str:
 
 @register.filter
 def transport(value: str) -> str:
-    """Return the name of a transport, such as ``VXLAN over IPv4`` for ``vxlan4``;
-    "automatic" for ``auto``.
-    """
+    """Return the name of a transport: ``VXLAN over IPv4`` for ``vxlan4``, "automatic" for ``auto``."""
     if value == "auto":
         return _("automatic")
     return Transport(value).display_name if value in _TRANSPORTS else value

@@ -65,8 +65,9 @@ def language(request: SignedInRequest) -> HttpResponse:
 @reauthentication_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def email(request: SignedInRequest) -> HttpResponse:
-    """GET shows the form for another e-mail address; POST mails a link to the new address. Nothing changes
-    before the link is used.
+    """GET shows the form for another e-mail address; POST mails a link to the new address.
+
+    Nothing changes before the link is used.
     """
     form = EmailForm(request.POST if request.method == "POST" else None, user=request.user)
     if not form.is_valid():

@@ -1,5 +1,6 @@
-"""The command palette, which Ctrl-K opens on every page. Without scripts, menus and search reach the same
-pages.
+"""The command palette, which Ctrl-K opens on every page.
+
+Without scripts, menus and search reach the same pages.
 """
 
 from django.http import HttpResponse

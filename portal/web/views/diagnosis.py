@@ -21,8 +21,9 @@ from portal.web.page_guard import SignedInRequest, requires, visible_vll
 
 @requires(permissions.may_see, of=visible_vll)
 def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Return a whole page. For htmx return only the verdict and the checks, which it inserts into the line's
-    page.
+    """Return a whole page.
+
+    For htmx return only the verdict and the checks, which it inserts into the line's page.
     """
     template = "diagnosis/_diagnosis.html" if request.htmx else "diagnosis/diagnosis.html"
     return render(request, template, _context(request, vll, TroubleForm()))

@@ -57,8 +57,9 @@ def release(request: SignedInRequest, hold: Hold) -> HttpResponse:
 @requires(permissions.may_order_for_anyone)
 @require_POST
 def while_ordering(request: SignedInRequest) -> HttpResponse:
-    """Make, renew or release a hold, as ``do`` says. The response is the order form as filled in, with its
-    hold.
+    """Make, renew or release a hold, as ``do`` says.
+
+    The response is the order form as filled in, with its hold.
     """
     form = OrderForm(user=request.user, data=request.POST)
     status = None

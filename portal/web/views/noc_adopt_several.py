@@ -108,8 +108,9 @@ def _proposed(lines: Sequence[FoundLine]) -> list[Row]:
 
 
 def _filled(told: Iterable[tuple[FoundLine, Mapping[str, str]]]) -> list[Row]:
-    """Return forms with the values of a file. A row with a bandwidth is checked; the others get proposed
-    values.
+    """Return forms with the values of a file.
+
+    Missing values are the proposed ones. Only a row with a bandwidth in the file is validated.
     """
     told = list(told)
     rows = _proposed([line for line, _fields in told])

@@ -38,8 +38,9 @@ def page(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def acknowledge(request: SignedInRequest, alarm_id: UUID) -> HttpResponse:
-    """Acknowledge the alarm with ``note``, which may be empty. The list's button has no note and sends
-    ``back=list``.
+    """Acknowledge the alarm with ``note``, which may be empty.
+
+    The list's button has no note and sends ``back=list``.
     """
     alarm, form = _alarm(alarm_id), AcknowledgeForm(request.POST)
     if not form.is_valid():
@@ -156,7 +157,7 @@ def _page(
 
 
 def _lines(request: SignedInRequest, alarm: Alarm) -> Page | None:
-    """Return the lines that the alarm affects now. A cleared alarm shows only the lines that were stored."""
+    """Return the lines that the alarm affects now; None for a cleared alarm, which only has stored lines."""
     if alarm.cleared_at is not None or not alarm.lines:
         return None
     behind = lines.vlls(request.user).filter(pk__in=lines_behind(alarm.kind, alarm.object).values("pk"))

@@ -19,8 +19,9 @@ def suggest(request: SignedInRequest, of: str) -> HttpResponse:
 
 @requires(permissions.may_run_the_network)
 def interfaces(request: SignedInRequest) -> HttpResponse:
-    """Return the interfaces that a router reports, for the field ``?field=``. The field ``?of=`` names the
-    router.
+    """Return the interfaces that a router reports, for the field ``?field=``.
+
+    The field ``?of=`` names the router.
     """
     field, of = (request.GET.get(name, "") for name in ("field", "of"))
     if not (field.isidentifier() and of.isidentifier()):

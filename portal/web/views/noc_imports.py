@@ -36,9 +36,7 @@ _MARK = "\ufeff"
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def listing(request: SignedInRequest) -> HttpResponse:
-    """GET shows the columns of a kind and the last imports;
-    POST accepts a file for a check, or responds 422.
-    """
+    """GET shows the columns of a kind and the last imports; POST checks a file, or responds 422."""
     kind = _kind(request, request.GET.get("kind") or next(iter(KINDS)))
     if request.method != "POST":
         return _listing(request, kind)

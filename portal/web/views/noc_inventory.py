@@ -36,9 +36,7 @@ def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def create(request: SignedInRequest, kind: Kind) -> HttpResponse:
-    """GET shows a form with the values of the query;
-    POST creates the row, or responds 422 with the errors.
-    """
+    """GET shows a form with the values of the query; POST creates the row, or responds 422 with errors."""
     if half := _half_written(request, kind.create_form):
         return _form(request, kind, half, None)
     form = kind.create_form(request.POST or None, initial=request.GET.dict())

@@ -52,9 +52,7 @@ def page(request: SignedInRequest, order_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_http_methods(["GET", "HEAD", "POST"])
 def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """POST requests new plans from the routers; GET returns the plan's part of the page, 204 without a
-    change.
-    """
+    """POST requests new plans from the routers; GET returns the part with the plans, 204 without a change."""
     order = _order(request.user, order_id)
     if request.method == "POST":
         try:
@@ -72,8 +70,9 @@ def plan(request: SignedInRequest, order_id: UUID) -> HttpResponse:
 @requires(permissions.may_run_the_network)
 @require_POST
 def approve(request: SignedInRequest, order_id: UUID) -> HttpResponse:
-    """Approve the order with the plan that the approver read. An outdated ``plan`` is refused, and the page
-    shows the new one.
+    """Approve the order with the plan that the approver read.
+
+    An outdated ``plan`` is refused, and the page shows the new one.
     """
     order, form = _order(request.user, order_id), ApprovalForm(request.POST)
     if not form.is_valid():

@@ -75,9 +75,7 @@ def role(request: SignedInRequest, user_id: int) -> HttpResponse:
 @proves_identity
 @require_http_methods(["GET", "HEAD", "POST"])
 def close(request: SignedInRequest, user_id: int) -> HttpResponse:
-    """GET shows the objects that the account's owner created; POST closes the account and ends the ticked
-    objects.
-    """
+    """GET shows the objects that the owner created; POST closes the account and ends the ticked objects."""
     found, now = get_object_or_404(User, pk=user_id), clock.now()
     made = made_by(found, viewer=request.user, now=now)
     if request.method != "POST":

@@ -22,8 +22,9 @@ _FIGURES = (HealthState.UP, HealthState.DEGRADED, HealthState.DOWN, HealthState.
 
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
-    """Return the page; for htmx only the live part. It is sent each time, because it shows the time of its
-    data.
+    """Return the page; for htmx only the live part.
+
+    It is sent each time, because it shows the time of its data.
     """
     template = "noc/_wall.html" if request.htmx else "noc/wall.html"
     return render(request, template, _context())

@@ -15,9 +15,7 @@ from portal.web.pagination import in_order, newest_first
 
 @requires(permissions.may_sign_in)
 def ports(request: SignedInRequest) -> HttpResponse:
-    """List the ports of the user's customers with their booked bandwidth; ``?customer=`` selects one
-    customer.
-    """
+    """List the ports of the user's customers with their booked bandwidth; ``?customer=`` selects one."""
     rows = with_link_speed(Port.objects.visible_to(request.user).select_related("router__site", "customer"))
     customer = of_customer(request.user, request.GET)
     looked = filtered(rows, request.GET, (only_of(customer),) if customer else ())

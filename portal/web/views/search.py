@@ -30,8 +30,9 @@ SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The results of one kind, each with the address of its page. ``more`` links to the others, "" without
-    others.
+    """The results of one kind, each with the address of its page.
+
+    ``more`` links to the others, "" without others.
     """
 
     title: Text

@@ -90,9 +90,7 @@ def change_role(request: SignedInRequest, member: Membership) -> HttpResponse:
 @proves_identity
 @require_http_methods(["GET", "HEAD", "POST"])
 def remove(request: SignedInRequest, member: Membership) -> HttpResponse:
-    """GET shows the objects that the member created for the customer; POST removes the member and ends the
-    ticked objects.
-    """
+    """GET shows the objects that the member created; POST removes the member and ends the ticked objects."""
     now = clock.now()
     made = made_by_member(member, viewer=request.user, now=now)
     if request.method != "POST":

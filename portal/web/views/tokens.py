@@ -21,8 +21,9 @@ from portal.web.pagination import newest_first
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def tokens(request: SignedInRequest) -> HttpResponse:
-    """GET lists the tokens, page by page; POST creates one and shows its secret. Only this response shows the
-    secret.
+    """GET lists the tokens, page by page; POST creates one and shows its secret.
+
+    Only this response shows the secret.
     """
     form, secret, status = TokenForm(user=request.user), "", None
     if request.method == "POST":

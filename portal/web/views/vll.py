@@ -53,8 +53,9 @@ def page(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 @requires(permissions.may_see, of=visible_vll)
 def status(request: SignedInRequest, vll: Vll) -> HttpResponse:
-    """Return the live part. Responds 204 while ``?seen=`` is still current, so that htmx leaves the page
-    unchanged.
+    """Return the live part.
+
+    Responds 204 while ``?seen=`` is still current, so that htmx leaves the page unchanged.
 
     ``?unless=``: a settled page checks cheaply, once a second, whether the line or its path changed.
     ``X-Whole``: the page knows of a change (static/js/live.js).
@@ -118,8 +119,9 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
 
 
 def _turn(vll: Vll) -> str:
-    """Return an identifier of the last change of a line and of its path. A page compares it with the one it
-    shows.
+    """Return an identifier of the last change of a line and of its path.
+
+    A page compares it with the one it shows.
     """
     paths = (f"{end.path_state}{end.path_since_ms or ''}" for end in vll.ends.all())
     return "-".join([vll.oper_status, *paths])

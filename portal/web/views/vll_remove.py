@@ -69,8 +69,9 @@ def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
 
 
 def _choices(vll: Vll, now: datetime) -> list[CoolingOff]:
-    """Return the choices, the agreed one first. A line that is out of service or already cooling off has only
-    the immediate removal.
+    """Return the choices, the agreed one first.
+
+    A line that is out of service or already cooling off has only the immediate removal.
     """
     if vll.lifecycle not in IN_SERVICE:
         return [CoolingOff(_AT_ONCE, now, agreed=False)]

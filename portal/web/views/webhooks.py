@@ -155,8 +155,9 @@ def redeliver(request: SignedInRequest, delivery: Delivery) -> HttpResponse:
 
 
 def _page(request: SignedInRequest, webhook: Webhook, *, secret: str = "") -> HttpResponse:
-    """Return the webhook's page. Without a stream it polls more often while a delivery waits for its first
-    attempt.
+    """Return the webhook's page.
+
+    Without a stream it polls more often while a delivery waits for its first attempt.
     """
     found = newest_first(webhook.deliveries.all(), by="created_at", after=request.GET.get("after", ""))
     context = {
