@@ -41,7 +41,7 @@ _TITLE_WIDTH = 250
 # Distances from the straight line for the middle of a link, to go around routers, nearest first.
 _ASIDE = (0, 36, -36, 72, -72, 112, -112, 160, -160)
 _ASIDE_COMPACT = (0, 30, -30, 66, -66)
-# In each process.
+# The layouts that each process caches.
 _KEPT = 16
 _SHAPES = {"danger": "◆ ", "warning": "▲ "}
 

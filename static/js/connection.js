@@ -62,13 +62,13 @@ const longline = {};
     for (const field of document.querySelectorAll('input[name="csrfmiddlewaretoken"], [data-csrf]')) field.value = token;
   };
 
-  // by: "person" pressed something, "form" was checked while somebody types, "poll".
+  // by: "person" (a pressed button or link), "form" (a check while the user types) or "poll".
   const judge = ({ status, header, by }) => {
     const reason = header("Longline-Refused") ?? (status === 401 && reader ? "signed-out" : "");
     if (ENDED.includes(reason)) end(reason);
     else if (reason === "stale-form") {
       renew(header("Longline-Form-Token"));
-      // The check of a form changes nothing, so it is sent again without a question.
+      // The check of a form changes nothing, so it is repeated without a confirmation.
       if (by === "form") document.body.dispatchEvent(new CustomEvent("longline:returned"));
       else show("stale-form");
     } else if (status >= 500) lost();
@@ -113,9 +113,9 @@ const longline = {};
     return answer;
   };
 
-  // The address bar shows the page and not where its form was sent to, so that reloading and signing in lead back.
+  // The address bar shows the page and not the target of its form, so that reloading and signing in lead back.
   if (page && page !== location.pathname + location.search) {
-    // Forms without an address of their own are still sent to the one that they came from.
+    // A form without an action attribute is still sent to the address that its page came from.
     for (const form of document.querySelectorAll("form:not([action])")) form.setAttribute("action", location.href);
     for (const part of document.querySelectorAll('[hx-post=""]')) part.setAttribute("hx-post", location.href);
     history.replaceState(history.state, "", page);
