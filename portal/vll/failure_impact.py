@@ -93,7 +93,9 @@ class HitLines(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FailureImpact:
-    """The lines affected by the failure of ``of``. ``has_more``: more lines use it than were checked.
+    """The lines affected by a failure. ``of``: the lines of each fate.
+
+    ``has_more``: more lines use the failed part than were checked.
 
     ``followed``: False if there are too many paths to follow each. Then only lines that end on the router are
     included.

@@ -1,8 +1,8 @@
 """Link loss forwarding: which end of a line is kept down because the other one has lost its link. Pure.
 
-At most one end is kept down at a time. Its link state is then unknown, so only the far end
-decides. Each change requires a fact that has lasted for some time. With constant facts there are at most two
-changes, also where a port that is set up again needs up to a minute for its link (ADR 46):
+At most one end is kept down at a time. Its link state is then unknown, so only the far end decides. Each
+change requires a fact that has lasted for some time. With constant facts there are at most two changes, also
+where a port that is set up again needs up to a minute for its link (ADR 46):
 
 ==========  ========================================  ==========
 held        its far end                               becomes

@@ -22,7 +22,7 @@ _ID_DIGITS_SHOWN, _ID_DIGITS = 8, 32
 
 
 def vlls_found(text: str, *, user: User) -> Q:
-    """Return whether a VLL matches ``text``. The caller has restricted the VLLs to this user's scope.
+    """Return the condition that a VLL matches ``text``. The caller has applied this user's scope.
 
     The customers are named in the query, so PostgreSQL knows whether to scan the newest first or all VLLs.
     """
@@ -30,13 +30,13 @@ def vlls_found(text: str, *, user: User) -> Q:
 
 
 def orders_found(text: str) -> Q:
-    """Return whether an order matches ``text``: the first digits of its id."""
+    """Return the condition that an order matches ``text``: the first digits of its id."""
     between = _uuids(text.strip())
     return Q(pk__range=between) if between else Q(pk__in=())
 
 
 def _found(text: str) -> Q:
-    """Return a union of narrow look-ups. Each uses its own index, which a single OR over joins cannot.
+    """Return the condition: a union of narrow look-ups. Each uses its own index, unlike an OR over joins.
 
     If ``text`` matches many ports, and so many VLLs, a scan from the newest VLL on finds enough of them soon.
     """

@@ -30,8 +30,8 @@ def attempt_record(
 ) -> int:
     """Record one attempt. An equal newest attempt of the router is counted up instead; return its count.
 
-    Attempts are equal if both the wanted state and the answer are. ``ends`` are the ends about which the
-    answer differs from the stored one.
+    Attempts are equal if both the wanted state and the answer are. The ``ends`` of an answer are only those
+    about which it differs from the stored answers.
     """
     last = router.attempts.defer("answer").order_by("-id").first()
     if (

@@ -296,9 +296,9 @@ def _selected(
 
 
 def likely_transport(found: LineCheck, request: LineRequest) -> Transport:
-    """Return the line's transport.
+    """Return the transport that the check selected.
 
-    Where none fits, return the requested one, or the first that auto tries.
+    If no transport fits, return the requested one, or the first that auto tries.
     """
     if found.selected is not None:
         return found.selected.transport

@@ -48,8 +48,8 @@ class Tested:
 class TestPlan:
     """The plan for a line that must become ``after``. The routers build ``first`` first.
 
-    ``first`` equals ``after``. If the line is tested before it is handed over, ``first`` does not connect the
-    customer.
+    ``first`` equals ``after``, unless the line is tested before it is handed over. Then ``first`` does not
+    connect the customer.
     """
 
     first: Content
@@ -82,7 +82,7 @@ class TestPlan:
 
 
 def line_test_plan(before: Content | None, after: Content, routers: Iterable[Router]) -> TestPlan:
-    """Return whether a line between ``routers`` is tested on its way from ``before`` to ``after``."""
+    """Return the plan for a line between ``routers`` that changes from ``before`` to ``after``."""
     needed = needs_test(before, after)
     why_not = untested(after, routers) if needed else None
     tested = needed and why_not is None

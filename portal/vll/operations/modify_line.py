@@ -268,7 +268,7 @@ def _peak(line: Content | LineRequest) -> int:
 
 
 def _why_other_transport(before: Content, after: Content, found: Accepted | None) -> dict[str, Any]:
-    """Record in the line's history why it got another transport, which no user requested."""
+    """Return why the line gets another transport that no user requested, for the line's history."""
     if found is None or before.transport == after.transport or not found.passed_over:
         return {}
     routers = [full.router for full in found.passed_over]

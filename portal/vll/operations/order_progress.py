@@ -149,7 +149,7 @@ def _settle_testing(vll: Vll, now: datetime) -> None:
 
 
 def _settle_verified(vll: Vll, order: Order, now: datetime) -> None:
-    """End the order, because both ends are as it wants them, and release resources of the other content only.
+    """End the order, because both ends are verified, and release resources that only the other content needs.
 
     An order that fails or is cancelled may have moved an end to another router. It waits until that router
     has confirmed that nothing of the order is left. Then the same can be ordered again immediately (ADR 4).

@@ -31,7 +31,7 @@ class DrainStep(StrEnum):
 
     # The customer has a port on another router: move the end there, or suspend the line.
     MOVE = "move"
-    # The customer has no other port for the end.
+    # The customer has no port on another router for the end.
     SUSPEND = "suspend"
     # An order is under way.
     WAIT = "wait"

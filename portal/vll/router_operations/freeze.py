@@ -80,8 +80,7 @@ def router_unfreeze(*, router: Router, user: User, now: datetime) -> None:
     freeze.save(update_fields=["end_asked_at"])
     announce("router.freeze_ended", now=now, router_id=locked.pk, actor=user.username)
     if freeze.kept_since is None:
-        # The agent has not confirmed the freeze. If it has received the freeze, freeze_reported records that
-        # again.
+        # The agent has not confirmed the freeze. If it did receive the freeze, freeze_reported reopens it.
         _close(freeze, looked_by="", now=now)
 
 
