@@ -52,11 +52,13 @@ compose-demo: ## the demo in containers (COMPOSE="docker compose" uses the plugi
 	@$(COMPOSE) --profile $(PROFILE) logs --no-color --follow demo-order
 
 test: packages-test ## the tests, Python and Go, against real PostgreSQL and Redis (WITH=check runs the linters in parallel)
+	@$(BUILD_BOTH) dev-environment docs agent
 	@$(MAKE) --no-print-directory --keep-going --jobs=5 --output-sync=target \
 		test-go test-lab test-faults test-journeys test-rows $(WITH)
 
 # Lanes: tests that wait for frames, tests that wait for faults, tests from outside, and all others in the gaps.
-# Go's lane begins while Python's environment is built. Linters use the time in which tests wait.
+# All that lanes need is built first: make would give the place of a lane that still waits to linters.
+# Linters use the time in which tests wait.
 # The fuzzer generates most requests when pytest collects it, and each worker of the rows collects all of them.
 LAB := tests/lab tests/path_probes
 FAULTS := tests/faults tests/failover
