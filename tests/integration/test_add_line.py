@@ -237,7 +237,7 @@ def test_refusal_names_link_mtu_shortfall_and_largest_packet(isp: Isp, alice: Us
     )
     assert [t.value for t in error.fits] == ["gre4"]
     assert error.sentence == (
-        "With VXLAN over IPv4 this path carries packets of up to 1500 bytes, 1 fewer than asked for:"
+        "With VXLAN over IPv4 this path carries packets of up to 1500 bytes, 1 fewer than requested:"
         f" link {error.link.name} has an IP MTU of 1550 bytes, but 1551 are needed."
         " GRE over IPv4 would carry up to 1504."
     )
@@ -249,7 +249,7 @@ def test_auto_selects_a_transport_that_carries_the_packet(isp: Isp, alice: User)
         order(isp, alice, svc_mtu=1505)
     error = refusal.value
     assert error.sentence == (
-        "This path carries packets of up to 1504 bytes, 1 fewer than asked for:"
+        "This path carries packets of up to 1504 bytes, 1 fewer than requested:"
         f" link {error.link.name} has an IP MTU of 1550 bytes, but 1551 are needed."
     )
     assert order(isp, alice, svc_mtu=1504).vll.transport == "gre4"

@@ -63,7 +63,7 @@ def test_a_lost_link_takes_down_the_far_ends_carrier_and_restores_it(lab: Lab) -
         assert wait(lambda: line()["z_end"]["held_down"] is True, timeout_s=WAIT_S)
         health = line()["health"]
         assert health["state"] == "down"
-        assert "The link at the Z end has been taken down to tell your equipment" in health["cause"]
+        assert "The link at the Z end has been taken down to signal to your equipment" in health["cause"]
         begun = time.monotonic()
         equipment.plug_in()
         assert wait(lambda: has_carrier(lab), timeout_s=WAIT_S)

@@ -112,7 +112,7 @@ def test_of_an_alarm_that_has_cleared_meanwhile_nothing_more_is_said(
 ) -> None:
     clear()
     shown = text(do(browser, alarm, what, **sent))
-    assert "This alarm cleared by itself at 2026-11-25 21:30 UTC." in shown
+    assert "This alarm cleared automatically at 2026-11-25 21:30 UTC." in shown
     assert not OperatorState.objects.exclude(acknowledged_by="", assigned_to=None, silenced_by="").exists()
 
 
