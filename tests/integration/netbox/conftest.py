@@ -1,6 +1,6 @@
-"""A NetBox to work with: every release of which there are recordings, or the one that NETBOX_URL names.
+"""A NetBox for tests: every release that has recordings, or the one that NETBOX_URL names.
 
-NETBOX_RECORD=1 besides NETBOX_URL and NETBOX_TOKEN writes the recordings anew.
+NETBOX_RECORD=1 in addition to NETBOX_URL and NETBOX_TOKEN writes the recordings again.
 """
 
 import json
@@ -30,7 +30,7 @@ def releases() -> list[str]:
 
 @pytest.fixture
 def configured(settings: Any) -> Callable[..., None]:
-    """``configured(stand_in.url)``: the portal's NetBox is there."""
+    """Return ``configured(stand_in.url)``, which sets the URL of the portal's NetBox."""
 
     def configure(url: str, token: str = NO_TOKEN) -> None:
         settings.NETBOX_URL, settings.NETBOX_TOKEN = url, token
@@ -42,7 +42,7 @@ def configured(settings: Any) -> Callable[..., None]:
 
 @pytest.fixture(params=releases())
 def netbox(request: pytest.FixtureRequest, configured: Callable[..., None]) -> Iterator[StandIn]:
-    """An empty NetBox, but for what is not ours. ``stand_in.token`` is good for it."""
+    """Yield a NetBox that contains only foreign objects; ``stand_in.token`` is its valid token."""
     name = re.sub(r"\W+", "-", request.node.originalname)
     with ExitStack() as opened:
         backend: Backend
@@ -75,7 +75,7 @@ def _write(name: str, exchanges: list[dict[str, Any]], url: str, token: str) -> 
     release = status.json()["netbox-version"].split("-")[0]
     folder = RECORDINGS / ".".join(release.split(".")[:2])
     folder.mkdir(parents=True, exist_ok=True)
-    # One exchange a line: a recording that changes is a difference that can be read.
+    # One exchange per line, so that diffs of recordings are readable.
     lines = ",\n".join(json.dumps(exchange, ensure_ascii=False) for exchange in exchanges)
     text = f'{{"netbox": "{release}", "exchanges": [\n{lines}\n]}}'
     assert token not in text

@@ -1,4 +1,4 @@
-"""L2VPNs that others keep in a NetBox, beside the small ISP of ``seeded``."""
+"""Foreign L2VPNs in a NetBox, in addition to the small ISP of ``seeded``."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from devstack.netbox_writer import NetboxWriter
 
 
 def others_l2vpns(seeded: NetboxWriter) -> None:
-    """As people keep them: of several types, on interfaces or VLANs, with a VNI as identifier, or none."""
+    """Create foreign L2VPNs of several types, on interfaces or VLANs, with or without a VNI as identifier."""
     api = seeded.api
     seeded.make(api.tenancy.tenants, "somebody", name="Somebody", slug="ll-test-somebody")
     seeded.make_all(

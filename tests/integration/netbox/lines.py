@@ -1,4 +1,4 @@
-"""Lines on imported ports, with ids that are the same each time."""
+"""Lines on imported ports, with ids that are the same in each run."""
 
 from typing import Any
 from uuid import UUID
@@ -18,7 +18,7 @@ def port(name: str) -> Port:
 
 
 def line(pk: UUID = FIRST, *, vlan: int = 100, vni: int = 70001, **changes: Any) -> Vll:
-    """Alpine Dairy's line from rhino:cust0 to hippo:cust0 by dot1q, as an order would leave it."""
+    """Create Alpine Dairy's line from rhino:cust0 to hippo:cust0 with dot1q, as an order leaves it."""
     a = port("rhino:cust0")
     vll = Vll.objects.create(
         pk=pk,

@@ -1,4 +1,4 @@
-"""A small ISP inside a NetBox, made by its REST API: three routers, cables, a bundle, customers' ports."""
+"""A small ISP in a NetBox, created through its REST API: three routers, cables, a bundle, customer ports."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from devstack.netbox_writer import NetboxWriter
 
 ROLE, UNI = "ll-test-router", "ll-test-uni"
 CUSTOMER_FIELD = "ll_test_customer"
-# As they are removed: what others need comes last.
+# In the order of removal: objects that others depend on come last.
 _LEFTOVERS = (
     ("dcim.device_types", {"slug__isw": "ll-test"}),
     ("dcim.manufacturers", {"slug__isw": "ll-test"}),
@@ -23,7 +23,7 @@ _LEFTOVERS = (
 
 
 def clear(url: str, token: str) -> None:
-    """Remove what an earlier run left in a NetBox that runs."""
+    """Remove the objects that an earlier run left in a running NetBox."""
     api = pynetbox.api(url, token=token)
     api.http_session.trust_env = False
 
@@ -47,9 +47,9 @@ def clear(url: str, token: str) -> None:
 
 
 def seed(url: str, token: str) -> NetboxWriter:
-    """Rhino–Hippo by a cable, Hippo–Zebra by one whose far MTU is unknown, Zebra–Rhino by a bundle of two.
+    """Create cables Rhino–Hippo and Hippo–Zebra, whose far MTU is unknown, and a bundle of two Zebra–Rhino.
 
-    The ports cust0 of Rhino and Hippo are Alpine Dairy's; cust1 of Rhino is nobody's.
+    The ports cust0 of Rhino and Hippo belong to Alpine Dairy; cust1 of Rhino has no customer.
     """
     seeded = NetboxWriter(url, token)
     api = seeded.api

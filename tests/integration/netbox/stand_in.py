@@ -1,7 +1,7 @@
-"""A NetBox for tests, on a port of its own: a real one behind it, or what a real one once answered.
+"""A NetBox for tests on a separate port: it forwards to a real NetBox or replays a recording.
 
-Both count what is asked of them. A recording is a list of exchanges in the order in which they were made;
-while it is replayed, anything else that is asked, or asked in another order, is refused and fails the test.
+Both kinds count the requests. A recording is a list of exchanges in the order in which they were made;
+the replay refuses any other request, or another order of requests, and fails the test.
 """
 
 import json
@@ -30,7 +30,7 @@ class Asked:
 
     @property
     def text(self) -> dict[str, Any]:
-        """As recordings have it: nothing of headers, where tokens are."""
+        """Return the text as recordings store it: without headers, which contain tokens."""
         return {"method": self.method, "path": self.path, "query": self.query, "body": self.body}
 
 
@@ -46,7 +46,7 @@ Backend = Callable[[Asked], Answer | None]
 
 @dataclass
 class StandIn:
-    """``asked``: everything since the test looked away last."""
+    """``asked``: all requests since the test last cleared the list."""
 
     url: str
     token: str = ""
@@ -59,11 +59,11 @@ class StandIn:
 
 @contextmanager
 def stand_in_netbox(backend: Backend) -> Iterator[StandIn]:
-    """Serve ``backend`` on a free port of loopback. None for an answer: the connection is dropped."""
+    """Serve ``backend`` on a free loopback port. None from the backend drops the connection."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        # Else the body waits 40 ms for the acknowledgement of the headers.
+        # Otherwise the body waits 40 ms for the acknowledgement of the headers.
         disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
@@ -91,7 +91,7 @@ def stand_in_netbox(backend: Backend) -> Iterator[StandIn]:
         do_POST = do_PATCH = do_DELETE = do_GET  # noqa: N815 - as http.server calls them
 
         def log_message(self, *args: Any) -> None:
-            """Tests say what went wrong."""
+            """Log nothing: tests report failures themselves."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
@@ -107,7 +107,7 @@ def stand_in_netbox(backend: Backend) -> Iterator[StandIn]:
 
 
 class Forwarding:
-    """To a NetBox that runs. ``exchanges``: what a recording is made of."""
+    """Forward to a running NetBox. ``exchanges``: the content of a recording."""
 
     def __init__(self, url: str) -> None:
         self._url, self.exchanges = url.rstrip("/"), list[dict[str, Any]]()
@@ -134,7 +134,7 @@ class Forwarding:
 
 
 class Replaying:
-    """The answers of a NetBox when the recording was made."""
+    """Replay the recorded responses of a NetBox."""
 
     def __init__(self, recording: Path) -> None:
         self._exchanges = json.loads(recording.read_text())["exchanges"]
@@ -153,5 +153,5 @@ class Replaying:
 
     @property
     def left(self) -> int:
-        """Exchanges that nobody asked for."""
+        """Return the exchanges that no request used."""
         return len(self._exchanges) - self._next

@@ -1,4 +1,4 @@
-"""Each line is in NetBox as an L2VPN with two ends, written once, and gone when the line is."""
+"""NetBox has each line as an L2VPN with two ends, written once, and removed with the line."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 
 
 class There:
-    """The lines in NetBox, asked by the test itself."""
+    """Read the lines in NetBox directly, without the portal."""
 
     def __init__(self, seeded: NetboxWriter) -> None:
         self.api: Any = seeded.api
@@ -28,7 +28,7 @@ class There:
         return [dict(each) for each in self.api.vpn.l2vpns.filter(slug__isw="longline-", ordering="id")]
 
     def ends(self) -> set[tuple[str, str]]:
-        """(router, interface) of each termination."""
+        """Return (router, interface) of each termination."""
         found = set()
         for each in self.api.vpn.l2vpn_terminations.filter(l2vpn_id=[row["id"] for row in self.l2vpns()]):
             interface = self.api.dcim.interfaces.get(each.assigned_object_id)
@@ -53,7 +53,7 @@ def there(seeded: NetboxWriter) -> There:
 
 
 def export() -> None:
-    """The export that beat asks for every few seconds, between two imports."""
+    """Run the export that beat starts every few seconds, between two imports."""
     sync_due(now=clock.now())
 
 
@@ -73,7 +73,7 @@ def test_a_line_is_written_once(netbox: StandIn, there: There, seeded: NetboxWri
     assert [each["status"]["value"] for each in (first, second)] == ["active", "planned"]
     assert there.ends() == {(router, f"cust0.{vlan}") for router in ("rhino", "hippo") for vlan in (100, 200)}
     assert not ExportedVll.objects.filter(error__isnull=False).exists()
-    # Neither the next look for what is due, which asks nothing, nor a whole check writes anything.
+    # Neither the next check of due lines, which sends no request, nor a full check writes anything.
     netbox.asked.clear()
     export()
     assert netbox.asked == []
@@ -151,7 +151,7 @@ def test_the_record_of_a_line_can_stay(netbox: StandIn, there: There, settings: 
 def test_a_worker_killed_in_between_makes_nothing_twice(netbox: StandIn, there: There) -> None:
     line()
     export()
-    # Its notes are lost, and one end was not made yet.
+    # The worker's notes are lost, and one end does not exist yet.
     ExportedVll.objects.all().delete()
     (row,) = there.l2vpns()
     ends = list(there.api.vpn.l2vpn_terminations.filter(l2vpn_id=row["id"], ordering="id"))
@@ -182,11 +182,11 @@ def test_what_stands_in_a_lines_way_holds_up_that_line_alone(
         str(FIRST): "interface_taken",
         str(SECOND): None,
     }
-    # Freed by hand, it is taken with the next whole check.
+    # After an operator freed the object, the next full check takes it.
     api.vpn.l2vpns.delete([theirs])
     run()
     assert not ExportedVll.objects.filter(error__isnull=False).exists()
     over(Vll.objects.get(pk=FIRST))
     export()
-    # The interface was made by people, and stays.
+    # A person created the interface, so it stays.
     assert there.children() == {"rhino:cust0.100", "rhino:cust0.200", "hippo:cust0.200"}

@@ -1,4 +1,4 @@
-"""In which order lines come into NetBox: whoever orders now does not wait until a whole network is there."""
+"""The order in which lines reach NetBox: a new order does not wait until a whole network is written."""
 
 from collections.abc import Callable, Iterator
 from unittest import mock
@@ -21,7 +21,7 @@ _ENDS = (("a", "rhino"), ("z", "hippo"))
 
 
 class Recorder(Exporter):
-    """Notes which lines would be written together; ``meanwhile`` happens while the first of them are."""
+    """Record which lines would be written together; ``meanwhile`` runs during the first write."""
 
     def __init__(self, at: Configuration, meanwhile: Callable[[], object]) -> None:
         super().__init__(mock.create_autospec(Client), at, now=clock.now())
@@ -51,7 +51,7 @@ def ordered(isp: Isp, alice: User) -> Callable[[str, int], Vll]:
 def recorder(
     configured: Callable[..., None], ordered: Callable[[str, int], Vll], monkeypatch: pytest.MonkeyPatch
 ) -> Recorder:
-    """Two lines are in a handful, and one is ordered while the first handful is written."""
+    """A batch has two lines; a new line is ordered while the first batch is written."""
     configured("http://netbox.invalid")
     at = configuration()
     assert at is not None
@@ -62,7 +62,7 @@ def recorder(
 
 @pytest.fixture
 def written_before(ordered: Callable[[str, int], Vll]) -> list[str]:
-    """Lines of which NetBox holds the newest, in the order in which they are checked."""
+    """Create lines that NetBox has in their newest version, in the order of the check."""
     for vlan in range(100, 104):
         vll = ordered(f"old {vlan}", vlan)
         ExportedVll.objects.create(vll=vll, revision=vll.revision, lifecycle=vll.lifecycle)

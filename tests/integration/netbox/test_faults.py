@@ -1,4 +1,4 @@
-"""NetBox down, slow, refusing or talking nonsense: orders go on, it is said, and all is caught up exactly."""
+"""NetBox is down, slow, refuses or sends invalid data: orders continue, and the export catches up."""
 
 import json
 import socket
@@ -40,7 +40,7 @@ def empty_netbox(asked: Asked) -> Answer:
 
 
 def failing(wrong: Answer) -> Backend:
-    """It says who it is, and fails from then on."""
+    """Return a backend that reports its version and then fails."""
     return lambda asked: answer(200, STATUS) if asked.path == "/api/status/" else wrong
 
 
@@ -171,7 +171,7 @@ def test_an_answer_without_end_is_cut_off(
 
 
 def test_pages_that_never_end_are_read_once(at: Callable[[Backend], Any]) -> None:
-    """It names itself as the next page, and counts more objects than it has."""
+    """The backend names itself as the next page, and counts more objects than it has."""
 
     def endless(asked: Asked) -> Answer:
         if asked.path == "/api/status/":
@@ -188,7 +188,7 @@ def test_pages_that_never_end_are_read_once(at: Callable[[Backend], Any]) -> Non
 
 
 class Devices:
-    """A NetBox with routers, which pages as NetBox does. ``between``: called before each page of devices."""
+    """A NetBox with routers, with pages like NetBox's. ``between``: called before each page of devices."""
 
     def __init__(self, count: int) -> None:
         self.ids = list(range(1, count + 1))
@@ -252,7 +252,7 @@ def test_what_is_missing_from_one_look_is_not_reported_as_gone(at: Callable[[Bac
         netbox.pages, netbox.between = 0, lambda page: netbox.ids.remove(2) if page == 1 else None
         synchronized()
         assert (netbox.pages, gone()) == (2, {"r2"})
-        # It was looked at twice already.
+        # Two earlier checks have read the object already.
         netbox.pages, netbox.between = 0, lambda page: None
         synchronized()
         assert (netbox.pages, gone()) == (1, {"r2"})
@@ -302,7 +302,7 @@ def test_without_a_netbox_there_is_nothing_to_look_at(db: None) -> None:
 def test_a_token_that_may_not_make_custom_fields_is_told(
     at: Callable[[Backend], Any], isp: Isp, alice: User
 ) -> None:
-    """Reading goes on without that permission; writing waits for it, and nothing is half done."""
+    """Reading continues without that permission; writing waits for it and leaves nothing half done."""
 
     def strict(asked: Asked) -> Answer:
         if asked.method == "GET":

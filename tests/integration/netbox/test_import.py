@@ -1,4 +1,4 @@
-"""NetBox's objects are taken over once, followed when it changes, and never by force."""
+"""The portal imports NetBox's objects once, follows their changes, and overwrites no manual edit."""
 
 from io import StringIO
 
@@ -68,7 +68,7 @@ def test_everything_is_taken_over_once(netbox: StandIn) -> None:
     links = {str(link): (link.a_ip_mtu, link.z_ip_mtu) for link in BackboneLink.objects.all()}
     assert links == {
         "rhino:bb0 — hippo:bb0": (9000, 9000),
-        # Nothing is invented: this one blocks orders until somebody says.
+        # The portal invents no value: this link blocks orders until somebody enters its MTU.
         "hippo:bb1 — zebra:bb0": (9000, None),
         "rhino:BondEthernet0 — zebra:BondEthernet0": (9000, 9000),
     }
@@ -99,7 +99,7 @@ def test_a_rename_is_a_change_and_a_hand_is_respected(netbox: StandIn, nora: Use
     assert Router.objects.get(name="zebra").site_id == rows["Zürich"]
     assert not BackboneLink.objects.filter(z_ip_mtu=None).exists()
     port.refresh_from_db()
-    # What somebody edited here stays, also next time; the rest of the same port follows.
+    # A value edited in the portal stays, also next time; other values of the port follow NetBox.
     assert (port.description, port.speed_bps, port.bookable_bps) == (
         "Spare, do not sell",
         25 * 10**9,
@@ -129,7 +129,7 @@ def test_what_was_here_before_is_recognised(netbox: StandIn, nora: User) -> None
     hippo.refresh_from_db()
     link.refresh_from_db()
     port.refresh_from_db()
-    # What was open is filled in; where both say something else, ours stays until somebody decides.
+    # The import fills empty values; where both sides differ, the portal's value stays until somebody decides.
     assert (hippo.loopback6, link.z_ip_mtu, port.description) == ("fd00:255::2", 9000, "To dairy")
     assert (port.speed_bps, BackboneLink.objects.count()) == (10**9, 3)
     assert findings() == {
@@ -161,13 +161,13 @@ def test_nothing_is_removed_because_netbox_shows_it_no_more(netbox: StandIn) -> 
 def test_what_cannot_be_is_told_and_the_rest_is_taken_over(netbox: StandIn) -> None:
     seeded = seed(netbox.url, netbox.token)
     api = seeded.api
-    # Two addresses of a family; a router's name that is none; a port of unknown MTU; a cable to itself.
+    # Two addresses of a family; an invalid router name; a port of unknown MTU; a cable to the same router.
     seeded.addresses(("rhino", "10.255.1.1/32"))
     seeded.change(api.dcim.devices, "zebra", name="Zebra in Bern")
     seeded.change(api.dcim.interfaces, "rhino:cust1", mtu=None)
     seeded.interfaces({"hippo:bb8": {}, "hippo:bb9": {}})
     seeded.cables(("hippo:bb8", "hippo:bb9"))
-    # Only planned, and to nowhere that is ours.
+    # Only planned, and to a router that the portal does not have.
     seeded.change(api.dcim.cables, "rhino:bb0-hippo:bb0", status="planned")
     run()
     assert set(Router.objects.values_list("name", "loopback4", "loopback6")) == {

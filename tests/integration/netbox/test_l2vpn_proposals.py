@@ -1,4 +1,4 @@
-"""An L2VPN of others in NetBox proposes the customer and the name of the found line that has its VNI."""
+"""A foreign L2VPN in NetBox proposes customer and name for the found line with the same VNI."""
 
 from collections.abc import Callable
 from uuid import uuid4
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def seeded(netbox: StandIn) -> NetboxWriter:
-    """The ISP of NetBox was taken over; its routers report lines of the VNIs 7000 to 7004."""
+    """The portal has imported the ISP of NetBox; its routers report lines of the VNIs 7000 to 7004."""
     seeded = seed(netbox.url, netbox.token)
     run()
     for here, there in (("rhino", "hippo"), ("hippo", "rhino")):
@@ -63,13 +63,13 @@ def test_an_l2vpn_of_others_proposes_its_customer_and_name(
     others_l2vpns(seeded)
     line(vni=7002)
     sync_due(now=clock.now())
-    # Renamed here; it is the tenant all the same.
+    # The portal's customer has another name; it still belongs to the tenant.
     Customer.objects.filter(name="Alpine Dairy").update(name="Alpine Dairy AG")
     run()
     assert proposals() == {
         7000: Proposal(l2vpn="Milk run", customer="Alpine Dairy AG"),
         7001: Proposal(l2vpn="Butter run", customer=""),
-        # One that we wrote there says nothing new, and of two nobody knows which.
+        # The portal ignores its own L2VPN, and two L2VPNs with one VNI, which are ambiguous.
         7002: None,
         7003: None,
         7004: Proposal(l2vpn="Cheese run", customer=""),
@@ -93,7 +93,7 @@ def test_an_l2vpn_of_others_proposes_its_customer_and_name(
 
 
 def test_an_l2vpn_that_was_not_asked_for_is_left_out(configured: Callable[..., None], isp: Isp) -> None:
-    """A NetBox leaves out filters that it does not know, and answers with everything."""
+    """A NetBox ignores filters that it does not know, and returns all objects."""
 
     def everything(asked: Asked) -> Answer:
         if asked.path == "/api/status/":

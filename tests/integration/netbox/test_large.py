@@ -1,4 +1,4 @@
-"""5,000 interfaces: in pages, in little memory, and with progress to look at."""
+"""An import of 5,000 interfaces: in pages, in little memory, and with visible progress."""
 
 import json
 import tracemalloc
@@ -19,7 +19,7 @@ MIB = 1024 * 1024
 
 
 def large(asked: Asked) -> Answer:
-    """250 routers with 20 ports each, as NetBox writes them with what it says besides."""
+    """Return 250 routers with 20 ports each, with all the fields that NetBox writes."""
     query = dict(asked.query)
     rows: list[dict[str, object]] = []
     after, size = int(query.get("id__gt", 0)), int(query.get("limit", 50))
@@ -80,7 +80,7 @@ def test_five_thousand_interfaces_in_little_memory_and_with_progress(configured:
         pages = sum(each.path == "/api/dcim/interfaces/" for each in stand_in.asked)
     assert len(seen.interfaces) == INTERFACES
     assert len(wanted(seen, at).rows["port"]) == INTERFACES
-    # The whole of it as JSON is 10 MiB and several times that as objects; a page of it is all there may be.
+    # The full JSON is 10 MiB, and several times that as objects; only one page of it may be in memory.
     assert peak - held < 12 * MIB
     assert held < 8 * MIB
     assert pages >= INTERFACES / at.page

@@ -1,4 +1,4 @@
-"""NetBox's webhook: it hurries the next import, and whoever is not NetBox hurries nothing."""
+"""NetBox's webhook starts the next import immediately; requests of other senders start nothing."""
 
 import hashlib
 import hmac

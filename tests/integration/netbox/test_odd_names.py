@@ -1,4 +1,4 @@
-"""Names in NetBox that nobody here would take: told and left out, and all else is taken over."""
+"""Names in NetBox that the portal refuses: it reports and skips those objects, and imports all others."""
 
 import json
 from collections.abc import Callable

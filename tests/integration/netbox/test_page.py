@@ -1,4 +1,4 @@
-"""The NOC's page of NetBox: how it stands, what is new, and who may have it taken over."""
+"""The NOC's page of NetBox: state, differences, and who may start an import."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ EVIL = "{{ 7 }}{0}%(x)s<script>"
 
 
 def two_routers(asked: Asked) -> Answer:
-    """One that can be taken over, and one whose name would like to be a template."""
+    """Return one router that can be imported, and one with a template expression as its name."""
     if asked.path == "/api/status/":
         return answer(200, STATUS)
     rows = []

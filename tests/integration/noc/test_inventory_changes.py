@@ -1,4 +1,4 @@
-"""Declarations of the NOC are checked against the lines in service before they count."""
+"""The portal checks the NOC's inventory changes against the lines in service before it applies them."""
 
 from datetime import timedelta
 from typing import Any
@@ -36,7 +36,7 @@ def change(isp: Isp, nora: User, link: str, **changes: Any) -> None:
     link_change(link=isp.links[link], user=nora, now=clock.now(), **changes)
 
 
-def test_a_port_takes_smaller_frames_down_to_the_byte(isp: Isp, nora: User, vll: Vll) -> None:
+def test_port_mtu_can_be_lowered_to_the_byte_that_lines_need(isp: Isp, nora: User, vll: Vll) -> None:
     port, now = isp.ports["hippo:host-cust1"], clock.now()
     assert port_change(port=port, user=nora, now=now, max_frame=1518).max_frame == 1518
     with pytest.raises(LinesAffected) as refusal:
@@ -48,17 +48,17 @@ def test_a_port_takes_smaller_frames_down_to_the_byte(isp: Isp, nora: User, vll:
     assert (Port.objects.get(pk=port.pk).max_frame, told()) == (1518, [])
     changed = port_change(port=port, user=nora, now=now, max_frame=1517, accept_affected=True)
     assert (changed.max_frame, told()) == (1517, [(vll.pk, "hippo:host-cust1")])
-    # Those that are affected already are not told again.
+    # The portal sends no second event for lines that are already affected.
     port_change(port=port, user=nora, now=now, max_frame=1516)
     assert len(told()) == 1
 
 
 @pytest.mark.parametrize("link", ["rhino-hippo", "zebra-panda"])
 @pytest.mark.parametrize("side", ["a_ip_mtu", "z_ip_mtu"])
-def test_a_link_becomes_narrower_down_to_the_byte(
+def test_link_mtu_can_be_lowered_to_the_byte_that_lines_need(
     isp: Isp, nora: User, vll: Vll, link: str, side: str
 ) -> None:
-    # The second is used only after a failure, which the planning policy has promised to survive.
+    # The path uses the second link only after a failure, which the planning policy has promised to survive.
     change(isp, nora, link, **{side: 1550})
     with pytest.raises(LinesAffected):
         change(isp, nora, link, **{side: 1549})
@@ -67,12 +67,12 @@ def test_a_link_becomes_narrower_down_to_the_byte(
     assert told() == [(vll.pk, str(isp.links[link]))]
 
 
-def test_a_link_whose_mtu_becomes_unknown_affects_them_too(isp: Isp, nora: User, vll: Vll) -> None:
+def test_link_with_unknown_mtu_affects_lines(isp: Isp, nora: User, vll: Vll) -> None:
     with pytest.raises(LinesAffected):
         change(isp, nora, "zebra-panda", a_ip_mtu=None, z_ip_mtu=None)
 
 
-def test_the_last_way_is_not_taken_out_of_service_unnoticed(isp: Isp, nora: User, vll: Vll) -> None:
+def test_removing_the_last_path_from_service_needs_confirmation(isp: Isp, nora: User, vll: Vll) -> None:
     change(isp, nora, "rhino-hippo", in_service=False)
     with pytest.raises(LinesAffected):
         change(isp, nora, "panda-otter", in_service=False)
@@ -81,7 +81,7 @@ def test_the_last_way_is_not_taken_out_of_service_unnoticed(isp: Isp, nora: User
         change(isp, nora, "panda-otter", ipv4=False)
 
 
-def test_a_new_link_that_is_a_shorter_but_narrower_way_affects_them(isp: Isp, nora: User, vll: Vll) -> None:
+def test_new_link_on_a_shorter_but_narrower_path_affects_lines(isp: Isp, nora: User, vll: Vll) -> None:
     facts: dict[str, Any] = {
         "a_router": isp.routers["zebra"],
         "a_interface": "bb-short",
@@ -95,7 +95,7 @@ def test_a_new_link_that_is_a_shorter_but_narrower_way_affects_them(isp: Isp, no
     link_create(user=nora, now=clock.now(), **facts | {"a_ip_mtu": 1550, "z_ip_mtu": 1550})
 
 
-def test_lines_that_are_gone_or_local_are_not_asked(isp: Isp, alice: User, nora: User) -> None:
+def test_terminated_and_local_lines_are_not_checked(isp: Isp, alice: User, nora: User) -> None:
     order(isp, alice, z_end=end(isp, "rhino:host-cust2"))
     Vll.objects.filter(pk=order(isp, alice, a_end=end(isp, "rhino:host-cust2", outer=2)).vll_id).update(
         lifecycle="cancelled", wanted_present=False
@@ -104,19 +104,19 @@ def test_lines_that_are_gone_or_local_are_not_asked(isp: Isp, alice: User, nora:
     assert told() == []
 
 
-def test_an_agent_that_is_silent_hides_nothing(isp: Isp, nora: User, vll: Vll) -> None:
+def test_silent_agent_does_not_hide_affected_lines(isp: Isp, nora: User, vll: Vll) -> None:
     ObservedRouter.objects.update(reported_at="2020-01-01T00:00:00Z")
     with pytest.raises(LinesAffected):
         change(isp, nora, "rhino-hippo", a_ip_mtu=1549)
 
 
-def test_what_concerns_no_path_asks_nobody(isp: Isp, nora: User, vll: Vll) -> None:
+def test_change_without_effect_on_paths_checks_no_line(isp: Isp, nora: User, vll: Vll) -> None:
     port_change(port=isp.ports["hippo:host-cust1"], user=nora, now=clock.now(), description="east wing")
     change(isp, nora, "rhino-hippo", a_metric=20)
     assert told() == []
 
 
-def test_the_api_names_the_lines_and_takes_the_word_for_it(isp: Isp, nora: User, vll: Vll) -> None:
+def test_api_names_the_lines_and_accepts_a_confirmation(isp: Isp, nora: User, vll: Vll) -> None:
     api, address = client(nora), f"/api/v1/links/{isp.links['rhino-hippo'].pk}"
     etag = {"HTTP_IF_MATCH": api.get(address)["ETag"]}
     refused = api.patch(address, {"z_ip_mtu": 1500}, format="json", **etag)
@@ -132,7 +132,7 @@ def test_the_api_names_the_lines_and_takes_the_word_for_it(isp: Isp, nora: User,
 
 
 @pytest.mark.parametrize("what", ["link", "port"])
-def test_health_diagnosis_and_events_agree_on_a_line_that_is_no_longer_carried(
+def test_health_diagnosis_and_events_agree_on_a_line_that_is_not_carried(
     isp: Isp, nora: User, alice: User, vll: Vll, what: str
 ) -> None:
     activate(vll)
@@ -177,7 +177,7 @@ def narrow_port(isp: Isp, nora: User, max_frame: int) -> None:
     port_change(port=port, user=nora, now=clock.now(), max_frame=max_frame, accept_affected=True)
 
 
-def test_health_and_diagnosis_agree_on_a_line_within_one_router_that_a_port_no_longer_carries(
+def test_health_and_diagnosis_agree_on_a_local_line_that_its_port_no_longer_carries(
     isp: Isp, nora: User, alice: User
 ) -> None:
     line = order(isp, alice, z_end=end(isp, "rhino:host-cust2")).vll
@@ -193,9 +193,7 @@ def test_health_and_diagnosis_agree_on_a_line_within_one_router_that_a_port_no_l
     assert (found.state, Finding.NOT_CARRIED in {check.finding for check in broken}) == ("degraded", True)
 
 
-def test_a_line_that_was_removed_is_not_reported_as_carried_again(
-    isp: Isp, nora: User, alice: User, vll: Vll
-) -> None:
+def test_removed_line_is_not_reported_as_carried_again(isp: Isp, nora: User, alice: User, vll: Vll) -> None:
     activate(vll)
     narrow_port(isp, nora, 1517)
     order_delete(user=alice, vll=vll, now=clock.now(), cooling_off=timedelta())
@@ -204,7 +202,7 @@ def test_a_line_that_was_removed_is_not_reported_as_carried_again(
     assert not Event.objects.filter(kind="vll.carried").exists()
 
 
-def test_a_second_change_leaves_a_line_not_carried_since_the_first(isp: Isp, nora: User, vll: Vll) -> None:
+def test_second_change_keeps_the_time_of_the_first_failure(isp: Isp, nora: User, vll: Vll) -> None:
     activate(vll)
     change(isp, nora, "rhino-hippo", a_ip_mtu=1549, accept_affected=True)
     since = Vll.objects.get(pk=vll.pk).not_carried_since

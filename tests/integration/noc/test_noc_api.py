@@ -1,4 +1,4 @@
-"""The inventory through the REST API: the NOC keeps it, NOC admins remove from it, nobody else writes."""
+"""The inventory in the REST API: the NOC writes it, only NOC admins remove objects, nobody else writes."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def patch(user: User, address: str, document: dict[str, Any], etag: str = "*") -
 
 
 def documents(isp: Isp) -> dict[str, dict[str, Any]]:
-    """One good document of each kind."""
+    """Return one valid document of each kind."""
     return {
         "sites": {"name": "Bern", "latitude": 46.948, "longitude": 7.4474},
         "routers": {"name": "koala", "site": "Zürich", "loopback4": "10.255.0.99", "cores": 8},
@@ -53,9 +53,7 @@ def documents(isp: Isp) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_noc_makes_one_reads_it_and_an_admin_removes_it(
-    isp: Isp, nora: User, nina: User, kind: str
-) -> None:
+def test_noc_creates_and_reads_and_an_admin_removes(isp: Isp, nora: User, nina: User, kind: str) -> None:
     made = post(nora, kind, documents(isp)[kind])
     assert made.status_code == 201
     address = made["Location"]
@@ -72,7 +70,7 @@ def test_the_noc_makes_one_reads_it_and_an_admin_removes_it(
 
 
 def changes(isp: Isp) -> dict[str, tuple[type[StrictSerializer], dict[str, Any]]]:
-    """The operation that changes each kind, and another value for each of its members."""
+    """Return the operation that changes each kind, and another value for each of its members."""
     addresses = {
         "loopback4": "10.255.0.98",
         "loopback6": "fd00:255::98",
@@ -113,7 +111,7 @@ def changes(isp: Isp) -> dict[str, tuple[type[StrictSerializer], dict[str, Any]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_change_of_nothing_changes_nothing(isp: Isp, nora: User, kind: str) -> None:
+def test_equal_document_changes_nothing(isp: Isp, nora: User, kind: str) -> None:
     made = post(nora, kind, documents(isp)[kind])
     told = Event.objects.count()
     answer = patch(nora, made["Location"], {})
@@ -122,7 +120,7 @@ def test_a_change_of_nothing_changes_nothing(isp: Isp, nora: User, kind: str) ->
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_member_is_changed_alone(isp: Isp, nora: User, kind: str) -> None:
+def test_each_member_can_be_changed_alone(isp: Isp, nora: User, kind: str) -> None:
     Site.objects.create(name="Basel")
     made = post(nora, kind, documents(isp)[kind])
     serializer, members = changes(isp)[kind]
@@ -134,7 +132,7 @@ def test_each_member_is_changed_alone(isp: Isp, nora: User, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nobody_but_the_noc_writes(isp: Isp, alice: User, charlie: User, kind: str) -> None:
+def test_only_the_noc_writes(isp: Isp, alice: User, charlie: User, kind: str) -> None:
     rows = {"sites": Site, "routers": Router, "ports": Port, "links": BackboneLink, "customers": Customer}
     row = rows[kind].objects.first().pk if kind in rows else 1
     for user in (alice, charlie):
@@ -144,16 +142,16 @@ def test_nobody_but_the_noc_writes(isp: Isp, alice: User, charlie: User, kind: s
 
 
 @pytest.mark.parametrize("kind", ["routers", "links", "customers", "vni-ranges"])
-def test_the_inside_of_the_network_is_the_nocs_alone(isp: Isp, alice: User, kind: str) -> None:
+def test_only_the_noc_reads_network_internals(isp: Isp, alice: User, kind: str) -> None:
     assert client(alice).get(f"/api/v1/{kind}").status_code == 403
 
 
-def test_a_port_of_another_customer_is_not_there(isp: Isp, charlie: User) -> None:
+def test_port_of_another_customer_is_404(isp: Isp, charlie: User) -> None:
     assert client(charlie).get(f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}").status_code == 404
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_unknown_member_is_refused_and_nothing_is_made(isp: Isp, nora: User, kind: str) -> None:
+def test_unknown_member_is_refused_and_nothing_is_created(isp: Isp, nora: User, kind: str) -> None:
     answer = post(nora, kind, documents(isp)[kind] | {"colour": "blue"})
     assert answer.status_code == 422
     assert answer["Content-Type"] == "application/problem+json"
@@ -189,7 +187,7 @@ def test_an_unknown_member_is_refused_and_nothing_is_made(isp: Isp, nora: User, 
         ("vni-ranges", {"last": 2**24}, "last", "vni-range-backwards"),
     ],
 )
-def test_bad_input_names_its_field(
+def test_invalid_input_names_its_field(
     isp: Isp, nora: User, kind: str, wrong: dict[str, Any], field: str, code: str
 ) -> None:
     answer = post(nora, kind, documents(isp)[kind] | wrong)
@@ -197,7 +195,7 @@ def test_bad_input_names_its_field(
     assert [(e["field"], e["code"]) for e in answer.json()["errors"]] == [(field, code)]
 
 
-def test_what_is_in_use_is_409_and_names_the_users(isp: Isp, alice: User, nina: User) -> None:
+def test_object_in_use_is_409_and_names_the_users(isp: Isp, alice: User, nina: User) -> None:
     order(isp, alice, description="Milk run")
     answer = client(nina).delete(f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}")
     assert answer.status_code == 409
@@ -207,13 +205,13 @@ def test_what_is_in_use_is_409_and_names_the_users(isp: Isp, alice: User, nina: 
     assert "Milk run" in document["detail"]
 
 
-def test_an_interface_in_use_is_409(isp: Isp, nora: User) -> None:
+def test_interface_in_use_is_409(isp: Isp, nora: User) -> None:
     answer = post(nora, "links", documents(isp)["links"] | {"z_router": "hippo", "z_interface": "bb-prev"})
     assert answer.status_code == 409
     assert answer.json()["errors"][0]["field"] == "z_interface"
 
 
-def test_a_change_needs_the_version_that_was_seen(isp: Isp, nora: User) -> None:
+def test_change_needs_the_current_version(isp: Isp, nora: User) -> None:
     address = f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}"
     seen = client(nora).get(address)["ETag"]
     assert client(nora).patch(address, {"description": "x"}, format="json").status_code == 428
@@ -222,13 +220,13 @@ def test_a_change_needs_the_version_that_was_seen(isp: Isp, nora: User) -> None:
     assert patch(nora, address, {"description": "late"}, seen).status_code == 412
 
 
-def test_what_was_fixed_when_it_was_made_cannot_be_changed(isp: Isp, nora: User) -> None:
+def test_immutable_members_cannot_be_changed(isp: Isp, nora: User) -> None:
     port, router = isp.ports["rhino:host-cust1"], isp.routers["rhino"]
     assert patch(nora, f"/api/v1/ports/{port.pk}", {"interface": "x9"}).status_code == 422
     assert patch(nora, f"/api/v1/routers/{router.pk}", {"name": "koala"}).status_code == 422
 
 
-def test_a_repeated_key_makes_one(isp: Isp, nora: User) -> None:
+def test_repeated_key_creates_one_object(isp: Isp, nora: User) -> None:
     api = client(nora)
     for _ in range(2):
         answer = api.post("/api/v1/sites", {"name": "Bern"}, format="json", HTTP_IDEMPOTENCY_KEY="k1")
@@ -236,7 +234,7 @@ def test_a_repeated_key_makes_one(isp: Isp, nora: User) -> None:
     assert Site.objects.filter(name="Bern").count() == 1
 
 
-def test_a_link_shows_that_declared_and_observed_mtu_contradict(isp: Isp, nora: User) -> None:
+def test_link_shows_conflicting_declared_and_observed_mtu(isp: Isp, nora: User) -> None:
     link = isp.links["rhino-hippo"]
     ObservedInterface.objects.filter(router=isp.routers["rhino"], name="bb-next").update(ip_mtu=1500)
     shown = {row["id"]: row for row in client(nora).get("/api/v1/links").json()["results"]}

@@ -1,4 +1,4 @@
-"""Deciding a held order: the plan of both routers comes first, and only what was seen is approved."""
+"""Approval of a pending order: the NOC reads the plan of both routers and approves exactly that plan."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def agents(isp: Isp, dairy: Customer) -> Iterator[None]:
-    """Both routers answer; Alpine Dairy orders up to 1 Gbit/s by itself."""
+    """Both routers answer; Alpine Dairy orders up to 1 Gbit/s without approval."""
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     dairy.refresh_from_db()
     folder = certificates()
@@ -49,7 +49,7 @@ def held(isp: Isp, alice: User) -> Order:
 
 
 def planned(nora: User, held: Order) -> PlanResult:
-    """A plan, asked for and made as the worker makes it."""
+    """Return a plan, requested and made as a worker makes it."""
     plan = plan_ask(user=nora, order=held, now=clock.now())
     plan_make(plan.pk)
     plan.refresh_from_db()
@@ -68,16 +68,14 @@ def another_line_comes(isp: Isp, nora: User) -> None:
     order(isp, nora, cir_bps=1000, description="Another", **ends)
 
 
-def test_the_lines_page_leads_the_noc_to_the_decision_and_nobody_else(
-    held: Order, nora: User, alice: User
-) -> None:
+def test_lines_page_links_only_the_noc_to_the_decision(held: Order, nora: User, alice: User) -> None:
     address = f'href="/noc/orders/{held.pk}/"'
     page = f"/vlls/{held.vll_id}/"
     assert address in signed_in(nora).get(page).content.decode()
     assert address not in signed_in(alice).get(page).content.decode()
 
 
-def test_the_navigation_counts_what_waits_and_the_list_names_it(held: Order, nora: User) -> None:
+def test_navigation_counts_and_list_names_pending_approvals(held: Order, nora: User) -> None:
     page = signed_in(nora)
     assert "Held orders 1 1 waiting" in text(page.get("/"))
     listed = text(page.get("/noc/orders/"))
@@ -85,7 +83,7 @@ def test_the_navigation_counts_what_waits_and_the_list_names_it(held: Order, nor
     assert "Milk run Alpine Dairy Add 2 Gbit/s" in listed
 
 
-def test_the_page_says_what_is_asked_and_why_it_is_held(held: Order, nora: User) -> None:
+def test_page_shows_the_request_and_the_reason_for_approval(held: Order, nora: User) -> None:
     said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
     assert "Alpine Dairy can order up to 1 Gbit/s without approval; this is more." in said
     assert "Bandwidth (CIR) 2 Gbit/s" in said
@@ -96,10 +94,10 @@ def test_the_page_says_what_is_asked_and_why_it_is_held(held: Order, nora: User)
 
 
 @pytest.mark.parametrize("closed", [True, False])
-def test_the_approver_is_shown_that_who_ordered_may_no_longer_order(
+def test_approver_sees_that_the_orderer_lost_the_right_to_order(
     held: Order, nora: User, alice: User, closed: bool
 ) -> None:
-    """The order is the customer's, so the NOC decides; but not without knowing."""
+    """The order belongs to the customer, so the NOC decides, but it has to know."""
     address, note = f"/noc/orders/{held.pk}/", "alice may no longer order for Alpine Dairy"
     assert note not in text(signed_in(nora).get(address))
     if closed:
@@ -110,7 +108,7 @@ def test_the_approver_is_shown_that_who_ordered_may_no_longer_order(
 
 
 @pytest.mark.parametrize("why", ["closed", "another role", "retired customer", "gone"])
-def test_the_api_says_that_who_ordered_may_no_longer_order(
+def test_api_shows_that_the_orderer_lost_the_right_to_order(
     held: Order, isp: Isp, nora: User, alice: User, why: str
 ) -> None:
     api, address = client(nora), f"/api/v1/orders/{held.pk}"
@@ -135,9 +133,7 @@ def test_the_api_says_that_who_ordered_may_no_longer_order(
     assert said() == [None, None], "of an order that is decided nothing is left to ask"
 
 
-def test_the_list_of_orders_reads_the_orderers_together(
-    held: Order, isp: Isp, nora: User, alice: User
-) -> None:
+def test_list_of_orders_reads_the_orderers_together(held: Order, isp: Isp, nora: User, alice: User) -> None:
     api = client(nora)
 
     def statements() -> int:
@@ -156,7 +152,7 @@ def test_the_list_of_orders_reads_the_orderers_together(
     assert statements() == before
 
 
-def test_a_change_shows_only_what_differs(isp: Isp, alice: User, nora: User) -> None:
+def test_change_shows_only_differences(isp: Isp, alice: User, nora: User) -> None:
     vll = order(isp, alice).vll
     activate(vll)
     changed = order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
@@ -165,7 +161,7 @@ def test_a_change_shows_only_what_differs(isp: Isp, alice: User, nora: User) -> 
     assert "Outer VLAN" not in said
 
 
-def test_asked_for_the_plan_is_made_by_a_worker_and_shown(held: Order, nora: User) -> None:
+def test_requested_plan_is_made_by_a_worker_and_shown(held: Order, nora: User) -> None:
     page, address = signed_in(nora), f"/noc/orders/{held.pk}/"
     assert page.post(f"{address}plan/").status_code == 302
     task = Outbox.objects.get()
@@ -181,7 +177,7 @@ def test_asked_for_the_plan_is_made_by_a_worker_and_shown(held: Order, nora: Use
     assert "Approve this order" in shown
 
 
-def test_approving_what_was_seen_lets_the_order_go(held: Order, nora: User) -> None:
+def test_approval_of_the_shown_plan_releases_the_order(held: Order, nora: User) -> None:
     plan = planned(nora, held)
     answer = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
     assert answer.status_code == 302
@@ -189,7 +185,7 @@ def test_approving_what_was_seen_lets_the_order_go(held: Order, nora: User) -> N
     assert held.state == "inProgress"
 
 
-def test_a_plan_that_a_router_had_no_part_in_is_no_ground_to_approve_on(held: Order, nora: User) -> None:
+def test_plan_without_one_router_cannot_be_approved(held: Order, nora: User) -> None:
     Router.objects.filter(name="hippo").update(agent_url="https://127.0.0.1:1")
     plan = planned(nora, held)
     answer = signed_in(nora).post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
@@ -199,9 +195,7 @@ def test_a_plan_that_a_router_had_no_part_in_is_no_ground_to_approve_on(held: Or
     assert held.state == "held"
 
 
-def test_where_a_router_said_nothing_the_page_offers_to_plan_again_and_not_to_approve(
-    held: Order, nora: User
-) -> None:
+def test_page_offers_a_new_plan_where_a_router_did_not_answer(held: Order, nora: User) -> None:
     Router.objects.filter(name="hippo").update(agent_url="https://127.0.0.1:1")
     planned(nora, held)
     said = text(signed_in(nora).get(f"/noc/orders/{held.pk}/"))
@@ -210,7 +204,7 @@ def test_where_a_router_said_nothing_the_page_offers_to_plan_again_and_not_to_ap
     assert "Approve this order" not in said
 
 
-def test_a_plan_that_a_router_refuses_in_warns_where_it_is_approved(held: Order, nora: User) -> None:
+def test_plan_refused_by_a_router_shows_a_warning_next_to_approval(held: Order, nora: User) -> None:
     plan = planned(nora, held)
     reason = {
         "code": "vlan-taken",
@@ -224,9 +218,7 @@ def test_a_plan_that_a_router_refuses_in_warns_where_it_is_approved(held: Order,
     assert "At the moment rhino would not build its end." in said
 
 
-def test_a_plan_whose_router_moved_on_is_refused_and_shown_as_stale(
-    isp: Isp, held: Order, nora: User
-) -> None:
+def test_stale_plan_is_refused_and_shown_as_stale(isp: Isp, held: Order, nora: User) -> None:
     plan = planned(nora, held)
     the_same_is_sent_again()
     assert state_of(plan, now=clock.now()) == PlanState.READY
@@ -254,7 +246,7 @@ def test_only_a_finished_plan_of_this_order_counts(
         order_approve(user=nora, order=held, now=clock.now(), plan=plan)
 
 
-def test_what_the_underlay_no_longer_carries_is_said_instead_of_a_plan(held: Order, nora: User) -> None:
+def test_page_says_that_the_underlay_no_longer_carries_the_line(held: Order, nora: User) -> None:
     BackboneLink.objects.update(a_ip_mtu=1500, z_ip_mtu=1500)
     plan = planned(nora, held)
     assert plan.refusal["code"] == "path-too-narrow"
@@ -264,26 +256,26 @@ def test_what_the_underlay_no_longer_carries_is_said_instead_of_a_plan(held: Ord
     assert "Approve this order" not in said
 
 
-def test_a_plan_that_never_came_can_be_asked_for_again(held: Order, nora: User) -> None:
+def test_lost_plan_can_be_requested_again(held: Order, nora: User) -> None:
     asked = plan_ask(user=nora, order=held, now=clock.now() - GIVEN_UP)
     assert state_of(asked, now=clock.now()) == "lost"
     assert plan_ask(user=nora, order=held, now=clock.now()).pk != asked.pk
 
 
-def test_one_under_way_is_not_asked_for_twice(held: Order, nora: User) -> None:
+def test_plan_in_progress_is_not_requested_twice(held: Order, nora: User) -> None:
     now = clock.now()
     assert plan_ask(user=nora, order=held, now=now).pk == plan_ask(user=nora, order=held, now=now).pk
     assert Outbox.objects.count() == 1
 
 
-def test_rejecting_wants_a_reason_that_the_customer_reads(held: Order, nora: User, alice: User) -> None:
+def test_rejection_needs_a_reason_that_the_customer_reads(held: Order, nora: User, alice: User) -> None:
     page, address = signed_in(nora), f"/noc/orders/{held.pk}/reject/"
     assert page.post(address, {"reason": " "}).status_code == 422
     assert page.post(address, {"reason": "No capacity before May"}).status_code == 302
     assert "No capacity before May" in text(signed_in(alice).get(f"/vlls/{held.vll_id}/"))
 
 
-def test_what_somebody_else_decided_is_said(held: Order, nora: User) -> None:
+def test_decision_of_another_user_is_reported(held: Order, nora: User) -> None:
     page, plan = signed_in(nora), planned(nora, held)
     order_approve(user=nora, order=held, now=clock.now())
     answer = page.post(f"/noc/orders/{held.pk}/approve/", {"plan": str(plan.pk)})
@@ -291,13 +283,13 @@ def test_what_somebody_else_decided_is_said(held: Order, nora: User) -> None:
     assert "Nothing is left to approve here." in text(answer)
 
 
-def test_planning_is_the_nocs(held: Order, alice: User) -> None:
+def test_only_the_noc_plans(held: Order, alice: User) -> None:
     with pytest.raises(NotForYouToDecide):
         plan_ask(user=alice, order=held, now=clock.now())
     assert signed_in(alice).get(f"/noc/orders/{held.pk}/").status_code == 403
 
 
-def test_the_api_plans_and_approves_likewise(isp: Isp, held: Order, nora: User, alice: User) -> None:
+def test_api_plans_and_approves(isp: Isp, held: Order, nora: User, alice: User) -> None:
     api, address = client(nora), f"/api/v1/orders/{held.pk}"
     assert api.get(f"{address}/plan").status_code == 404
     asked = api.post(f"{address}/plan")

@@ -1,4 +1,4 @@
-"""Forms of the NOC name a customer, a router or a site: with suggestions, and without scripts too."""
+"""NOC forms select a customer, a router or a site by name: with suggestions, and without scripts."""
 
 import pytest
 from django.db import connection
@@ -20,7 +20,7 @@ ROWS = 100_000
 def many(db: None) -> None:
     now = clock.now()
     with connection.cursor() as cursor:
-        # Without the triggers of the audit trail.
+        # Create rows without the triggers of the audit trail.
         cursor.execute("SET LOCAL session_replication_role = replica")
         Customer.objects.bulk_create(
             (Customer(name=f"customer {n:06}", created_at=now) for n in range(ROWS)), batch_size=5000
@@ -40,7 +40,7 @@ def port(isp: Isp, customer: str, **more: str) -> dict[str, str]:
     }
 
 
-def test_a_row_is_named_by_its_name_or_its_id(isp: Isp, dairy: Customer, nora: User) -> None:
+def test_row_is_selected_by_name_or_id(isp: Isp, dairy: Customer, nora: User) -> None:
     noc = signed_in(nora)
     assert noc.post("/noc/ports/add/", port(isp, "Alpine Dairy")).status_code == 302
     by_id = port(isp, str(dairy.pk), interface="x3", router=str(isp.routers["hippo"].pk))
@@ -49,28 +49,26 @@ def test_a_row_is_named_by_its_name_or_its_id(isp: Isp, dairy: Customer, nora: U
     assert [(str(each), each.customer) for each in made] == [("rhino:x2", dairy), ("hippo:x3", dairy)]
 
 
-def test_a_name_that_is_a_number_comes_before_an_id(isp: Isp, dairy: Customer, nora: User) -> None:
+def test_numeric_name_has_precedence_over_an_id(isp: Isp, dairy: Customer, nora: User) -> None:
     numbered = Customer.objects.create(name=str(dairy.pk), created_at=clock.now())
     assert signed_in(nora).post("/noc/ports/add/", port(isp, str(dairy.pk))).status_code == 302
     assert Port.objects.get(interface="x2").customer == numbered
 
 
 @pytest.mark.parametrize("name", ["Alpine", "0", "99999999999999999999999", "١", "<b>"])
-def test_no_such_name_is_told_beside_the_field(isp: Isp, nora: User, name: str) -> None:
+def test_unknown_name_is_reported_next_to_the_field(isp: Isp, nora: User, name: str) -> None:
     answered = signed_in(nora).post("/noc/ports/add/", port(isp, name))
     assert answered.status_code == 422
     assert "Nothing has this name." in text(answered)
 
 
-def test_a_retired_customer_is_not_offered(isp: Isp, dairy: Customer, nora: User) -> None:
+def test_retired_customer_is_not_suggested(isp: Isp, dairy: Customer, nora: User) -> None:
     Customer.objects.filter(pk=dairy.pk).update(retired_at=clock.now())
     assert signed_in(nora).post("/noc/ports/add/", port(isp, "Alpine Dairy")).status_code == 422
     assert "Alpine" not in signed_in(nora).get("/noc/suggest/customers/").content.decode()
 
 
-def test_a_change_shows_the_name_and_nothing_takes_the_customer_away(
-    isp: Isp, dairy: Customer, nora: User
-) -> None:
+def test_change_form_shows_the_name_and_keeps_the_customer(isp: Isp, dairy: Customer, nora: User) -> None:
     noc, pk = signed_in(nora), isp.ports["rhino:host-cust1"].pk
     assert 'value="Alpine Dairy"' in noc.get(f"/noc/ports/{pk}/change/").content.decode()
     sent = {"customer": "", "kind": "uni", "speed_bps": "10000", "bookable_bps": "10000", "max_frame": "9022"}
@@ -78,9 +76,7 @@ def test_a_change_shows_the_name_and_nothing_takes_the_customer_away(
     assert Port.objects.get(pk=pk).customer is None
 
 
-def test_among_100_000_customers_a_form_and_its_suggestions_stay_short(
-    isp: Isp, nora: User, many: None
-) -> None:
+def test_form_and_suggestions_stay_short_with_100_000_customers(isp: Isp, nora: User, many: None) -> None:
     noc = signed_in(nora)
     form = noc.get("/noc/ports/add/").content.decode()
     assert form.count("<option") < 60
@@ -94,7 +90,7 @@ def test_among_100_000_customers_a_form_and_its_suggestions_stay_short(
     assert noc.post("/noc/ports/add/", port(isp, "customer 099999")).status_code == 302
 
 
-def test_names_with_markup_are_suggested_as_text(isp: Isp, nora: User) -> None:
+def test_names_with_markup_are_escaped(isp: Isp, nora: User) -> None:
     Customer.objects.create(name='"><script>', created_at=clock.now())
     said = signed_in(nora).get("/noc/suggest/customers/").content.decode()
     assert "&quot;&gt;&lt;script&gt;" in said
@@ -102,6 +98,6 @@ def test_names_with_markup_are_suggested_as_text(isp: Isp, nora: User) -> None:
     assert "<script>" not in signed_in(nora).get("/noc/ports/add/").content.decode().split("<datalist")[1]
 
 
-def test_suggestions_are_the_nocs(isp: Isp, ada: User, nora: User) -> None:
+def test_only_the_noc_reads_suggestions(isp: Isp, ada: User, nora: User) -> None:
     assert signed_in(ada).get("/noc/suggest/customers/").status_code == 403
     assert signed_in(nora).get("/noc/suggest/secrets/").status_code == 404

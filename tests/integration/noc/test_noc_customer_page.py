@@ -1,4 +1,4 @@
-"""A customer's page: what there is, and what comes next."""
+"""A customer's page: the customer's objects and the next steps."""
 
 import re
 from datetime import timedelta
@@ -31,13 +31,13 @@ def read(user: User, customer: Customer) -> Any:
 
 
 def steps(answer: Any) -> dict[str, str]:
-    """The forms that come next, by what their buttons say."""
+    """Return the forms of the next steps, by the texts of their buttons."""
     part = answer.content.decode().partition('id="next"')[2].partition("</section>")[0]
     found = re.findall(r'href="([^"]+)">([^<]+)<', part)
     return {action: address.replace("&amp;", "&") for address, action in found}
 
 
-def test_a_new_customer_leads_to_its_page_with_all_that_comes_next(nina: User) -> None:
+def test_new_customer_page_shows_all_next_steps(nina: User) -> None:
     made = signed_in(nina).post("/noc/customers/add/", {"name": "Chur & Co."}, follow=True)
     customer = Customer.objects.get(name="Chur & Co.")
     assert made.redirect_chain[-1][0] == f"/noc/customers/{customer.pk}/"
@@ -47,7 +47,7 @@ def test_a_new_customer_leads_to_its_page_with_all_that_comes_next(nina: User) -
     }
 
 
-def test_a_port_that_is_added_from_there_has_the_customer_and_leads_back(
+def test_port_added_from_the_page_has_the_customer_and_returns_there(
     isp: Isp, dairy: Customer, nora: User
 ) -> None:
     noc, address = signed_in(nora), "/noc/ports/add/?customer=Alpine+Dairy"
@@ -58,19 +58,19 @@ def test_a_port_that_is_added_from_there_has_the_customer_and_leads_back(
     assert noc.post("/noc/ports/add/", sent | {"interface": "x10"}).url == "/noc/ports/"
 
 
-def test_an_invitation_is_made_out_for_an_administrator(dairy: Customer, nina: User) -> None:
+def test_invitation_proposes_the_role_administrator(dairy: Customer, nina: User) -> None:
     form = signed_in(nina).get(f"/team/{dairy.pk}/?role=admin").content.decode()
     assert '<option value="admin" selected>' in form
     assert "selected" not in signed_in(nina).get(f"/team/{dairy.pk}/?role=emperor").content.decode()
 
 
-def test_who_may_not_invite_is_told_who_may(dairy: Customer, nora: User) -> None:
+def test_user_who_cannot_invite_sees_who_can(dairy: Customer, nora: User) -> None:
     answer = read(nora, dairy)
     assert "A NOC admin can invite somebody." in text(answer)
     assert "Invite an administrator" not in steps(answer)
 
 
-def test_each_step_goes_when_it_is_done(isp: Isp, dairy: Customer, nina: User) -> None:
+def test_finished_step_disappears(isp: Isp, dairy: Customer, nina: User) -> None:
     first = Port.objects.filter(customer=dairy).order_by("pk")[0]
     assert steps(read(nina, dairy)) == {
         "Invite an administrator": f"/team/{dairy.pk}/?role=admin#invite",
@@ -82,19 +82,19 @@ def test_each_step_goes_when_it_is_done(isp: Isp, dairy: Customer, nina: User) -
     assert steps(read(nina, dairy)) == {}
 
 
-def test_a_customer_whom_no_mail_reaches_is_noticed(isp: Isp, dairy: Customer, ada: User, nina: User) -> None:
+def test_customer_without_a_mail_address_is_marked(isp: Isp, dairy: Customer, ada: User, nina: User) -> None:
     answer = read(nina, dairy)
     assert "None of its people has an e-mail address, so no mail reaches them." in text(answer)
     User.objects.filter(pk=ada.pk).update(email="ada@dairy.example")
     assert "Invite an administrator" not in steps(read(nina, dairy))
 
 
-def test_ports_that_no_line_can_end_at_are_no_next_step(isp: Isp, dairy: Customer, nina: User) -> None:
+def test_unusable_ports_offer_no_next_step(isp: Isp, dairy: Customer, nina: User) -> None:
     type(isp.routers["rhino"]).objects.update(agent_url="")
     assert "Its ports are on routers without an agent" in text(read(nina, dairy))
 
 
-def test_lines_are_counted_by_health_and_each_count_leads_to_its_lines(
+def test_lines_are_counted_by_health_and_counts_link_to_lists(
     isp: Isp, dairy: Customer, alice: User, nora: User
 ) -> None:
     down = order(isp, alice, description="Milk run", cir_bps=10**6).vll
@@ -117,9 +117,7 @@ def test_lines_are_counted_by_health_and_each_count_leads_to_its_lines(
     assert "Whey" in everything
 
 
-def test_people_and_invitations_are_told_with_their_last_sign_in(
-    dairy: Customer, ada: User, nina: User
-) -> None:
+def test_members_and_invitations_are_listed_with_last_sign_in(dairy: Customer, ada: User, nina: User) -> None:
     User.objects.filter(pk=ada.pk).update(email="ada@dairy.example")
     invite(by=nina, customer=dairy, email="new@dairy.example", role="viewer", now=clock.now())
     shown = text(read(nina, dairy))
@@ -129,7 +127,7 @@ def test_people_and_invitations_are_told_with_their_last_sign_in(
     assert "ada@dairy.example signed in 20" in text(read(nina, dairy))
 
 
-def test_held_orders_come_first_and_lead_to_their_approval(
+def test_pending_approvals_come_first_and_link_to_the_decision(
     isp: Isp, dairy: Customer, alice: User, nora: User
 ) -> None:
     Customer.objects.update(approve_up_to_bps=GBIT)
@@ -139,13 +137,13 @@ def test_held_orders_come_first_and_lead_to_their_approval(
     assert f'href="/noc/orders/{held.pk}/"' in shown.partition('id="orders"')[2]
 
 
-def test_trouble_is_shown_while_it_is_open(isp: Isp, dairy: Customer, alice: User, nora: User) -> None:
+def test_open_trouble_report_is_shown(isp: Isp, dairy: Customer, alice: User, nora: User) -> None:
     vll = order(isp, alice, description="Milk run", cir_bps=10**6).vll
     trouble_report(user=alice, vll=vll, note="It stutters", now=clock.now())
     assert "Open trouble reports Milk run It stutters from alice" in text(read(nora, dairy))
 
 
-def test_lists_are_bounded_and_all_of_each_is_behind_a_link(
+def test_lists_are_bounded_and_link_to_the_rest(
     isp: Isp, dairy: Customer, bakery: Customer, alice: User, nora: User
 ) -> None:
     rhino = isp.routers["rhino"]
@@ -173,7 +171,7 @@ def test_lists_are_bounded_and_all_of_each_is_behind_a_link(
     assert "Orders of" not in text(signed_in(nora).get(f"/orders/?customer={bakery.pk}999"))
 
 
-def test_a_customer_of_others_narrows_nothing_for_a_stranger(
+def test_foreign_customer_filter_narrows_nothing_for_a_stranger(
     isp: Isp, dairy: Customer, charlie: User
 ) -> None:
     shown = text(signed_in(charlie).get(f"/orders/?customer={dairy.pk}"))
@@ -181,7 +179,7 @@ def test_a_customer_of_others_narrows_nothing_for_a_stranger(
     assert "Alpine" not in text(signed_in(charlie).get(f"/ports/?customer={dairy.pk}"))
 
 
-def test_the_traffic_of_all_lines_is_added_up(
+def test_traffic_of_all_lines_is_summed(
     isp: Isp, dairy: Customer, alice: User, nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vll, now = order(isp, alice, cir_bps=10**6).vll, clock.now()
@@ -216,7 +214,7 @@ def test_the_traffic_of_all_lines_is_added_up(
     assert f"95th percentiles of {month:%Y-%m}, added up 3 Mbit/s" in shown
 
 
-def test_the_page_is_the_nocs_and_a_retired_customer_has_one_too(
+def test_only_the_noc_reads_the_page_also_of_a_retired_customer(
     dairy: Customer, ada: User, nina: User
 ) -> None:
     for address in ("", "lines/"):
@@ -229,6 +227,6 @@ def test_the_page_is_the_nocs_and_a_retired_customer_has_one_too(
     assert steps(answer) == {}
 
 
-def test_the_list_and_the_search_lead_to_the_page(dairy: Customer, nora: User) -> None:
+def test_list_and_search_link_to_the_page(dairy: Customer, nora: User) -> None:
     for address in ("/noc/customers/", "/search/?q=Alpine"):
         assert f'href="/noc/customers/{dairy.pk}/"' in signed_in(nora).get(address).content.decode()

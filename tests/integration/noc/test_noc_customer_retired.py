@@ -1,4 +1,4 @@
-"""A customer with a past is retired: its people are out, its history stays, and nothing new is for it."""
+"""Retiring a customer: members lose access, the history stays, and nothing new can belong to it."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def by(user: User) -> dict[str, Any]:
 
 @pytest.fixture
 def over(isp: Isp, alice: User, dairy: Customer, nora: User) -> Vll:
-    """The dairy's only line, which is over; its ports are somebody else's to order on."""
+    """Terminate the dairy's only line; the ports are then free for others."""
     vll = order(isp, alice, description="Milk run").vll
     activate(vll)
     order_delete(user=alice, vll=vll, now=clock.now())
@@ -43,7 +43,9 @@ def over(isp: Isp, alice: User, dairy: Customer, nora: User) -> Vll:
     return vll
 
 
-def test_with_ports_or_lines_it_is_not_retired(isp: Isp, alice: User, dairy: Customer, nora: User) -> None:
+def test_customer_with_ports_or_lines_cannot_be_retired(
+    isp: Isp, alice: User, dairy: Customer, nora: User
+) -> None:
     order(isp, alice, description="Milk run")
     with pytest.raises(InUse) as refused:
         customer_remove(customer=dairy, **by(nora))
@@ -52,7 +54,7 @@ def test_with_ports_or_lines_it_is_not_retired(isp: Isp, alice: User, dairy: Cus
     assert dairy.retired_at is None
 
 
-def test_its_people_are_out_and_its_history_stays(
+def test_members_lose_access_and_history_stays(
     over: Vll, ada: User, alice: User, dairy: Customer, nora: User
 ) -> None:
     api, page = client(alice), signed_in(alice)
@@ -67,7 +69,7 @@ def test_its_people_are_out_and_its_history_stays(
     assert "Milk run" in text(signed_in(nora).get(f"/vlls/{over.pk}/"))
 
 
-def test_who_belongs_elsewhere_too_stays_and_orders_only_there(
+def test_member_of_another_customer_too_orders_only_there(
     over: Vll, alice: User, dairy: Customer, bakery: Customer, nora: User
 ) -> None:
     Membership.objects.create(user=alice, customer=bakery, role="operator")
@@ -78,7 +80,7 @@ def test_who_belongs_elsewhere_too_stays_and_orders_only_there(
     assert list(permissions.orderable_customers(alice)) == [bakery]
 
 
-def test_nothing_new_belongs_to_it(over: Vll, dairy: Customer, nora: User) -> None:
+def test_nothing_new_can_belong_to_a_retired_customer(over: Vll, dairy: Customer, nora: User) -> None:
     customer_remove(customer=dairy, **by(nora))
     customer_remove(customer=dairy, **by(nora))
     with pytest.raises(Retired):
@@ -87,7 +89,7 @@ def test_nothing_new_belongs_to_it(over: Vll, dairy: Customer, nora: User) -> No
         customer_change(customer=dairy, name="Dairy", **by(nora))
 
 
-def test_both_doors_retire_and_list_it(over: Vll, dairy: Customer, nina: User) -> None:
+def test_page_and_api_retire_and_list_a_customer(over: Vll, dairy: Customer, nina: User) -> None:
     page = signed_in(nina)
     assert "their API tokens are revoked" in text(page.get(f"/noc/customers/{dairy.pk}/remove/"))
     assert client(nina).delete(f"/api/v1/customers/{dairy.pk}").status_code == 204
@@ -97,14 +99,14 @@ def test_both_doors_retire_and_list_it(over: Vll, dairy: Customer, nina: User) -
     assert [row["name"] for row in shown if row["retired_at"]] == ["Alpine Dairy"]
 
 
-def test_a_retirement_is_taken_back_with_its_people_but_without_their_tokens(
+def test_reversal_restores_members_without_their_tokens(
     over: Vll, isp: Isp, ada: User, alice: User, dairy: Customer, nora: User
 ) -> None:
     gone_before = User.objects.create(username="gone", is_active=False)
     Membership.objects.create(user=gone_before, customer=dairy, role="viewer")
     api = client(alice)
     customer_remove(customer=dairy, **by(nora))
-    # One that was being made all the while.
+    # A token whose creation was under way during the retirement.
     ApiToken.objects.filter(user=alice).update(revoked_at=None)
     customer_return(customer=dairy, **by(nora))
     customer_return(customer=dairy, **by(nora))
@@ -119,9 +121,7 @@ def test_a_retirement_is_taken_back_with_its_people_but_without_their_tokens(
     assert Event.objects.filter(kind="customer.reopened", customer_id=dairy.pk).count() == 1
 
 
-def test_both_doors_take_it_back_for_noc_admins_alone(
-    over: Vll, dairy: Customer, nora: User, nina: User
-) -> None:
+def test_only_noc_admins_reverse_on_page_and_api(over: Vll, dairy: Customer, nora: User, nina: User) -> None:
     customer_remove(customer=dairy, **by(nora))
     assert client(nora).post(f"/api/v1/customers/{dairy.pk}/reopen").status_code == 403
     assert signed_in(nora).post(f"/noc/customers/{dairy.pk}/reopen/").status_code == 403

@@ -1,4 +1,4 @@
-"""A drained router: no new lines, no transit where there is another way, and a list of what is left."""
+"""A drained router: no new lines, no transit where another path exists, and a list of the remaining lines."""
 
 from typing import Any
 
@@ -54,14 +54,14 @@ def steps(router: Router) -> dict[str, str]:
     return {str(end.vll): drain_step(end) for end in ends_to_drain(router)}
 
 
-def test_a_drained_router_takes_no_new_lines(isp: Isp, alice: User, nora: User) -> None:
+def test_drained_router_accepts_no_new_lines(isp: Isp, alice: User, nora: User) -> None:
     router = begin(isp, "rhino", nora)
     assert router.maintenance_since == router.drained_since is not None
     with pytest.raises(RouterInMaintenance):
         order(isp, alice)
 
 
-def test_paths_lead_around_it_but_still_to_it(isp: Isp, nora: User) -> None:
+def test_paths_avoid_a_drained_router_except_to_its_ends(isp: Isp, nora: User) -> None:
     before = links_of_the_path(isp, "rhino", "zebra")
     assert before == {"rhino:bb-next — hippo:bb-prev", "hippo:bb-next — zebra:bb-prev"}
     begin(isp, "hippo", nora)
@@ -71,13 +71,13 @@ def test_paths_lead_around_it_but_still_to_it(isp: Isp, nora: User) -> None:
     assert links_of_the_path(isp, "rhino", "hippo") == {"rhino:bb-next — hippo:bb-prev"}
 
 
-def test_where_there_is_no_other_way_paths_still_lead_through_it(isp: Isp, nora: User) -> None:
+def test_paths_use_a_drained_router_where_no_other_path_exists(isp: Isp, nora: User) -> None:
     isp.links["panda-otter"].delete()
     begin(isp, "hippo", nora)
     assert len(links_of_the_path(isp, "rhino", "zebra")) == 2
 
 
-def test_the_end_of_the_drain_leads_paths_back_and_leaves_the_maintenance(isp: Isp, nora: User) -> None:
+def test_end_of_the_drain_restores_paths_and_keeps_maintenance(isp: Isp, nora: User) -> None:
     before = links_of_the_path(isp, "rhino", "zebra")
     router = begin(isp, "hippo", nora)
     with pytest.raises(RouterIsDrained):
@@ -91,10 +91,10 @@ def test_the_end_of_the_drain_leads_paths_back_and_leaves_the_maintenance(isp: I
     assert list(kinds) == ["router.maintenance_began", "router.drain_began", "router.drain_ended"]
 
 
-def test_lines_that_no_longer_fit_are_asked_about_and_told(
+def test_drain_that_breaks_lines_needs_confirmation_and_reports_them(
     isp: Isp, nora: User, dairy: Customer, vll: Vll, settings: Any
 ) -> None:
-    # Planning looks at the way round beforehand; this deployment does not.
+    # Planning checks the detour in advance; this deployment does not.
     settings.LONGLINE_MTU_POLICY = "exact"
     BackboneLink.objects.filter(pk=isp.links["panda-otter"].pk).update(a_ip_mtu=1400, z_ip_mtu=1400)
     Router.objects.update(agent_url="")
@@ -110,7 +110,7 @@ def test_lines_that_no_longer_fit_are_asked_about_and_told(
     assert Event.objects.filter(kind="vll.not_carried", vll_id=vll.pk).count() == 1
 
 
-def test_each_line_has_a_step_and_the_drain_ends_when_none_is_left(
+def test_each_line_has_a_step_and_the_drain_ends_after_the_last_line(
     isp: Isp, alice: User, nora: User, vll: Vll, dairy: Customer
 ) -> None:
     router = begin(isp, "rhino", nora)
@@ -126,7 +126,7 @@ def test_each_line_has_a_step_and_the_drain_ends_when_none_is_left(
     assert (progress.carrying, progress.leaving, progress.is_drained) == (0, 0, True)
 
 
-def test_a_line_that_cannot_move_is_suspended(isp: Isp, alice: User, nora: User, vll: Vll) -> None:
+def test_line_that_cannot_move_is_suspended(isp: Isp, alice: User, nora: User, vll: Vll) -> None:
     router = begin(isp, "rhino", nora)
     Router.objects.filter(name="hippo").update(maintenance_since=clock.now())
     assert steps(router) == {"ZRH-AMS": DrainStep.SUSPEND}
@@ -137,12 +137,12 @@ def test_a_line_that_cannot_move_is_suspended(isp: Isp, alice: User, nora: User,
     assert drain_progress(router).is_drained
 
 
-def test_the_database_keeps_drain_and_maintenance_together(isp: Isp) -> None:
+def test_database_keeps_drain_and_maintenance_consistent(isp: Isp) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Router.objects.filter(name="rhino").update(drained_since=clock.now())
 
 
-def test_the_page_begins_lists_suspends_and_ends(isp: Isp, nora: User, vll: Vll) -> None:
+def test_page_starts_lists_suspends_and_ends(isp: Isp, nora: User, vll: Vll) -> None:
     url, noc = f"/noc/routers/{isp.routers['rhino'].pk}/drain/", signed_in(nora)
     assert "stub router of OSPF (RFC 6987)" in text(noc.get(url))
     said = text(noc.post(url, {"do": "begin"}, follow=True))
@@ -172,15 +172,13 @@ def test_the_page_begins_lists_suspends_and_ends(isp: Isp, nora: User, vll: Vll)
     assert noc.post(url, {"do": "suspend", "vll": "x"}).status_code == 404
 
 
-def test_the_page_of_a_router_without_lines_says_what_a_drain_does(isp: Isp, nora: User) -> None:
+def test_page_of_a_router_without_lines_explains_the_drain(isp: Isp, nora: User) -> None:
     url, noc = f"/noc/routers/{isp.routers['rhino'].pk}/drain/", signed_in(nora)
     assert "stub router of OSPF (RFC 6987)" in text(noc.get(url))
     assert "stub router of OSPF (RFC 6987)" not in text(noc.post(url, {"do": "begin"}, follow=True))
 
 
-def test_the_maintenance_ends_as_asked_also_where_somebody_else_has_just_ended_the_drain(
-    isp: Isp, nora: User
-) -> None:
+def test_maintenance_ends_as_requested_after_another_user_ended_the_drain(isp: Isp, nora: User) -> None:
     router = begin(isp, "rhino", nora)
     drain_end(router=router, user=nora, now=clock.now())
     said = text(signed_in(nora).post(f"/noc/routers/{router.pk}/drain/", {"do": "end-both"}, follow=True))
@@ -189,7 +187,7 @@ def test_the_maintenance_ends_as_asked_also_where_somebody_else_has_just_ended_t
     assert router.maintenance_since is None
 
 
-def test_the_api_does_all_of_it(isp: Isp, nora: User, vll: Vll) -> None:
+def test_api_drains_a_router(isp: Isp, nora: User, vll: Vll) -> None:
     api, url = client(nora), f"/api/v1/routers/{isp.routers['rhino'].pk}"
 
     def act(do: str, **more: Any) -> Any:
@@ -208,7 +206,7 @@ def test_the_api_does_all_of_it(isp: Isp, nora: User, vll: Vll) -> None:
     assert act("dance").status_code == 422
 
 
-def test_nobody_but_the_noc_drains(isp: Isp, ada: User) -> None:
+def test_only_the_noc_drains(isp: Isp, ada: User) -> None:
     url = f"/api/v1/routers/{isp.routers['rhino'].pk}"
     api = client(ada)
     assert api.post(f"{url}/actions", {"do": "drain-begin"}, format="json").status_code == 403

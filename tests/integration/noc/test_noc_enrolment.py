@@ -1,4 +1,4 @@
-"""Enrolment: one token, one certificate, and no name in it that the portal did not choose."""
+"""Enrolment: one token gives one certificate, and the portal chooses every name in the certificate."""
 
 import base64
 from datetime import timedelta
@@ -33,7 +33,7 @@ def authority(settings: Any, tmp_path: Path) -> pki.Authority:
 
 
 def csr(*, key: Any = None, claims: str = "spiffe://longline/router/hippo") -> str:
-    """A request that claims to be somebody else."""
+    """Return a certificate request that claims another identity."""
     request = (
         x509.CertificateSigningRequestBuilder()
         .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "portal")]))
@@ -52,16 +52,14 @@ def enrol(token: str, request: str, **more: str) -> Any:
     return APIClient().post("/api/v1/enroll", {"token": token, "csr_pem": request} | more, format="json")
 
 
-def test_a_token_that_somebody_offered_whose_account_was_closed_is_no_good(
-    isp: Isp, nora: User, authority: pki.Authority
-) -> None:
+def test_token_of_a_closed_account_is_invalid(isp: Isp, nora: User, authority: pki.Authority) -> None:
     token = offer(isp.routers["rhino"], nora)
     User.objects.filter(pk=nora.pk).update(is_active=False)
     assert enrol(token, csr()).json()["type"].endswith("enrolment-expired")
     assert not RouterCertificate.objects.exists()
 
 
-def test_an_agent_without_a_certificate_gets_one_that_the_agent_api_knows(
+def test_agent_gets_a_certificate_that_the_agent_api_accepts(
     isp: Isp, nora: User, authority: pki.Authority
 ) -> None:
     rhino, key = isp.routers["rhino"], ec.generate_private_key(ec.SECP256R1())
@@ -75,9 +73,7 @@ def test_an_agent_without_a_certificate_gets_one_that_the_agent_api_knows(
     assert router_of(identity) == rhino
 
 
-def test_no_name_of_the_request_gets_into_the_certificate(
-    isp: Isp, nora: User, authority: pki.Authority
-) -> None:
+def test_names_of_the_request_are_ignored(isp: Isp, nora: User, authority: pki.Authority) -> None:
     answer = enrol(offer(isp.routers["rhino"], nora), csr(claims="spiffe://longline/portal"))
     certificate = x509.load_pem_x509_certificate(answer.json()["certificate_pem"].encode())
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
@@ -86,7 +82,7 @@ def test_no_name_of_the_request_gets_into_the_certificate(
     assert "portal" not in certificate.subject.rfc4514_string()
 
 
-def test_a_token_works_once(isp: Isp, nora: User, authority: pki.Authority) -> None:
+def test_token_works_once(isp: Isp, nora: User, authority: pki.Authority) -> None:
     token = offer(isp.routers["rhino"], nora)
     assert enrol(token, csr()).status_code == 201
     again = enrol(token, csr())
@@ -97,7 +93,7 @@ def test_a_token_works_once(isp: Isp, nora: User, authority: pki.Authority) -> N
     assert RouterCertificate.objects.count() == 1
 
 
-def test_an_agent_that_lost_the_answer_gets_it_again_with_the_same_key_only(
+def test_agent_that_lost_the_response_gets_it_again_with_the_same_key(
     isp: Isp, nora: User, authority: pki.Authority
 ) -> None:
     token, key = offer(isp.routers["rhino"], nora), ec.generate_private_key(ec.SECP256R1())
@@ -108,16 +104,14 @@ def test_an_agent_that_lost_the_answer_gets_it_again_with_the_same_key_only(
     assert RouterCertificate.objects.count() == 1
 
 
-def test_a_revoked_certificate_is_not_handed_out_again(
-    isp: Isp, nora: User, authority: pki.Authority
-) -> None:
+def test_revoked_certificate_is_not_returned_again(isp: Isp, nora: User, authority: pki.Authority) -> None:
     token, key = offer(isp.routers["rhino"], nora), ec.generate_private_key(ec.SECP256R1())
     assert enrol(token, csr(key=key)).status_code == 201
     RouterCertificate.objects.update(revoked_at=clock.now())
     assert enrol(token, csr(key=key)).json()["type"] == "http://testserver/api/docs/errors/#enrolment-used"
 
 
-def test_an_agent_with_the_token_of_another_router_is_told_so_and_the_token_stays_good(
+def test_token_of_another_router_is_refused_and_stays_valid(
     isp: Isp, nora: User, authority: pki.Authority
 ) -> None:
     token = offer(isp.routers["rhino"], nora)
@@ -130,7 +124,7 @@ def test_an_agent_with_the_token_of_another_router_is_told_so_and_the_token_stay
     assert enrol(token, csr(), router="rhino").status_code == 201
 
 
-def test_the_database_itself_gives_an_enrolment_one_certificate(
+def test_database_allows_one_certificate_per_enrolment(
     isp: Isp, nora: User, authority: pki.Authority
 ) -> None:
     row, _, _ = router_enrol(token=offer(isp.routers["rhino"], nora), csr_pem=csr(), now=clock.now())
@@ -140,21 +134,19 @@ def test_the_database_itself_gives_an_enrolment_one_certificate(
         row.save(force_insert=True)
 
 
-def test_a_token_is_good_for_a_day(isp: Isp, nora: User, authority: pki.Authority) -> None:
+def test_token_is_valid_for_a_day(isp: Isp, nora: User, authority: pki.Authority) -> None:
     token, later = offer(isp.routers["rhino"], nora), clock.now() + timedelta(days=1, seconds=1)
     with pytest.raises(EnrolmentExpired):
         router_enrol(token=token, csr_pem=csr(), now=later)
 
 
-def test_a_token_of_a_router_that_was_retired_since_is_no_good(
-    isp: Isp, nora: User, authority: pki.Authority
-) -> None:
+def test_token_of_a_retired_router_is_invalid(isp: Isp, nora: User, authority: pki.Authority) -> None:
     token = offer(isp.routers["rhino"], nora)
     Router.objects.filter(name="rhino").update(retired_at=clock.now(), agent_url="")
     assert enrol(token, csr()).json()["type"] == "http://testserver/api/docs/errors/#enrolment-expired"
 
 
-def test_a_newer_token_makes_the_older_one_void(isp: Isp, nora: User, authority: pki.Authority) -> None:
+def test_newer_token_invalidates_the_older_one(isp: Isp, nora: User, authority: pki.Authority) -> None:
     older, newer = offer(isp.routers["rhino"], nora), offer(isp.routers["rhino"], nora)
     assert enrol(older, csr()).status_code == 422
     assert enrol(newer, csr()).status_code == 201
@@ -170,7 +162,7 @@ def test_a_newer_token_makes_the_older_one_void(isp: Isp, nora: User, authority:
     ],
     ids=["no PEM", "no DER", "RSA", "P-521"],
 )
-def test_a_bad_request_is_refused_and_leaves_the_token_good(
+def test_invalid_request_is_refused_and_the_token_stays_valid(
     isp: Isp, nora: User, authority: pki.Authority, request_pem: str
 ) -> None:
     token = offer(isp.routers["rhino"], nora)
@@ -179,9 +171,7 @@ def test_a_bad_request_is_refused_and_leaves_the_token_good(
     assert enrol(token, csr()).status_code == 201
 
 
-def test_a_request_signed_by_another_key_proves_nothing(
-    isp: Isp, nora: User, authority: pki.Authority
-) -> None:
+def test_request_signed_by_another_key_is_refused(isp: Isp, nora: User, authority: pki.Authority) -> None:
     der = bytearray(x509.load_pem_x509_csr(csr().encode()).public_bytes(serialization.Encoding.DER))
     der[-1] ^= 1
     broken = base64.encodebytes(bytes(der)).decode()
@@ -189,7 +179,7 @@ def test_a_request_signed_by_another_key_proves_nothing(
     assert enrol(offer(isp.routers["rhino"], nora), pem).status_code == 422
 
 
-def test_where_the_authoritys_key_is_elsewhere_nothing_is_signed(
+def test_portal_without_the_authority_key_signs_nothing(
     isp: Isp, nora: User, settings: Any, tmp_path: Path
 ) -> None:
     settings.LONGLINE_PKI_DIR = tmp_path
@@ -201,7 +191,7 @@ def test_where_the_authoritys_key_is_elsewhere_nothing_is_signed(
     assert RouterEnrolment.objects.get().used_at is None
 
 
-def test_the_token_itself_is_not_stored(isp: Isp, nora: User) -> None:
+def test_token_is_not_stored_in_clear_text(isp: Isp, nora: User) -> None:
     token = offer(isp.routers["rhino"], nora)
     assert token.encode() not in bytes(RouterEnrolment.objects.get().digest)
     assert len(bytes(RouterEnrolment.objects.get().digest)) == 32

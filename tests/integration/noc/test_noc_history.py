@@ -1,4 +1,4 @@
-"""The history of each object: what the NOC keeps, and people with their tokens and second factor."""
+"""The history of each object: inventory, and users with their tokens and second factor."""
 
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ def told(user: User, address: str) -> list[dict[str, Any]]:
     return results
 
 
-def test_a_routers_history_says_who_made_it_what(isp: Isp, nora: User) -> None:
+def test_routers_history_names_author_and_change(isp: Isp, nora: User) -> None:
     rhino = isp.routers["rhino"]
     api = client(nora)
     sent = {"format": "json", "headers": {"If-Match": "*"}}
@@ -47,7 +47,7 @@ def test_a_routers_history_says_who_made_it_what(isp: Isp, nora: User) -> None:
     assert f"cores {rhino.cores} → 8" in said
 
 
-def test_a_routers_history_has_its_certificates_and_enrolments_and_no_secret(
+def test_routers_history_has_certificates_and_enrolments_and_no_secret(
     isp: Isp, nora: User, nina: User, tmp_path: Path, settings: Any
 ) -> None:
     settings.LONGLINE_PKI_DIR = tmp_path
@@ -76,7 +76,7 @@ def test_a_routers_history_has_its_certificates_and_enrolments_and_no_secret(
     assert "Certificate changed" in said
 
 
-def test_what_is_gone_is_still_told_of(isp: Isp, nora: User) -> None:
+def test_history_of_a_removed_object_is_readable(isp: Isp, nora: User) -> None:
     link = isp.links["rhino-hippo"].pk
     BackboneLink.objects.filter(pk=link).delete()
     assert [change["operation"] for change in told(nora, f"links/{link}")] == ["delete", "insert"]
@@ -84,13 +84,13 @@ def test_what_is_gone_is_still_told_of(isp: Isp, nora: User) -> None:
     assert signed_in(nora).get(f"/noc/links/{2**31}/history/").status_code == 404
 
 
-def test_a_customers_history_has_its_members(isp: Isp, dairy: Customer, alice: User, nora: User) -> None:
+def test_customers_history_has_its_members(isp: Isp, dairy: Customer, alice: User, nora: User) -> None:
     alice.memberships.all().delete()
     assert {change["object"] for change in told(nora, f"customers/{dairy.pk}")} == {"customer", "membership"}
     assert "Membership deleted (operator)" in text(signed_in(nora).get(f"/noc/customers/{dairy.pk}/history/"))
 
 
-def test_taking_a_second_factor_away_is_on_record_and_its_seed_never_is(alice: User, nora: User) -> None:
+def test_removal_of_a_second_factor_is_recorded_without_its_seed(alice: User, nora: User) -> None:
     with_totp(alice)
     Authenticator.objects.filter(user=alice).delete()
     changes = [change for change in told(nora, f"people/{alice.pk}") if change["object"] == "authenticator"]
@@ -99,26 +99,26 @@ def test_taking_a_second_factor_away_is_on_record_and_its_seed_never_is(alice: U
     assert "Second factor deleted (totp)" in text(signed_in(nora).get(f"/noc/people/{alice.pk}/history/"))
 
 
-def test_a_persons_history_has_tokens_and_networks_but_no_secret(alice: User, nora: User) -> None:
+def test_users_history_has_tokens_and_networks_and_no_secret(alice: User, nora: User) -> None:
     token_create(user=alice, name="lab", now=clock.now(), allowed_networks=["192.0.2.0/24"])
     (made,) = [change for change in told(nora, f"people/{alice.pk}") if change["object"] == "apitoken"]
     assert made["after"]["allowed_networks"] == ["192.0.2.0/24"]
     assert not {"digest", "secret"} & set(made["after"])
 
 
-def test_everybody_reads_their_own_and_nobody_elses(alice: User, charlie: User) -> None:
+def test_users_read_only_their_own_history(alice: User, charlie: User) -> None:
     assert told(alice, f"people/{alice.pk}")
     assert client(charlie).get(f"/api/v1/people/{alice.pk}/history").status_code == 404
     assert ApiToken.objects.exists()
 
 
 @pytest.mark.parametrize("kind", ["sites", "routers", "links", "customers"])
-def test_the_networks_history_is_the_nocs(isp: Isp, alice: User, kind: str) -> None:
+def test_only_the_noc_reads_the_networks_history(isp: Isp, alice: User, kind: str) -> None:
     assert Router.objects.exists()
     assert client(alice).get(f"/api/v1/{kind}/1/history").status_code == 403
 
 
-def test_reserved_vnis_say_who_changed_them_and_when(nina: User) -> None:
+def test_reserved_vnis_show_author_and_time(nina: User) -> None:
     page, api = signed_in(nina), client(nina)
     made = api.post("/api/v1/vni-ranges", {"first": 1, "last": 99, "reason": "lab"}, format="json").json()
     url = f"/api/v1/vni-ranges/{made['id']}"

@@ -1,4 +1,4 @@
-"""The NOC picks a port's or a link's interface from what its router reports, with and without scripts."""
+"""The NOC selects the interface of a port or a link from the router's report, with and without scripts."""
 
 import re
 from typing import Any
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def seen(isp: Isp) -> None:
-    """What rhino has besides: one that is fast and free, and one that nobody can be on."""
+    """Add a fast free interface, one without link, and a loopback, which no port can use, to rhino's report."""
     rhino = isp.routers["rhino"]
     facts = {"router": rhino, "admin_up": True, "link_up": True, "ip_mtu": 9000}
     ObservedInterface.objects.create(name="GigabitEthernet10", speed_bps=25 * GBIT, **facts)
@@ -27,7 +27,7 @@ def offered(answer: Any) -> list[str]:
     return re.findall(r'name="pick_\w+"\s+value="([^"]+)"', answer.content.decode())
 
 
-def test_naming_a_router_offers_what_it_reports(isp: Isp, nora: User, seen: None) -> None:
+def test_router_name_offers_its_reported_interfaces(isp: Isp, nora: User, seen: None) -> None:
     answer = signed_in(nora).get("/noc/interfaces/?field=interface&of=router&router=rhino")
     shown = text(answer)
     assert offered(answer) == ["GigabitEthernet2", "GigabitEthernet10"]
@@ -38,7 +38,7 @@ def test_naming_a_router_offers_what_it_reports(isp: Isp, nora: User, seen: None
     assert "loop0" not in shown
 
 
-def test_a_vlan_of_a_port_is_offered_for_a_link_and_names_its_port(isp: Isp, nora: User, seen: None) -> None:
+def test_vlan_sub_interface_is_offered_for_a_link_with_its_port(isp: Isp, nora: User, seen: None) -> None:
     ObservedInterface.objects.create(
         router=isp.routers["rhino"],
         name="GigabitEthernet10.100",
@@ -52,14 +52,14 @@ def test_a_vlan_of_a_port_is_offered_for_a_link_and_names_its_port(isp: Isp, nor
     assert "GigabitEthernet10.100 VLAN of GigabitEthernet10 · link up · MTU 1600" in text(answer)
 
 
-def test_where_no_interface_is_free_that_is_said(isp: Isp, nora: User, seen: None) -> None:
+def test_router_without_free_interfaces_says_so(isp: Isp, nora: User, seen: None) -> None:
     ObservedInterface.objects.filter(name__startswith="Gigabit").delete()
     shown = text(signed_in(nora).get("/noc/interfaces/?field=interface&of=router&router=rhino"))
     assert "rhino reports no free interface: all of these are in use." in shown
     assert "free ones first" not in shown
 
 
-def test_without_scripts_a_button_shows_them_and_another_takes_one(
+def test_buttons_list_and_select_interfaces_without_scripts(
     isp: Isp, dairy: Customer, nora: User, seen: None
 ) -> None:
     noc = signed_in(nora)
@@ -70,32 +70,30 @@ def test_without_scripts_a_button_shows_them_and_another_takes_one(
     assert "This field is required" not in text(shown)
     taken = noc.post("/noc/ports/add/", {**written, "pick_interface": "GigabitEthernet10"})
     page = taken.content.decode()
-    # With the speed that is reported, and all that was written.
+    # With the reported speed and all other input.
     for name, value in {**written, "interface": "GigabitEthernet10", "speed_bps": "25000"}.items():
         assert re.search(rf'name="{name}"[^>]*value="{value}"|value="{value}" selected', page), name
     assert not Port.objects.filter(interface="GigabitEthernet10").exists()
 
 
-def test_what_was_written_of_the_speed_stays(isp: Isp, nora: User, seen: None) -> None:
+def test_typed_speed_is_kept(isp: Isp, nora: User, seen: None) -> None:
     sent = {"router": "rhino", "speed_bps": "1000", "pick_interface": "GigabitEthernet10"}
     page = signed_in(nora).post("/noc/ports/add/", sent).content.decode()
     assert re.search(r'name="speed_bps" value="1000"', page)
 
 
-def test_both_sides_of_a_link_have_a_choice_of_their_own(isp: Isp, nora: User, seen: None) -> None:
+def test_both_sides_of_a_link_have_separate_choices(isp: Isp, nora: User, seen: None) -> None:
     sent = {"a_router": "rhino", "z_router": "hippo", "ipv4": "on", "pick_a_interface": "GigabitEthernet10"}
     page = signed_in(nora).post("/noc/links/add/", sent).content.decode()
     assert re.search(r'name="a_interface" value="GigabitEthernet10"', page)
     assert re.search(r'name="a_ip_mtu" value="9000"', page)
     assert re.search(r'name="z_interface"(?![^>]*value=)', page)
-    # What was not ticked is not ticked now.
+    # An unticked box stays unticked.
     assert re.search(r'name="ipv4"[^>]*checked', page)
     assert not re.search(r'name="ipv6"[^>]*checked', page)
 
 
-def test_picking_while_a_link_is_changed_keeps_the_version_that_it_was_opened_on(
-    isp: Isp, nora: User, seen: None
-) -> None:
+def test_choice_during_a_change_keeps_the_version_of_the_form(isp: Isp, nora: User, seen: None) -> None:
     noc, link = signed_in(nora), isp.links["rhino-hippo"]
     address = f"/noc/links/{link.pk}/change/"
     version = version_in(noc.get(address))
@@ -118,21 +116,19 @@ def test_picking_while_a_link_is_changed_keeps_the_version_that_it_was_opened_on
         ("hippo", "hippo has not reported its interfaces yet."),
     ],
 )
-def test_of_a_router_that_tells_nothing_the_name_is_written(
-    isp: Isp, nora: User, router: str, said: str
-) -> None:
+def test_interface_of_a_router_without_reports_is_typed(isp: Isp, nora: User, router: str, said: str) -> None:
     ObservedInterface.objects.filter(router=isp.routers["hippo"]).delete()
     assert said in text(signed_in(nora).get(f"/noc/interfaces/?field=interface&of=router&router={router}"))
 
 
 @pytest.mark.parametrize("router", ["", "nobody", "\0", "9" * 30])
-def test_no_such_router_offers_nothing(isp: Isp, nora: User, router: str) -> None:
+def test_unknown_router_offers_nothing(isp: Isp, nora: User, router: str) -> None:
     answer = signed_in(nora).get("/noc/interfaces/", {"field": "interface", "of": "router", "router": router})
     assert answer.status_code == 200
     assert offered(answer) == []
 
 
-def test_a_name_that_the_router_does_not_report_is_taken_with_a_warning(isp: Isp, nora: User) -> None:
+def test_unreported_interface_name_is_accepted_with_a_warning(isp: Isp, nora: User) -> None:
     ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(encapsulations=["l2xc"])
     noc = signed_in(nora)
     sent = {
@@ -145,9 +141,9 @@ def test_a_name_that_the_router_does_not_report_is_taken_with_a_warning(isp: Isp
 
 
 @pytest.mark.parametrize("query", ["", "?field=interface", "?field=a%20b&of=router", "?field=%3Cb%3E&of=x"])
-def test_only_fields_have_a_list(nora: User, query: str) -> None:
+def test_only_interface_fields_have_a_list(nora: User, query: str) -> None:
     assert signed_in(nora).get(f"/noc/interfaces/{query}").status_code == 404
 
 
-def test_interfaces_are_the_nocs(isp: Isp, ada: User) -> None:
+def test_only_the_noc_lists_interfaces(isp: Isp, ada: User) -> None:
     assert signed_in(ada).get("/noc/interfaces/?field=interface&of=router&router=rhino").status_code == 403

@@ -1,4 +1,4 @@
-"""Writes to the inventory: what is unique stays unique, and what is in use stays."""
+"""Rules for writes to the inventory: unique values stay unique, and objects in use cannot be removed."""
 
 from decimal import Decimal
 from typing import Any
@@ -46,7 +46,7 @@ def side(router: Router, interface: str, which: str) -> dict[str, Any]:
     return {f"{which}_router": router, f"{which}_interface": interface}
 
 
-def test_a_site_is_made_renamed_and_removed(nora: User) -> None:
+def test_site_is_created_renamed_and_removed(nora: User) -> None:
     site = operations.site_create(name="Bern", **by(nora))
     operations.site_change(site=site, name="Bern West", **by(nora))
     assert Site.objects.get().name == "Bern West"
@@ -61,7 +61,7 @@ def test_a_site_is_made_renamed_and_removed(nora: User) -> None:
     assert told[1].data["changes"] == {"name": ["Bern", "Bern West"]}
 
 
-def test_a_sites_place_is_kept_and_told(nora: User) -> None:
+def test_coordinates_of_a_site_are_stored_and_in_the_event(nora: User) -> None:
     site = operations.site_create(name="Bern", **by(nora))
     operations.site_change(site=site, latitude=Decimal("46.948"), longitude=Decimal("-7.4474"), **by(nora))
     assert Site.objects.get().coordinates == (46.948, -7.4474)
@@ -80,7 +80,7 @@ def test_a_sites_place_is_kept_and_told(nora: User) -> None:
         (None, "1", "latitude"),
     ],
 )
-def test_no_site_is_where_nothing_can_be(
+def test_impossible_coordinates_are_refused(
     nora: User, latitude: str | None, longitude: str | None, field: str
 ) -> None:
     place = {
@@ -103,13 +103,13 @@ def test_two_sites_cannot_have_one_name(isp: Isp, nora: User) -> None:
     assert Site.objects.count() == 1
 
 
-def test_a_site_with_routers_stays_and_says_which(isp: Isp, nora: User) -> None:
+def test_site_with_routers_cannot_be_removed(isp: Isp, nora: User) -> None:
     with pytest.raises(InUse) as refusal:
         operations.site_remove(site=Site.objects.get(), **by(nora))
     assert refusal.value.used_by == ["hippo", "otter", "panda", "rhino", "zebra"]
 
 
-def test_the_refusal_names_five_and_counts_the_rest(isp: Isp, nora: User) -> None:
+def test_refusal_names_five_objects_and_counts_the_rest(isp: Isp, nora: User) -> None:
     site = Site.objects.get()
     operations.router_create(name="koala", site=site, **by(nora))
     with pytest.raises(InUse) as refusal:
@@ -127,14 +127,14 @@ def test_the_refusal_names_five_and_counts_the_rest(isp: Isp, nora: User) -> Non
         ("agent_url", "https://127.0.0.1:9441"),
     ],
 )
-def test_what_names_a_router_names_one(isp: Isp, nora: User, field: str, value: str) -> None:
+def test_identifiers_of_a_router_are_unique(isp: Isp, nora: User, field: str, value: str) -> None:
     wanted = {"name": "koala", "site": isp.routers["rhino"].site, field: value}
     with pytest.raises(ValueTaken) as refusal:
         operations.router_create(**wanted, **by(nora))
     assert (refusal.value.field, refusal.value.value) == (field, value)
 
 
-def test_an_agent_stays_while_lines_end_on_its_router(isp: Isp, alice: User, nora: User) -> None:
+def test_agent_with_lines_on_its_router_cannot_be_removed(isp: Isp, alice: User, nora: User) -> None:
     order(isp, alice)
     with pytest.raises(InUse) as refusal:
         router_change(router=isp.routers["rhino"], agent_url="", **by(nora))
@@ -143,7 +143,7 @@ def test_an_agent_stays_while_lines_end_on_its_router(isp: Isp, alice: User, nor
 
 @pytest.mark.parametrize("which", ["a", "z"])
 @pytest.mark.parametrize("taken", [("rhino", "bb-next"), ("rhino", "bb-prev"), ("rhino", "host-cust1")])
-def test_an_interface_in_use_is_no_side_of_another_link(
+def test_interface_in_use_cannot_be_a_side_of_another_link(
     isp: Isp, nora: User, which: str, taken: tuple[str, str]
 ) -> None:
     router, interface = taken
@@ -156,25 +156,25 @@ def test_an_interface_in_use_is_no_side_of_another_link(
     assert BackboneLink.objects.count() == 5
 
 
-def test_the_database_itself_refuses_a_side_of_two_links(isp: Isp) -> None:
+def test_database_refuses_one_interface_in_two_links(isp: Isp) -> None:
     ends = side(isp.routers["rhino"], "bb-prev", "a") | side(isp.routers["panda"], "bb-new", "z")
     with pytest.raises(IntegrityError, match="an_interface_has_one_use"), transaction.atomic():
         BackboneLink.objects.create(**ends)
 
 
-def test_a_link_can_move_to_a_free_interface_and_leaves_the_old_one_free(isp: Isp, nora: User) -> None:
+def test_link_moves_to_a_free_interface_and_frees_the_old_one(isp: Isp, nora: User) -> None:
     link, rhino, panda = isp.links["rhino-hippo"], isp.routers["rhino"], isp.routers["panda"]
     link_change(link=link, a_interface="bb-moved", **by(nora))
     link_create(**side(rhino, "bb-next", "z"), **side(panda, "bb-new", "a"), **by(nora))
     assert BackboneLink.objects.count() == 6
 
 
-def test_a_port_does_not_take_the_interface_of_a_link(isp: Isp, nora: User) -> None:
+def test_port_cannot_use_the_interface_of_a_link(isp: Isp, nora: User) -> None:
     with pytest.raises(InterfaceTaken):
         operations.port_create(router=isp.routers["rhino"], interface="bb-next", speed_bps=GBIT, **by(nora))
 
 
-def test_a_link_joins_two_routers(isp: Isp, nora: User) -> None:
+def test_link_connects_two_routers(isp: Isp, nora: User) -> None:
     rhino = isp.routers["rhino"]
     with pytest.raises(LinkWithinRouter):
         link_create(**side(rhino, "x1", "a"), **side(rhino, "x2", "z"), **by(nora))
@@ -190,13 +190,13 @@ def test_a_link_joins_two_routers(isp: Isp, nora: User) -> None:
         {"a_interface": ""},
     ],
 )
-def test_a_link_keeps_to_what_can_be(isp: Isp, nora: User, changes: dict[str, Any]) -> None:
+def test_impossible_values_of_a_link_are_refused(isp: Isp, nora: User, changes: dict[str, Any]) -> None:
     with pytest.raises((OutOfRange, NotAnInterfaceName)) as refusal:
         link_change(link=isp.links["rhino-hippo"], **changes, **by(nora))
     assert refusal.value.field in changes
 
 
-def test_a_link_is_taken_out_of_service_before_it_is_removed(isp: Isp, nora: User) -> None:
+def test_link_in_service_cannot_be_removed(isp: Isp, nora: User) -> None:
     link = isp.links["rhino-hippo"]
     with pytest.raises(LinkInService):
         operations.link_remove(link=link, **by(nora))
@@ -205,14 +205,14 @@ def test_a_link_is_taken_out_of_service_before_it_is_removed(isp: Isp, nora: Use
     assert not BackboneLink.objects.filter(pk=link.pk).exists()
 
 
-def test_a_port_is_bookable_to_its_speed_unless_said_otherwise(isp: Isp, nora: User) -> None:
+def test_port_is_bookable_to_its_speed_by_default(isp: Isp, nora: User) -> None:
     port = operations.port_create(
         router=isp.routers["rhino"], interface="x1", speed_bps=GBIT, bookable_bps=None, **by(nora)
     )
     assert port.bookable_bps == GBIT
 
 
-def test_bookable_bandwidth_never_falls_below_what_is_booked(isp: Isp, alice: User, nora: User) -> None:
+def test_bookable_bandwidth_cannot_fall_below_the_booked(isp: Isp, alice: User, nora: User) -> None:
     order(isp, alice)
     port = isp.ports["rhino:host-cust1"]
     with pytest.raises(BookableBelowBooked) as refusal:
@@ -223,7 +223,7 @@ def test_bookable_bandwidth_never_falls_below_what_is_booked(isp: Isp, alice: Us
     assert port.free_bps == 0
 
 
-def test_a_port_with_lines_keeps_its_customer(isp: Isp, alice: User, bakery: Customer, nora: User) -> None:
+def test_port_with_lines_keeps_its_customer(isp: Isp, alice: User, bakery: Customer, nora: User) -> None:
     order(isp, alice)
     with pytest.raises(InUse):
         port_change(port=isp.ports["rhino:host-cust1"], customer=bakery, **by(nora))
@@ -231,21 +231,21 @@ def test_a_port_with_lines_keeps_its_customer(isp: Isp, alice: User, bakery: Cus
     assert bakery.ports.get() == isp.ports["rhino:host-cust2"]
 
 
-def test_a_port_with_a_line_stays_and_names_it(isp: Isp, alice: User, nora: User) -> None:
+def test_port_with_a_line_cannot_be_removed_and_the_refusal_names_it(
+    isp: Isp, alice: User, nora: User
+) -> None:
     order(isp, alice, description="Milk run")
     with pytest.raises(InUse) as refusal:
         port_remove(port=isp.ports["rhino:host-cust1"], **by(nora))
     assert refusal.value.used_by == ["line Milk run"]
 
 
-def test_a_port_that_never_had_a_line_is_deleted(isp: Isp, nora: User) -> None:
+def test_port_that_never_had_a_line_is_deleted(isp: Isp, nora: User) -> None:
     port_remove(port=isp.ports["rhino:host-cust2"], **by(nora))
     assert not Port.objects.filter(interface="host-cust2", router__name="rhino").exists()
 
 
-def test_a_port_with_a_past_is_retired_and_leaves_its_interface_to_others(
-    isp: Isp, alice: User, nora: User
-) -> None:
+def test_port_with_history_is_retired_and_frees_its_interface(isp: Isp, alice: User, nora: User) -> None:
     vll = order(isp, alice).vll
     activate(vll)
     order_delete(user=alice, vll=vll, now=clock.now())
@@ -261,7 +261,7 @@ def test_a_port_with_a_past_is_retired_and_leaves_its_interface_to_others(
     operations.port_create(router=port.router, interface=port.interface, speed_bps=GBIT, **by(nora))
 
 
-def test_a_router_with_ports_and_links_stays_and_names_them(isp: Isp, nora: User) -> None:
+def test_router_with_ports_and_links_cannot_be_removed(isp: Isp, nora: User) -> None:
     with pytest.raises(InUse) as refusal:
         router_remove(router=isp.routers["rhino"], **by(nora))
     assert refusal.value.used_by[:2] == ["port rhino:host-cust1", "port rhino:host-cust2"]
@@ -274,12 +274,12 @@ def alone(isp: Isp, nora: User) -> Router:
     )
 
 
-def test_a_router_that_never_worked_is_deleted(isp: Isp, nora: User) -> None:
+def test_unused_router_is_deleted(isp: Isp, nora: User) -> None:
     router_remove(router=alone(isp, nora), **by(nora))
     assert not Router.objects.filter(name="koala").exists()
 
 
-def test_a_router_with_evidence_is_retired_and_takes_nothing_new(isp: Isp, nora: User) -> None:
+def test_router_with_history_is_retired_and_accepts_nothing_new(isp: Isp, nora: User) -> None:
     koala, now = alone(isp, nora), clock.now()
     Attempt.objects.create(
         router=koala, generation=1, started_at=now, finished_at=now, outcome="unreachable", answer={}
@@ -292,13 +292,13 @@ def test_a_router_with_evidence_is_retired_and_takes_nothing_new(isp: Isp, nora:
         operations.port_create(router=koala, interface="x1", speed_bps=GBIT, **by(nora))
 
 
-def test_a_customer_with_ports_or_lines_stays(isp: Isp, dairy: Customer, nora: User) -> None:
+def test_customer_with_ports_or_lines_cannot_be_removed(isp: Isp, dairy: Customer, nora: User) -> None:
     with pytest.raises(InUse) as refusal:
         customer_remove(customer=dairy, **by(nora))
     assert refusal.value.count == 4
 
 
-def test_a_customer_without_anything_is_removed(bakery: Customer, nora: User) -> None:
+def test_empty_customer_is_removed(bakery: Customer, nora: User) -> None:
     customer_change(customer=bakery, approve_up_to_bps=GBIT, **by(nora))
     customer_remove(customer=bakery, **by(nora))
     assert not Customer.objects.exists()
@@ -309,7 +309,7 @@ def test_two_customers_cannot_have_one_name(bakery: Customer, nora: User) -> Non
         operations.customer_create(name="Basel Bakery", **by(nora))
 
 
-def test_a_reserved_range_keeps_to_the_24_bits_and_to_free_vnis(isp: Isp, alice: User, nora: User) -> None:
+def test_reserved_range_has_24_bit_limits_and_only_free_vnis(isp: Isp, alice: User, nora: User) -> None:
     vni = order(isp, alice).vll.vni
     refused: list[tuple[int, int, type[DomainError]]] = [
         (9, 8, VniRangeBackwards),

@@ -1,4 +1,4 @@
-"""The NOC's lists in the API are narrowed as its pages are."""
+"""The NOC's lists in the API have the same filters as its pages."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def bern(isp: Isp, nora: User) -> Site:
-    """Panda stands in Bern, Hippo is held, and one link is out of service."""
+    """Panda is in Bern, sending to Hippo is paused, and one link is out of service."""
     site = Site.objects.create(name="Bern")
     Router.objects.filter(name="panda").update(site=site)
     router_hold_set(router=isp.routers["hippo"], on=True, user=nora, now=clock.now())
@@ -37,7 +37,7 @@ def bern(isp: Isp, nora: User) -> Site:
         ("links", {"q": "zebra"}, ["hippo", "zebra"]),
     ],
 )
-def test_a_list_is_narrowed(
+def test_filter_narrows_a_list(
     bern: Site, nora: User, kind: str, query: dict[str, str], names: list[str]
 ) -> None:
     answer = client(nora).get(f"/api/v1/{kind}", query)
@@ -46,5 +46,5 @@ def test_a_list_is_narrowed(
 
 
 @pytest.mark.parametrize("query", [{"status": "asleep"}, {"colour": "red"}])
-def test_a_filter_that_is_none_is_refused(bern: Site, nora: User, query: dict[str, str]) -> None:
+def test_unknown_filter_is_refused(bern: Site, nora: User, query: dict[str, str]) -> None:
     assert client(nora).get("/api/v1/routers", query).status_code == 422

@@ -1,4 +1,4 @@
-"""The map: what is drawn stands in the tables too, and large networks are shown in parts."""
+"""The map: its tables contain everything that it draws, and it shows large networks in parts."""
 
 import html
 import itertools
@@ -35,9 +35,7 @@ def nothing_added_up_yet() -> None:
     cache.delete("web:link-loads")
 
 
-def test_lines_are_added_up_on_the_links_that_they_use_while_nothing_has_failed(
-    isp: Isp, alice: User
-) -> None:
+def test_lines_are_summed_on_the_links_of_their_primary_paths(isp: Isp, alice: User) -> None:
     for vlan, cir in ((100, GBIT), (101, 2 * GBIT)):
         ends = {
             "a_end": end(isp, "rhino:host-cust1", outer=vlan),
@@ -47,7 +45,7 @@ def test_lines_are_added_up_on_the_links_that_they_use_while_nothing_has_failed(
     assert link_loads(now=clock.now()) == {isp.links["rhino-hippo"].pk: LinkLoad(2, 3 * GBIT)}
 
 
-def test_too_many_pairs_of_routers_are_not_added_up_rather_than_in_part(
+def test_too_many_router_pairs_are_not_summed_at_all(
     isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     order(isp, alice)
@@ -55,7 +53,7 @@ def test_too_many_pairs_of_routers_are_not_added_up_rather_than_in_part(
     assert link_loads(now=clock.now()) is None
 
 
-def test_the_drawing_and_the_tables_say_the_same(isp: Isp, alice: User, nora: User) -> None:
+def test_drawing_and_tables_agree(isp: Isp, alice: User, nora: User) -> None:
     activate(order(isp, alice).vll)
     BackboneLink.objects.filter(pk=isp.links["panda-otter"].pk).update(z_ip_mtu=1500)
     ObservedRouter.objects.filter(router=isp.routers["hippo"]).delete()
@@ -70,12 +68,12 @@ def test_the_drawing_and_the_tables_say_the_same(isp: Isp, alice: User, nora: Us
     assert "rhino:bb-next — hippo:bb-prev MTU not known not known – – not measured 1 1 Gbit/s" in shown
     assert "panda:bb-next — otter:bb-prev MTUs contradict 1500 – – not measured 0 0 bit/s" in shown
     labels = re.findall(r">(MTU [^<]*|[^<]*bit/s sold|not measured)</text>", drawing)
-    # Two links have the MTU that most have, which is said once below the map.
+    # Two links have the most common MTU, which one sentence below the map gives.
     assert sorted(labels) == ["1 Gbit/s sold", "MTU 1500", "MTU ?", "MTU ?", *["not measured"] * 5]
     assert "Links have an IP MTU of 9000 unless another value is written next to them." in shown
 
 
-def test_an_mtu_counts_on_the_map_as_it_does_for_an_order(isp: Isp, nora: User) -> None:
+def test_mtu_counts_on_the_map_as_for_an_order(isp: Isp, nora: User) -> None:
     silent = ObservedRouter.objects.filter(router=isp.routers["hippo"])
     silent.update(reported_at=clock.now() - SILENT_AFTER - timedelta(seconds=1))
     shown = text(signed_in(nora).get("/noc/map/"))
@@ -85,7 +83,7 @@ def test_an_mtu_counts_on_the_map_as_it_does_for_an_order(isp: Isp, nora: User) 
     assert "rhino:bb-next — hippo:bb-prev in service 9000" in shown
 
 
-def test_of_a_large_network_a_part_is_shown_and_said_to_be_one(
+def test_large_network_is_shown_in_part_and_the_page_says_so(
     isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("portal.web.views.noc_map.LINKS_SHOWN", 2)
@@ -97,7 +95,7 @@ def test_of_a_large_network_a_part_is_shown_and_said_to_be_one(
     assert "These are the first" not in around
 
 
-def test_a_thousand_routers_take_no_more_statements_than_five(isp: Isp, nora: User) -> None:
+def test_thousand_routers_take_no_more_statements_than_five(isp: Isp, nora: User) -> None:
     browser = signed_in(nora)
 
     def statements() -> int:
@@ -119,22 +117,22 @@ def test_a_thousand_routers_take_no_more_statements_than_five(isp: Isp, nora: Us
     assert statements() == few
 
 
-def test_nothing_to_draw_leads_to_the_form(nora: User) -> None:
+def test_empty_map_links_to_the_form(nora: User) -> None:
     assert "/noc/links/add/" in signed_in(nora).get("/noc/map/").content.decode()
 
 
-def test_the_map_is_the_nocs(alice: User) -> None:
+def test_only_the_noc_reads_the_map(alice: User) -> None:
     assert signed_in(alice).get("/noc/map/").status_code == 403
 
 
-def test_a_nearly_full_router_stands_out(isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nearly_full_router_is_highlighted(isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network_map, "NEARLY_FULL", 0.0)
     drawing, _ = halves(signed_in(nora).get("/noc/map/"))
     assert drawing.count("ll-draw-box ll-draw-warning") == 2
 
 
 def seen(isp: Isp, side: str, *, rx_bps: int, tx_bps: int, speed_bps: int | None, age_s: int = 0) -> None:
-    """The counts of the agent at that side of rhino-hippo."""
+    """Store the agent's counts at that side of rhino-hippo."""
     at = clock.now() - timedelta(seconds=age_s)
     ObservedLoad.objects.create(
         link=isp.links["rhino-hippo"], side=side, at=at, rx_bps=rx_bps, tx_bps=tx_bps, speed_bps=speed_bps
@@ -142,19 +140,19 @@ def seen(isp: Isp, side: str, *, rx_bps: int, tx_bps: int, speed_bps: int | None
 
 
 def halves(page: Any) -> tuple[str, str]:
-    """The drawing, and the tables below it."""
+    """Return the drawing, and the tables below it."""
     _before, drawing = page.content.decode().split('<div id="map-drawing"')
     drawing, tables = drawing.split("</svg>", 1)
     return drawing, tables
 
 
 def on_the_map(user: User) -> tuple[list[str], str]:
-    """The texts with an arrow on the drawing's links, and the tables as text."""
+    """Return the texts with an arrow on the drawing's links, and the tables as text."""
     page = signed_in(user).get("/noc/map/")
     return sorted(re.findall(r">[→←↓↑] ([^<]*)</text>", halves(page)[0])), text(page)
 
 
-def test_what_both_senders_count_is_what_a_link_carries(isp: Isp, nora: User) -> None:
+def test_link_load_comes_from_the_counts_of_both_senders(isp: Isp, nora: User) -> None:
     seen(isp, "a", rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT)
     seen(isp, "z", rx_bps=2, tx_bps=GBIT, speed_bps=100 * GBIT)
     drawn, tables = on_the_map(nora)
@@ -164,21 +162,21 @@ def test_what_both_senders_count_is_what_a_link_carries(isp: Isp, nora: User) ->
     )
 
 
-def test_a_side_without_an_agent_is_counted_by_the_other(isp: Isp, nora: User) -> None:
+def test_side_without_an_agent_is_counted_by_the_other(isp: Isp, nora: User) -> None:
     seen(isp, "z", rx_bps=2_004_999, tx_bps=5_140_809, speed_bps=None)
     drawn, tables = on_the_map(nora)
     assert drawn == ["2 Mbit/s", "5.14 Mbit/s"]
     assert "in service 9000 – – 2 Mbit/s / 5.14 Mbit/s 0" in tables
 
 
-def test_what_was_counted_long_ago_is_not_shown(isp: Isp, nora: User) -> None:
+def test_old_counts_are_not_shown(isp: Isp, nora: User) -> None:
     seen(isp, "a", rx_bps=1, tx_bps=3 * GBIT, speed_bps=10 * GBIT, age_s=60)
     drawn, tables = on_the_map(nora)
     assert drawn == []
     assert "in service 9000 – – not measured 0" in tables
 
 
-def test_a_link_that_is_nearly_full_is_said_to_be_so(isp: Isp, nora: User) -> None:
+def test_nearly_full_link_is_marked(isp: Isp, nora: User) -> None:
     seen(isp, "a", rx_bps=8 * GBIT, tx_bps=1, speed_bps=10 * GBIT)
     seen(isp, "z", rx_bps=1, tx_bps=1, speed_bps=10 * GBIT)
     assert "nearly full" not in on_the_map(nora)[1]
@@ -186,7 +184,7 @@ def test_a_link_that_is_nearly_full_is_said_to_be_so(isp: Isp, nora: User) -> No
     assert "rhino:bb-next — hippo:bb-prev nearly full 9000" in on_the_map(nora)[1]
 
 
-def test_a_router_without_links_is_on_the_map_unless_something_is_looked_for(isp: Isp, nora: User) -> None:
+def test_router_without_links_is_shown_unless_the_map_is_filtered(isp: Isp, nora: User) -> None:
     site = isp.routers["rhino"].site
     Router.objects.create(name="newcomer", site=site, loopback4="10.255.0.99")
     Router.objects.create(name="forgotten", site=site, loopback4="10.255.0.98", retired_at=clock.now())
@@ -197,7 +195,7 @@ def test_a_router_without_links_is_on_the_map_unless_something_is_looked_for(isp
     assert "newcomer" not in text(signed_in(nora).get("/noc/map/", {"q": "rhino"}))
 
 
-def test_the_page_of_a_router_that_never_reported_has_no_holes(isp: Isp, nora: User) -> None:
+def test_page_of_a_router_without_reports_has_no_empty_values(isp: Isp, nora: User) -> None:
     newcomer = Router.objects.create(
         name="newcomer", site=isp.routers["rhino"].site, agent_url="https://newcomer.example:8443"
     )
@@ -206,7 +204,7 @@ def test_the_page_of_a_router_that_never_reported_has_no_holes(isp: Isp, nora: U
     ).replace("0,", "0 ,").replace("–,", "– ,")
 
 
-def test_how_full_a_link_is_shows_by_more_than_colour(isp: Isp, nora: User) -> None:
+def test_link_load_is_shown_by_more_than_colour(isp: Isp, nora: User) -> None:
     seen(isp, "a", rx_bps=1, tx_bps=9 * GBIT, speed_bps=10 * GBIT)
     seen(isp, "z", rx_bps=1, tx_bps=5 * GBIT, speed_bps=10 * GBIT)
     drawing, _ = halves(signed_in(nora).get("/noc/map/"))
@@ -214,13 +212,13 @@ def test_how_full_a_link_is_shows_by_more_than_colour(isp: Isp, nora: User) -> N
     assert sorted(levels) == ["busy", "full", *["unmeasured"] * 4]
 
 
-def test_the_map_is_geographic_when_all_its_sites_have_coordinates(isp: Isp, nora: User) -> None:
+def test_map_is_geographic_when_all_sites_have_coordinates(isp: Isp, nora: User) -> None:
     assert "ll-draw-site" not in signed_in(nora).get("/noc/map/").content.decode()
     Site.objects.update(latitude="47.3769", longitude="8.5417")
     assert 'll-draw-site" x=' in signed_in(nora).get("/noc/map/").content.decode()
 
 
-def test_one_site_without_coordinates_leaves_the_others_in_their_places(isp: Isp, nora: User) -> None:
+def test_site_without_coordinates_does_not_move_the_others(isp: Isp, nora: User) -> None:
     Site.objects.update(latitude="47.3769", longitude="8.5417")
     elsewhere = Site.objects.create(name="Nowhere yet")
     Router.objects.filter(name="hippo").update(site=elsewhere)
@@ -232,7 +230,7 @@ def test_one_site_without_coordinates_leaves_the_others_in_their_places(isp: Isp
     assert "Sites without coordinates are drawn in a box below the map: Nowhere yet" in text(answer)
 
 
-def test_a_failed_link_names_the_lines_that_would_be_down(isp: Isp, alice: User, nora: User) -> None:
+def test_failed_link_names_the_lines_that_go_down(isp: Isp, alice: User, nora: User) -> None:
     in_service(order(isp, alice, description="Cheese").vll)
     isolate(isp, "rhino-hippo")
     shown = text(signed_in(nora).get("/noc/map/", {"link": isp.links["rhino-hippo"].pk}))
@@ -240,7 +238,7 @@ def test_a_failed_link_names_the_lines_that_would_be_down(isp: Isp, alice: User,
     assert "Down 1 line No path is left between their routers. Cheese Alpine Dairy" in shown
 
 
-def test_a_failed_link_names_the_lines_that_fit_no_more_and_those_that_do(
+def test_failed_link_names_lines_that_no_longer_fit_and_those_that_do(
     isp: Isp, alice: User, nora: User
 ) -> None:
     in_service(order(isp, alice, description="Wide", svc_mtu=8000).vll)
@@ -254,19 +252,19 @@ def test_a_failed_link_names_the_lines_that_fit_no_more_and_those_that_do(
     assert "Down" not in shown
 
 
-def test_a_failed_router_takes_the_lines_that_end_on_it_along(isp: Isp, alice: User, nora: User) -> None:
+def test_failed_router_affects_the_lines_that_end_on_it(isp: Isp, alice: User, nora: User) -> None:
     in_service(order(isp, alice, description="Cheese").vll)
     ends = {"a_end": end(isp, "rhino:host-cust1", outer=7), "z_end": end(isp, "rhino:host-cust2", outer=7)}
     in_service(order(isp, alice, description="Next door", **ends).vll)
     browser = signed_in(nora)
     assert "Down 2 lines" in text(browser.get("/noc/map/", {"router": isp.routers["rhino"].pk}))
     assert "Down 1 line " in text(browser.get("/noc/map/", {"router": isp.routers["hippo"].pk}))
-    # It is on the long way round, which nothing takes now.
+    # The router is on the detour, which no line uses now.
     away = text(browser.get("/noc/map/", {"router": isp.routers["panda"].pk}))
     assert "No line in service would notice" in away
 
 
-def test_too_many_paths_are_not_followed_and_that_is_said(
+def test_too_many_paths_are_not_followed_and_the_page_says_so(
     isp: Isp, alice: User, nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_service(order(isp, alice).vll)
@@ -275,7 +273,7 @@ def test_too_many_paths_are_not_followed_and_that_is_said(
     assert "There are too many paths in use to follow them one by one." in shown
 
 
-def test_paths_on_which_frames_were_lost_stand_first_and_a_chosen_router_has_its_own(
+def test_paths_with_lost_frames_come_first_and_a_selected_router_has_its_own(
     isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for a, z, finding in (("rhino", "hippo", ""), ("rhino", "zebra", ""), ("panda", "otter", "lossy")):
@@ -298,7 +296,7 @@ def paths_shown(page: Any) -> list[set[str]]:
     return [set(row.split(" – ")) for row in re.findall(r'<th scope="row">(.*?)</th>', table)]
 
 
-def test_the_path_of_a_line_is_shown_and_its_page_leads_there(isp: Isp, alice: User, nora: User) -> None:
+def test_path_of_a_line_is_shown_and_linked_from_its_page(isp: Isp, alice: User, nora: User) -> None:
     vll = order(isp, alice, description="Cheese").vll
     browser = signed_in(nora)
     assert f'href="/noc/map/?line={vll.pk}"' in browser.get(f"/vlls/{vll.pk}/").content.decode()
@@ -311,7 +309,7 @@ def test_the_path_of_a_line_is_shown_and_its_page_leads_there(isp: Isp, alice: U
     assert drawing.count(" ll-draw-end") == 2
 
 
-def test_a_line_within_one_router_uses_no_link(isp: Isp, alice: User, nora: User) -> None:
+def test_line_within_one_router_uses_no_link(isp: Isp, alice: User, nora: User) -> None:
     ends = {"a_end": end(isp, "rhino:host-cust1"), "z_end": end(isp, "rhino:host-cust2")}
     vll = order(isp, alice, **ends).vll
     assert "Both ends are on rhino" in text(signed_in(nora).get("/noc/map/", {"line": vll.pk}))
@@ -329,7 +327,7 @@ def test_a_line_within_one_router_uses_no_link(isp: Isp, alice: User, nora: User
         {"router": "x\0"},
     ],
 )
-def test_what_is_not_there_cannot_be_chosen_and_the_map_is_shown(
+def test_unknown_selection_is_ignored_and_the_map_is_shown(
     isp: Isp, nora: User, asked: dict[str, str]
 ) -> None:
     page = signed_in(nora).get("/noc/map/", asked)
@@ -338,14 +336,14 @@ def test_what_is_not_there_cannot_be_chosen_and_the_map_is_shown(
     assert "rhino</text>" in page.content.decode()
 
 
-def test_what_is_chosen_is_on_the_map_whatever_is_searched_for(isp: Isp, nora: User) -> None:
+def test_selected_object_is_on_the_map_with_any_search(isp: Isp, nora: User) -> None:
     asked = {"q": "zebra", "router": isp.routers["rhino"].pk}
     drawing, _ = halves(signed_in(nora).get("/noc/map/", asked))
     assert "otter</text>" in drawing
     assert f"?q=zebra&amp;link={isp.links['rhino-hippo'].pk}#map" in drawing
 
 
-def test_a_map_that_says_nothing_new_is_not_sent_again(isp: Isp, nora: User) -> None:
+def test_unchanged_map_is_not_sent_again(isp: Isp, nora: User) -> None:
     browser, htmx = signed_in(nora), {"HX-Request": "true"}
     page = browser.get("/noc/map/", {"q": "rhino"}).content.decode()
     (again,) = re.findall(r'hx-get="([^"]*)"', page.split('id="map-drawing"')[1].split(">")[0])
@@ -365,5 +363,5 @@ def in_service(vll: Vll) -> None:
 
 
 def isolate(isp: Isp, link: str) -> None:
-    """No other link is in service."""
+    """Take every other link out of service."""
     BackboneLink.objects.exclude(pk=isp.links[link].pk).update(in_service=False)

@@ -1,4 +1,4 @@
-"""The NOC's pages: every kind can be kept without the API, and a router's page shows what matters."""
+"""The NOC's pages manage every kind of object without the API, and a router's page shows its state."""
 
 from datetime import timedelta
 from typing import Any
@@ -41,7 +41,7 @@ KINDS = ["sites", "routers", "ports", "links", "customers", "vni-ranges"]
 
 
 def filled(isp: Isp) -> dict[str, dict[str, Any]]:
-    """A well filled form of each kind."""
+    """Return a complete valid form of each kind."""
     rhino, panda = isp.routers["rhino"].pk, isp.routers["panda"].pk
     sides = {"a_router": rhino, "a_interface": "x1", "z_router": panda, "z_interface": "x1"}
     return {
@@ -55,7 +55,7 @@ def filled(isp: Isp) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_noc_adds_one_through_its_page(isp: Isp, nora: User, kind: str) -> None:
+def test_noc_adds_an_object_through_its_page(isp: Isp, nora: User, kind: str) -> None:
     page, sent = signed_in(nora), filled(isp)[kind]
     assert page.get(f"/noc/{kind}/add/").status_code == 200
     assert page.post(f"/noc/{kind}/add/", sent).status_code == 302
@@ -65,7 +65,7 @@ def test_the_noc_adds_one_through_its_page(isp: Isp, nora: User, kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_empty_form_is_422_and_makes_nothing(isp: Isp, nora: User, kind: str) -> None:
+def test_empty_form_is_422_and_creates_nothing(isp: Isp, nora: User, kind: str) -> None:
     answer = signed_in(nora).post(f"/noc/{kind}/add/", {"nothing": ""})
     assert answer.status_code == 422
     assert "This field is required." in text(answer)
@@ -78,7 +78,7 @@ def test_rates_are_written_in_mbit(isp: Isp, nora: User) -> None:
     assert 'value="1000"' in signed_in(nora).get(f"/noc/ports/{port.pk}/change/").content.decode()
 
 
-def test_a_sites_coordinates_are_shown_as_written_and_both_are_asked_for(isp: Isp, nora: User) -> None:
+def test_coordinates_of_a_site_are_shown_as_typed_and_both_are_required(isp: Isp, nora: User) -> None:
     page, site = signed_in(nora), isp.routers["rhino"].site
     address = f"/noc/sites/{site.pk}/change/"
     sent = {"name": "Zürich", "latitude": "47.3769", "longitude": "8.5417"}
@@ -92,7 +92,7 @@ def test_a_sites_coordinates_are_shown_as_written_and_both_are_asked_for(isp: Is
     assert "A site has a latitude and a longitude, or neither." in text(refused)
 
 
-def test_a_port_that_its_router_does_not_report_is_taken_with_a_warning(isp: Isp, nora: User) -> None:
+def test_port_that_its_router_does_not_report_is_accepted_with_a_warning(isp: Isp, nora: User) -> None:
     warning = "rhino reports no interface x2. A line there would wait until it has one."
     page, sent = signed_in(nora), filled(isp)["ports"]
     assert warning in text(page.post("/noc/ports/add/", sent, follow=True))
@@ -101,7 +101,7 @@ def test_a_port_that_its_router_does_not_report_is_taken_with_a_warning(isp: Isp
     assert warning not in text(page.post("/noc/ports/add/", sent, follow=True))
 
 
-def test_a_change_is_kept_and_unsent_boxes_are_off(isp: Isp, nora: User) -> None:
+def test_change_is_saved_and_absent_checkboxes_are_off(isp: Isp, nora: User) -> None:
     link = isp.links["rhino-hippo"]
     address = f"/noc/links/{link.pk}/change/"
     form = signed_in(nora).get(address).context["form"]
@@ -112,14 +112,14 @@ def test_a_change_is_kept_and_unsent_boxes_are_off(isp: Isp, nora: User) -> None
     assert (link.a_ip_mtu, link.ipv4, link.in_service) == (1600, True, False)
 
 
-def test_the_operations_refusal_stands_beside_its_field(isp: Isp, nora: User) -> None:
+def test_refusal_is_shown_next_to_its_field(isp: Isp, nora: User) -> None:
     answer = signed_in(nora).post("/noc/sites/add/", {"name": "Zürich"})
     assert answer.status_code == 422
     assert "Zürich already belongs to another site" in text(answer)
     assert "name" in answer.context["form"].errors
 
 
-def test_an_admin_removes_and_nora_does_not(isp: Isp, nora: User, nina: User, bakery: Customer) -> None:
+def test_only_an_admin_removes(isp: Isp, nora: User, nina: User, bakery: Customer) -> None:
     address = f"/noc/customers/{bakery.pk}/remove/"
     assert signed_in(nora).post(address).status_code == 403
     assert "Remove Basel Bakery?" in text(signed_in(nina).get(address))
@@ -127,14 +127,14 @@ def test_an_admin_removes_and_nora_does_not(isp: Isp, nora: User, nina: User, ba
     assert not Customer.objects.filter(pk=bakery.pk).exists()
 
 
-def test_the_removal_of_what_is_in_use_says_what_uses_it(isp: Isp, alice: User, nina: User) -> None:
+def test_refused_removal_names_the_users_of_the_object(isp: Isp, alice: User, nina: User) -> None:
     order(isp, alice, description="Milk run")
     answer = signed_in(nina).post(f"/noc/ports/{isp.ports['rhino:host-cust1'].pk}/remove/")
     assert answer.status_code == 409
     assert "in use by line Milk run" in text(answer)
 
 
-def test_the_nocs_pages_are_nobody_elses(isp: Isp, alice: User, charlie: User) -> None:
+def test_only_the_noc_reads_its_pages(isp: Isp, alice: User, charlie: User) -> None:
     rhino = isp.routers["rhino"].pk
     pages = ["/noc/", f"/noc/routers/{rhino}/", *(f"/noc/{kind}/" for kind in KINDS)]
     posts = [f"/noc/routers/{rhino}/{action}/" for action in ("actions", "enrolment", "revoke")]
@@ -144,7 +144,7 @@ def test_the_nocs_pages_are_nobody_elses(isp: Isp, alice: User, charlie: User) -
     assert not RouterEnrolment.objects.exists()
 
 
-def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice: User, nora: User) -> None:
+def test_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice: User, nora: User) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
     order(isp, alice, description="Milk run")
     VllEnd.objects.filter(side="a").update(
@@ -192,19 +192,19 @@ def test_a_routers_page_shows_agent_attempts_ends_drift_and_mtus(isp: Isp, alice
         ("reconcile", "router.reconcile_asked"),
     ],
 )
-def test_each_button_does_what_it_says(isp: Isp, nora: User, do: str, kind: str) -> None:
+def test_each_button_does_its_action(isp: Isp, nora: User, do: str, kind: str) -> None:
     rhino = isp.routers["rhino"]
     assert signed_in(nora).post(f"/noc/routers/{rhino.pk}/actions/", {"do": do}).status_code == 302
     assert Event.objects.get(router_id=rhino.pk).kind == kind
 
 
-def test_an_unknown_button_does_nothing(isp: Isp, nora: User) -> None:
+def test_unknown_button_does_nothing(isp: Isp, nora: User) -> None:
     answer = signed_in(nora).post(f"/noc/routers/{isp.routers['rhino'].pk}/actions/", {"do": "explode"})
     assert answer.status_code == 400
     assert not Outbox.objects.exists()
 
 
-def test_what_began_can_be_ended_on_the_page(isp: Isp, nora: User) -> None:
+def test_started_states_can_be_ended_on_the_page(isp: Isp, nora: User) -> None:
     rhino = isp.routers["rhino"]
     page, address = signed_in(nora), f"/noc/routers/{rhino.pk}/actions/"
     for do in ("maintenance-begin", "hold"):
@@ -218,8 +218,8 @@ def test_what_began_can_be_ended_on_the_page(isp: Isp, nora: User) -> None:
     assert (rhino.maintenance_since, rhino.held_since) == (None, None)
 
 
-def test_noc_admins_alone_enrol_routers(isp: Isp, nora: User, nina: User) -> None:
-    """A certificate outlives the token and the person that asked for it."""
+def test_only_noc_admins_enrol_routers(isp: Isp, nora: User, nina: User) -> None:
+    """A certificate outlives the token and the person who requested it."""
     rhino = isp.routers["rhino"]
     page = signed_in(nora)
     assert page.post(f"/noc/routers/{rhino.pk}/enrolment/").status_code == 403
@@ -230,7 +230,7 @@ def test_noc_admins_alone_enrol_routers(isp: Isp, nora: User, nina: User) -> Non
     assert client(nina).post(f"/api/v1/routers/{rhino.pk}/enrolment").status_code == 201
 
 
-def test_an_enrolment_token_is_shown_once(isp: Isp, nina: User) -> None:
+def test_enrolment_token_is_shown_once(isp: Isp, nina: User) -> None:
     rhino = isp.routers["rhino"]
     page = signed_in(nina)
     shown = text(page.post(f"/noc/routers/{rhino.pk}/enrolment/"))
@@ -238,7 +238,7 @@ def test_an_enrolment_token_is_shown_once(isp: Isp, nina: User) -> None:
     assert "lle_" not in text(page.get(f"/noc/routers/{rhino.pk}/"))
 
 
-def test_a_certificate_is_revoked_from_the_page(isp: Isp, nora: User) -> None:
+def test_certificate_is_revoked_from_the_page(isp: Isp, nora: User) -> None:
     rhino = isp.routers["rhino"]
     certificate = register(rhino)
     signed_in(nora).post(f"/noc/routers/{rhino.pk}/revoke/", {"serial": certificate.serial})
@@ -246,9 +246,9 @@ def test_a_certificate_is_revoked_from_the_page(isp: Isp, nora: User) -> None:
     assert certificate.revoked_at is not None
 
 
-def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, nora: User) -> None:
+def test_alarms_name_only_real_problems(isp: Isp, alice: User, nora: User) -> None:
     page = signed_in(nora)
-    # The relay has sent what the network asked for: late ones, as on a busy machine, are an alarm.
+    # Pretend that the relay sent the network's messages: late ones, as on a busy machine, would be an alarm.
     Outbox.objects.all().delete()
     quiet = noc_page(page)
     assert "Nothing is wrong at the moment." in quiet
@@ -282,9 +282,7 @@ def test_the_alarms_name_what_is_wrong_and_nothing_else(isp: Isp, alice: User, n
     assert "Milk run is down" not in loud, "a silent router explains it"
 
 
-def test_a_router_that_is_ahead_of_the_database_is_not_said_to_have_nothing_in_quarantine(
-    isp: Isp, nora: User
-) -> None:
+def test_quarantine_of_a_router_ahead_of_the_database_is_not_shown_as_empty(isp: Isp, nora: User) -> None:
     address = f"/noc/routers/{isp.routers['hippo'].pk}/"
     assert "Quarantined none" in text(signed_in(nora).get(address))
     ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(generation_held=99)
@@ -293,7 +291,7 @@ def test_a_router_that_is_ahead_of_the_database_is_not_said_to_have_nothing_in_q
     assert "manage.py reconcile --dry-run hippo" in shown
 
 
-def test_a_vpp_that_hangs_is_an_alarm_while_its_agent_says_so(isp: Isp, nora: User) -> None:
+def test_hanging_vpp_is_an_alarm_while_its_agent_reports_it(isp: Isp, nora: User) -> None:
     page, title = signed_in(nora), "Routers whose VPP hangs and must be restarted"
     observed = ObservedRouter.objects.filter(router=isp.routers["rhino"])
     observed.update(vpp_connected=False, vpp_away_since=clock.now())
@@ -310,7 +308,7 @@ def test_a_vpp_that_hangs_is_an_alarm_while_its_agent_says_so(isp: Isp, nora: Us
     assert f"{title}: none" in noc_page(page), "its agent is silent, which is another alarm"
 
 
-def test_what_somebody_else_changes_again_and_again_is_an_alarm(isp: Isp, alice: User, nora: User) -> None:
+def test_repeated_foreign_changes_are_an_alarm(isp: Isp, alice: User, nora: User) -> None:
     vll = order(isp, alice, description="Milk run").vll
     activate(vll)
     fight = Contest("host-cust1.100", "admin_up", "true", "false", since_ms=1_790_000_000_000, repairs=7)
@@ -326,7 +324,7 @@ def test_what_somebody_else_changes_again_and_again_is_an_alarm(isp: Isp, alice:
 
 
 @pytest.mark.parametrize("state", ["dropped", "not_restored", "not_examined"])
-def test_a_line_whose_frames_vpp_drops_is_an_alarm_that_names_the_operators_command(
+def test_line_with_dropped_frames_is_an_alarm_with_the_operators_command(
     isp: Isp, alice: User, nora: User, state: Any
 ) -> None:
     vll = order(isp, alice, description="Milk run").vll
@@ -352,7 +350,7 @@ def test_a_line_whose_frames_vpp_drops_is_an_alarm_that_names_the_operators_comm
 
 
 class _Agent:
-    """An agent that answers a rebuild with this."""
+    """An agent that answers a rebuild with this response."""
 
     def __init__(self, answer: Any) -> None:
         self.answer, self.asked = answer, []
@@ -379,7 +377,7 @@ class _Agent:
         (Unreachable("no route to host"), "no route to host"),
     ],
 )
-def test_an_operator_has_a_sub_interface_created_again_and_is_told_if_it_fails(
+def test_operator_rebuilds_a_sub_interface_and_sees_a_failure(
     isp: Isp, alice: User, nora: User, monkeypatch: pytest.MonkeyPatch, answer: Any, failed: str | None
 ) -> None:
     vll = order(isp, alice, description="Milk run").vll
@@ -412,7 +410,7 @@ def test_an_operator_has_a_sub_interface_created_again_and_is_told_if_it_fails(
 @pytest.mark.parametrize(
     ("age_h", "retried", "loud"), [(23, False, True), (25, False, False), (1, True, False)]
 )
-def test_a_failed_order_is_an_alarm_for_a_day_or_until_it_is_retried(
+def test_failed_order_is_an_alarm_for_a_day_or_until_it_is_retried(
     isp: Isp, alice: User, nora: User, age_h: int, retried: bool, loud: bool
 ) -> None:
     failed = order(isp, alice, description="Milk run")
@@ -425,7 +423,7 @@ def test_a_failed_order_is_an_alarm_for_a_day_or_until_it_is_retried(
     assert ("The order for Milk run failed Alpine Dairy: Add" in shown) is loud
 
 
-def test_a_held_order_stands_among_what_the_noc_has_to_look_at(
+def test_pending_approval_is_listed_among_the_nocs_work(
     isp: Isp, alice: User, dairy: Customer, nora: User
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
@@ -437,7 +435,7 @@ def test_a_held_order_stands_among_what_the_noc_has_to_look_at(
 
 
 @pytest.mark.parametrize(("booked", "loud"), [(79, False), (80, True)])
-def test_a_port_is_an_alarm_from_four_fifths_on(isp: Isp, nora: User, booked: int, loud: bool) -> None:
+def test_port_is_an_alarm_from_80_per_cent(isp: Isp, nora: User, booked: int, loud: bool) -> None:
     port = isp.ports["rhino:host-cust1"]
     Port.objects.filter(pk=port.pk).update(bookable_bps=100 * GBIT, booked_bps=booked * GBIT)
     shown = noc_page(signed_in(nora))
@@ -445,7 +443,7 @@ def test_a_port_is_an_alarm_from_four_fifths_on(isp: Isp, nora: User, booked: in
 
 
 @pytest.mark.parametrize(("age_s", "loud"), [(5, False), (15, True)])
-def test_a_message_that_is_not_sent_is_an_alarm(isp: Isp, nora: User, age_s: int, loud: bool) -> None:
+def test_unsent_message_is_an_alarm(isp: Isp, nora: User, age_s: int, loud: bool) -> None:
     Outbox.objects.create(
         task="provisioning.sweep", args=[], created_at=clock.now() - timedelta(seconds=age_s)
     )
@@ -455,7 +453,7 @@ def test_a_message_that_is_not_sent_is_an_alarm(isp: Isp, nora: User, age_s: int
 
 
 @pytest.mark.parametrize(("because", "loud"), [("gone", True), ("failing", True), ("byHand", False)])
-def test_a_webhook_that_nobody_disabled_by_hand_is_an_alarm(
+def test_automatically_disabled_webhook_is_an_alarm(
     isp: Isp, ada: User, dairy: Customer, nora: User, because: str, loud: bool
 ) -> None:
     made, _ = webhook_create(
@@ -469,7 +467,7 @@ def test_a_webhook_that_nobody_disabled_by_hand_is_an_alarm(
 
 
 @pytest.mark.parametrize(("tries", "loud"), [(3, False), (4, True)])
-def test_a_mail_that_the_server_does_not_take_is_an_alarm(
+def test_mail_refused_by_the_server_is_an_alarm(
     isp: Isp, alice: User, nora: User, tries: int, loud: bool
 ) -> None:
     Mail.objects.create(

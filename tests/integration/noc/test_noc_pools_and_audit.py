@@ -1,4 +1,4 @@
-"""The free part of what lines lease, and the audit trail."""
+"""The free part of the resources that lines lease, and the audit trail."""
 
 from datetime import timedelta
 
@@ -23,7 +23,7 @@ from tests.integration.web_pages.browser import save, signed_in, text
 pytestmark = pytest.mark.django_db
 
 
-def test_every_vni_is_in_one_place(isp: Isp, alice: User) -> None:
+def test_every_vni_is_counted_once(isp: Isp, alice: User) -> None:
     order(isp, alice)
     now = clock.now()
     for vni, free_at in ((9_000_001, now + timedelta(days=1)), (9_000_002, None)):
@@ -43,7 +43,7 @@ def test_every_vni_is_in_one_place(isp: Isp, alice: User) -> None:
     assert found.vni_free == 2**24 - 1 - 150 - 3
 
 
-def test_the_fullest_come_first(isp: Isp, alice: User, nora: User) -> None:
+def test_fullest_pools_come_first(isp: Isp, alice: User, nora: User) -> None:
     order(isp, alice)
     Port.objects.filter(pk=isp.ports["hippo:host-cust2"].pk).update(booked_bps=9 * GBIT)
     found = pools()
@@ -61,11 +61,11 @@ def test_the_fullest_come_first(isp: Isp, alice: User, nora: User) -> None:
     assert "VNI 1 0 0 0 16 777 214 of 16 777 215" in shown.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_an_empty_network_has_empty_pools(nora: User) -> None:
+def test_empty_network_has_empty_pools(nora: User) -> None:
     assert "Nothing is booked yet" in text(signed_in(nora).get("/noc/pools/"))
 
 
-def test_changes_of_everything_stand_together_newest_first(isp: Isp, alice: User, nora: User) -> None:
+def test_changes_of_all_kinds_are_listed_newest_first(isp: Isp, alice: User, nora: User) -> None:
     order(isp, alice, description="Milk run")
     Site.objects.create(name="Bern")
     Site.objects.filter(name="Bern").update(name="Berne")
@@ -78,7 +78,7 @@ def test_changes_of_everything_stand_together_newest_first(isp: Isp, alice: User
     assert "Milk run Line created" in shown
 
 
-def test_one_kind_alone_and_an_edited_kind(isp: Isp, nora: User) -> None:
+def test_filter_by_kind_and_unknown_kind(isp: Isp, nora: User) -> None:
     Site.objects.create(name="Bern")
     page = signed_in(nora).get("/noc/audit/?what=site")
     assert {row.change.what for row in page.context["rows"]} == {"site"}
@@ -86,13 +86,13 @@ def test_one_kind_alone_and_an_edited_kind(isp: Isp, nora: User) -> None:
 
 
 def renamed(user: User, name: str, *, to: str) -> None:
-    """Through the portal, so that the trail knows who did it."""
+    """Rename through the portal, so that the trail names the author."""
     site = Site.objects.get(name=name)
     assert save(signed_in(user), f"/noc/sites/{site.pk}/change/", {"name": to}).status_code == 302
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_one_person_did_stands_alone_and_is_kept_from_page_to_page(
+def test_filter_by_person_applies_to_the_next_page(
     isp: Isp, nora: User, nina: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Site.objects.create(name="Bern")
@@ -114,7 +114,7 @@ def test_what_one_person_did_stands_alone_and_is_kept_from_page_to_page(
     assert "What nina has changed" in text(browser.get(f"/noc/people/{nina.pk}/history/"))
 
 
-def test_each_table_of_events_finds_what_one_person_did_by_an_index(db: None) -> None:
+def test_each_table_of_events_has_an_index_by_person(db: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT indexname FROM pg_indexes WHERE indexname LIKE 'audit_%%_by_person'")
         there = {name for (name,) in cursor.fetchall()}
@@ -138,7 +138,7 @@ def test_every_change_is_on_exactly_one_page(
     assert sorted(seen) == sorted(everything)
 
 
-def test_each_kind_leads_to_its_history(isp: Isp, alice: User, nora: User) -> None:
+def test_each_kind_links_to_its_history(isp: Isp, alice: User, nora: User) -> None:
     order(isp, alice)
     ends = {"a_end": end(isp, "rhino:host-cust2"), "z_end": end(isp, "hippo:host-cust2")}
     hold_make(user=alice, **ends, cir_bps=GBIT, now=clock.now())
@@ -156,5 +156,5 @@ def test_every_audited_table_has_a_name_and_a_page() -> None:
 
 
 @pytest.mark.parametrize("page", ["/noc/pools/", "/noc/audit/"])
-def test_both_are_the_nocs(alice: User, page: str) -> None:
+def test_only_the_noc_reads_pools_and_audit(alice: User, page: str) -> None:
     assert signed_in(alice).get(page).status_code == 403

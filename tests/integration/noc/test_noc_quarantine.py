@@ -1,4 +1,4 @@
-"""Samples in quarantine on the NOC's pages, in its alarms, its API and its metrics."""
+"""Samples in quarantine on the NOC's pages and in its alarms, API and metrics."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -32,13 +32,13 @@ def vll(isp: Isp, alice: User) -> Vll:
 
 @pytest.fixture
 def begin(isp: Isp, vll: Vll) -> datetime:
-    """Of 5 minutes of a router whose clock is two hours ahead."""
+    """Return the begin of 5 minutes of samples from a router whose clock is two hours ahead."""
     begin = datetime.fromtimestamp((timezone.now().timestamp() // 300 - 2) * 300, tz=UTC)
     send(isp, vll, begin, for_s=300)
     return begin
 
 
-def test_it_is_an_alarm_until_somebody_decides(vll: Vll, begin: datetime, nora: User) -> None:
+def test_quarantine_is_an_alarm_until_a_decision(vll: Vll, begin: datetime, nora: User) -> None:
     kept, browser = Quarantine.objects.get(), signed_in(nora)
     shown = noc_page(browser)
     assert "Samples from rhino are waiting for a decision" in shown
@@ -48,7 +48,7 @@ def test_it_is_an_alarm_until_somebody_decides(vll: Vll, begin: datetime, nora: 
     assert "Samples with a wrong time or count, waiting for a decision: none" in noc_page(browser)
 
 
-def test_the_page_says_what_accepting_would_do_and_does_it(
+def test_page_previews_and_carries_out_the_acceptance(
     vll: Vll, begin: datetime, nora: User, alice: User
 ) -> None:
     kept, browser = Quarantine.objects.get(), signed_in(nora)
@@ -58,7 +58,7 @@ def test_the_page_says_what_accepting_would_do_and_does_it(
     shown = text(browser.get(page))
     assert f"What accepting would do to {begin:%Y-%m}" in shown
     ahead = begin + timedelta(hours=2)
-    # Without its zone it would read as the same moment as the corrected one, which readers see in theirs.
+    # Without its zone the time would look equal to the corrected time, which pages show in the reader's zone.
     assert f"By the router's clock {ahead:%Y-%m-%d %H:%M:%S} UTC to" in shown
     # 30 samples of 1000 bytes in 300 s.
     assert "A 30 1 800 bit/s now not measured 400 bit/s now not measured" in shown
@@ -79,7 +79,7 @@ def test_the_page_says_what_accepting_would_do_and_does_it(
     assert (changed.by["username"], changed.after["state"]) == ("nora", "accepted")
 
 
-def test_discarding_asks_for_a_reason(vll: Vll, begin: datetime, nora: User) -> None:
+def test_discarding_needs_a_reason(vll: Vll, begin: datetime, nora: User) -> None:
     kept, browser = Quarantine.objects.get(), signed_in(nora)
     answer = browser.post(f"/noc/quarantine/{kept.pk}/discard/", {"reason": " "})
     assert (answer.status_code, "Give a reason: it is kept" in text(answer)) == (422, True)
@@ -88,7 +88,7 @@ def test_discarding_asks_for_a_reason(vll: Vll, begin: datetime, nora: User) -> 
     assert "Lab." in text(answer)
 
 
-def test_what_has_no_time_offers_no_acceptance(isp: Isp, vll: Vll, nora: User) -> None:
+def test_samples_without_a_time_cannot_be_accepted(isp: Isp, vll: Vll, nora: User) -> None:
     send(isp, vll, clock.now(), in_bytes=-1)
     shown = signed_in(nora).get(f"/noc/quarantine/{Quarantine.objects.get().pk}/")
     assert "They contain negative counts." in text(shown)
@@ -96,18 +96,18 @@ def test_what_has_no_time_offers_no_acceptance(isp: Isp, vll: Vll, nora: User) -
     assert "Accept these samples" not in text(shown)
 
 
-def test_a_routers_page_shows_its_clock(isp: Isp, vll: Vll, begin: datetime, nora: User) -> None:
+def test_routers_page_shows_its_clock(isp: Isp, vll: Vll, begin: datetime, nora: User) -> None:
     rhino = isp.routers["rhino"].pk
     assert "Clock 2 h ahead · Samples in quarantine" in text(signed_in(nora).get(f"/noc/routers/{rhino}/"))
     send(isp, vll, begin, for_s=10, seq=99, ahead=timedelta(seconds=2))
     assert "Clock right · Samples in quarantine" in text(signed_in(nora).get(f"/noc/routers/{rhino}/"))
 
 
-def test_a_month_tells_its_reader_what_is_undecided(vll: Vll, begin: datetime, alice: User) -> None:
+def test_month_shows_undecided_samples_to_its_reader(vll: Vll, begin: datetime, alice: User) -> None:
     assert "undecided: A 1, Z 0" in text(signed_in(alice).get(f"/vlls/{vll.pk}/months/"))
 
 
-def test_the_api_lists_foresees_and_decides_once(vll: Vll, begin: datetime, nora: User, alice: User) -> None:
+def test_api_lists_previews_and_decides_once(vll: Vll, begin: datetime, nora: User, alice: User) -> None:
     api, kept = client(nora), Quarantine.objects.get()
     (listed,) = api.get("/api/v1/quarantines?state=undecided&router=rhino").json()["results"]
     assert (listed["id"], listed["offset_ms"], listed["samples"], listed["lines"]) == (
@@ -136,7 +136,7 @@ def test_the_api_lists_foresees_and_decides_once(vll: Vll, begin: datetime, nora
     assert client(alice).get("/api/v1/quarantines").status_code == 403
 
 
-def test_prometheus_sees_the_clock_and_what_waits(
+def test_prometheus_shows_the_clock_and_undecided_samples(
     vll: Vll,
     begin: datetime,
     nora: User,

@@ -1,4 +1,4 @@
-"""Maintenance takes no new work, a hold sends nothing, and a retry waits for nothing."""
+"""Maintenance refuses new lines, paused sending sends nothing, and a forced retry ends the pause."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -35,7 +35,7 @@ from tests.integration.router_answers import activate
 pytestmark = pytest.mark.django_db
 
 
-def test_a_router_under_maintenance_takes_no_new_line_and_says_so(isp: Isp, alice: User, nora: User) -> None:
+def test_router_in_maintenance_refuses_new_lines_with_a_reason(isp: Isp, alice: User, nora: User) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
     router_maintenance_set(router=rhino, on=True, user=nora, now=now)
     with pytest.raises(RouterInMaintenance) as refusal:
@@ -54,9 +54,7 @@ def test_lines_in_service_can_be_removed_during_maintenance(isp: Isp, alice: Use
     assert isp.routers["rhino"].pk in routers_due(now=clock.now())
 
 
-def test_nothing_is_sent_to_a_held_router_and_it_catches_up_at_once(
-    isp: Isp, alice: User, nora: User
-) -> None:
+def test_paused_router_receives_nothing_and_catches_up_immediately(isp: Isp, alice: User, nora: User) -> None:
     rhino, hippo, now = isp.routers["rhino"], isp.routers["hippo"], clock.now()
     router_hold_set(router=rhino, on=True, user=nora, now=now)
     order(isp, alice)
@@ -71,13 +69,13 @@ def test_nothing_is_sent_to_a_held_router_and_it_catches_up_at_once(
     ]
 
 
-def test_setting_what_is_set_tells_nobody_twice(isp: Isp, nora: User) -> None:
+def test_setting_the_same_state_again_sends_no_event(isp: Isp, nora: User) -> None:
     for _ in range(2):
         router_hold_set(router=isp.routers["rhino"], on=True, user=nora, now=clock.now())
     assert Event.objects.filter(kind="router.held", actor="nora").count() == 1
 
 
-def test_a_forced_retry_ends_the_pause_after_failures(isp: Isp, alice: User, nora: User) -> None:
+def test_forced_retry_ends_the_pause_after_failures(isp: Isp, alice: User, nora: User) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
     order(isp, alice)
     RouterConvergence.objects.create(router=rhino, failures=9, retry_at=now + timedelta(minutes=1))
@@ -86,7 +84,7 @@ def test_a_forced_retry_ends_the_pause_after_failures(isp: Isp, alice: User, nor
     assert rhino.pk in routers_due(now=now)
 
 
-def test_the_portal_asks_for_a_reconciliation_that_provisioning_knows(isp: Isp, nora: User) -> None:
+def test_portal_requests_a_reconciliation_by_its_task_name(isp: Isp, nora: User) -> None:
     now = clock.now()
     generation_adopt_ask(router=isp.routers["rhino"], user=nora, now=now)
     asked = Outbox.objects.get()
@@ -94,9 +92,7 @@ def test_the_portal_asks_for_a_reconciliation_that_provisioning_knows(isp: Isp, 
     assert asked.args == [isp.routers["rhino"].pk, "nora", now.isoformat()]
 
 
-def test_a_reconciliation_whose_task_is_lost_is_sent_again_until_it_is_carried_out(
-    isp: Isp, nora: User
-) -> None:
+def test_reconciliation_with_a_lost_task_is_resent_until_done(isp: Isp, nora: User) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
     generation_adopt_ask(router=rhino, user=nora, now=now)
 
@@ -113,14 +109,14 @@ def test_a_reconciliation_whose_task_is_lost_is_sent_again_until_it_is_carried_o
     assert sent(timedelta(seconds=200)) == []
 
 
-def test_a_reconciliation_is_not_carried_out_long_after_somebody_requested_it(isp: Isp, nora: User) -> None:
+def test_old_reconciliation_request_is_not_carried_out(isp: Isp, nora: User) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
     generation_adopt_ask(router=rhino, user=nora, now=now)
     assert reconciliations_resend(now=now + RECONCILE_WITHIN + timedelta(seconds=1)) == 0
     assert RouterConvergence.objects.get(router=rhino).reconcile_requested_at is None
 
 
-def test_a_reconciliation_of_somebody_whose_account_was_closed_is_not_carried_out(
+def test_reconciliation_requested_by_a_closed_account_is_not_carried_out(
     isp: Isp, nora: User, nina: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rhino = isp.routers["rhino"]
@@ -138,7 +134,7 @@ def test_a_reconciliation_of_somebody_whose_account_was_closed_is_not_carried_ou
 
 
 class _Agent:
-    """An agent that holds a generation; ``meanwhile`` happens while it is queried."""
+    """An agent that stores a generation; ``meanwhile`` runs during the query."""
 
     def __init__(self, generation: int, meanwhile: Callable[[], object] = lambda: None) -> None:
         self.generation, self.meanwhile, self.queries = generation, meanwhile, 0
@@ -160,7 +156,7 @@ def _agent_is(monkeypatch: pytest.MonkeyPatch, agent: _Agent) -> None:
 
 
 @pytest.mark.parametrize("over", ["carried out", "dropped", "replaced", "too old"])
-def test_a_message_of_a_reconciliation_that_is_over_does_nothing(
+def test_message_of_a_finished_reconciliation_does_nothing(
     isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch, over: str
 ) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
@@ -179,7 +175,7 @@ def test_a_message_of_a_reconciliation_that_is_over_does_nothing(
     assert Router.objects.get(pk=rhino.pk).generation == (7 if over == "carried out" else 0)
 
 
-def test_a_reconciliation_that_is_dropped_while_its_agent_is_queried_changes_nothing(
+def test_reconciliation_dropped_during_the_query_changes_nothing(
     isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rhino, now = isp.routers["rhino"], clock.now()
@@ -190,10 +186,10 @@ def test_a_reconciliation_that_is_dropped_while_its_agent_is_queried_changes_not
     assert Router.objects.get(pk=rhino.pk).generation == 0
 
 
-def test_a_reconciliation_that_a_portal_of_the_previous_release_requested_is_carried_out(
+def test_reconciliation_requested_by_the_previous_release_is_carried_out(
     isp: Isp, nora: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It keeps no request, and its task has two arguments."""
+    """The previous release stores no request, and its task has two arguments."""
     rhino = isp.routers["rhino"]
     _agent_is(monkeypatch, _Agent(9))
     tasks.adopt_generation(rhino.pk, "nora")

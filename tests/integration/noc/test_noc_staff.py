@@ -1,4 +1,4 @@
-"""NOC staff come, change roles, leave and return on pages of the NOC's own."""
+"""NOC staff join, change roles, leave and return on the NOC's pages."""
 
 import re
 import threading
@@ -43,7 +43,7 @@ def press(user: User, person: User | None, what: str, **form: str) -> Any:
 
 
 def mailed_link() -> str:
-    """The link in the one mail that was asked for."""
+    """Return the link in the only mail that was sent."""
     assert Event.objects.filter(kind=ACCOUNT_OPENED).count() == 1
     send_all()
     found = re.search(r"https?://[^/\s]+(/password/new/\S+/)", str(mail.outbox[-1].body))
@@ -58,7 +58,7 @@ def choose_password(link: str) -> None:
 
 
 class TestAdding:
-    def test_somebody_new_is_mailed_a_link_and_signs_in_as_the_noc(self, nina: User) -> None:
+    def test_new_staff_member_gets_a_link_by_mail_and_signs_in(self, nina: User) -> None:
         answer = press(nina, None, "add", username="nora", email="nora@isp.example", role="noc")
         assert "nora is NOC staff now." in text(answer)
         choose_password(mailed_link())
@@ -68,15 +68,13 @@ class TestAdding:
         assert client.get("/noc/").status_code == 200
         assert User.objects.get(username="nora").noc_role == "noc"
 
-    def test_nobody_signs_in_before_a_password_is_chosen(self, nina: User) -> None:
+    def test_sign_in_needs_a_chosen_password(self, nina: User) -> None:
         press(nina, None, "add", username="nora", email="nora@isp.example", role="noc")
         client = Client()
         sign_in(client, "nora", "")
         assert client.get("/").status_code == 302
 
-    def test_an_account_that_is_there_gets_the_role_by_its_name_and_address(
-        self, nina: User, alice: User
-    ) -> None:
+    def test_existing_account_gets_the_role_by_name_and_address(self, nina: User, alice: User) -> None:
         User.objects.filter(pk=alice.pk).update(email="alice@isp.example")
         press(nina, None, "add", username="Alice", email="Alice@isp.example", role="nocAdmin")
         alice.refresh_from_db()
@@ -91,7 +89,7 @@ class TestAdding:
             ("do ra", "dora@isp.example", "Enter a valid username."),
         ],
     )
-    def test_a_slip_makes_nobody_noc_staff(
+    def test_mistyped_name_or_address_grants_no_role(
         self, nina: User, alice: User, username: str, email: str, why: str
     ) -> None:
         User.objects.filter(pk=alice.pk).update(email="alice@isp.example")
@@ -102,27 +100,25 @@ class TestAdding:
 
 
 class TestRoles:
-    def test_nina_makes_nora_an_admin_and_no_noc_staff(self, nina: User, nora: User) -> None:
+    def test_admin_changes_roles_and_staff_cannot(self, nina: User, nora: User) -> None:
         for role in ("nocAdmin", "noc", "none"):
             press(nina, nora, "role", role=role)
             nora.refresh_from_db()
             assert nora.noc_role == role
 
-    def test_the_last_admin_of_the_noc_stays_one(self, nina: User, nora: User) -> None:
+    def test_last_noc_admin_stays(self, nina: User, nora: User) -> None:
         closed = User.objects.create_user("noel", noc_role="nocAdmin", is_active=False)
         for what, form in (("role", {"role": "noc"}), ("role", {"role": "none"}), ("close", {})):
             assert "nina is the NOC's last admin." in text(press(nina, nina, what, **form))
         nina.refresh_from_db()
         assert (nina.noc_role, nina.is_active, closed.is_active) == ("nocAdmin", True, False)
 
-    def test_a_closed_account_gets_no_role(self, nina: User, nora: User) -> None:
+    def test_closed_account_gets_no_role(self, nina: User, nora: User) -> None:
         account_close(person=nora, now=clock.now())
         with pytest.raises(AccountClosed):
             noc_role_change(person=nora, role="nocAdmin", now=clock.now())
 
-    def test_new_rights_are_not_for_the_tokens_that_are_there(
-        self, nina: User, nora: User, alice: User
-    ) -> None:
+    def test_existing_tokens_do_not_get_new_rights(self, nina: User, nora: User, alice: User) -> None:
         def live(user: User) -> list[str]:
             found = ApiToken.objects.filter(user=user, revoked_at__isnull=True)
             return sorted(found.values_list("name", flat=True))
@@ -131,7 +127,7 @@ class TestRoles:
             token_create(user=user, name="orders", scopes=["read", "order"], now=clock.now())
             maker, _ = token_create(user=user, name="maker", scopes=["order"], now=clock.now())
             token_create(user=user, name="made", scopes=["order"], made_with=maker, now=clock.now())
-            # As of somebody who was NOC staff before.
+            # A token that the user made as NOC staff at an earlier time.
             ApiToken.objects.filter(pk=maker.pk).update(scopes=["order", "noc"])
         User.objects.filter(pk=alice.pk).update(email="alice@isp.example")
         press(nina, None, "add", username="alice", email="alice@isp.example", role="noc")
@@ -145,14 +141,14 @@ class TestRoles:
         press(nina, nora, "role", role="nocAdmin")
         assert live(nora) == ["orders"]
 
-    def test_an_unknown_role_changes_nothing(self, nina: User, nora: User) -> None:
+    def test_unknown_role_changes_nothing(self, nina: User, nora: User) -> None:
         press(nina, nora, "role", role="root")
         nora.refresh_from_db()
         assert nora.noc_role == "noc"
 
 
 class TestClosing:
-    def test_sessions_tokens_and_the_password_end_at_once(self, nina: User, nora: User) -> None:
+    def test_sessions_tokens_and_password_end_immediately(self, nina: User, nora: User) -> None:
         browser = Client()
         sign_in(browser, "nora")
         token, plain = token_create(user=nora, name="hers", now=clock.now())
@@ -165,13 +161,13 @@ class TestClosing:
         assert (nora.is_active, nora.has_usable_password()) == (False, False)
         assert token.revoked_at is not None
 
-    def test_what_was_closed_opens_by_a_new_password_alone(self, nina: User, nora: User) -> None:
+    def test_reopened_account_needs_a_new_password(self, nina: User, nora: User) -> None:
         User.objects.filter(pk=nora.pk).update(email="nora@isp.example")
         browser = Client()
         sign_in(browser, "nora")
         token_create(user=nora, name="hers", now=clock.now())
         press(nina, nora, "close")
-        # One that was being made all the while.
+        # A token whose creation was under way during the closure.
         ApiToken.objects.update(revoked_at=None)
         assert "The account is open." in text(press(nina, nora, "reopen"))
         assert browser.get("/noc/").status_code == 302
@@ -183,7 +179,7 @@ class TestClosing:
         sign_in(again, "nora", NEW_PASSWORD)
         assert again.get("/noc/").status_code == 200
 
-    def test_what_closed_with_a_customer_opens_by_a_new_password_alone_too(
+    def test_account_closed_with_its_customer_needs_a_new_password(
         self, nina: User, alice: User, dairy: Customer
     ) -> None:
         User.objects.filter(pk=alice.pk).update(email="alice@dairy.example")
@@ -199,7 +195,7 @@ class TestClosing:
         sign_in(again, "alice", NEW_PASSWORD)
         assert again.get("/").status_code == 200
 
-    def test_opening_what_is_open_changes_nothing(self, nina: User, nora: User) -> None:
+    def test_reopening_an_open_account_changes_nothing(self, nina: User, nora: User) -> None:
         User.objects.filter(pk=nora.pk).update(email="nora@isp.example")
         nora.refresh_from_db()
         token_create(user=nora, name="hers", now=clock.now())
@@ -207,12 +203,12 @@ class TestClosing:
         assert ApiToken.objects.get().revoked_at is None
         assert not Event.objects.filter(kind=ACCOUNT_OPENED).exists()
 
-    def test_without_an_address_nobody_comes_back(self, nina: User, nora: User) -> None:
+    def test_account_without_an_address_cannot_be_reopened(self, nina: User, nora: User) -> None:
         account_close(person=nora, now=clock.now())
         with pytest.raises(NoAddress):
             account_reopen(person=nora, now=clock.now())
 
-    def test_what_closed_with_a_customer_is_closed_for_good(
+    def test_account_closed_with_its_customer_stays_closed(
         self, nina: User, alice: User, dairy: Customer
     ) -> None:
         User.objects.filter(pk=alice.pk).update(is_active=False, closed_with=dairy)
@@ -221,9 +217,7 @@ class TestClosing:
         alice.refresh_from_db()
         assert (alice.is_active, alice.closed_with) == (False, None)
 
-    def test_a_customers_last_admin_is_not_closed_before_there_is_another(
-        self, nina: User, ada: User, dairy: Customer
-    ) -> None:
+    def test_last_admin_of_a_customer_cannot_be_closed(self, nina: User, ada: User, dairy: Customer) -> None:
         with pytest.raises(LastAdmin):
             account_close(person=ada, now=clock.now())
         member("adam", dairy, "admin")
@@ -233,7 +227,7 @@ class TestClosing:
 
 
 class TestSecondFactor:
-    def test_who_lost_it_signs_in_by_password_and_is_led_to_a_new_one(
+    def test_user_sets_up_a_new_second_factor_after_a_reset(
         self, nina: User, nora: User, settings: Any
     ) -> None:
         settings.LONGLINE_NOC_NEEDS_TOTP = True
@@ -246,7 +240,7 @@ class TestSecondFactor:
         assert sign_in(client, "nora")["Location"] == "/"
         assert client.get("/noc/")["Location"] == "/account/security/totp/"
 
-    def test_it_is_asked_about_and_needs_the_own_password(self, nina: User, nora: User) -> None:
+    def test_reset_needs_confirmation_and_the_admins_password(self, nina: User, nora: User) -> None:
         with_totp(nora)
         place, client = f"/noc/people/{nora.pk}/second-factor/", signed_in(nina)
         assert f'href="{place}"' in client.get(f"/noc/people/{nora.pk}/").content.decode()
@@ -264,7 +258,7 @@ class TestSecondFactor:
         "place",
         ["people/{}/role", "people/{}/second-factor", "people/{}/close", "people/{}/reopen", "staff/add"],
     )
-    def test_an_open_session_alone_gives_nobody_power(self, nina: User, nora: User, place: str) -> None:
+    def test_open_session_alone_grants_no_power(self, nina: User, nora: User, place: str) -> None:
         form = {"role": "nocAdmin", "username": "nora", "email": "nora@isp.example"}
         with_totp(nora)
         is_open = not place.endswith("reopen")
@@ -275,7 +269,7 @@ class TestSecondFactor:
         assert (nora.noc_role, nora.is_active) == ("noc", is_open)
         assert Authenticator.objects.filter(user=nora).count() == 2
 
-    def test_it_is_done_for_customers_people_too(self, nina: User, alice: User) -> None:
+    def test_reset_works_for_customers_users_too(self, nina: User, alice: User) -> None:
         with_totp(alice)
         press(nina, alice, "second-factor")
         client = Client()
@@ -284,7 +278,7 @@ class TestSecondFactor:
 
 
 class TestPages:
-    def test_the_list_says_who_is_who(self, nina: User, nora: User, alice: User) -> None:
+    def test_list_shows_name_and_role(self, nina: User, nora: User, alice: User) -> None:
         with_totp(nora)
         User.objects.create_user("noel", noc_role="noc", is_active=False)
         User.objects.filter(pk=nina.pk).update(last_login=clock.now())
@@ -298,9 +292,7 @@ class TestPages:
         assert "alice" not in page
         assert "Add somebody" in page
 
-    def test_nora_sees_who_her_colleagues_are_and_changes_nothing(
-        self, nina: User, nora: User, alice: User
-    ) -> None:
+    def test_staff_read_the_list_and_change_nothing(self, nina: User, nora: User, alice: User) -> None:
         with_totp(alice)
         browser = signed_in(nora)
         assert "Add somebody" not in text(browser.get("/noc/staff/"))
@@ -313,7 +305,7 @@ class TestPages:
         assert (alice.noc_role, alice.is_active) == ("none", True)
         assert Authenticator.objects.filter(user=alice).exists()
 
-    def test_the_trail_says_who_did_it(self, nina: User, nora: User) -> None:
+    def test_audit_trail_names_the_admin(self, nina: User, nora: User) -> None:
         with_totp(nora)
         press(nina, nora, "second-factor")
         press(nina, nora, "role", role="nocAdmin")
@@ -336,7 +328,7 @@ class TestPages:
     ],
     ids=["demoted", "closed"],
 )
-def test_of_two_admins_who_go_at_once_one_stays(leave: Callable[[User], None]) -> None:
+def test_one_of_two_admins_who_leave_together_stays(leave: Callable[[User], None]) -> None:
     admins = [User.objects.create_user(name, noc_role="nocAdmin") for name in ("nina", "noel")]
     start, refused = threading.Barrier(2), []
 

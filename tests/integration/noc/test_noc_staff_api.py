@@ -1,4 +1,4 @@
-"""NOC staff through the API: who they are, and closing the account of somebody who leaves."""
+"""NOC staff in the API: the list of accounts, and closing the account of a person who leaves."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ def test_noc_staff_see_each_other(nora: User, nina: User, alice: User) -> None:
     assert client(alice).get("/api/v1/noc-staff").status_code == 403
 
 
-def test_an_account_is_its_owners_to_read_and_the_nocs(nora: User, alice: User, bob: User) -> None:
+def test_account_is_readable_by_its_owner_and_the_noc(nora: User, alice: User, bob: User) -> None:
     seen = {who: client(who).get(f"/api/v1/people/{alice.pk}").status_code for who in (nora, alice, bob)}
     assert seen == {nora: 200, alice: 200, bob: 404}
     assert client(alice).get(f"/api/v1/people/{alice.pk}").json() == {
@@ -43,7 +43,7 @@ def test_an_account_is_its_owners_to_read_and_the_nocs(nora: User, alice: User, 
     }
 
 
-def test_nina_closes_the_account_of_somebody_who_leaves(nina: User, nora: User) -> None:
+def test_noc_admin_closes_an_account(nina: User, nora: User) -> None:
     hers = client(nora)
     first, again = (close(nina, nora, **{"Idempotency-Key": "leaves"}) for _ in range(2))
     assert (first.status_code, first.json()["is_open"]) == (200, False)
@@ -58,7 +58,7 @@ def test_only_noc_admins_close_and_the_last_one_stays(nina: User, nora: User, al
     assert refused.json()["errors"][0]["code"] == "last-noc-admin"
 
 
-def test_a_token_without_the_nocs_scope_closes_nobody(nina: User, alice: User) -> None:
+def test_token_without_the_noc_scope_closes_nobody(nina: User, alice: User) -> None:
     _, plain = token_create(user=nina, name="narrow", scopes=["read", "order"], now=clock.now())
     narrow, place = APIClient(headers={"Authorization": f"Bearer {plain}"}), f"/api/v1/people/{alice.pk}"
     assert [narrow.get(place).status_code, narrow.post(f"{place}/close").status_code] == [404, 404]

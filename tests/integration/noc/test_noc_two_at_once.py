@@ -1,4 +1,4 @@
-"""Two people in one form of the NOC's: neither undoes what the other has done without knowing it."""
+"""Two people edit one NOC form at the same time: neither overwrites the other's change unknowingly."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -16,7 +16,7 @@ from tests.integration.web_pages.browser import save, signed_in, text, version_i
 
 pytestmark = pytest.mark.django_db
 REFUSED = "Somebody has changed this since you opened it, so nothing was saved"
-# One other value for a field of each kind, as it is written, and a second field with one.
+# One other value for a field of each kind, as typed, and a second field with a value.
 CHANGES: dict[str, tuple[type[Any], dict[str, str], dict[str, str]]] = {
     "sites": (Site, {"name": "Bern"}, {"name": "Thun"}),
     "routers": (Router, {"cores": "8"}, {"cpu": "Xeon"}),
@@ -28,7 +28,7 @@ CHANGES: dict[str, tuple[type[Any], dict[str, str], dict[str, str]]] = {
 
 
 def opened(browser: Client, address: str) -> dict[str, Any]:
-    """The values that a browser would send of the form if nobody wrote into it."""
+    """Return the values that a browser would send of the unedited form."""
     page = browser.get(address)
     form: VersionedForm = page.context["form"]
     filled = {name: form[name].value() for name in form.fields}
@@ -43,7 +43,7 @@ def vni_range(db: None) -> ReservedVniRange:
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-def test_who_opened_the_form_before_somebody_saved_is_refused(
+def test_form_older_than_another_change_is_refused(
     isp: Isp, vni_range: ReservedVniRange, nora: User, nina: User, kind: str
 ) -> None:
     model, ninas, noras = CHANGES[kind]
@@ -59,9 +59,7 @@ def test_who_opened_the_form_before_somebody_saved_is_refused(
     assert model.objects.filter(pk=row.pk).values().get() == after_nina
 
 
-def test_the_form_shows_what_was_written_and_what_is_there_now(
-    dairy: Customer, nora: User, nina: User
-) -> None:
+def test_form_shows_the_input_and_the_current_values(dairy: Customer, nora: User, nina: User) -> None:
     address, noc = f"/noc/customers/{dairy.pk}/change/", signed_in(nora)
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=10 * GBIT)
     seen = opened(noc, address)
@@ -77,14 +75,14 @@ def test_the_form_shows_what_was_written_and_what_is_there_now(
     assert 'value="Alpine Cheese"' in page
     assert 'value="10000"' in page
     assert f'href="/noc/customers/{dairy.pk}/history/"' in page
-    # She keeps Nina's limit and her own name.
+    # Nora keeps Nina's limit and her own name.
     decided = {"version": version_in(refused), "name": "Alpine Cheese", "approve_up_to_bps": "50"}
     assert noc.post(address, decided).status_code == 302
     dairy.refresh_from_db()
     assert (dairy.name, dairy.approve_up_to_bps) == ("Alpine Cheese", 50_000_000)
 
 
-def test_what_was_emptied_and_what_was_ticked_is_said(isp: Isp, nora: User, nina: User) -> None:
+def test_emptied_and_ticked_fields_are_reported(isp: Isp, nora: User, nina: User) -> None:
     link, noc = isp.links["rhino-hippo"], signed_in(nora)
     address = f"/noc/links/{link.pk}/change/"
     seen = opened(noc, address)
@@ -95,7 +93,7 @@ def test_what_was_emptied_and_what_was_ticked_is_said(isp: Isp, nora: User, nina
     assert (errors["a_ip_mtu"], errors["ipv6"]) == (["It is empty now."], ["It is not ticked now."])
 
 
-def test_another_refusal_does_not_pass_for_having_seen_what_is_new(
+def test_other_refusal_does_not_count_as_reading_the_new_values(
     dairy: Customer, nora: User, nina: User
 ) -> None:
     address, noc = f"/noc/customers/{dairy.pk}/change/", signed_in(nora)
@@ -108,20 +106,20 @@ def test_another_refusal_does_not_pass_for_having_seen_what_is_new(
     assert noc.post(address, again).status_code == 409
 
 
-def test_a_form_without_a_version_is_refused(dairy: Customer, nora: User) -> None:
+def test_form_without_a_version_is_refused(dairy: Customer, nora: User) -> None:
     for sent in ({"name": "x"}, {"name": "x", "version": ""}, {"name": "x", "version": "0" * 32}):
         assert signed_in(nora).post(f"/noc/customers/{dairy.pk}/change/", sent).status_code == 409
     dairy.refresh_from_db()
     assert dairy.name == "Alpine Dairy"
 
 
-def test_saving_twice_is_saving_once(dairy: Customer, nora: User) -> None:
+def test_saving_twice_saves_once(dairy: Customer, nora: User) -> None:
     address, noc = f"/noc/customers/{dairy.pk}/change/", signed_in(nora)
     sent = opened(noc, address) | {"name": "Alpine Cheese"}
     assert [noc.post(address, sent).status_code for _ in range(2)] == [302, 302]
 
 
-def test_what_others_book_on_a_port_meanwhile_disturbs_nobody(isp: Isp, nora: User) -> None:
+def test_bookings_on_a_port_do_not_outdate_its_form(isp: Isp, nora: User) -> None:
     port = isp.ports["rhino:host-cust1"]
     address, noc = f"/noc/ports/{port.pk}/change/", signed_in(nora)
     sent = opened(noc, address) | {"description": "dock 4"}
@@ -130,7 +128,7 @@ def test_what_others_book_on_a_port_meanwhile_disturbs_nobody(isp: Isp, nora: Us
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_many_who_save_one_version_one_does(dairy: Customer, nora: User) -> None:
+def test_one_of_many_changes_of_one_version_succeeds(dairy: Customer, nora: User) -> None:
     address, browsers = f"/noc/customers/{dairy.pk}/change/", [signed_in(nora) for _ in range(8)]
     seen = opened(browsers[0], address)
 

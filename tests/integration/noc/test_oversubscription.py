@@ -1,4 +1,4 @@
-"""The bookable part of a port's speed: a part of it in per cent, by policy or its own, or a rate."""
+"""The bookable bandwidth of a port: a percentage of its speed, by policy or per port, or a rate."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def change(port: Port, nora: User, **changes: Any) -> tuple[int, int | None]:
     return changed.bookable_bps, changed.oversubscription_percent
 
 
-def test_a_new_port_follows_the_policy(isp: Isp, nora: User, settings: Any) -> None:
+def test_new_port_follows_the_policy(isp: Isp, nora: User, settings: Any) -> None:
     assert make(isp, nora).bookable_bps == GBIT
     settings.LONGLINE_OVERSUBSCRIPTION_PERCENT = 250
     port = operations.port_create(
@@ -44,7 +44,7 @@ def test_a_new_port_follows_the_policy(isp: Isp, nora: User, settings: Any) -> N
     assert (port.bookable_bps, port.oversubscription_percent) == (2_500_000_000, 250)
 
 
-def test_a_port_has_its_own_part_or_a_rate_and_not_both(isp: Isp, nora: User) -> None:
+def test_port_has_a_percentage_or_a_rate_and_not_both(isp: Isp, nora: User) -> None:
     port = make(isp, nora, oversubscription_percent=150)
     assert port.bookable_bps == 1_500_000_000
     assert change(port, nora, speed_bps=10 * GBIT) == (15 * GBIT, 150)
@@ -59,7 +59,7 @@ def test_a_port_has_its_own_part_or_a_rate_and_not_both(isp: Isp, nora: User) ->
 
 
 @pytest.mark.parametrize("percent", [0, 5001, 10**9])
-def test_a_part_has_bounds_at_the_operation_and_in_the_database(isp: Isp, nora: User, percent: int) -> None:
+def test_operation_and_database_limit_the_percentage(isp: Isp, nora: User, percent: int) -> None:
     with pytest.raises(OutOfRange):
         make(isp, nora, oversubscription_percent=percent)
     if percent <= 5001:
@@ -67,13 +67,13 @@ def test_a_part_has_bounds_at_the_operation_and_in_the_database(isp: Isp, nora: 
             Port.objects.update(oversubscription_percent=percent)
 
 
-def test_the_database_itself_keeps_both_columns_in_agreement(isp: Isp, nora: User) -> None:
+def test_database_keeps_both_columns_consistent(isp: Isp, nora: User) -> None:
     port = make(isp, nora, oversubscription_percent=150)
     with pytest.raises(IntegrityError, match="oversubscription_says_what_is_bookable"), transaction.atomic():
         Port.objects.filter(pk=port.pk).update(bookable_bps=GBIT)
 
 
-def test_an_order_is_taken_up_to_that_and_the_refusal_says_what_is_full(
+def test_orders_fill_the_bookable_bandwidth_and_the_refusal_names_the_port(
     isp: Isp, alice: User, nora: User
 ) -> None:
     for port in Port.objects.filter(interface="host-cust1"):
@@ -88,7 +88,7 @@ def test_an_order_is_taken_up_to_that_and_the_refusal_says_what_is_full(
         change(Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk), nora, oversubscription_percent=149)
 
 
-def test_the_api_and_the_nocs_page_show_and_take_it(isp: Isp, nora: User, alice: User) -> None:
+def test_api_and_page_show_and_accept_it(isp: Isp, nora: User, alice: User) -> None:
     made = client(nora).post(
         "/api/v1/ports",
         {"router": "rhino", "interface": "x1", "speed_bps": GBIT, "oversubscription_percent": 200},

@@ -1,4 +1,4 @@
-"""What was measured on a router takes the shipped table's place in admission, and can be taken back."""
+"""Measurements of a router replace the shipped cost table in admission, and the NOC can withdraw them."""
 
 import json
 from typing import Any
@@ -28,12 +28,12 @@ from tests.integration.web_pages.browser import signed_in, text
 
 pytestmark = pytest.mark.django_db
 
-# A frame in VXLAN takes a hundred times what it takes by the table, in GENEVE as much as a cross-connect.
+# A VXLAN frame costs a hundred times the table's value; a GENEVE frame costs as much as a cross-connect.
 CLOCKS = {"l2xc": 25.0, "vxlan4": 10_025.0, "geneve4": 24.0, "vxlan6": 95.0, "geneve6": 95.0, "gre4": 85.0}
 
 
 def printed(**other: Any) -> dict[str, Any]:
-    """What the agent prints, as docs/reference/agent-requests.md has it."""
+    """Return the agent's output, as docs/reference/agent-requests.md shows it."""
     figures = [
         {
             "transport": transport,
@@ -70,25 +70,25 @@ def take(isp: Isp, user: User, calibration: Calibration | None, **more: Any) -> 
     return Router.objects.get(name="rhino")
 
 
-def test_a_tunnel_weighs_what_it_was_measured_to_take_more_than_a_cross_connect(isp: Isp, nora: User) -> None:
+def test_tunnel_weight_is_the_measured_cost_above_a_cross_connect(isp: Isp, nora: User) -> None:
     weights = weights_of(take(isp, nora, read()))
     assert weights[Transport.L2XC] == 1
-    # 10,000 clocks of 2.6 GHz beside the 67.2 ns of a frame at 14.88 million in a second.
+    # 10,000 clocks of 2.6 GHz, compared with 67.2 ns per frame at 14.88 million frames per second.
     assert float(weights[Transport.VXLAN4]) == pytest.approx(2 * (1 + 10_000 / 2595768139 * 14.88e6))
-    # Measured cheaper than a cross-connect, which is chance; and not measured at all.
+    # Measured cheaper than a cross-connect, which is noise; and not measured at all.
     assert weights[Transport.GENEVE4] == 2
     assert weights[Transport.GRE6] == BY_TABLE[Transport.GRE6]
     assert weights_of(isp.routers["hippo"]) is BY_TABLE
 
 
-def test_on_a_slower_cpu_the_same_nanoseconds_weigh_less_beside_a_cross_connect(isp: Isp, nora: User) -> None:
+def test_equal_nanoseconds_weigh_less_on_a_slower_cpu(isp: Isp, nora: User) -> None:
     rhino = take(isp, nora, read())
     fast = weights_of(rhino)[Transport.VXLAN4]
     rhino.cpu = "Atom C3558"
     assert float((weights_of(rhino)[Transport.VXLAN4] - 2) / (fast - 2)) == pytest.approx(5.01 / 22.28)
 
 
-def test_an_order_that_the_table_admits_is_refused_by_what_was_measured_and_the_other_way_round(
+def test_measurement_refuses_an_order_that_the_table_admits_and_vice_versa(
     isp: Isp, alice: User, nora: User
 ) -> None:
     fill(isp, "rhino", but_for=end_load(GBIT, Transport.VXLAN4))
@@ -99,9 +99,7 @@ def test_an_order_that_the_table_admits_is_refused_by_what_was_measured_and_the_
     assert order(isp, alice, transport="vxlan4", cir_bps=refusal.value.free_bps).vll.transport == "vxlan4"
 
 
-def test_what_was_cheaper_than_the_table_has_it_fits_where_it_did_not(
-    isp: Isp, alice: User, nora: User
-) -> None:
+def test_cheaper_measurement_admits_a_larger_order(isp: Isp, alice: User, nora: User) -> None:
     fill(isp, "rhino", but_for=2 * GBIT)
     with pytest.raises(RouterFull):
         order(isp, alice, transport="geneve4")
@@ -109,7 +107,7 @@ def test_what_was_cheaper_than_the_table_has_it_fits_where_it_did_not(
     assert order(isp, alice, transport="geneve4").vll.transport == "geneve4"
 
 
-def test_lines_in_service_are_booked_anew_and_as_before_when_it_is_taken_back(
+def test_calibration_rebooks_lines_in_service_and_withdrawal_restores_them(
     isp: Isp, alice: User, nora: User
 ) -> None:
     vll = order(isp, alice, transport="vxlan4").vll
@@ -125,7 +123,7 @@ def test_lines_in_service_are_booked_anew_and_as_before_when_it_is_taken_back(
     assert sums_are_right()
 
 
-def test_a_change_under_way_is_settled_by_the_new_figures(isp: Isp, alice: User, nora: User) -> None:
+def test_change_in_progress_is_booked_by_the_new_figures(isp: Isp, alice: User, nora: User) -> None:
     vll = order(isp, alice, transport="vxlan4").vll
     activate(vll)
     modify(alice, vll, cir_bps=2 * GBIT)
@@ -136,7 +134,7 @@ def test_a_change_under_way_is_settled_by_the_new_figures(isp: Isp, alice: User,
     assert sums_are_right()
 
 
-def test_a_hold_keeps_what_the_dearest_takes_there(isp: Isp, alice: User, nora: User) -> None:
+def test_reservation_books_the_most_expensive_transport(isp: Isp, alice: User, nora: User) -> None:
     weights = weights_of(take(isp, nora, read()))
     ends = {
         f"{side}_end": end(isp, f"{router}:host-cust1") for side, router in (("a", "rhino"), ("z", "hippo"))
@@ -148,9 +146,7 @@ def test_a_hold_keeps_what_the_dearest_takes_there(isp: Isp, alice: User, nora: 
     ]
 
 
-def test_figures_by_which_lines_have_booked_more_than_there_is_are_asked_about(
-    isp: Isp, alice: User, nora: User
-) -> None:
+def test_calibration_that_overbooks_needs_confirmation(isp: Isp, alice: User, nora: User) -> None:
     vll = order(isp, alice, transport="vxlan4", cir_bps=4 * GBIT).vll
     activate(vll)
     before = loads(vll.pk)
@@ -165,12 +161,12 @@ def test_figures_by_which_lines_have_booked_more_than_there_is_are_asked_about(
     assert not Event.objects.filter(kind="router.calibration_taken").exists()
     assert take(isp, nora, too_dear, accept_affected=True).calibration is not None
     assert loads(vll.pk) != before
-    # What is overbooked already may be eased.
+    # Reducing an existing overbooking needs no confirmation.
     assert take(isp, nora, None).calibration is None
     assert loads(vll.pk) == before
 
 
-def test_another_cpu_books_the_lines_of_a_calibrated_router_anew(isp: Isp, alice: User, nora: User) -> None:
+def test_other_cpu_rebooks_the_lines_of_a_calibrated_router(isp: Isp, alice: User, nora: User) -> None:
     vll = order(isp, alice, transport="vxlan4").vll
     activate(vll)
     rhino = take(isp, nora, read())
@@ -180,7 +176,7 @@ def test_another_cpu_books_the_lines_of_a_calibrated_router_anew(isp: Isp, alice
     assert sums_are_right()
 
 
-def test_who_took_it_and_what_stays_with_the_router(isp: Isp, nora: User) -> None:
+def test_author_and_figures_are_stored_with_the_router(isp: Isp, nora: User) -> None:
     rhino = take(isp, nora, read())
     take(isp, nora, read())
     taken = Event.objects.get(kind="router.calibration_taken")
@@ -191,7 +187,7 @@ def test_who_took_it_and_what_stays_with_the_router(isp: Isp, nora: User) -> Non
     assert Event.objects.filter(kind="router.calibration_returned", actor="nora").count() == 1
 
 
-def test_a_retired_router_takes_none(isp: Isp, nora: User) -> None:
+def test_retired_router_accepts_no_calibration(isp: Isp, nora: User) -> None:
     Router.objects.filter(name="rhino").update(retired_at=clock.now(), agent_url="")
     with pytest.raises(Retired):
         take(isp, nora, read())
@@ -211,7 +207,7 @@ def test_a_retired_router_takes_none(isp: Isp, nora: User) -> None:
         ({"more": 1}, "more"),
     ],
 )
-def test_what_no_agent_prints_is_refused_by_its_place(other: dict[str, Any], says: str) -> None:
+def test_invalid_agent_output_is_refused_by_location(other: dict[str, Any], says: str) -> None:
     with pytest.raises(CalibrationUnreadable) as refusal:
         read(**other)
     assert says in refusal.value.detail
@@ -219,18 +215,18 @@ def test_what_no_agent_prints_is_refused_by_its_place(other: dict[str, Any], say
 
 
 @pytest.mark.parametrize("text", ["", "rhino, VPP 25.10", "[]", "{", "\ud800"])
-def test_what_is_no_document_is_refused(text: str) -> None:
+def test_output_that_is_no_document_is_refused(text: str) -> None:
     with pytest.raises(CalibrationUnreadable):
         calibration_read(text, router="rhino")
 
 
-def test_what_was_measured_elsewhere_is_refused() -> None:
+def test_measurement_of_another_router_is_refused() -> None:
     with pytest.raises(CalibrationOfAnother) as refusal:
         read(router="hippo")
     assert refusal.value.measured == "hippo"
 
 
-def test_through_the_api_it_is_taken_read_and_taken_back(isp: Isp, nora: User, alice: User) -> None:
+def test_api_accepts_shows_and_withdraws(isp: Isp, nora: User, alice: User) -> None:
     path = f"/api/v1/routers/{isp.routers['rhino'].pk}/calibration"
     noc = client(nora)
     before = noc.get(path).json()
@@ -250,7 +246,7 @@ def test_through_the_api_it_is_taken_read_and_taken_back(isp: Isp, nora: User, a
     assert client(alice).post(path, {"calibration": None}, format="json").status_code == 403
 
 
-def test_on_the_routers_page_it_is_taken_and_taken_back(isp: Isp, nora: User) -> None:
+def test_routers_page_accepts_and_withdraws(isp: Isp, nora: User) -> None:
     page = f"/noc/routers/{isp.routers['rhino'].pk}/"
     browser = signed_in(nora)
     assert "Admission uses the default table." in text(browser.get(page))

@@ -1,4 +1,4 @@
-"""Changes of a router are checked against the lines that end on it."""
+"""The portal checks changes of a router against the lines that end on it."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def vll(isp: Isp, alice: User) -> Vll:
-    """10 Gbit/s of VXLAN over IPv4 from rhino, which has 4 cores, to hippo."""
+    """Return a 10 Gbit/s line of VXLAN over IPv4 from rhino, which has 4 cores, to hippo."""
     placed = order(isp, alice, cir_bps=10 * GBIT).vll
     activate(placed)
     return placed
@@ -34,7 +34,7 @@ def change(isp: Isp, user: User, **changes: Any) -> Router:
     return router_change(router=isp.routers["rhino"], user=user, now=clock.now(), **changes)
 
 
-def test_fewer_cores_than_are_booked_are_asked_about(isp: Isp, nora: User, vll: Vll) -> None:
+def test_fewer_cores_than_booked_need_confirmation(isp: Isp, nora: User, vll: Vll) -> None:
     with pytest.raises(CoresBelowBooked) as refused:
         change(isp, nora, cores=1, cpu="Atom C3558")
     assert refused.value.booked_cores > refused.value.bookable_cores
@@ -42,21 +42,21 @@ def test_fewer_cores_than_are_booked_are_asked_about(isp: Isp, nora: User, vll: 
     assert change(isp, nora, cores=1, cpu="Atom C3558", accept_affected=True).cores == 1
 
 
-def test_a_router_that_is_overbooked_may_have_other_things_changed(isp: Isp, nora: User, vll: Vll) -> None:
+def test_other_values_of_an_overbooked_router_can_change(isp: Isp, nora: User, vll: Vll) -> None:
     change(isp, nora, cores=1, cpu="Atom C3558", accept_affected=True)
     assert change(isp, nora, cores=1, cpu="Atom C3558", agent_url="https://rhino.example:9440").cores == 1
     assert change(isp, nora, cores=2).cores == 2
 
 
 @pytest.mark.parametrize("new", [None, "10.255.9.9"])
-def test_a_loopback_that_ends_tunnels_stays(isp: Isp, nora: User, vll: Vll, new: str | None) -> None:
+def test_loopback_with_tunnels_cannot_be_removed(isp: Isp, nora: User, vll: Vll, new: str | None) -> None:
     with pytest.raises(LoopbackInUse) as refused:
         change(isp, nora, loopback4=new, accept_affected=True)
     assert (refused.value.address, refused.value.count, refused.value.example) == ("10.255.0.1", 1, "ZRH-AMS")
     assert change(isp, nora, loopback6=None).loopback6 is None
 
 
-def test_an_underlay_table_with_tunnels_in_it_stays(isp: Isp, nora: User, vll: Vll) -> None:
+def test_underlay_table_with_tunnels_cannot_be_changed(isp: Isp, nora: User, vll: Vll) -> None:
     with pytest.raises(UnderlayTableInUse) as refused:
         change(isp, nora, underlay_table=10, accept_affected=True)
     assert (refused.value.table, refused.value.count, refused.value.example) == (0, 1, "ZRH-AMS")
@@ -64,16 +64,16 @@ def test_an_underlay_table_with_tunnels_in_it_stays(isp: Isp, nora: User, vll: V
 
 
 @pytest.mark.parametrize("table", [10, 2**32 - 2])
-def test_an_underlay_table_without_tunnels_is_changed(isp: Isp, nora: User, table: int) -> None:
+def test_underlay_table_without_tunnels_can_be_changed(isp: Isp, nora: User, table: int) -> None:
     assert change(isp, nora, underlay_table=table).underlay_table == table
 
 
-def test_an_underlay_table_that_vpp_cannot_have_is_refused(isp: Isp, nora: User) -> None:
+def test_underlay_table_that_vpp_cannot_have_is_refused(isp: Isp, nora: User) -> None:
     with pytest.raises(OutOfRange):
         change(isp, nora, underlay_table=2**32 - 1)
 
 
-def test_after_the_lines_have_changed_their_ip_version_it_goes(
+def test_loopback_is_removed_after_the_lines_change_their_ip_version(
     isp: Isp, alice: User, nora: User, vll: Vll
 ) -> None:
     order_modify(user=alice, vll=vll, changes=Changes(transport="vxlan6"), now=clock.now())
@@ -81,7 +81,7 @@ def test_after_the_lines_have_changed_their_ip_version_it_goes(
     assert change(isp, nora, loopback4="10.255.9.9").loopback4 == "10.255.9.9"
 
 
-def test_both_doors_ask(isp: Isp, nora: User, vll: Vll) -> None:
+def test_page_and_api_ask_for_confirmation(isp: Isp, nora: User, vll: Vll) -> None:
     url = f"/api/v1/routers/{isp.routers['rhino'].pk}"
 
     def patch(**body: Any) -> Any:

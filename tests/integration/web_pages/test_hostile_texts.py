@@ -43,7 +43,7 @@ def test_hostile_text_in_forms_and_addresses_never_causes_an_internal_error(
             if looks_at_form:
                 answer = browser.post(where, asked | version)
                 assert answer.status_code < 500, text
-                # The portal refuses users without the right, and pages without a form, before it reads fields.
+                # The portal refuses users without the right and pages without a form before it reads fields.
                 looks_at_form = "_post" in answer.wsgi_request.__dict__
         if thinned and first.status_code == 200:
             texts = HOSTILE[::3]
