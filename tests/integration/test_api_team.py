@@ -1,4 +1,4 @@
-"""A customer's people through the API: what the team page can do, programs can."""
+"""A customer's members in the API: programs can do everything that the team page can do."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,7 +23,7 @@ DORA = {"email": "dora@dairy.example", "role": "viewer"}
 
 
 def client(user: User) -> APIClient:
-    """With a token of every scope, as of somebody who had the rights for it when it was made."""
+    """Return a client with a token of every scope, as of a user who had all rights when it was made."""
     api = client_of(user)
     ApiToken.objects.filter(user=user).update(scopes=Scope.values)
     return api
@@ -51,7 +51,7 @@ def invitation(ada: User, dairy: Customer) -> Invitation:
 
 
 class TestMembers:
-    def test_everybody_sees_the_own_team_and_the_noc_all(
+    def test_users_see_their_team_and_the_noc_sees_all(
         self, ada: User, bob: User, charlie: User, nora: User
     ) -> None:
         assert names(bob) == ["ada", "bob"]
@@ -70,7 +70,7 @@ class TestMembers:
         }
 
     @pytest.mark.parametrize("who", ["ada", "nina"])
-    def test_admins_change_roles_of_the_version_that_they_saw(
+    def test_admins_change_roles_of_the_current_version(
         self, who: str, bob: User, request: pytest.FixtureRequest
     ) -> None:
         by = request.getfixturevalue(who)
@@ -82,14 +82,14 @@ class TestMembers:
         assert change(by, bob, "admin", **{"If-Match": seen}).status_code == 412
         assert bob.memberships.get().role == "operator"
 
-    def test_admins_remove(self, ada: User, bob: User) -> None:
+    def test_admins_remove_members(self, ada: User, bob: User) -> None:
         place = place_of(bob)
         assert client(ada).delete(place).status_code == 204
         assert client(ada).get(place).status_code == 404
         assert not bob.memberships.exists()
 
     @pytest.mark.parametrize("who", ["alice", "bob", "nora"])
-    def test_nobody_else_does_either(
+    def test_other_users_cannot_remove_members(
         self, who: str, ada: User, bob: User, request: pytest.FixtureRequest
     ) -> None:
         by = request.getfixturevalue(who)
@@ -97,19 +97,19 @@ class TestMembers:
         assert client(by).delete(place_of(bob)).status_code == 403
         assert bob.memberships.get().role == "viewer"
 
-    def test_the_last_admin_stays_one(self, ada: User) -> None:
+    def test_last_admin_stays_an_admin(self, ada: User) -> None:
         refused = change(ada, ada, "viewer", **{"If-Match": "*"})
         assert (refused.status_code, refused.json()["errors"][0]["code"]) == (409, "last-admin")
         assert client(ada).delete(place_of(ada)).status_code == 409
 
-    def test_a_team_that_is_over_stays_as_it_was(self, bob: User, dairy: Customer, nina: User) -> None:
+    def test_team_of_a_retired_customer_cannot_change(self, bob: User, dairy: Customer, nina: User) -> None:
         customer_retire(customer=dairy, now=clock.now())
         assert change(nina, bob, "admin", **{"If-Match": "*"}).status_code == 403
         assert post(nina, {**DORA, "customer": "Alpine Dairy"}).status_code == 422
 
 
 class TestInvitations:
-    def test_an_admin_invites_reads_and_takes_back(self, ada: User, dairy: Customer) -> None:
+    def test_admin_invites_reads_and_withdraws(self, ada: User, dairy: Customer) -> None:
         made = post(ada)
         assert made.status_code == 201
         assert Outbox.objects.get(task=SEND_INVITATION).args == [made.json()["id"]]
@@ -122,13 +122,13 @@ class TestInvitations:
         assert client(ada).delete(made["Location"]).status_code == 404
         assert not open_invitations(clock.now()).exists()
 
-    def test_sent_again_with_its_key_it_is_one_invitation(self, ada: User) -> None:
+    def test_repeated_invitation_with_one_key_is_one_invitation(self, ada: User) -> None:
         first, again = (post(ada, **{"Idempotency-Key": "k"}) for _ in range(2))
         assert (first.status_code, first.content) == (201, again.content)
         assert Invitation.objects.count() == 1
 
     @pytest.mark.parametrize("who", ["alice", "bob", "nora"])
-    def test_who_does_not_run_the_team_sees_and_sends_none(
+    def test_users_who_are_not_admins_see_and_send_no_invitations(
         self, who: str, invitation: Invitation, request: pytest.FixtureRequest
     ) -> None:
         api = client(request.getfixturevalue(who))
@@ -138,7 +138,7 @@ class TestInvitations:
         assert post(request.getfixturevalue(who), {**DORA, "email": "eve@x.example"}).status_code == 403
         assert open_invitations(clock.now()).count() == 1
 
-    def test_the_noc_gives_a_customer_of_the_api_its_first_admin(self, ada: User, nina: User) -> None:
+    def test_noc_invites_the_first_admin_of_a_customer(self, ada: User, nina: User) -> None:
         wanted = {**DORA, "role": "admin"}
         client(nina).post("/api/v1/customers", {"name": "Cheese Inc"}, format="json")
         unnamed = post(nina, wanted)
@@ -149,11 +149,11 @@ class TestInvitations:
     @pytest.mark.parametrize(
         "wrong", [{"email": "dora"}, {"email": 7}, {"role": "king"}, {"more": 1}, {"email": "a@b.c\nBcc: d"}]
     )
-    def test_what_is_no_invitation_is_refused(self, ada: User, wrong: dict[str, Any]) -> None:
+    def test_invalid_invitation_is_refused(self, ada: User, wrong: dict[str, Any]) -> None:
         refused = post(ada, {**DORA, **wrong})
         assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, next(iter(wrong)))
 
-    def test_a_member_or_an_open_invitation_is_a_conflict(
+    def test_invitation_of_a_member_or_invited_address_is_a_conflict(
         self, ada: User, bob: User, invitation: Invitation
     ) -> None:
         User.objects.filter(pk=bob.pk).update(email="bob@dairy.example")
@@ -161,7 +161,7 @@ class TestInvitations:
         known = post(ada, {**DORA, "email": "bob@dairy.example"})
         assert (known.status_code, known.json()["errors"][0]["code"]) == (409, "already-member")
 
-    def test_too_many_for_one_address_are_429_and_the_key_stays_good(
+    def test_too_many_invitations_for_one_address_are_429_and_the_key_stays_valid(
         self, ada: User, dairy: Customer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         now = clock.now()
@@ -205,7 +205,7 @@ class TestPools:
 
 
 class TestTokens:
-    """A leaked token's gifts stay when it is revoked; so only one that was made for it gives."""
+    """A revoked token's grants stay valid, so only tokens made for this purpose can grant rights."""
 
     def writes(self, user: User, invitation: Invitation, other: User, scopes: list[str]) -> set[int]:
         _, plain = token_create(user=user, name="test", scopes=scopes, now=clock.now())
@@ -225,7 +225,7 @@ class TestTokens:
         ("who", "scopes"),
         [("ada", ["read"]), ("ada", ["read", "order"]), ("nina", ["read", "order", "noc"])],
     )
-    def test_one_that_was_not_made_for_it_reads_the_team_and_changes_nothing(
+    def test_token_without_the_scope_reads_the_team_and_changes_nothing(
         self,
         who: str,
         scopes: list[str],
@@ -238,7 +238,7 @@ class TestTokens:
         assert list(open_invitations(clock.now())) == [invitation]
 
     @pytest.mark.parametrize(("who", "scopes"), [("ada", ["read", "team"]), ("nina", ["noc", "team"])])
-    def test_one_that_was_made_for_it_changes_it(
+    def test_token_with_the_scope_changes_the_team(
         self,
         who: str,
         scopes: list[str],
@@ -248,12 +248,12 @@ class TestTokens:
     ) -> None:
         assert self.writes(request.getfixturevalue(who), invitation, bob, scopes) == {200, 201, 204}
 
-    def test_of_a_noc_admin_it_runs_no_team_without_the_nocs_scope(
+    def test_noc_admins_token_needs_the_noc_scope_for_teams(
         self, nina: User, bob: User, invitation: Invitation
     ) -> None:
         assert self.writes(nina, invitation, bob, ["read", "team"]) == {404, 422}
 
-    def test_it_orders_nothing(self, ada: User) -> None:
+    def test_team_token_orders_nothing(self, ada: User) -> None:
         _, plain = token_create(user=ada, name="people", scopes=["read", "team"], now=clock.now())
         api = APIClient(headers={"Authorization": f"Bearer {plain}"})
         assert api.post("/api/v1/vlls", {}, format="json").status_code == 403

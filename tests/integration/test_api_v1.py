@@ -45,7 +45,7 @@ def post(user: User, document: dict[str, Any]) -> Any:
     return client(user).post("/api/v1/vlls", document, format="json")
 
 
-def test_ordering_answers_202_with_the_order_and_where_to_watch_it(isp: Isp, alice: User) -> None:
+def test_order_returns_202_with_the_order_and_its_status_url(isp: Isp, alice: User) -> None:
     answer = post(alice, body(isp))
     assert answer.status_code == 202
     document = answer.json()
@@ -62,14 +62,14 @@ def test_ordering_answers_202_with_the_order_and_where_to_watch_it(isp: Isp, ali
     assert (watched["state"], watched["action"]) == ("acknowledged", "add")
 
 
-def test_the_answer_shows_the_line_as_it_is_read_afterwards(isp: Isp, alice: User) -> None:
+def test_response_shows_the_line_as_later_reads_do(isp: Isp, alice: User) -> None:
     api = client(alice)
     ordered = api.post("/api/v1/vlls", body(isp), format="json").json()
     assert ordered["vll"] == api.get(f"/api/v1/vlls/{ordered['vll']['id']}").json()
     assert ordered["order"] == api.get(f"/api/v1/orders/{ordered['order']['id']}").json()
 
 
-def test_the_vll_and_its_list_show_both_ends(isp: Isp, alice: User) -> None:
+def test_vll_and_list_show_both_ends(isp: Isp, alice: User) -> None:
     vll = order(isp, alice).vll
     api = client(alice)
     one = api.get(f"/api/v1/vlls/{vll.pk}").json()
@@ -103,7 +103,7 @@ def test_delete_orders_the_removal(isp: Isp, alice: User) -> None:
 
 
 @pytest.mark.parametrize("path", ["vlls/{vll}", "vlls/{vll}/throughput", "orders/{order}"])
-def test_a_stranger_gets_404_for_alices_vll(isp: Isp, alice: User, charlie: User, path: str) -> None:
+def test_stranger_gets_404_for_a_foreign_vll(isp: Isp, alice: User, charlie: User, path: str) -> None:
     placed = order(isp, alice)
     url = "/api/v1/" + path.format(vll=placed.vll_id, order=placed.pk)
     assert client(alice).get(url).status_code == 200
@@ -112,7 +112,7 @@ def test_a_stranger_gets_404_for_alices_vll(isp: Isp, alice: User, charlie: User
     assert answer["Content-Type"] == "application/problem+json"
 
 
-def test_a_strangers_lists_and_deletes_reach_nothing_of_alices(isp: Isp, alice: User, charlie: User) -> None:
+def test_strangers_lists_and_deletes_reach_no_foreign_vll(isp: Isp, alice: User, charlie: User) -> None:
     vll = order(isp, alice).vll
     api = client(charlie)
     for name in ("vlls", "orders", "ports"):
@@ -121,7 +121,7 @@ def test_a_strangers_lists_and_deletes_reach_nothing_of_alices(isp: Isp, alice: 
     assert Order.objects.count() == 1
 
 
-def test_a_viewer_sees_but_gets_403_for_orders(isp: Isp, alice: User, bob: User) -> None:
+def test_viewer_reads_and_gets_403_for_orders(isp: Isp, alice: User, bob: User) -> None:
     vll = order(isp, alice).vll
     assert client(bob).get(f"/api/v1/vlls/{vll.pk}").status_code == 200
     assert client(bob).delete(f"/api/v1/vlls/{vll.pk}").status_code == 403
@@ -129,7 +129,7 @@ def test_a_viewer_sees_but_gets_403_for_orders(isp: Isp, alice: User, bob: User)
 
 
 @pytest.mark.parametrize("name", ["routers", "links"])
-def test_the_inside_of_the_network_is_for_the_noc(isp: Isp, alice: User, nora: User, name: str) -> None:
+def test_only_the_noc_reads_network_internals(isp: Isp, alice: User, nora: User, name: str) -> None:
     assert client(alice).get(f"/api/v1/{name}").status_code == 403
     assert len(client(nora).get(f"/api/v1/{name}").json()["results"]) == 5
 
@@ -138,7 +138,7 @@ def test_the_inside_of_the_network_is_for_the_noc(isp: Isp, alice: User, nora: U
     ("token", "status"),
     [("", 401), ("Bearer ll_x_y", 401), ("Bearer nonsense", 401), ("Basic eDp5", 401)],
 )
-def test_without_a_valid_token_the_answer_is_401_with_a_challenge(isp: Isp, token: str, status: int) -> None:
+def test_missing_or_invalid_token_is_401_with_a_challenge(isp: Isp, token: str, status: int) -> None:
     api = APIClient()
     if token:
         api.credentials(HTTP_AUTHORIZATION=token)
@@ -148,7 +148,7 @@ def test_without_a_valid_token_the_answer_is_401_with_a_challenge(isp: Isp, toke
     assert answer.json()["type"].startswith("http://testserver/api/docs/errors/#")
 
 
-def test_a_revoked_token_opens_nothing(isp: Isp, alice: User) -> None:
+def test_revoked_token_is_refused(isp: Isp, alice: User) -> None:
     token, plain = token_create(user=alice, name="old", now=clock.now())
     api = APIClient()
     api.credentials(HTTP_AUTHORIZATION=f"Bearer {plain}")
@@ -184,7 +184,7 @@ def fields_at_fault(answer: Any) -> set[tuple[str, str]]:
         ({"z_end": {"port": 999_999_999, "tagging": "untagged"}}, "z_end.port"),
     ],
 )
-def test_a_bad_order_is_422_and_names_the_field(isp: Isp, alice: User, changes: dict, field: str) -> None:
+def test_invalid_order_is_422_and_names_the_field(isp: Isp, alice: User, changes: dict, field: str) -> None:
     answer = post(alice, body(isp, **changes))
     assert answer.status_code == 422, answer.content
     assert field in {name for name, _ in fields_at_fault(answer)}
@@ -192,7 +192,7 @@ def test_a_bad_order_is_422_and_names_the_field(isp: Isp, alice: User, changes: 
 
 
 @pytest.mark.parametrize("vlan", [0, 4095, -1, 2**40, "7", "all", 1.5, True, [], {}])
-def test_a_vlan_outside_1_to_4094_is_refused(isp: Isp, alice: User, vlan: Any) -> None:
+def test_vlan_outside_1_to_4094_is_refused(isp: Isp, alice: User, vlan: Any) -> None:
     document = body(isp)
     document["a_end"]["outer_vlan"] = vlan
     answer = post(alice, document)
@@ -200,7 +200,7 @@ def test_a_vlan_outside_1_to_4094_is_refused(isp: Isp, alice: User, vlan: Any) -
     assert {name for name, _ in fields_at_fault(answer)} == {"a_end.outer_vlan"}
 
 
-def test_a_taken_vlan_is_409_and_says_on_which_port(isp: Isp, alice: User) -> None:
+def test_taken_vlan_is_409_and_names_the_port(isp: Isp, alice: User) -> None:
     order(isp, alice)
     answer = post(alice, body(isp))
     assert answer.status_code == 409
@@ -208,7 +208,7 @@ def test_a_taken_vlan_is_409_and_says_on_which_port(isp: Isp, alice: User) -> No
     assert "rhino:host-cust1" in answer.json()["detail"]
 
 
-def test_an_mtu_that_does_not_fit_names_link_shortfall_and_what_would_fit(isp: Isp, alice: User) -> None:
+def test_mtu_refusal_names_link_shortfall_and_largest_packet(isp: Isp, alice: User) -> None:
     answer = post(alice, body(isp, svc_mtu=8950))
     assert answer.status_code == 422
     entry = answer.json()["errors"][0]
@@ -220,14 +220,14 @@ def test_an_mtu_that_does_not_fit_names_link_shortfall_and_what_would_fit(isp: I
 
 
 @pytest.mark.parametrize("raw", ["", "{", "[]", "7", "null", '{"svc_mtu": 1e309}', "[" * 2000, '"\\ud800"'])
-def test_a_body_that_is_no_object_is_a_problem_document(isp: Isp, alice: User, raw: str) -> None:
+def test_body_that_is_no_object_is_a_problem_document(isp: Isp, alice: User, raw: str) -> None:
     answer = client(alice).post("/api/v1/vlls", raw, content_type="application/json")
     assert answer.status_code in (400, 422)
     assert answer["Content-Type"] == "application/problem+json"
     assert answer.json()["request_id"] == answer["X-Request-Id"]
 
 
-def test_reading_a_page_of_vlls_takes_as_many_queries_as_reading_one(
+def test_page_of_vlls_takes_as_many_queries_as_one_vll(
     isp: Isp, alice: User, django_assert_max_num_queries: Any
 ) -> None:
     for number in range(1, 11):
@@ -267,7 +267,7 @@ def test_throughput_without_samples_is_null_and_never_zero(isp: Isp, alice: User
         ("from=99999999999999999999", "from"),
     ],
 )
-def test_a_bad_range_is_422_and_names_the_field(isp: Isp, alice: User, query: str, field: str) -> None:
+def test_invalid_range_is_422_and_names_the_field(isp: Isp, alice: User, query: str, field: str) -> None:
     vll = order(isp, alice).vll
     answer = client(alice).get(f"/api/v1/vlls/{vll.pk}/throughput?{query}")
     assert answer.status_code == 422

@@ -1,4 +1,4 @@
-"""Orders above a customer's limit: everything is leased, nothing is sent, and the NOC decides."""
+"""Orders above a customer's limit: the portal leases everything, sends nothing, and the NOC decides."""
 
 from datetime import timedelta
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def limit(dairy: Customer) -> None:
-    """Alpine Dairy orders up to 1 Gbit/s by itself."""
+    """Alpine Dairy orders up to 1 Gbit/s without approval."""
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     dairy.refresh_from_db()
 
@@ -50,15 +50,15 @@ def reject(user: User, held: Order) -> Order:
     return order_reject(user=user, order=held, reason="No capacity before May", now=clock.now())
 
 
-def test_up_to_the_limit_nobody_has_to_approve(isp: Isp, alice: User) -> None:
+def test_order_up_to_the_limit_needs_no_approval(isp: Isp, alice: User) -> None:
     assert order(isp, alice, cir_bps=GBIT).state == "acknowledged"
 
 
-def test_what_the_noc_orders_itself_is_approved(isp: Isp, nora: User) -> None:
+def test_order_of_the_noc_needs_no_approval(isp: Isp, nora: User) -> None:
     assert order(isp, nora, cir_bps=2 * GBIT).state == "acknowledged"
 
 
-def test_a_held_order_leases_and_no_router_hears_of_it(isp: Isp, alice: User, held: Order) -> None:
+def test_order_pending_approval_leases_and_sends_nothing(isp: Isp, alice: User, held: Order) -> None:
     assert (held.state, held.vll.lifecycle) == ("held", "pendingActive")
     assert not Outbox.objects.exists()
     assert routers_due(now=clock.now()) == []
@@ -68,7 +68,7 @@ def test_a_held_order_leases_and_no_router_hears_of_it(isp: Isp, alice: User, he
         order(isp, alice, cir_bps=1)
 
 
-def test_approved_it_goes_its_way_and_is_overdue_from_then_on(isp: Isp, nora: User, held: Order) -> None:
+def test_approved_order_continues_and_its_deadline_starts_then(isp: Isp, nora: User, held: Order) -> None:
     later = clock.now()
     Order.objects.update(ordered_at=later - timedelta(hours=2))
     order_approve(user=nora, order=held, now=later)
@@ -80,7 +80,7 @@ def test_approved_it_goes_its_way_and_is_overdue_from_then_on(isp: Isp, nora: Us
     assert (held.state, held.vll.lifecycle) == ("completed", "active")
 
 
-def test_rejected_it_gives_everything_back_and_says_why(
+def test_rejected_order_releases_everything_and_has_a_reason(
     isp: Isp, alice: User, nora: User, held: Order
 ) -> None:
     rejected = reject(nora, held)
@@ -91,7 +91,7 @@ def test_rejected_it_gives_everything_back_and_says_why(
     order(isp, alice, cir_bps=1)
 
 
-def test_the_customer_calls_a_held_order_off_at_once(isp: Isp, alice: User, held: Order) -> None:
+def test_customer_cancels_an_order_pending_approval_immediately(isp: Isp, alice: User, held: Order) -> None:
     cancelled = order_cancel(user=alice, order=held, now=clock.now())
     held.vll.refresh_from_db()
     assert (cancelled.state, held.vll.lifecycle, holders()) == ("cancelled", "cancelled", set())
@@ -103,14 +103,14 @@ def test_only_the_noc_decides(alice: User, held: Order) -> None:
             decide(alice, held)
 
 
-def test_an_order_is_decided_once(alice: User, nora: User, held: Order) -> None:
+def test_order_is_decided_once(alice: User, nora: User, held: Order) -> None:
     approve(nora, held)
     for decide in (approve, reject):
         with pytest.raises(WrongOrderState):
             decide(nora, held)
 
 
-def test_what_the_underlay_carries_no_more_cannot_be_approved(nora: User, held: Order) -> None:
+def test_order_that_the_underlay_no_longer_carries_cannot_be_approved(nora: User, held: Order) -> None:
     BackboneLink.objects.update(a_ip_mtu=1500, z_ip_mtu=1500)
     with pytest.raises(PathTooNarrow):
         approve(nora, held)
@@ -119,7 +119,7 @@ def test_what_the_underlay_carries_no_more_cannot_be_approved(nora: User, held: 
 
 
 class TestAHeldChange:
-    """From 1 Gbit/s to 2."""
+    """A change from 1 Gbit/s to 2."""
 
     @pytest.fixture
     def vll(self, isp: Isp, alice: User) -> Vll:
@@ -132,9 +132,7 @@ class TestAHeldChange:
         changes = Changes(cir_bps=2 * GBIT, a_end={"outer_vlan": 200})
         return order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
 
-    def test_the_line_stays_as_it_is_until_it_is_approved(
-        self, isp: Isp, nora: User, vll: Vll, change: Order
-    ) -> None:
+    def test_line_stays_unchanged_until_approval(self, isp: Isp, nora: User, vll: Vll, change: Order) -> None:
         vll.refresh_from_db()
         assert (change.state, vll.revision, vll.cir_bps, vll.in_sync) == ("held", 1, GBIT, True)
         assert holders() == {vll.pk, change.pk}
@@ -146,7 +144,7 @@ class TestAHeldChange:
         change.refresh_from_db()
         assert (change.state, vll.cir_bps, holders()) == ("completed", 2 * GBIT, {vll.pk})
 
-    def test_rejected_or_called_off_its_leases_go_back(
+    def test_rejected_or_cancelled_change_releases_its_leases(
         self, isp: Isp, alice: User, nora: User, vll: Vll, change: Order
     ) -> None:
         reject(nora, change)
@@ -157,7 +155,7 @@ class TestAHeldChange:
         assert (vll.lifecycle, holders()) == ("active", {vll.pk})
         assert Port.objects.get(pk=isp.ports["rhino:host-cust1"].pk).booked_bps == GBIT
 
-    def test_a_change_that_asks_for_no_more_needs_nobody(
+    def test_change_without_more_bandwidth_needs_no_approval(
         self, isp: Isp, alice: User, nora: User, vll: Vll, change: Order
     ) -> None:
         approve(nora, change)

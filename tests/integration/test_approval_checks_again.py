@@ -1,4 +1,4 @@
-"""Approving a held order looks again at all that it was accepted for, be it a new line or a change."""
+"""Approval repeats all checks of the order, for new lines and for changes."""
 
 from collections.abc import Callable
 
@@ -72,7 +72,7 @@ CHANGED: dict[str, tuple[type[DomainError], Break, Break]] = {
 
 @pytest.fixture(params=["add", "modify"])
 def held(request: pytest.FixtureRequest, isp: Isp, alice: User, dairy: Customer) -> Order:
-    """For 2 Gbit/s and packets of 1504 bytes over VXLAN, IPv4: frames of 1522 bytes at the ports."""
+    """Return an order of 2 Gbit/s, 1504-byte packets over VXLAN, IPv4: 1522-byte frames at the ports."""
     if request.param == "add":
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
         return order(isp, alice, cir_bps=2 * GBIT, svc_mtu=1504, transport="vxlan4")
@@ -84,9 +84,7 @@ def held(request: pytest.FixtureRequest, isp: Isp, alice: User, dairy: Customer)
 
 
 @pytest.mark.parametrize("what", CHANGED)
-def test_what_would_be_refused_today_cannot_be_approved_until_it_is_mended(
-    nora: User, held: Order, what: str
-) -> None:
+def test_order_that_would_be_refused_now_cannot_be_approved(nora: User, held: Order, what: str) -> None:
     assert held.state == "held"
     refusal, break_it, mend_it = CHANGED[what]
     break_it()
@@ -102,7 +100,7 @@ def test_what_would_be_refused_today_cannot_be_approved_until_it_is_mended(
     assert sums_are_right()
 
 
-def test_the_address_that_its_tunnel_was_to_end_on_must_still_be_the_routers(nora: User, held: Order) -> None:
+def test_tunnel_address_must_still_belong_to_the_router(nora: User, held: Order) -> None:
     Router.objects.filter(name="hippo").update(loopback4="10.255.9.2")
     hippo = Router.objects.get(name="hippo")
     TunnelAddress.objects.create(router=hippo, address="10.255.9.2")
@@ -113,7 +111,7 @@ def test_the_address_that_its_tunnel_was_to_end_on_must_still_be_the_routers(nor
 
 
 @pytest.mark.parametrize("gone", ["address", "route"])
-def test_so_must_the_addresses_of_a_gre_pair(
+def test_addresses_of_a_gre_pair_must_still_belong_to_the_routers(
     isp: Isp, alice: User, nora: User, dairy: Customer, gone: str
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
@@ -129,7 +127,7 @@ def test_so_must_the_addresses_of_a_gre_pair(
 
 @pytest.mark.parametrize("refusal", [LinkLossUnsupported, LinkLossPortInUse])
 @pytest.mark.parametrize("so_far", [None, False, True], ids=["a new line", "one without", "one that does"])
-def test_what_link_loss_forwarding_asks_of_routers_is_looked_at_again_where_it_is_new(
+def test_new_link_loss_forwarding_is_checked_again(
     isp: Isp, alice: User, nora: User, dairy: Customer, so_far: bool | None, refusal: type[DomainError]
 ) -> None:
     ObservedRouter.objects.update(link_loss_forwarding=True)

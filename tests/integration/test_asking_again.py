@@ -1,4 +1,4 @@
-"""The cost of an end that cannot be built yet: few documents, fewer rows, and no time once it can be."""
+"""The cost of an end that cannot be built yet: few intents, fewer rows, and no delay once it can be built."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -35,13 +35,13 @@ from tests.integration.stand_in_agent import StandInAgent, end_status
 pytestmark = pytest.mark.django_db
 ABSENT = end_status("pending", "unknown_interface")
 UNREACHABLE = Unreachable("ConnectError: [Errno 111] Connection refused")
-# After five shorter pauses the longest.
+# The longest pause, after five shorter ones.
 SHORTER_PAUSES = 6
 
 
 @dataclass
 class Agents:
-    """Stand-in agents without a network between, and a clock. ``sent``: to whom a document went, and when."""
+    """Stand-in agents without a network, and a clock. ``sent``: receiver and time of each intent."""
 
     isp: Isp
     by_router: dict[str, StandInAgent]
@@ -50,7 +50,7 @@ class Agents:
     unreachable: bool = False
 
     def sweep(self, duration: timedelta, *, every_s: int = 5) -> None:
-        """As the sweeper does, with every message taken at once."""
+        """Run the sweeper and take every message immediately."""
         until = self.now + duration
         while self.now < until:
             for router in {*routers_due(now=self.now), *self.messages()}:
@@ -58,7 +58,7 @@ class Agents:
             self.now += timedelta(seconds=every_s)
 
     def messages(self) -> set[int]:
-        """The routers for which messages wait, and takes them away."""
+        """Take the waiting messages and return their routers."""
         rows = Outbox.objects.filter(task=CONVERGE_ROUTER)
         waiting = {args[0] for args in rows.values_list("args", flat=True)}
         if waiting:
@@ -66,7 +66,7 @@ class Agents:
         return waiting
 
     def rhino_is_asked_now(self) -> bool:
-        """Whether there is a message for it, which does not wait for the sweeper."""
+        """Return whether a message for rhino exists now, without a run of the sweeper."""
         return self.isp.routers["rhino"].pk in self.messages()
 
     def rhino_answers(self, **others: dict[str, Any]) -> None:
@@ -79,7 +79,7 @@ class Agents:
 
 @dataclass
 class Client:
-    """In place of provisioning.agent_client.AgentClient."""
+    """Replaces provisioning.agent_client.AgentClient."""
 
     agents: Agents
     router: str
@@ -117,7 +117,7 @@ def agents(isp: Isp, monkeypatch: pytest.MonkeyPatch) -> Agents:
 
 @pytest.fixture
 def placed(isp: Isp, alice: User, agents: Agents) -> Order:
-    """A customer's line to a port that rhino's VPP does not have."""
+    """Order a customer's line to a port that rhino's VPP does not have."""
     agents.rhino_answers(a=ABSENT)
     return order(isp, alice, now=agents.now)
 
@@ -129,7 +129,7 @@ def rows(isp: Isp, router: str) -> int:
 @pytest.mark.parametrize(
     "hours", [timedelta(hours=2), pytest.param(timedelta(hours=6), marks=pytest.mark.release)]
 )
-def test_an_order_that_pends_for_hours_costs_few_documents_and_one_row(
+def test_order_pending_for_hours_costs_few_intents_and_one_row(
     isp: Isp, agents: Agents, placed: Order, hours: timedelta
 ) -> None:
     agents.sweep(hours, every_s=60)
@@ -143,16 +143,14 @@ def test_an_order_that_pends_for_hours_costs_few_documents_and_one_row(
     assert kept.answer["ends"][0]["reason"]["code"] == "unknown_interface"
 
 
-def test_the_pauses_grow_from_seconds_to_minutes(agents: Agents, placed: Order) -> None:
+def test_pauses_grow_from_seconds_to_minutes(agents: Agents, placed: Order) -> None:
     agents.sweep(timedelta(minutes=16), every_s=10)
     asked = [at for router, at in agents.sent if router == "rhino"]
     pauses = [(after - before).total_seconds() for before, after in pairwise(asked)]
     assert pauses[:7] == [10, 20, 40, 80, 160, 300, 300]
 
 
-def test_an_end_in_service_that_pends_is_not_asked_about_at_every_sweep(
-    isp: Isp, alice: User, agents: Agents
-) -> None:
+def test_pending_end_in_service_is_not_sent_at_every_sweep(isp: Isp, alice: User, agents: Agents) -> None:
     vll = order(isp, alice, now=agents.now).vll
     agents.sweep(timedelta(seconds=10))
     vll.refresh_from_db()
@@ -165,7 +163,7 @@ def test_an_end_in_service_that_pends_is_not_asked_about_at_every_sweep(
 
 
 @pytest.mark.parametrize("minutes", [30, pytest.param(120, marks=pytest.mark.release)])
-def test_a_router_that_cannot_be_reached_for_long_leaves_one_row(
+def test_long_unreachable_router_leaves_one_row(
     isp: Isp, agents: Agents, placed: Order, minutes: int
 ) -> None:
     agents.unreachable = True
@@ -175,7 +173,7 @@ def test_a_router_that_cannot_be_reached_for_long_leaves_one_row(
     assert kept.times > minutes * 5 / 6
 
 
-def test_each_other_answer_is_a_row_and_begins_with_short_pauses(
+def test_each_different_answer_adds_a_row_and_restarts_short_pauses(
     isp: Isp, agents: Agents, placed: Order
 ) -> None:
     agents.sweep(timedelta(minutes=12), every_s=10)
@@ -187,7 +185,7 @@ def test_each_other_answer_is_a_row_and_begins_with_short_pauses(
     assert agents.sent_to("rhino") >= 1
 
 
-def test_the_removal_of_an_end_that_pends_costs_as_little(isp: Isp, agents: Agents, alice: User) -> None:
+def test_removal_of_a_pending_end_costs_as_little(isp: Isp, agents: Agents, alice: User) -> None:
     vll = order(isp, alice, now=agents.now).vll
     agents.sweep(timedelta(seconds=10))
     agents.rhino_answers(a=end_status("pending", "contested"))
@@ -197,7 +195,7 @@ def test_the_removal_of_an_end_that_pends_costs_as_little(isp: Isp, agents: Agen
     assert rows(isp, "rhino") == before + 1
 
 
-def test_an_end_that_left_and_pends_costs_as_little(isp: Isp, agents: Agents, alice: User) -> None:
+def test_pending_tombstone_costs_as_little(isp: Isp, agents: Agents, alice: User) -> None:
     vll = order(isp, alice, now=agents.now).vll
     agents.sweep(timedelta(seconds=10))
     VllTombstone.objects.create(vll=vll, side="z", router=isp.routers["rhino"], revision=1)
@@ -216,7 +214,7 @@ PORT = interface("host-cust1")
 
 @pytest.fixture
 def report(agents: Agents, placed: Order) -> Callable[..., None]:
-    """Rhino reports, ``after_s`` its last report. It has been asked in vain for a while."""
+    """Store a report of rhino, ``after_s`` its last one. Rhino has not confirmed its intent for a while."""
     agents.sweep(timedelta(minutes=9), every_s=60)
 
     def say(
@@ -240,7 +238,7 @@ def report(agents: Agents, placed: Order) -> Callable[..., None]:
 
     for _ in range(3):
         say()
-    # It was asked a good while ago, and is to be asked again in a good while.
+    # The last attempt and the next one are both a good while away.
     agents.messages()
     RouterConvergence.objects.filter(router=agents.isp.routers["rhino"]).update(
         last_answered_at=agents.now - timedelta(minutes=2), ask_at=agents.now + timedelta(minutes=3)
@@ -249,7 +247,7 @@ def report(agents: Agents, placed: Order) -> Callable[..., None]:
     return say
 
 
-def test_a_report_that_says_nothing_new_leaves_it_waiting(
+def test_report_without_changes_does_not_end_the_pause(
     isp: Isp, agents: Agents, report: Callable[..., None]
 ) -> None:
     report()
@@ -257,7 +255,7 @@ def test_a_report_that_says_nothing_new_leaves_it_waiting(
     assert routers_due(now=agents.now) == []
 
 
-def test_the_moment_the_port_appears_the_router_is_asked(
+def test_router_gets_its_intent_when_the_port_appears(
     isp: Isp, agents: Agents, report: Callable[..., None], placed: Order
 ) -> None:
     report(interfaces=(*ABSENT_PORT, PORT))
@@ -270,7 +268,7 @@ def test_the_moment_the_port_appears_the_router_is_asked(
     assert RouterConvergence.objects.get(router=isp.routers["rhino"]).ask_at is None
 
 
-def test_a_port_that_is_set_up_is_news_and_its_link_is_not(
+def test_port_set_up_ends_the_pause_and_its_link_does_not(
     agents: Agents, report: Callable[..., None]
 ) -> None:
     report(interfaces=(*ABSENT_PORT, interface("host-cust1", admin_up=False)))
@@ -282,7 +280,7 @@ def test_a_port_that_is_set_up_is_news_and_its_link_is_not(
 
 
 @pytest.mark.parametrize("seconds", [120, pytest.param(300, marks=pytest.mark.release)])
-def test_a_port_that_comes_and_goes_all_the_time_is_asked_about_no_oftener_than_ever(
+def test_flapping_port_does_not_shorten_the_pauses(
     isp: Isp, agents: Agents, report: Callable[..., None], seconds: int
 ) -> None:
     for second in range(seconds):
@@ -293,7 +291,7 @@ def test_a_port_that_comes_and_goes_all_the_time_is_asked_about_no_oftener_than_
     assert rows(isp, "rhino") == 1
 
 
-def test_an_end_that_the_agent_has_built_meanwhile_is_asked_about_at_once(
+def test_end_built_by_the_agent_meanwhile_ends_the_pause(
     agents: Agents, report: Callable[..., None], placed: Order
 ) -> None:
     report(observed_end(placed.vll_id, "a", in_sync=False))
@@ -309,26 +307,24 @@ def test_an_end_that_the_agent_has_built_meanwhile_is_asked_about_at_once(
     [{"boot_id": str(uuid4())}, {"vpp_boot_ms": 1_790_000_900_000}, {"after_s": 20}],
     ids=["the agent restarted", "VPP restarted", "it was silent"],
 )
-def test_a_router_that_is_back_is_asked_at_once(
+def test_returned_router_gets_its_intent_immediately(
     agents: Agents, report: Callable[..., None], news: dict[str, Any]
 ) -> None:
     report(**news)
     assert agents.rhino_is_asked_now()
 
 
-def test_a_vpp_that_is_connected_again_is_asked_about_at_once(
-    agents: Agents, report: Callable[..., None]
-) -> None:
+def test_reconnected_vpp_gets_its_intent_immediately(agents: Agents, report: Callable[..., None]) -> None:
     report(vpp_connected=False, vpp_boot_ms=None, interfaces=(), encapsulations=())
     assert not agents.rhino_is_asked_now()
     report()
     assert agents.rhino_is_asked_now()
 
 
-def test_what_changes_while_the_router_is_asked_is_not_waited_for(
+def test_change_during_an_attempt_is_sent_without_a_pause(
     isp: Isp, agents: Agents, report: Callable[..., None]
 ) -> None:
-    """The answer is of before the port came, and the message finds the router claimed."""
+    """The answer is older than the port, and the message finds the router claimed."""
     rhino = agents.by_router["rhino"]
 
     def comes_meanwhile(intent: dict[str, Any]) -> tuple[int, Any]:
@@ -345,7 +341,7 @@ def test_what_changes_while_the_router_is_asked_is_not_waited_for(
     assert waiting.ask_at == agents.now + LONGEST_UNASKED
 
 
-def test_another_order_and_a_new_revision_are_told_at_once(
+def test_other_order_and_new_revision_are_sent_immediately(
     isp: Isp, alice: User, agents: Agents, placed: Order
 ) -> None:
     agents.sweep(timedelta(minutes=12), every_s=30)
@@ -373,7 +369,7 @@ def _release(agents: Agents, nora: User, placed: Order) -> None:
 
 
 @pytest.mark.parametrize("word", [_retry, _force_retry, _release])
-def test_on_the_nocs_word_it_is_asked_at_once(
+def test_forced_retry_sends_immediately(
     isp: Isp,
     agents: Agents,
     report: Callable[..., None],
@@ -387,7 +383,7 @@ def test_on_the_nocs_word_it_is_asked_at_once(
     assert isp.routers["rhino"].pk in routers_due(now=agents.now)
 
 
-def test_an_agent_that_lost_its_intent_gets_it_at_once(
+def test_agent_that_lost_its_intent_gets_it_immediately(
     isp: Isp, agents: Agents, report: Callable[..., None]
 ) -> None:
     ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(generation_held=None)

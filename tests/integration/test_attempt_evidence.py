@@ -1,4 +1,4 @@
-"""Evidence says what is new and does not repeat what is known."""
+"""Evidence records new facts and does not repeat known ones."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def ends_in(attempt: Attempt) -> tuple[list[Any], int]:
     return attempt.answer["ends"], attempt.answer["unchanged"]
 
 
-def test_the_first_answer_about_an_end_is_kept_and_its_repetition_only_counted(
+def test_first_answer_about_an_end_is_stored_and_repetitions_are_counted(
     isp: Isp,
     alice: User,
     rhino: StandInAgent,  # noqa: F811

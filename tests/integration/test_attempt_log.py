@@ -1,4 +1,4 @@
-"""The attempts to converge routers that may be forgotten, by whom, and those that stay."""
+"""Attempts to converge routers: which of them are deleted, by whom, and which stay."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,7 +25,7 @@ BEFORE = NOW - timedelta(days=90)
 def attempt(
     isp: Isp, *ends: dict[str, Any], at: datetime = OLD, error: str | None = None, router: str = "rhino"
 ) -> int:
-    """Rhino's answer with news of these ends, or why there was none; the row's id."""
+    """Store an attempt with Rhino's answer for these ends, or the reason for none; return the row's id."""
     answer = {"ends": list(ends), "unchanged": 0, "quarantined": [], "applied": True}
     attempt_record(
         router=isp.routers[router],
@@ -51,13 +51,13 @@ def left() -> list[int]:
 
 @pytest.fixture
 def settled(isp: Isp, alice: User) -> Vll:
-    """A line whose order was completed long ago."""
+    """Return a line with an order that was completed long ago."""
     vll = order(isp, alice, now=OLD - timedelta(days=1)).vll
     activate(vll)
     return vll
 
 
-def test_what_is_old_and_says_nothing_of_ends_goes_and_the_newest_stays(isp: Isp) -> None:
+def test_old_attempts_without_ends_are_deleted_and_the_newest_stays(isp: Isp) -> None:
     attempt(isp, error="timeout")
     attempt(isp)
     recent = attempt(isp, at=BEFORE + timedelta(seconds=1))
@@ -66,7 +66,7 @@ def test_what_is_old_and_says_nothing_of_ends_goes_and_the_newest_stays(isp: Isp
     assert attempts_forget(before=NOW + timedelta(days=1)) == 0
 
 
-def test_the_last_word_about_each_end_at_each_revision_stays(isp: Isp, settled: Vll) -> None:
+def test_last_answer_per_end_and_revision_stays(isp: Isp, settled: Vll) -> None:
     attempt(isp, said(settled, "pending"))
     verified = attempt(isp, said(settled))
     changed = attempt(isp, said(settled, "verified", revision=2))
@@ -78,7 +78,7 @@ def test_the_last_word_about_each_end_at_each_revision_stays(isp: Isp, settled: 
     assert attempts_forget(before=BEFORE) == 0
 
 
-def test_what_is_said_of_another_router_is_no_later_word(isp: Isp, settled: Vll) -> None:
+def test_answer_of_another_router_is_no_later_answer(isp: Isp, settled: Vll) -> None:
     here = attempt(isp, said(settled))
     attempt(isp, said(settled), router="hippo")
     attempt(isp, at=NOW)
@@ -86,7 +86,7 @@ def test_what_is_said_of_another_router_is_no_later_word(isp: Isp, settled: Vll)
     assert here in left()
 
 
-def test_of_an_open_order_every_attempt_stays_and_what_was_before_it_goes(isp: Isp, alice: User) -> None:
+def test_attempts_of_an_open_order_stay_and_earlier_ones_are_deleted(isp: Isp, alice: User) -> None:
     attempt(isp, error="timeout", at=OLD - timedelta(days=2))
     vll = order(isp, alice, now=OLD - timedelta(days=1)).vll
     during = [
@@ -103,7 +103,7 @@ def test_of_an_open_order_every_attempt_stays_and_what_was_before_it_goes(isp: I
     assert left() == [during[2], newest, elsewhere[1]]
 
 
-def test_an_attempt_that_goes_on_coming_to_the_same_is_not_old(isp: Isp) -> None:
+def test_repeated_attempt_with_one_result_is_not_old(isp: Isp) -> None:
     same: dict[str, Any] = {
         "router": isp.routers["rhino"],
         "generation": 1,
@@ -118,7 +118,7 @@ def test_an_attempt_that_goes_on_coming_to_the_same_is_not_old(isp: Isp) -> None
     assert attempts_forget(before=BEFORE) == 0
 
 
-def test_nobody_else_removes_what_may_be_forgotten_nor_forgets_what_may_not(isp: Isp, settled: Vll) -> None:
+def test_only_the_task_deletes_and_only_old_attempts(isp: Isp, settled: Vll) -> None:
     old, last_word = attempt(isp), attempt(isp, said(settled))
     recent, newest = attempt(isp, at=NOW), attempt(isp, at=NOW)
 
@@ -136,7 +136,7 @@ def test_nobody_else_removes_what_may_be_forgotten_nor_forgets_what_may_not(isp:
     assert [refused(pk) for pk in (last_word, recent, newest, old)] == [True, True, True, False]
 
 
-def test_many_are_forgotten_in_batches(isp: Isp) -> None:
+def test_many_attempts_are_deleted_in_batches(isp: Isp) -> None:
     Attempt.objects.bulk_create(
         Attempt(
             router=isp.routers["rhino"],
@@ -152,7 +152,7 @@ def test_many_are_forgotten_in_batches(isp: Isp) -> None:
     assert Attempt.objects.count() == 1
 
 
-def test_the_hourly_task_forgets_by_the_setting(isp: Isp, settings: Any) -> None:
+def test_hourly_task_deletes_by_the_setting(isp: Isp, settings: Any) -> None:
     settings.LONGLINE_ATTEMPT_DAYS = 30
     now = clock.now()
     attempt(isp, error="timeout", at=now - timedelta(days=31))

@@ -1,4 +1,4 @@
-"""Behind a TLS proxy on another address: scheme and caller are what a trusted one says, and nobody else."""
+"""Behind a TLS proxy on another address: only a trusted proxy sets the scheme and the client address."""
 
 import http.client
 import json
@@ -27,7 +27,7 @@ from tests.integration.isp import Isp
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# Each of them an address of this machine, as different to the portal as hosts are.
+# Each is an address of the local host, and the portal treats them as different hosts.
 PROXY, CUSTOMER, STRANGER = "127.0.0.2", "127.0.0.3", "127.0.0.4"
 LIST = "/api/v1/ports?limit=1"
 Way = Callable[[str], http.client.HTTPConnection]
@@ -36,7 +36,7 @@ FORGED = {"X-Forwarded-Proto": "https", "X-Forwarded-For": CUSTOMER}
 
 @dataclass(frozen=True)
 class Site:
-    """The portal itself, and nginx in front of it as compose has it."""
+    """The portal, and nginx in front of it as in the compose file."""
 
     portal: int
     proxy: int
@@ -52,7 +52,7 @@ class Site:
 
 
 def get(to: http.client.HTTPConnection, token: str, **headers: str) -> tuple[int, str]:
-    """The status, and where the next page is said to be."""
+    """Return the status and the address of the redirect."""
     to.request("GET", LIST, headers={"Authorization": f"Bearer {token}", **headers})
     answer = to.getresponse()
     return answer.status, json.loads(answer.read()).get("next", "")
@@ -75,7 +75,7 @@ def site(folder: Path, *, trusted: str) -> Iterator[Site]:
 
 @contextmanager
 def nginx(folder: Path, portal: int) -> Iterator[tuple[int, Path]]:
-    """The port at which a real one listens, and its certificate. Its configuration is what is shipped."""
+    """Yield the port of a real nginx with the shipped configuration, and its certificate."""
     program = shutil.which("nginx", path=f"{os.environ['PATH']}:/usr/sbin:{TOOLS}")
     assert program, "nginx is missing: python -m devstack.packages test"
     (port,) = free_ports(1)
@@ -120,19 +120,17 @@ def anywhere(isp: Isp, alice: User) -> str:
 
 @pytest.fixture
 def at_home(isp: Isp, alice: User) -> str:
-    """A token that works from the customer's address alone."""
+    """Return a token that is restricted to the customer's address."""
     home = [ip_network(CUSTOMER)]
     return token_create(user=alice, name="at home", allowed_networks=home, now=clock.now())[1]
 
 
-def test_a_trusted_proxy_says_how_and_from_where_it_was_called(
-    tmp_path: Path, anywhere: str, at_home: str
-) -> None:
+def test_trusted_proxy_sets_scheme_and_client_address(tmp_path: Path, anywhere: str, at_home: str) -> None:
     with site(tmp_path, trusted=f"{PROXY}/32") as portal:
         there = f"https://{PROXY}:{portal.proxy}/api/v1/ports?"
         status, following = get(portal.behind(CUSTOMER), at_home)
         assert (status, following[: len(there)]) == (200, there)
-        # What a client writes there itself does not get past nginx.
+        # nginx replaces these headers of a client.
         assert get(portal.behind(STRANGER), at_home, **FORGED)[0] == 403
         assert get(portal.behind(STRANGER), anywhere, **{"X-Forwarded-Proto": "http"})[1].startswith(there)
         assert_nothing_is_believed_of(portal.directly, anywhere, at_home)
@@ -142,9 +140,7 @@ def test_a_trusted_proxy_says_how_and_from_where_it_was_called(
     ("path", "kind"),
     [("/api/v1/imports?kind=sites", "application/problem+json"), ("/noc/imports/", "text/plain")],
 )
-def test_what_is_too_large_for_nginx_is_answered_in_the_clients_form(
-    tmp_path: Path, path: str, kind: str
-) -> None:
+def test_request_too_large_for_nginx_gets_the_clients_format(tmp_path: Path, path: str, kind: str) -> None:
     with site(tmp_path, trusted=f"{PROXY}/32") as portal:
         to = portal.behind(CUSTOMER)
         to.request("POST", path, headers={"Content-Type": "text/csv", "Content-Length": str(10 * 2**20)})
@@ -156,16 +152,14 @@ def test_what_is_too_large_for_nginx_is_answered_in_the_clients_form(
         assert (told["status"], told["type"].partition("#")[2]) == (413, "too-large")
 
 
-def test_whoever_is_not_trusted_is_believed_neither_scheme_nor_address(
-    tmp_path: Path, anywhere: str, at_home: str
-) -> None:
+def test_untrusted_proxy_sets_neither_scheme_nor_address(tmp_path: Path, anywhere: str, at_home: str) -> None:
     with site(tmp_path, trusted="192.0.2.0/24") as portal:
         assert_nothing_is_believed_of(portal.directly, anywhere, at_home)
         assert_nothing_is_believed_of(portal.behind, anywhere, at_home)
 
 
 def assert_nothing_is_believed_of(way: Way, anywhere: str, at_home: str) -> None:
-    """Loopback is an address as any other."""
+    """Loopback is an address like any other."""
     for caller in (LOOPBACK, STRANGER):
         assert get(way(caller), at_home, **FORGED)[0] == 403, caller
         status, following = get(way(caller), anywhere, **FORGED)

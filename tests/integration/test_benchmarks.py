@@ -1,4 +1,4 @@
-"""Every benchmark, with its smallest size: it still measures what it is named after."""
+"""Every benchmark with its smallest size: it still measures the quantity in its name."""
 
 import os
 import subprocess
@@ -10,12 +10,12 @@ from bench.__main__ import BENCHMARKS
 from devstack import netns, vpp
 from devstack.folders import ROOT
 
-# Without a real VPP, whose packets they need, their figures are absent.
+# These figures need packets of a real VPP, so they are absent.
 _ON_A_REAL_VPP = {"encapsulations", "order_to_frames", "liveness"}
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)
-def test_it_measures_with_its_smallest_size(name: str) -> None:
+def test_benchmark_runs_with_its_smallest_size(name: str) -> None:
     if name in _ON_A_REAL_VPP and (reason := netns.why_unusable()):
         pytest.skip(reason)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""A Redis that freezes costs a worker time, and none of its places for tasks."""
+"""A frozen Redis delays a worker, and occupies none of its task slots."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ def broker(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("how", ["acknowledged", "rejected", "requeued"])
-def test_a_message_that_a_frozen_broker_does_not_let_go_keeps_no_place(broker: Server, how: str) -> None:
+def test_message_blocked_by_a_frozen_broker_occupies_no_slot(broker: Server, how: str) -> None:
     taken: list[Message] = []
     with Connection(
         broker.url,
@@ -49,9 +49,7 @@ def test_a_message_that_a_frozen_broker_does_not_let_go_keeps_no_place(broker: S
 
 
 @pytest.mark.parametrize("how", ["acknowledged", "rejected", "requeued"])
-def test_a_broker_that_goes_away_while_a_message_is_at_work_does_not_end_the_worker(
-    broker: Server, how: str
-) -> None:
+def test_broker_that_disappears_during_a_task_does_not_end_the_worker(broker: Server, how: str) -> None:
     """Neither then, nor when the message's task ends after the worker has a new channel."""
     taken: list[Message] = []
     with Connection(broker.url, transport=settings.CELERY_BROKER_TRANSPORT) as connection:
@@ -65,7 +63,7 @@ def test_a_broker_that_goes_away_while_a_message_is_at_work_does_not_end_the_wor
             broker.child.end()
             with pytest.raises(connection.connection_errors):
                 connection.drain_events(timeout=5)
-            # So kombu leaves it where closing had begun already.
+            # kombu leaves this state where closing had begun already.
             channel.connection.client = None
             connection.close()
     assert connection.connected is False

@@ -1,4 +1,4 @@
-"""Requests wait for whichever process is free, never behind those of one that is busy."""
+"""A request goes to the first free process and never waits behind requests of a busy one."""
 
 import http.client
 import time
@@ -14,7 +14,7 @@ CONFIG = f"""
 from portal.processes.gunicorn_web import *
 workers = {PROCESSES}
 """
-# A slow request says by a file that it has begun, and ends when it is told to, after a minute at the latest.
+# A slow request creates a file at its start, and ends on a signal file, after a minute at the latest.
 APP = """
 import time
 from pathlib import Path
@@ -36,7 +36,7 @@ def ask(port: int, path: str, timeout: float) -> int:
     return connection.getresponse().status
 
 
-def test_one_free_thread_anywhere_serves_everybody(tmp_path: Path) -> None:
+def test_one_free_thread_in_any_process_serves_all_requests(tmp_path: Path) -> None:
     busy = PROCESSES * gunicorn_web.threads - 1
     with ThreadPoolExecutor(busy) as clients, server(tmp_path, CONFIG, APP) as port:
         slow = [clients.submit(ask, port, f"/{number}", 120) for number in range(busy)]

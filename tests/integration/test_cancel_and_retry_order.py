@@ -1,4 +1,4 @@
-"""Calling orders off at every stage, and asking again for what failed."""
+"""Cancelling orders at every stage, and retrying failed orders."""
 
 from datetime import timedelta
 
@@ -30,7 +30,7 @@ def cancel(user: User, order_: Order) -> Order:
 
 
 def fail(order_: Order) -> None:
-    """Rhino refuses; both routers then confirm what is wanted instead."""
+    """Let Rhino refuse; both routers then confirm the restored intent."""
     vll = order_.vll
     refuse(vll, "a")
     for side in "az":
@@ -40,7 +40,7 @@ def fail(order_: Order) -> None:
 
 
 @pytest.mark.parametrize("answered", [False, True], ids=["before any answer", "after one"])
-def test_a_new_line_is_called_off(isp: Isp, alice: User, answered: bool) -> None:
+def test_new_line_is_cancelled(isp: Isp, alice: User, answered: bool) -> None:
     placed = order(isp, alice)
     if answered:
         answer(placed.vll, "a", "verified")
@@ -52,7 +52,7 @@ def test_a_new_line_is_called_off(isp: Isp, alice: User, answered: bool) -> None
 
 
 @pytest.mark.parametrize("answered", [False, True], ids=["before any answer", "after one"])
-def test_a_change_is_undone(isp: Isp, alice: User, vll: Vll, answered: bool) -> None:
+def test_change_is_undone(isp: Isp, alice: User, vll: Vll, answered: bool) -> None:
     before = content_of(vll)
     placed = modify(alice, vll, a_end={"outer_vlan": 200}, cir_bps=2 * GBIT)
     if answered:
@@ -67,7 +67,7 @@ def test_a_change_is_undone(isp: Isp, alice: User, vll: Vll, answered: bool) -> 
     assert sums_are_right()
 
 
-def test_an_end_that_was_moving_comes_back(isp: Isp, alice: User, vll: Vll) -> None:
+def test_moving_end_returns(isp: Isp, alice: User, vll: Vll) -> None:
     placed = modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk})
     cancel(alice, placed)
     activate(vll)
@@ -79,7 +79,7 @@ def test_an_end_that_was_moving_comes_back(isp: Isp, alice: User, vll: Vll) -> N
     assert vlans(vll.pk)[0] == ("a", "rhino:host-cust1", 100)
 
 
-def test_a_removal_that_has_not_ended_is_rebuilt(alice: User, vll: Vll) -> None:
+def test_unfinished_removal_is_rebuilt(alice: User, vll: Vll) -> None:
     removal = order_delete(user=alice, vll=vll, now=clock.now())
     answer(vll, "a", "removed")
     assert cancel(alice, removal).state == "pendingCancellation"
@@ -90,7 +90,7 @@ def test_a_removal_that_has_not_ended_is_rebuilt(alice: User, vll: Vll) -> None:
     assert (removal.state, vll.lifecycle, holders()) == ("cancelled", "active", {vll.pk})
 
 
-def test_what_has_ended_or_is_ending_cannot_be_called_off(isp: Isp, alice: User, vll: Vll) -> None:
+def test_finished_or_ending_order_cannot_be_cancelled(isp: Isp, alice: User, vll: Vll) -> None:
     with pytest.raises(WrongOrderState):
         cancel(alice, vll.orders.get())
     failing = modify(alice, vll, cir_bps=2 * GBIT)
@@ -104,7 +104,7 @@ def test_what_has_ended_or_is_ending_cannot_be_called_off(isp: Isp, alice: User,
         cancel(alice, changing)
 
 
-def test_a_refusal_after_the_cancellation_is_no_failure(alice: User, vll: Vll) -> None:
+def test_refusal_after_the_cancellation_is_no_failure(alice: User, vll: Vll) -> None:
     placed = modify(alice, vll, a_end={"outer_vlan": 200})
     cancel(alice, placed)
     refuse(vll, "a")
@@ -113,7 +113,7 @@ def test_a_refusal_after_the_cancellation_is_no_failure(alice: User, vll: Vll) -
     assert (placed.state, placed.failure) == ("cancelled", None)
 
 
-def test_a_viewer_may_neither_cancel_nor_retry(isp: Isp, alice: User, bob: User) -> None:
+def test_viewer_can_neither_cancel_nor_retry(isp: Isp, alice: User, bob: User) -> None:
     placed = order(isp, alice)
     with pytest.raises(NotAllowedToOrder):
         cancel(bob, placed)
@@ -122,7 +122,7 @@ def test_a_viewer_may_neither_cancel_nor_retry(isp: Isp, alice: User, bob: User)
         order_retry(user=bob, order=placed, now=clock.now())
 
 
-def test_a_failed_line_is_ordered_again_as_it_was_asked_for(isp: Isp, alice: User) -> None:
+def test_failed_line_is_ordered_again_with_the_same_values(isp: Isp, alice: User) -> None:
     placed = order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer="any"), transport="vxlan6")
     fail(placed)
     again = order_retry(user=alice, order=placed, now=clock.now())
@@ -135,7 +135,7 @@ def test_a_failed_line_is_ordered_again_as_it_was_asked_for(isp: Isp, alice: Use
     assert vll.lifecycle == "active"
 
 
-def test_a_failed_change_is_ordered_again_and_nothing_else_with_it(isp: Isp, alice: User, vll: Vll) -> None:
+def test_failed_change_is_ordered_again_and_nothing_else_with_it(isp: Isp, alice: User, vll: Vll) -> None:
     placed = modify(alice, vll, a_end={"outer_vlan": 200})
     fail(placed)
     modify(alice, vll, cir_bps=2 * GBIT)
@@ -147,7 +147,7 @@ def test_a_failed_change_is_ordered_again_and_nothing_else_with_it(isp: Isp, ali
     assert (vll.ends.get(side="a").outer_vlan, vll.cir_bps) == (200, 2 * GBIT)
 
 
-def test_a_failed_suspension_and_a_failed_resumption_are_ordered_again(alice: User, vll: Vll) -> None:
+def test_failed_suspension_and_resumption_are_ordered_again(alice: User, vll: Vll) -> None:
     suspension = order_suspend(user=alice, vll=vll, now=clock.now())
     fail(suspension)
     order_retry(user=alice, order=suspension, now=clock.now())
@@ -162,7 +162,7 @@ def test_a_failed_suspension_and_a_failed_resumption_are_ordered_again(alice: Us
     assert (again.retry_of_id, vll.lifecycle) == (resumption.pk, "active")
 
 
-def test_a_failed_beginning_of_a_removal_is_ordered_again_and_lasts_as_long(alice: User, vll: Vll) -> None:
+def test_failed_cooling_off_is_ordered_again_with_the_same_duration(alice: User, vll: Vll) -> None:
     stopping = order_delete(user=alice, vll=vll, now=clock.now(), cooling_off=timedelta(hours=5))
     fail(stopping)
     vll.refresh_from_db()
@@ -173,7 +173,7 @@ def test_a_failed_beginning_of_a_removal_is_ordered_again_and_lasts_as_long(alic
     assert vll.decommission_at == again.ordered_at + timedelta(hours=5)
 
 
-def test_an_order_is_retried_once_and_only_when_it_failed(isp: Isp, alice: User, vll: Vll) -> None:
+def test_order_is_retried_once_and_only_after_a_failure(isp: Isp, alice: User, vll: Vll) -> None:
     with pytest.raises(WrongOrderState):
         order_retry(user=alice, order=vll.orders.get(), now=clock.now())
     placed = modify(alice, vll, a_end={"outer_vlan": 200})
@@ -187,7 +187,7 @@ def test_an_order_is_retried_once_and_only_when_it_failed(isp: Isp, alice: User,
         Order.objects.filter(pk=other.pk).update(retry_of=placed)
 
 
-def test_a_retry_that_was_called_off_is_none(isp: Isp, alice: User, vll: Vll) -> None:
+def test_cancelled_retry_does_not_count_as_a_retry(isp: Isp, alice: User, vll: Vll) -> None:
     placed = modify(alice, vll, a_end={"outer_vlan": 200})
     fail(placed)
     again = order_retry(user=alice, order=placed, now=clock.now())
@@ -197,7 +197,7 @@ def test_a_retry_that_was_called_off_is_none(isp: Isp, alice: User, vll: Vll) ->
     assert (once_more.retry_of_id, once_more.state) == (placed.pk, "acknowledged")
 
 
-def test_a_retry_waits_for_the_order_that_is_open(alice: User, vll: Vll) -> None:
+def test_retry_waits_for_the_open_order(alice: User, vll: Vll) -> None:
     placed = modify(alice, vll, a_end={"outer_vlan": 200})
     fail(placed)
     modify(alice, vll, cir_bps=2 * GBIT)

@@ -1,4 +1,4 @@
-"""Certificates are renewed over the connection that they open; a CA takes over from another step by step."""
+"""Agents renew certificates over a connection that uses them; a new CA replaces the old one step by step."""
 
 import hashlib
 from datetime import datetime, timedelta
@@ -42,7 +42,7 @@ def folder(tmp_path: Path, settings) -> Path:
 
 
 class Agent:
-    """A key with a certificate that ends so long from now."""
+    """An agent's key with a certificate that expires after this time."""
 
     def __init__(self, folder: Path, router: Router, ends_in: timedelta) -> None:
         self.folder, self.router, self.key = folder, router, ec.generate_private_key(ec.SECP256R1())
@@ -86,12 +86,12 @@ def certificates_alarmed() -> list[str]:
     return [each.name for each in agents(clock.now()) if each.kind is Kind.CERTIFICATE_ENDS]
 
 
-def test_what_is_good_for_long_stays(folder: Path, isp: Isp) -> None:
+def test_certificate_with_long_validity_stays(folder: Path, isp: Isp) -> None:
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=31))
     assert agent.ask() == Renewed(certificate_pem=None, ca_pem=None)
 
 
-def test_a_certificate_that_ends_soon_is_renewed_for_its_key_and_once(folder: Path, isp: Isp) -> None:
+def test_expiring_certificate_is_renewed_once_for_its_key(folder: Path, isp: Isp) -> None:
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=29))
     old = agent.certificate
     told = agent.ask()
@@ -109,7 +109,7 @@ def test_another_key_is_refused(folder: Path, isp: Isp) -> None:
         agent.ask(key=ec.generate_private_key(ec.SECP256R1()))
 
 
-def test_with_a_certificate_all_others_of_its_key_are_revoked(folder: Path, isp: Isp) -> None:
+def test_revocation_covers_all_certificates_of_the_key(folder: Path, isp: Isp) -> None:
     agent, another = (Agent(folder, isp.routers["rhino"], timedelta(days=29)) for _ in range(2))
     old = agent.certificate
     agent.ask()
@@ -120,22 +120,22 @@ def test_with_a_certificate_all_others_of_its_key_are_revoked(folder: Path, isp:
     assert int(good.serial, 16) == another.certificate.serial_number
 
 
-def test_one_that_is_revoked_meanwhile_renews_nothing(folder: Path, isp: Isp) -> None:
+def test_certificate_revoked_meanwhile_renews_nothing(folder: Path, isp: Isp) -> None:
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=29))
     certificates_revoke(router=agent.router, serial=None, now=clock.now())
     with pytest.raises(BadCertificateRequest):
         agent.ask()
 
 
-def test_where_the_key_of_the_ca_is_not_kept_other_cas_are_told(folder: Path, isp: Isp) -> None:
+def test_portal_without_the_ca_key_still_sends_other_cas(folder: Path, isp: Isp) -> None:
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=29))
     agent.trusted = b"others"
     (folder / "ca.key").unlink()
     assert agent.ask() == Renewed(certificate_pem=None, ca_pem=pki.trusted_pem(folder).decode())
 
 
-def test_what_counts_for_the_alarm_is_what_the_agent_shows(folder: Path, isp: Isp) -> None:
-    """An agent that cannot store what it gets goes on with what it has."""
+def test_alarm_depends_on_the_certificate_that_the_agent_uses(folder: Path, isp: Isp) -> None:
+    """An agent that cannot store a new certificate keeps using the old one."""
     agent = Agent(folder, isp.routers["rhino"], timedelta(days=20))
     old = agent.certificate
     assert certificates_alarmed() == ["rhino"]
@@ -158,14 +158,14 @@ class TestRollover:
     def step(self, folder: Path, name: str, *more: str) -> None:
         call_command("pki", "rollover", name, "--dir", str(folder), *more)
 
-    def test_nobody_is_left_behind(self, folder: Path, agents: list[Agent]) -> None:
+    def test_ca_replacement_waits_for_every_router(self, folder: Path, agents: list[Agent]) -> None:
         old = pki.authority_load(folder).certificate
         self.step(folder, "begin")
         with pytest.raises(CommandError, match="2 routers do not trust the next CA yet: hippo, rhino"):
             self.step(folder, "switch")
         for agent in agents:
             assert agent.ask().certificate_pem is None
-            # An agent asks again at once where something came.
+            # An agent requests again immediately after it received something.
             assert agent.ask() == Renewed(certificate_pem=None, ca_pem=None)
             assert authority_of(agent.certificate, agent.trusted) == old
         self.step(folder, "switch", "--dns", "portal.example.net")
@@ -178,7 +178,7 @@ class TestRollover:
         for agent in agents:
             agent.ask()
             assert authority_of(agent.certificate, agent.trusted) == new
-        # They have one, and nobody knows yet whether they use it.
+        # They have a new certificate, but have not used it yet.
         with pytest.raises(CommandError, match="2 routers have not shown a certificate of the new CA"):
             self.step(folder, "finish")
         for agent in agents:
@@ -191,7 +191,7 @@ class TestRollover:
             assert authority_of(agent.certificate, agent.trusted) == new
             assert agent.ask() == Renewed(certificate_pem=None, ca_pem=None)
 
-    def test_a_step_that_was_cut_off_is_taken_again(self, folder: Path, agents: list[Agent]) -> None:
+    def test_interrupted_step_can_be_repeated(self, folder: Path, agents: list[Agent]) -> None:
         (folder / "ca-next.key").write_bytes(b"cut off")
         self.step(folder, "begin")
         before = (folder / "ca-next.key").read_bytes()
@@ -205,7 +205,7 @@ class TestRollover:
             x509.load_pem_x509_certificates((folder / "portal.pem").read_bytes())[0], pki.trusted_pem(folder)
         )
 
-    def test_steps_come_in_their_order(self, folder: Path, agents: list[Agent]) -> None:
+    def test_steps_are_taken_in_order(self, folder: Path, agents: list[Agent]) -> None:
         for wrong in ("switch", "finish"):
             with pytest.raises(CommandError, match="cannot be now"):
                 self.step(folder, wrong, "--force")

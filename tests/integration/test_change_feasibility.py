@@ -1,4 +1,4 @@
-"""The preview of a change is what ordering it then does."""
+"""The preview of a change agrees with the result of its order."""
 
 import random
 from datetime import datetime
@@ -43,7 +43,7 @@ def codes(found: ChangeFeasibility) -> list[str]:
     return [refusal.code for refusal in found.feasibility.refusals]
 
 
-def test_what_the_line_has_is_its_own_and_nothing_is_written(isp: Isp, alice: User, vll: Vll) -> None:
+def test_lines_own_resources_are_free_for_it_and_nothing_is_written(isp: Isp, alice: User, vll: Vll) -> None:
     before = Order.objects.count(), Event.objects.count(), Outbox.objects.count()
     found = ask(alice, vll, cir_bps=10 * GBIT)
     assert found.feasibility.feasible
@@ -52,23 +52,23 @@ def test_what_the_line_has_is_its_own_and_nothing_is_written(isp: Isp, alice: Us
     assert (Order.objects.count(), Event.objects.count(), Outbox.objects.count()) == before
 
 
-def test_a_change_of_nothing_is_told_as_that(isp: Isp, alice: User, vll: Vll) -> None:
+def test_change_without_differences_is_reported(isp: Isp, alice: User, vll: Vll) -> None:
     found = ask(alice, vll, cir_bps=GBIT, description="another name")
     assert (found.changes_nothing, codes(found), found.needs_approval) == (True, [], False)
     assert not ask(alice, vll, cir_bps=GBIT + 1).changes_nothing
 
 
-def test_a_vni_that_is_there_is_not_asked_for_again(isp: Isp, alice: User, vll: Vll) -> None:
+def test_existing_vni_is_not_leased_again(isp: Isp, alice: User, vll: Vll) -> None:
     ReservedVniRange.objects.create(first=1, last=LAST_VNI, reason="all")
     assert ask(alice, vll, cir_bps=2 * GBIT).feasibility.feasible
 
 
-def test_an_open_order_is_in_the_way(isp: Isp, alice: User, vll: Vll) -> None:
+def test_open_order_prevents_a_change(isp: Isp, alice: User, vll: Vll) -> None:
     order_suspend(user=alice, vll=vll, now=clock.now())
     assert codes(ask(alice, vll, cir_bps=1)) == ["order-is-open"]
 
 
-def test_a_full_port_is_told_in_figures_of_the_whole_line(isp: Isp, alice: User, vll: Vll) -> None:
+def test_full_port_is_reported_with_figures_of_the_whole_line(isp: Isp, alice: User, vll: Vll) -> None:
     Port.objects.filter(pk=isp.ports["rhino:host-cust1"].pk).update(bookable_bps=3 * GBIT)
     (told,) = ask(alice, vll, cir_bps=4 * GBIT).feasibility.refusals
     with pytest.raises(PortFull) as refusal:
@@ -78,7 +78,7 @@ def test_a_full_port_is_told_in_figures_of_the_whole_line(isp: Isp, alice: User,
     assert ask(alice, vll, cir_bps=3 * GBIT).feasibility.feasible
 
 
-def test_the_ends_of_a_line_do_not_just_change_places(isp: Isp, alice: User, vll: Vll) -> None:
+def test_ends_of_a_line_cannot_be_swapped(isp: Isp, alice: User, vll: Vll) -> None:
     a, z = (vll.ends.get(side=side).port_id for side in "az")
     swapped = {"a_end": {"port": z}, "z_end": {"port": a}}
     assert codes(ask(alice, vll, **swapped)) == ["ends-swapped"]
@@ -136,7 +136,7 @@ def _change(user: User, vll: Vll, changes: Changes, *, now: datetime, keep: bool
 
 @pytest.mark.parametrize("changes", [50, pytest.param(150, marks=pytest.mark.release)])
 @pytest.mark.parametrize("state", ["plenty", "no VNI left", "few cores left"])
-def test_over_random_changes_it_says_what_ordering_then_does(
+def test_preview_of_random_changes_agrees_with_ordering(
     isp: Isp, alice: User, vll: Vll, state: str, changes: int
 ) -> None:
     Port.objects.filter(pk=isp.ports["hippo:host-cust2"].pk).update(bookable_bps=3 * GBIT)
@@ -172,7 +172,7 @@ def test_over_random_changes_it_says_what_ordering_then_does(
     assert len(reasons) > 5, reasons
 
 
-def test_a_line_that_picks_its_transport_keeps_what_it_has(isp: Isp, alice: User, vll: Vll) -> None:
+def test_line_with_automatic_transport_keeps_its_transport(isp: Isp, alice: User, vll: Vll) -> None:
     order_modify(user=alice, vll=vll, changes=Changes(transport="vxlan6"), now=clock.now())
     activate(vll)
     Vll.objects.update(requested_transport="auto")

@@ -1,4 +1,4 @@
-"""A modify order names what kind of change it is, to programs and to readers."""
+"""A modify order names its kinds of change, for programs and for readers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -35,20 +35,20 @@ def kinds(user: User, changed: Order) -> list[str]:
         ({"cir_bps": 2 * GBIT, "a_end": {"outer_vlan": 200}}, ["bandwidth", "vlan"]),
     ],
 )
-def test_a_change_names_its_kinds(isp: Isp, alice: User, vll: Vll, changes: Any, named: list[str]) -> None:
+def test_change_names_its_kinds(isp: Isp, alice: User, vll: Vll, changes: Any, named: list[str]) -> None:
     changed = order_modify(user=alice, vll=vll, changes=Changes(**changes), now=clock.now())
     assert kinds(alice, changed) == named
 
 
 @pytest.mark.parametrize(("side", "port"), [("a", "rhino:host-cust2"), ("z", "hippo:host-cust2")])
-def test_a_move_names_the_end(isp: Isp, alice: User, vll: Vll, side: str, port: str) -> None:
+def test_move_names_the_end(isp: Isp, alice: User, vll: Vll, side: str, port: str) -> None:
     changes = Changes(**{f"{side}_end": {"port": isp.ports[port].pk}})  # type: ignore[arg-type]
     changed = order_modify(user=alice, vll=vll, changes=changes, now=clock.now())
     assert kinds(alice, changed) == [f"move-{side}-end"]
     assert f"move of the {side.upper()} end" in text(signed_in(alice).get("/orders/"))
 
 
-def test_stopping_and_going_on_have_names(alice: User, vll: Vll) -> None:
+def test_suspend_and_resume_have_kinds(alice: User, vll: Vll) -> None:
     doings: list[tuple[Callable[..., Order], str]] = [(order_suspend, "suspend"), (order_resume, "resume")]
     for doing, name in doings:
         changed = doing(user=alice, vll=vll, now=clock.now())
@@ -57,11 +57,11 @@ def test_stopping_and_going_on_have_names(alice: User, vll: Vll) -> None:
         activate(vll)
 
 
-def test_a_new_line_changes_nothing(alice: User, vll: Vll) -> None:
+def test_new_line_has_no_kinds(alice: User, vll: Vll) -> None:
     assert kinds(alice, vll.orders.get()) == []
 
 
-def test_a_changed_description_is_named_beside_the_rest(isp: Isp, alice: User) -> None:
+def test_changed_description_is_named_with_the_other_kinds(isp: Isp, alice: User) -> None:
     vll = order(isp, alice, description="Milk").vll
     activate(vll)
     changed = order_modify(

@@ -1,4 +1,4 @@
-"""A compiled query answers as the queryset that it was compiled from."""
+"""A compiled query returns the same rows as its queryset."""
 
 import pytest
 from django.db.models import Q, QuerySet
@@ -13,7 +13,7 @@ from tests.integration.isp import Isp
 pytestmark = pytest.mark.django_db
 
 
-def test_a_users_ports_come_with_all_that_belongs_to_them(isp: Isp, alice: User, nora: User) -> None:
+def test_users_ports_include_all_related_rows(isp: Isp, alice: User, nora: User) -> None:
     Port.objects.create(
         router=isp.routers["zebra"], interface="nobodys", speed_bps=1, bookable_bps=1, description="spare"
     )
@@ -38,19 +38,19 @@ def test_a_users_ports_come_with_all_that_belongs_to_them(isp: Isp, alice: User,
             assert hasattr(port.router, "observed") == hasattr(expected[pk].router, "observed")
 
 
-def test_one_of_many_values_never_stands_for_another(isp: Isp, charlie: User, alice: User) -> None:
+def test_each_value_of_a_list_selects_only_its_row(isp: Isp, charlie: User, alice: User) -> None:
     ids = [port.pk for port in isp.ports.values()]
     assert ports_of(charlie, ids, lock=False) == {}
     for pk in sorted(ports_of(alice, ids, lock=False)):
         assert list(ports_of(alice, [pk], lock=False)) == [pk]
 
 
-def test_a_user_who_is_no_longer_active_sees_nothing(isp: Isp, nora: User) -> None:
+def test_inactive_user_sees_nothing(isp: Isp, nora: User) -> None:
     nora.is_active = False
     assert ports_of(nora, [port.pk for port in isp.ports.values()], lock=False) == {}
 
 
-def test_a_value_that_the_sql_would_not_hold_is_a_mistake() -> None:
+def test_value_missing_from_the_sql_is_an_error() -> None:
     def careless(first: int, second: int) -> QuerySet[Customer]:
         return Customer.objects.filter(Q(pk=first))
 

@@ -1,4 +1,4 @@
-"""Converging a router against a real TLS agent: claims, generations, backoff, and no lost wake-ups."""
+"""Converging a router through a real TLS agent: claims, generations, backoff, and no lost wake-ups."""
 
 import json
 import threading
@@ -73,7 +73,7 @@ def status_of(vll: Vll) -> tuple[str, str]:
     return vll.lifecycle, vll.orders.order_by("-ordered_at")[0].state
 
 
-def test_a_vll_is_active_when_both_routers_have_verified_it(
+def test_vll_is_active_after_both_routers_verified_it(
     isp: Isp, alice: User, agents: dict[str, StandInAgent]
 ) -> None:
     vll = order(isp, alice).vll
@@ -83,7 +83,7 @@ def test_a_vll_is_active_when_both_routers_have_verified_it(
     assert status_of(vll) == ("active", "completed")
 
 
-def test_a_removal_is_confirmed_by_both_routers(
+def test_removal_needs_the_confirmation_of_both_routers(
     isp: Isp, alice: User, agents: dict[str, StandInAgent]
 ) -> None:
     vll = order(isp, alice).vll
@@ -97,7 +97,7 @@ def test_a_removal_is_confirmed_by_both_routers(
     assert agents["rhino"].intents[-1]["removed"][0]["vll"] == str(vll.pk)
 
 
-def test_a_line_that_somebody_relabelled_keeps_its_leases_until_its_router_says_removed(
+def test_relabelled_line_keeps_its_leases_until_its_router_reports_removed(
     isp: Isp, alice: User, agents: dict[str, StandInAgent]
 ) -> None:
     vll = order(isp, alice).vll
@@ -132,7 +132,7 @@ def test_a_line_that_somebody_relabelled_keeps_its_leases_until_its_router_says_
     assert leases() == (0, 0, 0)
 
 
-def test_a_refusal_for_good_cleans_the_other_end(
+def test_permanent_refusal_cleans_the_other_end(
     isp: Isp, alice: User, agents: dict[str, StandInAgent]
 ) -> None:
     vll = order(isp, alice).vll
@@ -148,7 +148,7 @@ def test_a_refusal_for_good_cleans_the_other_end(
     assert [end["vll"] for end in agents["hippo"].intents[-1]["removed"]] == [str(vll.pk)]
 
 
-def test_each_document_has_a_higher_generation_and_leaves_evidence(isp: Isp, rhino: StandInAgent) -> None:
+def test_each_intent_has_a_higher_generation_and_leaves_evidence(isp: Isp, rhino: StandInAgent) -> None:
     for _ in range(3):
         converge(isp)
     assert [intent["generation"] for intent in rhino.intents] == [1, 2, 3]
@@ -157,7 +157,7 @@ def test_each_document_has_a_higher_generation_and_leaves_evidence(isp: Isp, rhi
     assert rhino.held == {"generation": 3, "sha256": attempt.intent_sha256}
 
 
-def test_an_agent_that_answers_is_not_asked_what_it_holds_each_time(isp: Isp, rhino: StandInAgent) -> None:
+def test_responding_agent_is_not_queried_for_its_state_each_time(isp: Isp, rhino: StandInAgent) -> None:
     asked: list[int] = []
     state = rhino.state
     rhino.state = lambda: asked.append(1) or state()  # type: ignore[method-assign,func-returns-value]
@@ -166,17 +166,17 @@ def test_an_agent_that_answers_is_not_asked_what_it_holds_each_time(isp: Isp, rh
     assert len(asked) == 1
 
 
-def test_a_router_without_an_agent_is_left_alone(isp: Isp, rhino: StandInAgent) -> None:
+def test_router_without_an_agent_is_skipped(isp: Isp, rhino: StandInAgent) -> None:
     assert converge(isp, "zebra") is False
     assert Attempt.objects.count() == 0
 
 
-def test_a_deleted_router_is_no_error(isp: Isp, rhino: StandInAgent) -> None:
+def test_deleted_router_is_no_error(isp: Isp, rhino: StandInAgent) -> None:
     assert converge_router(10**9) is False
 
 
 class TestClaims:
-    def test_two_workers_at_once_send_once(self, isp: Isp, rhino: StandInAgent) -> None:
+    def test_two_concurrent_workers_send_once(self, isp: Isp, rhino: StandInAgent) -> None:
         begun, may_answer = threading.Event(), threading.Event()
 
         def slow(intent: dict[str, Any]) -> tuple[int, Any]:
@@ -193,7 +193,7 @@ class TestClaims:
         first.join()
         assert len(rhino.intents) == 1
 
-    def test_of_many_claimants_one_wins(self, isp: Isp) -> None:
+    def test_one_of_many_claimants_gets_the_claim(self, isp: Isp) -> None:
         router_id, now = isp.routers["rhino"].pk, clock.now()
         start, won = threading.Barrier(8), []
 
@@ -209,13 +209,13 @@ class TestClaims:
             thread.join()
         assert len([each for each in won if each is not None]) == 1
 
-    def test_an_order_that_came_while_a_worker_was_busy_is_sent_again(
+    def test_order_placed_while_a_worker_is_busy_is_sent_next(
         self, isp: Isp, alice: User, rhino: StandInAgent
     ) -> None:
         first = order(isp, alice)
 
         def order_meanwhile(intent: dict[str, Any]) -> tuple[int, Any]:
-            """Another order comes in, and its message finds the router claimed."""
+            """Place another order; its message finds the router claimed."""
             order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=200),
                   z_end=end(isp, "hippo:host-cust1", outer=200), cir_bps=1)  # fmt: skip
             Outbox.objects.all().delete()
@@ -232,10 +232,10 @@ class TestClaims:
         assert len(vlls) == 2
         assert str(first.vll_id) in vlls
 
-    def test_a_change_without_an_order_that_came_while_a_worker_was_busy_is_sent_too(
+    def test_change_without_an_order_while_a_worker_is_busy_is_sent_too(
         self, isp: Isp, alice: User, rhino: StandInAgent
     ) -> None:
-        """A rename, or a VPP that has learnt to police: an older intent's answer does not count for it."""
+        """A rename, or a VPP that can now police: the answer to an older intent does not count for it."""
         order(isp, alice)
         router = isp.routers["rhino"].pk
 
@@ -259,7 +259,7 @@ class TestClaims:
         assert router not in routers_due(now=clock.now())
 
     @pytest.mark.parametrize("written", ["ask_anew", "wanted"])
-    def test_the_previous_release_and_this_one_read_what_the_other_wants(
+    def test_previous_and_current_release_read_each_others_requests(
         self, isp: Isp, alice: User, rhino: StandInAgent, written: str
     ) -> None:
         order(isp, alice)
@@ -275,22 +275,20 @@ class TestClaims:
         row = convergence(isp)
         assert (row.ask_anew, row.answered) == (False, row.wanted)
 
-    def test_a_settled_router_is_not_sent_again(self, isp: Isp, alice: User, rhino: StandInAgent) -> None:
+    def test_settled_router_is_not_sent_again(self, isp: Isp, alice: User, rhino: StandInAgent) -> None:
         order(isp, alice)
         Outbox.objects.all().delete()
         converge(isp)
         assert Outbox.objects.count() == 0
 
-    def test_a_worker_that_died_holds_the_router_no_longer_than_its_claim(
-        self, isp: Isp, rhino: StandInAgent
-    ) -> None:
+    def test_claim_of_a_dead_worker_expires(self, isp: Isp, rhino: StandInAgent) -> None:
         now = clock.now()
         assert claim_router(isp.routers["rhino"].pk, now=now) is not None
         assert converge(isp, at=now + CLAIM - timedelta(seconds=1)) is False
         assert converge(isp, at=now + CLAIM) is True
         assert len(rhino.intents) == 1
 
-    def test_a_worker_that_fails_lets_others_try_soon(
+    def test_failed_worker_lets_others_try_soon(
         self, isp: Isp, alice: User, rhino: StandInAgent, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         vll, now = order(isp, alice).vll, clock.now()
@@ -307,7 +305,7 @@ class TestClaims:
         converge(isp, at=now + timedelta(seconds=1))
         assert vll.ends.get(side="a").status == "verified"
 
-    def test_an_answer_that_comes_after_the_claim_was_lost_changes_nothing(
+    def test_answer_after_the_claim_was_lost_changes_nothing(
         self, isp: Isp, alice: User, rhino: StandInAgent
     ) -> None:
         vll = order(isp, alice).vll
@@ -326,11 +324,11 @@ class TestClaims:
 
 
 class TestBackoff:
-    def test_it_doubles_from_a_second_to_a_minute(self) -> None:
+    def test_pause_doubles_from_a_second_to_a_minute(self) -> None:
         waits = [backoff(n, first=FIRST_RETRY, longest=LONGEST_RETRY) for n in (0, 1, 2, 5, 6, 500)]
         assert [wait.total_seconds() for wait in waits] == [1, 2, 4, 32, 60, 60]
 
-    def test_an_unreachable_router_is_left_alone_for_a_while(self, isp: Isp, rhino: StandInAgent) -> None:
+    def test_unreachable_router_is_left_alone_for_a_while(self, isp: Isp, rhino: StandInAgent) -> None:
         Router.objects.filter(name="rhino").update(agent_url="https://127.0.0.1:1")
         now = clock.now()
         converge(isp, at=now)
@@ -343,12 +341,12 @@ class TestBackoff:
         assert convergence(isp).retry_at == now + timedelta(seconds=3)
         assert set(Attempt.objects.values_list("outcome", flat=True)) == {"unreachable"}
 
-    def test_numbers_are_not_used_up_while_nobody_answers(self, isp: Isp, rhino: StandInAgent) -> None:
+    def test_generations_are_not_consumed_without_answers(self, isp: Isp, rhino: StandInAgent) -> None:
         Router.objects.filter(name="rhino").update(agent_url="https://127.0.0.1:1")
         converge(isp)
         assert generation(isp) == 0
 
-    def test_an_answer_ends_it(self, isp: Isp, rhino: StandInAgent) -> None:
+    def test_answer_ends_the_backoff(self, isp: Isp, rhino: StandInAgent) -> None:
         now = clock.now()
         rhino.answer = lambda _: problem(500, "storage")
         converge(isp, at=now)
@@ -358,7 +356,7 @@ class TestBackoff:
         row = convergence(isp)
         assert (row.failures, row.retry_at, row.last_error) == (0, None, "")
 
-    def test_a_revoked_certificate_hears_nothing(self, isp: Isp, rhino: StandInAgent) -> None:
+    def test_router_with_a_revoked_certificate_receives_nothing(self, isp: Isp, rhino: StandInAgent) -> None:
         register(isp.routers["rhino"], revoked=True)
         converge(isp)
         assert rhino.intents == []
@@ -366,13 +364,13 @@ class TestBackoff:
 
 
 class TestRestoredDatabase:
-    """The agent holds a newer intent than the database remembers."""
+    """The agent stores a newer intent than the restored database."""
 
     @pytest.fixture(autouse=True)
     def _held(self, rhino: StandInAgent) -> None:
         rhino.held = {"generation": 5, "sha256": "0" * 64}
 
-    def test_nothing_is_sent_and_the_noc_hears_of_it_once(self, isp: Isp, rhino: StandInAgent) -> None:
+    def test_nothing_is_sent_and_the_noc_gets_one_alarm(self, isp: Isp, rhino: StandInAgent) -> None:
         now = clock.now()
         for minute in range(3):
             converge(isp, at=now + timedelta(minutes=minute))
@@ -384,12 +382,12 @@ class TestRestoredDatabase:
         assert convergence(isp).failures == 3
 
     @pytest.mark.parametrize("ours", [0, 4])
-    def test_a_refused_number_is_taken_back_however_often_it_is_tried(
+    def test_refused_generation_is_taken_back_after_every_attempt(
         self, isp: Isp, rhino: StandInAgent, ours: int
     ) -> None:
         now = clock.now()
         Router.objects.filter(name="rhino").update(generation=ours)
-        # It answered a moment ago, so it is not asked what it holds.
+        # The agent answered a moment ago, so the portal does not query its state.
         RouterConvergence.objects.create(router=isp.routers["rhino"], last_answered_at=now)
         rhino.answer = lambda _: problem(
             409, "old-generation" if ours < 4 else "generation-reused", held=5, generation=ours + 1
@@ -400,7 +398,7 @@ class TestRestoredDatabase:
         assert len(rhino.intents) == 1
         assert Event.objects.filter(kind=BEHIND_AGENT).count() == 1
 
-    def test_on_the_nocs_word_it_counts_on_from_what_the_agent_holds(
+    def test_noc_lets_the_portal_continue_from_the_agents_generation(
         self, isp: Isp, alice: User, rhino: StandInAgent
     ) -> None:
         order(isp, alice)
@@ -414,9 +412,9 @@ class TestRestoredDatabase:
 
 
 class TestMishaps:
-    """Whatever goes wrong, the router is not left claimed, and the NOC can read why."""
+    """After any error the router is not left claimed, and the NOC can read the reason."""
 
-    def test_a_mistake_of_ours_is_noted_and_tried_again(
+    def test_internal_error_is_recorded_and_retried(
         self, isp: Isp, rhino: StandInAgent, tmp_path: Path, settings: Any
     ) -> None:
         settings.LONGLINE_PKI_DIR = tmp_path
@@ -427,7 +425,7 @@ class TestMishaps:
         assert "FileNotFoundError" in row.last_error
 
     @pytest.mark.parametrize("poison", ["a\x00b", "\ud800", float("nan")])
-    def test_words_that_the_database_cannot_store_are_no_answer(
+    def test_answer_that_the_database_cannot_store_is_no_answer(
         self, isp: Isp, alice: User, rhino: StandInAgent, poison: Any
     ) -> None:
         order(isp, alice)
@@ -438,7 +436,7 @@ class TestMishaps:
         assert Attempt.objects.get().outcome == "unreachable"
         assert convergence(isp).claim is None
 
-    def test_who_lost_the_claim_while_asking_what_is_held_sends_nothing(
+    def test_worker_that_lost_the_claim_during_the_state_query_sends_nothing(
         self, isp: Isp, rhino: StandInAgent
     ) -> None:
         state = rhino.state
@@ -456,7 +454,7 @@ class TestMishaps:
 
 
 class TestARouterAtRest:
-    """Each order sends a message, and the first intent speaks of all: the other messages say nothing new."""
+    """Each order sends a message, and the first intent covers all orders: further messages add nothing."""
 
     def at_rest(self, isp: Isp, after_s: float = 1) -> bool:
         return is_at_rest(isp.routers["rhino"].pk, now=clock.now() + timedelta(seconds=after_s))
@@ -468,31 +466,29 @@ class TestARouterAtRest:
                   z_end=end(isp, "hippo:host-cust1", outer=vlan), cir_bps=1)  # fmt: skip
         converge(isp)
 
-    def test_one_intent_serves_every_order_that_was_accepted_by_then(
-        self, isp: Isp, rhino: StandInAgent
-    ) -> None:
+    def test_one_intent_serves_all_orders_accepted_before_it(self, isp: Isp, rhino: StandInAgent) -> None:
         for _ in range(3):
             assert converge_promptly(isp.routers["rhino"].pk) is False
         assert len(rhino.intents) == 1
         assert len(rhino.intents[0]["present"]) == 3
         assert not Outbox.objects.filter(task=CONVERGE_DOUBTFUL).exists()
 
-    def test_a_new_order_ends_it(self, isp: Isp, alice: User) -> None:
+    def test_new_order_is_sent(self, isp: Isp, alice: User) -> None:
         assert self.at_rest(isp)
         order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=400),
               z_end=end(isp, "hippo:host-cust1", outer=400), cir_bps=1)  # fmt: skip
         assert not self.at_rest(isp)
 
-    def test_an_answer_counts_for_a_moment_only(self, isp: Isp) -> None:
+    def test_answer_counts_only_for_a_moment(self, isp: Isp) -> None:
         assert not self.at_rest(isp, after_s=61)
 
-    def test_the_noc_asks_all_the_same(self, isp: Isp, nora: User) -> None:
+    def test_noc_can_force_an_intent(self, isp: Isp, nora: User) -> None:
         router_retry(router=isp.routers["rhino"], user=nora, now=clock.now())
         assert not self.at_rest(isp)
         converge(isp)
         assert self.at_rest(isp)
 
-    def test_a_failure_ends_it(self, isp: Isp, rhino: StandInAgent) -> None:
+    def test_failure_ends_the_rest(self, isp: Isp, rhino: StandInAgent) -> None:
         rhino.answer = lambda intent: problem(503, "vpp-unavailable")
         converge(isp)
         assert not self.at_rest(isp)

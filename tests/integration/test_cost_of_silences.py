@@ -1,4 +1,4 @@
-"""The cost of judging a silence: what is new since the last judgement, however long the silence lasts."""
+"""The cost of judging a silence depends on new samples, and not on the length of the silence."""
 
 from datetime import datetime, timedelta
 
@@ -23,14 +23,14 @@ FROM pg_stat_xact_user_tables WHERE relname LIKE 'telemetry\\_five\\_minutes%%'
 
 
 def rows_read() -> int:
-    """How many rows of 5 minutes this test's transaction has read so far."""
+    """Return how many 5-minute rows this test's transaction has read so far."""
     with connection.cursor() as cursor:
         cursor.execute(_ROWS_READ)
         return int(cursor.fetchone()[0])
 
 
 def forward_for(network: Network, hours: int) -> None:
-    """Hippo is silent and forwards: rhino counts frames that come out of its end of the line."""
+    """Hippo is silent and forwards: rhino counts frames that leave at its end of the line."""
     begin = network.now
     network.hours_later(hours, "rhino")
     starts: list[datetime] = []
@@ -42,7 +42,7 @@ def forward_for(network: Network, hours: int) -> None:
     network.go_on(MINUTE, "rhino")
 
 
-def test_a_judgement_reads_what_was_counted_since_the_last_one(network: Network) -> None:
+def test_judgement_reads_only_samples_since_the_last_one(network: Network) -> None:
     network.go_on(11 * MINUTE, "rhino")
     costs = []
     for hours in (6, 1, 36, 1):
@@ -54,13 +54,13 @@ def test_a_judgement_reads_what_was_counted_since_the_last_one(network: Network)
         mark_stale()
         costs.append(rows_read() - before)
     assert RouterSilence.objects.get().until is None
-    # The second judgement of an hour comes 36 hours later and reads no more than the first one.
+    # The second judgement of an hour is 36 hours later and reads no more than the first one.
     assert costs[3] <= costs[1]
     assert timedelta(hours=40) < network.now - RouterSilence.objects.get().since
 
 
-def test_a_long_backlog_is_read_in_portions(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cut-off agent delivers eight hours of samples: no transaction reads all of them."""
+def test_long_backlog_is_read_in_portions(network: Network, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A disconnected agent delivers eight hours of samples: no transaction reads all of them."""
     silent_since = network.now
     network.go_on(11 * MINUTE, "rhino")
     network.hours_later(8, "rhino")
@@ -77,7 +77,7 @@ def test_a_long_backlog_is_read_in_portions(network: Network, monkeypatch: pytes
         portions += 1
         before, left = left, UnjudgedFiveMinutes.objects.count()
         assert before - left == 16
-        # What was read is not read again, and no verdict is given before all is read.
+        # The portal reads no row twice, and gives no verdict before it has read all rows.
         assert network.status == "op-up"
     assert portions >= 5
     assert silences_due(now=network.now) == []
@@ -86,7 +86,7 @@ def test_a_long_backlog_is_read_in_portions(network: Network, monkeypatch: pytes
     assert (times["down_s"], times["unknown_s"]) == (0, 0)
 
 
-def test_a_silence_that_cannot_begin_keeps_no_other_from_beginning(
+def test_silence_that_cannot_begin_does_not_block_others(
     network: Network, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begin, first = router_silences._begin, min(network.isp.routers[name].pk for name in ("rhino", "hippo"))
@@ -105,7 +105,7 @@ def test_a_silence_that_cannot_begin_keeps_no_other_from_beginning(
     mark_stale()
 
 
-def test_rows_after_one_that_fails_are_done_and_its_error_is_raised() -> None:
+def test_rows_after_a_failed_one_are_processed_and_the_error_is_raised() -> None:
     done: list[int] = []
 
     def half(number: int) -> int:

@@ -1,4 +1,4 @@
-"""Storing counters: each sample once, what cannot be true set aside, and old days dropped whole."""
+"""Counter ingest: the portal stores each sample once, sets impossible ones aside, and drops whole days."""
 
 from datetime import UTC, datetime, timedelta
 from uuid import UUID, uuid4
@@ -37,7 +37,7 @@ def ms(at: datetime) -> int:
 def sample(
     vll: Vll, to: datetime, *, seq: int = 1, seconds: float = 10, side: str = "a", **counts: int
 ) -> CounterSample:
-    """One end over the seconds before ``to``."""
+    """Return a sample of one end over the seconds before ``to``."""
     numbers = {"in_bytes": 100, "in_packets": 1, "out_bytes": 200, "out_packets": 2} | counts
     end = EndCount(vll=str(vll.pk), side=side, **numbers)
     return CounterSample(seq=seq, from_ms=ms(to) - int(seconds * 1000), to_ms=ms(to), ends=(end,))
@@ -50,14 +50,14 @@ def store(isp: Isp, now: datetime, *samples: CounterSample, boot: UUID = BOOT, d
     return counters_store(router=isp.routers["rhino"], report=report, now=now)
 
 
-def test_a_repeated_report_changes_nothing(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_repeated_report_changes_nothing(isp: Isp, vll: Vll, now: datetime) -> None:
     first, second = sample(vll, now, seq=2), sample(vll, now - timedelta(seconds=10), seq=1)
     assert store(isp, now, first) == Stored(accepted=1, duplicate=0, quarantined=0, rejected=0)
     assert store(isp, now, first, second) == Stored(accepted=1, duplicate=1, quarantined=0, rejected=0)
     assert Sample.objects.count() == 2
 
 
-def test_another_run_of_the_agent_counts_anew(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_new_run_of_the_agent_starts_new_counts(isp: Isp, vll: Vll, now: datetime) -> None:
     store(isp, now, sample(vll, now))
     assert store(isp, now, sample(vll, now), boot=uuid4()).accepted == 1
 
@@ -65,7 +65,7 @@ def test_another_run_of_the_agent_counts_anew(isp: Isp, vll: Vll, now: datetime)
 @pytest.mark.parametrize(
     ("ahead_s", "accepted"), [(-10, 1), (59, 1), (60, 1), (61, 0), (10**6, 0), (10**12, 0)]
 )
-def test_what_comes_from_more_than_a_minute_ahead_is_set_aside(
+def test_sample_more_than_a_minute_ahead_is_set_aside(
     isp: Isp, vll: Vll, now: datetime, ahead_s: int, accepted: int
 ) -> None:
     end = sample(vll, now).ends
@@ -85,7 +85,7 @@ def test_what_comes_from_more_than_a_minute_ahead_is_set_aside(
         (10, {"in_bytes": -(2**63)}, "negative"),
     ],
 )
-def test_what_contradicts_itself_is_set_aside(
+def test_inconsistent_sample_is_set_aside(
     isp: Isp, vll: Vll, now: datetime, seconds: float, counts: dict[str, int], reason: str
 ) -> None:
     assert store(isp, now, sample(vll, now, seconds=seconds, **counts)).quarantined == 1
@@ -94,13 +94,13 @@ def test_what_contradicts_itself_is_set_aside(
     assert Sample.objects.count() == 0
 
 
-def test_what_is_older_than_the_retention_is_set_aside(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_sample_older_than_the_retention_is_set_aside(isp: Isp, vll: Vll, now: datetime) -> None:
     assert store(isp, now, sample(vll, now - timedelta(days=3))).quarantined == 1
     assert store(isp, now, sample(vll, datetime(1970, 1, 1, 0, 0, 11, tzinfo=UTC), seq=2)).quarantined == 1
     assert store(isp, now, sample(vll, now - timedelta(days=1), seq=3)).accepted == 1
 
 
-def test_one_bad_end_does_not_spoil_the_others(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_one_invalid_end_does_not_affect_the_others(isp: Isp, vll: Vll, now: datetime) -> None:
     good, bad = sample(vll, now), sample(vll, now, in_bytes=-1)
     stored = store(isp, now, CounterSample(good.seq, good.from_ms, good.to_ms, (*bad.ends, *good.ends)))
     assert (stored.accepted, stored.quarantined) == (1, 1)
@@ -112,7 +112,7 @@ def test_ends_of_other_routers_and_unknown_vlls_are_ignored(isp: Isp, vll: Vll, 
     assert QuarantinedSample.objects.count() == 0
 
 
-def test_the_offset_between_the_clocks_is_kept(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_clock_offset_is_stored(isp: Isp, vll: Vll, now: datetime) -> None:
     report = CounterReport(str(BOOT), sent_ms=ms(now) + 2500, simulated=False, dropped=7, samples=())
     counters_store(router=isp.routers["rhino"], report=report, now=now)
     known = AgentClock.objects.get(router=isp.routers["rhino"])
@@ -127,7 +127,7 @@ def partitions() -> set[str]:
         return {name for (name,) in cursor.fetchall()}
 
 
-def test_partitions_are_made_ahead_and_dropped_behind(now: datetime) -> None:
+def test_partitions_are_created_ahead_and_old_ones_dropped(now: datetime) -> None:
     old = (now - timedelta(days=50)).date()
     partitions_ensure([old])
     assert f"telemetry_sample_{old:%Y%m%d}" in partitions()
@@ -141,7 +141,7 @@ def test_partitions_are_made_ahead_and_dropped_behind(now: datetime) -> None:
     assert f"telemetry_sample_{old:%Y%m%d}" not in partitions()
 
 
-def test_a_day_that_is_still_readable_is_kept(isp: Isp, vll: Vll, now: datetime) -> None:
+def test_readable_day_is_kept(isp: Isp, vll: Vll, now: datetime) -> None:
     store(isp, now, sample(vll, now - timedelta(days=1)))
     partitions_keep(now=now)
     assert Sample.objects.count() == 1

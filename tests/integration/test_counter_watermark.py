@@ -1,4 +1,4 @@
-"""Samples that cannot have come before are stored without a look for them, and the sums are the same."""
+"""Samples above the watermark are stored without a search for duplicates, and the sums stay the same."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -18,7 +18,7 @@ from tests.integration.orders import end, order
 from tests.integration.test_counter_ingest import BOOT, partitions
 
 pytestmark = pytest.mark.django_db
-# Where 5 minutes begin.
+# The begin of a 5-minute bucket.
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
@@ -32,7 +32,7 @@ def lines(isp: Isp, alice: User) -> list[Vll]:
 
 
 def sample(seq: int, *vlls: Vll) -> CounterSample:
-    """The 10 s before ``seq`` times 10 s after NOW; of 100 bytes at each A end."""
+    """Return a sample of the 10 s before ``seq`` times 10 s after NOW, with 100 bytes at each A end."""
     to_ms = int(NOW.timestamp() * 1000) + seq * 10_000
     return CounterSample(
         seq, to_ms - 10_000, to_ms, tuple(EndCount(str(vll.pk), "a", 100, 1, 100, 1) for vll in vlls)
@@ -40,7 +40,7 @@ def sample(seq: int, *vlls: Vll) -> CounterSample:
 
 
 def store(isp: Isp, *samples: CounterSample, second: int | None = None) -> Stored:
-    """Reported at once, or at ``second`` after NOW."""
+    """Store a report, now or at ``second`` after NOW."""
     now = datetime.fromtimestamp(samples[-1].to_ms / 1000, tz=UTC)
     if second is not None:
         now = NOW + timedelta(seconds=second)
@@ -49,7 +49,7 @@ def store(isp: Isp, *samples: CounterSample, second: int | None = None) -> Store
 
 
 def in_five_minutes(vll: Vll) -> list[int]:
-    """Bytes into the A end, once all is rolled up."""
+    """Return the bytes into the A end after the roll-up."""
     roll_up(now=NOW + timedelta(hours=1))
     with connection.cursor() as cursor:
         cursor.execute(
@@ -58,7 +58,7 @@ def in_five_minutes(vll: Vll) -> list[int]:
         return [int(counted) for (counted,) in cursor.fetchall()]
 
 
-def test_marks_are_written_once_in_five_minutes_and_count_every_sample(isp: Isp, lines: list[Vll]) -> None:
+def test_marks_are_written_once_per_5_minutes_and_count_every_sample(isp: Isp, lines: list[Vll]) -> None:
     for seq in range(1, 62):
         with CaptureQueriesContext(connection) as asked:
             assert store(isp, sample(seq, *lines)) == Stored(2, 0, 0, 0)
@@ -67,7 +67,7 @@ def test_marks_are_written_once_in_five_minutes_and_count_every_sample(isp: Isp,
     assert in_five_minutes(lines[0]) == in_five_minutes(lines[1]) == [3000, 3000, 100]
 
 
-def test_an_end_that_comes_later_in_the_same_five_minutes_is_counted(isp: Isp, lines: list[Vll]) -> None:
+def test_late_end_in_the_same_5_minutes_is_counted(isp: Isp, lines: list[Vll]) -> None:
     for seq in (1, 2, 3):
         store(isp, sample(seq, lines[0]))
     for seq in (4, 5, 6):
@@ -75,7 +75,7 @@ def test_an_end_that_comes_later_in_the_same_five_minutes_is_counted(isp: Isp, l
     assert (in_five_minutes(lines[0]), in_five_minutes(lines[1])) == ([600], [300])
 
 
-def test_what_comes_after_its_five_minutes_were_rolled_up_is_counted(isp: Isp, lines: list[Vll]) -> None:
+def test_sample_after_the_rollup_of_its_5_minutes_is_counted(isp: Isp, lines: list[Vll]) -> None:
     for seq in (1, 2, 3):
         store(isp, sample(seq, lines[0]))
     assert in_five_minutes(lines[0]) == [300]
@@ -84,7 +84,7 @@ def test_what_comes_after_its_five_minutes_were_rolled_up_is_counted(isp: Isp, l
 
 
 @pytest.mark.parametrize("again", [[3], [1], [1, 2, 3], [2, 4], [4, 3]])
-def test_what_comes_again_is_stored_once(isp: Isp, lines: list[Vll], again: list[int]) -> None:
+def test_repeated_sample_is_stored_once(isp: Isp, lines: list[Vll], again: list[int]) -> None:
     for seq in (1, 2, 3):
         store(isp, sample(seq, lines[0]))
     new = set(again) - {1, 2, 3}
@@ -94,15 +94,13 @@ def test_what_comes_again_is_stored_once(isp: Isp, lines: list[Vll], again: list
     assert in_five_minutes(lines[0]) == [300 + 100 * len(new)]
 
 
-def test_what_was_late_and_has_a_lower_number_is_stored(isp: Isp, lines: list[Vll]) -> None:
+def test_late_sample_with_a_lower_number_is_stored(isp: Isp, lines: list[Vll]) -> None:
     for seq in (1, 3, 2):
         assert store(isp, sample(seq, lines[0])).accepted == 1
     assert in_five_minutes(lines[0]) == [300]
 
 
-def test_what_was_set_aside_and_comes_again_among_higher_numbers_stays_aside(
-    isp: Isp, lines: list[Vll]
-) -> None:
+def test_repeated_sample_that_was_set_aside_stays_aside(isp: Isp, lines: list[Vll]) -> None:
     store(isp, sample(1, lines[0]))
     store(isp, sample(20, lines[0]), second=20)
     store(isp, sample(3, lines[0]))
@@ -111,7 +109,7 @@ def test_what_was_set_aside_and_comes_again_among_higher_numbers_stays_aside(
     assert in_five_minutes(lines[0]) == [200]
 
 
-def test_an_end_that_one_sample_names_twice_is_stored_once(isp: Isp, lines: list[Vll]) -> None:
+def test_end_named_twice_in_a_sample_is_stored_once(isp: Isp, lines: list[Vll]) -> None:
     for seq in (1, 2):
         store(isp, sample(seq, lines[0], lines[0]))
     assert in_five_minutes(lines[0]) == [200]
@@ -119,10 +117,10 @@ def test_an_end_that_one_sample_names_twice_is_stored_once(isp: Isp, lines: list
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("named", [1, 2])
-def test_what_postgresql_refuses_at_the_end_of_the_transaction_is_stored_at_the_second_try(
+def test_samples_refused_at_commit_are_stored_at_the_second_attempt(
     isp: Isp, lines: list[Vll], named: int
 ) -> None:
-    """Its statements go with COMMIT: the errors come when there is nothing left to be done."""
+    """The statements go with COMMIT: errors arrive when no statement is left."""
     partitions_ensure([NOW.date()])
     for seq in (1, 2, 3):
         assert store(isp, sample(seq, *lines[:1] * named)) == Stored(1, named - 1, 0, 0)

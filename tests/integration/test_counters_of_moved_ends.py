@@ -1,4 +1,4 @@
-"""An end that moved to another router: what it counted before stays its own, each router for its time."""
+"""Counters of a moved end: each router's counts belong to the line for the time when the end was there."""
 
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
@@ -23,12 +23,12 @@ BOOTS = {"rhino": uuid4(), "hippo": uuid4()}
 
 @pytest.fixture
 def now() -> datetime:
-    """On the second, as agents count in milliseconds."""
+    """Return the time in whole seconds, as agents count in milliseconds."""
     return clock.now().replace(microsecond=0)
 
 
 def move(isp: Isp, alice: User, vll: Vll, at: datetime) -> None:
-    """End A from Rhino to Hippo."""
+    """Move end A from Rhino to Hippo."""
     changes = Changes(a_end={"port": isp.ports["hippo:host-cust2"].pk})
     order_modify(user=alice, vll=vll, changes=changes, now=at)
     vll.refresh_from_db()
@@ -52,7 +52,7 @@ def routers_of(vll: Vll) -> list[tuple[datetime, int]]:
 
 
 @pytest.mark.parametrize("confirmed", [False, True])
-def test_what_was_counted_before_the_move_is_kept_however_late_it_comes(
+def test_late_samples_from_before_the_move_are_stored(
     isp: Isp, alice: User, vll: Vll, now: datetime, confirmed: bool
 ) -> None:
     moved_at = now - timedelta(hours=5)
@@ -68,7 +68,7 @@ def test_what_was_counted_before_the_move_is_kept_however_late_it_comes(
 
 
 @pytest.mark.parametrize(("to_s", "accepted"), [(0, 1), (9, 1), (10, 0), (11, 0), (3600, 0)])
-def test_what_the_old_router_began_to_count_after_the_move_is_not_the_lines(
+def test_old_routers_samples_from_after_the_move_are_ignored(
     isp: Isp, alice: User, vll: Vll, now: datetime, to_s: int, accepted: int
 ) -> None:
     moved_at = now - timedelta(hours=2)
@@ -77,9 +77,7 @@ def test_what_the_old_router_began_to_count_after_the_move_is_not_the_lines(
     assert (stored.accepted, stored.rejected) == (accepted, 1 - accepted)
 
 
-def test_a_move_that_was_undone_leaves_each_router_its_time(
-    isp: Isp, alice: User, vll: Vll, now: datetime
-) -> None:
+def test_undone_move_keeps_each_routers_time(isp: Isp, alice: User, vll: Vll, now: datetime) -> None:
     move(isp, alice, vll, now - timedelta(hours=2))
     refuse(vll, "a")
     assert vll.ends.get(side="a").port.router == isp.routers["rhino"]
@@ -88,9 +86,7 @@ def test_a_move_that_was_undone_leaves_each_router_its_time(
     assert report(isp, "rhino", vll, now, now=now, seq=3).accepted == 1
 
 
-def test_the_move_is_of_that_end_alone_and_no_gap_is_filled(
-    isp: Isp, alice: User, vll: Vll, now: datetime
-) -> None:
+def test_move_affects_only_its_end_and_fills_no_gap(isp: Isp, alice: User, vll: Vll, now: datetime) -> None:
     moved_at = now - timedelta(minutes=10)
     move(isp, alice, vll, moved_at)
     assert report(isp, "rhino", vll, moved_at, now=now, side="z").rejected == 1
@@ -99,7 +95,9 @@ def test_the_move_is_of_that_end_alone_and_no_gap_is_filled(
     assert len([point for point in drawn["a_end"] if point[1] is not None]) <= 2
 
 
-def test_a_router_that_never_had_the_end_is_not_heard(isp: Isp, alice: User, vll: Vll, now: datetime) -> None:
+def test_samples_of_a_router_that_never_had_the_end_are_ignored(
+    isp: Isp, alice: User, vll: Vll, now: datetime
+) -> None:
     move(isp, alice, vll, now - timedelta(hours=2))
     said = CounterReport(str(UUID(int=1)), ms(now), False, 0, (sample(vll, now - timedelta(hours=3)),))
     assert counters_store(router=isp.routers["zebra"], report=said, now=now).rejected == 1

@@ -1,4 +1,4 @@
-"""Is it me or you? The facts behind it are read anew, shown to who may see them, and told to the NOC."""
+"""The diagnosis of a line: current facts, shown to permitted readers and reported to the NOC."""
 
 import re
 from datetime import datetime, timedelta
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def line(isp: Isp, alice: User) -> Vll:
-    """In service, and everything in order."""
+    """Return a line in service without any fault."""
     vll = order(isp, alice).vll
     activate(vll)
     now = clock.now()
@@ -54,9 +54,9 @@ def line(isp: Isp, alice: User) -> Vll:
 
 
 def settle(vll: Vll, *, at: datetime) -> None:
-    """The last change of the line, by an order or in its state, was then."""
+    """Set the time of the line's last change, by an order or in its state."""
     with connection.cursor() as cursor:
-        # An order that has ended never changes.
+        # A finished order never changes.
         cursor.execute("SET LOCAL session_replication_role = replica")
         vll.orders.update(state_at=at)
         cursor.execute("SET LOCAL session_replication_role = DEFAULT")
@@ -66,7 +66,7 @@ def settle(vll: Vll, *, at: datetime) -> None:
 def count(
     isp: Isp, vll: Vll, router: str, side: str, now: datetime, frames: int = 30, dropped: int = 0
 ) -> None:
-    """What an agent counted over the last 10 s."""
+    """Store an agent's counts of the last 10 s."""
     until = int(now.timestamp() * 1000)
     policer = PolicerCount(100 * frames, frames, 0, 0, 100 * dropped, dropped)
     ends = (EndCount(str(vll.pk), side, 100 * frames, frames, 100, 1, policer),)
@@ -76,7 +76,7 @@ def count(
 
 
 def send_mails() -> None:
-    """Whatever the events by now mean to anybody."""
+    """Send the mails of all events so far."""
     events_fan_out(now=clock.now())
     for mail in Mail.objects.filter(state=Mail.State.PENDING):
         mail_send(mail_id=mail.pk, now=clock.now())
@@ -86,7 +86,7 @@ def verdict(vll: Vll, *, now: datetime | None = None) -> str:
     return diagnosis_of(Vll.objects.get(pk=vll.pk), now=now or clock.now()).verdict.code
 
 
-def test_each_single_fault_is_named_by_what_is_stored(isp: Isp, alice: User, line: Vll) -> None:
+def test_each_single_fault_is_found_from_stored_facts(isp: Isp, alice: User, line: Vll) -> None:
     assert verdict(line) == "in-order"
     a, z = (VllEnd.objects.filter(vll=line, side=side) for side in "az")
     rhino, hippo = (ObservedRouter.objects.filter(router__name=name) for name in ("rhino", "hippo"))
@@ -136,9 +136,7 @@ def test_each_single_fault_is_named_by_what_is_stored(isp: Isp, alice: User, lin
     assert verdict(line) == "suspended"
 
 
-def test_frames_of_before_the_last_change_are_not_held_against_the_line(
-    isp: Isp, alice: User, line: Vll
-) -> None:
+def test_frames_before_the_last_change_are_ignored(isp: Isp, alice: User, line: Vll) -> None:
     begin = clock.now()
     count(isp, line, "rhino", "a", begin + timedelta(seconds=6), frames=0, dropped=3)
     assert verdict(line, now=begin + timedelta(seconds=6)) == "a-policed"
@@ -153,7 +151,7 @@ def test_frames_of_before_the_last_change_are_not_held_against_the_line(
     assert verdict(line, now=at) == "a-no-frames-in"
 
 
-def test_the_page_has_no_place_for_a_rate_of_before_the_last_change(alice: User, line: Vll) -> None:
+def test_page_shows_no_rate_from_before_the_last_change(alice: User, line: Vll) -> None:
     def since(shown: str) -> str | None:
         found = re.search(r'<dd class="ll-now" data-now="(\d+)"', shown)
         return found and found[1]
@@ -167,7 +165,7 @@ def test_the_page_has_no_place_for_a_rate_of_before_the_last_change(alice: User,
     assert since(page.get(f"/vlls/{line.pk}/").content.decode()) is None
 
 
-def test_an_ended_order_is_a_change(alice: User, line: Vll) -> None:
+def test_finished_order_counts_as_a_change(alice: User, line: Vll) -> None:
     before = unchanged_since(line, line.orders.get())
     assert before is not None
     changed = modify(alice, line, cir_bps=2000)
@@ -178,13 +176,13 @@ def test_an_ended_order_is_a_change(alice: User, line: Vll) -> None:
     assert after > before
 
 
-def test_it_costs_the_same_few_statements_for_every_line(line: Vll) -> None:
+def test_statements_are_few_and_equal_for_every_line(line: Vll) -> None:
     with CaptureQueriesContext(connection) as asked:
         diagnosis_of(Vll.objects.get(pk=line.pk), now=clock.now())
     assert len(asked) <= 14
 
 
-def test_the_api_shows_it_to_those_who_may_see_the_line(
+def test_api_shows_the_diagnosis_to_readers_of_the_line(
     alice: User, bob: User, charlie: User, nora: User, line: Vll
 ) -> None:
     address = f"/api/v1/vlls/{line.pk}/diagnosis"
@@ -199,7 +197,7 @@ def test_the_api_shows_it_to_those_who_may_see_the_line(
     assert client(charlie).get(address).status_code == 404
 
 
-def test_the_page_shows_it_and_the_noc_alone_the_details(alice: User, nora: User, line: Vll) -> None:
+def test_page_shows_the_diagnosis_and_details_only_to_the_noc(alice: User, nora: User, line: Vll) -> None:
     page = f"/vlls/{line.pk}/diagnosis/"
     VllEnd.objects.filter(vll=line, side="z").update(drift=[{"object": "host-cust1.100", "field": "mtu"}])
     shown = text(signed_in(alice).get(page))
@@ -209,7 +207,7 @@ def test_the_page_shows_it_and_the_noc_alone_the_details(alice: User, nora: User
     assert f'hx-get="{page}"' in signed_in(alice).get(f"/vlls/{line.pk}/").content.decode()
 
 
-def test_trouble_is_told_to_the_noc_with_the_whole_finding_until_it_closes_it(
+def test_trouble_report_keeps_the_finding_until_the_noc_closes_it(
     alice: User, bob: User, nora: User, charlie: User, line: Vll
 ) -> None:
     VllEnd.objects.filter(vll=line, side="z").update(link_up=False)
@@ -248,7 +246,7 @@ def test_trouble_is_told_to_the_noc_with_the_whole_finding_until_it_closes_it(
     assert client(nora).post(f"/api/v1/trouble-reports/{newest['id']}/close").status_code == 409
 
 
-def test_the_noc_is_mailed_and_so_is_who_reported_when_it_is_closed(
+def test_noc_gets_a_mail_and_the_reporter_one_on_closure(
     alice: User, nora: User, line: Vll, mailoutbox: list[Any]
 ) -> None:
     User.objects.filter(pk=nora.pk).update(email="nora@noc.example")
@@ -267,7 +265,7 @@ def test_the_noc_is_mailed_and_so_is_who_reported_when_it_is_closed(
     assert [mail.to for mail in mailoutbox[1:]] == [["alice@dairy.example"]]
 
 
-def test_a_change_that_waits_for_approval_is_no_trouble(isp: Isp, alice: User, line: Vll) -> None:
+def test_change_pending_approval_is_no_fault(isp: Isp, alice: User, line: Vll) -> None:
     line.customer.approve_up_to_bps = 1
     line.customer.save()
     modify(alice, line, cir_bps=2 * 10**9)

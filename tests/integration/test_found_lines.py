@@ -1,4 +1,4 @@
-"""Lines that others made are found from what both routers show, and what is odd about them is said."""
+"""The portal finds foreign lines in the reports of both routers and shows their inconsistencies."""
 
 from collections.abc import Callable
 
@@ -44,7 +44,7 @@ def half(here: str, there: str, key: int, *tags: int, of: str = "vxlan") -> Circ
 
 
 @pytest.mark.parametrize(("of", "transport"), [("vxlan", "vxlan4"), ("geneve", "geneve4"), ("gre", "gre4")])
-def test_two_halves_that_lead_to_each_other_are_a_line(show: Show, of: str, transport: str) -> None:
+def test_two_matching_halves_are_a_line(show: Show, of: str, transport: str) -> None:
     (line,) = show(
         rhino=[half("rhino", "hippo", 7, 300, 20, of=of)], hippo=[half("hippo", "rhino", 7, 301, of=of)]
     )
@@ -61,7 +61,7 @@ def test_two_halves_that_lead_to_each_other_are_a_line(show: Show, of: str, tran
     )
 
 
-def test_a_whole_port_and_a_line_within_the_router_are_found(show: Show) -> None:
+def test_whole_port_and_local_line_are_found(show: Show) -> None:
     (line,) = show(rhino=[circuit(attachment("host-cust1"), attachment("host-cust2", 9))])
     assert (line.standing, line.transport, line.key) == (Standing.COMPLETE, "l2xc", None)
     assert line.a
@@ -73,14 +73,14 @@ def codes(line: FoundLine) -> set[str]:
     return {each.code for each in line.odd}
 
 
-def test_a_half_whose_far_router_shows_nothing_is_one_sided(show: Show) -> None:
+def test_half_without_a_far_half_is_one_sided(show: Show) -> None:
     (line,) = show(rhino=[half("rhino", "hippo", 7, 300)])
     assert (line.standing, line.z) == (Standing.ONE_SIDED, None)
     assert line.odd[0].code == Oddity.NO_FAR_END
     assert line.odd[0].facts == {"remote": "10.255.0.2", "key": None}
 
 
-def test_another_vni_at_the_far_end_is_named(show: Show) -> None:
+def test_different_vni_at_the_far_end_is_named(show: Show) -> None:
     lines = show(rhino=[half("rhino", "hippo", 7, 300)], hippo=[half("hippo", "rhino", 8, 300)])
     assert {line.standing for line in lines} == {Standing.MISMATCHED}
     assert [(codes(line), line.odd[0].facts["key"]) for line in lines] == [
@@ -89,7 +89,7 @@ def test_another_vni_at_the_far_end_is_named(show: Show) -> None:
     ]
 
 
-def test_of_several_other_vnis_at_the_far_end_that_of_the_same_vlans_is_named(show: Show) -> None:
+def test_of_several_far_vnis_the_one_with_equal_vlans_is_named(show: Show) -> None:
     lines = show(
         rhino=[
             half("rhino", "hippo", 7, 303),
@@ -107,7 +107,7 @@ def test_of_several_other_vnis_at_the_far_end_that_of_the_same_vlans_is_named(sh
     }
 
 
-def test_the_last_two_halves_belong_together_though_their_vlans_differ(show: Show) -> None:
+def test_last_two_halves_match_despite_different_vlans(show: Show) -> None:
     lines = show(
         rhino=[half("rhino", "hippo", 7, 303), half("rhino", "hippo", 8, 304)],
         hippo=[half("hippo", "rhino", 108, 304), half("hippo", "rhino", 107, 301)],
@@ -115,7 +115,7 @@ def test_the_last_two_halves_belong_together_though_their_vlans_differ(show: Sho
     assert {line.key: line.odd[0].facts["key"] for line in lines} == {7: 107, 8: 108, 107: 7, 108: 8}
 
 
-def test_the_vnis_of_lines_that_are_whole_are_no_other_keys(show: Show) -> None:
+def test_vnis_of_complete_lines_are_not_named_as_other_keys(show: Show) -> None:
     lines = show(
         rhino=[half("rhino", "hippo", 7, 300), half("rhino", "hippo", 9, 302)],
         hippo=[half("hippo", "rhino", 7, 300)],
@@ -123,7 +123,7 @@ def test_the_vnis_of_lines_that_are_whole_are_no_other_keys(show: Show) -> None:
     assert {line.key: line.standing for line in lines} == {7: Standing.COMPLETE, 9: Standing.ONE_SIDED}
 
 
-def test_a_tunnel_to_a_third_router_is_none_of_this_line(show: Show) -> None:
+def test_tunnel_to_a_third_router_does_not_belong_to_the_line(show: Show) -> None:
     lines = show(
         rhino=[half("rhino", "hippo", 7, 300)],
         hippo=[half("hippo", "zebra", 7, 300)],
@@ -132,7 +132,7 @@ def test_a_tunnel_to_a_third_router_is_none_of_this_line(show: Show) -> None:
     assert [line.standing for line in lines] == [Standing.ONE_SIDED] * 3
 
 
-def test_of_equal_tunnels_in_two_tables_those_in_the_underlay_belong_together(show: Show) -> None:
+def test_equal_tunnels_in_two_tables_match_by_the_underlay_table(show: Show) -> None:
     def in_table(here: str, there: str, table: int) -> CircuitReport:
         return circuit(attachment("host-cust1", 300 + table), tunnel(here, there, 7, table=table))
 
@@ -158,7 +158,7 @@ def test_of_equal_tunnels_in_two_tables_those_in_the_underlay_belong_together(sh
 @pytest.mark.parametrize(
     ("out", "back", "missing"), [(True, False, "vxlan_tunnel7"), (False, True, "host-cust1.300")]
 )
-def test_a_cross_connect_that_leads_one_way_says_from_where_it_is_missing(
+def test_one_way_cross_connect_names_the_missing_direction(
     show: Show, out: bool, back: bool, missing: str
 ) -> None:
     one_way = circuit(attachment("host-cust1", 300), tunnel("rhino", "hippo", 7), out=out, back=back)
@@ -169,13 +169,13 @@ def test_a_cross_connect_that_leads_one_way_says_from_where_it_is_missing(
     ]
 
 
-def test_a_tunnel_that_carries_nothing_is_told(show: Show) -> None:
+def test_unused_tunnel_is_reported(show: Show) -> None:
     (line,) = show(rhino=[circuit(tunnel("rhino", "hippo", 7), None)], hippo=[half("hippo", "rhino", 7, 300)])
     assert (line.standing, codes(line), line.a) == (Standing.ONE_SIDED, {"carries_nothing"}, None)
     assert line.z is not None
 
 
-def test_what_could_not_be_a_line_here_as_it_is_is_a_mismatch_by_name(show: Show, isp: Isp) -> None:
+def test_values_that_a_line_cannot_have_are_named_mismatches(show: Show, isp: Isp) -> None:
     for router, ip_mtu in (("rhino", 9000), ("hippo", 1500)):
         seen = ObservedInterface.objects.filter(router=isp.routers[router], name="host-cust1")
         assert seen.update(ip_mtu=ip_mtu) == 1
@@ -195,7 +195,7 @@ def test_what_could_not_be_a_line_here_as_it_is_is_a_mismatch_by_name(show: Show
     assert {line.standing for line in lines} == {Standing.MISMATCHED}
 
 
-def test_what_is_told_again_is_not_written_again_and_what_is_gone_goes(show: Show, isp: Isp) -> None:
+def test_repeated_reports_write_nothing_and_missing_objects_are_removed(show: Show, isp: Isp) -> None:
     told = [half("rhino", "hippo", key, key) for key in range(1, 6)]
     show(rhino=told)
     before = dict(ObservedCircuit.objects.values_list("near", "pk"))
@@ -212,7 +212,7 @@ def test_what_is_told_again_is_not_written_again_and_what_is_gone_goes(show: Sho
     assert ObservedCircuit.objects.get(near="host-cust1.2").sides["near"]["rewrite"] == 0
 
 
-def test_the_noc_reads_them_in_the_api_and_nobody_else_does(show: Show, nora: User, alice: User) -> None:
+def test_only_the_noc_reads_found_lines_in_the_api(show: Show, nora: User, alice: User) -> None:
     show(
         rhino=[half("rhino", "hippo", key, 299 + key) for key in (1, 2, 3)],
         hippo=[half("hippo", "rhino", 1, 300), half("hippo", "zebra", 9, 301)],
@@ -252,7 +252,7 @@ def test_the_noc_reads_them_in_the_api_and_nobody_else_does(show: Show, nora: Us
     assert client(alice).get("/api/v1/found-lines").status_code == 403
 
 
-def test_the_nocs_page_says_what_is_odd(show: Show, nora: User, alice: User) -> None:
+def test_noc_page_shows_inconsistencies(show: Show, nora: User, alice: User) -> None:
     page = "/noc/found-lines/"
     assert "No router reports lines of others" in text(signed_in(nora).get(page))
     show(
@@ -270,7 +270,7 @@ def test_the_nocs_page_says_what_is_odd(show: Show, nora: User, alice: User) -> 
     assert signed_in(alice).get(page).status_code == 403
 
 
-def test_every_oddity_has_its_sentence() -> None:
+def test_every_inconsistency_has_a_sentence() -> None:
     facts = {"remote": "10.255.0.2", "key": 7, "interface": "x", "missing_from": "y", "a": 1500, "z": 9000}
     facts |= {"table": 10, "wanted": 0}
     said = {odd_sentence(Odd(code, "rhino", facts)) for code in Oddity}
@@ -278,8 +278,8 @@ def test_every_oddity_has_its_sentence() -> None:
     assert all("rhino" in sentence for sentence in said)
 
 
-def test_more_interfaces_than_postgresql_takes_parameters_are_looked_for(show: Show) -> None:
-    """As a long file of vppcfg names them."""
+def test_more_interfaces_than_postgresql_parameters_can_be_searched(show: Show) -> None:
+    """A long vppcfg file names as many interfaces."""
     show(rhino=[half("rhino", "hippo", 7, 300)], hippo=[half("hippo", "rhino", 7, 300)])
     places = {("hippo", f"host-cust1.{number}") for number in range(40_000)}
     (line,) = found_lines(circuits_at(found_circuits(), places))

@@ -1,4 +1,4 @@
-"""One health for each line: what its facts come to, and what is told with it."""
+"""The health of a line: the result of its facts, and its presentation."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def vll(isp: Isp, alice: User) -> Vll:
-    """In service, and up."""
+    """Return a line in service and up."""
     placed = order(isp, alice, description="Milk run").vll
     activate(placed)
     turn(placed, OperStatus.UP)
@@ -65,7 +65,7 @@ def told(vll: Vll) -> tuple[str, str]:
     return found.state.value, found.cause
 
 
-def test_a_line_that_carries_is_up_since_then(vll: Vll) -> None:
+def test_carrying_line_is_up_since_its_time(vll: Vll) -> None:
     found = health(vll)
     assert found is not None
     assert (found.state, found.cause) == ("up", "")
@@ -73,7 +73,7 @@ def test_a_line_that_carries_is_up_since_then(vll: Vll) -> None:
     assert clock.now() - found.since < timedelta(minutes=1)
 
 
-def test_a_first_order_is_set_up_or_waits_or_is_taken_away(isp: Isp, alice: User, dairy: Customer) -> None:
+def test_first_order_is_set_up_waiting_or_removed(isp: Isp, alice: User, dairy: Customer) -> None:
     building = order(isp, alice)
     assert told(building.vll) == ("setting_up", "It is being set up and tested.")
     refuse(building.vll, "a")
@@ -100,12 +100,12 @@ def _others(isp: Isp) -> list[Any]:
         ({}, "Nobody hears from rhino, at the A end; the line may well be up."),
     ],
 )
-def test_a_line_that_is_down_says_why(vll: Vll, facts: dict[str, Any], cause: str) -> None:
+def test_line_that_is_down_shows_the_reason(vll: Vll, facts: dict[str, Any], cause: str) -> None:
     turn(vll, OperStatus.DOWN, **facts)
     assert told(vll) == ("down", cause)
 
 
-def test_a_vpp_that_is_gone_is_the_nearest_cause(isp: Isp, vll: Vll) -> None:
+def test_missing_vpp_is_the_nearest_cause(isp: Isp, vll: Vll) -> None:
     ObservedRouter.objects.filter(router=isp.routers["hippo"]).update(vpp_connected=False)
     turn(vll, OperStatus.DOWN, link_up=False)
     assert told(vll) == ("down", "hippo, at the Z end, is not forwarding anything.")
@@ -123,7 +123,9 @@ def test_down_outweighs_a_change_and_a_change_outweighs_the_rest(alice: User, vl
     assert told(vll) == ("up", "")
 
 
-def test_a_held_change_leaves_the_line_as_it_is(alice: User, nora: User, dairy: Customer, vll: Vll) -> None:
+def test_change_pending_approval_does_not_affect_the_line(
+    alice: User, nora: User, dairy: Customer, vll: Vll
+) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     alice.refresh_from_db()
     held = modify(alice, vll, cir_bps=2 * GBIT)
@@ -132,7 +134,7 @@ def test_a_held_change_leaves_the_line_as_it_is(alice: User, nora: User, dairy: 
     assert told(vll)[0] == "changing"
 
 
-def test_a_suspended_line_is_never_up(alice: User, vll: Vll) -> None:
+def test_suspended_line_is_never_up(alice: User, vll: Vll) -> None:
     order_suspend(user=alice, vll=vll, now=clock.now())
     assert told(vll)[0] == "changing"
     activate(vll)
@@ -142,7 +144,7 @@ def test_a_suspended_line_is_never_up(alice: User, vll: Vll) -> None:
     assert told(vll)[0] == "changing"
 
 
-def test_a_removal_says_until_when_it_can_be_taken_back(alice: User, vll: Vll) -> None:
+def test_removal_shows_until_when_it_can_be_undone(alice: User, vll: Vll) -> None:
     order_delete(user=alice, vll=vll, now=clock.now(), cooling_off=timedelta(days=7))
     activate(vll)
     until = f"{vll.decommission_at:%Y-%m-%d %H:%M}"
@@ -157,12 +159,12 @@ def test_a_removal_says_until_when_it_can_be_taken_back(alice: User, vll: Vll) -
     assert health(vll) is None
 
 
-def test_what_nobody_reports_is_unknown(vll: Vll) -> None:
+def test_line_without_reports_is_unknown(vll: Vll) -> None:
     turn(vll, OperStatus.UNKNOWN)
     assert told(vll) == ("unknown", "Its routers have not reported on it recently.")
 
 
-def test_a_router_that_holds_something_else_degrades_the_line(vll: Vll) -> None:
+def test_drift_on_a_router_degrades_the_line(vll: Vll) -> None:
     vll.ends.filter(side="z").update(drift=[{"object": "x", "field": "y", "desired": "1", "actual": "2"}])
     sync_move(vll.pk, False, now=clock.now())
     assert told(vll) == ("degraded", "hippo, at the Z end, is not configured as ordered.")
@@ -176,7 +178,7 @@ class TestAPathThatLoses:
             a_router_id=a, z_router_id=z, family=4, round_trips_due_at=clock.now(), probed_at=clock.now()
         )
 
-    def test_large_frames_degrade_those_lines_that_have_them(self, vll: Vll, path: TunnelPath) -> None:
+    def test_loss_of_large_frames_degrades_the_lines_that_use_them(self, vll: Vll, path: TunnelPath) -> None:
         now, packet = clock.now(), vll.frame + 36
         for proven, state in ((packet - 1, "degraded"), (packet, "up")):
             TunnelPath.objects.update(
@@ -186,12 +188,12 @@ class TestAPathThatLoses:
         TunnelPath.objects.update(proven_ip_mtu=1500)
         assert told(vll)[1] == "The network loses this line's large frames; smaller ones get through."
 
-    def test_frames_of_any_size_degrade_all(self, vll: Vll, path: TunnelPath) -> None:
+    def test_loss_of_any_frames_degrades_all_lines(self, vll: Vll, path: TunnelPath) -> None:
         TunnelPath.objects.update(finding="lossy")
         assert told(vll) == ("degraded", "The network loses frames between the two ends.")
 
 
-def test_the_health_of_many_lines_costs_three_statements(
+def test_health_of_many_lines_costs_three_statements(
     isp: Isp, alice: User, vll: Vll, django_assert_num_queries: Any
 ) -> None:
     order(isp, alice, **{f"{side}_end": each for side, each in zip("az", _others(isp), strict=True)})
@@ -208,7 +210,7 @@ def test_lines_are_counted_by_health(isp: Isp, alice: User, vll: Vll, django_ass
     assert {state.value: count for state, count in counts.items()} == {"up": 1, "setting_up": 1}
 
 
-def test_the_api_and_the_pages_tell_it(alice: User, vll: Vll) -> None:
+def test_api_and_pages_show_the_health(alice: User, vll: Vll) -> None:
     turn(vll, OperStatus.DOWN, link_up=False)
     [listed] = client(alice).get("/api/v1/vlls").json()["results"]
     one = client(alice).get(f"/api/v1/vlls/{vll.pk}").json()
@@ -224,7 +226,7 @@ def test_the_api_and_the_pages_tell_it(alice: User, vll: Vll) -> None:
         assert "The port host-cust1 at the A end has no link." in text(signed_in(alice).get(address)), address
 
 
-def test_what_an_order_answers_tells_it_without_asking(isp: Isp, alice: User, vll: Vll) -> None:
+def test_order_response_contains_the_health_without_a_query(isp: Isp, alice: User, vll: Vll) -> None:
     said = client(alice).patch(
         f"/api/v1/vlls/{vll.pk}", {"cir_bps": 2 * GBIT}, format="json", headers={"If-Match": "*"}
     )
@@ -237,7 +239,7 @@ def test_what_an_order_answers_tells_it_without_asking(isp: Isp, alice: User, vl
     [{"cir_bps": 2 * GBIT}, {"svc_mtu": 1400}, {"eir_bps": GBIT}],
     ids=lambda changes: next(iter(changes)),
 )
-def test_a_change_that_loses_no_frame_leaves_the_line_up_since_before(
+def test_lossless_change_keeps_the_time_since_the_line_is_up(
     alice: User, vll: Vll, changes: dict[str, Any]
 ) -> None:
     since = up_since(vll)
@@ -246,7 +248,7 @@ def test_a_change_that_loses_no_frame_leaves_the_line_up_since_before(
     assert up_since(vll) == since
 
 
-def test_an_undone_change_that_loses_no_frame_leaves_the_line_up_since_before(alice: User, vll: Vll) -> None:
+def test_undone_lossless_change_keeps_the_time_since_the_line_is_up(alice: User, vll: Vll) -> None:
     since = up_since(vll)
     order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())
     refuse(vll, "a")
@@ -260,7 +262,7 @@ def test_an_undone_change_that_loses_no_frame_leaves_the_line_up_since_before(al
     [{"a_end": {"outer_vlan": 200}}, {"transport": "geneve4"}],
     ids=lambda changes: next(iter(changes)),
 )
-def test_a_line_is_up_since_a_change_that_interrupts_it(
+def test_interrupting_change_restarts_the_time_since_the_line_is_up(
     alice: User, vll: Vll, changes: dict[str, Any]
 ) -> None:
     since = up_since(vll)
@@ -269,9 +271,7 @@ def test_a_line_is_up_since_a_change_that_interrupts_it(
     assert up_since(vll) > since
 
 
-def test_a_line_is_up_since_a_drift_ended_though_it_was_changed_in_place_meanwhile(
-    alice: User, vll: Vll
-) -> None:
+def test_line_is_up_since_a_drift_ended_despite_a_lossless_change(alice: User, vll: Vll) -> None:
     sync_move(vll.pk, False, now=clock.now())
     vll.refresh_from_db()
     order_modify(user=alice, vll=vll, changes=Changes(cir_bps=2 * GBIT), now=clock.now())

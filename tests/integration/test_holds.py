@@ -1,4 +1,4 @@
-"""Holds: reserved for a while, renewed a few times, ordered without a gap, and freed in time."""
+"""Reservations: they can be renewed a few times and ordered without a gap, and expire in time."""
 
 import uuid
 from datetime import datetime, timedelta
@@ -35,7 +35,7 @@ def hold(isp: Isp, user: User, outer: Any = 100, now: datetime | None = None, ci
     )
 
 
-def test_a_hold_keeps_others_away_for_900_seconds(isp: Isp, alice: User) -> None:
+def test_reservation_blocks_others_for_900_seconds(isp: Isp, alice: User) -> None:
     made = hold(isp, alice)
     assert made.expires_at - made.created_at == LASTS
     assert vlans(made.pk) == [("a", "rhino:host-cust1", 100), ("z", "hippo:host-cust1", 100)]
@@ -50,11 +50,11 @@ def test_a_hold_keeps_others_away_for_900_seconds(isp: Isp, alice: User) -> None
     order(isp, alice)
 
 
-def test_beat_looks_often_enough_to_free_within_five_seconds() -> None:
+def test_beat_sweeps_often_enough_to_release_within_five_seconds() -> None:
     assert settings.CELERY_BEAT_SCHEDULE[FREE_HOLDS]["schedule"] <= 2
 
 
-def test_an_order_takes_over_what_was_held(isp: Isp, alice: User) -> None:
+def test_order_takes_over_its_reservation(isp: Isp, alice: User) -> None:
     made = hold(isp, alice, outer="any")
     vll = order(
         isp,
@@ -71,7 +71,7 @@ def test_an_order_takes_over_what_was_held(isp: Isp, alice: User) -> None:
     assert vll.lifecycle == "active"
 
 
-def test_an_order_for_something_else_leases_that_and_gives_the_rest_back(isp: Isp, alice: User) -> None:
+def test_different_order_leases_its_values_and_releases_the_rest(isp: Isp, alice: User) -> None:
     made = hold(isp, alice)
     vll = order(isp, alice, a_end=end(isp, "rhino:host-cust2", outer=5), cir_bps=2 * GBIT, hold=made.pk).vll
     assert vlans(vll.pk) == [("a", "rhino:host-cust2", 5), ("z", "hippo:host-cust1", 100)]
@@ -80,7 +80,7 @@ def test_an_order_for_something_else_leases_that_and_gives_the_rest_back(isp: Is
     assert sums_are_right()
 
 
-def test_a_refused_order_leaves_the_hold_as_it_was(isp: Isp, alice: User) -> None:
+def test_refused_order_leaves_the_reservation_unchanged(isp: Isp, alice: User) -> None:
     Port.objects.update(speed_bps=100 * GBIT)
     made = hold(isp, alice)
     with pytest.raises(PortFull), transaction.atomic():
@@ -89,7 +89,7 @@ def test_a_refused_order_leaves_the_hold_as_it_was(isp: Isp, alice: User) -> Non
     assert booked(made.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
 
 
-def test_an_expired_hold_is_unknown_even_before_it_is_swept(isp: Isp, alice: User) -> None:
+def test_expired_reservation_is_unknown_before_the_sweep(isp: Isp, alice: User) -> None:
     made = hold(isp, alice)
     for use in (
         lambda: order(isp, alice, hold=made.pk, now=made.expires_at),
@@ -100,7 +100,7 @@ def test_an_expired_hold_is_unknown_even_before_it_is_swept(isp: Isp, alice: Use
             use()
 
 
-def test_a_hold_is_renewed_three_times(isp: Isp, alice: User) -> None:
+def test_reservation_is_renewed_three_times(isp: Isp, alice: User) -> None:
     now = clock.now()
     made = hold(isp, alice, now=now)
     for times in (1, 2, 3):
@@ -113,7 +113,7 @@ def test_a_hold_is_renewed_three_times(isp: Isp, alice: User) -> None:
         Hold.objects.update(renewals=4)
 
 
-def test_a_customer_has_five_holds(isp: Isp, alice: User) -> None:
+def test_customer_has_at_most_five_reservations(isp: Isp, alice: User) -> None:
     made = [hold(isp, alice, outer=vlan, cir_bps=1) for vlan in range(1, 6)]
     with pytest.raises(TooManyHolds) as refusal, transaction.atomic():
         hold(isp, alice, outer=6, cir_bps=1)
@@ -125,7 +125,7 @@ def test_a_customer_has_five_holds(isp: Isp, alice: User) -> None:
         Hold.objects.filter(slot=1).update(slot=6)
 
 
-def test_a_stranger_and_a_viewer_can_do_nothing_with_it(
+def test_stranger_and_viewer_cannot_use_a_reservation(
     isp: Isp, alice: User, bob: User, charlie: User
 ) -> None:
     made = hold(isp, alice)

@@ -1,4 +1,4 @@
-"""Changing a line: the new beside the old until both routers have it, and back again when one refuses."""
+"""Changing a line: old and new values coexist until both routers confirm; a refusal restores the old."""
 
 import json
 from typing import Any
@@ -56,9 +56,7 @@ def test_both_vlans_are_leased_until_both_routers_have_the_new_one(isp: Isp, ali
     assert holders() == {vll.pk}
 
 
-def test_a_refused_change_returns_both_ends_to_what_was_verified_last(
-    isp: Isp, alice: User, vll: Vll
-) -> None:
+def test_refused_change_restores_both_ends_as_last_verified(isp: Isp, alice: User, vll: Vll) -> None:
     before = content_of(vll)
     placed = modify(alice, vll, a_end={"outer_vlan": 200}, cir_bps=2 * GBIT, transport="geneve6")
     answer(vll, "a", "verified")
@@ -80,7 +78,7 @@ def test_a_refused_change_returns_both_ends_to_what_was_verified_last(
     assert sums_are_right()
 
 
-def test_a_late_answer_about_the_refused_revision_does_not_count(isp: Isp, alice: User, vll: Vll) -> None:
+def test_late_answer_about_the_refused_revision_does_not_count(isp: Isp, alice: User, vll: Vll) -> None:
     placed = modify(alice, vll, a_end={"outer_vlan": 200})
     refuse(vll, "z")
     answer(vll, "a", "verified", revision=2)
@@ -89,7 +87,7 @@ def test_a_late_answer_about_the_refused_revision_does_not_count(isp: Isp, alice
     assert placed.state == "inProgress"
 
 
-def test_a_lost_answer_is_asked_for_again(isp: Isp, alice: User, vll: Vll) -> None:
+def test_lost_answer_is_requested_again(isp: Isp, alice: User, vll: Vll) -> None:
     modify(alice, vll, a_end={"outer_vlan": 200})
     assert set(routers_due(now=clock.now())) == {isp.routers["rhino"].pk, isp.routers["hippo"].pk}
     answer(vll, "a", "verified")
@@ -99,7 +97,7 @@ def test_a_lost_answer_is_asked_for_again(isp: Isp, alice: User, vll: Vll) -> No
 @pytest.mark.parametrize(
     ("cir_bps", "meanwhile"), [(3 * GBIT, 3 * GBIT), (GBIT // 2, GBIT)], ids=["more", "less"]
 )
-def test_the_larger_rate_is_booked_until_the_change_is_verified(
+def test_larger_rate_is_booked_until_the_change_is_verified(
     isp: Isp, alice: User, vll: Vll, cir_bps: int, meanwhile: int
 ) -> None:
     modify(alice, vll, cir_bps=cir_bps)
@@ -113,11 +111,13 @@ def test_the_larger_rate_is_booked_until_the_change_is_verified(
     assert sums_are_right()
 
 
-def test_more_than_the_port_has_left_is_refused_and_changes_nothing(isp: Isp, alice: User, vll: Vll) -> None:
+def test_more_than_the_ports_free_bandwidth_is_refused_and_changes_nothing(
+    isp: Isp, alice: User, vll: Vll
+) -> None:
     Port.objects.update(speed_bps=100 * GBIT)
     with pytest.raises(PortFull) as refusal, transaction.atomic():
         modify(alice, vll, cir_bps=11 * GBIT)
-    # Of the whole line, which has 1 of the 10 itself.
+    # Figures of the whole line, which itself uses 1 of the 10.
     assert (refusal.value.requested_bps, refusal.value.free_bps) == (11 * GBIT, 10 * GBIT)
     assert holders() == {vll.pk}
     assert Order.objects.filter(action="modify").count() == 0
@@ -131,7 +131,7 @@ def test_more_than_the_port_has_left_is_refused_and_changes_nothing(isp: Isp, al
     ],
     ids=["a looser match", "the whole port"],
 )
-def test_a_wider_pick_of_the_same_frames_is_leased_in_place(
+def test_wider_selection_of_the_same_frames_is_leased_in_place(
     isp: Isp, alice: User, vll: Vll, changes: dict[str, Any], keys: tuple[int, int]
 ) -> None:
     from portal.allocation.models import PortVlanLease
@@ -150,13 +150,13 @@ def test_a_wider_pick_of_the_same_frames_is_leased_in_place(
     assert (lease.keys.lower, lease.keys.upper) == (100 << 12, (100 << 12) + 1)
 
 
-def test_somebody_elses_vlan_cannot_be_changed_to(isp: Isp, alice: User, vll: Vll) -> None:
+def test_line_cannot_change_to_another_lines_vlan(isp: Isp, alice: User, vll: Vll) -> None:
     order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=200), z_end=end(isp, "hippo:host-cust2"))
     with pytest.raises(VlanTaken):
         modify(alice, vll, a_end={"outer_vlan": 200})
 
 
-def test_a_vlan_that_was_left_to_us_stays_with_another_change(isp: Isp, alice: User) -> None:
+def test_vlan_chosen_by_the_portal_survives_another_change(isp: Isp, alice: User) -> None:
     line = order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer="any")).vll
     activate(line)
     modify(alice, line, cir_bps=2 * GBIT)
@@ -164,7 +164,7 @@ def test_a_vlan_that_was_left_to_us_stays_with_another_change(isp: Isp, alice: U
     assert line.ends.get(side="a").outer_vlan == 100
 
 
-def test_the_transport_changes_and_the_vni_stays_or_goes(isp: Isp, alice: User, vll: Vll) -> None:
+def test_transport_change_keeps_or_releases_the_vni(isp: Isp, alice: User, vll: Vll) -> None:
     vni = vll.vni
     modify(alice, vll, transport="geneve4")
     activate(vll)
@@ -177,12 +177,12 @@ def test_the_transport_changes_and_the_vni_stays_or_goes(isp: Isp, alice: User, 
     assert GrePairLease.objects.get().holder == vll.pk
 
 
-def test_a_larger_packet_than_the_path_carries_is_refused(isp: Isp, alice: User, vll: Vll) -> None:
+def test_packet_larger_than_the_path_mtu_is_refused(isp: Isp, alice: User, vll: Vll) -> None:
     with pytest.raises(PathTooNarrow):
         modify(alice, vll, svc_mtu=9000)
 
 
-def test_a_change_of_the_rate_alone_does_not_ask_the_underlay_again(isp: Isp, alice: User, vll: Vll) -> None:
+def test_rate_change_does_not_check_the_underlay_again(isp: Isp, alice: User, vll: Vll) -> None:
     BackboneLink.objects.update(a_ip_mtu=None, z_ip_mtu=None)
     assert modify(alice, vll, cir_bps=2 * GBIT).state == "acknowledged"
 
@@ -200,14 +200,12 @@ def test_auto_keeps_the_transport_that_still_fits(isp: Isp, alice: User) -> None
 
 
 class TestMovingAnEnd:
-    """From Rhino to Hippo, which makes the line a local cross-connect."""
+    """A move from Rhino to Hippo, which makes the line a local cross-connect."""
 
     def move(self, isp: Isp, alice: User, vll: Vll) -> Order:
         return modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk})
 
-    def test_the_old_router_is_told_to_remove_it_until_it_confirms(
-        self, isp: Isp, alice: User, vll: Vll
-    ) -> None:
+    def test_old_router_gets_the_removal_until_it_confirms(self, isp: Isp, alice: User, vll: Vll) -> None:
         placed = self.move(isp, alice, vll)
         assert vll.transport == "l2xc"
         assert document(isp, "rhino") | {"schema": 1} == {
@@ -228,9 +226,7 @@ class TestMovingAnEnd:
         assert VniLease.objects.get().released_at is not None
         assert sums_are_right()
 
-    def test_what_a_silent_old_router_may_still_use_stays_leased(
-        self, isp: Isp, alice: User, vll: Vll
-    ) -> None:
+    def test_resources_of_a_silent_old_router_stay_leased(self, isp: Isp, alice: User, vll: Vll) -> None:
         vni = vll.vni
         placed = self.move(isp, alice, vll)
         activate(vll)
@@ -251,9 +247,7 @@ class TestMovingAnEnd:
         assert holders() == {vll.pk}
         assert sums_are_right()
 
-    def test_it_may_not_go_back_before_the_old_router_confirmed(
-        self, isp: Isp, alice: User, vll: Vll
-    ) -> None:
+    def test_end_cannot_return_before_the_old_router_confirmed(self, isp: Isp, alice: User, vll: Vll) -> None:
         self.move(isp, alice, vll)
         activate(vll)
         back = {"port": isp.ports["rhino:host-cust2"].pk}
@@ -262,9 +256,7 @@ class TestMovingAnEnd:
         left(vll, "a", isp.routers["rhino"])
         assert modify(alice, vll, a_end=back).state == "acknowledged"
 
-    def test_a_refused_move_goes_back_and_cleans_the_new_router(
-        self, isp: Isp, alice: User, vll: Vll
-    ) -> None:
+    def test_refused_move_returns_and_cleans_the_new_router(self, isp: Isp, alice: User, vll: Vll) -> None:
         before = content_of(vll)
         placed = self.move(isp, alice, vll)
         left(vll, "a", isp.routers["rhino"])
@@ -282,9 +274,7 @@ class TestMovingAnEnd:
         assert vlans(vll.pk) == [("a", "rhino:host-cust1", 100), ("z", "hippo:host-cust1", 100)]
         assert sums_are_right()
 
-    def test_a_removed_line_still_cleans_the_router_that_it_left(
-        self, isp: Isp, alice: User, vll: Vll
-    ) -> None:
+    def test_removed_line_still_cleans_the_router_that_it_left(self, isp: Isp, alice: User, vll: Vll) -> None:
         self.move(isp, alice, vll)
         activate(vll)
         order_delete(user=alice, vll=vll, now=clock.now())
@@ -295,14 +285,14 @@ class TestMovingAnEnd:
         left(vll, "a", isp.routers["rhino"])
         assert holders() == set()
 
-    def test_the_database_refuses_an_end_on_a_router_that_is_to_remove_it(
+    def test_database_refuses_an_end_on_a_router_with_its_tombstone(
         self, isp: Isp, alice: User, vll: Vll
     ) -> None:
         VllTombstone.objects.create(vll=vll, side="a", router=isp.routers["rhino"], revision=2)
         with pytest.raises(IntegrityError, match="stands on a router"), connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
-    def test_another_customers_port_is_no_place_for_it(
+    def test_end_cannot_move_to_another_customers_port(
         self, isp: Isp, nora: User, bakery: Customer, vll: Vll
     ) -> None:
         Port.objects.filter(pk=isp.ports["hippo:host-cust2"].pk).update(customer=bakery)
@@ -310,12 +300,12 @@ class TestMovingAnEnd:
             self.move(isp, nora, vll)
 
 
-def test_a_change_that_changes_nothing_is_told_so(isp: Isp, alice: User, vll: Vll) -> None:
+def test_change_without_differences_is_reported(isp: Isp, alice: User, vll: Vll) -> None:
     with pytest.raises(NothingToChange):
         modify(alice, vll, cir_bps=GBIT, a_end={"outer_vlan": 100})
 
 
-def test_a_new_description_counts_at_once_and_stays_when_the_rest_fails(
+def test_new_description_applies_immediately_and_stays_after_a_failure(
     isp: Isp, alice: User, vll: Vll
 ) -> None:
     modify(alice, vll, description="Milk", a_end={"outer_vlan": 200})
@@ -325,15 +315,13 @@ def test_a_new_description_counts_at_once_and_stays_when_the_rest_fails(
     assert vll.description == "Milk"
 
 
-def test_a_change_decided_by_an_older_revision_is_refused_with_both_numbers(
-    isp: Isp, alice: User, vll: Vll
-) -> None:
+def test_change_for_an_older_revision_is_refused_with_both_numbers(isp: Isp, alice: User, vll: Vll) -> None:
     with pytest.raises(StaleRevision) as refusal:
         order_modify(user=alice, vll=vll, changes=Changes(cir_bps=5), now=clock.now(), expected_revision=7)
     assert (refusal.value.expected, refusal.value.current) == (7, 1)
 
 
-def test_one_change_at_a_time_and_only_in_service(isp: Isp, alice: User, vll: Vll) -> None:
+def test_only_one_change_at_a_time_and_only_in_service(isp: Isp, alice: User, vll: Vll) -> None:
     modify(alice, vll, cir_bps=2 * GBIT)
     with pytest.raises(OrderIsOpen):
         modify(alice, vll, cir_bps=3 * GBIT)
@@ -347,14 +335,12 @@ def test_one_change_at_a_time_and_only_in_service(isp: Isp, alice: User, vll: Vl
         modify(alice, vll, cir_bps=3 * GBIT)
 
 
-def test_a_viewer_may_not_change_a_line(isp: Isp, bob: User, vll: Vll) -> None:
+def test_viewer_cannot_change_a_line(isp: Isp, bob: User, vll: Vll) -> None:
     with pytest.raises(NotAllowedToOrder):
         modify(bob, vll, cir_bps=2 * GBIT)
 
 
-def test_the_database_refuses_a_change_that_does_not_know_the_way_back(
-    isp: Isp, alice: User, vll: Vll
-) -> None:
+def test_database_refuses_a_change_without_the_previous_values(isp: Isp, alice: User, vll: Vll) -> None:
     placed = modify(alice, vll, cir_bps=2 * GBIT)
     with pytest.raises(IntegrityError, match="an_order_in_service_knows_the_way_back"), transaction.atomic():
         Order.objects.filter(pk=placed.pk).update(before=None)

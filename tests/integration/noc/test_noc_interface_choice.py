@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def seen(isp: Isp) -> None:
-    """Add a fast free interface, one without link, and a loopback, which no port can use, to rhino's report."""
+    """Add to rhino's report a fast free interface, one without link, and a loopback."""
     rhino = isp.routers["rhino"]
     facts = {"router": rhino, "admin_up": True, "link_up": True, "ip_mtu": 9000}
     ObservedInterface.objects.create(name="GigabitEthernet10", speed_bps=25 * GBIT, **facts)
