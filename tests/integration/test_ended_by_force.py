@@ -1,5 +1,5 @@
-"""An order that no router lets end: the NOC presses on, ends it, or declares a router dead. Nothing that a
-router may still have is given back before that router has confirmed, be it declared dead or not."""
+"""Orders that routers block: the NOC retries, ends them by force, or declares a router dead. The portal
+releases nothing that a router may still use before that router has confirmed, dead or not."""
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -51,7 +51,7 @@ def intent(isp: Isp, router: str) -> RouterIntent:
 
 
 class TestAChangeWhoseUndoingIsRefused:
-    """From VLAN 100 to 200 at Rhino, to 2 Gbit/s; Hippo refuses it, and Rhino refuses the way back."""
+    """From VLAN 100 to 200 at Rhino, to 2 Gbit/s; Hippo refuses the change, and Rhino refuses its undoing."""
 
     @pytest.fixture
     def stuck(self, alice: User, vll: Vll) -> Order:
@@ -63,7 +63,7 @@ class TestAChangeWhoseUndoingIsRefused:
         assert (placed.state, placed.failure["router"]) == ("inProgress", "hippo")
         return placed
 
-    def test_it_is_ended_with_a_reason_and_gives_nothing_back(
+    def test_order_is_ended_with_a_reason_and_releases_nothing(
         self, isp: Isp, alice: User, nina: User, vll: Vll, stuck: Order
     ) -> None:
         with pytest.raises(WrongOrderState):
@@ -78,7 +78,7 @@ class TestAChangeWhoseUndoingIsRefused:
             order(isp, alice, a_end=end(isp, "rhino:host-cust1", outer=200))
         assert sums_are_right()
 
-    def test_when_the_routers_confirm_after_all_the_rest_goes_back(
+    def test_late_confirmation_of_the_routers_releases_the_rest(
         self, nina: User, vll: Vll, stuck: Order
     ) -> None:
         force_end(nina, stuck)
@@ -87,7 +87,7 @@ class TestAChangeWhoseUndoingIsRefused:
         assert booked(vll.pk) == [("a", "rhino:host-cust1", GBIT), ("z", "hippo:host-cust1", GBIT)]
         assert sums_are_right()
 
-    def test_the_line_can_be_changed_again_and_that_settles_both(
+    def test_next_change_of_the_line_settles_both(
         self, alice: User, nina: User, vll: Vll, stuck: Order
     ) -> None:
         force_end(nina, stuck)
@@ -101,7 +101,7 @@ class TestAChangeWhoseUndoingIsRefused:
         assert vlans(vll.pk)[0] == ("a", "rhino:host-cust1", 300)
         assert sums_are_right()
 
-    def test_or_removed_and_then_nothing_is_left(
+    def test_removal_of_the_line_leaves_nothing(
         self, alice: User, nina: User, vll: Vll, stuck: Order
     ) -> None:
         force_end(nina, stuck)
@@ -112,7 +112,7 @@ class TestAChangeWhoseUndoingIsRefused:
         assert (vll.lifecycle, holders(), sums_are_right()) == ("terminated", set(), True)
 
 
-def test_an_undone_move_keeps_the_far_port_until_its_router_has_confirmed(
+def test_undone_move_keeps_the_far_port_until_its_router_confirmed(
     isp: Isp, alice: User, nina: User, vll: Vll
 ) -> None:
     placed = modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk})
@@ -129,9 +129,7 @@ def test_an_undone_move_keeps_the_far_port_until_its_router_has_confirmed(
 
 
 @pytest.mark.parametrize("what", ["add", "cancelled add", "delete"])
-def test_a_removal_that_is_refused_ends_and_its_leases_wait(
-    isp: Isp, alice: User, nina: User, what: str
-) -> None:
+def test_refused_removal_ends_and_its_leases_wait(isp: Isp, alice: User, nina: User, what: str) -> None:
     placed = order(isp, alice)
     vll = placed.vll
     if what == "add":
@@ -171,7 +169,7 @@ def test_a_removal_that_is_called_off_and_refused_ends_and_heals_later(
 
 
 class TestWhoAndWhen:
-    def test_only_noc_admins_end_and_only_the_noc_presses_on(self, isp: Isp, alice: User, nora: User) -> None:
+    def test_only_noc_admins_end_and_only_the_noc_retries(self, isp: Isp, alice: User, nora: User) -> None:
         placed = order(isp, alice)
         refuse(placed.vll, "a")
         for user in (alice, nora):
@@ -180,9 +178,7 @@ class TestWhoAndWhen:
         with pytest.raises(NotForYouToDecide):
             order_force_retry(user=alice, order=placed, now=clock.now())
 
-    def test_an_order_that_may_still_succeed_is_called_off_first(
-        self, isp: Isp, alice: User, nina: User
-    ) -> None:
+    def test_order_that_can_succeed_must_be_cancelled_first(self, isp: Isp, alice: User, nina: User) -> None:
         placed = order(isp, alice)
         with pytest.raises(WrongOrderState):
             force_end(nina, placed)
@@ -191,7 +187,7 @@ class TestWhoAndWhen:
         with pytest.raises(WrongOrderState):
             force_end(nina, placed)
 
-    def test_a_held_order_is_rejected_and_not_forced(
+    def test_order_pending_approval_is_rejected_and_not_forced(
         self, isp: Isp, alice: User, nina: User, dairy: Customer
     ) -> None:
         Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=0)
@@ -203,7 +199,7 @@ class TestWhoAndWhen:
             with pytest.raises(WrongOrderState):
                 force(nina, held)
 
-    def test_pressing_on_ends_the_pauses_of_every_router_concerned(
+    def test_retry_ends_the_pauses_of_every_router_of_the_order(
         self, isp: Isp, alice: User, nora: User, vll: Vll
     ) -> None:
         placed = modify(alice, vll, a_end={"port": isp.ports["hippo:host-cust2"].pk})
@@ -220,7 +216,7 @@ class TestWhoAndWhen:
         }
         assert Event.objects.get(kind="order.retry_forced").actor == "nora"
 
-    def test_the_database_itself_forces_no_order_that_went_well(self, isp: Isp, alice: User) -> None:
+    def test_database_refuses_to_force_a_succeeded_order(self, isp: Isp, alice: User) -> None:
         placed = order(isp, alice)
         with pytest.raises(IntegrityError, match="ended_ill"), transaction.atomic():
             Order.objects.filter(pk=placed.pk).update(forced={"by": "eve"})
@@ -231,7 +227,7 @@ class TestADeadRouter:
         found = Router.objects.get(name=router)
         router_declare_dead(router=found, user=user, now=clock.now(), reason=REASON)
 
-    def test_only_a_noc_admin_declares_it_and_that_is_on_record(
+    def test_only_a_noc_admin_declares_a_router_dead_and_it_is_recorded(
         self, isp: Isp, nora: User, nina: User
     ) -> None:
         with pytest.raises(NotForYouToForce):
@@ -265,9 +261,7 @@ class TestADeadRouter:
         answer(vll, "a", "removed")
         assert (holders(), sums_are_right()) == (set(), True)
 
-    def test_its_ports_can_be_retired_before_it_has_acknowledged(
-        self, alice: User, nina: User, vll: Vll
-    ) -> None:
+    def test_ports_of_a_dead_router_can_be_retired(self, alice: User, nina: User, vll: Vll) -> None:
         order_delete(user=alice, vll=vll, now=clock.now())
         answer(vll, "z", "removed")
         port = vll.ends.get(side="a").port
@@ -283,7 +277,7 @@ class TestADeadRouter:
 
     @pytest.mark.parametrize("transport", ["vxlan4", "gre4", "l2xc"])
     @pytest.mark.parametrize("by", ["this release", "the previous release"])
-    def test_once_it_is_retired_nothing_of_lines_stays_with_it(
+    def test_retired_router_has_no_leases_of_lines(
         self, isp: Isp, alice: User, nina: User, transport: str, by: str
     ) -> None:
         ends = {"z_end": end(isp, "rhino:host-cust2")} if transport == "l2xc" else {}
@@ -309,11 +303,11 @@ class TestADeadRouter:
             assert tombstones_of_retired_routers_settle(now=clock.now()) == 0
         assert not VllTombstone.objects.exists()
         assert (holders(), sums_are_right()) == (set(), True)
-        # Nobody gets the tunnel before its cool-down is over, and then somebody does.
+        # The tunnel stays unavailable until its cool-down is over; after that it can be leased.
         for leases in (VniLease, GreKeyLease, GrePairLease):
             assert not leases.objects.filter(free_at=None).exists()
 
-    def test_a_living_router_is_not_removed_while_it_may_have_a_line(
+    def test_living_router_with_a_possible_line_is_not_removed(
         self, isp: Isp, alice: User, nina: User, vll: Vll
     ) -> None:
         self.declare(nina)
@@ -339,7 +333,7 @@ class TestADeadRouter:
         dead_routers_settle(now=clock.now())
         lease = VniLease.objects.get(vni=vll.vni)
         assert (lease.released_at is not None, lease.free_at) == (True, None)
-        # What it is told when it comes back: the line is to go, at the very revision that was ordered.
+        # The returned router gets the removal with exactly the revision that was ordered.
         assert [(key.vll, key.side) for key in intent(isp, "rhino").removed] == [(vll.pk, "a")]
         assert isp.routers["rhino"].pk in routers_due(now=clock.now())
         answer(vll, "a", "removed")
@@ -348,7 +342,7 @@ class TestADeadRouter:
         assert intent(isp, "rhino").removed == ()
         assert vll.lifecycle == "terminated"
 
-    def test_an_add_that_it_never_answered_can_be_called_off(self, isp: Isp, alice: User, nina: User) -> None:
+    def test_unanswered_add_can_be_cancelled(self, isp: Isp, alice: User, nina: User) -> None:
         placed = order(isp, alice)
         order_cancel(user=alice, order=placed, now=clock.now())
         self.declare(nina)
@@ -357,9 +351,7 @@ class TestADeadRouter:
         placed.refresh_from_db()
         assert (placed.state, placed.vll.lifecycle) == ("cancelled", "cancelled")
 
-    def test_two_dead_routers_that_never_answered_hold_up_no_removal(
-        self, alice: User, nina: User, vll: Vll
-    ) -> None:
+    def test_two_dead_silent_routers_do_not_block_a_removal(self, alice: User, nina: User, vll: Vll) -> None:
         removal = order_delete(user=alice, vll=vll, now=clock.now())
         for router in ("rhino", "hippo"):
             self.declare(nina, router)
@@ -438,7 +430,7 @@ class TestADeadRouter:
 
 
 class TestTheDoors:
-    def test_the_api_forces_for_those_who_may(self, isp: Isp, alice: User, nora: User, nina: User) -> None:
+    def test_api_forces_for_users_with_the_right(self, isp: Isp, alice: User, nora: User, nina: User) -> None:
         placed = order(isp, alice)
         refuse(placed.vll, "a")
         url, body = f"/api/v1/orders/{placed.pk}", {"reason": REASON}
@@ -453,7 +445,7 @@ class TestTheDoors:
         forced = next(each for each in told if (each["after"] or {}).get("forced"))
         assert (forced["by"]["username"], forced["after"]["forced"]["reason"]) == ("nina", REASON)
 
-    def test_the_api_declares_a_router_dead_with_a_reason(self, isp: Isp, nora: User, nina: User) -> None:
+    def test_api_declares_a_router_dead_with_a_reason(self, isp: Isp, nora: User, nina: User) -> None:
         url = f"/api/v1/routers/{isp.routers['rhino'].pk}"
         dead = {"do": "declare-dead", "reason": REASON}
         assert client(nora).post(f"{url}/actions", dead, format="json").status_code == 403

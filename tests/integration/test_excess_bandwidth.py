@@ -1,4 +1,4 @@
-"""An EIR and bursts: ordered, changed, policed and shown, but never booked."""
+"""EIR and bursts: the customer orders and changes them, routers police them, and no port books them."""
 
 import json
 from typing import Any
@@ -27,7 +27,7 @@ MBIT = 10**6
 
 @pytest.fixture
 def vll(isp: Isp, alice: User) -> Vll:
-    """1 Gbit/s and half as much again, active."""
+    """Return an active line with a CIR of 1 Gbit/s and an EIR of half of it."""
     placed = order(isp, alice, eir_bps=500 * MBIT, ebs_bytes=100_000).vll
     activate(placed)
     return placed
@@ -46,7 +46,7 @@ def shown(user: User, vll: Vll) -> dict[str, Any]:
     return {name: document[name] for name in names}
 
 
-def test_an_order_without_excess_gets_none(isp: Isp, alice: User) -> None:
+def test_order_without_excess_gets_none(isp: Isp, alice: User) -> None:
     placed = post(alice, body(isp))
     assert placed.status_code == 202
     assert shown(alice, Vll.objects.get()) == {
@@ -59,7 +59,7 @@ def test_an_order_without_excess_gets_none(isp: Isp, alice: User) -> None:
     }
 
 
-def test_excess_is_ordered_and_reaches_both_routers_but_only_the_cir_is_booked(isp: Isp, alice: User) -> None:
+def test_excess_reaches_both_routers_and_only_the_cir_is_booked(isp: Isp, alice: User) -> None:
     placed = post(alice, body(isp, eir_bps=9 * GBIT, cbs_bytes=20_000))
     assert placed.status_code == 202, placed.content
     expected = {"cir_bps": GBIT, "cbs_bytes": 20_000, "eir_bps": 9 * GBIT, "ebs_bytes": 11_250_000}
@@ -85,7 +85,7 @@ def test_excess_is_ordered_and_reaches_both_routers_but_only_the_cir_is_booked(i
         ({"cbs_bytes": 1518.0}, "not_integer", "cbs_bytes"),
     ],
 )
-def test_what_cannot_be_policed_so_is_refused_and_validation_agrees(
+def test_impossible_policer_is_refused_and_validation_agrees(
     isp: Isp, alice: User, asked: dict[str, Any], code: str, field: str
 ) -> None:
     refused = post(alice, body(isp, **asked))
@@ -97,7 +97,7 @@ def test_what_cannot_be_policed_so_is_refused_and_validation_agrees(
     assert not Vll.objects.exists()
 
 
-def test_nothing_beyond_the_speed_of_an_oversubscribed_port_is_sold(isp: Isp, alice: User) -> None:
+def test_oversubscribed_port_sells_nothing_beyond_its_speed(isp: Isp, alice: User) -> None:
     Port.objects.update(bookable_bps=40 * GBIT)
     refused = post(alice, body(isp, cir_bps=10 * GBIT + 1))
     assert [(each["code"], each["field"]) for each in refused.json()["errors"]] == [
@@ -106,9 +106,7 @@ def test_nothing_beyond_the_speed_of_an_oversubscribed_port_is_sold(isp: Isp, al
     assert post(alice, body(isp, cir_bps=10 * GBIT)).status_code == 202
 
 
-def test_committing_to_what_was_excess_is_more_and_waits_for_the_noc(
-    isp: Isp, alice: User, dairy: Customer
-) -> None:
+def test_higher_cir_from_excess_needs_approval(isp: Isp, alice: User, dairy: Customer) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     placed = order(isp, alice, cir_bps=GBIT // 2, eir_bps=GBIT // 2).vll
     activate(placed)
@@ -118,7 +116,7 @@ def test_committing_to_what_was_excess_is_more_and_waits_for_the_noc(
     assert changed.state == "held"
 
 
-def test_a_burst_of_exactly_the_largest_frame_is_enough(isp: Isp, alice: User) -> None:
+def test_burst_of_exactly_the_largest_frame_is_accepted(isp: Isp, alice: User) -> None:
     # 1500 bytes, 14 of Ethernet, two tags of the customer's own (Z is a whole port) and the one of the A end.
     asked = {"cbs_bytes": 1526, "eir_bps": 1, "ebs_bytes": 1526}
     assert post(alice, body(isp, **asked)).status_code == 202
@@ -134,12 +132,12 @@ def test_a_burst_of_exactly_the_largest_frame_is_enough(isp: Isp, alice: User) -
         {"eir_bps": 0},
     ],
 )
-def test_the_database_refuses_it_too(vll: Vll, broken: dict[str, int]) -> None:
+def test_database_refuses_invalid_excess(vll: Vll, broken: dict[str, int]) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Vll.objects.filter(pk=vll.pk).update(**broken)
 
 
-def test_excess_can_be_changed_and_null_leaves_the_burst_to_us_again(isp: Isp, alice: User, vll: Vll) -> None:
+def test_excess_can_be_changed_and_null_restores_the_default_burst(isp: Isp, alice: User, vll: Vll) -> None:
     changed = patch(alice, vll, {"eir_bps": 800 * MBIT, "ebs_bytes": None, "cbs_bytes": 30_000})
     assert changed.status_code == 202
     assert changed.json()["order"]["changes"] == ["bandwidth"]
@@ -149,25 +147,25 @@ def test_excess_can_be_changed_and_null_leaves_the_burst_to_us_again(isp: Isp, a
     assert set(Port.objects.filter(booked_bps__gt=0).values_list("booked_bps", flat=True)) == {GBIT}
 
 
-def test_without_an_eir_its_burst_goes_as_well(alice: User, vll: Vll) -> None:
+def test_burst_of_excess_ends_with_the_eir(alice: User, vll: Vll) -> None:
     assert patch(alice, vll, {"eir_bps": 0}).status_code == 202
     activate(vll)
     assert (vll.eir_bps, vll.requested_ebs_bytes) == (0, None)
 
 
-def test_a_named_burst_without_a_rate_is_refused(alice: User, vll: Vll) -> None:
+def test_burst_without_a_rate_is_refused(alice: User, vll: Vll) -> None:
     refused = patch(alice, vll, {"eir_bps": 0, "ebs_bytes": 50_000})
     assert (refused.status_code, codes(refused)) == (422, ["excess-burst-without-rate"])
 
 
-def test_a_packet_that_the_bursts_no_longer_hold_is_refused(alice: User, isp: Isp) -> None:
+def test_packet_larger_than_the_bursts_is_refused(alice: User, isp: Isp) -> None:
     placed = order(isp, alice, cbs_bytes=2000).vll
     activate(placed)
     refused = patch(alice, placed, {"svc_mtu": 2000})
     assert (refused.status_code, codes(refused)) == (422, ["burst-out-of-range"])
 
 
-def test_a_refused_change_returns_to_the_profile_of_before(isp: Isp, alice: User, vll: Vll) -> None:
+def test_refused_change_restores_the_previous_profile(isp: Isp, alice: User, vll: Vll) -> None:
     patch(alice, vll, {"eir_bps": 800 * MBIT})
     refuse(vll, "a")
     assert (vll.eir_bps, vll.requested_ebs_bytes) == (500 * MBIT, 100_000)
@@ -179,12 +177,12 @@ def test_a_refused_change_returns_to_the_profile_of_before(isp: Isp, alice: User
     assert (vll.eir_bps, vll.requested_ebs_bytes) == (800 * MBIT, 100_000)
 
 
-def test_the_limit_for_approval_counts_both_rates(isp: Isp, alice: User, dairy: Customer) -> None:
+def test_approval_limit_counts_both_rates(isp: Isp, alice: User, dairy: Customer) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=GBIT)
     assert order(isp, alice, eir_bps=1).state == "held"
 
 
-def test_an_order_that_was_kept_before_there_was_excess_can_still_be_undone(alice: User, vll: Vll) -> None:
+def test_order_older_than_excess_can_be_undone(alice: User, vll: Vll) -> None:
     patch(alice, vll, {"svc_mtu": 1400})
     changing = Order.objects.get(action="modify")
     names = ("eir_bps", "requested_cbs_bytes", "requested_ebs_bytes")
@@ -197,7 +195,7 @@ def test_an_order_that_was_kept_before_there_was_excess_can_still_be_undone(alic
     assert (vll.svc_mtu, vll.eir_bps) == (1500, 0)
 
 
-def test_the_page_shows_the_whole_profile(alice: User, vll: Vll) -> None:
+def test_page_shows_the_whole_profile(alice: User, vll: Vll) -> None:
     page = text(signed_in(alice).get(f"/vlls/{vll.pk}/"))
     assert "1 Gbit/s + 500 Mbit/s EIR" in page
     assert "Committed burst (CBS) 1250000 bytes" in page
@@ -205,7 +203,7 @@ def test_the_page_shows_the_whole_profile(alice: User, vll: Vll) -> None:
     assert "Excess burst (EBS) 100000 bytes" in page
 
 
-def test_the_form_orders_excess_and_offers_it_for_change(isp: Isp, alice: User) -> None:
+def test_form_orders_and_changes_excess(isp: Isp, alice: User) -> None:
     sent = fields(isp, eir="0.5", eir_unit=str(GBIT), cbs_bytes="20000", ebs_bytes="")
     assert submit(alice, sent).status_code == 302
     vll = Vll.objects.get()
@@ -220,7 +218,7 @@ def test_the_form_orders_excess_and_offers_it_for_change(isp: Isp, alice: User) 
     assert (vll.eir_bps, vll.requested_cbs_bytes) == (0, 20_000)
 
 
-def test_a_mistake_in_the_excess_is_told_beside_its_field_which_is_open_then(isp: Isp, alice: User) -> None:
+def test_error_in_the_excess_is_shown_next_to_its_open_field(isp: Isp, alice: User) -> None:
     answered = submit(alice, fields(isp, eir="90", eir_unit=str(GBIT)))
     assert answered.status_code == 422
     told = "rhino:host-cust1 runs at 10 Gbit/s; CIR and EIR together are 91.5 Gbit/s. Order less excess."

@@ -1,4 +1,4 @@
-"""Serviceability: what is said before ordering is what ordering then does."""
+"""Serviceability: the check before an order agrees with the result of the order."""
 
 import random
 from datetime import datetime
@@ -47,7 +47,7 @@ def codes(found: Feasibility) -> list[str]:
     return [refusal.code for refusal in found.refusals]
 
 
-def test_it_says_how_a_line_would_go_and_writes_nothing(isp: Isp, alice: User) -> None:
+def test_check_shows_the_path_and_writes_nothing(isp: Isp, alice: User) -> None:
     found = ask(isp, alice)
     assert found.feasible
     assert found.selected is not None
@@ -62,7 +62,7 @@ def test_it_says_how_a_line_would_go_and_writes_nothing(isp: Isp, alice: User) -
         )
     ]
     assert sum(each.backup for each in found.links) == 4
-    # Automatic takes GRE over IPv4 for it.
+    # Automatic selection chooses GRE over IPv4 here.
     assert found.largest_svc_mtu == 9000 - 32 - 14
     assert [option.transport for option in found.options][:2] == ["gre4", "vxlan4"]
     assert (found.ends["a"].vlans_free, found.ends["a"].vlans[:3]) == (4094, [100, 101, 102])
@@ -71,7 +71,7 @@ def test_it_says_how_a_line_would_go_and_writes_nothing(isp: Isp, alice: User) -
         assert not model.objects.exists()
 
 
-def test_every_reason_is_told_at_once(isp: Isp, alice: User) -> None:
+def test_all_reasons_are_reported_together(isp: Isp, alice: User) -> None:
     order(isp, alice)
     Port.objects.filter(pk=isp.ports["hippo:host-cust1"].pk).update(max_frame=1000)
     found = ask(isp, alice, svc_mtu=9000, cir_bps=20 * GBIT)
@@ -86,7 +86,7 @@ def test_every_reason_is_told_at_once(isp: Isp, alice: User) -> None:
     ]
 
 
-def test_the_largest_packet_is_what_path_and_ports_let_through(isp: Isp, alice: User) -> None:
+def test_largest_packet_is_limited_by_path_and_ports(isp: Isp, alice: User) -> None:
     Port.objects.filter(pk=isp.ports["hippo:host-cust1"].pk).update(max_frame=1600)
     assert ask(isp, alice).largest_svc_mtu == 1600 - 14 - 4
     local = ask(isp, alice, z_end=end(isp, "rhino:host-cust2"))
@@ -96,13 +96,13 @@ def test_the_largest_packet_is_what_path_and_ports_let_through(isp: Isp, alice: 
     assert ask(isp, alice).largest_svc_mtu is None
 
 
-def test_a_stranger_learns_nothing_about_the_ports(isp: Isp, charlie: User) -> None:
+def test_stranger_learns_nothing_about_the_ports(isp: Isp, charlie: User) -> None:
     found = ask(isp, charlie)
     assert codes(found) == ["port-unknown", "port-unknown"]
     assert (found.ends, found.options, found.links) == ({}, (), [])
 
 
-def test_a_hold_counts_as_the_callers_own(isp: Isp, alice: User) -> None:
+def test_reservation_counts_as_the_callers_own(isp: Isp, alice: User) -> None:
     ends = {"a_end": end(isp, "rhino:host-cust1"), "z_end": end(isp, "hippo:host-cust1")}
     made = hold_make(user=alice, cir_bps=10 * GBIT, now=clock.now(), **ends)
     assert codes(ask(isp, alice)) == ["vlan-taken", "port-full", "vlan-taken", "port-full"]
@@ -111,7 +111,7 @@ def test_a_hold_counts_as_the_callers_own(isp: Isp, alice: User) -> None:
 
 @pytest.fixture
 def busy_isp(isp: Isp, alice: User, dairy: Customer, bakery: Customer) -> Isp:
-    """Some of everything that can be in the way."""
+    """Return an ISP with an example of every possible conflict."""
     isp.ports["rhino:whole"] = _port(isp, "rhino", "whole", dairy, bookable_bps=40 * GBIT)
     isp.ports["hippo:tiny"] = _port(isp, "hippo", "tiny", dairy, bookable_bps=1000, max_frame=1522)
     isp.ports["zebra:plain"] = _port(isp, "zebra", "plain", dairy)
@@ -158,7 +158,7 @@ def _some_request(draw: random.Random, isp: Isp) -> LineRequest:
 
 
 def _order(user: User, request: LineRequest, *, now: datetime, keep: bool) -> DomainError | None:
-    """The refusal, or None. Only some of what is accepted stays, so that ports fill up slowly."""
+    """Return the refusal or None. Only some accepted orders stay, so that ports fill up slowly."""
     asked = {name: getattr(request, name) for name in LineRequest.__slots__}
     try:
         with transaction.atomic():
@@ -171,7 +171,7 @@ def _order(user: User, request: LineRequest, *, now: datetime, keep: bool) -> Do
 
 @pytest.mark.parametrize("orders", [100, pytest.param(250, marks=pytest.mark.release)])
 @pytest.mark.parametrize("state", ["plenty", "no VNI left", "few cores left"])
-def test_over_random_orders_it_says_what_ordering_then_does(
+def test_check_of_random_orders_agrees_with_ordering(
     busy_isp: Isp, alice: User, state: str, orders: int
 ) -> None:
     if state == "no VNI left":
@@ -214,7 +214,7 @@ class TestRefusalsAreTrueAndSaidOnce:
             ({"outer": 100, "exact_match": False}, {"tagging": "qinq", "outer": 100, "inner_vlan": 7}),
         ],
     )
-    def test_ends_that_pick_the_same_frames_are_no_other_line(
+    def test_ends_that_select_the_same_frames_are_not_reported_as_another_line(
         self, isp: Isp, alice: User, first: dict[str, Any], second: dict[str, Any]
     ) -> None:
         ends = {
@@ -228,40 +228,40 @@ class TestRefusalsAreTrueAndSaidOnce:
         with pytest.raises(EndsAreTheSame):
             order(isp, alice, **ends)
 
-    def test_any_vlan_is_none_that_the_other_end_names(self, isp: Isp, alice: User) -> None:
+    def test_any_vlan_avoids_the_vlan_of_the_other_end(self, isp: Isp, alice: User) -> None:
         port = "rhino:host-cust1"
         ends = {"a_end": end(isp, port, outer="any"), "z_end": end(isp, port, outer=100)}
         assert self.sentences(isp, alice, **ends) == []
         vll = order(isp, alice, **ends).vll
         assert [each.outer_vlan for each in vll.ends.order_by("side")] == [101, 100]
 
-    def test_a_port_with_lines_is_not_free_as_a_whole(self, isp: Isp, alice: User) -> None:
+    def test_port_with_lines_is_not_free_as_a_whole(self, isp: Isp, alice: User) -> None:
         order(isp, alice)
         assert self.sentences(isp, alice, a_end=end(isp, "rhino:host-cust1", tagging="untagged"))[0] == (
             "Other lines use VLANs on rhino:host-cust1, so the whole port is not free. Choose another "
             "port, or a VLAN on this one."
         )
 
-    def test_a_port_that_is_taken_as_a_whole_has_no_other_vlan(self, isp: Isp, alice: User) -> None:
+    def test_port_leased_as_a_whole_has_no_other_vlan(self, isp: Isp, alice: User) -> None:
         ends = {f"{side}_end": end(isp, f"{name}:host-cust1", tagging="untagged") for side, name in SIDES}
         order(isp, alice, **ends)
         assert self.sentences(isp, alice)[0] == (
             "Another line uses all of rhino:host-cust1. Choose another port."
         )
 
-    def test_a_packet_size_that_nothing_carries_is_refused_once(self, isp: Isp, alice: User) -> None:
+    def test_packet_size_that_no_transport_carries_is_refused_once(self, isp: Isp, alice: User) -> None:
         assert self.sentences(isp, alice, svc_mtu=20) == [
             "Packets of 20 bytes are not possible. Enter a size from 68 to 65513 bytes."
         ]
 
-    def test_a_missing_vlan_says_which_end_it_is_of(self, isp: Isp, alice: User) -> None:
+    def test_missing_vlan_names_its_end(self, isp: Isp, alice: User) -> None:
         ends = {f"{side}_end": end(isp, f"{name}:host-cust1", outer=None) for side, name in SIDES}
         assert self.sentences(isp, alice, **ends) == [
             "Enter the outer VLAN of the A end: a number from 1 to 4094.",
             "Enter the outer VLAN of the Z end: a number from 1 to 4094.",
         ]
 
-    def test_less_than_the_least_bandwidth_is_not_sold_and_may_be_kept(
+    def test_less_than_the_minimum_bandwidth_is_not_sold_and_can_be_kept(
         self, isp: Isp, alice: User, settings: Any
     ) -> None:
         line = order(isp, alice, cir_bps=100).vll
@@ -295,7 +295,7 @@ class TestWhatAnOrderWouldWaitFor:
                 "rhino reports no interface host-cust1. A line there would wait until it has one.",
             )
         ]
-        # Of a router whose VPP nobody has seen yet, none is known to be missing.
+        # Of a router without a report no interface is known to be missing.
         ObservedRouter.objects.filter(router=isp.routers["rhino"]).update(encapsulations=None)
         assert ask(isp, alice).waits == []
 

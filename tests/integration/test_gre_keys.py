@@ -1,4 +1,4 @@
-"""GRE lines that share one pair of loopbacks, told apart by keys, and routers that gain or lose keys."""
+"""GRE lines with one pair of loopbacks, separated by keys, and routers that gain or lose support for keys."""
 
 import json
 from typing import Any
@@ -37,24 +37,24 @@ LOOPBACKS = {"10.255.0.1", "10.255.0.2"}
 
 @pytest.fixture
 def isp(dairy: Customer) -> Isp:
-    """With a third router, to which lines may move."""
+    """Return an ISP with a third router, to which lines can move."""
     return build_isp(owner=dairy, agents=("rhino", "hippo", "zebra"))
 
 
 @pytest.fixture
 def keyed(isp: Isp) -> Isp:
-    """All routers' VPPs tell GRE tunnels apart by keys."""
+    """Let the VPPs of all routers support GRE keys."""
     ObservedRouter.objects.update(gre_keys=True)
     return isp
 
 
 def lose_keys(*names: str) -> None:
-    """As an agent reports beside an earlier VPP."""
+    """Store the report of an agent next to an earlier VPP."""
     ObservedRouter.objects.filter(router__name__in=names).update(gre_keys=False)
 
 
 def line(isp: Isp, user: User, number: int = 1, **changes: Any) -> Vll:
-    """A GRE line between Rhino and Hippo, in service."""
+    """Return a GRE line between Rhino and Hippo, in service."""
     ends = {
         "a_end": end(isp, "rhino:host-cust1", outer=100 + number),
         "z_end": end(isp, "hippo:host-cust1", outer=100 + number),
@@ -73,7 +73,7 @@ def transports(isp: Isp, router: str) -> list[dict[str, Any]]:
     return [end["transport"] for end in document["present"]]
 
 
-def test_one_pair_of_loopbacks_serves_all(keyed: Isp, alice: User) -> None:
+def test_one_pair_of_loopbacks_serves_all_lines(keyed: Isp, alice: User) -> None:
     lines = [line(keyed, alice, number) for number in range(20)]
     assert all(addresses(each) == LOOPBACKS for each in lines)
     keys = {each.gre_key for each in lines}
@@ -88,9 +88,7 @@ def test_one_pair_of_loopbacks_serves_all(keyed: Isp, alice: User) -> None:
 
 
 @pytest.mark.parametrize("old", [("rhino",), ("hippo",), ("rhino", "hippo")])
-def test_where_one_of_the_two_has_no_keys_a_pair_is_leased_as_before(
-    keyed: Isp, alice: User, old: tuple[str, ...]
-) -> None:
+def test_router_without_keys_needs_a_leased_pair(keyed: Isp, alice: User, old: tuple[str, ...]) -> None:
     lose_keys(*old)
     vll = line(keyed, alice)
     assert (vll.gre_key, addresses(vll)) == (None, LOOPBACKS)
@@ -100,7 +98,7 @@ def test_where_one_of_the_two_has_no_keys_a_pair_is_leased_as_before(
         line(keyed, alice, 2)
 
 
-def test_a_keyed_tunnel_needs_its_loopbacks(keyed: Isp, alice: User) -> None:
+def test_keyed_tunnel_needs_its_loopbacks(keyed: Isp, alice: User) -> None:
     TunnelAddress.objects.filter(address="10.255.0.2").delete()
     with pytest.raises(EndpointMissing):
         line(keyed, alice)
@@ -114,14 +112,14 @@ class TestMtu:
         settings.LONGLINE_MTU_POLICY = "exact"
 
     def whole_ports(self, isp: Isp) -> dict[str, Any]:
-        """Two customer tags are promised: 22 bytes beside the packet."""
+        """The service includes two customer tags: 22 bytes in addition to the packet."""
         return {
             "a_end": end(isp, "rhino:host-cust1", "untagged"),
             "z_end": end(isp, "hippo:host-cust1", "untagged"),
         }
 
     @pytest.mark.parametrize(("has_keys", "largest"), [(True, 8950), (False, 8954)])
-    def test_the_key_counts(self, isp: Isp, alice: User, has_keys: bool, largest: int) -> None:
+    def test_key_counts_for_the_mtu(self, isp: Isp, alice: User, has_keys: bool, largest: int) -> None:
         ObservedRouter.objects.update(gre_keys=has_keys)
         with pytest.raises(PathTooNarrow) as refusal:
             line(isp, alice, svc_mtu=largest + 1, **self.whole_ports(isp))
@@ -130,16 +128,14 @@ class TestMtu:
         assert ((vll.gre_key is not None), vll.frame) == (has_keys, largest + 22)
         assert not lines_off_the_path(topology_when_all_report())
 
-    def test_what_is_said_before_ordering_counts_it_too(self, keyed: Isp, alice: User) -> None:
+    def test_check_before_an_order_counts_the_key(self, keyed: Isp, alice: User) -> None:
         request = LineRequest(svc_mtu=1500, cir_bps=GBIT, transport="gre4", **self.whole_ports(keyed))
         found = feasibility_of(user=alice, request=request, now=clock.now())
         assert (found.feasible, found.largest_svc_mtu) == (True, 8950)
         lose_keys("hippo")
         assert feasibility_of(user=alice, request=request, now=clock.now()).largest_svc_mtu == 8954
 
-    def test_a_line_without_a_key_is_not_counted_one_when_its_routers_get_keys(
-        self, isp: Isp, alice: User
-    ) -> None:
+    def test_line_without_a_key_keeps_its_mtu_when_routers_gain_keys(self, isp: Isp, alice: User) -> None:
         vll = line(isp, alice, svc_mtu=8954, **self.whole_ports(isp))
         ObservedRouter.objects.update(gre_keys=True)
         assert not lines_off_the_path(topology_when_all_report())
@@ -149,7 +145,7 @@ class TestMtu:
 
 
 class TestLinesThatExist:
-    """They stay as they are until their tunnel has to be made anew."""
+    """Existing lines do not change until their tunnel has to be re-created."""
 
     def test_a_change_in_place_leaves_a_pair_a_pair(self, isp: Isp, alice: User) -> None:
         vll = line(isp, alice)
@@ -254,7 +250,7 @@ class TestARouterThatLosesItsKeys:
         assert held.vll.gre_key is None
 
 
-def test_a_key_rests_and_is_quarantined_as_a_vni_is(keyed: Isp, alice: User) -> None:
+def test_key_has_cool_down_and_quarantine_like_a_vni(keyed: Isp, alice: User) -> None:
     vll = line(keyed, alice)
     modify(alice, vll, a_end={"port": keyed.ports["zebra:host-cust1"].pk})
     activate(vll)
@@ -273,9 +269,7 @@ def test_a_key_rests_and_is_quarantined_as_a_vni_is(keyed: Isp, alice: User) -> 
     assert not GreKeyLease.objects.exists()
 
 
-def test_a_key_that_is_taken_is_not_leased_twice(
-    keyed: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_leased_key_is_not_leased_again(keyed: Isp, alice: User, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = iter([7, 7, 8])
     monkeypatch.setattr(gre_key_leases.random, "randint", lambda low, high: next(drawn))
     assert [line(keyed, alice, number).gre_key for number in (1, 2)] == [7, 8]
@@ -285,13 +279,13 @@ def test_a_key_that_is_taken_is_not_leased_twice(
 
 
 @pytest.mark.parametrize(("encapsulation", "key"), [("gre", 0), ("gre", 2**32), ("gre", -1), ("vxlan", 5)])
-def test_the_database_takes_no_impossible_key(vll: Vll, encapsulation: str, key: int) -> None:
+def test_database_refuses_an_impossible_key(vll: Vll, encapsulation: str, key: int) -> None:
     family = {"encapsulation": "gre", "vni": None} if encapsulation == "gre" else {}
     with pytest.raises(IntegrityError), transaction.atomic():
         Vll.objects.filter(pk=vll.pk).update(gre_key=key, **family)
 
 
-def test_a_line_that_gets_a_key_is_tested_anew(isp: Isp, alice: User, settings: Any) -> None:
+def test_line_that_gets_a_key_is_tested_again(isp: Isp, alice: User, settings: Any) -> None:
     settings.LONGLINE_LINE_TEST = LineTestMode.OFF
     vll = line(isp, alice)
     settings.LONGLINE_LINE_TEST = LineTestMode.REQUIRED
@@ -303,7 +297,7 @@ def test_a_line_that_gets_a_key_is_tested_anew(isp: Isp, alice: User, settings: 
     assert vll.line_tests.get().state == "waiting"
 
 
-def test_the_key_is_shown_and_found(keyed: Isp, alice: User, nora: User) -> None:
+def test_key_is_shown_and_searchable(keyed: Isp, alice: User, nora: User) -> None:
     vll, other = line(keyed, alice, 1), line(keyed, alice, 2)
     api = client(alice)
     assert api.get(f"/api/v1/vlls/{vll.pk}").json()["gre_key"] == vll.gre_key

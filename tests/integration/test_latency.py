@@ -1,4 +1,4 @@
-"""Round trips between routers are measured once a minute for all lines there, kept, and shown by line."""
+"""Round trips between routers: measured once a minute for all their lines, stored, and shown per line."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
@@ -37,7 +37,7 @@ def path(vll: Vll) -> TunnelPath:
 
 
 class Agents:
-    """Answers for all routers, and notes which one was asked about what."""
+    """Answers for all routers; records which router was queried about which path."""
 
     def __init__(self) -> None:
         self.asked: list[tuple[str, Any, str]] = []
@@ -118,7 +118,7 @@ def test_lines_between_the_same_routers_share_one_path(isp: Isp, alice: User, pa
     ]
 
 
-def test_a_path_is_watched_while_lines_take_it(vll: Vll, path: TunnelPath) -> None:
+def test_path_is_measured_while_lines_use_it(vll: Vll, path: TunnelPath) -> None:
     for lifecycle, in_use in ((Lifecycle.PENDING_TERMINATE, False), (Lifecycle.ACTIVE, True)):
         Vll.objects.update(lifecycle=lifecycle)
         tunnel_paths_keep(now=clock.now())
@@ -126,7 +126,7 @@ def test_a_path_is_watched_while_lines_take_it(vll: Vll, path: TunnelPath) -> No
         assert path.in_use is in_use
 
 
-def test_a_router_is_asked_about_a_path_once_a_minute(vll: Vll, path: TunnelPath, agents: Agents) -> None:
+def test_router_is_queried_about_a_path_once_a_minute(vll: Vll, path: TunnelPath, agents: Agents) -> None:
     now = path.round_trips_due_at + timedelta(seconds=3)
     rhino = path.a_router_id
     # When the path is due depends on its id: within the next minute.
@@ -143,14 +143,14 @@ def test_a_router_is_asked_about_a_path_once_a_minute(vll: Vll, path: TunnelPath
     assert path.round_trips_at == now
 
 
-def test_minutes_that_were_missed_are_not_made_up_for(path: TunnelPath, agents: Agents) -> None:
+def test_missed_minutes_are_not_measured_later(path: TunnelPath, agents: Agents) -> None:
     now = path.round_trips_due_at + timedelta(minutes=5, seconds=3)
     ObservedRouter.objects.update(reported_at=now)
     assert round_trips_measure(path.a_router_id, now=lambda: now) == 1
     assert measuring_routers(now=now) == []
 
 
-def test_the_other_router_is_asked_where_the_first_is_not_heard(
+def test_other_router_is_queried_where_the_first_is_silent(
     vll: Vll, path: TunnelPath, agents: Agents
 ) -> None:
     now = path.round_trips_due_at
@@ -165,7 +165,7 @@ def test_the_other_router_is_asked_where_the_first_is_not_heard(
 
 
 @pytest.mark.parametrize("answer", [Refused(409, {"type": "x", "detail": ""}), Unreachable("gone")])
-def test_what_was_not_measured_is_a_gap(path: TunnelPath, agents: Agents, answer: Any) -> None:
+def test_missing_measurement_is_a_gap(path: TunnelPath, agents: Agents, answer: Any) -> None:
     agents.answer = answer
     assert round_trips_measure(path.a_router_id, now=lambda: path.round_trips_due_at) == 0
     path.refresh_from_db()
@@ -173,9 +173,7 @@ def test_what_was_not_measured_is_a_gap(path: TunnelPath, agents: Agents, answer
     assert stored() == [0, 0, 0, 0]
 
 
-def test_a_line_that_its_routers_do_not_hold_is_not_asked_about(
-    vll: Vll, path: TunnelPath, agents: Agents
-) -> None:
+def test_line_that_its_routers_do_not_have_is_not_queried(vll: Vll, path: TunnelPath, agents: Agents) -> None:
     Vll.objects.update(revision=7)
     assert round_trips_measure(path.a_router_id, now=lambda: path.round_trips_due_at) == 0
     assert agents.asked == []
@@ -201,7 +199,7 @@ def test_minutes_become_five_minutes_hours_and_days(vll: Vll, path: TunnelPath) 
     assert answer["missing"] == 2
 
 
-def test_what_is_old_goes_with_its_partition(path: TunnelPath) -> None:
+def test_old_measurements_go_with_their_partition(path: TunnelPath) -> None:
     kept(path, 0, times(5, 5, 100, 200, 300))
     for days, left in ((1, [1, 1, 1, 1]), (4, [0, 1, 1, 1]), (45, [0, 0, 1, 1]), (3000, [0, 0, 0, 0])):
         partitions_keep(now=START + timedelta(days=days))
@@ -231,7 +229,7 @@ def test_customers_read_the_latency_of_their_lines(
     assert client(alice).get(f"{address}?from=1800000000&to=1700000000").status_code == 422
 
 
-def test_a_line_without_a_tunnel_has_no_latency(isp: Isp, alice: User) -> None:
+def test_line_without_a_tunnel_has_no_latency(isp: Isp, alice: User) -> None:
     local = order(
         isp,
         alice,
@@ -246,7 +244,7 @@ def test_a_line_without_a_tunnel_has_no_latency(isp: Isp, alice: User) -> None:
     assert 'id="latency"' not in signed_in(alice).get(f"/vlls/{local.pk}/").content.decode()
 
 
-def test_the_map_and_the_line_show_it(vll: Vll, path: TunnelPath, alice: User, nora: User) -> None:
+def test_map_and_line_show_the_latency(vll: Vll, path: TunnelPath, alice: User, nora: User) -> None:
     assert 'id="latency"' in signed_in(alice).get(f"/vlls/{vll.pk}/").content.decode()
     now = clock.now()
     round_trips_store(path=path.pk, times=times(5, 4, 710, 850, 1200), due=now, now=now)
@@ -256,9 +254,7 @@ def test_the_map_and_the_line_show_it(vll: Vll, path: TunnelPath, alice: User, n
         assert figure in shown
 
 
-def test_what_is_so_of_others_is_not_shown_of_a_line_that_is_gone(
-    vll: Vll, path: TunnelPath, alice: User
-) -> None:
+def test_terminated_line_shows_no_latency(vll: Vll, path: TunnelPath, alice: User) -> None:
     now = clock.now()
     round_trips_store(path=path.pk, times=times(5, 4, 710, 850, 1200), due=now, now=now)
     assert "0.85 ms there and back" in text(signed_in(alice).get(f"/vlls/{vll.pk}/"))

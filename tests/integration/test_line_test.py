@@ -1,4 +1,4 @@
-"""A line is tested with frames before it is handed over: what passes is, and what does not is undone."""
+"""The portal tests a line with frames before the handover: it hands over a good line and undoes a bad one."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -40,9 +40,7 @@ from tests.integration.web_pages.browser import signed_in, text
 pytestmark = pytest.mark.django_db
 
 
-def test_a_new_line_is_built_apart_tested_and_then_handed_over(
-    isp: Isp, alice: User, underlay: Underlay
-) -> None:
+def test_new_line_is_built_apart_tested_and_handed_over(isp: Isp, alice: User, underlay: Underlay) -> None:
     placed = order(isp, alice)
     vll = placed.vll
     assert (vll.admin_status, apart(isp, "rhino"), apart(isp, "hippo")) == (
@@ -100,7 +98,7 @@ def test_a_new_line_is_built_apart_tested_and_then_handed_over(
     assert (placed.state, vll.lifecycle, vll.in_sync) == ("completed", "active", True)
 
 
-def test_a_test_is_no_quicker_than_the_slower_of_its_routers_allows(
+def test_test_rate_is_limited_by_the_slower_router(
     isp: Isp, alice: User, underlay: Underlay, settings: Any
 ) -> None:
     settings.LONGLINE_LINE_TEST_PPS = 5000
@@ -116,7 +114,7 @@ def test_a_test_is_no_quicker_than_the_slower_of_its_routers_allows(
 
 
 def modify_after_test(vll: Vll, alice: User) -> None:
-    """Hand the line over, and have its next transport tested."""
+    """Hand the line over, and start the test of its next transport."""
     activate(vll)
     modify(alice, vll, transport="geneve4")
     built(vll)
@@ -128,7 +126,7 @@ def modify_after_test(vll: Vll, alice: User) -> None:
     [Refused(409, {"type": CANNOT, "detail": "no ping"}), Unreachable("a timeout")],
     ids=["without ping", "unreachable"],
 )
-def test_round_trips_that_nobody_measures_say_nothing_against_a_line(
+def test_unmeasured_round_trips_do_not_fail_a_line(
     isp: Isp, alice: User, underlay: Underlay, silent: Any
 ) -> None:
     underlay.silent = silent
@@ -160,7 +158,7 @@ def test_a_line_whose_large_frames_are_lost_fails_with_the_largest_that_passes_a
     )
 
 
-def test_frames_that_the_underlay_cuts_in_pieces_do_not_pass(
+def test_fragmented_frames_do_not_pass(
     isp: Isp, alice: User, underlay: Underlay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = underlay.send_test_frames
@@ -177,7 +175,7 @@ def test_frames_that_the_underlay_cuts_in_pieces_do_not_pass(
     assert (found.state, found.largest_passed) == ("failed", 1400)
 
 
-def test_where_the_test_is_advice_the_line_is_handed_over_whatever_was_found(
+def test_advisory_test_hands_the_line_over_with_any_result(
     isp: Isp, alice: User, underlay: Underlay, settings: Any
 ) -> None:
     settings.LONGLINE_LINE_TEST = LineTestMode.ADVISORY
@@ -190,7 +188,9 @@ def test_where_the_test_is_advice_the_line_is_handed_over_whatever_was_found(
     assert (vll.lifecycle, vll.admin_status) == ("active", "admin-up")
 
 
-def test_where_tests_are_off_none_is_noted(isp: Isp, alice: User, underlay: Underlay, settings: Any) -> None:
+def test_no_test_is_recorded_where_tests_are_off(
+    isp: Isp, alice: User, underlay: Underlay, settings: Any
+) -> None:
     settings.LONGLINE_LINE_TEST = LineTestMode.OFF
     vll = order(isp, alice).vll
     assert (vll.admin_status, vll.line_tests.count()) == ("admin-up", 0)
@@ -209,13 +209,13 @@ def test_a_router_that_cannot_send_test_frames_is_named_and_the_line_served(
     assert vll.lifecycle == "active"
 
 
-def test_a_line_on_one_router_has_no_tunnel_to_test(isp: Isp, alice: User, underlay: Underlay) -> None:
+def test_line_on_one_router_has_no_tunnel_to_test(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice, z_end=end(isp, "rhino:host-cust2")).vll
     [found] = vll.line_tests.all()
     assert (vll.encapsulation, found.state, found.reason) == ("l2xc", "not_tested", "no-tunnel")
 
 
-def test_a_changed_transport_is_tested_and_falls_back_when_it_does_not_pass(
+def test_changed_transport_is_tested_and_restored_after_a_failure(
     isp: Isp, alice: User, underlay: Underlay
 ) -> None:
     vll = order(isp, alice).vll
@@ -235,7 +235,7 @@ def test_a_changed_transport_is_tested_and_falls_back_when_it_does_not_pass(
     assert told("vll.drift") == []
 
 
-def test_a_moved_end_is_tested_and_other_changes_are_not(isp: Isp, alice: User, underlay: Underlay) -> None:
+def test_moved_end_is_tested_and_other_changes_are_not(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     built(vll)
     carry_out(vll)
@@ -246,7 +246,7 @@ def test_a_moved_end_is_tested_and_other_changes_are_not(isp: Isp, alice: User, 
     assert vll.line_tests.count() == 1
 
 
-def test_a_suspended_line_is_suspended_after_its_test_too(isp: Isp, alice: User, underlay: Underlay) -> None:
+def test_suspended_line_is_suspended_again_after_its_test(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     built(vll)
     carry_out(vll)
@@ -265,7 +265,7 @@ def test_a_suspended_line_is_suspended_after_its_test_too(isp: Isp, alice: User,
     assert vll.lifecycle == "suspended"
 
 
-def test_a_held_order_is_tested_once_it_is_approved(
+def test_order_pending_approval_is_tested_after_approval(
     isp: Isp, dairy: Customer, alice: User, nora: User, underlay: Underlay
 ) -> None:
     Customer.objects.filter(pk=dairy.pk).update(approve_up_to_bps=1)
@@ -293,9 +293,7 @@ def test_the_plan_of_a_held_order_shows_what_its_routers_have_after_the_test(
     assert apart(isp, "rhino") == []
 
 
-def test_an_order_that_is_called_off_before_its_test_is_not_tested(
-    isp: Isp, alice: User, underlay: Underlay
-) -> None:
+def test_order_cancelled_before_its_test_is_not_tested(isp: Isp, alice: User, underlay: Underlay) -> None:
     placed = order(isp, alice)
     built(placed.vll)
     [test] = placed.vll.line_tests.all()
@@ -349,7 +347,7 @@ def test_a_change_that_was_refused_can_be_asked_for_again_at_once(
     assert again.state == "completed"
 
 
-def test_an_agent_that_became_too_old_hands_the_line_over_untested(
+def test_agent_that_became_too_old_hands_the_line_over_untested(
     isp: Isp, alice: User, underlay: Underlay
 ) -> None:
     vll = order(isp, alice).vll
@@ -373,7 +371,7 @@ def test_an_agent_that_became_too_old_hands_the_line_over_untested(
     ],
     ids=["unreachable", "not there yet"],
 )
-def test_what_cannot_be_carried_out_is_tried_again_with_growing_pauses(
+def test_failed_attempt_is_repeated_with_growing_pauses(
     isp: Isp, alice: User, underlay: Underlay, outcome: Any
 ) -> None:
     vll = order(isp, alice).vll
@@ -393,7 +391,7 @@ def test_what_cannot_be_carried_out_is_tried_again_with_growing_pauses(
     assert test.state == "passed"
 
 
-def test_a_router_that_says_it_cannot_is_believed(isp: Isp, alice: User, underlay: Underlay) -> None:
+def test_router_that_reports_missing_support_is_not_tested(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     built(vll)
     underlay.outcome = Refused(409, {"type": CANNOT, "detail": "VPP 24.02 has no pg_delete_interface"})
@@ -401,7 +399,7 @@ def test_a_router_that_says_it_cannot_is_believed(isp: Isp, alice: User, underla
     assert (test.state, test.reason, vll.admin_status) == ("not_tested", "router-cannot", "admin-up")
 
 
-def test_a_worker_that_died_is_followed_by_another_and_two_never_test_at_once(
+def test_dead_worker_is_replaced_and_two_never_test_together(
     isp: Isp, alice: User, underlay: Underlay, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     vll = order(isp, alice).vll
@@ -426,7 +424,7 @@ def test_a_worker_that_died_is_followed_by_another_and_two_never_test_at_once(
     assert test.state == "passed"
 
 
-def test_a_lost_message_is_made_good(isp: Isp, alice: User, underlay: Underlay) -> None:
+def test_lost_message_is_replaced(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     built(vll)
     Outbox.objects.all().delete()
@@ -437,9 +435,7 @@ def test_a_lost_message_is_made_good(isp: Isp, alice: User, underlay: Underlay) 
     assert asked_for(vll) == 1
 
 
-def test_a_message_that_waits_is_not_sent_again_with_each_sweep(
-    isp: Isp, alice: User, underlay: Underlay
-) -> None:
+def test_waiting_message_is_not_sent_again_by_each_sweep(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     built(vll)
     [test] = vll.line_tests.all()
@@ -477,7 +473,7 @@ def test_one_that_ends_while_the_sweeper_looks_is_left_alone(
     assert (looks, Outbox.objects.count()) == (2, sent)
 
 
-def test_the_result_is_kept_for_ever(isp: Isp, alice: User, underlay: Underlay) -> None:
+def test_result_is_kept_permanently(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     built(vll)
     test = carry_out(vll)
@@ -490,7 +486,7 @@ def test_the_result_is_kept_for_ever(isp: Isp, alice: User, underlay: Underlay) 
             change()
 
 
-def test_the_api_shows_the_tests_of_a_line_to_those_who_may_see_it(
+def test_api_shows_the_tests_of_a_line_to_its_readers(
     isp: Isp, alice: User, charlie: User, underlay: Underlay
 ) -> None:
     vll = order(isp, alice).vll
@@ -529,7 +525,7 @@ def test_the_api_shows_the_tests_of_a_line_to_those_who_may_see_it(
     assert client(alice).get(f"/api/v1/vlls/{other.pk}/tests/{found['id']}").status_code == 404
 
 
-def test_a_test_is_a_page_to_print_for_those_who_may_see_its_line(
+def test_test_has_a_printable_page_for_the_lines_readers(
     isp: Isp, alice: User, charlie: User, nora: User, underlay: Underlay
 ) -> None:
     vll = order(isp, alice).vll
@@ -579,7 +575,7 @@ def test_the_noc_is_alarmed_until_a_test_between_the_same_routers_passes(
     assert alarmed() == []
 
 
-def test_the_lines_page_says_what_frames_have_said(isp: Isp, alice: User, underlay: Underlay) -> None:
+def test_lines_page_shows_the_test_results(isp: Isp, alice: User, underlay: Underlay) -> None:
     vll = order(isp, alice).vll
     page = f"/vlls/{vll.pk}/"
     assert "Tests with frames Being tested" in text(signed_in(alice).get(page))

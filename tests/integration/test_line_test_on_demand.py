@@ -1,4 +1,4 @@
-"""A line in service is tested because somebody asks for it: now, or at a time set before."""
+"""Tests of a line in service on request: immediately, or at a scheduled time."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def line(isp: Isp, alice: User, underlay: Underlay) -> Vll:
-    """In service, and tested before it was handed over."""
+    """Return a line in service that was tested before its handover."""
     vll = order(isp, alice).vll
     built(vll)
     carry_out(vll)
@@ -58,7 +58,7 @@ def ask(alice: User, vll: Vll, **more: Any) -> Order:
 
 
 def carried_through(vll: Vll, placed: Order) -> LineTest:
-    """The routers build, send and count, and join the line again."""
+    """Let the routers build, send and count, and join the line again."""
     built(vll)
     found = carry_out(vll)
     activate(vll)
@@ -68,7 +68,7 @@ def carried_through(vll: Vll, placed: Order) -> LineTest:
     return found
 
 
-def test_a_line_is_taken_apart_tested_and_joined_again(
+def test_line_is_separated_tested_and_joined_again(
     isp: Isp, alice: User, line: Vll, underlay: Underlay
 ) -> None:
     placed = ask(alice, line)
@@ -84,9 +84,7 @@ def test_a_line_is_taken_apart_tested_and_joined_again(
     assert found.restored_at == placed.state_at
 
 
-def test_a_router_is_not_frozen_while_a_line_is_taken_apart(
-    isp: Isp, alice: User, nora: User, line: Vll
-) -> None:
+def test_router_is_not_frozen_during_a_test(isp: Isp, alice: User, nora: User, line: Vll) -> None:
     ObservedRouter.objects.update(freezes=True)
     asked = {"router": isp.routers["rhino"], "user": nora, "now": clock.now(), "reason": "new line cards"}
     placed = ask(alice, line)
@@ -96,7 +94,7 @@ def test_a_router_is_not_frozen_while_a_line_is_taken_apart(
     assert router_freeze(**asked, until=clock.now() + timedelta(hours=1))
 
 
-def test_a_line_that_does_not_pass_is_joined_again_and_its_order_fails(
+def test_failed_line_is_joined_again_and_its_order_fails(
     isp: Isp, alice: User, line: Vll, underlay: Underlay, settings: Any
 ) -> None:
     settings.LONGLINE_LINE_TEST = LineTestMode.OFF
@@ -118,9 +116,7 @@ def test_a_line_that_does_not_pass_is_joined_again_and_its_order_fails(
     assert (again.action, again.state, again.retry_of) == ("test", "completed", placed)
 
 
-def test_a_suspended_line_is_tested_and_stays_suspended_without_an_interruption(
-    alice: User, line: Vll
-) -> None:
+def test_suspended_line_is_tested_and_stays_suspended(alice: User, line: Vll) -> None:
     order_suspend(user=alice, vll=line, now=clock.now())
     activate(line)
     found = carried_through(line, ask(alice, line))
@@ -128,14 +124,14 @@ def test_a_suspended_line_is_tested_and_stays_suspended_without_an_interruption(
     assert (found.state, found.interruption) == ("passed", None)
 
 
-def test_a_smaller_largest_frame_may_be_asked_for(alice: User, line: Vll, underlay: Underlay) -> None:
+def test_smaller_largest_frame_can_be_requested(alice: User, line: Vll, underlay: Underlay) -> None:
     underlay.largest = 600
     found = carried_through(line, ask(alice, line, frame=600))
     assert (found.state, found.frame, found.largest_passed) == ("passed", 600, 600)
     assert [count["frame"] for count in found.directions["z_to_a"]] == [64, 128, 256, 512, 600]
 
 
-def test_the_interruption_is_maintenance_and_no_outage(alice: User, line: Vll) -> None:
+def test_interruption_is_maintenance_and_no_outage(alice: User, line: Vll) -> None:
     now = clock.now()
     placed = ask(alice, line)
     found = carried_through(line, placed)
@@ -153,9 +149,7 @@ def test_the_interruption_is_maintenance_and_no_outage(alice: User, line: Vll) -
     )
 
 
-def test_a_test_that_takes_too_long_is_given_up_and_the_line_joined_again(
-    isp: Isp, alice: User, line: Vll
-) -> None:
+def test_test_that_takes_too_long_ends_and_the_line_is_joined_again(isp: Isp, alice: User, line: Vll) -> None:
     placed = ask(alice, line)
     answer(line, "a", "testing")
     line_tests_give_up(now=placed.ordered_at + LONGEST_INTERRUPTION)
@@ -169,7 +163,7 @@ def test_a_test_that_takes_too_long_is_given_up_and_the_line_joined_again(
     assert (line.lifecycle, line.admin_status) == ("active", "admin-up")
 
 
-def test_a_test_under_way_is_stopped_by_cancelling_its_order(alice: User, line: Vll) -> None:
+def test_cancelling_the_order_stops_the_test(alice: User, line: Vll) -> None:
     placed = ask(alice, line)
     built(line)
     order_cancel(user=alice, order=placed, now=clock.now())
@@ -185,7 +179,7 @@ def test_a_test_under_way_is_stopped_by_cancelling_its_order(alice: User, line: 
     assert (stale.state, stale.reason) == ("not_tested", "called-off")
 
 
-def test_a_refusal_while_it_is_taken_apart_joins_the_line_again(alice: User, line: Vll) -> None:
+def test_refusal_during_separation_joins_the_line_again(alice: User, line: Vll) -> None:
     placed = ask(alice, line)
     refuse(line, "z")
     activate(line)
@@ -193,7 +187,7 @@ def test_a_refusal_while_it_is_taken_apart_joins_the_line_again(alice: User, lin
     assert (placed.state, line.lifecycle, line.admin_status) == ("failed", "active", "admin-up")
 
 
-def test_what_cannot_be_tested_is_refused_and_left_alone(
+def test_untestable_line_is_refused_and_left_alone(
     isp: Isp, alice: User, bob: User, charlie: User, line: Vll
 ) -> None:
     address = f"/api/v1/vlls/{line.pk}/tests"
@@ -252,7 +246,7 @@ def test_what_cannot_be_tested_is_refused_and_left_alone(
         modify(alice, line, cir_bps=1)
 
 
-def test_the_api_orders_a_test_and_shows_it(alice: User, line: Vll) -> None:
+def test_api_orders_a_test_and_shows_it(alice: User, line: Vll) -> None:
     said = client(alice).post(f"/api/v1/vlls/{line.pk}/tests", {}, format="json")
     assert said.status_code == 202
     asked = said.json()
@@ -265,7 +259,7 @@ def test_the_api_orders_a_test_and_shows_it(alice: User, line: Vll) -> None:
     assert found["interruption_ms"] >= 0
 
 
-def test_a_scheduled_test_begins_at_its_time(isp: Isp, alice: User, line: Vll) -> None:
+def test_scheduled_test_begins_at_its_time(isp: Isp, alice: User, line: Vll) -> None:
     at = clock.now() + timedelta(hours=2)
     address = f"/api/v1/vlls/{line.pk}/tests"
     scheduled = client(alice).post(address, {"at": at.isoformat()}, format="json").json()
@@ -289,7 +283,7 @@ def test_a_scheduled_test_begins_at_its_time(isp: Isp, alice: User, line: Vll) -
     assert carried_through(line, placed).state == "passed"
 
 
-def test_a_scheduled_test_waits_for_another_order_and_not_for_ever(alice: User, line: Vll) -> None:
+def test_scheduled_test_waits_for_another_order_for_a_limited_time(alice: User, line: Vll) -> None:
     at = clock.now() + timedelta(hours=2)
     test = line_test_schedule(user=alice, vll=line, at=at, now=clock.now())
     ObservedRouter.objects.update(reported_at=at + LATEST_BEGIN)
@@ -324,7 +318,7 @@ def test_a_scheduled_test_of_a_line_that_went_or_of_somebody_who_may_not_is_not_
     assert apart(isp, "rhino") == [False]
 
 
-def test_a_scheduled_test_can_be_called_off_and_no_other(
+def test_only_a_scheduled_test_can_be_cancelled_that_way(
     alice: User, bob: User, charlie: User, line: Vll
 ) -> None:
     test = line_test_schedule(user=alice, vll=line, at=clock.now() + timedelta(hours=2), now=clock.now())
@@ -341,7 +335,7 @@ def test_a_scheduled_test_can_be_called_off_and_no_other(
     assert client(alice).delete(address).status_code == 409
 
 
-def test_the_page_warns_asks_and_shows_the_interruption(alice: User, bob: User, line: Vll) -> None:
+def test_page_warns_asks_and_shows_the_interruption(alice: User, bob: User, line: Vll) -> None:
     pages, page = signed_in(alice), f"/vlls/{line.pk}/test/"
     assert f'href="{page}"' in pages.get(f"/vlls/{line.pk}/").content.decode()
     assert "interrupts this line for a few seconds" in text(pages.get(page))
@@ -365,7 +359,7 @@ def test_the_page_warns_asks_and_shows_the_interruption(alice: User, bob: User, 
     assert scheduled.reason == "called-off"
 
 
-def test_a_page_shows_and_reads_times_in_the_readers_zone(alice: User, line: Vll) -> None:
+def test_page_shows_and_reads_times_in_the_readers_zone(alice: User, line: Vll) -> None:
     reader = signed_in(alice)
     reader.cookies[COOKIE] = "Asia/Kathmandu"
     address = f"/vlls/{line.pk}/test/"
@@ -378,7 +372,7 @@ def test_a_page_shows_and_reads_times_in_the_readers_zone(alice: User, line: Vll
     page = text(reader.get(f"/vlls/{line.pk}/"))
     assert f"To be tested at {day} 02:00 UTC+05:45" in page
     assert [page[at.start() - 40 : at.end()] for at in re.finditer(r"\bUTC\b(?!\+05:45|\))", page)] == []
-    # Programs read UTC, whatever a browser says.
+    # Programs read UTC in every browser zone.
     api = client(alice)
     api.cookies[COOKIE] = "Asia/Kathmandu"
     shown = api.get(f"/api/v1/vlls/{line.pk}/tests/{line.line_tests.get(state='scheduled').pk}").json()
@@ -386,7 +380,7 @@ def test_a_page_shows_and_reads_times_in_the_readers_zone(alice: User, line: Vll
     assert shown["scheduled_for"].endswith("Z")
 
 
-def test_a_time_that_occurs_twice_is_asked_about_on_the_page(alice: User, line: Vll) -> None:
+def test_ambiguous_time_needs_a_choice_on_the_page(alice: User, line: Vll) -> None:
     reader, address = signed_in(alice), f"/vlls/{line.pk}/test/"
     refused = reader.post(address, {"at": "2027-10-31T02:30", "at_zone": "Europe/Berlin"})
     assert refused.status_code == 422

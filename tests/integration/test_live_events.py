@@ -1,4 +1,4 @@
-"""Open pages hear of committed changes that their readers may know of, and of nothing else."""
+"""Open pages receive notifications of committed changes that their readers may know, and of nothing else."""
 
 from collections.abc import Iterator
 from uuid import uuid4
@@ -57,7 +57,7 @@ def test_a_lines_page_hears_of_its_line_and_of_no_other(
     assert both.event() == ("changed", "lines")
 
 
-def test_each_change_that_a_line_shows_is_told(live: LiveProcess, isp: Isp, alice: User, vll: Vll) -> None:
+def test_each_shown_change_is_notified(live: LiveProcess, isp: Isp, alice: User, vll: Vll) -> None:
     page = live.page(alice, f"line:{vll.pk}").follows()
     told = ("changed", f"line:{vll.pk}")
     activate(vll)
@@ -72,7 +72,7 @@ def test_each_change_that_a_line_shows_is_told(live: LiveProcess, isp: Isp, alic
     assert page.event() == told
 
 
-def test_what_is_not_committed_is_not_told(live: LiveProcess, alice: User, vll: Vll) -> None:
+def test_uncommitted_change_is_not_notified(live: LiveProcess, alice: User, vll: Vll) -> None:
     page = live.page(alice, f"line:{vll.pk}", "ports").follows()
     with transaction.atomic():
         Vll.objects.update(description="never")
@@ -81,7 +81,9 @@ def test_what_is_not_committed_is_not_told(live: LiveProcess, alice: User, vll: 
     assert page.event() == ("changed", "ports")
 
 
-def test_what_every_report_writes_is_not_told(live: LiveProcess, isp: Isp, nora: User, vll: Vll) -> None:
+def test_routine_writes_of_reports_are_not_notified(
+    live: LiveProcess, isp: Isp, nora: User, vll: Vll
+) -> None:
     page = live.page(nora, "network", "lines", "ports").follows()
     ObservedRouter.objects.update(reported_at=clock.now(), sent_ms=7, digests={"ends": "other"})
     Router.objects.update(generation=700)
@@ -179,14 +181,14 @@ def test_network_alarms_and_netbox_are_the_nocs(live: LiveProcess, alice: User, 
     assert live.page(alice, topic).status == 403
 
 
-def test_nobody_follows_without_signing_in(live: LiveProcess, vll: Vll) -> None:
+def test_streams_require_sign_in(live: LiveProcess, vll: Vll) -> None:
     assert live.page(None, "lines").status == 401
 
 
 @pytest.mark.parametrize(
     "about", [[], ["everything"], ["line:7"], ["line:"], ["lines\n"], [f"line:{n:032x}" for n in range(21)]]
 )
-def test_what_is_no_topic_is_refused(live: LiveProcess, alice: User, about: list[str]) -> None:
+def test_unknown_topic_is_refused(live: LiveProcess, alice: User, about: list[str]) -> None:
     assert live.page(alice, *about).status == 400
 
 

@@ -1,4 +1,4 @@
-"""Operations that meet on the same rows take their locks in one order: none ends in a deadlock."""
+"""Operations on the same rows take their locks in one order, so that none ends in a deadlock."""
 
 import threading
 import time
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @contextmanager
 def a_thread(work: Callable[[], object]) -> Iterator[Callable[[], None]]:
-    """Yields a function that starts ``work`` elsewhere and returns once that waits for a lock of ours."""
+    """Yield a function that starts ``work`` in a thread and returns once it waits for a lock of the test."""
     failures: list[Exception] = []
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""What is lost where: stored once, rolled up as it was counted, and never made up."""
+"""Losses: stored once, rolled up exactly as counted, and never estimated."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -100,7 +100,7 @@ def stale() -> int:
         return int(cursor.fetchone()[0])
 
 
-def test_what_is_told_twice_counts_once(isp: Isp) -> None:
+def test_repeated_counts_count_once(isp: Isp) -> None:
     sample = (0, 10, (of_interface("bb0", rx_packets=90, rx_miss=10),), of_router(no_such_tunnel=3))
     tell(isp, sample)
     tell(isp, sample)
@@ -110,7 +110,7 @@ def test_what_is_told_twice_counts_once(isp: Isp) -> None:
     assert answer["router"]["totals"]["no_such_tunnel"] == 3
 
 
-def test_what_was_not_counted_is_no_zero(isp: Isp) -> None:
+def test_uncounted_time_is_no_zero(isp: Isp) -> None:
     tell(isp, (0, 10, (of_interface("bb0"),), of_router(no_such_tunnel=0)))
     answer = asked(isp, step_s=300)
     (bb0,) = answer["interfaces"]
@@ -126,7 +126,7 @@ def test_what_was_not_counted_is_no_zero(isp: Isp) -> None:
     }
 
 
-def test_rolling_up_changes_no_answer(isp: Isp) -> None:
+def test_roll_up_changes_no_result(isp: Isp) -> None:
     samples = [
         (at, at + 10, (of_interface("bb0", rx_packets=100, tx_errors=at % 7),),
          of_router(fragments_sent=at, buffers=16384, buffers_free=16000 - at))
@@ -148,7 +148,7 @@ def test_rolling_up_changes_no_answer(isp: Isp) -> None:
     assert asked(isp, until=START + timedelta(hours=1), step_s=3600) == late
 
 
-def test_a_bucket_that_is_not_over_is_not_rolled_up(isp: Isp) -> None:
+def test_unfinished_bucket_is_not_rolled_up(isp: Isp) -> None:
     tell(isp, (0, 10, (of_interface("bb0", rx_miss=1),), None), now=START + timedelta(seconds=11))
     assert losses_roll_up(now=START + timedelta(seconds=60)) == 0
     assert stale() == 1
@@ -171,7 +171,7 @@ def test_each_side_of_a_link_is_counted_by_its_router(isp: Isp) -> None:
     }
 
 
-def test_samples_with_a_wrong_time_tell_of_no_loss(isp: Isp) -> None:
+def test_samples_with_a_wrong_time_report_no_loss(isp: Isp) -> None:
     # An hour and a day and more: longer than any sample may be.
     tell(isp, (0, 100_000, (of_interface("bb0", rx_miss=1),), None), now=START + timedelta(days=1.2))
     assert asked(isp)["interfaces"] == []
@@ -185,7 +185,7 @@ def test_names_that_no_link_can_have_are_left_out(isp: Isp) -> None:
     assert [each["name"] for each in asked(isp)["interfaces"]] == ["bb0"]
 
 
-def test_drops_of_ends_are_rolled_up_beside_what_they_carried(isp: Isp, alice: User) -> None:
+def test_drops_of_ends_are_rolled_up_with_their_traffic(isp: Isp, alice: User) -> None:
     vll = order(isp, alice).vll
     policer = PolicerCount(0, 60, 0, 0, 0, 30)
     told = EndCount(str(vll.pk), "a", 900, 90, 800, 80, policer, in_drops=31, out_drops=None)

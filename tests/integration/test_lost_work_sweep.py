@@ -1,4 +1,4 @@
-"""The sweeper finds, by rows alone, what lost messages and dead workers left behind."""
+"""The sweeper finds, from database rows alone, the work that lost messages and dead workers left behind."""
 
 from datetime import datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""The metrics of the installation are what the rows say."""
+"""The metrics of the installation agree with the database rows."""
 
 from collections.abc import Callable
 from datetime import timedelta

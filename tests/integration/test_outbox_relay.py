@@ -1,4 +1,4 @@
-"""The relay process: every outbox row reaches the broker, through restarts of what it stands on."""
+"""The relay process delivers every outbox row to the broker, through restarts of its services."""
 
 import base64
 import json

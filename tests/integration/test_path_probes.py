@@ -1,4 +1,4 @@
-"""Frames cross every path that lines take, all the time: a black hole is found before a customer finds it."""
+"""Probe frames cross every path in use at all times: the NOC finds a black hole before a customer does."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""Paths between routers are watched where both can, and a line whose path is down is down."""
+"""Paths between routers are watched where both routers can; a line is down while its path is down."""
 
 import re
 from datetime import UTC, datetime, timedelta

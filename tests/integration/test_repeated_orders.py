@@ -1,4 +1,4 @@
-"""An order that is sent twice: the API names the first, a page asks, and a setting requires a key."""
+"""Repeated orders: the API names the first order, a page asks, and a setting requires a key."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor

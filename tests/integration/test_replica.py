@@ -1,4 +1,4 @@
-"""Graphs, lists and exports from a streaming replica; and when they are asked of the primary all the same."""
+"""Graphs, lists and exports read from a streaming replica, with exceptions that read from the primary."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -1,4 +1,4 @@
-"""The cost of a report follows what it has to say, and not how many lines its router has."""
+"""The cost of a report depends on its changes, and not on the number of its router's lines."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

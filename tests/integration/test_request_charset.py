@@ -1,4 +1,4 @@
-"""Whatever a request claims to be written in, it is read as UTF-8: no claim is a mistake of ours."""
+"""The portal reads every request as UTF-8: no charset in a request causes an internal error."""
 
 from io import BytesIO
 from typing import Any

@@ -1,4 +1,4 @@
-"""Old rows go without standing in anybody's way."""
+"""Deleting old rows blocks no other work."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""Rollups say what the samples say, whatever comes late, twice or in disorder, or is gone by now."""
+"""Rollups agree with the samples, even when samples are late, repeated, disordered or already deleted."""
 
 import threading
 from datetime import UTC, datetime, timedelta

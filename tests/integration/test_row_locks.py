@@ -1,4 +1,4 @@
-"""Whoever holds a port or a line holds up nothing that only refers to it, so nobody waits in a circle."""
+"""A lock on a port or a line does not block rows that only refer to it, so that no deadlock arises."""
 
 from collections.abc import Callable
 from typing import Any

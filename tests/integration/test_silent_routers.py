@@ -1,4 +1,4 @@
-"""Silent routers: what the living end sees counts, and silence that nothing explains is an outage."""
+"""Silent routers: the counts of the living end are evidence, and an unexplained silence is an outage."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Clients that send their request byte by byte: they are sent away, and everybody else is served."""
+"""The portal disconnects clients that send their request byte by byte, and serves all others."""
 
 import socket
 import threading

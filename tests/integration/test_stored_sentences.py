@@ -1,4 +1,4 @@
-"""What is kept is English, whoever caused it, and is read in the language of its reader where facts allow."""
+"""The portal stores sentences in English and shows them in the reader's language where the facts allow."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Throughput invents nothing: bits are conserved, gaps stay gaps, disorder and repetition do not matter."""
+"""Throughput: the sum of bits is kept, gaps stay gaps, and disorder and repetition change nothing."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

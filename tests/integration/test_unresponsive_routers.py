@@ -1,4 +1,4 @@
-"""Fifty routers that drop all packets keep nobody from the others: they have workers of their own."""
+"""Fifty routers that drop all packets delay no other router: separate workers handle them."""
 
 from contextlib import nullcontext
 from datetime import timedelta

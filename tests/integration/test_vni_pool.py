@@ -1,4 +1,4 @@
-"""A VNI pool that is nearly used up: what is left is found, and that nothing is left is said at once."""
+"""A nearly empty VNI pool: the portal finds every free VNI, and reports an empty pool immediately."""
 
 import uuid
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def leased_but_for(first: int, last: int, *free: int) -> None:
-    """A pool from ``first`` to ``last`` of which everything is leased, but for these."""
+    """Create a pool from ``first`` to ``last`` with all values leased except these."""
     for low, high in ((1, first - 1), (last + 1, vni_leases.LAST_VNI)):
         ReservedVniRange.objects.create(first=low, last=high, reason="not ours")
     with connection.cursor() as cursor:

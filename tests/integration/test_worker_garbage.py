@@ -1,4 +1,4 @@
-"""A worker's processes look for garbage in what tasks make, and often: what waits makes them grow."""
+"""A worker's processes collect garbage often and only from tasks, because waiting garbage makes them grow."""
 
 import json
 import subprocess
