@@ -146,7 +146,7 @@ IN_SIGHT = f"""
     each.matches("input, select, textarea") || each.textContent.trim());
   if (shown.length === 0) return null;
   const focus = document.activeElement, box = focus.getBoundingClientRect();
-  return focus.matches("{ERRORS}") && box.top >= 0 && Math.min(box.bottom, box.top + 40) <= innerHeight;
+  return focus.matches("{ERRORS}") && box.top > -1 && Math.min(box.bottom, box.top + 40) <= innerHeight;
 }}
 """
 
@@ -160,7 +160,8 @@ def refused_out_of_sight(page: Page, address: str, number: int) -> str | None:
     found = page.evaluate(FILL_IN, [number, UNACCEPTABLE])
     if not isinstance(found, list):
         return found and ""
-    with page.expect_response(lambda answer: answer.request.method == "POST") as sent:
+    # A preview may be on its way too.
+    with page.expect_response(lambda it: it.request.method == "POST" and "/check/" not in it.url) as sent:
         page.evaluate(SUBMIT, found)
     page.wait_for_load_state("networkidle")
     status = sent.value.status
