@@ -1,4 +1,4 @@
-"""Link loss forwarding: who may order it, and what the routers are told of it and when."""
+"""Link loss forwarding: who may order it, and which intents the routers get and when."""
 
 import json
 from datetime import datetime, timedelta
@@ -217,7 +217,7 @@ def test_a_port_has_a_minute_from_when_its_router_that_heard_late_set_it_up(
     assert (look(at, 1), told(isp)) == (1, "a")
 
 
-def test_a_silent_router_takes_nothing_down_and_keeps_nothing_down_for_ever(
+def test_silent_router_takes_nothing_down_and_keeps_nothing_down_permanently(
     isp: Isp, line: Vll, at: Clock
 ) -> None:
     rhino = isp.routers["rhino"]
@@ -253,7 +253,7 @@ def test_a_dead_router_is_a_loss_at_once_and_for_as_long_as_it_is_dead(
 
 
 @pytest.mark.parametrize("mark", ["held_since", "frozen_since"])
-def test_nothing_is_taken_down_through_a_router_that_is_told_nothing(
+def test_nothing_is_taken_down_through_a_router_without_intents(
     isp: Isp, line: Vll, at: Clock, mark: str
 ) -> None:
     Router.objects.filter(pk=isp.routers["hippo"].pk).update(**{mark: at.now})
@@ -263,7 +263,7 @@ def test_nothing_is_taken_down_through_a_router_that_is_told_nothing(
     assert look(at, 1) == 1
 
 
-def test_a_router_that_did_not_hear_of_it_is_told_again_unless_it_says_why_not(
+def test_router_that_missed_the_decision_gets_it_again_unless_it_gives_a_reason(
     isp: Isp, line: Vll, at: Clock
 ) -> None:
     see(isp, line, "a", at, link_up=False)
@@ -326,7 +326,7 @@ def test_ports_that_a_resumed_line_sets_up_have_a_minute_for_their_links(
     assert (look(at, 10), told(isp)) == (1, "z")
 
 
-def test_an_end_that_moves_is_kept_down_where_it_is_and_one_that_was_lost_is_looked_at_anew(
+def test_moving_end_stays_down_and_a_lost_one_is_judged_again(
     isp: Isp, alice: User, line: Vll, at: Clock
 ) -> None:
     lose(isp, line, at)
@@ -397,7 +397,7 @@ def test_it_is_one_fault_with_one_alarm_and_its_page_says_what_is_done_for_it(
     see(isp, line, "a", at)
     relay_sends()
     assert alarms_raised() == []
-    # The decision is told, and no more than that: Z is still down.
+    # The decision is an event, but Z is still down.
     look(at, 10)
     page = text(signed_in(alice).get(f"/vlls/{line.pk}/"))
     assert "hippo:host-cust1 is to be set up again" in page
@@ -418,6 +418,6 @@ def test_nobody_deciding_that_a_port_be_set_up_again_is_an_alarm(
     line.ends.filter(side="a").update(link_since=since)
     relay_sends()
     assert alarms_raised(now=at.now) == ([] if back_for == 359 else ["ZRH-AMS is down"])
-    # Of a dead router nobody sees a link, whatever was said of it last.
+    # The link of a dead router is unknown, despite its last report.
     Router.objects.filter(name="rhino").update(dead_since=clock.now(), maintenance_since=clock.now())
     assert "ZRH-AMS is down" not in alarms_raised()

@@ -44,7 +44,7 @@ def lines(written: io.StringIO) -> Lines:
     return Lines(json.loads(line) for line in written.getvalue().splitlines())
 
 
-def test_a_line_has_time_level_and_text_and_what_was_given_besides(written: io.StringIO) -> None:
+def test_record_has_time_level_text_and_extra_fields(written: io.StringIO) -> None:
     logging.getLogger("longline.test").warning("rhino sent %d", 7, extra={"router": "rhino"})
     (line,) = lines(written)
     assert line.pop("time").endswith("Z")
@@ -81,7 +81,7 @@ def test_a_request_is_one_line_under_the_id_of_its_answer(written: io.StringIO) 
 
 ADDRESSES = [
     ("/invitations/a-signed-secret/", "/invitations/…"),
-    # Without its slash, or with more behind it, an address leads nowhere; who reads it can mend it.
+    # An incomplete address, or one with extra characters, can be completed by a reader of the log.
     ("/invitations/a-signed-secret", "/invitations/…"),
     ("/invitations/a-signed-secret/x", "/invitations/…"),
     ("/password/new/1/a-signed-secret/", "/password/new/…"),
@@ -102,8 +102,8 @@ def test_addresses_that_are_secrets_are_left_out(
 
 
 @pytest.mark.django_db
-def test_a_refused_request_is_told_without_its_address_and_query(written: io.StringIO) -> None:
-    """Of 4xx Django writes a line of its own, with the request beside it."""
+def test_refused_request_is_logged_without_its_address_and_query(written: io.StringIO) -> None:
+    """For 4xx, Django writes a separate record with the request."""
     Client(enforce_csrf_checks=True).post("/unsubscribe/a-signed-secret/?code=a-code-of-oidc")
     Client().get("/nowhere/?next=/invitations/a-signed-secret/&code=a-code-of-oidc")
     assert {line["logger"] for line in lines(written)} >= {"django.request", "longline.request"}
@@ -112,7 +112,7 @@ def test_a_refused_request_is_told_without_its_address_and_query(written: io.Str
 
 
 @pytest.mark.django_db
-def test_a_crash_on_a_secret_address_is_told_without_it(
+def test_crash_on_a_secret_address_is_logged_without_it(
     written: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def crash(signed: str, *, now: datetime) -> None:
@@ -127,7 +127,7 @@ def test_a_crash_on_a_secret_address_is_told_without_it(
 
 
 @pytest.mark.parametrize("name", ["gunicorn.error", "celery.worker", "kombu", "asyncio", "anybody"])
-def test_whoever_writes_a_secret_address_it_is_left_out(name: str, written: io.StringIO) -> None:
+def test_secret_address_is_removed_from_records_of_any_logger(name: str, written: io.StringIO) -> None:
     log = logging.getLogger(name)
     log.error("Error handling request %s", "/password/new/1/a-signed-secret/?code=a-code-of-oidc")
     log.error("failed", extra={"asked": {"of": ["https://portal.example/invitations/a-signed-secret/"]}})

@@ -271,7 +271,7 @@ def backoff(isp: Isp, now: datetime) -> RouterConvergence:
         ({"vpp_connected": False}, {}),
     ],
 )
-def test_a_sign_of_life_ends_a_backoff_and_asks_at_once(
+def test_report_ends_a_backoff_and_sends_immediately(
     isp: Isp, report: ObservedReport, now: datetime, backoff: RouterConvergence, before: dict, again: dict
 ) -> None:
     if "reported_at" in before:
@@ -284,7 +284,7 @@ def test_a_sign_of_life_ends_a_backoff_and_asks_at_once(
     assert [message.args for message in Outbox.objects.all()] == [[isp.routers["rhino"].pk]]
 
 
-def test_a_sign_of_life_asks_at_once_though_a_message_may_wait_behind_silent_routers(
+def test_report_sends_immediately_despite_a_message_behind_silent_routers(
     isp: Isp, report: ObservedReport, now: datetime
 ) -> None:
     rhino = isp.routers["rhino"]

@@ -54,7 +54,7 @@ def test_a_lost_link_or_route_at_either_end_is_down_and_it_heals(isp: Isp, line:
 def test_a_report_that_was_on_its_way_when_the_agent_answered_changes_nothing(isp: Isp, line: Vll) -> None:
     for side in "az":
         observe(isp, line, side, look=1000)
-    # The answer knows more than a report from before it, which may still tell of another revision.
+    # The answer is newer than the report, which may still describe another revision.
     answer(line, "a", "verified", policed=True, look=2000)
     observe(isp, line, "a", look=1999, policed=False, link_up=False)
     observe(isp, line, "a", look=1999, revision=7)
@@ -91,7 +91,7 @@ def test_an_end_that_the_agent_no_longer_mentions_is_unknown(isp: Isp, line: Vll
     assert line.oper_status == "op-unknown"
 
 
-def test_a_line_that_is_being_changed_is_not_unknown_because_a_report_tells_of_the_state_before(
+def test_report_of_the_previous_state_does_not_make_a_changing_line_unknown(
     isp: Isp, alice: User, line: Vll
 ) -> None:
     for side in "az":

@@ -1,4 +1,4 @@
-"""The routers' plan, before the NOC approves: asked of the agents, and nothing written."""
+"""The routers' plan before the NOC approves: the portal queries the agents and writes nothing."""
 
 from collections.abc import Iterator
 
@@ -43,9 +43,7 @@ def limit(dairy: Customer) -> None:
     dairy.refresh_from_db()
 
 
-def test_each_router_tells_what_it_would_do_and_the_order_stays_held(
-    isp: Isp, alice: User, limit: None
-) -> None:
+def test_each_router_shows_its_plan_and_the_order_stays_pending(isp: Isp, alice: User, limit: None) -> None:
     held = order(isp, alice, cir_bps=2 * GBIT)
     events = Event.objects.count()
     hippo, rhino = preview(held)
@@ -69,7 +67,7 @@ def test_a_held_move_shows_the_router_that_it_leaves_too(isp: Isp, alice: User, 
     assert not VllTombstone.objects.exists()
 
 
-def test_a_router_that_cannot_be_asked_says_so(isp: Isp, alice: User, limit: None) -> None:
+def test_unreachable_router_is_reported(isp: Isp, alice: User, limit: None) -> None:
     held = order(isp, alice, cir_bps=2 * GBIT)
     Router.objects.filter(name="rhino").update(agent_url="https://127.0.0.1:9")
     hippo, rhino = preview(held)

@@ -158,7 +158,7 @@ def test_a_viewer_may_not_remove(isp: Isp, alice: User, bob: User) -> None:
     assert vll.lifecycle == "active"
 
 
-def test_the_noc_is_told_once_of_an_order_that_takes_too_long(isp: Isp, alice: User) -> None:
+def test_noc_gets_one_alarm_for_an_order_that_takes_too_long(isp: Isp, alice: User) -> None:
     placed = order(isp, alice)
     later = placed.ordered_at + timedelta(seconds=119)
     assert orders_overdue_alarm(now=placed.ordered_at + timedelta(seconds=60)) == 0
@@ -173,7 +173,7 @@ def test_a_transition_that_the_table_lacks_is_our_mistake(isp: Isp, alice: User)
         order_move(placed, "completed", now=clock.now())
 
 
-def test_a_finished_order_never_changes_whoever_tries(isp: Isp, alice: User) -> None:
+def test_finished_order_never_changes(isp: Isp, alice: User) -> None:
     placed = order(isp, alice)
     activate(placed.vll)
     with pytest.raises(IntegrityError, match="is completed"), transaction.atomic():

@@ -47,7 +47,7 @@ def line(isp: Isp, alice: User) -> Vll:
 
 
 def stand(isp: Isp, vll: Vll, *, a: str | None, z: str | None, **facts: Any) -> str:
-    """The line's oper status, after both routers have said how its path stands."""
+    """Return the line's oper status after both routers have reported the state of its path."""
     for side, state in (("a", a), ("z", z)):
         path = state and EndPath(state=state, since_ms=to_ms(SINCE))
         ends = [observed_end(vll.pk, side, path=path, **facts)]
@@ -104,9 +104,7 @@ def test_page_and_api_say_since_when_the_path_is_down(isp: Isp, line: Vll, alice
     )
 
 
-def test_a_settled_page_asks_whether_its_path_turned_and_is_told_only_then(
-    isp: Isp, line: Vll, alice: User
-) -> None:
+def test_settled_page_polls_for_its_path_and_changes_only_with_it(isp: Isp, line: Vll, alice: User) -> None:
     stand(isp, line, a="up", z="up")
     browser = signed_in(alice)
     body = browser.get(f"/vlls/{line.pk}/").content.decode()
@@ -143,7 +141,7 @@ def test_an_intent_has_paths_watched_where_the_router_can(isp: Isp, line: Vll, s
     assert b"watch" not in next_intent(rhino).document()
 
 
-def test_a_router_that_watches_otherwise_than_is_set_is_asked_once(isp: Isp, line: Vll) -> None:
+def test_router_with_outdated_watch_settings_gets_one_intent(isp: Isp, line: Vll) -> None:
     rhino = isp.routers["rhino"]
     RouterConvergence.objects.create(router=rhino)
     waits = RouterConvergence.objects.filter(router=rhino)
@@ -190,7 +188,7 @@ def test_paths_are_kept_by_router_and_pair_and_cost_nothing_while_they_stay(
     assert "somebody else's: only read" in page
 
 
-def test_the_noc_is_told_of_paths_that_are_down_and_of_those_that_nobody_hears(isp: Isp, nina: User) -> None:
+def test_noc_sees_paths_that_are_down_or_never_heard(isp: Isp, nina: User) -> None:
     def told(a: str, z: str) -> list[str]:
         ObservedPath.objects.all().delete()
         for name, near, far, state in (

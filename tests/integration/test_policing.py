@@ -54,15 +54,13 @@ PROFILE = {"cir_bps": GBIT, "cbs_bytes": 1_250_000, "eir_bps": 0, "ebs_bytes": 0
     ("policing", "port", "vlan"),
     [("none", None, None), ("port", PROFILE, None), ("subinterface", PROFILE, PROFILE)],
 )
-def test_a_router_is_asked_to_police_what_its_vpp_can(
-    isp: Isp, line: Vll, policing: str, port: Any, vlan: Any
-) -> None:
+def test_intent_polices_where_the_vpp_can(isp: Isp, line: Vll, policing: str, port: Any, vlan: Any) -> None:
     polices(isp, "rhino", policing)
     polices(isp, "hippo", policing)
     assert (bandwidth(isp, "rhino"), bandwidth(isp, "hippo")) == (port, vlan)
 
 
-def test_a_router_that_never_reported_is_not_asked_to(isp: Isp, alice: User, line: Vll) -> None:
+def test_router_without_reports_does_not_police(isp: Isp, alice: User, line: Vll) -> None:
     ObservedRouter.objects.all().delete()
     assert bandwidth(isp, "rhino") is None
     assert shown(alice, line)["a_end"]["unpoliced_reason"] == {
@@ -71,9 +69,7 @@ def test_a_router_that_never_reported_is_not_asked_to(isp: Isp, alice: User, lin
     }
 
 
-def test_each_end_tells_whether_it_is_policed_and_the_line_is_when_both_are(
-    isp: Isp, alice: User, line: Vll
-) -> None:
+def test_each_end_shows_policing_and_the_line_needs_both(isp: Isp, alice: User, line: Vll) -> None:
     polices(isp, "rhino", "port")
     polices(isp, "hippo", "port")
     activate(line)
@@ -120,7 +116,7 @@ def asked(isp: Isp) -> int:
     return Outbox.objects.filter(args=[isp.routers["hippo"].pk]).count()
 
 
-def test_a_vpp_that_learned_to_police_is_asked_to_at_once(
+def test_vpp_that_gains_policing_gets_an_intent_immediately(
     isp: Isp, line: Vll, report: ObservedReport
 ) -> None:
     polices(isp, "hippo", "port")

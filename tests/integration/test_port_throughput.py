@@ -84,7 +84,7 @@ def test_a_longer_time_is_drawn_in_longer_steps(isp: Isp, lines: list[Vll]) -> N
     assert steps == {1: 300, 30: 3600, 365: 86400}
 
 
-def test_the_api_tells_it_and_refuses_what_makes_no_sense(isp: Isp, alice: User, lines: list[Vll]) -> None:
+def test_api_shows_the_sum_and_refuses_invalid_ranges(isp: Isp, alice: User, lines: list[Vll]) -> None:
     api, address = client(alice), f"/api/v1/ports/{isp.ports['rhino:host-cust1'].pk}/throughput"
     assert api.get(address).json()["lines"] == 2
     now = int(clock.now().timestamp())

@@ -30,7 +30,7 @@ def event(kind: str = "router.seen", **also: object) -> Event:
 def test_an_inserted_row_is_the_one_that_django_would_insert(
     isp: Isp, alice: User, settings: Any, model: type[Model]
 ) -> None:
-    settings.LONGLINE_LINE_TEST = LineTestMode.OFF  # A test is kept for ever, and so would be its order.
+    settings.LONGLINE_LINE_TEST = LineTestMode.OFF  # Tests are kept permanently, and keep their order too.
     order(isp, alice, description="Zürich", eir_bps=5_000_000_000)
     row = model._default_manager.order_by("pk")[0]
     columns = [field.attname for field in model._meta.concrete_fields]

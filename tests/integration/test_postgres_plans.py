@@ -32,7 +32,7 @@ def test_what_a_page_reads_is_planned_with_its_values(alice: User, vll: Vll) -> 
     assert planned_once() == before
 
 
-def test_what_else_is_asked_again_and_again_is_planned_once(vll: Vll) -> None:
+def test_other_repeated_statements_are_planned_once(vll: Vll) -> None:
     before = planned_once()
     for _ in range(OFTEN):
         Vll.objects.get(pk=vll.pk)

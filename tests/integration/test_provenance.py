@@ -221,7 +221,7 @@ class TestPeople:
         assert api.delete(f"{here}?end=webhook-{ours.pk}").status_code == 204
         assert (stands(ours), stands(theirs), eve.memberships.count()) == (False, True, 1)
 
-    def test_members_who_run_nothing_are_told_nothing(self, alice: User, ada: User) -> None:
+    def test_members_who_are_not_admins_see_nothing(self, alice: User, ada: User) -> None:
         by_hand(ada, ada.memberships.get().customer)
         membership = ada.memberships.get()
         page = f"/team/{membership.customer_id}/members/{membership.pk}/remove/"

@@ -68,16 +68,16 @@ def test_no_message_is_delivered_again_while_its_first_delivery_may_still_run() 
         (accounts.RESEND_INVITATIONS, "notifications"),
     ],
 )
-def test_what_others_make_slow_waits_in_a_queue_of_its_own(task: str, queue: str) -> None:
+def test_slow_task_has_a_separate_queue(task: str, queue: str) -> None:
     assert current_app.amqp.router.route({}, task)["queue"].name == queue
 
 
-def test_telemetry_has_a_queue_of_its_own() -> None:
+def test_telemetry_has_a_separate_queue() -> None:
     route = current_app.amqp.router.route({}, telemetry.ROLL_UP)
     assert route["queue"].name == "telemetry"
 
 
-# Each ends within seconds, whatever has piled up, or works in portions between which others get their turn.
+# Each ends within seconds with any backlog, or works in portions between which other tasks run.
 BOUNDED = {
     "provisioning": {provisioning.FREE_HOLDS},
     "sweepers": {

@@ -62,7 +62,7 @@ def test_the_refusal_says_what_is_full_what_is_left_and_what_would_fit(isp: Isp,
     assert nothing.value.sentence.endswith("Choose a port on another router, or ask the NOC for more cores.")
 
 
-def test_both_full_routers_and_all_else_are_told_at_once(isp: Isp, alice: User) -> None:
+def test_both_full_routers_and_all_other_reasons_are_reported_together(isp: Isp, alice: User) -> None:
     fill(isp, but_for=0)
     found = ask(isp, alice, svc_mtu=9000)
     assert codes(found) == ["path-too-narrow", "router-full", "router-full"]
@@ -186,7 +186,7 @@ def test_a_removed_line_gives_its_share_back(isp: Isp, alice: User) -> None:
     assert set(RouterLoad.objects.values_list("booked", flat=True)) == {0}
 
 
-def test_a_hold_keeps_cores_for_whatever_is_ordered_with_it(isp: Isp, alice: User) -> None:
+def test_reservation_books_cores_for_any_order_with_it(isp: Isp, alice: User) -> None:
     ends = {"a_end": end(isp, "rhino:host-cust1"), "z_end": end(isp, "hippo:host-cust1")}
     made = hold_make(user=alice, cir_bps=GBIT, now=clock.now(), **ends)
     fill(isp, but_for=0)

@@ -85,7 +85,7 @@ def test_nothing_happens_in_the_future(isp: Isp, ahead_ms: int) -> None:
 
 
 @pytest.mark.django_db
-def test_a_vlan_that_was_taken_back_is_told_on_the_line_of_that_router_alone(isp: Isp, alice: User) -> None:
+def test_removed_vlan_is_an_event_only_on_the_lines_of_its_router(isp: Isp, alice: User) -> None:
     line = order(isp, alice).vll
     at_ms = int(clock.now().timestamp() * 1000) - 5000
 
@@ -123,7 +123,7 @@ def test_the_document_of_the_contract_is_valid() -> None:
     assert read(REPORT.read_bytes()).events
 
 
-def test_an_event_that_stands_twice_is_refused() -> None:
+def test_event_that_occurs_twice_in_a_report_is_refused() -> None:
     report = json.loads(REPORT.read_text())
     report["events"] = [report["events"][0]] * 2
     with pytest.raises(Invalid) as refused:

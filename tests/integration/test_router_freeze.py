@@ -81,7 +81,7 @@ def test_nothing_is_sent_and_orders_say_that_they_wait(
     assert "rhino has been frozen since" in page
 
 
-def test_the_agent_is_told_until_its_end(rhino: Router, nora: User) -> None:
+def test_agent_gets_the_freeze_until_its_end(rhino: Router, nora: User) -> None:
     made = freeze(rhino, nora)
     rhino.refresh_from_db()
     wanted = freeze_wanted(rhino, now=clock.now())
@@ -132,7 +132,7 @@ def test_a_freeze_that_its_agent_never_heard_of_ends_at_once(rhino: Router, nora
     assert rhino.frozen_since is None
 
 
-def test_one_that_its_agent_heard_of_after_all_stands_until_it_is_over(rhino: Router, nora: User) -> None:
+def test_freeze_that_the_agent_received_late_lasts_until_its_end(rhino: Router, nora: User) -> None:
     made = freeze(rhino, nora)
     router_unfreeze(router=rhino, user=nora, now=clock.now())
     told(rhino, made.pk)
@@ -145,14 +145,14 @@ def test_one_that_its_agent_heard_of_after_all_stands_until_it_is_over(rhino: Ro
     assert rhino.frozen_since is None
 
 
-def test_an_agent_that_lost_it_is_told_again(rhino: Router, nora: User) -> None:
+def test_agent_that_lost_the_freeze_gets_it_again(rhino: Router, nora: User) -> None:
     made = freeze(rhino, nora)
     told(rhino, made.pk)
     told(rhino)
     assert (freeze_wanted(rhino, now=clock.now()) or {})["id"] == str(made.pk)
 
 
-def test_it_can_be_told_another_end_and_a_next_one_follows_it(rhino: Router, nora: User) -> None:
+def test_end_of_a_freeze_can_change_and_another_freeze_follows(rhino: Router, nora: User) -> None:
     made = freeze(rhino, nora)
     told(rhino, made.pk)
     later = clock.now() + timedelta(hours=5)
@@ -179,7 +179,7 @@ def test_of_a_router_that_stays_silent_somebody_can_look(rhino: Router, nora: Us
 
 
 def test_the_word_that_somebody_has_looked_is_sent_until_it_is_heard(rhino: Router) -> None:
-    # Whatever else is wanted of it has been told, long ago.
+    # All other requests for the router were sent long ago.
     ObservedRouter.objects.filter(router=rhino).update(generation_held=rhino.generation)
     RouterConvergence.objects.update_or_create(
         router=rhino,

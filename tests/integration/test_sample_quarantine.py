@@ -179,7 +179,7 @@ def test_late_samples_of_the_far_end_do_not_take_away_what_was_accepted(
     send(isp, vll, BEGIN, for_s=300, side="z", ahead=timedelta(), waited=timedelta(days=1))
     roll_up(now=BEGIN + timedelta(days=1, hours=1))
     assert stored(vll, BEGIN, "a_covered_ms", "z_covered_ms") == (300_000, 300_000)
-    # What is in a rollup for good, because no sample counts it anew, is forgotten here.
+    # The portal deletes rows that are permanently in a rollup because no sample counts them again.
     quarantines_expire(now=BEGIN + timedelta(days=2))
     assert QuarantinedFiveMinutes.objects.count() == 1
     quarantines_expire(now=BEGIN + timedelta(days=4))
@@ -210,7 +210,7 @@ def test_where_an_end_is_counted_already_what_was_set_aside_is_left_out(
 
 
 @pytest.mark.parametrize("later", [timedelta(), timedelta(seconds=40), timedelta(hours=3), timedelta(days=3)])
-def test_what_is_sent_again_is_a_duplicate_whatever_its_time_looks_like_by_then(
+def test_repeated_sample_is_a_duplicate_after_any_delay(
     isp: Isp, vll: Vll, nora: User, later: timedelta
 ) -> None:
     first = send(isp, vll, BEGIN, ahead=timedelta(seconds=90))
@@ -296,7 +296,7 @@ def test_what_was_decided_stays_decided(isp: Isp, vll: Vll, nora: User) -> None:
         quarantine_accept(quarantine=kept, user=nora, now=now)
     (event,) = Event.objects.filter(kind="router.samples_discarded")
     assert (event.actor, event.data["reason"], event.data["month"]) == ("nora", "Lab traffic.", "2026-03")
-    # What comes after that waits for a decision of its own.
+    # Later samples wait for a separate decision.
     send(isp, vll, BEGIN + STEP, seq=9)
     assert list(Quarantine.objects.order_by("pk").values_list("state", flat=True)) == [
         "discarded",
@@ -353,7 +353,7 @@ def test_a_month_that_was_frozen_says_what_is_undecided_and_is_corrected_in_the_
         begin = MARCH + part * timedelta(seconds=3000)
         send(isp, vll, begin, for_s=3000, every_s=300, seq=10 * part, in_bytes=3_750_000, out_bytes=0)
     months_freeze(now=MARCH_IS_OVER)
-    # Its readers are told, and its 5 minutes stay for as long as somebody may decide.
+    # Readers see the undecided samples, and the 5 minutes stay as long as a decision is possible.
     (month,) = frozen_percentiles(vll_id=vll.pk)
     assert (month["a_end"], month["earlier"]) == (
         {"in": 8487, "out": 1, "max": 8487, "counted": 8828, "missing": 100, "undecided": 100},
