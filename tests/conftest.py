@@ -11,11 +11,16 @@ from django.db import transaction
 from django.db.backends.postgresql.operations import DatabaseOperations
 from django.db.models.signals import post_migrate
 from django.utils import translation
+from hypothesis import settings
 from pytest_django import DjangoDbBlocker
 
 from devstack.isp import ALPINE_DAIRY, Port, small_isp
 from devstack.stack import Stack
 from tests.stacks import simulated
+
+# By default an example that takes 200 ms fails, which on a busy machine is any.
+settings.register_profile("without-deadline", deadline=None)
+settings.load_profile("without-deadline")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
