@@ -19,13 +19,13 @@ def changed_members(body: Any, document: Any, serializer: serializers.Serializer
     ``document`` is the present answer to GET; ``serializer`` reads the changes. A member that only the portal
     writes may be sent as it was read. Where the document has ``requested_x`` next to ``x``, the first is
     what the customer ordered and the second what the portal allocated: ``requested_x`` counts if the body
-    has it, and then ``x`` may be sent as it was read. Raises DRF's ValidationError, also for a body that is
-    no JSON object.
+    has it, and then ``x`` may be sent as it was read. Raises DRF's ValidationError, also if the body is not
+    a JSON object.
     """
     with in_readers_language():
         if not isinstance(body, dict):
-            serializer.run_validation(body)  # it refuses the body in its own words
-            raise serializers.ValidationError(_("Send a JSON object."), code="invalid")
+            # A serializer accepts only a mapping, so this always raises, with DRF's text for the error.
+            return serializer.run_validation(body)
         current = json.loads(JSONRenderer().render(document))
         changed, refused = _compared(body, current, serializer.fields)
     if refused:
