@@ -91,13 +91,6 @@ class TunnelPath(models.Model):
     def __str__(self) -> str:
         return f"{self.a_router} – {self.z_router} (IPv{self.family})"
 
-    @property
-    def is_probed(self) -> bool:
-        """Return whether both routers have the present revision of the probe."""
-        return bool(self.probe_transport) and all(
-            self.answer(side) == ("testing", self.probe_revision) for side in "az"
-        )
-
     def router(self, side: str) -> Router:
         return self.a_router if side == "a" else self.z_router
 
