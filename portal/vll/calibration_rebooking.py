@@ -19,6 +19,7 @@ from portal.inventory.calibration_document import Calibration
 from portal.inventory.errors import Retired
 from portal.inventory.models import Router
 from portal.vll.models import Vll
+from portal.vll.operations import oper_status
 
 
 @transaction.atomic
@@ -48,7 +49,7 @@ def router_calibration_set(
     before = weights_of(locked)
     locked.calibration = kept
     locked.save(update_fields=["calibration"])
-    lines_lock(locked)
+    booked_lines_lock(locked)
     heavier = lines_revalue(locked, before=before)
     if heavier and not accept_affected:
         cores_suffice(locked)
@@ -56,13 +57,13 @@ def router_calibration_set(
     announce(kind, now=now, router_id=locked.pk, actor=user.username, data=kept)
 
 
-def lines_lock(router: Router) -> None:
+def booked_lines_lock(router: Router) -> None:
     """Lock the lines that have booked cores of this router, so that no order changes their bookings.
 
     The caller has locked the router.
     """
-    booked = CoreBooking.objects.filter(router=router).values("holder")
-    list(Vll.objects.filter(pk__in=booked).order_by("pk").select_for_update(no_key=True).values_list("pk"))
+    booked = CoreBooking.objects.filter(router=router).values_list("holder", flat=True)
+    oper_status.lines_lock(set(booked))
 
 
 def lines_revalue(router: Router, *, before: Weights) -> bool:

@@ -22,7 +22,7 @@ from portal.inventory.operations.links import link_change_unguarded, link_create
 from portal.inventory.operations.ports import port_change_unguarded
 from portal.inventory.operations.routers import router_change_unguarded
 from portal.underlay.topology_cache import topology_when_all_report
-from portal.vll.calibration_rebooking import lines_lock, lines_revalue
+from portal.vll.calibration_rebooking import booked_lines_lock, lines_revalue
 from portal.vll.errors import LinesAffected, LoopbackInUse, UnderlayTableInUse
 from portal.vll.line_mtu_check import lines_off_the_path, lines_too_large_for, live_ends
 from portal.vll.models import Vll
@@ -74,7 +74,7 @@ def router_change(
         _check_table(before)
     changed = router_change_unguarded(router=router, user=user, now=now, **changes)
     if "cpu" in changes and before.calibration is not None:
-        lines_lock(changed)
+        booked_lines_lock(changed)
         lines_revalue(changed, before=weights_of(before))
     if {"cores", "cpu"} & set(changes) and not accept_affected and _weaker(before, changed):
         cores_suffice(changed)
