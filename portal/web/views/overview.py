@@ -23,6 +23,9 @@ from portal.web.polling import HTTP_NO_CHANGE, polled_part
 from portal.web.sparkline import sparkline_of
 
 OPEN_ORDERS_SHOWN = 10
+# The states that a line in service can have while it is out of sync: in the table of portal.diagnosis.health,
+# "down" and "unknown" come before "degraded".
+_MAY_BE_OUT_OF_SYNC = {HealthState.DOWN, HealthState.UNKNOWN, HealthState.DEGRADED}
 
 
 @requires(permissions.may_sign_in)
@@ -58,8 +61,7 @@ def overview(request: SignedInRequest) -> HttpResponse:
         "attention": attention(
             request.user,
             down=counts.get(HealthState.DOWN, 0) > 0,
-            # The health of a line that is down does not say whether the line is out of sync.
-            out_of_sync=bool(counts.keys() & {HealthState.DEGRADED, HealthState.DOWN}),
+            out_of_sync=bool(counts.keys() & _MAY_BE_OUT_OF_SYNC),
             now=now,
         ),
         "show_all": show_all,

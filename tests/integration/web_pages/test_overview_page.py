@@ -162,6 +162,16 @@ def test_problems_of_lines_come_first(isp: Isp, alice: User, charlie: User) -> N
     assert "Milk run" not in text(signed_in(charlie).get("/"))
 
 
+@pytest.mark.parametrize("status", OperStatus.values)
+def test_configuration_drift_comes_first_with_every_status_of_the_line(
+    isp: Isp, alice: User, status: str
+) -> None:
+    vll = order(isp, alice, description="Milk run").vll
+    activate(vll)
+    Vll.objects.filter(pk=vll.pk).update(oper_status=status, in_sync=False)
+    assert "Configuration drift Milk run" in text(signed_in(alice).get("/"))
+
+
 def test_failed_order_is_an_alarm_for_a_day_or_until_it_is_retried(isp: Isp, alice: User) -> None:
     placed = order(isp, alice, description="Milk run")
     refuse(placed.vll, "a")
