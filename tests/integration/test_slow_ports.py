@@ -103,6 +103,12 @@ def test_a_preview_says_the_same_as_the_order(isp: Isp, alice: User) -> None:
     bandwidth_check(port=port, side="a", cir_bps=6 * GBIT, own_bps=6 * GBIT, booked_besides=0)
 
 
+def test_a_preview_counts_what_is_left_at_the_speed_of_the_link(isp: Isp, alice: User) -> None:
+    link(isp, 5 * GBIT)
+    said = signed_in(alice).post("/orders/new/check/", fields(isp, cir="1"), headers={"hx-request": "true"})
+    assert f"Then left on {NAME} 4 Gbit/s of 5 Gbit/s" in text(said)
+
+
 def test_an_alarm_says_what_is_booked_and_what_is_left(isp: Isp, alice: User) -> None:
     activate(order(isp, alice, cir_bps=8 * GBIT).vll)
     link(isp, 9 * GBIT)
@@ -150,9 +156,10 @@ def test_every_figure_of_free_bandwidth_is_what_can_be_booked(
     assert full["free_bps"] == left
     preview = api.post("/api/v1/vlls/validate", another_document(isp), format="json").json()
     assert preview["a_end"]["free_bps"] == left
-    assert f"{said} of 10 Gbit/s free" in text(signed_in(alice).get("/orders/new/"))
+    in_all = f"{(runs or 10 * GBIT) // GBIT} Gbit/s"
+    assert f"{NAME} – {said} of {in_all} free" in text(signed_in(alice).get("/orders/new/"))
     found = signed_in(alice).get("/orders/new/ports/", {"a_end-search": NAME})
-    assert f"{said} of 10 Gbit/s free" in text(found)
+    assert f"{NAME} – {said} of {in_all} free" in text(found)
     assert f"Still bookable {said}" in text(signed_in(alice).get(f"/ports/{port.pk}/"))
     page = signed_in(nora).get("/noc/pools/").content.decode()
     row = page[page.index(f">{NAME}</a>") :]

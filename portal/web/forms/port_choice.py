@@ -83,7 +83,7 @@ def _label(port: Port) -> str:
         site=port.router.site.name,
         port=port,
         free=rate_text(port.free_bps),
-        all=rate_text(port.bookable_bps),
+        all=rate_text(port.bookable_now_bps),
     )
     if port.router.maintenance_since is not None:
         label = _("{port}, under maintenance").format(port=label)
