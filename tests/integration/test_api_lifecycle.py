@@ -102,7 +102,6 @@ def test_change_is_accepted_as_an_order(isp: Isp, alice: User, vll: Vll) -> None
 @pytest.mark.parametrize(
     ("document", "field"),
     [
-        ({}, ""),
         ({"a_end": {"outer_vlan": 0}}, "a_end.outer_vlan"),
         ({"a_end": {"outer_vlan": "x"}}, "a_end.outer_vlan"),
         ({"z_end": {"colour": 1}}, "z_end.colour"),
