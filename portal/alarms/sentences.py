@@ -272,7 +272,8 @@ def _queue_unserved(facts: Facts) -> str:
 
 
 def _mails(facts: Facts) -> str:
-    reader = facts["first"].rpartition(" → ")[2]
+    # An alarm that the previous release stored has no "reader".
+    reader = facts["reader"] if "reader" in facts else facts["first"].rpartition(" → ")[2]
     return _("Mails waiting: {mails}. The first is to {reader}. {error}").format(
         mails=grouped_text(facts["mails"]), reader=reader, error=facts["error"]
     )

@@ -56,7 +56,13 @@ def mails(now: datetime) -> Iterator[AlarmCondition]:
     first = waiting.select_related("user").order_by("created_at").first()
     if first is not None:
         totals = waiting.aggregate(mails=Count("pk"), since=Min("created_at"))
-        facts = {"mails": totals["mails"], "first": f"{first.kind} → {first.user}", "error": first.error}
+        facts = {
+            "mails": totals["mails"],
+            "reader": str(first.user),
+            # For the previous release, which does not read "reader".
+            "first": f"{first.kind} → {first.user}",
+            "error": first.error,
+        }
         yield AlarmCondition(kind=Kind.MAILS, object=PORTAL, name=PORTAL, since=totals["since"], facts=facts)
 
 

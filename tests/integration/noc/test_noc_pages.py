@@ -483,3 +483,18 @@ def test_mail_refused_by_the_server_is_an_alarm(
     shown = noc_page(signed_in(nora))
     said = "Mails waiting: 1. The first is to alice. ConnectionRefusedError: no"
     assert (said in shown) is loud
+
+
+def test_alarm_about_mail_names_the_whole_reader(isp: Isp, alice: User, nora: User) -> None:
+    User.objects.filter(pk=alice.pk).update(username="alice → bob")
+    Mail.objects.create(
+        user=alice,
+        group="orders",
+        kind="order.completed",
+        event_id=1,
+        created_at=clock.now(),
+        tries=4,
+        next_try_at=clock.now(),
+        error="refused",
+    )
+    assert "The first is to alice → bob. refused" in noc_page(signed_in(nora))
