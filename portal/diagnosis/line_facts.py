@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import prefetch_related_objects
+from django.db.models import Prefetch, prefetch_related_objects
 
 from portal.core.vlan_tags import Tagging
 from portal.events.models import Event
 from portal.inventory.models import ObservedRouter, Port, Router, RouterSilence
+from portal.inventory.port_link_state import slow_ports
 from portal.telemetry.agent_api_uptime import listened
 from portal.telemetry.models import Sample
 from portal.telemetry.router_events import VLAN_RESTORED
@@ -163,7 +164,9 @@ class LineFacts:
 
 def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
     """Return the facts, with a fixed number of statements."""
-    prefetch_related_objects([vll], "ends__port__router__observed")
+    ends_with_routers = VllEnd.objects.select_related("port__router__observed")
+    # The second lookup serves a line whose ends were read without their routers.
+    prefetch_related_objects([vll], Prefetch("ends", ends_with_routers), "ends__port__router__observed")
     ends = sorted(vll.ends.all(), key=lambda end: end.side)
     silences = dict(
         RouterSilence.objects.filter(
@@ -173,6 +176,7 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
     newest = vll.orders.order_by("-ordered_at", "-id").first()
     counted = _counted(vll, unchanged_since(vll, newest), now)
     drops = {end.side: drops_at_port(end.port, now=now, over=FRESH) for end in ends}
+    slow = {port.pk: port for port in slow_ports(Port.objects.filter(pk__in=[end.port_id for end in ends]))}
     restored = _restored(vll, now)
     return LineFacts(
         at=now,
@@ -183,7 +187,14 @@ def facts_of(vll: Vll, *, now: datetime) -> LineFacts:
         portal_listens=_listens(now),
         ends={
             end.side: _end(
-                end, vll, silences, counted.get(end.side), drops[end.side], restored.get(end.side), now
+                end,
+                vll,
+                silences,
+                counted.get(end.side),
+                drops[end.side],
+                restored.get(end.side),
+                slow.get(end.port_id),
+                now,
             )
             for end in ends
         },
@@ -201,6 +212,7 @@ def _end(
     counted: Counted | None,
     port_drops: int | None,
     restored_at: datetime | None,
+    slow: Port | None,
     now: datetime,
 ) -> EndFacts:
     router = end.port.router
@@ -227,15 +239,14 @@ def _end(
         by_vlan=end.tagging != Tagging.UNTAGGED,
         port_drops=port_drops,
         vlan_restored_at=restored_at,
-        slow_port=_slow_port(end.port),
+        slow_port=None if slow is None else _slow_port(slow),
     )
 
 
-def _slow_port(port: Port) -> SlowPort | None:
-    if port.link_bps is None or not port.is_slow:
-        return None
+def _slow_port(port: Port) -> SlowPort:
+    """Return the facts of a port of ``slow_ports``."""
     return SlowPort(
-        runs=port.link_bps, agreed=port.speed_bps, booked=port.booked_bps, left=port.bookable_now_bps
+        runs=port.link_bps or 0, agreed=port.speed_bps, booked=port.booked_bps, left=port.bookable_now_bps
     )
 
 
