@@ -150,12 +150,8 @@ build/clients/python/bin/openapi-python-client: tools/clients/requirements.txt
 docs: build/docs/built ## build the documentation site, for staff and for customers, into build/docs
 
 build/docs/built: $(shell find docs tools/docs -type f) pyproject.toml build/sphinx/bin/sphinx-build
-	@rm -rf build/docs
-	@$(SPHINX) docs build/docs/staff
-	@$(SPHINX) -t customers docs build/docs/customers
+	@nice tools/docs/build build/sphinx/bin/sphinx-build build/docs
 	@touch $@
-
-SPHINX := nice build/sphinx/bin/sphinx-build --quiet --fail-on-warning --keep-going -c tools/docs -b dirhtml -d build/doctrees
 
 build/sphinx/bin/sphinx-build: tools/docs/requirements.txt
 	@$(PYTHON) -m venv --clear build/sphinx

@@ -23,9 +23,7 @@ WORKDIR /src
 COPY pyproject.toml ./
 COPY tools/docs tools/docs
 COPY docs docs
-RUN sphinx-build --quiet --fail-on-warning -c tools/docs -b dirhtml -d /tmp/staff docs /docs/staff \
-    && sphinx-build --quiet --fail-on-warning -t customers -c tools/docs -b dirhtml -d /tmp/customers \
-        docs /docs/customers
+RUN tools/docs/build sphinx-build /docs
 
 FROM ${PYTHON_IMAGE} AS portal
 # The id 10001 is unused on the host too. Named volumes start as copies of these folders.

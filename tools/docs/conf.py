@@ -119,7 +119,15 @@ def _without_inline_code(app: Any, exception: Exception | None) -> None:
         page.write_text(text)
 
 
+def _first_page(app: Any, exception: Exception | None) -> None:
+    """Lead from the site's root to its first page."""
+    if exception is None and app.builder.format == "html":
+        refresh = f'<meta http-equiv="refresh" content="0; url={root_doc}/">'
+        (Path(app.outdir) / "index.html").write_text(f"<!doctype html><title>{html_title}</title>{refresh}")
+
+
 def setup(app: Any) -> None:
     app.connect("source-read", _navigation)
     app.connect("source-read", _absent_pages)
     app.connect("build-finished", _without_inline_code)
+    app.connect("build-finished", _first_page)
