@@ -25,15 +25,20 @@ VALUES (%(port)s, %(holder)s, %(side)s, int8range(%(low)s, %(high)s), %(now)s)
 ON CONFLICT ON CONSTRAINT vlan_leased_once_per_port DO NOTHING
 """
 
-# Sub-interfaces of the port with their frames, and circuits that end on it.
+# Sub-interfaces of each port with their frames, and circuits that end on it.
 _FOREIGN = """
-SELECT name, frames FROM inventory_observedinterface
-WHERE router_id = %(router)s AND parent = %(port)s AND jsonb_typeof(frames) = 'object'
+WITH port AS (
+    SELECT * FROM unnest(%(ports)s::bigint[], %(routers)s::bigint[], %(interfaces)s::text[])
+        AS port (id, router_id, interface)
+)
+SELECT port.id, name, frames FROM port
+JOIN inventory_observedinterface sub ON sub.router_id = port.router_id AND sub.parent = port.interface
+WHERE jsonb_typeof(frames) = 'object'
 UNION ALL
-SELECT NULL, sides FROM inventory_observedcircuit
-WHERE router_id = %(router)s
-  AND %(port)s IN (sides #>> '{near,attachment,port}', sides #>> '{far,attachment,port}')
-ORDER BY 1, 2
+SELECT port.id, NULL, sides FROM port
+JOIN inventory_observedcircuit circuit ON circuit.router_id = port.router_id
+    AND port.interface IN (sides #>> '{near,attachment,port}', sides #>> '{far,attachment,port}')
+ORDER BY 1, 2, 3
 """
 
 
@@ -47,9 +52,9 @@ def vlan_lease(
     inner: int | None,
     exact_match: bool,
     now: datetime,
+    foreign: Mapping[str, Frames],
     own: UUID | None = None,
     preferred: Collection[int] = (),
-    adopted: bool = False,
 ) -> int | None:
     """Lease these tags for ``holder``, and return the outer VLAN, or None for a whole port.
 
@@ -57,8 +62,7 @@ def vlan_lease(
 
     ``outer`` None on a tagged service means any free VLAN, from ``preferred`` if one of them is free. ``own``
     may already hold frames of this end: if its lease overlaps, that lease is widened until ``vlans_settle``
-    decides which of both values stays. ``adopted``: the interface that takes these frames becomes the end, so
-    it does not conflict.
+    decides which of both values stays. ``foreign`` are the port's ``foreign_frames``.
 
     The caller has locked the port's row, which makes "any" deterministic. The constraint alone guarantees
     uniqueness and needs no lock.
@@ -75,7 +79,7 @@ def vlan_lease(
             inner=inner,
             exact_match=exact_match,
             taken=taken,
-            foreign=foreign_frames(port),
+            foreign=foreign,
             preferred=preferred,
         )
     keys = tag_keys(tagging, outer=outer, inner=inner, exact_match=exact_match)
@@ -85,8 +89,8 @@ def vlan_lease(
         leased = _insert(port, holder, side, keys, now)
     if not leased:
         raise _taken(port, side, tagging, outer, inner, keys)
-    if not portal_chooses and not adopted:
-        _refuse_foreign(port, side, tagging, outer, inner, exact_match, foreign_frames(port))
+    if not portal_chooses:
+        _refuse_foreign(port, side, tagging, outer, inner, exact_match, foreign)
     return outer
 
 
@@ -128,21 +132,34 @@ def vlans_taken(port: Port, *, side: str = "", own: UUID | None = None) -> list[
     return [(keys.lower, keys.upper) for keys in leases.values_list("keys", flat=True)]
 
 
-def foreign_frames(port: Port) -> dict[str, Frames]:
-    """Return the frames of the port that foreign interfaces take, by interface name, as the router reports
-    them.
+def foreign_frames(ports: Iterable[Port]) -> dict[int, dict[str, Frames]]:
+    """Return the frames that foreign interfaces take, by port id and interface name, as routers report them.
 
     Agents of earlier releases report no frames of sub-interfaces. For them, only cross-connected interfaces
-    with numbers of tags are known. One statement.
+    with numbers of tags are known. One statement, or none without ports.
     """
+    by_id = {port.pk: port for port in ports}
+    if not by_id:
+        return {}
     with connection.cursor() as cursor:
-        cursor.execute(_FOREIGN, {"router": port.router_id, "port": port.interface})
-        rows = [(name, json.loads(facts)) for name, facts in cursor.fetchall()]
-    found = {name: Frames(**frames) for name, frames in rows if name is not None}
-    for side in (side for name, sides in rows if name is None for side in (sides["near"], sides["far"])):
-        attachment = side["attachment"] if side else None
-        if attachment and attachment["port"] == port.interface and attachment["outer"]:
-            found.setdefault(side["interface"], _attached_frames(attachment))
+        cursor.execute(
+            _FOREIGN,
+            {
+                "ports": list(by_id),
+                "routers": [port.router_id for port in by_id.values()],
+                "interfaces": [port.interface for port in by_id.values()],
+            },
+        )
+        rows = [(pk, name, json.loads(facts)) for pk, name, facts in cursor.fetchall()]
+    found: dict[int, dict[str, Frames]] = {pk: {} for pk in by_id}
+    for pk, name, frames in rows:
+        if name is not None:
+            found[pk][name] = Frames(**frames)
+    for pk, name, sides in rows:
+        for side in (sides["near"], sides["far"]) if name is None else ():
+            attachment = side["attachment"] if side else None
+            if attachment and attachment["port"] == by_id[pk].interface and attachment["outer"]:
+                found[pk].setdefault(side["interface"], _attached_frames(attachment))
     return found
 
 

@@ -54,7 +54,7 @@ def vlan_usage(port: Port) -> VlanUsage:
             return VlanUsage(used=(_ALL,), shared=(), free=(), whole_port=True)
         # The key of a frame with one tag has no inner VLAN (portal.allocation.vlan_ranges).
         (double if low & 0xFFF else single).add((low >> 12) & 0xFFF)
-    for frames in foreign_frames(port).values():
+    for frames in foreign_frames([port])[port.pk].values():
         if frames.most_tags == 0:
             continue
         if frames.outer is None:

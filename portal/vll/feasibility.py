@@ -146,7 +146,7 @@ def feasibility_of(
     if line is not None:
         with found.noting():
             check_tombstones(line.leased, found.ports)
-    foreign = {port.pk: foreign_frames(port) for port in found.ports.values()}
+    foreign = foreign_frames(found.ports.values())
     ends = _ends(found, request, leased, foreign)
     _look_at_leases(found, request, leased, foreign)
     offered: tuple[Option, ...] = ()

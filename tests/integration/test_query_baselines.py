@@ -24,13 +24,12 @@ pytestmark = pytest.mark.django_db
 # In tests everything runs inside one transaction: an operation's own is a savepoint, two statements of these.
 # Six of an order's, its rows and its tasks, go to the server together.
 API = {
-    # One of them: that its routers, which have no such VPP, cannot test it.
-    # Another: whether the same was ordered a moment ago. Two more: which frames of the ports are taken by
-    # interfaces that the portal does not manage.
-    "order": 23,
-    "order with a key": 30,
-    # One of them: which interfaces their routers do not report. Two: as of an order.
-    "validate": 17,
+    # One states that the simulated routers cannot test the line. One reads the frames that interfaces outside
+    # the portal take on both ports.
+    "order": 22,
+    "order with a key": 29,
+    # One reads the interfaces that routers do not report, one the frames that foreign interfaces take.
+    "validate": 16,
     # One of them: which orders are under way, for the health of its lines.
     "list": 4,
     "list, narrowed": 4,

@@ -37,6 +37,7 @@ from portal.allocation.vlan_leases import (
 from portal.allocation.vlan_ranges import tag_keys
 from portal.allocation.vni_leases import vni_lease, vni_release
 from portal.core.encapsulations import Encapsulation
+from portal.core.vlan_tags import Frames
 from portal.inventory.models import Port
 from portal.vll.cooling_off_vlans import removed_lines_named
 from portal.vll.gre_key_rules import same_tunnel
@@ -72,10 +73,13 @@ def ends_lease(
     caller has locked the ports. Raises VlanTaken, VlanInForeignUse, VlanCoolingOff, NoVlanFree, PortFull.
     """
     contents = {}
-    preferred = _free_at_the_other_end(ends, ports, leased)
+    new = [side for side, end in ends.items() if not (leased and same_frames(leased.ends[side], end))]
+    # The interfaces that take the frames of an adopted end become the end.
+    foreign = foreign_frames(() if adopted else (ports[side] for side in new))
+    preferred = _free_at_the_other_end(ends, ports, leased, foreign)
     for side, end in named_first(ends):
         port, before = ports[side], leased.ends[side] if leased else None
-        if before is not None and same_frames(before, end):
+        if before is not None and side not in new:
             outer = before.outer_vlan
         else:
             with removed_lines_named(port):
@@ -88,10 +92,10 @@ def ends_lease(
                     inner=end.inner_vlan,
                     exact_match=end.exact_match,
                     now=now,
+                    foreign=foreign.get(port.pk, {}),
                     own=leased.owner if leased else None,
                     # The customer's equipment on that port uses the line's present VLAN.
                     preferred={before.outer_vlan} if before and before.outer_vlan else preferred,
-                    adopted=adopted,
                 )
         preferred = preferred if outer is None else {outer}
         booked = leased.cir_bps if leased and before and before.port == port.pk else 0
@@ -110,7 +114,10 @@ def ends_lease(
 
 
 def _free_at_the_other_end(
-    ends: Mapping[str, EndRequest], ports: Mapping[str, Port], leased: Leased | None
+    ends: Mapping[str, EndRequest],
+    ports: Mapping[str, Port],
+    leased: Leased | None,
+    foreign: Mapping[int, Mapping[str, Frames]],
 ) -> Collection[int]:
     """Return the VLANs that the Z end could use.
 
@@ -123,7 +130,7 @@ def _free_at_the_other_end(
     return set(
         free_outer_vlans(
             taken,
-            foreign_frames(ports["z"]).values(),
+            foreign.get(ports["z"].pk, {}).values(),
             tagging=end.tagging,
             inner=end.inner_vlan,
             exact_match=end.exact_match,
