@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
+from django.test import override_settings
 
 from portal.accounts.models import Customer, User
 from portal.core import clock
@@ -91,3 +92,14 @@ def underlay(isp: Isp, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Underl
     monkeypatch.setattr("provisioning.line_test_job.agent_of", underlay.agent_of)
     monkeypatch.setattr("provisioning.line_test_frames.TRAVEL_S", 0)
     return underlay
+
+
+@pytest.fixture(scope="module")
+def documentation_sites(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Serve a documentation site for staff and one for customers; only staff has the page /docs/routers/."""
+    folder = tmp_path_factory.mktemp("docs")
+    for page in ("staff", "staff/routers", "customers", "customers/customers"):
+        (folder / page).mkdir(parents=True)
+        (folder / page / "index.html").write_text(f"<!doctype html><title>{page}</title>")
+    with override_settings(LONGLINE_DOCS_DIR=folder):
+        yield

@@ -1,7 +1,7 @@
-"""Every page and operation, with the ids of another customer: as if they did not exist.
+"""No page shows or changes an object of another customer: it responds as if the object did not exist.
 
-Generated from the URLconf: an address with an argument that nobody named here fails the test, and so does
-an address that answers a stranger in any way but 404.
+The tests take all addresses from the URLconf. They fail for an address with an argument that is not listed
+here, and for an address that sends a stranger any other status than 404.
 """
 
 from collections.abc import Iterator
@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 from allauth.mfa.models import Authenticator
 from django.http import HttpResponse
+from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from portal.accounts.invitations import invitation_path, invite
@@ -44,8 +45,8 @@ from tests.integration.web_pages.browser import signed_in, text
 pytestmark = pytest.mark.django_db
 
 METHODS = ["get", "post", "put", "patch", "delete"]
-# Addresses whose arguments are their own proof or name nobody's object: a link mailed to one reader, the
-# identity provider's name, the digest of the provider's logo.
+# Addresses with a secret argument (a link in a mail) or with one that names no customer's object (the name of
+# the identity provider, the digest of the logo).
 BEARER = {
     "invitation",
     "unsubscribe",
@@ -56,9 +57,11 @@ BEARER = {
     "openid_connect_login",
     "openid_connect_callback",
 }
-# The inside of the network is the NOC's: everybody else gets one answer, whether the object exists or not.
+# Only the NOC reads objects of the network; others get this status whether the object exists or not.
 FOR_THE_NOC = 403
-REFUSED_BEFORE_LOOKING = 405
+METHOD_NOT_ALLOWED = 405
+# The documentation belongs to no customer. This page exists only in the documentation for staff.
+STAFF_PAGE = "routers/"
 
 
 def patterns(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
@@ -71,7 +74,7 @@ def patterns(resolver: URLResolver, prefix: str = "") -> Iterator[tuple[str, URL
 
 
 def pages() -> list[tuple[str, URLPattern]]:
-    """Every address outside the API, whose own test is its builder's."""
+    """Return every address outside the API, which tests/guards checks."""
     return [
         (address, entry)
         for address, entry in patterns(get_resolver())
@@ -85,7 +88,9 @@ WITHOUT = [(address, entry) for address, entry in pages() if not entry.pattern.c
 
 @dataclass
 class Dairy:
-    """``ids``: of an object of the customer's, or of the NOC's, for each argument of an address."""
+    """A customer with an order, a line and more. ``ids`` has an object of this customer, or of the NOC, for
+    each argument of an address.
+    """
 
     isp: Isp
     alice: User
@@ -93,7 +98,7 @@ class Dairy:
 
 
 @pytest.fixture(scope="module")
-def dairys(module_rows: None) -> Dairy:
+def dairys(module_rows: None, documentation_sites: None) -> Dairy:
     dairy = Customer.objects.create(name="Alpine Dairy", created_at=clock.now())
     ada, alice = member("ada", dairy, "admin"), member("alice", dairy, "operator")
     isp = build_isp(owner=dairy)
@@ -138,6 +143,7 @@ def dairys(module_rows: None) -> Dairy:
         "site_id": isp.routers["rhino"].site_id,
         "link_id": isp.links["rhino-hippo"].pk,
         "of": "customers",
+        "path": STAFF_PAGE,
         "quarantine_id": set_aside(isp, vll).pk,
         "side": "a",
         "vni_range_id": ReservedVniRange.objects.create(first=1, last=1, reason="lab").pk,
@@ -146,45 +152,45 @@ def dairys(module_rows: None) -> Dairy:
 
 
 @pytest.fixture
-def hers(dairys: Dairy) -> dict[str, Any]:
+def ids(dairys: Dairy) -> dict[str, Any]:
     return dairys.ids
 
 
 def an_alarm() -> Alarm:
-    """Of hers: the trouble that she has reported."""
+    """Return the alarm of the trouble that Alice has reported."""
     alarms_watch(now=clock.now())
     return Alarm.objects.get(kind=Kind.TROUBLE)
 
 
 def set_aside(isp: Isp, vll: Vll) -> Quarantine:
-    """The counts of a line by a router whose clock was wrong."""
+    """Return the quarantined counters of a line, sent by a router with a wrong clock."""
     send(isp, vll, clock.now())
     return Quarantine.objects.get()
 
 
 def filled(address: str, entry: URLPattern, values: dict[str, Any]) -> str:
     for name in entry.pattern.converters:
-        assert name in values, f"{address}: say in `hers` what a {name} of the other customer is"
-        for converter in ("uuid", "int", "str", "slug"):
+        assert name in values, f"{address}: add a {name} of the other customer to `dairys`"
+        for converter in ("uuid", "int", "str", "slug", "path"):
             address = address.replace(f"<{converter}:{name}>", str(values[name]))
     assert "<" not in address, address
     return f"/{address}"
 
 
 def nowhere(values: dict[str, Any]) -> dict[str, Any]:
-    """Ids of nothing, in the same shape."""
+    """Return ids of the same types that no object has."""
     return {name: uuid4() if not isinstance(value, int) else 2**31 for name, value in values.items()}
 
 
 def closed_to(user: User, entry: URLPattern) -> bool:
-    """Whether the address asks about the reader alone, before it looks at any object, and says no."""
+    """Return whether the address rejects the user for their role, before it reads any object."""
     permission = declared(entry.callback)
     assert permission is not None, entry.pattern
     return len(signature(permission).parameters) == 1 and not permission(user)
 
 
 def everything() -> dict[str, list[Any]]:
-    """The rows that a stranger could have wanted to change."""
+    """Return the rows that a stranger might try to change."""
     models = (
         Vll,
         VllEnd,
@@ -204,43 +210,54 @@ def everything() -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize(("address", "entry"), WITH_ARGUMENTS, ids=[address for address, _ in WITH_ARGUMENTS])
 def test_a_stranger_finds_nothing_there(
-    address: str, entry: URLPattern, hers: dict[str, Any], charlie: User
+    address: str, entry: URLPattern, ids: dict[str, Any], charlie: User
 ) -> None:
     client, before = signed_in(charlie), everything()
     for method in METHODS:
-        here: HttpResponse = getattr(client, method)(filled(address, entry, hers))
-        gone: HttpResponse = getattr(client, method)(filled(address, entry, nowhere(hers)))
-        assert here.status_code == gone.status_code, f"{method} tells what exists"
-        allowed = {404, REFUSED_BEFORE_LOOKING, *({FOR_THE_NOC} if closed_to(charlie, entry) else ())}
+        here: HttpResponse = getattr(client, method)(filled(address, entry, ids))
+        gone: HttpResponse = getattr(client, method)(filled(address, entry, nowhere(ids)))
+        assert here.status_code == gone.status_code, f"{method} reveals which objects exist"
+        allowed = {404, METHOD_NOT_ALLOWED, *({FOR_THE_NOC} if closed_to(charlie, entry) else ())}
         assert here.status_code in allowed, method
     assert everything() == before
 
 
 @pytest.mark.parametrize("address", [f"/{address}" for address, _ in WITHOUT])
-def test_a_stranger_reads_nothing_of_the_dairy(address: str, hers: dict[str, Any], charlie: User) -> None:
+def test_a_stranger_reads_nothing_of_the_dairy(address: str, ids: dict[str, Any], charlie: User) -> None:
     client = signed_in(charlie)
-    for query in ({}, {"q": "dairy", "show": "all", **{name: str(value) for name, value in hers.items()}}):
-        answer = client.get(address, query)
-        body = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
-        for secret in ("dairy", str(hers["vll_id"]), str(hers["order_id"])):
-            said = body.decode().lower()
+    for query in ({}, {"q": "dairy", "show": "all", **{name: str(value) for name, value in ids.items()}}):
+        response = client.get(address, query)
+        body = b"".join(response.streaming_content) if response.streaming else response.content  # type: ignore[attr-defined]
+        for secret in ("dairy", str(ids["vll_id"]), str(ids["order_id"])):
+            page = body.decode().lower()
             for echo in ('value="dairy"', "“dairy”", '"/search/?q=dairy"'):
-                said = said.replace(echo, "")
-            # A part of the page asks again for the address that was asked for.
-            said = said.replace(escape(answer.wsgi_request.get_full_path().lower()), "")  # type: ignore[attr-defined]
-            assert secret not in said, f"{address}: {secret}"
+                page = page.replace(echo, "")
+            # A part of the page reloads itself from the address of the request.
+            page = page.replace(escape(response.wsgi_request.get_full_path().lower()), "")  # type: ignore[attr-defined]
+            assert secret not in page, f"{address}: {secret}"
+
+
+def test_only_staff_reads_the_documentation_for_staff(
+    dairys: Dairy, nina: User, charlie: User, client: Client
+) -> None:
+    address = f"/docs/{STAFF_PAGE}"
+    assert signed_in(nina).get(address).status_code == 200
+    assert signed_in(charlie).get("/docs/customers/").status_code == 200
+    for user in (charlie, dairys.alice):
+        assert signed_in(user).get(address).status_code == 404
+    assert client.get(address).headers["Location"].startswith("/login/")
 
 
 def test_objects_of_two_customers_do_not_mix_in_one_address(
-    hers: dict[str, Any], charlie: User, bakery: Customer
+    ids: dict[str, Any], charlie: User, bakery: Customer
 ) -> None:
     client, before = signed_in(charlie), everything()
-    for what in (
-        f"members/{hers['membership_id']}/remove/",
-        f"members/{hers['membership_id']}/role/",
-        f"invitations/{hers['invitation_id']}/revoke/",
+    for action in (
+        f"members/{ids['membership_id']}/remove/",
+        f"members/{ids['membership_id']}/role/",
+        f"invitations/{ids['invitation_id']}/revoke/",
     ):
-        assert client.post(f"/team/{bakery.pk}/{what}", {"role": "viewer"}).status_code == 404
+        assert client.post(f"/team/{bakery.pk}/{action}", {"role": "viewer"}).status_code == 404
     assert everything() == before
 
 
@@ -249,21 +266,19 @@ def test_a_stranger_orders_nothing_on_the_dairys_ports(dairys: Dairy, charlie: U
         f"{side}-port": dairys.isp.ports[f"{router}:host-cust2"].pk
         for side, router in zip("az", ("rhino", "hippo"), strict=True)
     }
-    answer = signed_in(charlie).post("/orders/new/", ports)
-    assert answer.status_code == 422
-    assert "host-cust2" not in text(answer)
+    response = signed_in(charlie).post("/orders/new/", ports)
+    assert response.status_code == 422
+    assert "host-cust2" not in text(response)
     assert Order.objects.count() == 1
 
 
-def test_a_stranger_leaves_no_trace_in_the_dairys_history(hers: dict[str, Any], charlie: User) -> None:
-    signed_in(charlie).post(f"/vlls/{hers['vll_id']}/remove/")
+def test_a_stranger_leaves_no_trace_in_the_dairys_history(ids: dict[str, Any], charlie: User) -> None:
+    signed_in(charlie).post(f"/vlls/{ids['vll_id']}/remove/")
     actors = {(row["pgh_context"] or {}).get("username") for row in EVENTS[Vll].objects.values()}
     assert "charlie" not in actors
 
 
-def test_the_link_of_an_invitation_tells_a_stranger_no_more_than_its_reader(
-    hers: dict[str, Any], charlie: User
-) -> None:
-    path = invitation_path(Invitation.objects.get(pk=hers["invitation_id"]))
+def test_a_stranger_cannot_use_the_link_of_an_invitation(ids: dict[str, Any], charlie: User) -> None:
+    path = invitation_path(Invitation.objects.get(pk=ids["invitation_id"]))
     assert signed_in(charlie).post(path).status_code == 409
     assert Membership.objects.filter(user=charlie).count() == 1

@@ -23,27 +23,27 @@ _NAME = re.compile(r'<(?:input|select|textarea)[^>]*?\sname="([^"]+)"')
 def test_hostile_text_in_forms_and_addresses_never_causes_an_internal_error(
     address: str, entry: URLPattern, dairys: Dairy, nina: User, thinned: bool
 ) -> None:
-    """The NOC sends each text; the customer sends every third, or each where the page is not for the NOC."""
-    where, texts = filled(address, entry, dairys.ids), HOSTILE
+    """The NOC sends each text. The customer sends every third, or each if the NOC may not open the page."""
+    path, texts = filled(address, entry, dairys.ids), HOSTILE
     for user in (nina, dairys.alice):
         browser = signed_in(user)
-        answer = first = browser.get(where)
-        assert answer.status_code < 500
-        page = b"".join(answer.streaming_content) if answer.streaming else answer.content  # type: ignore[attr-defined]
+        response = first = browser.get(path)
+        assert response.status_code < 500
+        page = b"".join(response.streaming_content) if response.streaming else response.content  # type: ignore[attr-defined]
         names = {*_NAME.findall(page.decode()), "q", "after", "show", "from", "to"} - NOT_WRITTEN
         # The page would reject a form on another version of its row before it reads the fields.
         version = dict(_VERSION.findall(page.decode()))
-        # A cached property: it exists once something has read the query.
-        looks_at_query = "GET" in answer.wsgi_request.__dict__
-        looks_at_form = "logout" not in where
+        # Django caches the query in the request when the page reads it.
+        reads_query = "GET" in response.wsgi_request.__dict__
+        reads_form = "logout" not in path
         for text in texts:
-            asked = dict.fromkeys(names, text)
-            if looks_at_query:
-                assert browser.get(where, asked).status_code < 500, text
-            if looks_at_form:
-                answer = browser.post(where, asked | version)
-                assert answer.status_code < 500, text
+            fields = dict.fromkeys(names, text)
+            if reads_query:
+                assert browser.get(path, fields).status_code < 500, text
+            if reads_form:
+                response = browser.post(path, fields | version)
+                assert response.status_code < 500, text
                 # The portal refuses users without the right and pages without a form before it reads fields.
-                looks_at_form = "_post" in answer.wsgi_request.__dict__
+                reads_form = "_post" in response.wsgi_request.__dict__
         if thinned and first.status_code == 200:
             texts = HOSTILE[::3]
