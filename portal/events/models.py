@@ -5,7 +5,9 @@ from django.db.models import Q
 
 
 class Event(models.Model):
-    """A fact for timelines, audit and notifications. Append-only, except for ``untold``.
+    """A fact for timelines, audit and notifications.
+
+    Append-only, except for ``untold`` and ``fan_out_retry_at``.
 
     It contains ids instead of relations, so that any app may announce events.
 
@@ -23,6 +25,8 @@ class Event(models.Model):
     data = models.JSONField(default=dict)
     # Notifications of the event are pending: portal.notifications selects rows by this column, in any order.
     untold = models.BooleanField(default=False, db_default=False)
+    # Not before this time, because creating the notifications failed; null: no failure.
+    fan_out_retry_at = models.DateTimeField(null=True)
 
     class Meta:
         indexes = [

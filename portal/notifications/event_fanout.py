@@ -8,13 +8,12 @@ deliveries, so that a crash at any time neither loses nor repeats one.
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import Error, connection, transaction
 from django.db.models import Q
 
 from portal.accounts.models import Customer
-from portal.core.each_row import each_row
 from portal.events.models import Event
 from portal.inventory.models import Router
 from portal.notifications.event_catalogue import BY_ANNOUNCED
@@ -29,27 +28,55 @@ log = logging.getLogger(__name__)
 BATCH = 500
 # After this many batches other tasks get their turn.
 _ROUNDS = 20
+# An event that fails is retried when its age has doubled, within these limits.
+_FIRST_RETRY = timedelta(seconds=10)
+_LONGEST_RETRY = timedelta(hours=1)
 
 
 def events_fan_out(*, now: datetime) -> int:
-    """Make the deliveries and mails of events that have none yet; return the number of events.
+    """Create the deliveries and mails of events that have none yet; return the number of events.
 
-    If a batch fails, its events are processed one by one, so that the failing event delays no other.
+    A batch that fails is divided until only the events that fail remain. Those get neither deliveries nor
+    mails until a retry succeeds; all others get both now. Afterwards, raises the failures as one
+    ExceptionGroup.
     """
     total = 0
+    failures: list[Exception] = []
+    due = Event.objects.filter(Q(fan_out_retry_at=None) | Q(fan_out_retry_at__lte=now), untold=True)
     for _ in range(_ROUNDS):
-        waiting = list(Event.objects.filter(untold=True).order_by("id").values_list("pk", flat=True)[:BATCH])
-        try:
-            count = _fan_out_batch(waiting, now=now)
-        except Exception:
-            log.exception("a batch of events failed; its events are taken one by one")
-            return total + sum(
-                each_row(waiting, lambda pk: _fan_out_batch([pk], now=now), what="fan-out of an event")
-            )
-        total += count
-        if len(waiting) < BATCH:
+        waiting = list(due.order_by("id").values_list("pk", flat=True)[:BATCH])
+        if not waiting:
             break
+        total += _fan_out(waiting, failures, now=now)
+        if failures:
+            raise ExceptionGroup(f"no notifications of {len(failures)} events were created", failures)
     return total
+
+
+def _fan_out(waiting: Sequence[int], failures: list[Exception], *, now: datetime) -> int:
+    """Process these events together, or after a failure each half separately; return how many succeeded.
+
+    Adds the failure of each event that fails alone to ``failures``, and postpones the event. Without a
+    database connection everything fails; then raises the error.
+    """
+    try:
+        return _fan_out_batch(waiting, now=now)
+    except Exception as failure:
+        if isinstance(failure, Error) and not connection.is_usable():
+            raise
+        if len(waiting) == 1:
+            log.exception("no notifications of event %s were created", waiting[0])
+            failures.append(failure)
+            _postpone(waiting[0], now=now)
+            return 0
+    middle = len(waiting) // 2
+    return sum(_fan_out(half, failures, now=now) for half in (waiting[:middle], waiting[middle:]))
+
+
+def _postpone(pk: int, *, now: datetime) -> None:
+    event = Event.objects.get(pk=pk)
+    pause = min(max(now - event.at, _FIRST_RETRY), _LONGEST_RETRY)
+    Event.objects.filter(pk=pk).update(fan_out_retry_at=now + pause)
 
 
 @transaction.atomic
@@ -60,7 +87,7 @@ def _fan_out_batch(waiting: Sequence[int], *, now: datetime) -> int:
         return 0
     rows = _BatchRows(events)
     Delivery.objects.bulk_create(
-        [delivery for event in events for delivery in _deliveries_or_none(event, rows, now)], batch_size=1000
+        [delivery for event in events for delivery in _deliveries(event, rows, now)], batch_size=1000
     )
     readers = Recipients(events, {event.pk: rows.customer_id(event) for event in events})
     about_lines = [event for event in events if event.kind in STATUS_OF]
@@ -91,15 +118,6 @@ class _BatchRows:
         """Return the customer of the event, or of its line: events that agents report contain no customer."""
         line = self.lines.get(event.vll_id) if event.vll_id else None
         return line.customer_id if line else event.customer_id
-
-
-def _deliveries_or_none(event: Event, rows: _BatchRows, now: datetime) -> list[Delivery]:
-    """Return no deliveries for an event that raises an error. Otherwise it would block all later events."""
-    try:
-        return _deliveries(event, rows, now)
-    except Exception:
-        log.exception("no delivery of event %s (%s) was made", event.pk, event.kind)
-        return []
 
 
 def _deliveries(event: Event, rows: _BatchRows, now: datetime) -> list[Delivery]:

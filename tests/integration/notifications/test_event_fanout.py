@@ -1,14 +1,15 @@
 """Events become deliveries: each once, to whom it belongs, with what its schema says."""
 
 import json
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import jsonschema
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, OperationalError, connection, transaction
 
 from portal.accounts.email_change import EMAIL_CHANGE_REQUESTED, EMAIL_CHANGED
 from portal.accounts.models import Customer, User
@@ -21,7 +22,7 @@ from portal.events.outbox import announce
 from portal.notifications import event_fanout
 from portal.notifications.event_catalogue import BY_ANNOUNCED, BY_NAME, TYPES, EventType
 from portal.notifications.event_fanout import events_fan_out
-from portal.notifications.models import Delivery, Webhook
+from portal.notifications.models import Delivery, Mail, Webhook
 from portal.notifications.webhook_change_mails import RECEIVER_CHANGED
 from portal.notifications.webhook_operations import webhook_create, webhook_disable, webhook_test
 from portal.telemetry.router_silences import REPORTING, SILENT
@@ -64,27 +65,109 @@ def noc_webhook(nina: User, receiver: Receiver, **more: Any) -> Webhook:
     return made
 
 
-def test_an_event_that_fails_delays_no_other(webhook: Webhook, isp: Isp, alice: User) -> None:
-    vll = order(isp, alice).vll
-    activate(vll)
-    broken = announce_black_hole_without_its_path(vll)
+class TestFailingEvents:
+    def test_a_failing_event_delays_no_other(self, webhook: Webhook, isp: Isp, alice: User) -> None:
+        vll = order(isp, alice).vll
+        activate(vll)
+        broken = announce_black_hole_without_its_path(vll)
+        another_line(isp, alice)
+        with pytest.raises(ExceptionGroup):
+            events_fan_out(now=clock.now())
+        assert types(webhook).count("order.accepted") == 2
+        assert list(Event.objects.filter(untold=True).values_list("pk", flat=True)) == [broken]
+
+    def test_a_failing_event_gets_neither_deliveries_nor_mails(
+        self, webhook: Webhook, isp: Isp, alice: User
+    ) -> None:
+        """Neither if its mail cannot be written, nor if its payload cannot."""
+        vll = order(isp, alice).vll
+        activate(vll)
+        Event.objects.all().delete()
+        broken = {announce_black_hole_without_its_path(vll), announce_order_without_its_action(vll)}
+        with pytest.raises(ExceptionGroup) as raised:
+            events_fan_out(now=clock.now())
+        assert len(raised.value.exceptions) == 2
+        assert set(Event.objects.filter(untold=True).values_list("pk", flat=True)) == broken
+        assert not Delivery.objects.exists()
+        assert not Mail.objects.exists()
+
+    def test_a_failing_event_is_retried_when_its_age_has_doubled(
+        self, webhook: Webhook, isp: Isp, alice: User
+    ) -> None:
+        vll = order(isp, alice).vll
+        activate(vll)
+        events_fan_out(now=clock.now())
+        broken = Event.objects.get(pk=announce_black_hole_without_its_path(vll))
+        age = timedelta(minutes=3)
+        with pytest.raises(ExceptionGroup):
+            events_fan_out(now=broken.at + age)
+        assert events_fan_out(now=broken.at + 1.9 * age) == 0
+        with pytest.raises(ExceptionGroup):
+            events_fan_out(now=broken.at + 2 * age)
+        broken.data = {"path": "x"}
+        broken.save()
+        assert events_fan_out(now=broken.at + 4 * age) == 1
+        assert types(webhook)[-1] == "vll.black_hole"
+
+    def test_a_failing_event_divides_its_batch(
+        self, webhook: Webhook, isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        vll = order(isp, alice).vll
+        activate(vll)
+        events_fan_out(now=clock.now())
+        for _ in range(32):
+            announce("vll.op-down", now=clock.now(), vll_id=vll.pk)
+        announce_black_hole_without_its_path(vll)
+        for _ in range(31):
+            announce("vll.op-down", now=clock.now(), vll_id=vll.pk)
+        sizes = []
+        process = event_fanout._fan_out_batch
+
+        def noted(waiting: Sequence[int], *, now: datetime) -> int:
+            sizes.append(len(waiting))
+            return process(waiting, now=now)
+
+        monkeypatch.setattr(event_fanout, "_fan_out_batch", noted)
+        with pytest.raises(ExceptionGroup):
+            events_fan_out(now=clock.now())
+        assert sorted(sizes, reverse=True) == [64, 32, 32, 16, 16, 8, 8, 4, 4, 2, 2, 1, 1]
+
+    def test_a_lost_connection_postpones_no_event(
+        self, webhook: Webhook, isp: Isp, alice: User, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        order(isp, alice)
+
+        def lost(*_: Any, **__: Any) -> int:
+            raise OperationalError("server closed the connection unexpectedly")
+
+        with monkeypatch.context() as losing:
+            losing.setattr(event_fanout, "_fan_out_batch", lost)
+            losing.setattr(connection, "is_usable", lambda: False)
+            with pytest.raises(OperationalError):
+                events_fan_out(now=clock.now())
+        events_fan_out(now=clock.now())
+        assert types(webhook) == ["order.accepted"]
+
+
+def another_line(isp: Isp, alice: User) -> None:
     order(
         isp,
         alice,
         a_end=end(isp, "rhino:host-cust1", outer=200),
         z_end=end(isp, "hippo:host-cust1", outer=200),
     )
-    for _ in range(2):
-        with pytest.raises(ExceptionGroup):
-            events_fan_out(now=clock.now())
-    assert types(webhook).count("order.accepted") == 2
-    assert list(Event.objects.filter(untold=True).values_list("pk", flat=True)) == [broken]
 
 
 def announce_black_hole_without_its_path(vll: Vll) -> int:
     """An event whose mail cannot be written."""
     announce("vll.black_hole", now=clock.now(), customer_id=vll.customer_id, vll_id=vll.pk, data={})
     return Event.objects.get(kind="vll.black_hole").pk
+
+
+def announce_order_without_its_action(vll: Vll) -> int:
+    """An event whose payload cannot be written, although its mail can."""
+    announce("order.acknowledged", now=clock.now(), customer_id=vll.customer_id, vll_id=vll.pk, data={})
+    return Event.objects.filter(kind="order.acknowledged").latest("id").pk
 
 
 class TestOnce:
@@ -128,7 +211,7 @@ class TestOnce:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as dying:
-            dying.setattr(Event.objects, "filter", lambda **how: _Dying(how, die))
+            dying.setattr(Event.objects, "filter", lambda *which, **how: _Dying(which, how, die))
             with pytest.raises(KeyboardInterrupt), transaction.atomic():
                 events_fan_out(now=clock.now())
         assert not Delivery.objects.exists()
@@ -158,20 +241,12 @@ class TestOnce:
         assert events_fan_out(now=clock.now()) == 10
         assert Delivery.objects.count() == 10
 
-    def test_a_failing_event_delays_no_other(self, webhook: Webhook, isp: Isp, alice: User) -> None:
-        vll = order(isp, alice).vll
-        Event.objects.update(data={})
-        announce("vll.op-down", now=clock.now(), vll_id=vll.pk)
-        events_fan_out(now=clock.now())
-        assert types(webhook) == ["vll.down"]
-        assert not Event.objects.filter(untold=True).exists()
-
 
 class _Dying:
     """Event's rows, whose marking kills."""
 
-    def __init__(self, how: dict[str, Any], die: Any) -> None:
-        self._rows = Event._default_manager.get_queryset().filter(**how)
+    def __init__(self, which: Any, how: dict[str, Any], die: Any) -> None:
+        self._rows = Event._default_manager.get_queryset().filter(*which, **how)
         self.update = die
 
     def __getattr__(self, name: str) -> Any:
