@@ -111,15 +111,15 @@ class AgentClient:
         document: bytes,
         *,
         request_ids: Sequence[str] = (),
-        freeze_looked: str = "",
+        acknowledged_freeze: str = "",
     ) -> Answered | Refused | Unreachable:
         """Send ``document``, the rendering of ``intent``, and wait until the agent has converged.
 
-        ``request_ids``: those of its orders, for the agent's log. ``freeze_looked``: the freeze with
+        ``request_ids``: those of its orders, for the agent's log. ``acknowledged_freeze``: the freeze with
         acknowledged differences; after any other freeze the agent refuses.
         """
         decode = partial(reply_decode, sent=intent)
-        response = self._request("PUT", "/v1/intent", decode, document, request_ids, freeze_looked)
+        response = self._request("PUT", "/v1/intent", decode, document, request_ids, acknowledged_freeze)
         return Answered(response) if isinstance(response, Reply) else response
 
     def plan(
@@ -163,13 +163,13 @@ class AgentClient:
         decode: Callable[[bytes], Decoded],
         document: bytes | None = None,
         request_ids: Sequence[str] = (),
-        freeze_looked: str = "",
+        acknowledged_freeze: str = "",
     ) -> Decoded | Refused | Unreachable:
         headers = dict(_JSON) if document else {}
         if request_ids:
             headers["X-Request-Id"] = ", ".join(request_ids)
-        if freeze_looked:
-            headers["Longline-Freeze-Looked"] = freeze_looked
+        if acknowledged_freeze:
+            headers["Longline-Freeze-Looked"] = acknowledged_freeze
         response = self._exchange(method, path, document, headers)
         if isinstance(response, Unreachable):
             return response

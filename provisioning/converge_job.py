@@ -18,9 +18,9 @@ from portal.events.outbox import send_task
 from portal.inventory.models import Router, RouterCertificate
 from portal.vll.models import Attempt, RouterConvergence, VllEnd, intent_is_wanted
 from portal.vll.operations import answers_take, attempt_record
-from portal.vll.operations.convergence_requests import ASK_AGAIN, LONGEST_UNASKED, intents_want
+from portal.vll.operations.convergence_requests import FIRST_PAUSE, LONGEST_PAUSE, intents_want
 from portal.vll.operations.path_probes import probe_answers_take
-from portal.vll.router_operations.freeze import freeze_looked_last
+from portal.vll.router_operations.freeze import last_acknowledged_freeze
 from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import TOTAL_S, AgentClient, Answered, Refused, Unreachable
 from provisioning.attempt_evidence import evidence_of
@@ -133,8 +133,10 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
     intent = next_intent(router)
     document = intent.document()
     request_ids = request_ids_of(router)
-    acknowledged_freeze = freeze_looked_last(router)
-    outcome = agent.put_intent(intent, document, request_ids=request_ids, freeze_looked=acknowledged_freeze)
+    acknowledged_freeze = last_acknowledged_freeze(router)
+    outcome = agent.put_intent(
+        intent, document, request_ids=request_ids, acknowledged_freeze=acknowledged_freeze
+    )
     times = _record(router, intent.generation, document, outcome, started_at, now())
     _log_result(router, intent, outcome, request_ids, now() - started_at)
     # The worker that has taken over has newer data than this response.
@@ -147,7 +149,7 @@ def _send(agent: AgentClient, router: Router, claim: Claim, now: Clock) -> None:
                 router=router, answers=reply.ends, now=now(), go_on=_extending_claim(claim, started_at, now)
             )
             waits = all_taken_in and any(end.status not in _CONFIRMED for end in reply.ends)
-            wait = backoff(times - 1, first=ASK_AGAIN, longest=LONGEST_UNASKED) if waits else None
+            wait = backoff(times - 1, first=FIRST_PAUSE, longest=LONGEST_PAUSE) if waits else None
             claim.release_accepted(retry_in=wait, now=now())
             _send_again_if_more_is_wanted(router, intent, all_taken_in, now())
         case Refused(problem=problem) if outcome.type in AGENT_IS_AHEAD:

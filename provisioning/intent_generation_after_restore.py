@@ -9,7 +9,7 @@ from portal.accounts.models import User
 from portal.events.outbox import announce
 from portal.inventory.models import Router
 from portal.vll.models import RouterConvergence
-from portal.vll.operations.convergence_requests import converge_routers_anew
+from portal.vll.operations.convergence_requests import converge_routers_on_request
 from portal.vll.router_operations.actions import RECONCILE_WITHIN
 from provisioning.agent_client import Unreachable
 from provisioning.converge_job import agent_of
@@ -86,5 +86,5 @@ def generation_count_from(
             data={"from": locked.generation, "to": held},
         )
     RouterConvergence.objects.filter(router=locked).update(last_error="", reconcile_requested_at=None)
-    converge_routers_anew([locked.pk], now=now)
+    converge_routers_on_request([locked.pk], now=now)
     return max(held, locked.generation)

@@ -8,7 +8,7 @@ from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from portal.core.backoff import backoff
 from portal.vll.models import RouterConvergence
-from portal.vll.operations.convergence_requests import ASK_AGAIN
+from portal.vll.operations.convergence_requests import FIRST_PAUSE
 
 # Longer than one exchange with an agent may take (agent_client.TOTAL_S). Short enough that the sweeper
 # resumes a killed worker's router within 75 s.
@@ -40,7 +40,7 @@ class Claim:
         The retry is sooner if something changed meanwhile, because the response may not include it.
         """
         ask_at = retry_in and Case(
-            When(changed=True, then=Value(now + ASK_AGAIN)),
+            When(changed=True, then=Value(now + FIRST_PAUSE)),
             default=Value(now + retry_in),
         )
         self._mine().update(

@@ -72,9 +72,9 @@ def _take(router: Router, report: ObservedReport, facts: dict[str, Any], now: da
     ends_observed(
         router=router,
         ends=report.ends,
-        look=report.look,
+        observation_number=report.look,
         repeated=repeated,
-        anew=last is None or silent_since is not None or last.vpp_absent != report.vpp.absent,
+        router_changed=last is None or silent_since is not None or last.vpp_absent != report.vpp.absent,
         unknown_after=None if was_down else silent_since,
         now=now,
     )

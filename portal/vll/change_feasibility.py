@@ -49,7 +49,7 @@ def change_feasibility_of(
     A change of nothing is no refusal here: ``changes_nothing`` reports it, and the line keeps its transport.
     """
     before = content_of(vll)
-    asked, request = request_of(before), request_after(before, changes)
+    present, request = request_of(before), request_after(before, changes)
     refusals: list[DomainError] = []
     with _noting(refusals):
         check_orderable(vll, user, expected_revision=expected_revision)
@@ -62,7 +62,7 @@ def change_feasibility_of(
         preferred=before.transport if changes.transport is None else None,
     )
     found = feasibility_of(user=user, request=request, now=now, line=line)
-    if request != asked:
+    if request != present:
         try:
             check_not_swapped(before, request)
             refusals += found.refusals
@@ -70,10 +70,10 @@ def change_feasibility_of(
             refusals.append(refusal)
     return ChangeFeasibility(
         feasibility=replace(found, refusals=refusals),
-        before=asked,
+        before=present,
         request=request,
         transport=before.transport,
-        needs_approval=waits_for_approval(user, vll.customer, asked, request),
+        needs_approval=waits_for_approval(user, vll.customer, present, request),
     )
 
 

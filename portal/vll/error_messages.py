@@ -340,8 +340,8 @@ def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
         link=error.link.name, available=error.available, required=error.required
     )
     largest = {each.transport: each.largest_svc_mtu for each in error.capacities}
-    asked = largest.get(error.requested) if error.requested else max(largest.values(), default=None)
-    if asked is None:
+    carried = largest.get(error.requested) if error.requested else max(largest.values(), default=None)
+    if carried is None:
         text = _("Packets this large do not fit this path: {link}, {shortfall} more.").format(
             link=link, shortfall=error.shortfall
         )
@@ -352,19 +352,19 @@ def _path_too_narrow(error: underlay.PathTooNarrow) -> str:
             "With {transport} this path carries packets of up to {asked} bytes, {shortfall} fewer than "
             "requested: {link}."
         )
-    told = text.format(
-        asked=asked,
+    sentence = text.format(
+        asked=carried,
         shortfall=error.shortfall,
         link=link,
         transport=error.requested.display_name if error.requested else "",
     )
     best = max(largest, key=lambda transport: largest[transport])
-    if largest[best] <= asked:
-        return told
+    if largest[best] <= carried:
+        return sentence
     more = _("{transport} would carry up to {largest}.").format(
         transport=best.display_name, largest=largest[best]
     )
-    return f"{told} {more}"
+    return f"{sentence} {more}"
 
 
 @wording.register

@@ -202,7 +202,7 @@ def _look_at_leases(
             continue
         before = taken.setdefault(port.pk, [])
         # A refusal already says that both ends want the same frames.
-        beside = vlans_taken(port, side=side, own=own) + ([] if same else before)
+        occupied = vlans_taken(port, side=side, own=own) + ([] if same else before)
         with found.noting(), removed_lines_named(port):
             outer = vlan_choose(
                 port=port,
@@ -211,7 +211,7 @@ def _look_at_leases(
                 outer=end.requested_outer_vlan,
                 inner=end.inner_vlan,
                 exact_match=end.exact_match,
-                taken=beside,
+                taken=occupied,
                 # An end that keeps its frames needs no new lease.
                 foreign={} if leased and same_frames(leased.ends[side], end) else foreign[port.pk],
             )
@@ -288,8 +288,8 @@ def _links(selected: SelectedTransport | None, topology: Topology) -> list[LinkF
 
 
 def _largest_svc_mtu(found: LineCheck, request: LineRequest, offered: tuple[Option, ...]) -> int | None:
-    asked = [option for option in offered if request.transport in (AUTO, option.transport)]
-    carried = [option.largest_svc_mtu for option in asked if option.largest_svc_mtu is not None]
+    eligible = [option for option in offered if request.transport in (AUTO, option.transport)]
+    carried = [option.largest_svc_mtu for option in eligible if option.largest_svc_mtu is not None]
     if not carried:
         return None
     at_ports = [

@@ -68,13 +68,13 @@ def failure_sentence(failure: Mapping[str, Any] | None) -> str:
     return str(failure.get("message") or "")
 
 
-def announced_sentence(kind: str, told: Mapping[str, Any]) -> str:
+def announced_sentence(kind: str, data: Mapping[str, Any]) -> str:
     """Return the text of an event in addition to its kind, for a reader; "" if there is none."""
     if kind == f"line_test.{LineTest.State.PASSED}":
-        return _passed_sentence(told["frame"])
-    if told.get("code") in LineTest.Reason.values and "links" in told:
-        return _reason_sentence(told["code"], told)
-    return str(told.get("reason") or "")
+        return _passed_sentence(data["frame"])
+    if data.get("code") in LineTest.Reason.values and "links" in data:
+        return _reason_sentence(data["code"], data)
+    return str(data.get("reason") or "")
 
 
 def _passed_sentence(frame: int) -> str:

@@ -103,9 +103,9 @@ def path_status(vll: Vll) -> PathStatus | None:
     found = _unwatched(ends)
     if found is not None:
         why, router = found
-        told = _(_TEXTS[why]).format(router=router, **names)
+        text = _(_TEXTS[why]).format(router=router, **names)
         hint = _(_HINTS[why]) if why in _HINTS else ""
-        return PathStatus("not_watched", told, why=why, hint=hint)
+        return PathStatus("not_watched", text, why=why, hint=hint)
     states = [end.path_state for end in ends]
     if is_path_down(states):
         since, *_later = _since(ends, PathState.DOWN)

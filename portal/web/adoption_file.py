@@ -47,26 +47,26 @@ class AdoptionFile:
 def of_csv(data: bytes) -> AdoptionFile:
     """Read a CSV. Raises one of portal.uploads.errors."""
     rows = read_table(data, columns=COLUMNS, required=("router", "interface"), max_rows=MOST_ADOPTIONS)
-    told, seen = AdoptionFile(), set[int]()
+    result, seen = AdoptionFile(), set[int]()
     lines = _lines_at(_place(row) for row in rows)
     for row in rows:
         router, interface = _place(row)
         line = lines.get((router, interface))
         where = {"line": row.line, "router": router, "interface": interface}
         if line is None:
-            told.problems.append(
+            result.problems.append(
                 _("Line {line}: no line that can be taken over has an end at {router}, {interface}.").format(
                     **where
                 )
             )
         elif line.id in seen:
-            told.problems.append(
+            result.problems.append(
                 _("Line {line}: the line at {router}, {interface} is there twice.").format(**where)
             )
         else:
             seen.add(line.id)
-            told.lines.append((line, _fields(row)))
-    return told
+            result.lines.append((line, _fields(row)))
+    return result
 
 
 def of_vppcfg(data: bytes, *, router: str) -> AdoptionFile:
@@ -76,19 +76,19 @@ def of_vppcfg(data: bytes, *, router: str) -> AdoptionFile:
     """
     named = vppcfg_descriptions(data)
     lines = _lines_at((router, interface) for interface in named)
-    told, seen = AdoptionFile(), set[int]()
+    result, seen = AdoptionFile(), set[int]()
     for interface, description in named.items():
         line = lines.get((router, interface))
         if line is not None and line.id not in seen and len(seen) < MOST_ADOPTIONS:
             seen.add(line.id)
-            told.lines.append((line, {"description": description}))
-    if not told.lines:
-        told.problems.append(
+            result.lines.append((line, {"description": description}))
+    if not result.lines:
+        result.problems.append(
             _("Nothing that this file describes is a line on {router} that can be taken over.").format(
                 router=router
             )
         )
-    return told
+    return result
 
 
 def csv_rows(lines: Sequence[FoundLine]) -> Iterator[list[object]]:

@@ -19,13 +19,13 @@ from portal.vll.operations.line_request_check import AUTO, LineRequest
 from portal.vll.operations.order_record import needs_approval
 from portal.web.forms.line_change import ChangeForm
 from portal.web.forms.order import OrderForm, Problem
-from portal.web.order_diff_rows import asked_between
+from portal.web.order_diff_rows import diff_rows_between
 from portal.web.path_drawing import LinePath, line_path
 
 
 def feasibility_context(form: OrderForm, user: User) -> dict[str, Any]:
     """Return the preview of a new line."""
-    request, now = form.asked(), clock.now()
+    request, now = form.line_request(), clock.now()
     found = feasibility_of(user=user, request=request, now=now, hold=form.hold_id)
     ends = [found.ends[side] for side in "az" if side in found.ends]
     customer = ends[0].port.customer if ends else None
@@ -45,7 +45,7 @@ def change_feasibility_context(form: ChangeForm, user: User, vll: Vll) -> dict[s
     )
     return _context(found.feasibility, form, found.request, now) | {
         "change": found,
-        "asked": asked_between(found.before, found.request, vlans=vlans),
+        "diff_rows": diff_rows_between(found.before, found.request, vlans=vlans),
         "needs_approval": found.needs_approval,
     }
 
@@ -68,7 +68,7 @@ def _each_once(problems: Iterable[Problem]) -> list[Problem]:
 
 def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath | None:
     """Return the path of the order. For a refused line return the path that was refused."""
-    transport = found.selected.transport if found.selected else _looked_at(found, request)
+    transport = found.selected.transport if found.selected else _checked_transport(found, request)
     if transport is None or len(found.ends) < len("az"):
         return None
     try:
@@ -86,7 +86,7 @@ def _path(found: Feasibility, request: LineRequest, now: datetime) -> LinePath |
     )
 
 
-def _looked_at(found: Feasibility, request: LineRequest) -> Transport | None:
+def _checked_transport(found: Feasibility, request: LineRequest) -> Transport | None:
     if request.transport != AUTO:
         return Transport(request.transport)
     # Choose the transport with the largest MTU: the refusal is about it.

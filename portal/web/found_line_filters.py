@@ -25,17 +25,17 @@ STANDINGS: dict[Standing, Any] = {
 }
 
 
-def found_line_filters(asked: QueryDict) -> ListFilters:
+def found_line_filters(query: QueryDict) -> ListFilters:
     """Return the filters.
 
     ``?q=`` and ``?standing=`` come from the form; ``?router=`` selects lines with an end on the router of
     that name.
     """
-    router = asked.get("router", "").replace("\0", "")[:_LONGEST_NAME]
+    router = query.get("router", "").replace("\0", "")[:_LONGEST_NAME]
     choices = [Choice("standing", _("Status"), _options, _narrowed)]
     if router:
         choices.append(Choice("router", _("Router"), lambda: [(router, router)], circuits_touching))
-    return filtered(found_circuits(), asked, tuple(choices), search=circuits_named)
+    return filtered(found_circuits(), query, tuple(choices), search=circuits_named)
 
 
 def _options() -> list[tuple[str, Any]]:

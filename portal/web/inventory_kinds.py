@@ -28,7 +28,7 @@ from portal.vll.guarded_inventory_changes import link_change, link_create, port_
 from portal.vll.guarded_inventory_deletion import customer_remove, port_remove, router_remove
 from portal.vll.operations import customer_change
 from portal.vll.order_waits import waits_of
-from portal.vll.proven_link_mtus import proven_link_mtus
+from portal.vll.verified_link_mtus import verified_link_mtus
 from portal.web.forms import inventory as forms
 from portal.web.forms.version_field import VersionedForm
 from portal.web.list_filters import Choice, at_site
@@ -104,15 +104,15 @@ def _link_facts(link: Any) -> list[tuple[Text, Any]]:
     """Return the MTU in bytes: declared, reported by agents, and verified by test frames."""
     declared = [mtu for mtu in (link.a_ip_mtu, link.z_ip_mtu) if mtu is not None]
     now = clock.now()
-    proven = proven_link_mtus(topology=current_topology(now=now), now=now).get(link.pk)
+    verified = verified_link_mtus(topology=current_topology(now=now), now=now).get(link.pk)
     return [
         (_("IP MTU declared"), min(declared, default=None) or _("not known")),
         (_("IP MTU reported"), reported_ip_mtu(link) or _("not known")),
         (
             _("IP MTU verified by frames"),
             _("not verified")
-            if proven is None
-            else _("%(n)d, at %(at)s") % {"n": proven.ip_mtu, "at": _at(proven.at)},
+            if verified is None
+            else _("%(n)d, at %(at)s") % {"n": verified.ip_mtu, "at": _at(verified.at)},
         ),
     ]
 

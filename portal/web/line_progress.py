@@ -38,7 +38,7 @@ class EndStep:
 
     ``note``: why the end is not ready, or "". ``agent_words``: the agent's message about it, for the NOC.
     ``carries``: false where the line is suspended as ordered. ``unpoliced``: why the end is not policed, or
-    "". ``heard``: its router reports now, so this state is current.
+    "". ``reporting``: its router reports now, so this state is current.
     """
 
     end: VllEnd
@@ -47,7 +47,7 @@ class EndStep:
     note: str
     unpoliced: str
     carries: bool = True
-    heard: bool = True
+    reporting: bool = True
     agent_words: str = ""
 
 
@@ -55,7 +55,7 @@ class EndStep:
 class Progress:
     """The progress of a line.
 
-    ``settled``: no change of the page is expected soon. Otherwise the page polls every ``asked_every``.
+    ``settled``: no change of the page is expected soon. Otherwise the page polls every ``poll_every``.
     ``actions``: the possible orders: change, test, suspend, resume, remove, restore, cancel, retry.
     """
 
@@ -63,7 +63,7 @@ class Progress:
     ends: list[EndStep]
     events: list[Event]
     settled: bool
-    asked_every: str
+    poll_every: str
     actions: frozenset[str]
 
 
@@ -75,7 +75,7 @@ def progress_of(vll: Vll, *, now: datetime) -> Progress:
         ends=[_as_last_heard(_step(end, vll, order), now) for end in vll.ends.all()],
         events=queries.timeline(vll.pk),
         settled=_all_is_read(vll, order) and _settled(vll, order, now),
-        asked_every=_asked_every(order, now),
+        poll_every=_poll_every(order, now),
         actions=actions_of(vll, order),
     )
 
@@ -114,7 +114,7 @@ def _as_last_heard(step: EndStep, now: datetime) -> EndStep:
     seen = getattr(step.end.port.router, "observed", None)
     if seen is None or seen.is_current(reported_since=now - FRESH):
         return step
-    return replace(step, heard=False, tone="muted" if step.tone == "success" else step.tone)
+    return replace(step, reporting=False, tone="muted" if step.tone == "success" else step.tone)
 
 
 def _unpoliced(end: VllEnd) -> str:
@@ -131,7 +131,7 @@ def _agent_words(reason: dict[str, Any] | None) -> str:
     return f"{message} ({about})" if about and str(about) not in message else message
 
 
-def _asked_every(order: Order | None, now: datetime) -> str:
+def _poll_every(order: Order | None, now: datetime) -> str:
     """Return the polling interval in htmx's notation.
 
     Orders that wait for people, or have not changed for long, need fewer polls than two a second.

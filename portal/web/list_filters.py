@@ -49,19 +49,19 @@ class ListFilters:
 
 def filtered(
     rows: QuerySet[Any],
-    asked: QueryDict,
+    query: QueryDict,
     choices: tuple[Choice, ...] = (),
     search: Callable[[QuerySet[Any], str], QuerySet[Any]] = found,
 ) -> ListFilters:
-    """Return the ``rows`` that match ``asked``. A value that is empty or not an option filters nothing."""
-    q = asked.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
+    """Return the ``rows`` that match ``query``. A value that is empty or not an option filters nothing."""
+    q = query.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH]
     kept = {"q": q} if q else {}
     if q:
         rows = search(rows, q)
     selects = []
     for choice in choices:
         options = choice.options()
-        value = asked.get(choice.name, "")
+        value = query.get(choice.name, "")
         chosen = value if value in {name for name, _label in options} else ""
         if chosen:
             rows, kept[choice.name] = choice.narrow(rows, chosen), chosen
@@ -79,9 +79,9 @@ def at_site(path: str, label: Text) -> Choice:
     )
 
 
-def of_customer(user: User, asked: QueryDict) -> Customer | None:
+def of_customer(user: User, query: QueryDict) -> Customer | None:
     """Return the customer with the id ``?customer=``; None for a customer outside the user's scope."""
-    number = row_id(asked.get("customer"))
+    number = row_id(query.get("customer"))
     return None if number is None else permissions.visible_customers(user).filter(pk=number).first()
 
 

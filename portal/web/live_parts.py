@@ -32,7 +32,7 @@ class LivePartMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if not asks_for_a_part(request):
+        if not requests_a_part(request):
             return response
         part = live_parts(request).get(request.htmx.target)  # type: ignore[attr-defined]
         if part is None:
@@ -43,7 +43,7 @@ class LivePartMiddleware:
         return response
 
 
-def asks_for_a_part(request: Any) -> bool:
+def requests_a_part(request: Any) -> bool:
     """Return whether htmx requests a part of a page that it already shows."""
     return bool(getattr(request, "htmx", False)) and SEEN in request.headers
 

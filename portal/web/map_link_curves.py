@@ -8,7 +8,7 @@ from math import ceil, hypot
 from portal.web.map_geometry import Piece, Plane, Rect, Spot
 
 # Between two links that join the same routers.
-_BESIDE = 26
+_SPACING = 26
 _PIECE = 80
 
 
@@ -73,8 +73,8 @@ def curves(
     for a, z in pairs:
         both = frozenset((a, z))
         number = drawn[both] = drawn.get(both, -1) + 1
-        beside = _BESIDE * (number - (count[both] - 1) / 2)
-        yield _curve(box_of[a], box_of[z], [beside + each for each in aside], plane)
+        offset = _SPACING * (number - (count[both] - 1) / 2)
+        yield _curve(box_of[a], box_of[z], [offset + each for each in aside], plane)
 
 
 def _curve(a: Rect, z: Rect, aside: Sequence[float], plane: Plane) -> Curve:

@@ -120,10 +120,10 @@ class MapSelection:
         return "end" if pk in {end.pk for end in (self.a, self.z) if end is not None} else ""
 
 
-def map_selection(user: User, asked: QueryDict, *, now: datetime) -> MapSelection:
+def map_selection(user: User, query: QueryDict, *, now: datetime) -> MapSelection:
     """Return the first existing object of ``?line=``, ``?link=`` and ``?router=``."""
     for name, read in (("line", _line), ("link", _link), ("router", _router)):
-        if value := asked.get(name, ""):
+        if value := query.get(name, ""):
             return read(user, value, urlencode({name: value}), now)
     return MapSelection()
 

@@ -25,7 +25,7 @@ from portal.underlay.topology_cache import current_topology
 from portal.vll.booked_link_loads import LinkLoad, link_loads
 from portal.vll.models import TunnelPath
 from portal.vll.operations.oper_status import FRESH
-from portal.vll.proven_link_mtus import Proven, proven_link_mtus
+from portal.vll.verified_link_mtus import VerifiedMtu, verified_link_mtus
 from portal.web.map_selection import MapSelection
 from portal.web.svg_map import NARROW, WIDTH, Drawing, Join, Point, Sent, drawing_of
 
@@ -63,7 +63,7 @@ class LinkRow:
     name: str
     ip_mtu: int | None
     reported: int | None
-    proven: Proven | None
+    verified_mtu: VerifiedMtu | None
     state: str
     tone: str
     load: LinkLoad | None
@@ -108,9 +108,9 @@ def network_map(
     loads_at, loads = _loads(now)
     topology = current_topology(now=now)
     traffic = link_traffic([link.pk for link in links], since=now - FRESH)
-    proven = proven_link_mtus(topology=topology, now=now)
+    verified_mtus = verified_link_mtus(topology=topology, now=now)
     link_rows = [
-        _link_row(link, topology, loads, traffic.get(link.pk), proven.get(link.pk)) for link in links
+        _link_row(link, topology, loads, traffic.get(link.pk), verified_mtus.get(link.pk)) for link in links
     ]
     ids = {router for link in links for router in (link.a_router_id, link.z_router_id)}
     ids |= {router.pk for router in (chosen.router, chosen.a, chosen.z) if router is not None}
@@ -182,7 +182,7 @@ def _link_row(
     topology: Topology,
     loads: dict[Any, LinkLoad] | None,
     traffic: LinkTraffic | None,
-    proven: Proven | None,
+    verified_mtu: VerifiedMtu | None,
 ) -> LinkRow:
     counted = topology.link(link.pk)
     ip_mtu = None if counted is None else topology.ip_mtu(counted)
@@ -195,7 +195,7 @@ def _link_row(
         str(link),
         ip_mtu,
         reported_ip_mtu(link),
-        proven,
+        verified_mtu,
         state,
         tone,
         load,
@@ -245,16 +245,16 @@ def _join(row: LinkRow, usual_mtu: int | None, chosen: MapSelection, query: str)
             _sent(traffic, traffic.a_to_z_bps),
             _sent(traffic, traffic.z_to_a_bps),
         )
-    told = [] if sent else [_("not measured") if row.is_used else row.state]
+    labels = [] if sent else [_("not measured") if row.is_used else row.state]
     if not sent and row.load is not None and row.load.lines:
-        told.append(_("%(rate)s sold") % {"rate": rate_text(row.load.cir_bps)})
+        labels.append(_("%(rate)s sold") % {"rate": rate_text(row.load.cir_bps)})
     if row.is_used and row.ip_mtu != usual_mtu:
-        told.append(mtu)
+        labels.append(mtu)
     return Join(
         row.link.a_router_id,
         row.link.z_router_id,
         f"{row.name}: {row.state}, {mtu}",
-        tuple(told),
+        tuple(labels),
         sent,
         tone=row.tone,
         level="" if sent else "unmeasured" if row.is_used else "missing" if row.is_missing else "off",

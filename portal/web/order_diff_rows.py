@@ -59,7 +59,7 @@ _TAGGINGS: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DiffRow:
     """A value and its change.
 
     ``before`` is "–" where no value existed, as for a new line. ``side``: "a", "z", or "" for the line
@@ -77,12 +77,14 @@ class Asked:
         return f"{_(_SIDES[self.side])}: {self.label}" if self.side else self.label
 
 
-def asked_of(order: Order) -> list[Asked]:
+def diff_rows_of(order: Order) -> list[DiffRow]:
     """Return all values of a new line, the differences of a change, and nothing for a test."""
-    return _asked(differences_of(order) if order.action in IN_SERVICE_ACTIONS else _all_of(order))
+    return _diff_rows(differences_of(order) if order.action in IN_SERVICE_ACTIONS else _all_of(order))
 
 
-def asked_between(before: LineRequest, after: LineRequest, *, vlans: Mapping[str, int | None]) -> list[Asked]:
+def diff_rows_between(
+    before: LineRequest, after: LineRequest, *, vlans: Mapping[str, int | None]
+) -> list[DiffRow]:
     """Return the differences between two requests for one line.
 
     ``vlans``: the present outer VLAN of each end, which the portal chose for "any".
@@ -97,15 +99,15 @@ def asked_between(before: LineRequest, after: LineRequest, *, vlans: Mapping[str
         found += [
             Difference(side, name, getattr(now, name), getattr(wanted, name)) for name in EndRequest.__slots__
         ]
-    return _asked([each for each in found if each.before != each.after])
+    return _diff_rows([each for each in found if each.before != each.after])
 
 
-def _asked(found: list[Difference]) -> list[Asked]:
+def _diff_rows(found: list[Difference]) -> list[DiffRow]:
     ports = Port.objects.select_related("router").in_bulk(
         {value for each in found if each.name == "port" for value in (each.before, each.after) if value}
     )
     return [
-        Asked(
+        DiffRow(
             each.side,
             _(_NAMES[each.name]),
             _text(each.name, each.before, ports),

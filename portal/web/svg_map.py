@@ -334,8 +334,8 @@ def _labels(places: _Places, sizes: tuple[tuple[float, float] | None, ...]) -> t
 
     ``sizes``: width and height, None where no label is needed.
     """
-    asked = [None if size is None else (way, *size) for way, size in zip(places.ways, sizes, strict=True)]
-    return tuple(label_places(asked, places.plane, inside=places.frame))
+    labels = [None if size is None else (way, *size) for way, size in zip(places.ways, sizes, strict=True)]
+    return tuple(label_places(labels, places.plane, inside=places.frame))
 
 
 def _shape(point: Point, compact: bool) -> _Shape:

@@ -16,7 +16,7 @@ from portal.vll.states import OrderState
 ALARMS, HELD, TROUBLE, QUARANTINES = "alarms", "held", "trouble", "quarantines"
 # Alarms about items that other pages also list. Each item counts once.
 AGAIN = "again"
-_TOLD_AGAIN = (Kind.ORDER_HELD, Kind.TROUBLE, Kind.QUARANTINE)
+_LISTED_ELSEWHERE = (Kind.ORDER_HELD, Kind.TROUBLE, Kind.QUARANTINE)
 
 
 def waiting_counts() -> dict[str, int]:
@@ -24,7 +24,7 @@ def waiting_counts() -> dict[str, int]:
     alarms = unacknowledged(clock.now())
     waiting: dict[str, QuerySet[Any]] = {
         ALARMS: alarms,
-        AGAIN: alarms.filter(kind__in=_TOLD_AGAIN),
+        AGAIN: alarms.filter(kind__in=_LISTED_ELSEWHERE),
         HELD: Order.objects.filter(state=OrderState.HELD),
         TROUBLE: TroubleReport.objects.filter(closed_at__isnull=True),
         QUARANTINES: Quarantine.objects.filter(counted_at__isnull=True, state=Quarantine.State.UNDECIDED),

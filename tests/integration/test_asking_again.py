@@ -19,7 +19,7 @@ from portal.inventory.reported_observation import EndObservation, InterfaceRepor
 from portal.telemetry.observation_ingest import observation_take
 from portal.vll.models import Attempt, Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import order_force_retry
-from portal.vll.operations.convergence_requests import ASK_AGAIN, LONGEST_UNASKED
+from portal.vll.operations.convergence_requests import FIRST_PAUSE, LONGEST_PAUSE
 from portal.vll.router_operations.actions import router_hold_set, router_retry
 from portal.vll.task_names import CONVERGE_ROUTER
 from provisioning.agent_client import Answered, Refused, Unreachable
@@ -97,7 +97,7 @@ class Client:
         return Held(held["generation"], held["sha256"]) if held else Held(0, "")
 
     def put_intent(
-        self, intent: RouterIntent, document: bytes, *, request_ids: Sequence[str], freeze_looked: str
+        self, intent: RouterIntent, document: bytes, *, request_ids: Sequence[str], acknowledged_freeze: str
     ) -> Answered | Refused | Unreachable:
         self.agents.sent.append((self.router, self.agents.now))
         if self.agents.unreachable:
@@ -133,8 +133,8 @@ def test_order_pending_for_hours_costs_few_intents_and_one_row(
     isp: Isp, agents: Agents, placed: Order, hours: timedelta
 ) -> None:
     agents.sweep(hours, every_s=60)
-    assert timedelta(hours=1) / LONGEST_UNASKED > 10
-    assert agents.sent_to("rhino") <= SHORTER_PAUSES + hours // LONGEST_UNASKED
+    assert timedelta(hours=1) / LONGEST_PAUSE > 10
+    assert agents.sent_to("rhino") <= SHORTER_PAUSES + hours // LONGEST_PAUSE
     assert agents.sent_to("hippo") == 1
     assert (rows(isp, "rhino"), rows(isp, "hippo")) == (1, 1)
     kept = Attempt.objects.get(router=isp.routers["rhino"])
@@ -159,7 +159,7 @@ def test_pending_end_in_service_is_not_sent_at_every_sweep(isp: Isp, alice: User
     converge_router(isp.routers["rhino"].pk, now=lambda: agents.now)
     agents.sent.clear()
     agents.sweep(timedelta(hours=1), every_s=60)
-    assert 0 < agents.sent_to("rhino") <= SHORTER_PAUSES + timedelta(hours=1) // LONGEST_UNASKED
+    assert 0 < agents.sent_to("rhino") <= SHORTER_PAUSES + timedelta(hours=1) // LONGEST_PAUSE
 
 
 @pytest.mark.parametrize("minutes", [30, pytest.param(120, marks=pytest.mark.release)])
@@ -178,7 +178,7 @@ def test_each_different_answer_adds_a_row_and_restarts_short_pauses(
 ) -> None:
     agents.sweep(timedelta(minutes=12), every_s=10)
     agents.rhino_answers(a=end_status("pending", "port_down"))
-    agents.sweep(LONGEST_UNASKED, every_s=10)
+    agents.sweep(LONGEST_PAUSE, every_s=10)
     assert rows(isp, "rhino") == 2
     agents.sent.clear()
     agents.sweep(timedelta(minutes=2), every_s=10)
@@ -203,7 +203,7 @@ def test_pending_tombstone_costs_as_little(isp: Isp, agents: Agents, alice: User
     before = rows(isp, "rhino")
     agents.sweep(timedelta(hours=1), every_s=60)
     assert rows(isp, "rhino") == before + 1
-    assert agents.sent_to("rhino") <= 1 + SHORTER_PAUSES + timedelta(hours=1) // LONGEST_UNASKED
+    assert agents.sent_to("rhino") <= 1 + SHORTER_PAUSES + timedelta(hours=1) // LONGEST_PAUSE
 
 
 # -- at once ---------------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def test_flapping_port_does_not_shorten_the_pauses(
         report(after_s=1, interfaces=(*ABSENT_PORT, PORT) if second % 2 else ABSENT_PORT)
         for router in {*routers_due(now=agents.now), *agents.messages()}:
             converge_router(router, now=lambda: agents.now)
-    assert seconds / 24 < agents.sent_to("rhino") <= seconds // ASK_AGAIN.total_seconds() + 1
+    assert seconds / 24 < agents.sent_to("rhino") <= seconds // FIRST_PAUSE.total_seconds() + 1
     assert rows(isp, "rhino") == 1
 
 
@@ -334,11 +334,11 @@ def test_change_during_an_attempt_is_sent_without_a_pause(
     rhino.answer = comes_meanwhile
     converge_router(isp.routers["rhino"].pk, now=lambda: agents.now)
     waiting = RouterConvergence.objects.get(router=isp.routers["rhino"])
-    assert waiting.ask_at == agents.now + ASK_AGAIN
+    assert waiting.ask_at == agents.now + FIRST_PAUSE
     agents.rhino_answers(a=ABSENT)
     converge_router(isp.routers["rhino"].pk, now=lambda: agents.now)
     waiting.refresh_from_db()
-    assert waiting.ask_at == agents.now + LONGEST_UNASKED
+    assert waiting.ask_at == agents.now + LONGEST_PAUSE
 
 
 def test_other_order_and_new_revision_are_sent_immediately(

@@ -20,7 +20,7 @@ from portal.events.models import Event, Outbox
 from portal.inventory.models import Router
 from portal.vll.models import Attempt, RouterConvergence, Vll
 from portal.vll.operations import order_delete, orders_overdue_alarm
-from portal.vll.operations.convergence_requests import ASK_AGAIN, intents_renew
+from portal.vll.operations.convergence_requests import FIRST_PAUSE, intents_renew
 from portal.vll.operations.overdue_orders import OVERDUE
 from portal.vll.router_operations.actions import router_retry
 from portal.vll.task_names import CONVERGE_DOUBTFUL
@@ -122,7 +122,7 @@ def test_relabelled_line_keeps_its_leases_until_its_router_reports_removed(
     assert leases() == (2, 2, 1)
     end_a = vll.ends.get(side="a")
     assert (end_a.status, end_a.reason["object"]) == ("conflict", "host-cust1.100 (sw_if_index 7)")
-    assert isp.routers["rhino"].pk in routers_due(now=clock.now() + ASK_AGAIN)
+    assert isp.routers["rhino"].pk in routers_due(now=clock.now() + FIRST_PAUSE)
     assert orders_overdue_alarm(now=removal.ordered_at + OVERDUE + timedelta(seconds=1)) == 1
     assert Event.objects.filter(kind="order.overdue", order_id=removal.pk).exists()
 

@@ -144,7 +144,9 @@ def test_a_report_and_an_answer_may_meet_at_one_end(isp: Isp, vll: Vll) -> None:
 
 def test_an_answer_that_comes_while_an_older_report_is_taken_in_is_not_undone(isp: Isp, vll: Vll) -> None:
     seen = observed_end(vll.pk, "a")
-    report = partial(ends_observed, router=isp.routers["rhino"], ends=[seen], look=1000, now=clock.now())
+    report = partial(
+        ends_observed, router=isp.routers["rhino"], ends=[seen], observation_number=1000, now=clock.now()
+    )
     with a_thread(report) as start, transaction.atomic():
         Vll.objects.select_for_update().get(pk=vll.pk)
         start()

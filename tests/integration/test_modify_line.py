@@ -23,7 +23,7 @@ from portal.vll.errors import (
 )
 from portal.vll.models import Order, RouterConvergence, Vll, VllTombstone
 from portal.vll.operations import Changes, order_delete, order_modify
-from portal.vll.operations.convergence_requests import ASK_AGAIN
+from portal.vll.operations.convergence_requests import FIRST_PAUSE
 from portal.vll.revision_content import content_of
 from provisioning.intent_generations import router_intent
 from provisioning.routers_due import routers_due
@@ -238,7 +238,7 @@ class TestMovingAnEnd:
         assert VniLease.objects.get(vni=vni).free_at is None
         assert isp.routers["rhino"].pk in routers_due(now=clock.now())
         left(vll, "a", isp.routers["rhino"], status="pending")
-        RouterConvergence.objects.create(router=isp.routers["rhino"], ask_at=clock.now() + ASK_AGAIN)
+        RouterConvergence.objects.create(router=isp.routers["rhino"], ask_at=clock.now() + FIRST_PAUSE)
         assert isp.routers["rhino"].pk not in routers_due(now=clock.now())
         with pytest.raises(VlanTaken):
             order(isp, alice, z_end=end(isp, "hippo:host-cust1", outer=7))

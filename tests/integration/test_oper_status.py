@@ -29,7 +29,9 @@ def line(isp: Isp, alice: User) -> Vll:
 
 def observe(isp: Isp, vll: Vll, side: str, *, look: int | None = None, **facts: Any) -> None:
     router = isp.routers["rhino" if side == "a" else "hippo"]
-    ends_observed(router=router, ends=[observed_end(vll.pk, side, **facts)], look=look, now=clock.now())
+    ends_observed(
+        router=router, ends=[observed_end(vll.pk, side, **facts)], observation_number=look, now=clock.now()
+    )
     vll.refresh_from_db()
 
 
@@ -166,7 +168,9 @@ def test_a_router_that_is_back_marks_its_own_lines_alone(isp: Isp, line: Vll) ->
     an_hour_ago = now - timedelta(hours=1)
     ObservedRouter.objects.update(reported_at=an_hour_ago)
     for router, status in (("zebra", "op-up"), ("rhino", "op-unknown")):
-        ends_observed(router=isp.routers[router], ends=[], anew=True, unknown_after=an_hour_ago, now=now)
+        ends_observed(
+            router=isp.routers[router], ends=[], router_changed=True, unknown_after=an_hour_ago, now=now
+        )
         assert Vll.objects.get(pk=line.pk).oper_status == status
 
 

@@ -22,11 +22,11 @@ from portal.vll.errors import (
 )
 from portal.vll.models import RouterConvergence, intent_is_wanted
 from portal.vll.router_operations.freeze import (
-    freeze_looked,
-    freeze_looked_last,
+    freeze_acknowledge,
     freeze_of,
     freeze_reported,
     freeze_wanted,
+    last_acknowledged_freeze,
     router_freeze,
     router_unfreeze,
 )
@@ -60,7 +60,7 @@ def told(router: Router, freeze_id: Any = None, *, by: str = "portal", over: boo
     if freeze_id is not None:
         now = to_ms(clock.now())
         report = FreezeReport(str(freeze_id), by, "line cards", now - 1000, now + 10**6, over)  # type: ignore[arg-type]
-    freeze_reported(router=router, told=report, now=clock.now())
+    freeze_reported(router=router, report=report, now=clock.now())
     router.refresh_from_db()
 
 
@@ -95,13 +95,13 @@ def test_what_it_left_is_looked_at_before_anything_is_sent(rhino: Router, nora: 
     made = freeze(rhino, nora)
     told(rhino, made.pk)
     with pytest.raises(FreezeNotOver):
-        freeze_looked(router=rhino, user=nora, now=clock.now())
+        freeze_acknowledge(router=rhino, user=nora, now=clock.now())
     router_unfreeze(router=rhino, user=nora, now=clock.now())
     told(rhino, made.pk, over=True)
     assert rhino.frozen_since
     assert "The freeze has ended" in text(signed_in(nora).get(f"/noc/routers/{rhino.pk}/"))
     RouterConvergence.objects.get_or_create(router=rhino)
-    freeze_looked(router=rhino, user=nora, now=clock.now())
+    freeze_acknowledge(router=rhino, user=nora, now=clock.now())
     rhino.refresh_from_db()
     made.refresh_from_db()
     assert (rhino.frozen_since, made.looked_by) == (None, nora.username)
@@ -109,7 +109,7 @@ def test_what_it_left_is_looked_at_before_anything_is_sent(rhino: Router, nora: 
     told(rhino, made.pk, over=True)
     assert rhino.frozen_since is None
     assert kinds() == ["router.frozen", "router.freeze_ended", "router.freeze_looked"]
-    assert freeze_looked_last(rhino) == str(made.pk)
+    assert last_acknowledged_freeze(rhino) == str(made.pk)
 
 
 def test_where_nothing_was_changed_nobody_has_to_look(rhino: Router, nora: User) -> None:
@@ -140,7 +140,7 @@ def test_freeze_that_the_agent_received_late_lasts_until_its_end(rhino: Router, 
     assert freeze_wanted(rhino, now=clock.now()) is None
     told(rhino, made.pk, over=True)
     assert rhino.frozen_since
-    freeze_looked(router=rhino, user=nora, now=clock.now())
+    freeze_acknowledge(router=rhino, user=nora, now=clock.now())
     told(rhino, made.pk, over=True)
     assert rhino.frozen_since is None
 
@@ -171,7 +171,7 @@ def test_of_a_router_that_stays_silent_somebody_can_look(rhino: Router, nora: Us
     made = freeze(rhino, nora)
     told(rhino, made.pk)
     router_unfreeze(router=rhino, user=nora, now=clock.now())
-    freeze_looked(router=rhino, user=nora, now=clock.now())
+    freeze_acknowledge(router=rhino, user=nora, now=clock.now())
     rhino.refresh_from_db()
     assert rhino.frozen_since is None
     told(rhino, made.pk)
@@ -219,7 +219,7 @@ def test_what_cannot_be_is_refused(isp: Isp, rhino: Router, nora: User, nina: Us
     with pytest.raises(RouterCannotBeFrozen):
         freeze(isp.routers["hippo"], nora)
     with pytest.raises(RouterIsNotFrozen):
-        freeze_looked(router=isp.routers["hippo"], user=nora, now=clock.now())
+        freeze_acknowledge(router=isp.routers["hippo"], user=nora, now=clock.now())
 
 
 def test_a_change_that_needs_both_routers_is_refused(
@@ -271,7 +271,7 @@ def test_no_agent_speaks_of_another_routers_freeze(isp: Isp, rhino: Router, nora
     told(rhino, made.pk)
     router_unfreeze(router=rhino, user=nora, now=clock.now())
     told(rhino, made.pk, over=True)
-    freeze_looked(router=rhino, user=nora, now=clock.now())
+    freeze_acknowledge(router=rhino, user=nora, now=clock.now())
     told(isp.routers["hippo"], made.pk)
     rhino.refresh_from_db()
     made.refresh_from_db()

@@ -26,7 +26,7 @@ def observed(router: Router, report: _Document) -> dict[str, Any]:
     now = clock.now()
     taken = observation_take(router=router, report=report, now=now)
     if taken and (router.frozen_since is not None or report.freeze is not None):
-        freeze_reported(router=router, told=report.freeze, now=now)
+        freeze_reported(router=router, report=report.freeze, now=now)
     etag, addresses = watch_routes(router, known=report.watch_etag)
     etags = {"watch_routes": etag} | {name: report.digests[name] for name in ("routes", "ends", "circuits")}
     maintenance = router.maintenance_since is not None

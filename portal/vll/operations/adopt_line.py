@@ -125,8 +125,8 @@ def _adopt(user: User, adoption: Adoption, found: FoundLine, now: datetime) -> O
     ends = {"a": found.a, "z": found.z}
     _require_adopting(ends, now)
     request = LineRequest(
-        a_end=_asked(found.a, adoption.customer, user, now),
-        z_end=_asked(found.z, adoption.customer, user, now),
+        a_end=_end_request(found.a, adoption.customer, user, now),
+        z_end=_end_request(found.z, adoption.customer, user, now),
         svc_mtu=adoption.svc_mtu,
         cir_bps=adoption.cir_bps,
         transport=found.transport.value,
@@ -182,7 +182,7 @@ def _adopts(seen: ObservedRouter | None, now: datetime) -> bool:
     return seen is not None and seen.adoption == "allowed" and seen.reported_at >= now - FRESH
 
 
-def _asked(end: FoundEnd, customer: Customer | None, user: User, now: datetime) -> EndRequest:
+def _end_request(end: FoundEnd, customer: Customer | None, user: User, now: datetime) -> EndRequest:
     assert end.tagging is not None  # noqa: S101 - or it would be odd
     return EndRequest(
         port=found_port(end, customer=customer, user=user, now=now).pk,

@@ -12,9 +12,9 @@ from portal.vll.models import RouterConvergence, Vll
 from portal.vll.task_names import CONVERGE_ROUTER
 
 # The pause before the portal queries a router again about an unfulfilled state. The pause doubles with each
-# equal answer to an equal intent, up to LONGEST_UNASKED.
-ASK_AGAIN = timedelta(seconds=10)
-LONGEST_UNASKED = timedelta(minutes=5)
+# equal answer to an equal intent, up to LONGEST_PAUSE.
+FIRST_PAUSE = timedelta(seconds=10)
+LONGEST_PAUSE = timedelta(minutes=5)
 
 
 def converge_routers_of(vll: Vll, *, now: datetime) -> None:
@@ -45,7 +45,7 @@ def intents_renew(router_ids: Iterable[int], *, now: datetime) -> None:
     converge_routers(routers, now=now)
 
 
-def converge_routers_anew(router_ids: Iterable[int], *, now: datetime) -> None:
+def converge_routers_on_request(router_ids: Iterable[int], *, now: datetime) -> None:
     """Converge these routers now, because a user requests it, and skip all pauses after failures."""
     routers = sorted(set(router_ids))
     intents_want(_locked(routers), failures=0, retry_at=None, ask_at=None, changed=True)
@@ -63,10 +63,10 @@ def _locked(routers: list[int]) -> QuerySet[RouterConvergence]:
 def router_changed(router_id: int, *, now: datetime) -> bool:
     """Record a change that a router's unconfirmed ends may wait for; return whether to query the router now.
 
-    The portal waits for ASK_AGAIN after the router's last answer, so frequent changes do not overload the
+    The portal waits for FIRST_PAUSE after the router's last answer, so frequent changes do not overload the
     portal or the router. The sweeper sends the later queries.
     """
     waiting = RouterConvergence.objects.filter(router=router_id, ask_at__isnull=False)
-    soonest = Greatest(Value(now), F("last_answered_at") + ASK_AGAIN, output_field=DateTimeField())
+    soonest = Greatest(Value(now), F("last_answered_at") + FIRST_PAUSE, output_field=DateTimeField())
     waiting.update(changed=True, ask_at=Least(F("ask_at"), soonest))
     return waiting.filter(ask_at__lte=now).exists()

@@ -14,7 +14,7 @@ from portal.accounts.models import User
 from portal.events.outbox import announce
 from portal.vll.errors import NotForYouToDecide, NotForYouToForce, WrongOrderState
 from portal.vll.models import Order, Vll, VllEnd
-from portal.vll.operations.convergence_requests import converge_routers_anew
+from portal.vll.operations.convergence_requests import converge_routers_on_request
 from portal.vll.operations.line_interruption import interruption_ends
 from portal.vll.operations.resource_leases import leases_settle, ports_release, tunnel_release
 from portal.vll.operations.state_compare_and_swap import order_move
@@ -37,8 +37,8 @@ def order_force_retry(*, user: User, order: Order, now: datetime) -> Order:
         *vll.ends.values_list("port__router_id", flat=True),
         *vll.tombstones.values_list("router_id", flat=True),
     }
-    _tell("order.retry_forced", order, user=user, now=now)
-    converge_routers_anew(routers, now=now)
+    _announce("order.retry_forced", order, user=user, now=now)
+    converge_routers_on_request(routers, now=now)
     return order
 
 
@@ -58,7 +58,7 @@ def order_force_end(*, user: User, order: Order, reason: str, now: datetime) -> 
         order_move(order, OrderState.IN_PROGRESS, now=now)
     cancelled = order.state == OrderState.PENDING_CANCELLATION
     failure = order.failure or {"code": "ended-by-the-noc", "message": reason}
-    _tell("order.end_forced", order, user=user, now=now, reason=reason)
+    _announce("order.end_forced", order, user=user, now=now, reason=reason)
     order_move(
         order,
         OrderState.CANCELLED if cancelled else OrderState.FAILED,
@@ -124,7 +124,7 @@ def _locked(order: Order) -> tuple[Order, Vll]:
     return Order.objects.get(pk=order.pk), vll
 
 
-def _tell(kind: str, order: Order, *, user: User, now: datetime, **data: str) -> None:
+def _announce(kind: str, order: Order, *, user: User, now: datetime, **data: str) -> None:
     announce(
         kind,
         now=now,

@@ -164,11 +164,11 @@ def line_tests_resend(*, now: datetime) -> None:
     """
     waiting = LineTest.objects.filter(state=LineTest.State.WAITING)
     line_tests_call_off(waiting.exclude(revision=F("vll__revision")), now=now)
-    untold = Q(failures=0, claimed_until__isnull=True, created_at__gt=now - TRY_AGAIN)
+    just_created = Q(failures=0, claimed_until__isnull=True, created_at__gt=now - TRY_AGAIN)
     built = Q(vll__ends__status=VllEnd.Status.TESTING, vll__ends__status_revision=F("revision"))
     due = (
         waiting.filter(_free(now))
-        .exclude(untold)
+        .exclude(just_created)
         .annotate(built=Count("vll__ends", filter=built))
         .filter(built=2)
     )

@@ -198,10 +198,10 @@ def _routers(content: Content) -> QuerySet[Router]:
     return Router.objects.filter(ports__in={end.port for end in content.ends.values()}).distinct()
 
 
-def _frame(vll: Vll, asked: int | None) -> int:
-    if asked is not None and not SIZES[0] <= asked <= vll.frame:
-        raise LineTestFrameOutOfRange(value=asked, minimum=SIZES[0], maximum=vll.frame)
-    return vll.frame if asked is None else asked
+def _frame(vll: Vll, requested: int | None) -> int:
+    if requested is not None and not SIZES[0] <= requested <= vll.frame:
+        raise LineTestFrameOutOfRange(value=requested, minimum=SIZES[0], maximum=vll.frame)
+    return vll.frame if requested is None else requested
 
 
 def _not_begun(

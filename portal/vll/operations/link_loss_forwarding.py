@@ -26,7 +26,7 @@ from portal.vll.states import IN_SERVICE, AdminStatus, Handover, Lifecycle
 
 FORWARDED, FORWARDED_NO_LONGER = "vll.link_loss_forwarded", "vll.link_loss_over"
 # A message to a router may be lost, or arrive while the agent still answers an earlier one.
-ASKED_AGAIN_AFTER = timedelta(seconds=15)
+SEND_AGAIN_AFTER = timedelta(seconds=15)
 
 
 def timing() -> Timing:
@@ -52,12 +52,12 @@ def link_losses_forward(*, now: datetime) -> int:
     Most lines are only read. Each of the others is its own transaction.
     """
     silences = _silences()
-    read = _with_ends(Vll.objects.filter(pk__in=_to_look_at()).order_by("pk"))
-    due = [vll.pk for vll in read if _look(vll, silences, now).is_due]
+    read = _with_ends(Vll.objects.filter(pk__in=_lines_to_check()).order_by("pk"))
+    due = [vll.pk for vll in read if _line_state(vll, silences, now).is_due]
     return sum(each_row(due, lambda pk: _line_forward(pk, silences, now), what="forwarding a link loss"))
 
 
-def _to_look_at() -> set[UUID]:
+def _lines_to_check() -> set[UUID]:
     """Return the lines with a loss at an end, those that forward one, and those with a port kept down."""
     loss = Q(link_up=False) | Q(port__router__dead_since__isnull=False)
     lost = VllEnd.objects.filter(loss, vll=OuterRef("pk"))
@@ -77,7 +77,7 @@ def _silences() -> dict[int, datetime]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _LineState:
     """The state of one line. ``held`` must become ``wanted``.
 
     ``row`` None: the line never forwarded a loss. ``unheeded``: routers that do not do what is wanted, and
@@ -95,7 +95,7 @@ class _Look:
         return self.wanted != self.held or bool(self.unheeded)
 
 
-def _look(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _Look:
+def _line_state(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _LineState:
     row: ForwardedLinkLoss | None = getattr(vll, "forwarded_link_loss", None)
     ends = {end.side: end for end in sorted(vll.ends.all(), key=lambda end: end.side)}
     held, times = (row.held, row.times) if row else ("", 0)
@@ -109,51 +109,51 @@ def _look(vll: Vll, silences: Mapping[int, datetime], now: datetime) -> _Look:
     if wanted and not _can_be_held(ends[wanted]):
         wanted = ""
     unheeded: list[int] = []
-    if row is not None and wanted == held and now - row.asked_at >= ASKED_AGAIN_AFTER:
+    if row is not None and wanted == held and now - row.asked_at >= SEND_AGAIN_AFTER:
         otherwise = (end for side, end in ends.items() if end.held_down != (side == held))
         unheeded = [end.port.router_id for end in otherwise if end.status == VllEnd.Status.VERIFIED]
-    return _Look(row, ends, held, wanted, unheeded)
+    return _LineState(row, ends, held, wanted, unheeded)
 
 
 @transaction.atomic
 def _line_forward(pk: UUID, silences: Mapping[int, datetime], now: datetime) -> bool:
     """Return whether the held end changed. The state is read again under the line's lock."""
     Vll.objects.locked().get(pk=pk)
-    seen = _look(_with_ends(Vll.objects.filter(pk=pk)).get(), silences, now)
-    if seen.wanted == seen.held:
-        if seen.unheeded:
+    state = _line_state(_with_ends(Vll.objects.filter(pk=pk)).get(), silences, now)
+    if state.wanted == state.held:
+        if state.unheeded:
             ForwardedLinkLoss.objects.filter(pk=pk).update(asked_at=now)
-            intents_renew(seen.unheeded, now=now)
+            intents_renew(state.unheeded, now=now)
         return False
-    row = seen.row or ForwardedLinkLoss(vll_id=pk, turned_at=now)
-    if seen.wanted:
+    row = state.row or ForwardedLinkLoss(vll_id=pk, turned_at=now)
+    if state.wanted:
         row.times = times_next(row.times, turned_at=row.turned_at, now=now)
-    row.held, row.turned_at, row.asked_at = seen.wanted, now, now
+    row.held, row.turned_at, row.asked_at = state.wanted, now, now
     row.save()
-    side = seen.wanted or seen.held
-    _announce(seen.ends, side, FORWARDED if seen.wanted else FORWARDED_NO_LONGER, now)
-    intents_renew([seen.ends[side].port.router_id], now=now)
+    side = state.wanted or state.held
+    _announce(state.ends, side, FORWARDED if state.wanted else FORWARDED_NO_LONGER, now)
+    intents_renew([state.ends[side].port.router_id], now=now)
     return True
 
 
 def _link(end: VllEnd, silences: Mapping[int, datetime], *, kept: bool, now: datetime) -> EndLink:
-    router, seen = end.port.router, getattr(end.port.router, "observed", None)
-    heard = seen is not None and now - seen.reported_at <= FRESH
-    told = router.held_since is None and router.frozen_since is None
+    router, observed = end.port.router, getattr(end.port.router, "observed", None)
+    reporting = observed is not None and now - observed.reported_at <= FRESH
+    changeable = router.held_since is None and router.frozen_since is None
     return EndLink(
-        link_up=end.link_up if heard and not kept and not end.held_down else None,
+        link_up=end.link_up if reporting and not kept and not end.held_down else None,
         since=end.link_since,
         router_dead=router.dead_since is not None,
-        silent_since=None if heard else silences.get(router.pk),
-        may_be_held=told and _can_be_held(end),
+        silent_since=None if reporting else silences.get(router.pk),
+        may_be_held=changeable and _can_be_held(end),
         verified_at=end.status_at if end.status == VllEnd.Status.VERIFIED else None,
     )
 
 
 def _can_be_held(end: VllEnd) -> bool:
     """Return whether the port may be taken down now. Conditions may have changed since the order."""
-    seen: ObservedRouter | None = getattr(end.port.router, "observed", None)
-    knows = seen is not None and seen.link_loss_forwarding
+    observed: ObservedRouter | None = getattr(end.port.router, "observed", None)
+    knows = observed is not None and observed.link_loss_forwarding
     return knows and end.port.kind == Port.Kind.UNI and end.tagging == Tagging.UNTAGGED
 
 

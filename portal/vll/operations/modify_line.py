@@ -281,10 +281,10 @@ def _end_after(end: EndContent, changes: Mapping[str, Any] | None) -> EndRequest
 
 def unchanged_path(before: Content, request: LineRequest) -> SelectedTransport | None:
     """Return the transport that carries the line now, if the change has no new demands on the underlay."""
-    now_asked = request_of(before)
-    same_ports = all(request.ends[side].port == end.port for side, end in now_asked.ends.items())
-    same_size = (request.svc_mtu, request.carried_tags) == (now_asked.svc_mtu, now_asked.carried_tags)
-    if same_ports and same_size and request.transport == now_asked.transport:
+    current = request_of(before)
+    same_ports = all(request.ends[side].port == end.port for side, end in current.ends.items())
+    same_size = (request.svc_mtu, request.carried_tags) == (current.svc_mtu, current.carried_tags)
+    if same_ports and same_size and request.transport == current.transport:
         return SelectedTransport(before.transport, before.frame, gre_key=before.gre_key is not None)
     return None
 

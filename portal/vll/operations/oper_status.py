@@ -32,37 +32,38 @@ JOIN inventory_port p ON p.id = e.port_id
 WHERE p.router_id = %(router)s AND e.changed_since_report
 """
 # The lines whose reported facts differ from the stored ones, and those that changed since the last report.
-_WITH_NEWS = """
+_WITH_CHANGES = """
 SELECT DISTINCT e.vll_id
 FROM vll_vllend e
 JOIN inventory_port p ON p.id = e.port_id AND p.router_id = %(router)s
 JOIN vll_vll v ON v.id = e.vll_id
-LEFT JOIN jsonb_to_recordset(%(said)s)
-     AS said (vll_id uuid, side text, revision bigint, link_up boolean, held_down boolean, reachable boolean,
-              observed_in_sync boolean, policed boolean, path_state text, path_since_ms bigint,
-              drift jsonb, contested jsonb, vlan_loss jsonb)
-  ON said.vll_id = e.vll_id AND said.side = e.side AND said.revision = v.revision
+LEFT JOIN jsonb_to_recordset(%(reported)s)
+     AS reported (vll_id uuid, side text, revision bigint, link_up boolean, held_down boolean,
+                  reachable boolean, observed_in_sync boolean, policed boolean, path_state text,
+                  path_since_ms bigint, drift jsonb, contested jsonb, vlan_loss jsonb)
+  ON reported.vll_id = e.vll_id AND reported.side = e.side AND reported.revision = v.revision
 WHERE e.changed_since_report OR v.lifecycle = ANY(%(in_service)s) AND
       (e.link_up, e.held_down, e.reachable, e.observed_in_sync, e.policed, e.path_state, e.path_since_ms,
        e.drift, e.contested, e.vlan_loss) IS DISTINCT FROM
-      (said.link_up, coalesce(said.held_down, false), said.reachable, said.observed_in_sync,
-       coalesce(said.policed, false), coalesce(said.path_state, ''), said.path_since_ms,
-       coalesce(said.drift, '[]'), coalesce(said.contested, '[]'), said.vlan_loss)
+      (reported.link_up, coalesce(reported.held_down, false), reported.reachable, reported.observed_in_sync,
+       coalesce(reported.policed, false), coalesce(reported.path_state, ''), reported.path_since_ms,
+       coalesce(reported.drift, '[]'), coalesce(reported.contested, '[]'), reported.vlan_loss)
 """
-_TELL = """
+_STORE_FACTS = """
 UPDATE vll_vllend AS e SET link_since = CASE WHEN (e.link_up, e.held_down) IS DISTINCT FROM
-                                                  (said.link_up, said.held_down)
+                                                  (reported.link_up, reported.held_down)
                                              THEN %(now)s ELSE e.link_since END,
-                      link_up = said.link_up, held_down = said.held_down, reachable = said.reachable,
-                      observed_in_sync = said.observed_in_sync, policed = said.policed,
-                      path_state = said.path_state, path_since_ms = said.path_since_ms,
-                      drift = said.drift, contested = said.contested,
-                      vlan_loss = said.vlan_loss
-FROM jsonb_to_recordset(%(said)s)
-     AS said (pk bigint, link_up boolean, held_down boolean, reachable boolean,
-              observed_in_sync boolean, policed boolean, path_state text, path_since_ms bigint, drift jsonb,
-              contested jsonb, vlan_loss jsonb)
-WHERE id = said.pk
+                      link_up = reported.link_up, held_down = reported.held_down,
+                      reachable = reported.reachable,
+                      observed_in_sync = reported.observed_in_sync, policed = reported.policed,
+                      path_state = reported.path_state, path_since_ms = reported.path_since_ms,
+                      drift = reported.drift, contested = reported.contested,
+                      vlan_loss = reported.vlan_loss
+FROM jsonb_to_recordset(%(reported)s)
+     AS reported (pk bigint, link_up boolean, held_down boolean, reachable boolean,
+                  observed_in_sync boolean, policed boolean, path_state text, path_since_ms bigint,
+                  drift jsonb, contested jsonb, vlan_loss jsonb)
+WHERE id = reported.pk
 """
 _TURN = """
 UPDATE vll_vll SET oper_status = turned.status, oper_since = turned.at
@@ -86,7 +87,7 @@ class _Facts(NamedTuple):
     vlan_loss: dict[str, Any] | None
 
 
-_UNSAID = _Facts(None, False, None, None, False, "", None, [], [], None)
+_NO_FACTS = _Facts(None, False, None, None, False, "", None, [], [], None)
 
 
 class _End(NamedTuple):
@@ -125,7 +126,7 @@ class Turn(NamedTuple):
     at: datetime
 
 
-class _Heard(NamedTuple):
+class _LastReports(NamedTuple):
     """The time and facts of routers' last reports, by router."""
 
     at: dict[int, datetime]
@@ -148,26 +149,26 @@ def ends_observed(
     router: Router,
     ends: Iterable[EndObservation],
     now: datetime,
-    look: int | None = None,
+    observation_number: int | None = None,
     repeated: bool = False,
-    anew: bool = False,
+    router_changed: bool = False,
     unknown_after: datetime | None = None,
 ) -> None:
     """Store this router's observations of its ends, and refresh the status of their VLLs.
 
     Ignore facts that are older than the agent's last answer about the same end: such a report was already
-    under way when the answer came. ``look`` is the number of the agent's observation of VPP; None: the agent
-    is too old to report it. Also ignore facts about another revision while an order changes the line to this
-    one.
+    under way when the answer came. ``observation_number``: of the agent's observation of VPP; None: the
+    agent is too old to report it. Also ignore facts about another revision while an order changes the
+    line to this one.
 
     Read only lines with new facts, and lines that changed since the router's last report. The status of the
-    others cannot have changed. ``repeated``: the report repeats all facts of the last one. ``anew``: the
-    state of the router itself changed, which affects all its lines.
+    others cannot have changed. ``repeated``: the report repeats all facts of the last one.
+    ``router_changed``: the state of the router itself changed, which affects all its lines.
 
     ``unknown_after``: the time of the last report before this one, if nothing is known about the time in
     between. If the portal was away too, no process has recorded that gap.
     """
-    found = _all_on(router) if anew else _with_news(router, None if repeated else ends)
+    found = _all_on(router) if router_changed else _with_changes(router, None if repeated else ends)
     if not found:
         return
     # All processes lock lines in one order, and lines before their ends. These rows cannot change before the
@@ -176,21 +177,23 @@ def ends_observed(
     ends_of = _ends_of(found)
     own_ends = [end for both in ends_of.values() for end in both if end.port__router_id == router.pk]
     # Repeated facts are stored already, except of ends that changed since.
-    told = {end.vll_id for end in own_ends if end.changed_since_report or not repeated}
-    said = {(end.vll, str(end.side)): end for end in ends} if told else {}
-    heard = _heard(ends_of)
+    to_compare = {end.vll_id for end in own_ends if end.changed_since_report or not repeated}
+    reported = {(end.vll, str(end.side)): end for end in ends} if to_compare else {}
+    last_reports = _last_reports(ends_of)
     turns: list[Turn] = []
     if unknown_after is not None:
-        turns = _silenced(lines, ends_of, heard._replace(at=heard.at | {router.pk: unknown_after}), now)
+        turns = _silenced(
+            lines, ends_of, last_reports._replace(at=last_reports.at | {router.pk: unknown_after}), now
+        )
     unknown = {turn.line for turn in turns}
-    forwarding = {router.pk: True} | heard.forwarding(now)
+    forwarding = {router.pk: True} | last_reports.forwarding(now)
     revisions = {line.pk: line.revision for line in lines if line.lifecycle in IN_SERVICE}
     facts_of = {
-        end.pk: _facts(said.get((str(end.vll_id), end.side)), revisions[end.vll_id])
+        end.pk: _facts(reported.get((str(end.vll_id), end.side)), revisions[end.vll_id])
         for end in own_ends
-        if end.vll_id in told and end.vll_id in revisions
+        if end.vll_id in to_compare and end.vll_id in revisions
     }
-    changing = _being_changed({end.vll_id for end in own_ends if facts_of.get(end.pk) is _UNSAID}, now)
+    changing = _being_changed({end.vll_id for end in own_ends if facts_of.get(end.pk) is _NO_FACTS}, now)
     changed: dict[int, _Facts] = {}
     compared: set[int] = set()
     overtaken: set[int] = set()
@@ -203,11 +206,13 @@ def ends_observed(
             continue
         for at in own:
             end = both[at]
-            if _answered_since(end, look, now) or (vll in changing and facts_of.get(end.pk) is _UNSAID):
+            if _answered_since(end, observation_number, now) or (
+                vll in changing and facts_of.get(end.pk) is _NO_FACTS
+            ):
                 overtaken.add(end.pk)
                 continue
             compared.add(end.pk)
-            if vll not in told:
+            if vll not in to_compare:
                 continue
             facts = facts_of[end.pk]
             if facts != end.facts:
@@ -264,16 +269,16 @@ def _mark_stale(vlls: Collection[UUID], now: datetime) -> int:
     # The rows read after this lock are current: reports that arrived earlier are respected.
     lines = lines_lock(vlls)
     ends_of = _ends_of(vlls)
-    turns = _silenced(lines, ends_of, _heard(ends_of), now)
+    turns = _silenced(lines, ends_of, _last_reports(ends_of), now)
     statuses_write(turns)
     return len(turns)
 
 
 def _silenced(
-    lines: Iterable[Line], ends_of: Mapping[UUID, Sequence[_End]], heard: _Heard, now: datetime
+    lines: Iterable[Line], ends_of: Mapping[UUID, Sequence[_End]], last_reports: _LastReports, now: datetime
 ) -> list[Turn]:
     """Return the changes to op-unknown of lines whose status is unknown because a router is silent."""
-    forwarding = heard.forwarding(now)
+    forwarding = last_reports.forwarding(now)
     reports: dict[UUID, list[datetime]] = {}
     for line in lines:
         ends = ends_of[line.pk]
@@ -281,11 +286,11 @@ def _silenced(
         if (
             line.lifecycle in IN_SERVICE
             and line.oper_status != OperStatus.UNKNOWN
-            and any(heard.is_silent(router, now) for router in routers)
+            and any(last_reports.is_silent(router, now) for router in routers)
             # The facts of the other end count, and so does a silence that counts as down.
             and oper_status_of(ends, forwarding) == OperStatus.UNKNOWN
         ):
-            reports[line.pk] = [heard.at[router] for router in routers if router in heard.at]
+            reports[line.pk] = [last_reports.at[router] for router in routers if router in last_reports.at]
     if not reports:
         return []
     left = EndMove.objects.filter(vll__in=reports).values_list("vll").annotate(Max("left_at"))
@@ -303,7 +308,7 @@ def oper_statuses_refresh(*, router_id: int, now: datetime) -> set[UUID]:
     on_router = Vll.objects.filter(ends__port__router=router_id, lifecycle__in=IN_SERVICE)
     lines = lines_lock(set(on_router.values_list("pk", flat=True)))
     ends_of = _ends_of([line.pk for line in lines])
-    forwarding = _heard(ends_of).forwarding(now)
+    forwarding = _last_reports(ends_of).forwarding(now)
     statuses = [(line, oper_status_of(ends_of[line.pk], forwarding)) for line in lines]
     turns = [
         Turn(line.pk, status, now)
@@ -375,67 +380,71 @@ def _being_changed(lines: Collection[UUID], now: datetime) -> set[UUID]:
     )
 
 
-def _facts(said: EndObservation | None, revision: int) -> _Facts:
+def _facts(reported: EndObservation | None, revision: int) -> _Facts:
     """Return the facts about this revision of the line.
 
     An end that has just moved there may have none yet.
     """
-    return _UNSAID if said is None or said.revision != revision else _facts_of(said)
+    return _NO_FACTS if reported is None or reported.revision != revision else _facts_of(reported)
 
 
-def _facts_of(said: EndObservation) -> _Facts:
-    in_sync = said.in_sync and not said.drift
-    drift, contested = ([asdict(each) for each in told] for told in (said.drift, said.contested))
+def _facts_of(reported: EndObservation) -> _Facts:
+    in_sync = reported.in_sync and not reported.drift
+    drift, contested = (
+        [asdict(each) for each in differences] for differences in (reported.drift, reported.contested)
+    )
     # When path watching is switched off, the end of the first session must not take a line down.
-    path = said.path if settings.LONGLINE_PATH_WATCH else None
+    path = reported.path if settings.LONGLINE_PATH_WATCH else None
     state, since = (path.state, path.since_ms) if path else ("", None)
     return _Facts(
-        link_up=said.link_up,
-        held_down=said.held_down,
-        reachable=said.reachable,
+        link_up=reported.link_up,
+        held_down=reported.held_down,
+        reachable=reported.reachable,
         observed_in_sync=in_sync,
-        policed=said.policed,
+        policed=reported.policed,
         path_state=state,
         path_since_ms=since,
         drift=drift,
         contested=contested,
-        vlan_loss=asdict(said.vlan_loss) if said.vlan_loss else None,
+        vlan_loss=asdict(reported.vlan_loss) if reported.vlan_loss else None,
     )
 
 
-def _answered_since(end: _End, look: int | None, now: datetime) -> bool:
+def _answered_since(end: _End, observation_number: int | None, now: datetime) -> bool:
     """Return whether the agent answered for this end after that observation.
 
     This is only trusted while the answer is fresh: the numbers come from the agent's clock, which may have
     been set back.
     """
     return (
-        look is not None
+        observation_number is not None
         and end.status_look is not None
         and end.status_at is not None
-        and look < end.status_look
+        and observation_number < end.status_look
         and now - end.status_at <= FRESH
     )
 
 
-def _with_news(router: Router, ends: Iterable[EndObservation] | None) -> set[UUID]:
+def _with_changes(router: Router, ends: Iterable[EndObservation] | None) -> set[UUID]:
     """Return the lines on the router that must be checked; ``ends`` None: the report repeats all facts."""
     if ends is None:
         return _found(_CHANGED, {"router": router.pk})
-    said = [
+    reported = [
         {"vll_id": end.vll, "side": end.side, "revision": end.revision, **_facts_of(end)._asdict()}
         for end in ends
     ]
-    return _found(_WITH_NEWS, {"router": router.pk, "in_service": sorted(IN_SERVICE), "said": Jsonb(said)})
+    return _found(
+        _WITH_CHANGES, {"router": router.pk, "in_service": sorted(IN_SERVICE), "reported": Jsonb(reported)}
+    )
 
 
 def _facts_write(facts: Mapping[int, _Facts], now: datetime) -> None:
     """Store the reported facts of these ends. The caller has locked their lines."""
     if facts:
         with connection.cursor() as cursor:
-            said = Jsonb([{"pk": pk, **facts[pk]._asdict()} for pk in facts])
-            params: dict[str, Any] = {"said": said, "now": now}
-            cursor.execute(_TELL, params)
+            reported = Jsonb([{"pk": pk, **facts[pk]._asdict()} for pk in facts])
+            params: dict[str, Any] = {"reported": reported, "now": now}
+            cursor.execute(_STORE_FACTS, params)
 
 
 def _found(query: str, params: dict[str, Any]) -> set[UUID]:
@@ -462,7 +471,7 @@ def _ends_of(lines: Collection[UUID]) -> dict[UUID, list[_End]]:
     return ends_of
 
 
-def _heard(ends_of: Mapping[UUID, Iterable[_End]]) -> _Heard:
+def _last_reports(ends_of: Mapping[UUID, Iterable[_End]]) -> _LastReports:
     """Return the last reports of the routers of these ends."""
     routers = {end.port__router_id for ends in ends_of.values() for end in ends}
     reports = ObservedRouter.objects.filter(router__in=routers)
@@ -470,7 +479,7 @@ def _heard(ends_of: Mapping[UUID, Iterable[_End]]) -> _Heard:
     for router, reported_at, absent in reports.values_list("router_id", "reported_at", "vpp_absent"):
         at[router], vpp_absent[router] = reported_at, absent
     down = _down().filter(router__in=routers).values_list("router_id", flat=True)
-    return _Heard(at, vpp_absent, frozenset(down))
+    return _LastReports(at, vpp_absent, frozenset(down))
 
 
 def lines_lock(vlls: Collection[UUID]) -> list[Line]:

@@ -101,9 +101,9 @@ def path_probe_finish(probed: TunnelPath, findings: Findings, *, now: datetime) 
         path.proven_ip_mtu, path.proven_at = findings.largest_passed + _overhead(probed), now
     if findings.finding is Finding.LARGE_FRAMES_LOST and path.black_hole_since is None:
         path.black_hole_since = now
-        _tell(path, BLACK_HOLE, lines_beyond(path, path.proven_ip_mtu or 0), now)
+        _announce(path, BLACK_HOLE, lines_beyond(path, path.proven_ip_mtu or 0), now)
     elif findings.passed and path.black_hole_since is not None:
-        _tell(path, BLACK_HOLE_GONE, _told_since(path, path.black_hole_since), now)
+        _announce(path, BLACK_HOLE_GONE, _lines_with_event(path, path.black_hole_since), now)
         path.black_hole_since = None
     path.save()
 
@@ -112,19 +112,19 @@ def _overhead(path: TunnelPath) -> int:
     return overhead(Transport(path.probe_transport), MtuPolicy.EXACT)
 
 
-def _told_since(path: TunnelPath, since: datetime) -> list[Vll]:
+def _lines_with_event(path: TunnelPath, since: datetime) -> list[Vll]:
     """Return the lines on the path whose timeline has an event of its black hole."""
     lines = lines_beyond(path, 0)
-    told = Event.objects.filter(
+    events = Event.objects.filter(
         kind=f"vll.{BLACK_HOLE}", vll_id__in=[line.pk for line in lines], at__gte=since
     )
-    known = set(told.values_list("vll_id", flat=True))
+    known = set(events.values_list("vll_id", flat=True))
     return [line for line in lines if line.pk in known]
 
 
-def _tell(path: TunnelPath, what: str, lines: Iterable[Vll], now: datetime) -> None:
+def _announce(path: TunnelPath, what: str, lines: Iterable[Vll], now: datetime) -> None:
     """Announce the event at both routers, and at each line whose largest frames are affected."""
-    said = {
+    data = {
         "path": str(path.pk),
         "routers": [path.a_router.name, path.z_router.name],
         "family": path.family,
@@ -132,9 +132,9 @@ def _tell(path: TunnelPath, what: str, lines: Iterable[Vll], now: datetime) -> N
         "needed": path.needed_ip_mtu,
     }
     for router in (path.a_router_id, path.z_router_id):
-        announce(f"router.{what}", now=now, router_id=router, data=said)
+        announce(f"router.{what}", now=now, router_id=router, data=data)
     for line in lines:
-        announce(f"vll.{what}", now=now, customer_id=line.customer_id, vll_id=line.pk, data=said)
+        announce(f"vll.{what}", now=now, customer_id=line.customer_id, vll_id=line.pk, data=data)
 
 
 def stored_probe_answers(router: Router) -> dict[tuple[UUID, str], tuple[str, int, Any, bool]]:

@@ -49,7 +49,7 @@ def hold_make(*, user: User, a_end: EndRequest, z_end: EndRequest, cir_bps: int,
         ends={side: asdict(end) for side, end in contents.items()},
     )
     _cores_hold(found.ports, cir_bps=cir_bps, holder=pk)
-    _tell("hold.made", hold, now=now, actor=user.username)
+    _announce("hold.made", hold, now=now, actor=user.username)
     return hold
 
 
@@ -75,7 +75,7 @@ def hold_renew(*, user: User, hold: uuid.UUID, now: datetime) -> Hold:
     row.renewals += 1
     row.expires_at = now + LASTS
     row.save(update_fields=["renewals", "expires_at"])
-    _tell("hold.renewed", row, now=now, actor=user.username)
+    _announce("hold.renewed", row, now=now, actor=user.username)
     return row
 
 
@@ -121,7 +121,7 @@ class Taken:
 
     def end(self, *, now: datetime, kind: str, actor: str, vll_id: uuid.UUID) -> None:
         """Delete the hold. Its leases have another holder by now."""
-        _tell(kind, self.row, now=now, actor=actor, vll_id=vll_id)
+        _announce(kind, self.row, now=now, actor=actor, vll_id=vll_id)
         self.row.delete()
 
 
@@ -171,11 +171,11 @@ def _in_a_free_slot(customer: Customer, **columns: Any) -> Hold:
 
 def _end(row: Hold, *, now: datetime, kind: str, actor: str) -> None:
     leases_release(row.pk, now=now)
-    _tell(kind, row, now=now, actor=actor)
+    _announce(kind, row, now=now, actor=actor)
     row.delete()
 
 
-def _tell(kind: str, row: Hold, *, now: datetime, actor: str, vll_id: uuid.UUID | None = None) -> None:
+def _announce(kind: str, row: Hold, *, now: datetime, actor: str, vll_id: uuid.UUID | None = None) -> None:
     announce(
         kind,
         now=now,

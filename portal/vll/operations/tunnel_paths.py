@@ -47,15 +47,15 @@ def tunnel_paths_keep(*, now: datetime) -> None:
         return before != (path.in_use, path.needed_ip_mtu, path.probe_transport)
 
     _store([path.pk for path in paths if changes(path)], changes)
-    untold = {
+    pending = {
         router
         for path in paths
         for router in (path.a_router_id, path.z_router_id)
         if path.probe_revision > path.answer(path.side_of(router))[1]
     }
-    if untold:
+    if pending:
         with transaction.atomic():
-            send_tasks(CONVERGE_ROUTER, [(router,) for router in sorted(untold)], now=now)
+            send_tasks(CONVERGE_ROUTER, [(router,) for router in sorted(pending)], now=now)
 
 
 def _add_new(used: Mapping[PathKey, int], now: datetime) -> None:

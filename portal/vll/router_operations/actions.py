@@ -21,7 +21,7 @@ from portal.events.outbox import announce, send_task, send_tasks
 from portal.inventory.models import Router
 from portal.vll.errors import NotForYouToForce, RouterIsDead, RouterIsDrained
 from portal.vll.models import RouterConvergence
-from portal.vll.operations.convergence_requests import converge_routers_anew
+from portal.vll.operations.convergence_requests import converge_routers_on_request
 from portal.vll.task_names import ADOPT_GENERATION
 
 # How long a reconciliation may wait, and after how long its task is sent again.
@@ -44,7 +44,7 @@ def router_maintenance_set(*, router: Router, on: bool, user: User, now: datetim
         kind = "router.maintenance_began" if on else "router.maintenance_ended"
         announce(kind, now=now, router_id=router.pk, actor=user.username)
         if not on:
-            converge_routers_anew([router.pk], now=now)
+            converge_routers_on_request([router.pk], now=now)
 
 
 @transaction.atomic
@@ -56,14 +56,14 @@ def router_hold_set(*, router: Router, on: bool, user: User, now: datetime) -> N
             "router.held" if on else "router.released", now=now, router_id=router.pk, actor=user.username
         )
         if not on:
-            converge_routers_anew([router.pk], now=now)
+            converge_routers_on_request([router.pk], now=now)
 
 
 @transaction.atomic
 def router_retry(*, router: Router, user: User, now: datetime) -> None:
     """Try to converge the router now, and skip the pause after failures."""
     announce("router.retried", now=now, router_id=router.pk, actor=user.username)
-    converge_routers_anew([router.pk], now=now)
+    converge_routers_on_request([router.pk], now=now)
 
 
 @transaction.atomic
@@ -95,7 +95,7 @@ def router_declare_alive(*, router: Router, user: User, now: datetime) -> None:
     _check_may_force(user)
     if Router.objects.filter(pk=router.pk, dead_since__isnull=False).update(dead_since=None):
         announce("router.declared_alive", now=now, router_id=router.pk, actor=user.username)
-        converge_routers_anew([router.pk], now=now)
+        converge_routers_on_request([router.pk], now=now)
 
 
 def _check_may_force(user: User) -> None:

@@ -26,7 +26,7 @@ from portal.vll.errors import (
     RouterIsNotFrozen,
 )
 from portal.vll.models import LineTest
-from portal.vll.operations.convergence_requests import converge_routers_anew
+from portal.vll.operations.convergence_requests import converge_routers_on_request
 from portal.vll.states import OrderAction
 
 log = logging.getLogger(__name__)
@@ -48,15 +48,15 @@ def router_freeze(*, router: Router, user: User, now: datetime, reason: str, unt
         raise RouterCannotBeFrozen(router=locked.name)
     if tested := _tested_line(locked):
         raise LineBeingTested(router=locked.name, line=tested)
-    standing = _portals(locked)
-    if standing is not None and not standing.is_ending(now):
-        standing.reason, standing.until, standing.by = reason, until, user.username
-        standing.save(update_fields=["reason", "until", "by"])
-        _began(standing, actor=user.username, now=now)
-        return standing
-    if standing is not None:
+    existing = _portals(locked)
+    if existing is not None and not existing.is_ending(now):
+        existing.reason, existing.until, existing.by = reason, until, user.username
+        existing.save(update_fields=["reason", "until", "by"])
+        _began(existing, actor=user.username, now=now)
+        return existing
+    if existing is not None:
         # The differences of this freeze are reviewed together with those of the next one.
-        _set_closed(standing, looked_by="", now=now)
+        _set_closed(existing, looked_by="", now=now)
     freeze = RouterFreeze.objects.create(
         router=locked, reason=reason, by=user.username, since=now, until=until
     )
@@ -85,32 +85,32 @@ def router_unfreeze(*, router: Router, user: User, now: datetime) -> None:
 
 
 @transaction.atomic
-def freeze_looked(*, router: Router, user: User, now: datetime) -> None:
+def freeze_acknowledge(*, router: Router, user: User, now: datetime) -> None:
     """Record that a user has reviewed the differences after a freeze.
 
     The portal then converges the router again. For a silent router this is possible after the end of the
     freeze, or after a request to end it. Raises RouterIsNotFrozen, FreezeNotOver.
     """
     locked = _lock(router)
-    standing = list(_open(locked))
-    if not standing:
+    existing = list(_open(locked))
+    if not existing:
         raise RouterIsNotFrozen(router=locked.name)
-    if not all(freeze.is_ending(now) for freeze in standing):
+    if not all(freeze.is_ending(now) for freeze in existing):
         raise FreezeNotOver(router=locked.name)
-    for freeze in standing:
+    for freeze in existing:
         _close(freeze, looked_by=user.username, now=now)
     announce("router.freeze_looked", now=now, router_id=locked.pk, actor=user.username)
 
 
 @transaction.atomic
-def freeze_reported(*, router: Router, told: FreezeReport | None, now: datetime) -> None:
+def freeze_reported(*, router: Router, report: FreezeReport | None, now: datetime) -> None:
     """Process the agent's report of a freeze: the router's own, the portal's, an ended one, or none."""
     locked = _lock(router)
-    if told is not None:
-        _kept(locked, told, now)
+    if report is not None:
+        _kept(locked, report, now)
     for freeze in _open(locked):
-        if told is not None and str(freeze.pk) == told.id:
-            if told.over and freeze.ended_at is None:
+        if report is not None and str(freeze.pk) == report.id:
+            if report.over and freeze.ended_at is None:
                 _ended(freeze, now=now)
         elif freeze.by == "" or freeze.is_ending(now):
             # The agent no longer keeps this freeze, or did not receive it in time. It gets any other freeze
@@ -118,31 +118,31 @@ def freeze_reported(*, router: Router, told: FreezeReport | None, now: datetime)
             _close(freeze, looked_by="", now=now)
 
 
-def _kept(router: Router, told: FreezeReport, now: datetime) -> None:
+def _kept(router: Router, report: FreezeReport, now: datetime) -> None:
     """Keep the reported freeze open unless a user has reviewed its differences."""
-    freeze = RouterFreeze.objects.filter(pk=told.id).first()
+    freeze = RouterFreeze.objects.filter(pk=report.id).first()
     if freeze is None:
         # A freeze of the portal that a restored database does not know is treated like the router's own
         # freeze.
-        since = min(now, to_time(told.since_ms))
+        since = min(now, to_time(report.since_ms))
         freeze = RouterFreeze.objects.create(
-            pk=told.id,
+            pk=report.id,
             router=router,
-            reason=told.reason[:LONGEST_REASON],
+            reason=report.reason[:LONGEST_REASON],
             since=since,
-            until=max(to_time(told.until_ms), since + timedelta(seconds=1)),
+            until=max(to_time(report.until_ms), since + timedelta(seconds=1)),
             kept_since=now,
         )
         _began(freeze, actor="", now=now)
     elif freeze.router_id != router.pk:
         # The agent's folder is a copy of another router's folder or was stolen. No agent speaks for another
         # router.
-        log.warning("%s tells of the freeze %s, which is another router's", router, told.id)
+        log.warning("%s reports the freeze %s of another router", router, report.id)
     elif freeze.closed_at is None:
         if freeze.kept_since is None:
             freeze.kept_since = now
             freeze.save(update_fields=["kept_since"])
-    elif not (told.over and freeze.looked_by) and not _open(router).exists():
+    elif not (report.over and freeze.looked_by) and not _open(router).exists():
         # The portal closed the freeze because it seemed unknown to the agent, or a user reviewed it too
         # early.
         freeze.kept_since, freeze.ended_at, freeze.closed_at, freeze.looked_by = now, None, None, ""
@@ -160,7 +160,7 @@ def freeze_wanted(router: Router, *, now: datetime) -> dict[str, Any] | None:
     return {"id": str(freeze.pk), "reason": freeze.reason, "until_ms": to_ms(freeze.until)}
 
 
-def freeze_looked_last(router: Router) -> str:
+def last_acknowledged_freeze(router: Router) -> str:
     """Return the id of the last freeze whose differences a user has reviewed; "" for none."""
     looked = RouterFreeze.objects.filter(router=router, closed_at__isnull=False).exclude(looked_by="")
     last = looked.order_by("-closed_at").values_list("pk", flat=True).first()
@@ -211,7 +211,7 @@ def _close(freeze: RouterFreeze, *, looked_by: str, now: datetime) -> None:
     _set_closed(freeze, looked_by=looked_by, now=now)
     if not _open(freeze.router).exists():
         Router.objects.filter(pk=freeze.router_id).update(frozen_since=None)
-        converge_routers_anew([freeze.router_id], now=now)
+        converge_routers_on_request([freeze.router_id], now=now)
 
 
 def _tested_line(router: Router) -> str | None:

@@ -103,17 +103,17 @@ class AdoptionRowForm(TablerForm):
         """
         if not (self.is_valid() and for_all.is_valid() and self.cleaned_data["take"]):
             return None
-        told = {
+        values = {
             name: common if self.cleaned_data[name] is None else self.cleaned_data[name]
             for name, common in for_all.cleaned_data.items()
         }
-        if told["svc_mtu"] is None:
+        if values["svc_mtu"] is None:
             self.add_error("svc_mtu", _("Enter the size of the largest packet, here or for all."))
-        if told["cir_bps"] is None:
+        if values["cir_bps"] is None:
             self.add_error("cir_bps", _("Enter a bandwidth, here or for all."))
         if self.errors:
             return None
-        return Adoption(found_line=self._line.id, description=self.cleaned_data["description"], **told)
+        return Adoption(found_line=self._line.id, description=self.cleaned_data["description"], **values)
 
 
 def where(line: FoundLine) -> str:

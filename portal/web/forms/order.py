@@ -196,10 +196,10 @@ class LineForm(BandwidthForm):
             self.fields["transport"].widget = forms.HiddenInput()
 
     @property
-    def asks_excess(self) -> bool:
+    def has_optional_values(self) -> bool:
         """Return whether a field in the collapsed part has a value or an error."""
-        asked = ("eir", "cbs_bytes", "ebs_bytes", "transport", "link_loss_forwarding")
-        fields = [self[name] for name in asked]
+        names = ("eir", "cbs_bytes", "ebs_bytes", "transport", "link_loss_forwarding")
+        fields = [self[name] for name in names]
         plain = (None, "", "0", AUTO, False)
         return any(field.value() not in plain or field.errors for field in fields if not field.is_hidden)
 
@@ -228,7 +228,7 @@ class Problem:
 
 
 # Fields next to another field. They have no place for errors.
-BESIDE = ("search", "_unit")
+ADJACENT = ("search", "_unit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class OrderForm:
         self.line = LineForm(data, initial=start.get("line"), user=user)
         self.has_ports = self.a_end.has_ports
         # Removed lines of the customer that still reserve a VLAN of this order: id -> name.
-        self.asks_again = False
+        self.needs_confirmation = False
         self.lines_cooling_off: dict[str, str] = {}
         self.is_sent = data is not None and "sent" in data
         self._user = user
@@ -290,7 +290,7 @@ class OrderForm:
         sites = self.a_end.sites_of(ports)
         return name_after([sites[port] for port in ports], user=self._user)
 
-    def asked(self) -> LineRequest:
+    def line_request(self) -> LineRequest:
         """Return the request for a feasibility check. Needs a valid form."""
         besides = ("description", "hold")
         return LineRequest(**{name: value for name, value in self.wanted().items() if name not in besides})
@@ -304,7 +304,7 @@ class OrderForm:
             self.lines_cooling_off.setdefault(error.line, error.description or error.line)
         if isinstance(error, HoldUnknown):
             self.use_hold(None)
-        self.asks_again = isinstance(error, SimilarOrder)
+        self.needs_confirmation = isinstance(error, SimilarOrder)
         part, _dot, name = error.field.rpartition(".")
         form: forms.Form = {"a_end": self.a_end, "z_end": self.z_end}.get(part or name, self.line)
         field = _FIELDS.get(name, name)
@@ -315,7 +315,7 @@ class OrderForm:
         """Yield all fields with their errors. Before the first submission, an empty field is no error."""
         for form in (self.a_end, self.z_end, self.line):
             for field in form.visible_fields():
-                if field.name.endswith(BESIDE):
+                if field.name.endswith(ADJACENT):
                     continue
                 mistakes = [str(each) for each in field.errors] if field.value() or self.is_sent else []
                 yield WrittenField(field.auto_id, mistakes)

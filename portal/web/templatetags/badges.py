@@ -166,13 +166,13 @@ def status(name: str, vll: Vll) -> SafeString:
 
 
 @register.simple_tag
-def link_state(is_up: bool | None, *, in_use: bool = True, heard: bool = True) -> SafeString:
+def link_state(is_up: bool | None, *, in_use: bool = True, reporting: bool = True) -> SafeString:
     """Return the last reported link state of a port; None: its router reported no state.
 
     ``in_use``: whether the state matters to the line; the link of a suspended line is not shown as good.
-    ``heard``: whether its router reports now.
+    ``reporting``: whether its router reports now.
     """
-    if not heard:
+    if not reporting:
         return badge_markup(_("link unknown"), "muted")
     if is_up is not None and not in_use:
         return badge_markup(_("link up") if is_up else _("link down"), "muted")

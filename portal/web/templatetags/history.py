@@ -61,7 +61,7 @@ _SEVERAL = (
     "mailoptout",
 )
 _MOMENT = re.compile(r"^(\d{4}-\d\d-\d\d)[ T](\d\d:\d\d:\d\d)(?:\.\d+)?\+00:00$")
-_TELLING = ("role", "email", "prefix", "type", "provider", "serial", "held_by", "group", "reason")
+_IDENTIFYING = ("role", "email", "prefix", "type", "provider", "serial", "held_by", "group", "reason")
 
 
 @register.filter
@@ -74,8 +74,10 @@ def happening(change: Change) -> str:
     if change.operation == "update":
         return done
     values = change.after or change.before
-    told = [str(values[name]) for name in _TELLING if values.get(name)] if change.what in _SEVERAL else []
-    return f"{done} ({', '.join(told)})" if told else done
+    names = (
+        [str(values[name]) for name in _IDENTIFYING if values.get(name)] if change.what in _SEVERAL else []
+    )
+    return f"{done} ({', '.join(names)})" if names else done
 
 
 @register.filter

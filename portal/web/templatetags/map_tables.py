@@ -60,7 +60,7 @@ def link_rows(rows: Iterable[LinkRow], query: str) -> SafeString:
         "state": _("State"),
         "ip_mtu": _("IP MTU that counts"),
         "reported": _("Reported"),
-        "proven": _("Verified"),
+        "verified": _("Verified"),
         "carried": _("Carried now, A to Z / Z to A"),
         "lines": _("Lines over it"),
         "cir": _("CIR sold over it"),
@@ -80,8 +80,8 @@ def link_rows(rows: Iterable[LinkRow], query: str) -> SafeString:
                 row.ip_mtu or unknown,
                 labels["reported"],
                 "–" if row.reported is None else row.reported,
-                labels["proven"],
-                row.proven.ip_mtu if row.proven else "–",
+                labels["verified"],
+                row.verified_mtu.ip_mtu if row.verified_mtu else "–",
                 labels["carried"],
                 _traffic(row.traffic) if row.traffic else unmeasured,
                 labels["lines"],
@@ -104,8 +104,8 @@ def _url_of(page: str) -> Callable[[int], str]:
 def _traffic(traffic: LinkTraffic) -> SafeString:
     """Return a link's traffic in each direction, and the load of the busier direction."""
     ways = (traffic.a_to_z_bps, traffic.z_to_a_bps)
-    told = " / ".join("–" if bps is None else units.measured_text(bps) for bps in ways)
+    rates = " / ".join("–" if bps is None else units.measured_text(bps) for bps in ways)
     if not traffic.speed_bps:
-        return conditional_escape(told)
+        return conditional_escape(rates)
     busier = {"percent": traffic.percent, "speed": units.rate_text(traffic.speed_bps)}
-    return format_html("{} <small>{}</small>", told, _("%(percent)s %% of %(speed)s") % busier)
+    return format_html("{} <small>{}</small>", rates, _("%(percent)s %% of %(speed)s") % busier)

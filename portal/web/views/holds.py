@@ -88,6 +88,6 @@ def _done(request: SignedInRequest, form: OrderForm) -> bool:
             if not form.is_valid():
                 return False
             wanted = form.wanted()
-            asked = {name: wanted[name] for name in ("a_end", "z_end", "cir_bps")}
-            form.use_hold(hold_make(user=request.user, now=now, **asked).pk)
+            content = {name: wanted[name] for name in ("a_end", "z_end", "cir_bps")}
+            form.use_hold(hold_make(user=request.user, now=now, **content).pk)
     return True

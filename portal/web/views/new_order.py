@@ -135,6 +135,6 @@ def _submit(form: OrderForm, request: SignedInRequest) -> Order | None:
 
 def _reasons(refused: DomainError, form: OrderForm, request: SignedInRequest) -> list[DomainError]:
     """Return the preview's refusals of the same field: an order raises only the first one."""
-    found = feasibility_of(user=request.user, request=form.asked(), now=clock.now(), hold=form.hold_id)
+    found = feasibility_of(user=request.user, request=form.line_request(), now=clock.now(), hold=form.hold_id)
     same = [refusal for refusal in found.refusals if refusal.field == refused.field]
     return same if refused.sentence in [refusal.sentence for refusal in same] else [refused]

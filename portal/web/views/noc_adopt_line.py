@@ -34,8 +34,8 @@ def adopt(request: SignedInRequest, circuit_id: int) -> HttpResponse:
     form = AdoptionForm(sent, line=line, customer=customer, user=request.user, netbox=netbox)
     refusal = ""
     if form.is_valid():
-        told = {name: form.cleaned_data[name] for name in ("customer", "description", "svc_mtu", "cir_bps")}
-        adoption = Adoption(found_line=circuit_id, **told)
+        values = {name: form.cleaned_data[name] for name in ("customer", "description", "svc_mtu", "cir_bps")}
+        adoption = Adoption(found_line=circuit_id, **values)
         try:
             order = line_adopt(user=request.user, adoption=adoption, now=clock.now())
         except DomainError as error:

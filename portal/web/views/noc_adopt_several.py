@@ -59,12 +59,12 @@ def adopt_several(request: SignedInRequest) -> HttpResponse:
     step = request.POST.get("step")
     for_all = AdoptionsForm(request.POST)
     if step == "file":
-        told = _told(request)
-        rows = _filled(told.lines)
-        problems = told.problems
+        uploaded = _uploaded(request)
+        rows = _filled(uploaded.lines)
+        problems = uploaded.problems
     else:
         rows, problems = _sent(request)
-    outcomes = _look(request, for_all, rows, adopting=step == "adopt")
+    outcomes = _check(request, for_all, rows, adopting=step == "adopt")
     if step == "adopt" and outcomes and all(each.order for each in outcomes):
         text = ngettext("{n} line is being taken over.", "{n} lines are being taken over.", len(outcomes))
         messages.success(request, text.format(n=len(outcomes)))
@@ -107,14 +107,14 @@ def _proposed(lines: Sequence[FoundLine]) -> list[Row]:
     ]
 
 
-def _filled(told: Iterable[tuple[FoundLine, Mapping[str, str]]]) -> list[Row]:
+def _filled(lines: Iterable[tuple[FoundLine, Mapping[str, str]]]) -> list[Row]:
     """Return forms with the values of a file.
 
     Missing values are the proposed ones. Only a row with a bandwidth in the file is validated.
     """
-    told = list(told)
-    rows = _proposed([line for line, _fields in told])
-    for row, (line, fields) in zip(rows, told, strict=True):
+    lines = list(lines)
+    rows = _proposed([line for line, _fields in lines])
+    for row, (line, fields) in zip(rows, lines, strict=True):
         data = dict(row.form.initial) | {name: text for name, text in fields.items() if text}
         whole = {f"{line.id}-{name}": text for name, text in data.items()} | {f"{line.id}-take": "on"}
         row.form = AdoptionRowForm(whole if fields.get("cir_bps") else None, line=line, initial=data)
@@ -138,7 +138,7 @@ def _sent(request: SignedInRequest) -> tuple[list[Row], list[str]]:
     return rows, problems
 
 
-def _look(
+def _check(
     request: SignedInRequest, for_all: AdoptionsForm, rows: Iterable[Row], *, adopting: bool
 ) -> list[AdoptionOutcome]:
     """Return the outcome for each line to adopt. Nothing is ordered where a form has an error."""
@@ -153,7 +153,7 @@ def _look(
     return [] if wrong else outcomes
 
 
-def _told(request: SignedInRequest) -> AdoptionFile:
+def _uploaded(request: SignedInRequest) -> AdoptionFile:
     file = request.FILES.get("file")
     if not isinstance(file, UploadedFile):
         return AdoptionFile(problems=[_("Choose a file first.")])
@@ -176,13 +176,13 @@ def _page(
     *,
     status: int = 200,
 ) -> HttpResponse:
-    looked = [row.outcome for row in rows if row.outcome]
+    checked = [row.outcome for row in rows if row.outcome]
     context: dict[str, Any] = {
         "for_all": for_all,
         "rows": rows,
         "problems": problems,
-        "refused": sum(1 for each in looked if each.refusal),
-        "accepted": sum(1 for each in looked if each.order),
+        "refused": sum(1 for each in checked if each.refusal),
+        "accepted": sum(1 for each in checked if each.order),
         "most": MOST_ADOPTIONS,
         "query": request.GET.urlencode(),
     }

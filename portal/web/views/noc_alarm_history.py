@@ -25,8 +25,8 @@ UNPROCESSABLE = 422
 def page(request: SignedInRequest) -> HttpResponse:
     """Filter by ``?kind=&state=&router=&since=&until=``; page with ``?after=``."""
     form = AlarmHistoryForm(request.GET)
-    asked = form.cleaned_data if form.is_valid() else {}
-    rows = _narrowed(Alarm.objects.select_related("operator_state"), asked)
+    query = form.cleaned_data if form.is_valid() else {}
+    rows = _narrowed(Alarm.objects.select_related("operator_state"), query)
     after = request.GET.get("after", "")
     context = {
         "form": form,
@@ -46,16 +46,16 @@ def _kept(form: AlarmHistoryForm) -> Iterator[str]:
             yield from (f"{name}_zone", f"{name}_which")
 
 
-def _narrowed(rows: QuerySet[Alarm], asked: dict[str, Any]) -> QuerySet[Alarm]:
-    if kind := asked.get("kind"):
+def _narrowed(rows: QuerySet[Alarm], query: dict[str, Any]) -> QuerySet[Alarm]:
+    if kind := query.get("kind"):
         rows = rows.filter(kind=kind)
-    if state := asked.get("state"):
+    if state := query.get("state"):
         rows = rows.filter(cleared_at__isnull=state == AlarmHistoryForm.UP)
-    if name := asked.get("router"):
+    if name := query.get("router"):
         rows = rows.filter(
             routers__overlap=list(Router.objects.filter(name=name).values_list("pk", flat=True))
         )
-    return rows.filter(_up_in(asked.get("since"), asked.get("until")))
+    return rows.filter(_up_in(query.get("since"), query.get("until")))
 
 
 def _up_in(since: datetime | None, until: datetime | None) -> Q:

@@ -112,12 +112,12 @@ def page(request: SignedInRequest) -> HttpResponse:
 
 
 def _rows(entries: list[Entry]) -> list[Row]:
-    asked: dict[type[Model], set[Any]] = defaultdict(set)
+    ids_of: dict[type[Model], set[Any]] = defaultdict(set)
     for entry in entries:
         if owner := _OWNERS.get(entry.change.what):
             column, model = owner
-            asked[model].add(entry.row[column])
-    owners = {model: model._default_manager.in_bulk(ids) for model, ids in asked.items()}
+            ids_of[model].add(entry.row[column])
+    owners = {model: model._default_manager.in_bulk(ids) for model, ids in ids_of.items()}
     return [_row(entry, owners) for entry in entries]
 
 

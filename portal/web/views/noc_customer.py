@@ -77,8 +77,8 @@ def lines(request: SignedInRequest, customer_id: int) -> HttpResponse:
     """List the customer's lines, newest first; ``?health=`` filters by health."""
     customer = get_object_or_404(Customer, pk=customer_id)
     rows = with_health_state(queries.vlls(request.user).filter(customer=customer))
-    asked = request.GET.get("health", "")
-    health = HealthState(asked) if asked in HealthState.values else None
+    requested = request.GET.get("health", "")
+    health = HealthState(requested) if requested in HealthState.values else None
     if health is not None:
         rows = rows.filter(health_state=health.value)
     found = newest_first(rows, by="created_at", after=request.GET.get("after", ""))

@@ -24,13 +24,17 @@ from portal.web.versioned_save import CONFLICT, UNPROCESSABLE, do, save
 @requires(permissions.may_run_the_network)
 def listing(request: SignedInRequest, kind: Kind) -> HttpResponse:
     """List the rows of a kind that match the search and the filters, page by page."""
-    looked = filtered(kind.rows(), request.GET, kind.choices) if kind.searchable else None
-    found = in_order(looked.rows if looked else kind.rows(), by=kind.by, after=request.GET.get("after", ""))
+    matching = filtered(kind.rows(), request.GET, kind.choices) if kind.searchable else None
+    found = in_order(
+        matching.rows if matching else kind.rows(), by=kind.by, after=request.GET.get("after", "")
+    )
     rows = [
         {"row": row, "cells": [(heading, value(row)) for heading, value in kind.columns]}
         for row in found.rows
     ]
-    return _page(request, "noc/inventory_list.html", kind, {"rows": rows, "page": found, "filtered": looked})
+    return _page(
+        request, "noc/inventory_list.html", kind, {"rows": rows, "page": found, "filtered": matching}
+    )
 
 
 @requires(permissions.may_run_the_network)

@@ -25,17 +25,17 @@ def page(request: SignedInRequest) -> HttpResponse:
     """
     now = clock.now()
     chosen = map_selection(request.user, request.GET, now=now)
-    looked = filtered(links_with_observed_mtu(), request.GET, LINKS.choices)
-    links = list(looked.rows.order_by(*LINKS.by)[: LINKS_SHOWN + 1])
+    matching = filtered(links_with_observed_mtu(), request.GET, LINKS.choices)
+    links = list(matching.rows.order_by(*LINKS.by)[: LINKS_SHOWN + 1])
     shown = {link.pk: link for link in links[:LINKS_SHOWN]}
     if chosen.is_any:
         others = links_with_observed_mtu().filter(links_at(chosen.link_ids, chosen.router))
         shown |= {link.pk: link for link in others.exclude(pk__in=shown)[:LINKS_SHOWN]}
-    query = f"{looked.keep}&" if looked.keep else ""
+    query = f"{matching.keep}&" if matching.keep else ""
     context = {
-        "filtered": looked,
+        "filtered": matching,
         "map": network_map(
-            list(shown.values()), unlinked=not looked.is_filtered, chosen=chosen, query=query, now=now
+            list(shown.values()), unlinked=not matching.is_filtered, chosen=chosen, query=query, now=now
         ),
         "chosen": chosen,
         "query": query,

@@ -21,12 +21,12 @@ LINES_SHOWN = 50
 @requires(permissions.may_run_the_network)
 def page(request: SignedInRequest) -> HttpResponse:
     """Show the page. Responds 204 while ``?seen=`` is still current, 404 where no NetBox is configured."""
-    stands = standing(clock.now())
-    if stands is None:
+    status = standing(clock.now())
+    if status is None:
         raise Http404
     context = {
-        "stands": stands,
-        "look": last_complete_run(),
+        "status": status,
+        "last_run": last_complete_run(),
         "runs": NetboxRun.objects.order_by("-id")[:RUNS_SHOWN],
         "lines": lines_in_error()[:LINES_SHOWN],
     }

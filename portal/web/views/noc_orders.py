@@ -27,7 +27,7 @@ from portal.vll.operations.order_plan_preview import PlanState, plan_of, state_o
 from portal.vll.states import OrderState
 from portal.web.forms.noc_decision import ApprovalForm, ForceEndForm, RejectionForm
 from portal.web.held_order_details import needs_of, plan_parts
-from portal.web.order_diff_rows import asked_of
+from portal.web.order_diff_rows import diff_rows_of
 from portal.web.page_guard import SignedInRequest, requires
 from portal.web.pagination import newest_first
 
@@ -143,12 +143,12 @@ def _page(
 ) -> HttpResponse:
     order.refresh_from_db(fields=["state"])
     held = order.state == OrderState.HELD
-    asked = asked_of(order)
+    diff_rows = diff_rows_of(order)
     context = {
         "order": order,
-        "asked": asked,
-        "asked_of_line": [each for each in asked if not each.side],
-        "asked_of_ends": {side: [each for each in asked if each.side == side] for side in "az"},
+        "diff_rows": diff_rows,
+        "line_diff_rows": [each for each in diff_rows if not each.side],
+        "end_diff_rows": {side: [each for each in diff_rows if each.side == side] for side in "az"},
         "needs": needs_of(order, now=clock.now()) if held else None,
         "refusal": refusal,
         "rejection": rejection or RejectionForm(),

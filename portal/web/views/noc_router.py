@@ -33,7 +33,7 @@ from portal.vll.router_operations.actions import (
     router_maintenance_set,
     router_retry,
 )
-from portal.vll.router_operations.freeze import freeze_looked, freeze_of, router_freeze, router_unfreeze
+from portal.vll.router_operations.freeze import freeze_acknowledge, freeze_of, router_freeze, router_unfreeze
 from portal.vll.router_operations.rebuild import end_rebuild_request
 from portal.vll.states import TERMINAL_LIFECYCLES
 from portal.web.flash_messages import telling
@@ -73,7 +73,7 @@ _ACTIONS: dict[str, tuple[Callable[[Router, User], None], str]] = {
         gettext_noop("The freeze of %(router)s ends as soon as its agent hears of it."),
     ),
     "freeze-looked": (
-        lambda router, user: freeze_looked(router=router, user=user, now=clock.now()),
+        lambda router, user: freeze_acknowledge(router=router, user=user, now=clock.now()),
         gettext_noop("%(router)s is brought to what is wanted again."),
     ),
     "retry": (

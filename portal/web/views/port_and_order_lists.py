@@ -18,9 +18,9 @@ def ports(request: SignedInRequest) -> HttpResponse:
     """List the ports of the user's customers with their booked bandwidth; ``?customer=`` selects one."""
     rows = with_link_speed(Port.objects.visible_to(request.user).select_related("router__site", "customer"))
     customer = of_customer(request.user, request.GET)
-    looked = filtered(rows, request.GET, (only_of(customer),) if customer else ())
-    page = in_order(looked.rows, by=PORTS.by, after=request.GET.get("after", ""))
-    return render(request, "ports/ports.html", {"ports": page.rows, "page": page, "filtered": looked})
+    matching = filtered(rows, request.GET, (only_of(customer),) if customer else ())
+    page = in_order(matching.rows, by=PORTS.by, after=request.GET.get("after", ""))
+    return render(request, "ports/ports.html", {"ports": page.rows, "page": page, "filtered": matching})
 
 
 @requires(permissions.may_sign_in)

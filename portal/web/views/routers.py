@@ -21,7 +21,7 @@ def routers(request: SignedInRequest) -> HttpResponse:
     A router is fresh while its reports are recent enough to show the status of its VLLs.
     """
     rows = with_enrolment(Router.objects.select_related("site", "observed", "convergence"))
-    looked = filtered(rows, request.GET, ROUTERS.choices)
-    page = in_order(looked.rows, by=ROUTERS.by, after=request.GET.get("after", ""))
-    context = {"routers": page.rows, "page": page, "filtered": looked, "fresh_since": clock.now() - FRESH}
+    matching = filtered(rows, request.GET, ROUTERS.choices)
+    page = in_order(matching.rows, by=ROUTERS.by, after=request.GET.get("after", ""))
+    context = {"routers": page.rows, "page": page, "filtered": matching, "fresh_since": clock.now() - FRESH}
     return render(request, "routers/routers.html", context)

@@ -53,8 +53,8 @@ def teams(request: SignedInRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD"])
 def page(request: SignedInRequest, found: Team) -> HttpResponse:
     """Show the team. ``?role=`` preselects the role of an invitation."""
-    asked = request.GET.get("role", "")
-    form = InviteForm(initial={"role": asked} if asked in Membership.Role.values else None)
+    role = request.GET.get("role", "")
+    form = InviteForm(initial={"role": role} if role in Membership.Role.values else None)
     return _page(request, found.customer, form)
 
 

@@ -27,15 +27,15 @@ def tokens(request: SignedInRequest) -> HttpResponse:
     """
     form, secret, status = TokenForm(user=request.user), "", None
     if request.method == "POST":
-        asked = TokenForm(request.POST, user=request.user)
+        posted = TokenForm(request.POST, user=request.user)
         now = clock.now()
-        if asked.is_valid():
+        if posted.is_valid():
             try:
-                _token, secret = token_create(user=request.user, now=now, **asked.wanted(now))
+                _token, secret = token_create(user=request.user, now=now, **posted.wanted(now))
             except TooManyTokens as error:
-                asked.add_error(None, error.sentence)
+                posted.add_error(None, error.sentence)
         if not secret:
-            form, status = asked, 422
+            form, status = posted, 422
     page = newest_first(tokens_of(request.user), by="created_at", after=request.GET.get("after", ""))
     context = {
         "page": page,

@@ -112,8 +112,8 @@ def _live_part(request: SignedInRequest, vll: Vll) -> dict[str, object]:
         "tunnel_path": context["tunnel_path"],
         "live": live.body,
         "live_topic": f"line:{vll.pk}",
-        "asked_every": settled_every if progress.settled else progress.asked_every,
-        "seen": f"{live.seen}{progress.settled:d}{progress.asked_every}",
+        "poll_every": settled_every if progress.settled else progress.poll_every,
+        "seen": f"{live.seen}{progress.settled:d}{progress.poll_every}",
         "turn": turn,
     }
 

@@ -62,7 +62,7 @@ def remove(request: SignedInRequest, vll: Vll) -> HttpResponse:
             except DomainError as error:
                 refusal = error.sentence
             else:
-                messages.success(request, _told(chosen))
+                messages.success(request, _confirmation(chosen))
                 return redirect("web:vll", vll_id=vll.pk)
     context = {"vll": vll, "choices": choices, "chosen": chosen, "refusal": refusal, "unsure": unsure}
     return render(request, "vll/remove.html", context, status=409 if refusal else 422 if unsure else None)
@@ -80,7 +80,7 @@ def _choices(vll: Vll, now: datetime) -> list[CoolingOff]:
     return [CoolingOff(each, now + each, agreed=each == agreed) for each in lasting]
 
 
-def _told(chosen: CoolingOff) -> str:
+def _confirmation(chosen: CoolingOff) -> str:
     if chosen.at_once:
         return _("The removal is ordered.")
     return _("The traffic is being stopped. You can undo the removal here until {until}.").format(

@@ -40,7 +40,7 @@ from portal.vll.router_operations.drain import (
     drain_progress,
     ends_to_drain,
 )
-from portal.vll.router_operations.freeze import freeze_looked, router_freeze, router_unfreeze
+from portal.vll.router_operations.freeze import freeze_acknowledge, router_freeze, router_unfreeze
 
 _ROUTERS = Router.objects.filter(retired_at__isnull=True).select_related("site")
 _DO: dict[str, Callable[..., Any]] = {
@@ -56,7 +56,7 @@ _DO: dict[str, Callable[..., Any]] = {
     "declare-alive": router_declare_alive,
     "freeze": router_freeze,
     "unfreeze": router_unfreeze,
-    "freeze-looked": freeze_looked,
+    "freeze-looked": freeze_acknowledge,
 }
 
 

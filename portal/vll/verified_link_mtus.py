@@ -16,21 +16,21 @@ _ROUNDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Proven:
+class VerifiedMtu:
     """The verified size of an IP packet, in bytes, and the time of the measurement."""
 
     ip_mtu: int
     at: datetime
 
 
-def proven_link_mtus(*, topology: Topology, now: datetime) -> dict[Hashable, Proven]:
+def verified_link_mtus(*, topology: Topology, now: datetime) -> dict[Hashable, VerifiedMtu]:
     """Return the measured MTUs by link id, without links that have no recent measurement.
 
     A path with several equal routes verifies none of its links: the frames took only one of them.
     """
     since = now - timedelta(seconds=_ROUNDS * settings.LONGLINE_PROBE_EVERY_S)
     paths = TunnelPath.objects.filter(in_use=True, proven_at__gte=since).order_by("proven_ip_mtu", "pk")
-    found: dict[Hashable, Proven] = {}
+    found: dict[Hashable, VerifiedMtu] = {}
     for path in paths[:MAX_PAIRS]:
         used = topology.used_links(
             path.a_router_id, path.z_router_id, family=Family(path.family), any_single_failure=False
@@ -40,5 +40,5 @@ def proven_link_mtus(*, topology: Topology, now: datetime) -> dict[Hashable, Pro
             continue
         for link in used.primary:
             # Paths are sorted by this size, so the largest one is stored last.
-            found[link.id] = Proven(path.proven_ip_mtu or 0, path.proven_at or now)
+            found[link.id] = VerifiedMtu(path.proven_ip_mtu or 0, path.proven_at or now)
     return found
