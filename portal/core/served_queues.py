@@ -1,6 +1,7 @@
 """The queues that workers consume: each worker records its queues in Redis while it runs.
 
-Celery knows them too, but only by querying all workers and waiting for their responses.
+Celery knows them too, but only by querying all workers and waiting for their responses. The portal does that
+only for queues that nobody has recorded, for example because their workers run a release without records.
 """
 
 import logging
@@ -9,6 +10,7 @@ from time import monotonic
 from typing import Any
 
 import redis
+from celery import current_app
 from django.conf import settings
 
 from portal.core.broker_client import broker_client
@@ -22,6 +24,8 @@ NOTED_FOR_S = 60
 KNOWN_AFTER_S = NOTED_FOR_S
 _NOTE_EVERY_S = 10.0
 _PATIENCE_S = 1.0
+# Workers respond to a query within this time.
+_WORKERS_RESPOND_IN_S = 1.0
 _KEY = "longline:served:{queue}"
 
 
@@ -32,7 +36,7 @@ def queue_names() -> list[str]:
 
 
 def served_note(queues: Iterable[str]) -> None:
-    """Record that this process consumes these queues. Raises redis.RedisError."""
+    """Record that a worker consumes these queues. Raises redis.RedisError."""
     with broker_client(patience_s=_PATIENCE_S) as broker, broker.pipeline(transaction=False) as pipe:
         for queue in queues:
             pipe.set(_KEY.format(queue=queue), 1, ex=NOTED_FOR_S)
@@ -42,8 +46,9 @@ def served_note(queues: Iterable[str]) -> None:
 def unserved_queues() -> dict[str, int]:
     """Return the queues in which messages wait and that no worker consumes, with the number of messages.
 
-    Return nothing if Redis started only lately, because it has then lost the records. Raises
-    redis.RedisError.
+    If such queues are not recorded, query the workers, which takes a second, and record the queues that they
+    name. Return nothing if Redis started only lately, because it has then lost the records. Raises
+    redis.RedisError, or kombu's OperationalError.
     """
     names = queue_names()
     with broker_client(patience_s=_PATIENCE_S) as broker, broker.pipeline(transaction=False) as pipe:
@@ -55,7 +60,18 @@ def unserved_queues() -> dict[str, int]:
     if server["uptime_in_seconds"] < KNOWN_AFTER_S:
         return {}
     found = zip(names, facts[::2], facts[1::2], strict=True)
-    return {name: int(waiting) for name, waiting, served in found if waiting and not served}
+    unrecorded = {name: int(waiting) for name, waiting, recorded in found if waiting and not recorded}
+    if not unrecorded:
+        return {}
+    consumed = _consumed_queues()
+    served_note(unrecorded.keys() & consumed)
+    return {name: waiting for name, waiting in unrecorded.items() if name not in consumed}
+
+
+def _consumed_queues() -> set[str]:
+    """Return the queues that the running workers name. Waits until all workers have had time to respond."""
+    responses = current_app.control.inspect(timeout=_WORKERS_RESPOND_IN_S).active_queues() or {}
+    return {queue["name"] for queues in responses.values() for queue in queues}
 
 
 class QueueNotes:

@@ -1,10 +1,17 @@
 """A queue in which messages wait and that no worker consumes is an alarm that names it."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
+from textwrap import dedent
+from time import monotonic, sleep
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery import Celery
+from django.conf import settings
 
 from portal.alarms.kinds import Kind
 from portal.core import served_queues
@@ -56,3 +63,49 @@ def test_a_worker_notes_the_queues_that_it_consumes(broker: Any) -> None:
     broker.delete("longline:served:batch")
     noted(sender=heart)
     assert "batch" in served_queues.unserved_queues()
+
+
+WORKER = """
+from time import sleep
+from celery import Celery
+
+app = Celery("without_records", broker={broker!r}, fixups=[])
+app.conf.worker_prefetch_multiplier = 1
+
+@app.task(name="busy")
+def busy():
+    sleep(60)
+"""
+
+
+@pytest.fixture
+def worker_without_records(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """A busy worker of the queue batch that records no queues, like the workers of a release before."""
+    (tmp_path / "without_records.py").write_text(dedent(WORKER.format(broker=settings.CELERY_BROKER_URL)))
+    command = [sys.executable, "-m", "celery", "--app", "without_records", "worker", "--queues", "batch"]
+    options = ["--pool", "threads", "--concurrency", "1", "--hostname", "old@here", "--loglevel", "ERROR"]
+    worker = subprocess.Popen([*command, *options], cwd=tmp_path)
+    yield worker
+    worker.kill()
+    worker.wait()
+
+
+def test_a_worker_that_records_nothing_serves_its_queue_as_long_as_it_runs(
+    broker: Any, worker_without_records: subprocess.Popen[bytes]
+) -> None:
+    """During an upgrade, workers of the previous release run next to those of the new one."""
+    app = Celery("sender", broker=settings.CELERY_BROKER_URL, set_as_current=False)
+    for _ in range(5):
+        app.send_task("busy", queue="batch")
+    until = monotonic() + 60
+    while app.control.inspect(timeout=1).active_queues() is None:
+        assert monotonic() < until, "the worker did not start"
+    while broker.llen("batch") > 3:
+        assert monotonic() < until, "the worker takes no tasks"
+        sleep(0.1)
+    assert alarm_texts(Kind.QUEUE_UNSERVED) == []
+    worker_without_records.kill()
+    worker_without_records.wait()
+    broker.delete("longline:served:batch")
+    [alarm] = alarm_texts(Kind.QUEUE_UNSERVED)
+    assert alarm.startswith("batch: Tasks waiting: ")
