@@ -56,18 +56,16 @@ type Use struct {
 	show, free string // commands that show and end the use
 }
 
+// The uses of the tracer that VPP shows.
 var (
-	holdsPackets = Use{"VPP's tracer contains packets already: another user is tracing, or a trace was interrupted", "show trace", "clear trace"}
-	hasFilter    = Use{"VPP's tracer has a classifier filter of another user", "show classify filter verbose", "classify filter trace del"}
-	// otherFunction is a function of the plugin bpf_trace_filter. With it, a classifier filter selects
+	HoldsPackets = Use{"VPP's tracer contains packets already: another user is tracing, or a trace was interrupted", "show trace", "clear trace"}
+	HasFilter    = Use{"VPP's tracer has a classifier filter of another user", "show classify filter verbose", "classify filter trace del"}
+	// OtherFunction is a function of the plugin bpf_trace_filter. With it, a classifier filter selects
 	// nothing.
-	otherFunction = Use{"VPP's tracer selects packets by a function that another user chose", "show trace filter function", "set trace filter function " + classifierFunction}
+	OtherFunction = Use{"VPP's tracer selects packets by a function that another user chose", "show trace filter function", "set trace filter function " + classifierFunction}
 )
 
 func (e *InUseError) Error() string {
-	if e.Use == (Use{}) {
-		return "VPP's tracer is in use. Nothing was changed"
-	}
 	return fmt.Sprintf("%s. Nothing was changed. Examine it with vppctl %s. If nobody needs it, end it with vppctl %s", e.Use.clause, e.Use.show, e.Use.free)
 }
 
@@ -123,7 +121,7 @@ func tracerIsFree(ctx context.Context, session vpp.Caller) error {
 		return err
 	}
 	if _, count := parse(text); count > 0 {
-		return &InUseError{holdsPackets}
+		return &InUseError{HoldsPackets}
 	}
 	return nil
 }

@@ -105,14 +105,14 @@ func filterIsFree(ctx context.Context, session vpp.Caller) error {
 	case refused:
 		return &CannotError{"this VPP cannot filter what it traces: " + text}
 	case !strings.Contains(spaces.ReplaceAllString(text, " "), noFilter):
-		return &InUseError{hasFilter}
+		return &InUseError{HasFilter}
 	}
 	functions, refused, err := vpp.RunCLI(ctx, session, "show trace filter function")
 	if err != nil {
 		return err
 	}
 	if !refused && strings.Contains(functions, chosenFunction) && !strings.Contains(functions, chosenFunction+classifierFunction+" ") {
-		return &InUseError{otherFunction}
+		return &InUseError{OtherFunction}
 	}
 	return nil
 }

@@ -245,7 +245,7 @@ func TestASubInterfaceIsRebuiltOnlyIfATraceShowsThatVPPDropsItsFrames(t *testing
 		}, 2, 0, ""},
 		"the tracer is in use": {func(w *wire) {
 			w.pass(time.Minute, 5, 0)
-			w.lost, w.busy = true, &packettrace.InUseError{}
+			w.lost, w.busy = true, &packettrace.InUseError{Use: packettrace.HoldsPackets}
 			w.pass(time.Hour, 5, 0)
 		}, 0, 0, VLANNotExamined},
 		"VPP does not count unknown VLANs": {func(w *wire) {
