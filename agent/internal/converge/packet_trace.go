@@ -77,9 +77,10 @@ func (e *Engine) interfacesOf(ctx context.Context, vll string) (map[uint32]strin
 const searchUnknownFor = 10 * time.Second
 
 // UnknownVLANs counts frames that VPP drops because of an unknown VLAN although they have one of these
-// VLANs. It changes no forwarding and does not delay a converge. It returns ErrTracing, errors of
-// packettrace.UnknownVLANs, ErrNoVPP or an error of the connection.
-func (e *Engine) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
+// VLANs. It changes no forwarding and does not delay a converge. It calls begin when the tracer is free,
+// before it changes the tracer. It returns ErrTracing, errors of packettrace.UnknownVLANs, ErrNoVPP or an
+// error of the connection.
+func (e *Engine) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN, begin func() error) (map[packettrace.VLAN]int, error) {
 	if !e.tracing.TryLock() {
 		return nil, ErrTracing
 	}
@@ -89,7 +90,7 @@ func (e *Engine) UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN) (ma
 		return nil, err
 	}
 	threads := 1 + session.Info().Workers
-	return packettrace.UnknownVLANs(ctx, session, packettrace.Search{VLANs: vlans, Threads: threads, For: searchUnknownFor})
+	return packettrace.UnknownVLANs(ctx, session, packettrace.Search{VLANs: vlans, Threads: threads, For: searchUnknownFor, Begin: begin})
 }
 
 // ClearTracer removes filters and packets that UnknownVLANs of a killed agent left in VPP. It returns

@@ -26,6 +26,8 @@ type Search struct {
 	VLANs   []VLAN
 	Threads int           // of VPP, including the main thread
 	For     time.Duration // the longest time
+	// Begin is called when the tracer is free, before the search changes it. An error ends the search.
+	Begin func() error
 }
 
 const (
@@ -57,12 +59,16 @@ var (
 //
 // The tracer captures only frames with these outer tags, at most perSearch a second by each kind of port,
 // and keeps dropped frames. UnknownVLANs returns as soon as it has found a frame of each VLAN, or when the
-// time is over. It returns *InUseError, *CannotError, *LeftError, or an error of the connection.
+// time is over. It returns *InUseError, *CannotError, *LeftError, the error of Begin, or an error of the
+// connection.
 func UnknownVLANs(ctx context.Context, session vpp.Caller, search Search) (dropped map[VLAN]int, err error) {
 	if err := tracerIsFree(ctx, session); err != nil {
 		return nil, err
 	}
 	if err := filterIsFree(ctx, session); err != nil {
+		return nil, err
+	}
+	if err := search.Begin(); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -55,9 +55,11 @@ var (
 	dot1ad = VLAN{Port: "pg0", Tagging: intent.Dot1ad, Outer: 400, Inner: 10}
 )
 
+func begin() error { return nil }
+
 func search(t *testing.T, session *vpp.Session, vlans ...VLAN) map[VLAN]int {
 	t.Helper()
-	dropped, err := UnknownVLANs(t.Context(), session, Search{VLANs: vlans, Threads: 1, For: 3 * time.Second})
+	dropped, err := UnknownVLANs(t.Context(), session, Search{VLANs: vlans, Threads: 1, For: 3 * time.Second, Begin: begin})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +123,9 @@ func TestUnknownVLANsDoesNotChangeAnOperatorsTraceOrFilter(t *testing.T) {
 					break
 				}
 			}
+			begin := func() error { t.Error("the search began"); return nil }
 			var inUse *InUseError
-			if _, err := UnknownVLANs(t.Context(), session, Search{VLANs: []VLAN{single}, Threads: 1, For: time.Second}); !errors.As(err, &inUse) {
+			if _, err := UnknownVLANs(t.Context(), session, Search{VLANs: []VLAN{single}, Threads: 1, For: time.Second, Begin: begin}); !errors.As(err, &inUse) {
 				t.Errorf("got %v", err)
 			}
 			trace, _ := v.CLI("show trace")
@@ -150,7 +153,7 @@ func TestUnknownVLANsStopsIfAnotherFunctionSelectsPackets(t *testing.T) {
 			return map[string]string{"show classify filter": noFilter, "show trace filter function": functions}[line], false
 		}}
 		var busy *InUseError
-		_, err := UnknownVLANs(ctx, vpp, Search{VLANs: []VLAN{single}, Threads: 1, For: time.Minute})
+		_, err := UnknownVLANs(ctx, vpp, Search{VLANs: []VLAN{single}, Threads: 1, For: time.Minute, Begin: begin})
 		if errors.As(err, &busy) != inUse {
 			t.Errorf("%s: %v", functions, err)
 		}
@@ -160,6 +163,51 @@ func TestUnknownVLANsStopsIfAnotherFunctionSelectsPackets(t *testing.T) {
 		}
 		if inUse && !strings.Contains(err.Error(), "vppctl set trace filter function vnet_is_packet_traced") {
 			t.Errorf("got %v", err)
+		}
+		cancel()
+	}
+}
+
+// TestASearchBeginsBeforeItChangesTheTracer: Begin records on disk that the tracer has to be cleared.
+func TestASearchBeginsBeforeItChangesTheTracer(t *testing.T) {
+	noDisk := errors.New("the disk is full")
+	for name, c := range map[string]struct {
+		answers map[string]string
+		begin   error
+		begins  int
+	}{
+		"packets":          {map[string]string{"show trace max 1": "Packet 1\n\n00:00:01:000000: l2-input\n  l2-input: sw_if_index 1\n"}, nil, 0},
+		"a filter":         {map[string]string{"show classify filter": "packet tracer: first table 0"}, nil, 0},
+		"another function": {map[string]string{"show trace filter function": "(*) name:bpf_trace_filter description: bpf"}, nil, 0},
+		"free":             {nil, nil, 1},
+		"a full disk":      {nil, noDisk, 1},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		vpp := &scriptedCLI{}
+		changes := func() int {
+			return len(slices.DeleteFunc(slices.Clone(vpp.commands), func(line string) bool { return strings.HasPrefix(line, "show ") }))
+		}
+		vpp.answer = func(line string) (string, bool) {
+			if strings.HasPrefix(line, "trace add") {
+				cancel()
+			}
+			if text, given := c.answers[line]; given {
+				return text, false
+			}
+			return map[string]string{"show classify filter": noFilter}[line], false
+		}
+		begins := 0
+		_, err := UnknownVLANs(ctx, vpp, Search{VLANs: []VLAN{single}, Threads: 1, For: time.Minute, Begin: func() error {
+			if begins++; changes() != 0 {
+				t.Errorf("%s: before it began it sent %q", name, vpp.commands)
+			}
+			return c.begin
+		}})
+		if begins != c.begins || c.begin != nil && !errors.Is(err, c.begin) {
+			t.Errorf("%s: it began %d times, %v", name, begins, err)
+		}
+		if changed := changes() > 0; changed != (c.begins == 1 && c.begin == nil) {
+			t.Errorf("%s: it sent %q", name, vpp.commands)
 		}
 		cancel()
 	}
@@ -208,7 +256,7 @@ func TestCancelledSearchClearsTheTracer(t *testing.T) {
 		}
 		return map[string]string{"show classify filter": "packet tracer:                 first table none"}[line], false
 	}}
-	if _, err := UnknownVLANs(ctx, vpp, Search{VLANs: []VLAN{single}, Threads: 1, For: time.Minute}); !errors.Is(err, context.Canceled) {
+	if _, err := UnknownVLANs(ctx, vpp, Search{VLANs: []VLAN{single}, Threads: 1, For: time.Minute, Begin: begin}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 	if last := vpp.commands[len(vpp.commands)-3:]; !slices.Equal(last, []string{"clear trace", "trace filter none", "classify filter trace del"}) {

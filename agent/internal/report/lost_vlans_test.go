@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -343,6 +344,54 @@ func TestAStartClearsTheTracerThatAKilledAgentUsed(t *testing.T) {
 			}
 			if kept, aside := openRebuilds(folder, quiet); aside != nil || kept.kept.TracingBootMS != 0 {
 				t.Errorf("on disk: %+v, %+v", kept.kept, aside)
+			}
+		})
+	}
+}
+
+// TestOnlyASearchThatUsesTheTracerIsRecordedAndLogged: a start after a recorded search clears the tracer,
+// which must not delete an operator's packets.
+func TestOnlyASearchThatUsesTheTracerIsRecordedAndLogged(t *testing.T) {
+	inUse := &packettrace.InUseError{Use: packettrace.HoldsPackets}
+	for name, c := range map[string]struct {
+		engine         dyingVPP
+		during, after  int64
+		err            error
+		logged, noDisk bool
+	}{
+		"it finds the tracer in use":    {engine: dyingVPP{inUse: inUse}, err: inUse},
+		"another trace is running":      {engine: dyingVPP{inUse: converge.ErrTracing}, err: converge.ErrTracing},
+		"it uses the tracer":            {during: 1000, logged: true},
+		"it cannot clear the tracer":    {engine: dyingVPP{left: &packettrace.LeftError{Why: vpp.ErrTimeout}}, during: 1000, after: 1000, err: vpp.ErrTimeout, logged: true},
+		"the disk does not accept data": {noDisk: true, err: os.ErrNotExist},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log strings.Builder
+			folder, engine := t.TempDir(), &c.engine
+			r := New(Options{Engine: engine, Folder: folder, Log: slog.New(slog.NewTextHandler(&log, nil)), Now: time.Now})
+			if c.noDisk {
+				r.vlans.rebuilds.path = filepath.Join(folder, "missing", "rebuilds.json")
+			}
+			onDisk := func() int64 {
+				kept, aside := openRebuilds(folder, quiet)
+				if aside != nil {
+					t.Fatal(aside)
+				}
+				return kept.kept.TracingBootMS
+			}
+			var during int64
+			engine.searching = func() { during = onDisk() }
+			if _, err := r.unknownVLANs(t.Context(), 1000, nil); !errors.Is(err, c.err) {
+				t.Errorf("got %v", err)
+			}
+			if after := onDisk(); during != c.during || after != c.after {
+				t.Errorf("on disk: %d during the search and %d after it", during, after)
+			}
+			if _, err := os.Stat(filepath.Join(folder, "rebuilds.json")); errors.Is(err, os.ErrNotExist) != (c.during == 0) {
+				t.Errorf("the file: %v", err)
+			}
+			if logged := strings.Contains(log.String(), "VPP's tracer is used"); logged != c.logged {
+				t.Errorf("the log: %s", log.String())
 			}
 		})
 	}

@@ -30,7 +30,7 @@ type Engine interface {
 	Paths() []pathwatch.Watched
 	PathsChanged() <-chan struct{}
 	Rebuild(index uint32, name string, requested bool) error
-	UnknownVLANs(context.Context, []packettrace.VLAN) (map[packettrace.VLAN]int, error)
+	UnknownVLANs(ctx context.Context, vlans []packettrace.VLAN, begin func() error) (map[packettrace.VLAN]int, error)
 	ClearTracer(context.Context) error
 	TestedSince(time.Time) map[intent.Key]bool
 	PortalFreezes(id, reason string, until time.Time)

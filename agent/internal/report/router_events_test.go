@@ -154,6 +154,9 @@ func TestDriftIsDescribedBriefly(t *testing.T) {
 type dyingVPP struct {
 	shown   bool
 	cleared int // how often its tracer was cleared
+	// inUse and left are the errors of a search before and after it uses the tracer.
+	inUse, left error
+	searching   func() // called while a search uses the tracer; nil for none
 }
 
 func (e *dyingVPP) ObservedStateToReport(context.Context) (*converge.ObservedState, error) {
@@ -178,8 +181,17 @@ func (e *dyingVPP) ClearTracer(context.Context) error {
 	return nil
 }
 
-func (e *dyingVPP) UnknownVLANs(context.Context, []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
-	return nil, nil
+func (e *dyingVPP) UnknownVLANs(_ context.Context, _ []packettrace.VLAN, begin func() error) (map[packettrace.VLAN]int, error) {
+	if e.inUse != nil {
+		return nil, e.inUse
+	}
+	if err := begin(); err != nil {
+		return nil, err
+	}
+	if e.searching != nil {
+		e.searching()
+	}
+	return nil, e.left
 }
 
 func (e *dyingVPP) PortalFreezes(string, string, time.Time) {}

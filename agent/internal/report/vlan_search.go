@@ -94,17 +94,21 @@ func (r *Reporter) search(ctx context.Context, suspects []Access) {
 	})
 }
 
-// unknownVLANs records on disk that the tracer is in use, so that the next start can clear it if the agent
-// is killed.
+// unknownVLANs records on disk while it uses the tracer, so that the next start can clear the tracer if the
+// agent is killed. A search that finds the tracer in use records nothing.
 func (r *Reporter) unknownVLANs(ctx context.Context, boot int64, vlans []packettrace.VLAN) (map[packettrace.VLAN]int, error) {
-	if err := r.noteTracing(boot); err != nil {
-		return nil, fmt.Errorf("it cannot be recorded on disk: %w", err)
-	}
-	r.log.Info("VPP's tracer is used to search for frames that VPP drops; a trace that has taken no packet yet, and a filter by node, end with this",
-		"vlans", len(vlans))
-	dropped, err := r.engine.UnknownVLANs(ctx, vlans)
+	begun := false
+	dropped, err := r.engine.UnknownVLANs(ctx, vlans, func() error {
+		if err := r.noteTracing(boot); err != nil {
+			return fmt.Errorf("it cannot be recorded on disk: %w", err)
+		}
+		begun = true
+		r.log.Info("VPP's tracer is used to search for frames that VPP drops; a trace that has taken no packet yet, and a filter by node, end with this",
+			"vlans", len(vlans))
+		return nil
+	})
 	var left *packettrace.LeftError
-	if !errors.As(err, &left) {
+	if begun && !errors.As(err, &left) {
 		if noted := r.noteTracing(0); noted != nil {
 			r.log.Warn("the end of a search cannot be recorded on disk", "error", noted)
 		}
