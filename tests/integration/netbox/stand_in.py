@@ -129,7 +129,7 @@ class Forwarding:
         said = json.loads(text) if text else None
         if asked.path == "/api/status/":
             said["hostname"] = "netbox.invalid"
-        self.exchanges.append({"asked": asked.text, "status": answer.status_code, "said": said})
+        self.exchanges.append({"request": asked.text, "status": answer.status_code, "response": said})
         return Answer(answer.status_code, answer.content)
 
 
@@ -143,12 +143,12 @@ class Replaying:
 
     def __call__(self, asked: Asked) -> Answer:
         expected = self._exchanges[self._next] if self._next < len(self._exchanges) else None
-        if expected is None or expected["asked"] != asked.text:
-            wanted = "nothing more" if expected is None else json.dumps(expected["asked"])
+        if expected is None or expected["request"] != asked.text:
+            wanted = "nothing more" if expected is None else json.dumps(expected["request"])
             self.wrong.append(f"asked {json.dumps(asked.text)}\nrecorded {wanted}")
             return Answer(599, json.dumps({"detail": "this is not in the recording"}).encode())
         self._next += 1
-        said = expected["said"]
+        said = expected["response"]
         return Answer(expected["status"], b"" if said is None else json.dumps(said).encode())
 
     @property
