@@ -1,12 +1,14 @@
 package vpp
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"strconv"
 	"strings"
 	"time"
 
+	"go.fd.io/govpp/binapi/memclnt"
 	"go.fd.io/govpp/binapi/vlib"
 	"golang.org/x/sys/unix"
 )
@@ -20,11 +22,9 @@ import (
 const (
 	// dropDeadEvery is how often the clients are listed, so that few overlooked ones accumulate.
 	dropDeadEvery = 10 * time.Second
-	// closedPoll is the pause between two checks whether VPP has closed a connection.
-	closedPoll = 2 * time.Millisecond
-	// listsUntilNoticed is how often VPP lists its clients after the failed call, each time in another
-	// iteration of its main loop.
-	listsUntilNoticed = 3
+	// iterationsUntilRemoved is the number of iterations of its main loop after which VPP has removed the
+	// overlooked clients from its list: it notices their ends in one, and removes them in a later one.
+	iterationsUntilRemoved = 3
 )
 
 // client is a client in VPP's list.
@@ -51,7 +51,8 @@ func (d Dialer) dropDeadClients(s *Session, noticed func(names []string)) {
 }
 
 // dropDeadClientsOnce makes VPP notice overlooked clients and returns their names. The result includes a
-// client that disconnected at that moment.
+// client that disconnected at that moment. VPP stops its workers for each list of clients, but not for a
+// ping. VPP answers each ping in another iteration of its main loop.
 func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	before := s.clients()
 	if len(before) < 2 {
@@ -60,15 +61,18 @@ func (d Dialer) dropDeadClientsOnce(s *Session) (names []string) {
 	if d.provokeSendError() != nil {
 		return nil
 	}
-	for n := 0; n < listsUntilNoticed && len(names) == 0; n++ {
-		after := s.clients()
-		if len(after) == 0 {
+	for range iterationsUntilRemoved {
+		if _, err := s.Call(context.Background(), &memclnt.ControlPing{}); err != nil {
 			return nil
 		}
-		for each := range before {
-			if !after[each] {
-				names = append(names, each.name)
-			}
+	}
+	after := s.clients()
+	if len(after) == 0 {
+		return nil // VPP does not list the session's own client either
+	}
+	for each := range before {
+		if !after[each] {
+			names = append(names, each.name)
 		}
 	}
 	return names
@@ -95,37 +99,31 @@ func (d Dialer) provokeSendError() error {
 	if err := conn.SetDeadline(time.Now().Add(d.Timeout)); err != nil {
 		return err
 	}
-	if _, err = conn.Write(hello); err != nil {
+	if _, err := conn.Write(hello); err != nil {
 		return err
 	}
-	return awaitClose(conn, d.Timeout)
+	return awaitClose(conn)
 }
 
-// awaitClose waits until the peer has closed a connection whose reading side is shut down. A read cannot
-// detect that. Error: ErrTimeout, or that of the connection.
-func awaitClose(conn *net.UnixConn, timeout time.Duration) error {
+// awaitClose waits until VPP has closed a connection whose reading side is shut down. It waits for a
+// hang-up, because a read of such a connection always returns the end of the file. It returns an error of
+// the connection, or os.ErrDeadlineExceeded.
+func awaitClose(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(timeout); ; time.Sleep(closedPoll) {
-		var polled error
-		fds := []unix.PollFd{{}}
-		err := raw.Control(func(fd uintptr) {
-			fds[0].Fd = int32(fd)
-			_, polled = unix.Poll(fds, 0)
-		})
-		switch {
-		case err != nil:
-			return err
-		case polled != nil && polled != unix.EINTR:
-			return polled
-		case fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0:
-			return nil
-		case time.Now().After(deadline):
-			return ErrTimeout
+	var polled error
+	err = raw.Read(func(fd uintptr) (done bool) {
+		state := []unix.PollFd{{Fd: int32(fd)}}
+		for {
+			if _, polled = unix.Poll(state, 0); polled != unix.EINTR {
+				break
+			}
 		}
-	}
+		return polled != nil || state[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
+	})
+	return cmp.Or(err, polled)
 }
 
 // clients returns the clients of VPP's API socket; empty if VPP does not list them.
