@@ -38,8 +38,14 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 		}
 		stored := &interrupted{Session: r.session, reached: make(chan struct{}), goOn: make(chan struct{})}
 		r.Attach(stored)
-		outcome := make(chan *Outcome, 1)
-		go func() { outcome <- r.put(lines) }()
+		changed := r.nextIntent(lines)
+		var outcome *Outcome
+		var failed error
+		put := make(chan struct{})
+		go func() {
+			defer close(put)
+			outcome, failed = r.Put(t.Context(), changed, "")
+		}()
 		<-stored.reached
 
 		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -53,7 +59,10 @@ func TestFinishWorkWaitsForTheConvergeAndRefusesOtherWork(t *testing.T) {
 		if err := <-finished; err != nil {
 			t.Error(err)
 		}
-		(<-outcome).mustAllBe(t, "verified")
+		if <-put; failed != nil {
+			t.Fatal(failed)
+		}
+		outcome.mustAllBe(t, "verified")
 
 		before := r.writes()
 		in, _ := r.store.Current()

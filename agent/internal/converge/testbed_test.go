@@ -231,6 +231,16 @@ func (r *router) snapshot() *observe.Snapshot {
 // put gives the engine the next generation.
 func (r *router) put(present []intent.End, removed ...intent.Tombstone) *Outcome {
 	r.t.Helper()
+	outcome, err := r.Put(r.t.Context(), r.nextIntent(present, removed...), "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return outcome
+}
+
+// nextIntent returns an intent with the generation after the stored one.
+func (r *router) nextIntent(present []intent.End, removed ...intent.Tombstone) *intent.Intent {
+	r.t.Helper()
 	generation := int64(1)
 	if stored, _ := r.store.Current(); stored != nil {
 		generation = stored.Generation + 1
@@ -239,11 +249,7 @@ func (r *router) put(present []intent.End, removed ...intent.Tombstone) *Outcome
 	if err != nil {
 		r.t.Fatalf("the test's own intent: %+v", err)
 	}
-	outcome, err := r.Put(r.t.Context(), in, "")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return outcome
+	return in
 }
 
 func (r *router) writes() uint64 { return r.Status().Statistics.Writes }
