@@ -110,20 +110,33 @@ var tunnelDevices = map[string][]Capability{
 // dumpTunnels adds all tunnels to the snapshot. It requests many tunnels one by one: VPP then stops its
 // workers more often, but never for long. The interfaces must be read before.
 func (s *Snapshot) dumpTunnels(ctx context.Context, session Session) error {
-	var tunnels []api.Message
+	var tunnels []*Interface
 	for _, i := range s.Interfaces {
-		kind := &Snapshot{Supported: make(map[Capability]bool)}
-		for _, capability := range tunnelDevices[i.Device] {
-			kind.Supported[capability] = s.Supported[capability]
+		if s.supportsAny(tunnelDevices[i.Device]) {
+			tunnels = append(tunnels, i)
 		}
-		tunnels = append(tunnels, kind.tunnelDumps(interface_types.InterfaceIndex(i.Index))...)
 	}
 	if len(tunnels) <= wholeTunnels {
 		return session.Dump(ctx, s.tunnelDumps(anyInterface), s.add)
 	}
-	found, err := inPortions(ctx, session, tunnels)
+	requests := make([]api.Message, 0, len(tunnels))
+	kinds := make(map[string]*Snapshot, len(tunnelDevices))
+	for device, capabilities := range tunnelDevices {
+		kinds[device] = &Snapshot{Supported: make(map[Capability]bool, len(capabilities))}
+		for _, capability := range capabilities {
+			kinds[device].Supported[capability] = s.Supported[capability]
+		}
+	}
+	for _, i := range tunnels {
+		requests = append(requests, kinds[i.Device].tunnelDumps(interface_types.InterfaceIndex(i.Index))...)
+	}
+	found, err := inPortions(ctx, session, requests)
 	for _, msg := range found {
 		s.add(msg)
 	}
 	return err
+}
+
+func (s *Snapshot) supportsAny(capabilities []Capability) bool {
+	return slices.ContainsFunc(capabilities, func(c Capability) bool { return s.Supported[c] })
 }
