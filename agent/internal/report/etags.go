@@ -24,10 +24,11 @@ type namedList struct {
 // observedWire is an observed report in which each long list is complete or replaced by its name.
 type observedWire struct {
 	observedBody
-	Routes    json.RawMessage `json:"routes"`
-	Ends      json.RawMessage `json:"ends"`
-	Circuits  json.RawMessage `json:"circuits"`
-	WatchETag string          `json:"watch_etag,omitempty"`
+	Routes   json.RawMessage `json:"routes"`
+	Ends     json.RawMessage `json:"ends"`
+	Circuits json.RawMessage `json:"circuits"`
+	// WatchETag names the stored list of watched routes. It is absent without one.
+	WatchETag string `json:"watch_etag,omitempty"`
 }
 
 type observedAnswer struct {

@@ -6,7 +6,8 @@ import (
 	"longline.dev/agent/internal/intent"
 )
 
-// The structures of docs/reference/agent-reports.md. Members that may be null are pointers.
+// The structures of docs/reference/agent-reports.md. A member that may be null is a pointer or a slice. A nil
+// member with omitempty is absent from the report instead of null.
 
 type countersBody struct {
 	Schema    int          `json:"schema"`
@@ -70,7 +71,7 @@ type endCountsBody struct {
 	OutPackets uint64 `json:"out_packets"`
 	// Policer is null without a reliable difference of the end's policer.
 	Policer *policerBody `json:"policer"`
-	// Null without a reliable difference.
+	// InDrops and OutDrops are null without a reliable difference.
 	InDrops  *uint64 `json:"in_drops"`
 	OutDrops *uint64 `json:"out_drops"`
 }
@@ -231,15 +232,15 @@ type interfaceBody struct {
 	Tables  [2]uint32 `json:"tables"`
 	Tag     *string   `json:"tag"`
 	LinuxCP *string   `json:"linux_cp"`
-	// Parent is the port of a sub-interface, null for all others.
+	// Parent is the port of a sub-interface. Other interfaces omit it.
 	Parent *string `json:"parent,omitempty"`
-	// Frames are the frames of its port that a sub-interface takes, null for all others.
+	// Frames are the frames of its port that a sub-interface takes. Other interfaces omit it.
 	Frames *framesBody `json:"frames,omitempty"`
 	// Load is null without a reliable difference.
 	Load *loadBody `json:"load"`
 }
 
-// framesBody has null for any.
+// framesBody selects frames. A null member accepts any value.
 type framesBody struct {
 	Dot1ad    *bool   `json:"dot1ad"`
 	Outer     *uint16 `json:"outer"`
@@ -308,7 +309,8 @@ type endBody struct {
 	Drift []driftBody  `json:"drift"`
 	// Contested are settings that others change again after each repair.
 	Contested []contestedBody `json:"contested"`
-	// VLANLoss is null while nothing suggests that VPP drops the end's frames as frames of an unknown VLAN.
+	// VLANLoss is absent while nothing suggests that VPP drops the end's frames as frames of an unknown
+	// VLAN.
 	VLANLoss *vlanLossBody `json:"vlan_loss,omitempty"`
 }
 
