@@ -5,5 +5,5 @@ class ApiConfig(AppConfig):
     name = "portal.api"
 
     def ready(self) -> None:
-        # Registers itself with drf-spectacular by being imported.
+        # The import registers the extension with drf-spectacular.
         from portal.api.openapi import authentication  # noqa: F401

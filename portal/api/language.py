@@ -1,7 +1,8 @@
-"""The API writes English, whoever asks: its documents are compared, stored and told apart by their ETags.
+"""The language of API responses: documents are in English, problem documents in the language of the reader.
 
-Problem documents alone are for a person in the end: their sentences are in the language that
-``Accept-Language`` prefers, or in that of the person whose session it is.
+Programs compare and store documents, and ETags depend on their bytes. All readers therefore get the same
+text. Problem documents are for people: their sentences are in the language that ``Accept-Language`` prefers,
+or in the language of the session's user.
 """
 
 from collections.abc import Callable
@@ -12,11 +13,11 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponseBase
 from django.utils import translation
 
-_readers: ContextVar[str] = ContextVar("readers_language", default=settings.LANGUAGE_CODE)
+_readers_language: ContextVar[str] = ContextVar("readers_language", default=settings.LANGUAGE_CODE)
 
 
 class ApiLanguageMiddleware:
-    """Behind those that found out what the reader reads."""
+    """Switches views of the REST framework to English, after other middlewares have chosen a language."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self.get_response = get_response
@@ -26,10 +27,10 @@ class ApiLanguageMiddleware:
 
     def process_view(self, request: HttpRequest, view: object, *arguments: object) -> None:
         if hasattr(view, "cls"):  # a view of REST framework
-            _readers.set(translation.get_language() or settings.LANGUAGE_CODE)
+            _readers_language.set(translation.get_language() or settings.LANGUAGE_CODE)
             translation.activate(settings.LANGUAGE_CODE)
 
 
 def in_readers_language() -> AbstractContextManager[None]:
-    """Inside, what is wrong with a request is said in the language of its reader."""
-    return translation.override(_readers.get())
+    """Return a context in which texts are translated for the sender of the request."""
+    return translation.override(_readers_language.get())

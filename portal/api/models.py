@@ -1,4 +1,4 @@
-"""Answers that the REST API keeps for requests that are sent again."""
+"""Stored responses of the REST API, for requests that a client repeats."""
 
 from django.db import models
 
@@ -6,14 +6,14 @@ from portal.accounts.models import User
 
 
 class KeptAnswer(models.Model):
-    """The answer that the first request with an Idempotency-Key got, written with that request's effect.
+    """The response to the first request with an Idempotency-Key, stored in the transaction of its effect.
 
-    It lives here and not in ``portal.events``: status, headers and body are a matter of the API alone.
+    The model is here and not in ``portal.events``, because only the API needs status, headers and body.
     """
 
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="+", db_index=False)
     key = models.CharField(max_length=255)
-    # SHA-256 over method, path and body: the same key with another request is a mistake.
+    # SHA-256 of method, path, query, content type and body: the same key with another request is refused.
     fingerprint = models.BinaryField(max_length=32)
     status = models.PositiveSmallIntegerField()
     headers = models.JSONField()

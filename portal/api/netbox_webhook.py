@@ -1,4 +1,4 @@
-"""NetBox's own webhook, which says that something has changed: the next import comes at once."""
+"""The receiver of NetBox's webhook: after a change in NetBox, the next import starts immediately."""
 
 import hashlib
 import hmac
@@ -7,40 +7,41 @@ from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from portal.api.problem_details import problem_answer
+from portal.api.problem_details import problem_response
 from portal.core import clock
 from portal.core.view_permission import public
 from portal.netbox_sync.run_queue import change_announced
 
-# NetBox sends a whole object and how it was before.
+# In bytes. NetBox sends the whole object, before and after the change.
 MAX_BODY = 1024 * 1024
 
 
 @csrf_exempt
 @public
 def netbox_hook(request: HttpRequest) -> HttpResponse:
-    """``POST /api/netbox/hook/``: 204 when the body is signed by NetBox; nothing else is read of it.
+    """Handle ``POST /api/netbox/hook/``: respond with 204 if NetBox signed the body. Ignore its content.
 
-    NetBox has no account here, so its signature is looked at: HMAC-SHA512 in hex, in ``X-Hook-Signature``.
-    Who repeats a message only has NetBox looked at once more, and many messages make one look.
+    NetBox has no account in the portal. Its signature authenticates it: HMAC-SHA512 in hex, in the header
+    ``X-Hook-Signature``. A repeated message only causes another import, and many messages cause only one.
     """
     if not (settings.NETBOX_URL and settings.NETBOX_WEBHOOK_SECRET):
         raise Http404
     if request.method != "POST":
-        detail = f"{request.method} is not taken here"
-        return problem_answer("method-not-allowed", detail, headers={"Allow": "POST"})
+        detail = f"The method {request.method} is not supported here."
+        return problem_response("method-not-allowed", detail, headers={"Allow": "POST"})
     body = request.read(MAX_BODY + 1)
     if len(body) > MAX_BODY:
-        return problem_answer("too-large", f"at most {MAX_BODY} bytes")
-    if not _is_netboxs(body, request.headers.get("X-Hook-Signature", "")):
+        return problem_response("too-large", f"The body may have at most {MAX_BODY} bytes.")
+    if not _is_signed_by_netbox(body, request.headers.get("X-Hook-Signature", "")):
         detail = (
-            "The signature is missing or wrong. NetBox's webhook and NETBOX_WEBHOOK_SECRET need one secret."
+            "The signature is missing or wrong."
+            " NETBOX_WEBHOOK_SECRET must have the same value as the secret of NetBox's webhook."
         )
-        return problem_answer("bad-signature", detail)
+        return problem_response("bad-signature", detail)
     change_announced(now=clock.now())
     return HttpResponse(status=204)
 
 
-def _is_netboxs(body: bytes, signature: str) -> bool:
+def _is_signed_by_netbox(body: bytes, signature: str) -> bool:
     expected = hmac.new(settings.NETBOX_WEBHOOK_SECRET.encode(), body, hashlib.sha512).hexdigest()
     return hmac.compare_digest(expected.encode(), signature.encode(errors="replace"))

@@ -1,4 +1,7 @@
-"""JSON bodies, bounded: what cannot be read, kept or echoed is the caller's mistake, not ours."""
+"""Parsers for JSON bodies of limited size.
+
+A body that the portal cannot read, store or send back gets a 4xx response, not a 5xx.
+"""
 
 import json
 from typing import Any
@@ -11,15 +14,20 @@ from rest_framework.parsers import JSONParser
 
 
 class BodyTooLarge(APIException):
-    """More than DATA_UPLOAD_MAX_MEMORY_SIZE, which Django itself asks only where it reads forms."""
+    """The body exceeds DATA_UPLOAD_MAX_MEMORY_SIZE. Django applies this limit only to bodies that it reads
+    itself, and parsers read the stream.
+    """
 
     status_code = status.HTTP_413_REQUEST_ENTITY_TOO_LARGE
     default_code = "too-large"
-    default_detail = f"At most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes are taken."
+    default_detail = f"The body may have at most {settings.DATA_UPLOAD_MAX_MEMORY_SIZE} bytes."
 
 
 class BoundedJSONParser(JSONParser):
-    """UTF-8 whatever ``charset`` says (RFC 8259, section 8.1); no NaN, no half of a surrogate pair."""
+    """Parses JSON as UTF-8, regardless of ``charset`` (RFC 8259, section 8.1).
+
+    Refuses NaN, infinity, and surrogates without their other half.
+    """
 
     # In bytes.
     limit = settings.DATA_UPLOAD_MAX_MEMORY_SIZE
@@ -34,7 +42,7 @@ class BoundedJSONParser(JSONParser):
         except RecursionError as error:
             raise ParseError(_("The JSON is nested too deeply.")) from error
         except ValueError as error:
-            raise ParseError(f"This is no JSON: {type(error).__name__}.") from error
+            raise ParseError(f"The body is not valid JSON: {type(error).__name__}.") from error
         return value
 
 

@@ -1,4 +1,7 @@
-"""Every 4xx and 5xx of the JSON APIs as RFC 9457: what, why, what to do next, and the request's id."""
+"""Problem documents (RFC 9457), the bodies of all 4xx and 5xx responses of the JSON APIs.
+
+They state the error, its cause, the next step and the id of the request.
+"""
 
 import sys
 from typing import Any
@@ -13,18 +16,18 @@ from portal.core.errors import DomainError
 from portal.core.request_id import current_request_id
 
 CONTENT_TYPE = "application/problem+json"
-# Where each type leads: a page of the portal, with an entry for each code.
+# The page of the portal that explains each type; its fragment is the code.
 ERRORS_PAGE = "api/docs/errors/"
 
 
 def problem(code: str, detail: str, **members: Any) -> dict[str, Any]:
-    """The document of one of KINDS."""
+    """Return the problem document of a code of KINDS."""
     status, title = KINDS[code]
     return _document(code, status, _(title), detail, members)
 
 
 def refusal(error: DomainError) -> dict[str, Any]:
-    """The document of a rule that stood against it."""
+    """Return the problem document of a DomainError: a rule that refused the request."""
     entries = [
         {"field": each.field, "code": each.code, "detail": each.sentence, "facts": each.facts}
         for each in getattr(error, "refusals", (error,))
@@ -44,33 +47,33 @@ def _document(code: str, status: int, title: str, detail: str, members: dict[str
     }
 
 
-def problem_answer(
+def problem_response(
     code: str, detail: str, *, headers: dict[str, str] | None = None, **members: Any
 ) -> JsonResponse:
-    """The same as an answer."""
+    """Return a response with the problem document of a code of KINDS."""
     document = problem(code, detail, **members)
     return JsonResponse(document, status=document["status"], content_type=CONTENT_TYPE, headers=headers)
 
 
 def unavailable() -> JsonResponse:
-    """The answer while the database is away."""
+    """Return the response while the database cannot be reached."""
     detail = _("The database does not answer; nothing was done. Try again in a few seconds.")
-    return problem_answer("unavailable", detail, headers={"Retry-After": "5"})
+    return problem_response("unavailable", detail, headers={"Retry-After": "5"})
 
 
 def bad_request(request: HttpRequest) -> JsonResponse:
-    """The answer to a request that Django distrusts, such as one for another host."""
-    return problem_answer("bad-request", _("The request's address or headers are not acceptable."))
+    """Return the response to a request that Django refuses, for example because it is for another host."""
+    return problem_response("bad-request", _("The request's address or headers are not acceptable."))
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
-    """The answer to an unknown path below a JSON API."""
-    return problem_answer("not-found", _("Nothing is served at %(path)s.") % {"path": request.path})
+    """Return the response to an unknown path below a JSON API."""
+    return problem_response("not-found", _("Nothing is served at %(path)s.") % {"path": request.path})
 
 
 def server_error(request: HttpRequest) -> JsonResponse:
-    """The answer to an error that nobody foresaw, while it is being handled; 503 without a database."""
+    """Return the response to the unexpected exception being handled: 503 without a database, else 500."""
     if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return unavailable()
     detail = _("This is our mistake. Nothing was left half done; quote the request id when you report it.")
-    return problem_answer("internal", detail)
+    return problem_response("internal", detail)

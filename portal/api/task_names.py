@@ -1,3 +1,3 @@
-"""The tasks of the REST API, by the names that Celery knows."""
+"""The Celery names of the REST API's tasks."""
 
 SWEEP_ANSWERS = "api.sweep_answers"

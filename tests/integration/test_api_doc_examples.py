@@ -209,7 +209,7 @@ def by_python(text: str, token: str) -> tuple[int, str]:
             del os.environ["TOKEN"]
         else:
             os.environ["TOKEN"] = before
-    return names["answer"].status_code, names["answer"].text
+    return names["response"].status_code, names["response"].text
 
 
 @pytest.mark.parametrize(

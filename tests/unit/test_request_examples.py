@@ -144,9 +144,9 @@ def test_each_request_has_a_new_key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("answered_in", "shown"),
     [
-        ("application/json", "print(answer.json())"),
-        ("text/csv", "print(answer.text)"),
-        ("", "print(answer.status_code)"),
+        ("application/json", "print(response.json())"),
+        ("text/csv", "print(response.text)"),
+        ("", "print(response.status_code)"),
     ],
 )
 def test_python_prints_the_response(answered_in: str, shown: str) -> None:

@@ -18,13 +18,16 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 @report_endpoint(_Document, with_certificate=True)
-def certificate(router: Router, asked: _Document, shown: Certificate) -> dict[str, Any]:
-    """The certificate and the authorities that the agent is to use from now on; null: those that it has."""
+def certificate(router: Router, request: _Document, shown: Certificate) -> dict[str, Any]:
+    """Return the certificate and the authorities that the agent must use from now on.
+
+    A null value means that the agent keeps its own.
+    """
     renewed = certificate_renew(
         router=router,
         shown=shown,
-        csr_pem=asked.csr_pem,
-        ca_sha256=asked.ca_sha256,
+        csr_pem=request.csr_pem,
+        ca_sha256=request.ca_sha256,
         now=clock.now(),
     )
     return {"certificate_pem": renewed.certificate_pem, "ca_pem": renewed.ca_pem}

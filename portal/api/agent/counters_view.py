@@ -15,6 +15,9 @@ class _Document(CounterReport, frozen=True, kw_only=True):
 
 @report_endpoint(_Document)
 def counters(router: Router, report: CounterReport) -> dict[str, Any]:
-    """Store the samples; the counts are of ends of samples."""
+    """Store the samples, and return how many were accepted, stored before, or quarantined.
+
+    Each end in a sample counts as one.
+    """
     stored = counters_store(router=router, report=report, now=clock.now())
     return {"accepted": stored.accepted, "duplicate": stored.duplicate, "quarantined": stored.quarantined}

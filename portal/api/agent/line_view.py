@@ -14,7 +14,8 @@ from portal.vll.errors import LineAmbiguous, LineNotHere
 from portal.vll.models import Vll
 from portal.vll.states import TERMINAL_LIFECYCLES
 
-_NAMED = 10
+# The number of ids in the refusal of an ambiguous name.
+_MAX_IDS = 10
 
 
 class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -23,25 +24,28 @@ class _Document(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
 
 @report_endpoint(_Document)
-def line(router: Router, asked: _Document) -> dict[str, Any]:
-    """What the portal knows of the line of that id or name, of those that end on the router that asks."""
-    found = list(_lines(router, asked.line)[: _NAMED + 1])
+def line(router: Router, request: _Document) -> dict[str, Any]:
+    """Return the portal's facts and diagnosis of the line with an id or name that ends on the router.
+
+    Raises LineNotHere, LineAmbiguous.
+    """
+    found = list(_lines(router, request.line)[: _MAX_IDS + 1])
     if not found:
-        raise LineNotHere(line=asked.line, router=router.name)
+        raise LineNotHere(line=request.line, router=router.name)
     if len(found) > 1:
-        raise LineAmbiguous(line=asked.line, ids=", ".join(str(each.pk) for each in found[:_NAMED]))
+        raise LineAmbiguous(line=request.line, ids=", ".join(str(each.pk) for each in found[:_MAX_IDS]))
     vll = found[0]
-    told = diagnosis_of(vll, now=clock.now()).as_document(for_noc=True)
+    diagnosis = diagnosis_of(vll, now=clock.now()).as_document(for_noc=True)
     return {
         "vll": str(vll.pk),
         "description": vll.description,
         "customer": vll.customer.name,
         "lifecycle": vll.lifecycle,
         "cir_bps": vll.cir_bps,
-        "verdict": told["verdict"]["sentence"],
+        "verdict": diagnosis["verdict"]["sentence"],
         "checks": [
             {"code": each["code"], "state": each["state"], "evidence": each["evidence"]}
-            for each in told["checks"]
+            for each in diagnosis["checks"]
         ],
     }
 

@@ -19,9 +19,9 @@ class _Document(ObservedReport, frozen=True, kw_only=True):
 
 @report_endpoint(_Document)
 def observed(router: Router, report: _Document) -> dict[str, Any]:
-    """Take the report in, and say which routes the next one is to name, and of a maintenance and a freeze.
+    """Store the report. Return the routes for the next report, the router's maintenance and its freeze.
 
-    Neither side says again what the other has: the etags name what was told last.
+    Agent and portal do not repeat lists that the other side has: etags identify the last ones sent.
     """
     now = clock.now()
     taken = observation_take(router=router, report=report, now=now)

@@ -1,8 +1,8 @@
-"""The schema of a history: its ``before`` and ``after`` hold whatever columns were changed."""
+"""The schema of a history. ``before`` and ``after`` contain the changed columns of any table."""
 
 from typing import Any
 
-_COLUMNS = {"type": ["object", "null"], "description": "By name, the columns that differ."}
+_COLUMNS = {"type": ["object", "null"], "description": "The changed columns, by name."}
 _TEXT_OR_NULL = {"type": ["string", "null"]}
 _BY = ("username", "token", "task", "request_id")
 HISTORY: dict[str, Any] = {

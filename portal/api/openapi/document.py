@@ -1,4 +1,4 @@
-"""The whole schema, made once per process."""
+"""The whole schema, generated once per process."""
 
 from functools import cache
 from typing import Any
@@ -8,66 +8,66 @@ from django.utils import translation
 from django.utils.translation import gettext_noop as _
 from drf_spectacular.generators import SchemaGenerator
 
-# Title and text. English; the page translates them.
+# Title and text, in English; the page translates them.
 RULES = (
     (
         _("Authentication"),
         _(
             "Send an API token with every request: `Authorization: Bearer ll_…`. It acts for the user "
-            "who created it, within its scopes: every token reads, `order` and `noc` write, `team` "
-            "and `webhooks` change those."
+            "who created it, within its scopes. Every token may read. Writing needs the scope `order` or "
+            "`noc`; changing a team or a webhook needs the scope `team` or `webhooks`."
         ),
     ),
     (
         _("Errors"),
         _(
             "Every 4xx and 5xx is a problem document (RFC 9457): what went wrong, why, what to do next,"
-            " and a request id to quote. Its `type` leads to the explanation; what follows its `#` never"
-            " changes."
+            " and a request id to quote. Its `type` is the address of an explanation; the part after the"
+            " `#` never changes."
         ),
     ),
     (
         _("Pagination"),
         _(
-            "A list answers with `results` and `next`: ask for the address in `next` until it is null. A"
-            " filter that does not exist is refused."
+            "The response of a list has `results` and `next`: request the address in `next` until it is"
+            " null. Unknown filters are refused."
         ),
     ),
     (
         _("Idempotency"),
         _(
-            "Send an `Idempotency-Key`, such as a UUID, with a write. If the answer is lost, send the"
-            " same request with the same key: it is done once, and you get the first answer again for 24"
-            " hours."
+            "Send an `Idempotency-Key`, such as a UUID, with a write. If the response is lost, send the"
+            " same request with the same key: it is done once, and for 24 hours you get the first response"
+            " again."
         ),
     ),
     (
         _("ETags"),
         _(
-            "Every object that you read carries an `ETag`. Send it back as `If-Match` with a change, "
-            "which is refused with 412 if somebody else was quicker. With `If-None-Match` you do not "
-            "download again what you already have."
+            "Responses with one object have an `ETag`. Send it as `If-Match` with a change: if somebody "
+            "else has changed the object since, the response is 412. Send it as `If-None-Match` with GET: "
+            "if the object is unchanged, the response is 304 without a body."
         ),
     ),
     (
         _("Rate limits"),
         _(
-            "Each token, and each user by all their tokens together, may send a number of requests a"
-            " minute. Beyond that the answer is 429, and `Retry-After` says how many seconds to wait."
+            "The number of requests per minute is limited for each token, and for all tokens of a user"
+            " together. Above the limit the response is 429, with the seconds to wait in `Retry-After`."
         ),
     ),
     (
         _("Orders"),
         _(
-            "An order is answered with 202: it is accepted and carried out afterwards. `Location` is "
-            "where to follow it."
+            "The response to an order is 202: the portal has accepted it and carries it out afterwards. "
+            "`Location` is the address to follow it at."
         ),
     ),
     (
         _("Values"),
         _(
-            "Sizes are in bytes, rates in bit/s, times in UTC. Members that are not documented are"
-            " refused, and so are control characters in texts."
+            "Sizes are in bytes, rates in bit/s, times in UTC. Unknown members and control characters in"
+            " texts are refused."
         ),
     ),
 )
@@ -77,16 +77,16 @@ DESCRIPTION = "Order, change and watch virtual leased lines.\n\n" + "\n".join(
 
 
 class Generator(SchemaGenerator):
-    """drf-spectacular's, with the rules of every request as the document's description."""
+    """Extends drf-spectacular's generator: the rules for all requests are the document's description."""
 
     def get_schema(self, request: Any = None, public: bool = False) -> dict[str, Any]:
-        made: dict[str, Any] = super().get_schema(request, public)
-        made["info"]["description"] = DESCRIPTION
-        return made
+        schema: dict[str, Any] = super().get_schema(request, public)
+        schema["info"]["description"] = DESCRIPTION
+        return schema
 
 
 @cache
 def document() -> dict[str, Any]:
-    """The OpenAPI 3.1 document of ``/api/v1``."""
-    with translation.override(settings.LANGUAGE_CODE):  # kept for all readers
+    """Return the OpenAPI 3.1 document of ``/api/v1``."""
+    with translation.override(settings.LANGUAGE_CODE):  # cached for readers of all languages
         return Generator().get_schema(public=True)

@@ -1,4 +1,4 @@
-"""Bodies that somebody would send, where all members at once are not a sensible request."""
+"""Example bodies of requests, for operations where a body with all members would make no sense."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ _A_END = {"port": 12, "tagging": "dot1q", "outer_vlan": 100}
 _Z_END = {"port": 34, "tagging": "dot1q", "outer_vlan": "any"}
 _LINK = {"a_ip_mtu": 9000, "z_ip_mtu": 9000}
 
-# By the name of the component.
+# By the name of the schema's component.
 BODIES: dict[str, dict[str, Any]] = {
     "CalibrationWriteRequest": {"calibration": None},
     "CustomerWriteRequest": {"name": "Basel Bakery", "approve_up_to_bps": 1_000_000_000},
-    "DiscardRequest": {"reason": "The clock stood a day ahead."},
+    "DiscardRequest": {"reason": "The clock was a day ahead."},
     "EnrolRequest": {"token": "the token that the NOC gave you", "csr_pem": _CSR},
     "ForceEndRequest": {"reason": "The router was replaced."},
     "HoldMakeRequest": {"a_end": _A_END, "z_end": _Z_END, "cir_bps": 100_000_000},

@@ -1,4 +1,4 @@
-"""An example for every operation, made from its schema unless somebody wrote one: none can be forgotten."""
+"""An example for every operation: a written one, or else one that is generated from the schema."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from portal.api.openapi.example_bodies import BODIES
 _METHODS = ("get", "post", "put", "patch", "delete")
 _VLL, _ORDER = "6f0f7c62-2f5e-4a57-9d0e-6c3a8ad54c11", "0d3b1c9e-58c4-4a6a-8f5d-2f4b8d6a9e77"
 _BASE = "https://portal.example.net/api/v1"
-# What members are called decides what stands in them.
+# The example values of members, by name.
 _BY_NAME: dict[str, Any] = {
     "id": _VLL,
     "vll": _VLL,
@@ -75,7 +75,7 @@ _BY_FORMAT = {
 
 
 def add_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
-    """drf-spectacular's hook after generation: examples for bodies and parameters that have none."""
+    """Add examples to bodies and parameters without one. drf-spectacular calls this after generation."""
     components = result.get("components", {}).get("schemas", {})
     for item in result["paths"].values():
         for operation in (item[method] for method in _METHODS if method in item):
@@ -90,7 +90,7 @@ def add_examples(result: dict[str, Any], **_: Any) -> dict[str, Any]:
 
 
 def example_of(schema: dict[str, Any], components: dict[str, Any], name: str = "") -> Any:
-    """A document that this schema accepts."""
+    """Return a document that is valid for this schema."""
     if "$ref" in schema:
         return example_of(components[schema["$ref"].rsplit("/", 1)[-1]], components, name)
     for given in ("example", "default", "const"):
@@ -132,7 +132,10 @@ def _kinds(schema: dict[str, Any]) -> list[str]:
 
 
 def _accepts(schema: dict[str, Any], value: Any) -> bool:
-    """Whether this value fits, as far as names can collide: by type, choice, format and bounds."""
+    """Return whether this value fits the schema by type, choice, format and bounds.
+
+    Members of one name can have different schemas.
+    """
     kind = {type(None): "null", bool: "boolean", int: "integer", str: "string"}[type(value)]
     choices = [schema, *schema.get("oneOf", []), *schema.get("anyOf", [])]
     return any(

@@ -24,15 +24,24 @@ _END = _object(
         "port": _NUMBER,
         "port_name": _TEXT,
         "speed_bps": _NUMBER,
-        "bookable_bps": {**_NUMBER, "description": "More than the speed where the port is oversubscribed."},
+        "bookable_bps": {
+            **_NUMBER,
+            "description": "The bandwidth that lines can book; above the speed of an oversubscribed port.",
+        },
         "oversubscription_percent": {
             **_NUMBER_OR_NULL,
-            "description": "Which part of the speed that is; null where somebody named a rate.",
+            "description": "`bookable_bps` in percent of the speed; null if it was set as a rate.",
         },
-        "free_bps": {**_NUMBER, "description": "What can still be booked at the present speed of the link."},
+        "free_bps": {
+            **_NUMBER,
+            "description": "The bandwidth that can still be booked at the present speed of the link.",
+        },
         "max_frame": _NUMBER,
-        "free_outer_vlans": {**_NUMBER, "description": "How many outer VLANs are free for this tagging."},
-        "outer_vlans": {**_list(_NUMBER), "description": "The first of the free outer VLANs."},
+        "free_outer_vlans": {
+            **_NUMBER,
+            "description": "The number of outer VLANs that are free for this tagging.",
+        },
+        "outer_vlans": {**_list(_NUMBER), "description": "The first free outer VLANs."},
     },
     null=True,
 )
@@ -40,13 +49,16 @@ OUTLOOK: dict[str, Any] = _object(
     {
         "feasible": {
             "type": "boolean",
-            "description": "Whether an order of this would be accepted.",
+            "description": "Whether the order would be accepted.",
         },
         "reasons": {
             **_REASONS,
-            "description": "Everything that is in the way, as in the errors of a problem document.",
+            "description": "All reasons against the order, as in the errors of a problem document.",
         },
-        "transport": {"type": ["string", "null"], "description": "What would be taken."},
+        "transport": {
+            "type": ["string", "null"],
+            "description": "The transport that the portal would use.",
+        },
         "frame": _NUMBER_OR_NULL,
         "required_ip_mtu": _NUMBER_OR_NULL,
         "path": _object(
@@ -67,11 +79,11 @@ OUTLOOK: dict[str, Any] = _object(
                     "largest_svc_mtu": _NUMBER_OR_NULL,
                     "mpps_per_core": {"type": "number"},
                     "cycles_per_packet": {"type": "number"},
-                    "reasons": {**_REASONS, "description": "Why the two routers cannot do it."},
+                    "reasons": {**_REASONS, "description": "Why the two routers cannot use it."},
                 }
             )
         ),
-        "largest_svc_mtu": {**_NUMBER_OR_NULL, "description": "With the best option there is."},
+        "largest_svc_mtu": {**_NUMBER_OR_NULL, "description": "With the best option."},
         "a_end": _END,
         "z_end": _END,
         "routers": {
@@ -82,19 +94,22 @@ OUTLOOK: dict[str, Any] = _object(
                         "bookable_cores": _CORES,
                         "booked_cores": _CORES,
                         "free_cores": _CORES,
-                        "free_bps": {**_NUMBER, "description": "What would fit with this transport."},
+                        "free_bps": {
+                            **_NUMBER,
+                            "description": "The bandwidth that the free cores can carry with this transport.",
+                        },
                     }
                 )
             ),
-            "description": "What the routers' cores still carry, by the packets of the lines booked on them.",
+            "description": "The packet capacity of the routers' cores: in total, booked by lines, and free.",
         },
         "assumptions": {
             **_list(_object({"router": _TEXT, "about": _TEXT, "detail": _TEXT})),
-            "description": "What is taken as it is declared, because no agent has reported it yet.",
+            "description": "Declared values that the check uses, because no agent has reported them yet.",
         },
         "waits": {
             **_list(_object({"code": _TEXT, "message": _TEXT})),
-            "description": "What an order would wait for, although it is accepted.",
+            "description": "Why the line would not be built immediately after its order.",
         },
     }
 )

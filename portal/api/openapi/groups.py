@@ -1,4 +1,4 @@
-"""The groups of operations in the documentation: a page each, for one or more of the schema's tags."""
+"""The groups of operations in the documentation. Each has a page, and one or more tags of the schema."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,10 @@ from django.utils.translation import gettext_noop as _
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """``slug`` is its part of the address. ``title`` and ``about`` are English; the page translates them."""
+    """A group of operations. ``slug`` is its part of the page's address.
+
+    ``title`` and ``about`` are in English; the page translates them.
+    """
 
     slug: str
     title: str
@@ -15,7 +18,6 @@ class Group:
     tags: tuple[str, ...]
 
 
-# What everybody uses comes first, then what is the NOC's.
 FOR_EVERYBODY = (
     Group(
         "lines",
@@ -34,7 +36,7 @@ FOR_EVERYBODY = (
     Group(
         "webhooks",
         _("Webhooks"),
-        _("Send what happens to your own systems."),
+        _("Send events to your own systems."),
         ("webhooks", "webhook-deliveries", "event-types"),
     ),
     Group("team", _("Team"), _("The people of a customer, and who is invited."), ("members", "invitations")),
@@ -51,20 +53,28 @@ FOR_THE_NOC = (
     Group(
         "found-lines",
         _("Found lines"),
-        _("Lines that others made on the routers, and what is odd about them."),
+        _("Lines on the routers that the portal does not manage."),
         ("found-lines",),
     ),
-    Group("links", _("Backbone links"), _("The links between routers, and what they lose."), ("links",)),
+    Group("links", _("Backbone links"), _("The links between routers, and their losses."), ("links",)),
     Group(
-        "customers", _("Customers"), _("Customers, and what each may order without approval."), ("customers",)
+        "customers",
+        _("Customers"),
+        _("Customers, and the bandwidth that each may order without approval."),
+        ("customers",),
     ),
     Group(
         "people",
         _("People"),
-        _("Accounts, NOC staff, and what a person has created."),
+        _("Accounts, NOC staff, and the objects that a person has created."),
         ("people", "noc-staff"),
     ),
-    Group("pools", _("Pools"), _("What is free and what is reserved."), ("pools", "vni-ranges")),
+    Group(
+        "pools",
+        _("Pools"),
+        _("The use of VNIs, GRE keys, ports and cores, and reserved VNIs."),
+        ("pools", "vni-ranges"),
+    ),
     Group(
         "quarantines",
         _("Quarantine"),

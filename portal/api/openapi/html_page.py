@@ -1,6 +1,6 @@
-"""The schema and the errors as pages: rendered here, so that they need no script and ask no other host.
+"""Pages with the schema and the errors. They are rendered here and need neither scripts nor other hosts.
 
-They hold no secrets: whoever considers building on the API may read them.
+They contain no secrets and are public, for everybody who considers building on the API.
 """
 
 import re
@@ -28,7 +28,7 @@ _INDENTED = re.compile(r"\s*\n\s*")
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    """An operation, and the form that tries it, as HTML."""
+    """An operation and the form to try it, as HTML."""
 
     name: OperationName
     html: str
@@ -37,10 +37,10 @@ class _Rendered:
 
 @public
 def index(request: HttpRequest) -> HttpResponse:
-    """``GET /api/docs/``: the rules of every request, and all operations by name; ``q`` narrows these."""
-    asked = request.GET.get("q", "").strip()[:100]
+    """Show ``GET /api/docs/``: the rules for all requests, and the names of operations that match ``q``."""
+    query = request.GET.get("q", "").strip()[:100]
     sections = [(gettext("For everybody"), FOR_EVERYBODY), (gettext("For NOC staff"), FOR_THE_NOC)]
-    found = [(title, _named(groups, asked)) for title, groups in sections]
+    found = [(title, _matching(groups, query)) for title, groups in sections]
     return render(
         request,
         "api/index.html",
@@ -49,7 +49,7 @@ def index(request: HttpRequest) -> HttpResponse:
             "languages": LANGUAGES,
             "first_request": _first_request(),
             "problems": problems_of_all(),
-            "asked": asked,
+            "asked": query,
             "sections": [(title, groups) for title, groups in found if groups],
         },
     )
@@ -57,7 +57,7 @@ def index(request: HttpRequest) -> HttpResponse:
 
 @public
 def group(request: HttpRequest, group: str) -> HttpResponse:
-    """``GET /api/docs/<group>/``: its operations with parameters, bodies, answers, errors and examples."""
+    """Show ``GET /api/docs/<group>/``: operations with parameters, bodies, responses, errors and examples."""
     found = GROUPS.get(group)
     if found is None:
         raise Http404
@@ -71,13 +71,13 @@ def group(request: HttpRequest, group: str) -> HttpResponse:
 
 @public
 def errors(request: HttpRequest) -> HttpResponse:
-    """``GET /api/docs/errors/``: an entry for every ``type`` of a problem document."""
+    """Show ``GET /api/docs/errors/``: an entry for every ``type`` of a problem document."""
     return render(request, "api/errors.html", {"entries": entries()})
 
 
-def _named(groups: tuple[Group, ...], asked: str) -> list[tuple[Group, list[OperationName]]]:
-    """The groups with their operations, without those in which some of the words asked for is missing."""
-    words = asked.lower().split()
+def _matching(groups: tuple[Group, ...], query: str) -> list[tuple[Group, list[OperationName]]]:
+    """Return the groups with those of their operations that contain all words of the query."""
+    words = query.lower().split()
     found = []
     for each in groups:
         title = gettext(each.title)
@@ -107,7 +107,7 @@ def _first_request() -> dict[str, str]:
 
 @cache
 def _rendered(slug: str, language: str, base_url: str) -> tuple[list[_Rendered], str]:
-    """A group's operations and the objects they answer with, made once per process, language and address."""
+    """Return a group's operations and the objects in their responses, cached per language and address."""
     shown, components = operations(GROUPS[slug], base_url)
     parts = []
     for operation in shown:
@@ -118,7 +118,7 @@ def _rendered(slug: str, language: str, base_url: str) -> tuple[list[_Rendered],
 
 
 def _compact(template: str, context: dict[str, Any]) -> str:
-    """A rendered template without its indentation, a quarter of a page; verbatim texts stay as written."""
+    """Render a template without indentation, which is a quarter of a page. Verbatim texts stay unchanged."""
     parts = _VERBATIM.split(render_to_string(template, context))
     return mark_safe(  # noqa: S308 - escaped by the template
         "".join(part if _VERBATIM.match(part) else _INDENTED.sub("\n", part) for part in parts)

@@ -1,4 +1,4 @@
-"""The schema of latency answers: rows of numbers, which no serializer describes."""
+"""The schema of latency responses: rows of numbers, which no serializer describes."""
 
 from typing import Any
 
@@ -9,9 +9,8 @@ LATENCY: dict[str, Any] = {
         "step_s": {"type": "integer", "minimum": 1, "description": "Length of a bucket in seconds."},
         "round_trips": {
             "type": "array",
-            "description": "Start of the bucket (epoch seconds); the shortest round trip, their mean and the"
-            " longest, in µs, null where none came back; packets that did not come back, null where none was"
-            " sent.",
+            "description": "Start of the bucket (epoch seconds); shortest, mean and longest round-trip time"
+            " in µs, null if no packet returned; number of lost packets, null if none was sent.",
             "items": {
                 "type": "array",
                 "items": {"type": ["integer", "null"]},
@@ -23,8 +22,8 @@ LATENCY: dict[str, Any] = {
         "missing": {
             "type": "integer",
             "minimum": 0,
-            "description": "Buckets of the line's time in service in which nothing was sent.",
+            "description": "The number of buckets in which the line was in service and no packet was sent.",
         },
-        "simulated": {"type": "boolean", "description": "Whether any of it comes from a stand-in for VPP."},
+        "simulated": {"type": "boolean", "description": "Whether any value comes from a stand-in for VPP."},
     },
 }

@@ -1,10 +1,10 @@
-"""The shapes of a VLL's reports."""
+"""The schemas of a VLL's reports."""
 
 from typing import Any
 
 _COUNT = {"type": "integer", "minimum": 0}
 _SECONDS = {"type": "number", "minimum": 0}
-_RATE = {"type": ["integer", "null"], "minimum": 0, "description": "bit/s; null where nothing was counted."}
+_RATE = {"type": ["integer", "null"], "minimum": 0, "description": "bit/s; null if nothing was counted."}
 _RATIO = {"type": ["number", "null"], "minimum": 0, "maximum": 1}
 _INSTANT = {"type": "string", "format": "date-time"}
 
@@ -16,7 +16,8 @@ def _record(**members: Any) -> dict[str, Any]:
 _P95 = {"in": _RATE, "out": _RATE, "max": _RATE, "counted": _COUNT, "missing": _COUNT}
 _UNDECIDED = {
     **_COUNT,
-    "description": "5 minutes in quarantine because a router's clock was wrong: the NOC may still add them.",
+    "description": "The number of 5-minute intervals in quarantine because a router's clock was wrong."
+    " The NOC may still add them.",
 }
 PERCENTILES = _record(
     results={
@@ -30,7 +31,7 @@ PERCENTILES = _record(
             z_end=_record(**_P95, undecided=_UNDECIDED),
             earlier={
                 "type": "array",
-                "description": "What stood here before each correction, the newest first; mostly none.",
+                "description": "The values before each correction, newest first; normally empty.",
                 "items": _record(
                     frozen_at=_INSTANT,
                     corrected_at=_INSTANT,
@@ -48,10 +49,14 @@ _TIMES = {
     "unknown_s": _SECONDS,
     "maintenance_s": {
         **_SECONDS,
-        "description": "While tests that were asked for interrupted it; in none of the others.",
+        "description": "Seconds during which requested activation tests interrupted the line. The other times"
+        " do not include them.",
     },
-    "availability": {**_RATIO, "description": "up / (up + down); null where nothing is known."},
-    "known_ratio": {**_RATIO, "description": "Of how much of its time in service that is said."},
+    "availability": {**_RATIO, "description": "up / (up + down); null if both are 0."},
+    "known_ratio": {
+        **_RATIO,
+        "description": "The share of the time in service with a known status; null if never in service.",
+    },
 }
 AVAILABILITY = _record(
     period={"enum": ["day", "month"]},
@@ -62,26 +67,27 @@ _DIRECTION = _record(
     sent=_COUNT,
     policed={
         **_COUNT,
-        "description": "Of those sent, dropped by the line's own policer: no loss (MEF 10.4).",
+        "description": "The sent frames that the line's own policer dropped. They are no loss (MEF 10.4).",
     },
     delivered=_COUNT,
     loss_ratio=_RATIO,
     bound_ratio={
         **_RATIO,
-        "description": "What may look like loss because the ends are not read at the same instant: below it"
-        " `loss_ratio` only says that the loss is less than this.",
+        "description": "The error of `loss_ratio`, because the ends are not read at the same moment. If"
+        " `loss_ratio` is smaller, only one fact is known: the loss is less than `bound_ratio`.",
     },
 )
 _DROPPED = {**_COUNT, "type": ["integer", "null"]}
 _DROPS = _record(
     dropped_in={
         **_DROPPED,
-        "description": "Frames from the customer that its router dropped, those beyond the profile left out;"
-        " null where nothing was counted.",
+        "description": "Frames from the customer that the router dropped, without those beyond the bandwidth"
+        " profile; null if nothing was counted.",
     },
     dropped_out={
         **_DROPPED,
-        "description": "Frames that came for the customer and that its router could not hand over.",
+        "description": "Frames for the customer that the router could not send out of the port;"
+        " null if nothing was counted.",
     },
 )
 LOSS = _record(
@@ -96,8 +102,8 @@ LOSS = _record(
 )
 _COLOUR = {**_record(bytes=_COUNT, packets=_COUNT), "type": ["object", "null"]}
 _POLICED = _record(
-    counted_s={**_COUNT, "description": "Seconds for which this end's policer was counted."},
-    conform={**_COLOUR, "description": "Within CIR and CBS: forwarded. Null where nothing was counted."},
+    counted_s={**_COUNT, "description": "Seconds during which this end's policer was counted."},
+    conform={**_COLOUR, "description": "Within CIR and CBS: forwarded. Null if nothing was counted."},
     exceed={**_COLOUR, "description": "Within EIR and EBS: forwarded."},
     violate={**_COLOUR, "description": "Beyond the profile: dropped."},
     violate_ratio=_RATIO,

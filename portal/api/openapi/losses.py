@@ -1,4 +1,4 @@
-"""The schema of losses: rows of numbers, which no serializer describes."""
+"""The schema of loss responses: rows of numbers, which no serializer describes."""
 
 from typing import Any
 
@@ -7,17 +7,17 @@ from portal.telemetry.router_loss_ingest import BUFFERS, OF_INTERFACES, OF_ROUTE
 _MEANINGS = {
     "rx_packets": "Frames received.",
     "tx_packets": "Frames sent.",
-    "drops": "Frames that came in there and that VPP dropped, for whatever reason.",
-    "rx_miss": "Frames that the card missed.",
-    "rx_errors": "Frames that came broken.",
-    "rx_no_buffer": "Frames for which no buffer was left.",
+    "drops": "Received frames that VPP dropped, for any reason.",
+    "rx_miss": "Frames that the network card missed.",
+    "rx_errors": "Frames that arrived damaged.",
+    "rx_no_buffer": "Frames that VPP had no free buffer for.",
     "tx_errors": "Frames that could not be sent.",
     "no_such_tunnel": "Packets for a tunnel that the router does not have.",
-    "fragments_sent": "Fragments of packets that the router sent.",
-    "reassembled": "Packets to the router that it put together.",
-    "reassembly_failed": "Packets to the router that it could not put together.",
-    "buffers": "Buffers of VPP, in all pools.",
-    "buffers_free": "The fewest buffers that were left.",
+    "fragments_sent": "Fragments that the router sent.",
+    "reassembled": "Packets to the router that it reassembled.",
+    "reassembly_failed": "Packets to the router that it could not reassemble.",
+    "buffers": "VPP's buffers, in all pools.",
+    "buffers_free": "The lowest number of free buffers.",
 }
 
 
@@ -30,7 +30,7 @@ def _series(columns: tuple[str, ...], **more: Any) -> dict[str, Any]:
         "totals": {"type": "object", "required": list(totals), "properties": totals},
         "points": {
             "type": "array",
-            "description": "Start of the bucket (epoch seconds), then the columns; null: not counted.",
+            "description": "Start of the bucket (epoch seconds), then the columns; null if not counted.",
             "items": {
                 "type": "array",
                 "items": {"type": ["number", "null"]},
@@ -43,22 +43,22 @@ def _series(columns: tuple[str, ...], **more: Any) -> dict[str, Any]:
     return {"type": "object", "required": list(members), "properties": members}
 
 
-_NAME = {"type": "string", "description": "The interface's."}
-_LINK = {"type": ["integer", "null"], "description": "The backbone link that it is a side of."}
+_NAME = {"type": "string", "description": "The name of the interface."}
+_LINK = {"type": ["integer", "null"], "description": "The id of the interface's backbone link."}
 _STEP = {"type": "integer", "minimum": 1, "description": "Length of a bucket in seconds."}
-_SIMULATED = {"type": "boolean", "description": "Whether any of it comes from a stand-in for VPP."}
+_SIMULATED = {"type": "boolean", "description": "Whether any value comes from a stand-in for VPP."}
 
 
-def _answer(**members: Any) -> dict[str, Any]:
+def _response(**members: Any) -> dict[str, Any]:
     members = {"step_s": _STEP, **members, "simulated": _SIMULATED}
     return {"type": "object", "required": list(members), "properties": members}
 
 
-ROUTER_LOSSES = _answer(
+ROUTER_LOSSES = _response(
     router=_series((*OF_ROUTERS, *BUFFERS)),
     interfaces={"type": "array", "items": _series(OF_INTERFACES, name=_NAME, link=_LINK)},
 )
-LINK_LOSSES = _answer(
+LINK_LOSSES = _response(
     a_side=_series(OF_INTERFACES, name=_NAME),
     z_side=_series(OF_INTERFACES, name=_NAME),
 )

@@ -1,4 +1,4 @@
-"""Members of bodies, and parameters, as readers see them: a kind in a few words, and its limits."""
+"""Members of bodies, and parameters, for the documentation: type and limits in a few words."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +14,9 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """``component``: the name of the schema that describes it, where that one has a place of its own."""
+    """A member or parameter. ``component``: the name of the object that its value is, if the page describes
+    that object separately; else "".
+    """
 
     name: str
     kind: str
@@ -25,7 +27,7 @@ class Member:
 
 
 def component_of(schema: Schema) -> str:
-    """The component that this refers to by name, also within an array or beside null; "" for none."""
+    """Return the name of the component that this refers to, also as array or with null; else ""."""
     for part in (schema, *schema.get("allOf", []), *schema.get("oneOf", []), schema.get("items", {})):
         if "$ref" in part:
             return str(part["$ref"].rsplit("/", 1)[-1])
@@ -33,14 +35,14 @@ def component_of(schema: Schema) -> str:
 
 
 def resolved(schema: Schema, components: dict[str, Schema]) -> Schema:
-    """The schema that this refers to, or itself."""
+    """Return the schema that this refers to, or itself."""
     if "items" in schema or not (name := component_of(schema)):
         return schema
     return components[name]
 
 
 def flat(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Iterator[Member]:
-    """The members of what is sent, those of objects within it after them with dotted names."""
+    """Yield the members of a request. Members of inner objects follow, with dotted names."""
     schema = resolved(schema, components)
     for name, part in schema.get("properties", {}).items():
         inner = resolved(part, components)
@@ -53,7 +55,7 @@ def flat(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Ite
 
 
 def linked(schema: Schema, components: dict[str, Schema], prefix: str = "") -> Iterator[Member]:
-    """The members of what is answered. One that is a component names it instead of its members."""
+    """Yield the members of a response. A member that is a component has its name instead of inner members."""
     for name, part in schema.get("properties", {}).items():
         inner = resolved(part, components)
         component = component_of(part)
@@ -65,7 +67,7 @@ def linked(schema: Schema, components: dict[str, Schema], prefix: str = "") -> I
 
 
 def parameter(given: dict[str, Any]) -> Member:
-    """A parameter of an operation."""
+    """Return a parameter of an operation as a Member."""
     described = {"description": given.get("description", ""), **given["schema"]}
     return _member(
         given["name"], described, given["schema"], required=given.get("required", False), limited=True
@@ -73,7 +75,7 @@ def parameter(given: dict[str, Any]) -> Member:
 
 
 def kind(schema: Schema) -> str:
-    """A schema in a few words: ``string (uuid)``, ``array of integer``, ``a | z``."""
+    """Return the type of a schema in a few words: ``string (uuid)``, ``array of integer``, ``a | z``."""
     if "enum" in schema:
         return " | ".join(str(value) for value in schema["enum"])
     if choices := schema.get("oneOf", schema.get("anyOf")):
@@ -91,39 +93,39 @@ def kind(schema: Schema) -> str:
 
 def _choice(schema: Schema) -> str:
     text = " | ".join(f'"{value}"' for value in schema["enum"]) if "enum" in schema else kind(schema)
-    # What a choice alone is about stands nowhere else.
+    # The page shows the description of a choice nowhere else.
     return f"{text} ({schema['description']})" if "description" in schema else text
 
 
 def limits(schema: Schema) -> str:
-    """What a value has to keep to, in words."""
+    """Return the limits of a value, in words."""
     low, high = schema.get("minimum"), schema.get("maximum", MAX_SAFE_INTEGER)
     least, most = schema.get("minLength", 0), schema.get("maxLength")
-    said = []
+    phrases = []
     if low is not None and high < MAX_SAFE_INTEGER:
-        said.append(_("from %(low)s to %(high)s") % {"low": low, "high": high})
+        phrases.append(_("from %(low)s to %(high)s") % {"low": low, "high": high})
     elif low is not None:
-        said.append(_("at least %(low)s") % {"low": low})
+        phrases.append(_("at least %(low)s") % {"low": low})
     if most:
-        said.append(
+        phrases.append(
             ngettext("at most %(most)s character", "at most %(most)s characters", most) % {"most": most}
         )
     if least > 1:
-        said.append(
+        phrases.append(
             ngettext("at least %(least)s character", "at least %(least)s characters", least)
             % {"least": least}
         )
     elif least and "enum" not in schema:
-        said.append(_("not empty"))
+        phrases.append(_("not empty"))
     if pattern := schema.get("pattern"):
-        said.append(_("matching `%(pattern)s`") % {"pattern": pattern})
+        phrases.append(_("matching `%(pattern)s`") % {"pattern": pattern})
     if count := schema.get("maxItems"):
-        said.append(
+        phrases.append(
             ngettext("at most %(count)s entry", "at most %(count)s entries", count) % {"count": count}
         )
     if "default" in schema and schema["default"] != "":
-        said.append(_("`%(value)s` if left out") % {"value": _as_json(schema["default"])})
-    return ", ".join(said)
+        phrases.append(_("`%(value)s` if left out") % {"value": _as_json(schema["default"])})
+    return ", ".join(phrases)
 
 
 def _as_json(value: Any) -> str:

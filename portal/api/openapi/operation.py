@@ -1,4 +1,4 @@
-"""One operation's part of the schema: what DRF cannot tell drf-spectacular, told once for all views."""
+"""The parts of an operation's schema that drf-spectacular cannot find in a view, added for all views."""
 
 from typing import Any
 
@@ -14,38 +14,38 @@ from portal.api.v1.views.inventory_crud import InventoryListView, NocAlone, NocW
 
 _HEADERS = {
     "ETag": {
-        "description": "The strong validator of this answer; send it as If-Match or If-None-Match.",
+        "description": "The strong validator of this response; send it as If-Match or If-None-Match.",
         "schema": {"type": "string", "pattern": '^"[0-9a-f]{32}"$'},
     },
     "Location": {
-        "description": "Where to watch the order, or where the new object is.",
+        "description": "The address of the order or of the new object.",
         "schema": {"type": "string", "format": "uri"},
     },
     "Retry-After": {
-        "description": "Seconds to wait before asking again.",
+        "description": "Seconds to wait before the next request.",
         "schema": {"type": "integer", "minimum": 1},
     },
 }
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "Draw one per write, such as a UUID. The same request with the same key gets the first"
-    " answer again for 24 hours, and nothing is done twice. A refusal by a state that passes (409)"
-    " is not kept: the same request later is another try.",
+    "description": "A new one for each write, such as a UUID. A repetition of the request with the same key"
+    " within 24 hours gets the first response again, and nothing is done twice. Refusals because of a"
+    " temporary state (409) are not stored: the repetition is then another try.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!#-~]+$"},
 }
 _IF_NONE_MATCH = {
     "name": "If-None-Match",
     "in": "header",
-    "description": "The ETag of the answer that you have; 304 if it would be the same.",
+    "description": "The ETag of the response that you have; 304 if the object is unchanged.",
     "schema": {"type": "string"},
 }
-# They say what an order, or a hold for one, is refused for.
+# Their problems have examples with the reasons against an order.
 _ORDERS = {"vlls_create", "vlls_partial_update", "vlls_validate_create", "holds_create"}
 
 
 class DocumentedOperation(AutoSchema):
-    """Adds conditional and idempotent requests, the headers of answers, and every problem that may come."""
+    """Adds conditional and idempotent requests, the headers of responses, and all possible problems."""
 
     def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
         operation = super().get_operation(*args, **kwargs)
@@ -62,43 +62,42 @@ class DocumentedOperation(AutoSchema):
             parameters.append(_IF_NONE_MATCH)
         for answer in operation["responses"].values():
             if "text/csv" in answer.get("content", {}):
-                # Also where it is a list's: one text, and no array of them.
+                # Also for a list: the CSV file is one text, not an array of texts.
                 answer["content"]["text/csv"]["schema"] = {"type": "string"}
         _describe_headers(operation, conditional=must_match is not None or _IF_NONE_MATCH in parameters)
         if _IF_NONE_MATCH in parameters:
-            operation["responses"]["304"] = {"description": "Unchanged since the answer whose ETag you sent."}
+            operation["responses"]["304"] = {"description": "Unchanged since the response with this ETag."}
         statuses = self._statuses(operation, must_match)
         orders = operation["operationId"] in _ORDERS
         operation["responses"] |= problem_answers(self.registry, statuses, orders=orders)
         return operation
 
     def _is_create_operation(self) -> bool:
-        """Lists that the NOC adds to answer 201, although DRF has no mixin for it."""
+        """Return True also for lists of the inventory, which add an object without DRF's mixin."""
         return super()._is_create_operation() or (
             self.method == "POST" and isinstance(self.view, InventoryListView)
         )
 
     def get_summary(self) -> str | None:
-        """The first sentence of the description."""
-        return (
-            super().get_summary() or self.get_description().split(". ")[0].split("\n")[0].rstrip(".") or None
-        )
+        """Return the first sentence of the description."""
+        first_paragraph = self.get_description().split("\n\n")[0].replace("\n", " ")
+        return super().get_summary() or first_paragraph.split(". ")[0].rstrip(".") or None
 
     def get_operation_id(self) -> str:
-        """Without the dot of ``vlls.csv``, which is no part of a name in most languages."""
+        """Return the id without the dot of ``vlls.csv``: most languages do not allow dots in names."""
         return super().get_operation_id().replace(".", "_")
 
     def get_auth(self) -> list[dict[str, Any]]:
-        """What signs a request, and the scopes that a token needs for it: any of the entries is enough."""
+        """Return the authentication methods with the scopes that a token needs. Any entry is sufficient."""
         signed: list[dict[str, Any]] = super().get_auth()
         if not any(signed):
             return signed
         return [dict.fromkeys(signed[0], scopes) for scopes in self._scopes()]
 
     def _scopes(self) -> list[list[str]]:
-        """The choices of scopes, as BearerTokenAuthentication and the view's permission take them together.
+        """Return the choices of scopes that satisfy BearerTokenAuthentication and the view's permission.
 
-        ``noc_alone`` is of views that refuse everybody else only once the object was found.
+        Views with ``noc_alone`` refuse everybody else only after they have found the object.
         """
         writes = self.method not in SAFE_METHODS and getattr(self.view, "writes", True)
         needed = getattr(self.view, "writes_with", None) if writes else None
@@ -111,11 +110,11 @@ class DocumentedOperation(AutoSchema):
         return [[str(Scope.ORDER)], [str(Scope.NOC)]] if writes else [[]]
 
     def get_request_serializer(self) -> Any:
-        """The serializer of what a view reads, where that differs from what it shows."""
+        """Return the serializer of requests, which may differ from that of responses."""
         return getattr(self.view, "write_serializer", None) or super().get_request_serializer()
 
     def get_response_serializers(self) -> Any:
-        """The responses; 201 where a list is added to."""
+        """Return the responses, with status 201 for an object that is added to a list."""
         shown = super().get_response_serializers()
         return {201: shown} if self.method == "POST" and hasattr(self.view, "write_serializer") else shown
 
@@ -126,7 +125,7 @@ class DocumentedOperation(AutoSchema):
         return schema
 
     def _statuses(self, operation: dict[str, Any], must_match: bool | None) -> list[int]:
-        """The problems that this operation can end in."""
+        """Return the statuses of the problems that this operation can end in."""
         statuses = {401, 403, 406, 429, 503}
         places = {parameter["in"] for parameter in operation["parameters"]}
         if "path" in places or any(p["name"] == "cursor" for p in operation["parameters"]):
@@ -147,7 +146,7 @@ def _if_match(*, required: bool) -> dict[str, Any]:
         "name": "If-Match",
         "in": "header",
         "required": required,
-        "description": "The ETag of the version that you saw; 412 if it has changed since. `*` for any.",
+        "description": "The ETag of the version that you read; 412 if it has changed since. `*` matches any.",
         "schema": {"type": "string", "minLength": 1},
     }
 
@@ -168,6 +167,6 @@ def _describe_headers(operation: dict[str, Any], *, conditional: bool) -> None:
 _MEANING = {
     "200": "Done.",
     "201": "Created.",
-    "202": "Accepted: its effect follows. Watch it at Location.",
-    "204": "Done; the answer has no body.",
+    "202": "Accepted: the portal carries it out. Follow it at Location.",
+    "204": "Done; the response has no body.",
 }

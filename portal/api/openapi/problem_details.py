@@ -1,4 +1,4 @@
-"""The errors in the schema: RFC 9457, with the portal's own members."""
+"""The problem documents in the schema: RFC 9457, with the portal's own members."""
 
 from http import HTTPStatus
 from typing import Any
@@ -16,20 +16,24 @@ _PROBLEM: dict[str, Any] = {
             "type": "string",
             "format": "uri",
             "pattern": "/api/docs/errors/#[a-z0-9-]+$",
-            "description": "Where its meaning is told; what follows the # is its stable name, for programs.",
+            "description": "The address of an explanation. The part after the # is the stable code, for"
+            " programs.",
         },
         "title": {"type": "string"},
         "status": {"type": "integer", "minimum": 400, "maximum": 599},
         "detail": {"type": "string", "description": "One or two sentences for people."},
-        "request_id": {"type": "string", "description": "Name it when you report an error."},
+        "request_id": {"type": "string", "description": "Quote it when you report an error."},
         "errors": {
             "type": "array",
-            "description": "Each thing that is in the way; all of them at once where that is possible.",
+            "description": "The reasons; all at once if possible.",
             "items": {
                 "type": "object",
                 "required": ["field", "code", "detail"],
                 "properties": {
-                    "field": {"type": "string", "description": "Such as `a_end.outer_vlan`; may be empty."},
+                    "field": {
+                        "type": "string",
+                        "description": "For example `a_end.outer_vlan`; may be empty.",
+                    },
                     "code": {"type": "string"},
                     "detail": {"type": "string"},
                     "facts": {"type": "object", "description": "Sizes in bytes, rates in bit/s."},
@@ -38,19 +42,23 @@ _PROBLEM: dict[str, Any] = {
         },
     },
 }
-# Status: what it means here, and the example's name and sentence.
+# By status: its meaning, and the code and the sentence of the example.
 _PROBLEMS: dict[int, tuple[str, str, str]] = {
-    400: ("The request cannot be read.", "parse-error", "This is no JSON: JSONDecodeError."),
+    400: ("The request cannot be read.", "parse-error", "The body is not valid JSON: JSONDecodeError."),
     401: ("No valid API token.", "authentication-failed", "This API token is unknown, expired or revoked."),
-    403: ("Seen, but not allowed.", "permission-denied", "Only NOC staff may see this."),
+    403: ("You may not do this.", "permission-denied", "Only NOC staff may see this."),
     404: (
         "No such object, or none that you may see.",
         "not-found",
         "There is no such object, or you may not see it.",
     ),
-    406: ("Only JSON is spoken.", "not-acceptable", "Could not satisfy the request Accept header."),
+    406: (
+        "The response has no media type of the Accept header.",
+        "not-acceptable",
+        "Could not satisfy the request Accept header.",
+    ),
     409: (
-        "Taken, full, or in another state.",
+        "In use, full, or in a state that does not allow it.",
         "idempotency-key-in-flight",
         "A request with this Idempotency-Key is being worked on. Send it again in a second.",
     ),
@@ -59,10 +67,14 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
         "precondition-failed",
         "It has changed since you read it; nothing was done. Read it again, then decide.",
     ),
-    413: ("Too large a body.", "too-large", "At most 1048576 bytes are taken."),
-    415: ("Not JSON.", "unsupported-media-type", 'Unsupported media type "text/plain" in request.'),
+    413: ("The body is too large.", "too-large", "The body may have at most 1048576 bytes."),
+    415: (
+        "The body is not JSON.",
+        "unsupported-media-type",
+        'Unsupported media type "text/plain" in request.',
+    ),
     422: (
-        "Understood, but it cannot be done like that.",
+        "Valid JSON, but the request cannot be carried out.",
         "invalid",
         "1 field cannot be accepted; nothing was done.",
     ),
@@ -71,14 +83,14 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
         "precondition-required",
         "Say which version you are changing: send the ETag that you read as If-Match.",
     ),
-    429: ("Asked too often.", "throttled", "Request was throttled. Expected available in 20 seconds."),
+    429: ("Too many requests.", "throttled", "Request was throttled. Expected available in 20 seconds."),
     503: (
         "The database does not answer.",
         "unavailable",
         "The database does not answer; nothing was done. Try again in a few seconds.",
     ),
 }
-# What is in the way of an order.
+# The examples of operations that order a line.
 _OF_ORDERS: dict[int, tuple[str, str, str]] = {
     409: (
         _PROBLEMS[409][0],
@@ -98,7 +110,10 @@ _RETRY_AFTER = {
 
 
 def problem_answers(registry: ComponentRegistry, statuses: list[int], *, orders: bool) -> dict[str, Any]:
-    """The responses for these statuses, which share one component; ``orders``: of what orders a line."""
+    """Return the responses for these statuses, which share one component.
+
+    ``orders``: the operation orders a line.
+    """
     component = ResolvedComponent(
         name="Problem", type=ResolvedComponent.SCHEMA, schema=_PROBLEM, object="portal.api.problem_details"
     )

@@ -1,4 +1,4 @@
-"""One request as curl, Python (httpx) and HTTPie send it: each can be pasted, with a token in ``TOKEN``."""
+"""Examples of one request for curl, Python (httpx) and HTTPie. They read the API token from ``TOKEN``."""
 
 import json
 import shlex
@@ -10,9 +10,11 @@ LANGUAGES = {"curl": "curl", "python": "Python", "httpie": "HTTPie"}
 
 @dataclass(frozen=True, slots=True)
 class ExampleRequest:
-    """``body`` is None where nothing is sent. ``answered_in``: the media type of the answer, "" for none.
+    """A request. ``body``: None for a request without a body.
 
-    ``drawn_key``: an Idempotency-Key is drawn anew each time. ``signed``: with an API token.
+    * ``drawn_key``: with an Idempotency-Key that each run of the example generates.
+    * ``signed``: with an API token.
+    * ``answered_in``: the media type of the response, "" for a response without a body.
     """
 
     method: str
@@ -25,12 +27,12 @@ class ExampleRequest:
 
 
 def examples(request: ExampleRequest) -> dict[str, str]:
-    """By language, the names of which are in LANGUAGES."""
+    """Return the examples by language; LANGUAGES has the languages' names."""
     return {"curl": curl(request), "python": python(request), "httpie": httpie(request)}
 
 
 def curl(request: ExampleRequest) -> str:
-    """For a POSIX shell with uuidgen."""
+    """Return the command for a POSIX shell with uuidgen."""
     url = shlex.quote(request.url)
     parts = [f"curl {url}" if request.method == "GET" else f"curl --request {request.method} {url}"]
     if request.signed:
@@ -46,7 +48,7 @@ def curl(request: ExampleRequest) -> str:
 
 
 def python(request: ExampleRequest) -> str:
-    """For Python 3 with httpx. Leaves the answer in ``answer``."""
+    """Return the program for Python 3 with httpx. It stores the response in ``response``."""
     headers = []
     if request.signed:
         headers.append('"Authorization": f"Bearer {os.environ[\'TOKEN\']}",')
@@ -60,8 +62,8 @@ def python(request: ExampleRequest) -> str:
     if request.body is not None:
         arguments.append(f"json={_literal(request.body)},")
     indented = "\n".join(arguments).replace("\n", "\n    ")
-    shown = {"": "answer.status_code", "application/json": "answer.json()"}.get(
-        request.answered_in, "answer.text"
+    shown = {"": "response.status_code", "application/json": "response.json()"}.get(
+        request.answered_in, "response.text"
     )
     imports = [name for name, used in (("os", request.signed), ("uuid", request.drawn_key)) if used]
     return "\n".join(
@@ -70,17 +72,17 @@ def python(request: ExampleRequest) -> str:
             *([""] if imports else []),
             "import httpx",
             "",
-            f"answer = httpx.{request.method.lower()}(",
+            f"response = httpx.{request.method.lower()}(",
             f"    {indented}",
             ")",
-            "answer.raise_for_status()",
+            "response.raise_for_status()",
             f"print({shown})",
         ]
     )
 
 
 def httpie(request: ExampleRequest) -> str:
-    """For HTTPie 3: ``=`` sends text, ``:=`` JSON."""
+    """Return the command for HTTPie 3: ``=`` sends text, ``:=`` JSON."""
     parts = ['http --auth-type bearer --auth "$TOKEN"' if request.signed else "http"]
     parts[0] += f" {request.method} {shlex.quote(request.url)}"
     if request.drawn_key:
@@ -88,7 +90,7 @@ def httpie(request: ExampleRequest) -> str:
     if request.if_match:
         parts.append(shlex.quote(f"If-Match:{request.if_match}"))
     for name, value in (request.body or {}).items():
-        # Before a separator HTTPie takes a backslash away; in JSON none stands there.
+        # HTTPie removes a backslash before a separator. JSON has none in that place.
         plain = isinstance(value, str) and "\\" not in value
         parts.append(shlex.quote(f"{name}={value}" if plain else f"{name}:={_json(value, indent=None)}"))
     return " \\\n  ".join(parts)
@@ -99,7 +101,7 @@ def _json(value: Any, indent: int | None = 2) -> str:
 
 
 def _literal(value: Any) -> str:
-    """JSON as Python writes it, an indent of four for each level."""
+    """Return JSON as a Python literal, with an indent of four for each level."""
     if isinstance(value, dict) and value:
         inner = "".join(f"    {_json(name)}: {_indented(part)},\n" for name, part in value.items())
         return f"{{\n{inner}}}"

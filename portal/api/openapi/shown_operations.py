@@ -18,7 +18,7 @@ _PLACES = ("path", "query", "header")
 
 @dataclass(frozen=True, slots=True)
 class OperationName:
-    """``id`` is its fragment on the page of its group, and never changes."""
+    """The name of an operation. ``id`` is its fragment on the page of its group, and never changes."""
 
     id: str
     method: str
@@ -28,7 +28,7 @@ class OperationName:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """``place``: path, query or header. ``example`` is "" for one that may be left out."""
+    """A parameter. ``place``: path, query or header. ``example``: "" for an optional one."""
 
     member: Member
     place: str
@@ -37,7 +37,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One that says that it was done. ``component``: the object that it is, described in its own place."""
+    """A response for success. ``component``: the name of its object, if the page describes it separately."""
 
     status: str
     description: str
@@ -49,7 +49,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A status that says that it was not done, and one of the errors that have it."""
+    """A response for failure: its status, and one of the codes with this status."""
 
     status: str
     meaning: str
@@ -58,9 +58,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """``scopes``: any of these choices is enough, and names all that a token needs; None: needs no token.
+    """An operation.
 
-    ``body`` is the example as it can be edited, "" where there is none. ``examples`` are by language.
+    * ``scopes``: the choices of scopes. A token needs all scopes of one choice. None: no token is needed.
+    * ``body``: the example for the editor, "" for an operation without a body.
+    * ``examples``: by language.
     """
 
     name: OperationName
@@ -75,13 +77,13 @@ class Operation:
 
     @property
     def changes_something(self) -> bool:
-        """Whether sending it has an effect: one that any token may send only reads."""
+        """Whether a request has an effect. Operations that any token may send only read."""
         return self.name.method != "GET" and self.scopes != [[]]
 
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """An object that several answers hold."""
+    """An object that several responses contain."""
 
     name: str
     description: str
@@ -90,19 +92,19 @@ class Component:
 
 @cache
 def names() -> dict[str, list[OperationName]]:
-    """The operations of each group, by its slug."""
+    """Return the names of each group's operations, by slug."""
     return {slug: [_name(*entry) for entry in _of(group)] for slug, group in GROUPS.items()}
 
 
 def operations(group: Group, base_url: str) -> tuple[list[Operation], list[Component]]:
-    """The operations of a group, and the objects that their answers refer to, in the language of the reader.
+    """Return the operations of a group and the objects of their responses, in the reader's language.
 
-    ``base_url``: where the examples send their requests, without a slash at its end.
+    ``base_url``: the address that the examples send requests to, without a final slash.
     """
     schema = document()
     components: dict[str, Schema] = schema["components"]["schemas"]
-    asked = _of(group)
-    shared = _shared([operation for _, _, operation in asked], components)
+    entries = _of(group)
+    shared = _shared([operation for _, _, operation in entries], components)
     common = problems_of_all()
     shown = [
         Operation(
@@ -120,14 +122,14 @@ def operations(group: Group, base_url: str) -> tuple[list[Operation], list[Compo
             problems=[each for each in _problems(operation) if each not in common],
             examples=examples(_request(path, method, operation, base_url)),
         )
-        for path, method, operation in asked
+        for path, method, operation in entries
     ]
     return shown, [_component(name, components) for name in shared]
 
 
 @cache
 def problems_of_all() -> list[Problem]:
-    """Those that every operation may end in."""
+    """Return the problems that every operation may end in."""
     each = [_problems(operation) for _, _, operation in _all()]
     return [problem for problem in each[0] if all(problem in those for those in each)]
 
@@ -140,9 +142,9 @@ def _all() -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 
 def _of(group: Group) -> list[tuple[str, str, dict[str, Any]]]:
-    """In the order of the group's tags."""
-    asked = [entry for entry in _all() if entry[2]["tags"][0] in group.tags]
-    return sorted(asked, key=lambda entry: group.tags.index(entry[2]["tags"][0]))
+    """Return path, method and operation of the group's operations, in the order of the group's tags."""
+    entries = [entry for entry in _all() if entry[2]["tags"][0] in group.tags]
+    return sorted(entries, key=lambda entry: group.tags.index(entry[2]["tags"][0]))
 
 
 def _name(path: str, method: str, operation: dict[str, Any]) -> OperationName:
@@ -202,11 +204,13 @@ def _problems(operation: dict[str, Any]) -> list[Problem]:
     ]
 
 
-def _shared(asked: list[dict[str, Any]], components: dict[str, Schema]) -> list[str]:
-    """The components with a place of their own: those within answers, and those that are several answers."""
+def _shared(operations: list[dict[str, Any]], components: dict[str, Schema]) -> list[str]:
+    """Return the components that the page describes separately: parts of responses, and bodies of several
+    responses.
+    """
     answers = [
         _content(answer)[1].get("schema", {})
-        for operation in asked
+        for operation in operations
         for status, answer in _answers(operation)
         if status < "400"
     ]

@@ -8,8 +8,8 @@ _MARK = "x-spec-enum-id"
 def readable_by_generators(result: dict[str, Any], **_: Any) -> dict[str, Any]:
     """Rewrite the generated schema; drf-spectacular calls this after generation.
 
-    drf-spectacular's marks disappear: choices stay where they are used, so nothing needs naming. A choice
-    between two kinds of text becomes one text, because no generator can tell the two apart by their type.
+    drf-spectacular's marks are removed: choices stay where they are used and need no names. A choice between
+    two texts becomes one text, because generators cannot distinguish the two by their type.
     """
     _rewrite(result)
     return result

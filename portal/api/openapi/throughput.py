@@ -1,4 +1,4 @@
-"""The schema of throughput answers: rows of numbers, which no serializer describes."""
+"""The schemas of throughput responses: rows of numbers, which no serializer describes."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from portal.telemetry.graph_units import Unit
 
 _END = {
     "type": "array",
-    "description": "Start of the bucket (epoch seconds), in, out; null where nothing was counted.",
+    "description": "Start of the bucket (epoch seconds), in, out; null if nothing was counted.",
     "items": {
         "type": "array",
         "items": {"type": ["number", "null"]},
@@ -17,7 +17,7 @@ _END = {
 }
 _P95_END = {
     "type": "object",
-    "description": "95th percentiles of 5-minute buckets; how many are missing.",
+    "description": "95th percentiles of 5-minute buckets, and the number of missing buckets.",
 }
 THROUGHPUT: dict[str, Any] = {
     "type": "object",
@@ -35,9 +35,9 @@ THROUGHPUT: dict[str, Any] = {
         "missing": {
             "type": "integer",
             "minimum": 0,
-            "description": "Buckets in which an end has nothing.",
+            "description": "The number of buckets in which an end was not counted.",
         },
-        "simulated": {"type": "boolean", "description": "Whether any of it comes from a stand-in for VPP."},
+        "simulated": {"type": "boolean", "description": "Whether any value comes from a stand-in for VPP."},
     },
 }
 PORT_THROUGHPUT: dict[str, Any] = {
@@ -47,16 +47,16 @@ PORT_THROUGHPUT: dict[str, Any] = {
         "step_s": {"type": "integer", "minimum": 300, "description": "Length of a bucket in seconds."},
         "unit": {"enum": [unit.value for unit in Unit]},
         "port": _END,
-        "lines": {"type": "integer", "minimum": 0, "description": "The ends of lines that are summed."},
+        "lines": {"type": "integer", "minimum": 0, "description": "The number of ends of lines in the sum."},
         "missing": {
             "type": "integer",
             "minimum": 0,
-            "description": "Buckets in which no line was counted.",
+            "description": "The number of buckets in which no line was counted.",
         },
-        "simulated": {"type": "boolean", "description": "Whether any of it comes from a stand-in for VPP."},
+        "simulated": {"type": "boolean", "description": "Whether any value comes from a stand-in for VPP."},
     },
 }
 INSTANT = {
     "oneOf": [{"type": "integer", "minimum": 0}, {"type": "string", "format": "date-time"}],
-    "description": "Epoch seconds, or an ISO 8601 time with its zone.",
+    "description": "Epoch seconds, or an ISO 8601 time with a zone.",
 }

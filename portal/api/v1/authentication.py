@@ -1,4 +1,4 @@
-"""``Authorization: Bearer ll_<prefix>_<secret>``, and what the token's scopes leave of its user's rights."""
+"""Authentication by ``Authorization: Bearer ll_<prefix>_<secret>``, and enforcement of the token's scopes."""
 
 from typing import Any
 
@@ -18,12 +18,11 @@ from portal.core.client_address import client_address
 
 
 class BearerTokenAuthentication(BaseAuthentication):
-    """Authenticates by API token (RFC 6750); other schemes are left to the next class.
+    """Authenticates by API token (RFC 6750). The next class handles other schemes.
 
-    Scopes are enforced here and nowhere else. Writing needs ``order`` or, for NOC staff, ``noc``; a view that
-    needs another one names it in ``writes_with``, and one that writes nothing although it is POSTed to says
-    so with ``writes = False``. Without ``noc``, a token of NOC staff has the rights of somebody who is not
-    NOC staff.
+    Only this class enforces scopes. Writing needs ``order`` or, for NOC staff, ``noc``. A view that needs
+    another scope names it in ``writes_with``. A view with a POST that writes nothing has ``writes = False``.
+    A token of NOC staff without the scope ``noc`` has none of the NOC's rights.
     """
 
     def authenticate(self, request: Request) -> tuple[User, ApiToken] | None:
@@ -55,14 +54,14 @@ def _check_may_write(token: ApiToken, request: Request) -> None:
         if needed not in token.scopes:
             raise PermissionDenied(needs_scope(needed))
         return
-    # Who was NOC staff once may still have a token with the scope.
+    # A former member of the NOC staff may still have a token with the scope.
     enough = {Scope.ORDER, Scope.NOC} if token.user.is_noc else {Scope.ORDER}
     if not enough & set(token.scopes):
         raise PermissionDenied(_("This API token may only read. Use one with the scope order or noc."))
 
 
 def needs_scope(scope: str) -> str:
-    """The refusal of a token without it."""
+    """Return the error text for a token without this scope."""
     with in_readers_language():
         return gettext("This API token may not do this. Use one with the scope %(scope)s.") % {"scope": scope}
 

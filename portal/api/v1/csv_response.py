@@ -1,4 +1,4 @@
-"""Answers in CSV, streamed; problems are JSON all the same."""
+"""Streamed responses in CSV. Their problem documents are JSON."""
 
 from collections.abc import Collection, Iterable
 
@@ -10,19 +10,19 @@ from portal.core.csv_text import csv_lines
 
 
 class CsvRenderer(JSONRenderer):
-    """Lets callers ask for text/csv."""
+    """Accepts requests for text/csv. It renders only problem documents, as JSON."""
 
     media_type = "text/csv"
     format = "csv"
 
 
-def csv_answer(
+def csv_response(
     name: str, rows: Iterable[Iterable[object]], *, unbounded_for: Collection[str] = ()
 ) -> StreamingHttpResponse:
-    """A file of that name, with a line for each row as soon as it is there.
+    """Return a CSV file with this name. Each row is sent as soon as it is read.
 
-    ``unbounded_for``: whose answer it is (``owners_of``), where the rows may be any number. Few such answers
-    are given at a time. Raises AnotherIsRunning.
+    ``unbounded_for``: the owners (``owners_of``) of a response with any number of rows. Only a few such
+    responses are sent at a time. Raises AnotherIsRunning.
     """
     lines = csv_lines(rows)
     return StreamingHttpResponse(

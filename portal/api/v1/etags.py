@@ -1,4 +1,4 @@
-"""Conditional requests (RFC 9110, section 13): strong ETags, 304 for readers, 412 and 428 for writers."""
+"""Conditional requests (RFC 9110, section 13): strong ETags, 304 for reads, 412 and 428 for writes."""
 
 import hashlib
 from collections.abc import Callable
@@ -28,7 +28,7 @@ class PreconditionFailed(APIException):
 
 
 class PreconditionRequired(APIException):
-    """RFC 6585, section 3."""
+    """The write needs If-Match (RFC 6585, section 3)."""
 
     status_code = status.HTTP_428_PRECONDITION_REQUIRED
     default_code = "precondition_required"
@@ -36,18 +36,18 @@ class PreconditionRequired(APIException):
 
 
 def etag_of(document: Any) -> str:
-    """The strong validator of a JSON document: it changes exactly when a byte of it does (section 8.8.1)."""
+    """Return the strong validator of a JSON document: it changes if, and only if, a byte changes."""
     return quote_etag(hashlib.sha256(JSONRenderer().render(document)).hexdigest()[:32])
 
 
 class ConditionalRetrieveView(generics.RetrieveAPIView[Row]):
-    """One object; the answer carries a strong ETag and may be 304."""
+    """A view of one object. The response has a strong ETag and may be 304."""
 
     def retrieve(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         found = self.get_object()
         document = self.get_serializer(found).data
         etag = etag_of(document)
-        # Asked of the origin each time: ten seconds old is too old for what routers say.
+        # Caches must revalidate each time: routers report every 10 s, and older states are misleading.
         headers = {"ETag": etag, "Cache-Control": "private, no-cache", **self.retrieved_headers(found)}
         if get_conditional_response(request._request, etag=etag, response=None) is None:
             return Response(document, headers=headers)
@@ -56,18 +56,18 @@ class ConditionalRetrieveView(generics.RetrieveAPIView[Row]):
         return Response(status=status.HTTP_304_NOT_MODIFIED, headers=headers)
 
     def retrieved_headers(self, found: Row) -> dict[str, str]:
-        """More headers of the answer about this object."""
+        """Return additional headers for the response with this object."""
         return {}
 
 
 def if_match(*, required: bool) -> Callable[[Write], Write]:
-    """Run a write of one object only if the caller saw its present version, atomically.
+    """Make a view's write method run only if the caller has read the present version of the object.
 
-    The object is looked up by the view's own ``get_queryset`` (404 outside the caller's scope) and stays
-    locked until the write has committed: of many writers that saw one version, one wins and all others get
-    412. Without If-Match the answer is 428 if it is ``required``; else the write just runs. ``If-Match: *``
-    is met by any version. The method receives the object in place of the URL's arguments. What has to be
-    locked before it, the view's ``lock_before`` locks, if there is any.
+    The wrapper finds the object with the view's ``get_queryset`` (404 outside the caller's scope) and locks
+    it until the write has committed. Of several writers with the same version, one succeeds and the others
+    get 412. Without If-Match the response is 428 if ``required``; otherwise the write runs.
+    ``If-Match: *`` matches any version. The method receives the object instead of the URL's arguments. If
+    the view has a method ``lock_before``, it is called first, to lock other rows before the object.
     """
 
     def conditional(write: Write) -> Write:
@@ -93,5 +93,5 @@ def if_match(*, required: bool) -> Callable[[Write], Write]:
 
 def _matches(header: str, view: generics.GenericAPIView[Any], found: Any) -> bool:
     # Strong comparison: a weak tag (W/"...") never matches.
-    wanted = parse_etags(header)
-    return "*" in wanted or etag_of(view.get_serializer(found).data) in wanted
+    accepted = parse_etags(header)
+    return "*" in accepted or etag_of(view.get_serializer(found).data) in accepted

@@ -1,4 +1,4 @@
-"""The errors that views raise, as problem documents."""
+"""Problem documents for the exceptions that views raise."""
 
 from math import ceil
 from typing import Any
@@ -19,17 +19,20 @@ from portal.core.errors import DomainError, TooSoon
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> HttpResponse | None:
-    """DRF's hook, in the reader's language. Errors that nobody foresaw are left to Django's 500 handler."""
+    """Return a problem document in the reader's language, as DRF's exception handler.
+
+    Return None for unexpected exceptions: Django's handler for status 500 handles them.
+    """
     with in_readers_language():
-        answer = _answer_to(error)
-        if answer is not None:
-            answer.headers["Content-Language"] = get_language() or ""
-        return answer
+        response = _response_to(error)
+        if response is not None:
+            response.headers["Content-Language"] = get_language() or ""
+        return response
 
 
-def _answer_to(error: Exception) -> HttpResponse | None:
+def _response_to(error: Exception) -> HttpResponse | None:
     if isinstance(error, DomainError):
-        return _answer(refusal(error), _headers_of_refusal(error))
+        return _response(refusal(error), _headers_of_refusal(error))
     if isinstance(error, OperationalError | InterfaceError):
         return unavailable()
     if isinstance(error, RequestDataTooBig):
@@ -39,14 +42,14 @@ def _answer_to(error: Exception) -> HttpResponse | None:
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
     if isinstance(error, exceptions.ValidationError):
-        return _answer(_of_validation_error(error))
+        return _response(_of_validation_error(error))
     if isinstance(error, exceptions.APIException):
-        # Where it was raised it was English; what has no figures in it is a text of the catalogue.
-        return _answer(problem(_code(error), _(str(error.detail))), _headers(error))
+        # The exception has an English text. The catalogue has a translation if the text contains no figures.
+        return _response(problem(_code(error), _(str(error.detail))), _headers(error))
     return None
 
 
-def _answer(document: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
+def _response(document: dict[str, Any], headers: dict[str, str] | None = None) -> Response:
     return Response(document, status=document["status"], content_type=CONTENT_TYPE, headers=headers)
 
 

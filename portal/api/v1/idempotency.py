@@ -1,7 +1,7 @@
-"""Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07): a write that is sent again is done once.
+"""Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07): a repeated write has its effect once.
 
-The answer is stored in the transaction that made the effect: there is no moment at which one exists
-without the other, whatever dies when.
+The response is stored in the transaction of the effect. After a crash, therefore, either both exist or
+neither does.
 """
 
 import hashlib
@@ -29,15 +29,14 @@ from portal.core.errors import DomainError
 
 HEADER = "Idempotency-Key"
 KEPT_FOR = timedelta(hours=24)
-# These say nothing about the request: with the newest ETag, or once what is in the way has passed, it is
-# another try.
-_TO_TRY_AGAIN = {
+# Responses that are not stored: the same request can succeed later, with the newest ETag or in another state.
+_NOT_STORED = {
     status.HTTP_409_CONFLICT,
     status.HTTP_412_PRECONDITION_FAILED,
     status.HTTP_428_PRECONDITION_REQUIRED,
     status.HTTP_429_TOO_MANY_REQUESTS,
 }
-# The headers that belong to the answer; all others belong to the exchange.
+# The headers that are stored with the response. All others belong to the single exchange.
 _KEPT_HEADERS = ("Content-Language", "Content-Type", "ETag", "Location", "Retry-After")
 # The draft's quoted string (RFC 8941), or the bare text that most clients send.
 _KEY = re.compile(r'"(?P<quoted>[\x21\x23-\x5b\x5d-\x7e]{1,255})"|(?P<bare>[\x21\x23-\x7e]{1,255})')
@@ -52,7 +51,7 @@ class MalformedKey(APIException):
 
 
 class KeyMissing(APIException):
-    """LONGLINE_REQUIRE_IDEMPOTENCY_KEY: a POST that is repeated without a key is done twice."""
+    """A POST without a key, although LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set."""
 
     status_code = status.HTTP_400_BAD_REQUEST
     default_code = "idempotency_key_missing"
@@ -77,10 +76,12 @@ class KeyReused(APIException):
 def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
     """Make a view's write method obey Idempotency-Key.
 
-    Without the header nothing changes, but where LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set a POST with a token
-    is refused. With it, whatever the method answered, refusals of what was asked
-    included, is what every repetition within 24 hours gets; refusals by a state that passes (409), faults of
-    ours (5xx), conditions that failed (412, 428) and what came too soon (429) leave nothing behind.
+    Repetitions of the request within 24 hours get the first response, also if it refused the request. Some
+    responses are not stored, and a repetition is another try: refusals because of a temporary state (409),
+    failed conditions (412, 428), requests that came too early (429), and errors of the portal (5xx).
+
+    A request without the header runs normally, except that a POST with a token is refused if
+    LONGLINE_REQUIRE_IDEMPOTENCY_KEY is set.
     """
 
     @wraps(handler)
@@ -96,16 +97,16 @@ def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:
             _claim(user, key)
             if kept := _kept(user, key, now):
                 return _replay(kept, fingerprint)
-            answer = _rendered(view, _try(handler, view, request, *args, **kwargs))
-            _keep(user, key, fingerprint, answer, now)
-            return answer
+            response = _rendered(view, _try(handler, view, request, *args, **kwargs))
+            _keep(user, key, fingerprint, response, now)
+            return response
 
     write.once_per_key = True  # type: ignore[attr-defined]
     return write
 
 
 def answers_sweep(*, now: datetime) -> int:
-    """Forget the answers whose time is over; how many."""
+    """Delete stored responses after 24 hours. Return their number."""
     return KeptAnswer.objects.filter(answered_at__lte=now - KEPT_FOR).delete()[0]
 
 
@@ -117,13 +118,13 @@ def _key_of(header: str) -> str:
 
 
 def _fingerprint(request: Request) -> bytes:
-    # The bytes, before any parser reads them: what was sent, not what we made of it.
+    # The bytes as sent, before a parser reads them.
     parts = (str(request.method), request.get_full_path(), str(request.content_type))
     return hashlib.sha256("\n".join(parts).encode() + b"\n" + request._request.body).digest()
 
 
 def _claim(user: User, key: str) -> None:
-    """Be the only one at work on this key until the transaction ends. Raises KeyInFlight."""
+    """Lock this key until the transaction ends. Raises KeyInFlight if another request has the lock."""
     number = hashlib.sha256(f"{user.pk} {key}".encode()).digest()[:8]
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s)", [int.from_bytes(number, signed=True)])
@@ -143,32 +144,33 @@ def _replay(kept: KeptAnswer, fingerprint: bytes) -> HttpResponse:
 
 
 def _try(handler: Handler, view: APIView, *args: Any, **kwargs: Any) -> Response:
-    """The handler's answer; a refusal undoes what it did, but not the claim of the key."""
+    """Return the handler's response. A refusal rolls back the handler's changes, but not the lock."""
     try:
         with transaction.atomic():
             return handler(view, *args, **kwargs)
     except (APIException, DomainError, Http404) as refusal:
-        answer = view.handle_exception(refusal)
-        if answer.status_code >= status.HTTP_500_INTERNAL_SERVER_ERROR or answer.status_code in _TO_TRY_AGAIN:
+        response = view.handle_exception(refusal)
+        status_code = response.status_code
+        if status_code >= status.HTTP_500_INTERNAL_SERVER_ERROR or status_code in _NOT_STORED:
             raise
-        return answer
+        return response
 
 
-def _rendered(view: APIView, answer: Response) -> HttpResponse:
-    """The answer as bytes: the first one is sent from what is stored, so that all are the same."""
-    view.finalize_response(view.request, answer, *view.args, **view.kwargs)
-    return HttpResponse(answer.render().content, status=answer.status_code, headers=answer.headers)
+def _rendered(view: APIView, response: Response) -> HttpResponse:
+    """Return the response as bytes. The first response is sent from them, like all repetitions."""
+    view.finalize_response(view.request, response, *view.args, **view.kwargs)
+    return HttpResponse(response.render().content, status=response.status_code, headers=response.headers)
 
 
-def _keep(user: User, key: str, fingerprint: bytes, answer: HttpResponse, now: datetime) -> None:
+def _keep(user: User, key: str, fingerprint: bytes, response: HttpResponse, now: datetime) -> None:
     found = {
         "fingerprint": fingerprint,
-        "status": answer.status_code,
-        "headers": {name: answer[name] for name in _KEPT_HEADERS if name in answer},
-        "body": answer.content,
+        "status": response.status_code,
+        "headers": {name: response[name] for name in _KEPT_HEADERS if name in response},
+        "body": response.content,
         "answered_at": now,
     }
-    # A row that is past its time and not swept yet gives way.
+    # Replaces an expired row that the sweep has not deleted yet.
     KeptAnswer.objects.bulk_create(
         [KeptAnswer(user=user, key=key, **found)],
         update_conflicts=True,

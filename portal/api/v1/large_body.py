@@ -1,4 +1,4 @@
-"""Bodies that are larger than those of all other requests, and bounded as well."""
+"""A higher limit for the bodies of some requests."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -16,10 +16,10 @@ Handler = Callable[..., HttpResponse]
 
 
 def takes_bytes(most: int) -> Callable[[Handler], Handler]:
-    """Let a view's write method have a body of so many bytes: once it is known who sends it.
+    """Allow a view's write method a body of up to ``most`` bytes. The sender is authenticated before.
 
-    Django itself reads a body of DATA_UPLOAD_MAX_MEMORY_SIZE at most where all of it is asked for, as
-    Idempotency-Key does; what is read here is kept where it would keep it.
+    Django refuses to read a whole body of more than DATA_UPLOAD_MAX_MEMORY_SIZE, and Idempotency-Key reads
+    the whole body. The wrapper therefore reads the body itself and stores it where Django would store it.
     """
 
     def limited(handler: Handler) -> Handler:
@@ -27,7 +27,7 @@ def takes_bytes(most: int) -> Callable[[Handler], Handler]:
         def write(view: APIView, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
             plain = request._request
             if whole_number(plain.META.get("CONTENT_LENGTH") or "0", most=most) is None:
-                raise BodyTooLarge(f"At most {most} bytes are taken.")
+                raise BodyTooLarge(f"The body may have at most {most} bytes.")
             if not hasattr(plain, "_body"):
                 body = plain.read(most)
                 plain._body, plain._stream = body, BytesIO(body)

@@ -1,4 +1,4 @@
-"""The filters of each list. An unknown name is refused: it would show too much in silence."""
+"""The filters of each list. An unknown filter is refused, because ignoring it would return too many rows."""
 
 from datetime import UTC, date
 from enum import StrEnum
@@ -43,7 +43,7 @@ LARGEST_VNI = 2**24 - 1
 
 
 class StrictFilterBackend(DjangoFilterBackend):
-    """django-filter, which by itself ignores names that it does not know, and empty values."""
+    """Extends django-filter's backend, which ignores unknown names and empty values, to refuse them."""
 
     def filter_queryset(self, request: Request, queryset: QuerySet[Any], view: Any) -> QuerySet[Any]:
         of_pages = {CURSOR, LIMIT} if view.pagination_class else set()
@@ -62,8 +62,8 @@ def _errors(request: Request, known: set[str]) -> dict[str, str]:
     errors = {}
     for name, values in request.query_params.lists():
         if name not in known:
-            there = ", ".join(sorted(known))
-            errors[name[:100]] = _("There is no such filter here. Choose from: %(names)s.") % {"names": there}
+            names = ", ".join(sorted(known))
+            errors[name[:100]] = _("There is no such filter here. Choose from: %(names)s.") % {"names": names}
         elif len(values) > 1 or not values[0]:
             errors[name] = _("Give one value.")
     return errors
@@ -71,7 +71,7 @@ def _errors(request: Request, known: set[str]) -> dict[str, str]:
 
 @extend_schema_field({"type": "boolean"})
 class BooleanFilter(django_filters.TypedChoiceFilter):
-    """``true`` or ``false``."""
+    """A filter with the values ``true`` and ``false``."""
 
     def __init__(self, **kwargs: Any) -> None:
         choices = [("true", "true"), ("false", "false")]
@@ -79,7 +79,7 @@ class BooleanFilter(django_filters.TypedChoiceFilter):
 
 
 class WholeNumberField(forms.IntegerField):
-    """Digits only: Django's own field takes ``7.0`` and spaces too."""
+    """A field that accepts only digits. Django's own field also accepts ``7.0`` and spaces."""
 
     def to_python(self, value: Any) -> int | None:
         if isinstance(value, str) and value and not (value.isascii() and value.isdigit()):
@@ -92,26 +92,26 @@ class WholeNumberFilter(django_filters.Filter):
 
 
 def whole_number(minimum: int, maximum: int, *, about: str = "", **kwargs: Any) -> django_filters.Filter:
-    """A filter by a whole number within bounds, which the schema shows too."""
+    """Return a filter by a whole number within bounds, which the schema contains too."""
     schema = {"type": "integer", "minimum": minimum, "maximum": maximum, "description": about}
     kind = extend_schema_field(schema)(type("BoundedNumberFilter", (WholeNumberFilter,), {}))
     return kind(min_value=minimum, max_value=maximum, **kwargs)
 
 
 def text(*, about: str, **kwargs: Any) -> django_filters.CharFilter:
-    """A filter by a text of 1 to 100 characters."""
+    """Return a filter by a text of 1 to 100 characters."""
     schema = {"type": "string", "minLength": 1, "maxLength": 100, "description": about}
     kind = extend_schema_field(schema)(type("BoundedTextFilter", (django_filters.CharFilter,), {}))
     return kind(max_length=100, strip=False, **kwargs)
 
 
 def choices_of(kind: type[StrEnum]) -> list[tuple[str, str]]:
-    """As they are, for programs."""
+    """Return choices with the values as labels, for programs."""
     return [(each.value, each.value) for each in kind]
 
 
 class Filters(django_filters.FilterSet):
-    """The filters of one list; the method ``found`` searches with ``portal.inventory.search``."""
+    """The filters of one list. The method ``found`` searches with ``portal.inventory.search``."""
 
     def found(self, rows: QuerySet[Any], name: str, value: str) -> QuerySet[Any]:
         return found(rows, value)
@@ -126,11 +126,11 @@ class VllFilters(Filters):
     customer = text(field_name="customer__name", about="A customer's name.")
     vni = whole_number(1, LARGEST_VNI)
     gre_key = whole_number(1, LAST_GRE_KEY)
-    vlan = whole_number(MIN_VLAN, MAX_VLAN, method="at_vlan", about="A VLAN, outer or inner, of either end.")
+    vlan = whole_number(MIN_VLAN, MAX_VLAN, method="at_vlan", about="An outer or inner VLAN of either end.")
     q = text(
         method="found",
-        about="Part of a description (shorter than three characters: the beginning of a word) or of a port's"
-        " name; a VNI, a GRE key, a VLAN; an id of a VLL or an order.",
+        about="Part of a description (below three characters: the beginning of a word) or of a port's name;"
+        " a VNI, a GRE key, a VLAN; the id of a VLL or an order.",
     )
 
     def at_port(self, rows: QuerySet[Vll], name: str, value: int) -> QuerySet[Vll]:
@@ -147,7 +147,10 @@ class VllFilters(Filters):
 
 
 class MonthField(forms.RegexField):
-    """``2026-10``: a calendar month (UTC) that has begun, by default the last whole one; its first day."""
+    """A calendar month (UTC) that has begun, such as ``2026-10``; by default the last complete one.
+
+    The value is the first day of the month.
+    """
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(regex=r"^[1-9][0-9]{3}-(0[1-9]|1[0-2])\Z", **kwargs)
@@ -167,7 +170,7 @@ class MonthField(forms.RegexField):
     {
         "type": "string",
         "pattern": "^[0-9]{4}-[0-9]{2}$",
-        "description": "As 2026-10; by default the last whole month.",
+        "description": "A month such as 2026-10; by default the last complete month.",
     }
 )
 class MonthFilter(django_filters.Filter):
@@ -192,7 +195,7 @@ class PortFilters(Filters):
     site = text(field_name="router__site__name", about="A site's name.")
     q = text(
         method="found",
-        about="Part of the name of interface, router or site, or of the description.",
+        about="Part of the name of an interface, router or site, or of a description.",
     )
 
 
@@ -217,7 +220,7 @@ class InvitationFilters(Filters):
 class RouterFilters(Filters):
     site = text(field_name="site__name", about="A site's name.")
     status = django_filters.ChoiceFilter(choices=RouterStatus.choices, method="with_status")
-    q = text(method="found", about="Part of the name of router or site.")
+    q = text(method="found", about="Part of the name of a router or site.")
 
     def with_status(self, rows: QuerySet[Router], name: str, value: str) -> QuerySet[Router]:
         return routers_with_status(rows, value)
@@ -258,5 +261,5 @@ class LinkFilters(Filters):
 
 
 def _with_end(*conditions: Q, **more: Any) -> Exists:
-    """Rows with such an end; a join would list a VLL twice whose both ends match."""
+    """Return a condition for VLLs with such an end. A join would list a VLL twice if both ends match."""
     return Exists(VllEnd.objects.filter(*conditions, vll=OuterRef("pk"), **more))

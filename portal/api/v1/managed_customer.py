@@ -1,4 +1,4 @@
-"""The customer that a body names, out of those that the caller runs."""
+"""The customer that a request is for, one of those that the caller manages."""
 
 from django.utils.translation import gettext_noop as _
 from rest_framework.exceptions import PermissionDenied, ValidationError
@@ -10,7 +10,10 @@ ADMINS_ALONE = _("Only admins of the customer and NOC admins may do this.")
 
 
 def managed_customer(user: User, name: str | None) -> Customer:
-    """The one of that name; without a name, the only one. Raises PermissionDenied, ValidationError."""
+    """Return the customer with this name; without a name, the only one that the user manages.
+
+    Raises PermissionDenied, ValidationError.
+    """
     managed = permissions.managed_customers(user)
     if name is None:
         found = list(managed[:2])

@@ -1,4 +1,4 @@
-"""Keyset paging: a page starts behind the last row of the one before; the last costs what the first does."""
+"""Keyset pagination: a page starts after the last row of the page before. All pages cost the same."""
 
 import base64
 import json
@@ -25,7 +25,10 @@ Row = TypeVar("Row", bound=Model)
 
 
 class KeysetPagination(BasePagination):
-    """``{"results": [...], "next": url or null}``. ``ordering`` must be total: its last field is unique."""
+    """Responds with ``{"results": [...], "next": url or null}``.
+
+    ``ordering`` must be total: its last field is unique.
+    """
 
     ordering: tuple[str, ...] = ("id",)
     default_limit = DEFAULT_LIMIT
@@ -45,8 +48,8 @@ class KeysetPagination(BasePagination):
         return found
 
     def _limit(self, request: Request) -> int:
-        asked = request.query_params.get(LIMIT, str(self.default_limit))
-        limit = whole_number(asked, most=self.largest_limit)
+        requested = request.query_params.get(LIMIT, str(self.default_limit))
+        limit = whole_number(requested, most=self.largest_limit)
         if not limit:
             with in_readers_language():
                 text = gettext("Give a whole number from 1 to %(most)s.")
@@ -66,7 +69,7 @@ class KeysetPagination(BasePagination):
                 "next": {
                     "type": ["string", "null"],
                     "format": "uri",
-                    "description": "The next page; null after the last.",
+                    "description": "The address of the next page; null on the last page.",
                 },
             },
         }
@@ -76,13 +79,13 @@ class KeysetPagination(BasePagination):
             {
                 "name": CURSOR,
                 "in": "query",
-                "description": "Where the page starts: take the address in `next` as it is.",
+                "description": "The start of the page. Use the address in `next` unchanged.",
                 "schema": {"type": "string", "minLength": 1},
             },
             {
                 "name": LIMIT,
                 "in": "query",
-                "description": "How many results at most.",
+                "description": "The maximum number of results.",
                 "schema": {
                     "type": "integer",
                     "minimum": 1,
@@ -100,11 +103,11 @@ def parts_of(
     at_a_time: int = LARGEST_LIMIT,
     read: Callable[[Callable[[], list[Row]]], list[Row]] = lambda read_part: read_part(),
 ) -> Iterator[list[Row]]:
-    """All rows, in parts that are read by key: no cursor of the database's stays open for a slow reader.
+    """Yield all rows in parts. Each part is read by key, so no database cursor stays open for a slow client.
 
-    Larger parts are no quicker, and a thread keeps the memory of its largest one: of 1,000 lines 180 MB, of
-    200 a quarter of that. ``ordering`` must be total. What is made meanwhile before the place reached is left
-    out. ``read`` reads each part, where it is not to be read like everything else.
+    Larger parts are not faster, and a thread keeps the memory of its largest part: 180 MB for 1,000 lines, a
+    quarter of that for 200. ``ordering`` must be total. Rows that are created meanwhile before the present
+    position are left out. ``read`` calls the function that reads a part, for example on a replica.
     """
     rows = rows.order_by(*ordering)
 
@@ -136,14 +139,14 @@ def _cursor(values: list[Any]) -> str:
 
 
 class _Exact(JSONEncoder):
-    """DRF's encoder, but with moments to the microsecond: rows lie closer than a millisecond."""
+    """DRF's encoder, but with times in microseconds: rows can be less than a millisecond apart."""
 
     def default(self, obj: Any) -> Any:
         return obj.isoformat() if hasattr(obj, "isoformat") else super().default(obj)
 
 
 def _place(cursor: str, ordering: tuple[str, ...], model: type[Model]) -> list[Any]:
-    """The values in a cursor of ours; NotFound for one that was edited."""
+    """Return the values in a cursor. Raises NotFound if the client has changed it."""
     try:
         texts = json.loads(base64.urlsafe_b64decode(cursor))
         fields: list[Any] = [model._meta.get_field(name.lstrip("-")) for name in ordering]
@@ -158,7 +161,10 @@ def _place(cursor: str, ordering: tuple[str, ...], model: type[Model]) -> list[A
 
 
 def _behind(ordering: tuple[str, ...], place: list[Any]) -> Q:
-    """The rows after ``place``: for (a, b) ``a >= x AND (a > x OR b > y)``, which an index on both walks."""
+    """Return the condition for rows after ``place``: for (a, b) ``a >= x AND (a > x OR b > y)``.
+
+    PostgreSQL can evaluate this form with an index on both columns.
+    """
     name, *names = ordering
     value, *values = place
     field, sign = name.lstrip("-"), "lt" if name.startswith("-") else "gt"

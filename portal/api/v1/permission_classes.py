@@ -1,4 +1,4 @@
-"""The caller, and the callers that may use a view at all; what it then shows is a matter of tenant scope."""
+"""The caller, and the permission to use a view. The tenant scope decides which rows the view shows."""
 
 from typing import Any
 
@@ -11,19 +11,19 @@ from portal.accounts.models import ApiToken, User
 
 
 def caller(request: Request) -> User:
-    """The user behind this request; NotAuthenticated for nobody."""
+    """Return the user of this request. Raises NotAuthenticated without a user."""
     if not isinstance(request.user, User):
         raise NotAuthenticated
     return request.user
 
 
 def token_of(request: Request) -> ApiToken | None:
-    """The API token that the caller acts through; None for a session."""
+    """Return the API token of the request, or None for a session."""
     return request.auth if isinstance(request.auth, ApiToken) else None
 
 
 class IsNoc(BasePermission):
-    """NOC staff only: the inside of the network is nobody else's business."""
+    """Allows only NOC staff, because customers must not see the network's internals."""
 
     message = _("Only NOC staff may see this.")
 
@@ -32,7 +32,7 @@ class IsNoc(BasePermission):
 
 
 class IsNocAdmin(BasePermission):
-    """NOC admins only: they remove, and take removals back."""
+    """Allows only NOC admins, for example to remove objects and to undo removals."""
 
     message = _("Only NOC admins may do this.")
 

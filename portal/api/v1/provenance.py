@@ -1,4 +1,4 @@
-"""A caller's choice of what ends with a token or a person: only what was made with it or by them."""
+"""The objects that end together with a token or an account: the caller chooses them from its creations."""
 
 from django.utils.translation import gettext
 from drf_spectacular.utils import OpenApiParameter
@@ -15,13 +15,13 @@ END = OpenApiParameter(
     "end",
     str,
     many=True,
-    description="The ``key`` of what was made and ends too, once for each: webhooks are disabled, enrolments"
-    " void, and the certificates that came of them revoked. Webhooks need the scope webhooks.",
+    description="The ``key`` of an object that ends too; may be repeated. Webhooks are disabled, and need the"
+    " scope webhooks. Enrolments become void, and their certificates are revoked.",
 )
 
 
 def chosen(request: Request, made: Made) -> Made:
-    """The part of ``made`` that the request ends. Raises ValidationError, PermissionDenied."""
+    """Return the objects of ``made`` that the request ends. Raises ValidationError, PermissionDenied."""
     keys = set(request.query_params.getlist("end"))
     if unknown := sorted(keys - made.keys):
         with in_readers_language():

@@ -1,4 +1,4 @@
-"""Lists of the API that may be read from a replica of the database."""
+"""Lists of the API that can be read from a replica of the database."""
 
 from typing import Any, TypeVar
 
@@ -15,12 +15,12 @@ Row = TypeVar("Row", bound=Model)
 
 
 def confirmed(request: Request, rows: Any) -> Any:
-    """Those of customers that the caller belongs to now, as the primary knows, where there is a replica."""
+    """Return the rows that the caller may see. With a replica, the primary confirms the memberships first."""
     return rows.confirmed_to(caller(request)) if replica.exists() else rows
 
 
 class ReplicaListView(generics.ListAPIView[Row]):
-    """A paged list. Whose rows they are is decided before, by the primary."""
+    """A paged list. Before it is read, the primary decides which customers' rows the caller may see."""
 
     def list(self, request: Request, *args: object, **kwargs: object) -> Response:
         rows = confirmed(request, self.filter_queryset(self.get_queryset()))

@@ -1,6 +1,6 @@
-"""Few long answers per process at a time: each has a thread until its reader has all of it.
+"""The limit of long responses per process. Each needs a thread until its client has received all of it.
 
-One is of the same customer at most, so that nobody's exports keep those of all others waiting.
+Each customer can have one at a time, because one customer's exports must not delay those of the others.
 """
 
 import weakref
@@ -14,11 +14,11 @@ from rest_framework.exceptions import APIException
 from portal.accounts.models import User
 
 RETRY_AFTER_S = 10
-# Of the threads of a process (portal.processes.gunicorn_web), half are for short answers.
+# The other half of a process's threads (portal.processes.gunicorn_web) is for short responses.
 MOST = 2
-# The garbage collector may end a lost answer while this thread begins another one.
+# Re-entrant, because the garbage collector may end a lost response while this thread begins another one.
 _lock = RLock()
-# Whose exports are under way: each has a set of owners of its own.
+# The owners of each export under way.
 _under_way: list[frozenset[str]] = []
 
 
@@ -33,10 +33,10 @@ class AnotherIsRunning(APIException):
 
 
 class _Limited(Iterator[str]):
-    """The lines, with a slot until they end, or until ``close``: Django calls it when the reader leaves.
+    """Lines that occupy a slot until they end or until ``close``. Django calls it if the client disconnects.
 
-    A generator that was never begun would not notice that. Where an answer is lost before anybody can close
-    it, the slot is free as soon as it is forgotten.
+    A generator would not run its cleanup if it was closed before its first line. If a response is lost and
+    nobody closes it, the slot becomes free when the object is garbage-collected.
     """
 
     def __init__(self, lines: Iterator[str], owners: frozenset[str]) -> None:
@@ -55,9 +55,9 @@ class _Limited(Iterator[str]):
 
 
 def limited(lines: Iterator[str], *, owners: Collection[str]) -> Iterator[str]:
-    """Return the same lines, unless too many are under way in this process, or others of any of these owners.
+    """Return the same lines, with a slot of this process.
 
-    Raises AnotherIsRunning.
+    Raises AnotherIsRunning if all slots are in use, or if one of the owners already has one.
     """
     mine = frozenset(owners)
     with _lock:
@@ -68,7 +68,7 @@ def limited(lines: Iterator[str], *, owners: Collection[str]) -> Iterator[str]:
 
 
 def owners_of(user: User) -> set[str]:
-    """Whose exports those of this user are: of the customers that the user is a member of, or of the NOC."""
+    """Return the owners of the user's exports: the customers that the user is a member of, or the NOC."""
     if user.is_noc:
         return {"noc"}
     members = user.memberships.values_list("customer", flat=True)

@@ -1,4 +1,4 @@
-"""The limits of requests by one token, one user or one address; counted per minute."""
+"""The limits of requests per minute, for one token, one user or one address."""
 
 from typing import Any
 
@@ -18,18 +18,18 @@ class PerTokenAndUser(BaseThrottle):
     """Limit the requests of each token, and of each user by all their tokens together; 0 = no limit.
 
     ``LONGLINE_API_READS_PER_MIN`` and ``LONGLINE_API_WRITES_PER_MIN`` are for a token. All tokens of a user
-    together may send ``LONGLINE_API_USER_LIMIT_FACTOR`` times as much, however many they are. A session
-    without a token counts as a token of its user. The counters live in the cache and are raised atomically,
-    which DRF's own throttles do not. The cache must never fail a request: the one in the settings counts per
-    process while Redis is away, and a counter that got lost starts again.
+    together may send ``LONGLINE_API_USER_LIMIT_FACTOR`` times as much, regardless of their number. A session
+    without a token counts as a token of its user. The counters are in the cache and are incremented
+    atomically, unlike those of DRF's throttles. A failure of the cache must not fail a request: the cache in
+    the settings counts per process while Redis cannot be reached, and a lost counter starts again from 0.
     """
 
     def allow_request(self, request: Request, view: Any) -> bool:
         if not request.user:
             return True
-        for what, limit in _limits(request):
+        for name, limit in _limits(request):
             if limit:
-                count, self._wait = _count(what)
+                count, self._wait = _count(name)
                 if count > limit:
                     return False
         return True
@@ -40,19 +40,19 @@ class PerTokenAndUser(BaseThrottle):
 
 
 def _limits(request: Request) -> list[tuple[str, int]]:
-    """Return what is counted and its limit. What its token may not send is not counted for the user."""
+    """Return the names and limits of the counters. Requests beyond the first limit do not count further."""
     token = f"user-{request.user.pk}" if request.auth is None else f"token-{request.auth.pk}"
     reads = request.method in SAFE_METHODS
     limit = settings.LONGLINE_API_READS_PER_MIN if reads else settings.LONGLINE_API_WRITES_PER_MIN
-    what = "reads" if reads else "writes"
+    kind = "reads" if reads else "writes"
     return [
-        (f"api-{what}-{token}", limit),
-        (f"api-{what}-all-of-user-{request.user.pk}", limit * settings.LONGLINE_API_USER_LIMIT_FACTOR),
+        (f"api-{kind}-{token}", limit),
+        (f"api-{kind}-all-of-user-{request.user.pk}", limit * settings.LONGLINE_API_USER_LIMIT_FACTOR),
     ]
 
 
 class PerAddress(BaseThrottle):
-    """``LONGLINE_ENROL_PER_MIN`` for each source address, where no token is asked for; 0 = no limit.
+    """Limit each source address to ``LONGLINE_ENROL_PER_MIN``, for views without a token; 0 = no limit.
 
     Callers on a Unix socket count as one.
     """
@@ -64,18 +64,18 @@ class PerAddress(BaseThrottle):
         return bool(count <= settings.LONGLINE_ENROL_PER_MIN)
 
     def wait(self) -> float:
-        """Seconds until the next minute begins."""
+        """Return the seconds until the next minute begins."""
         return self._wait
 
 
-def _count(what: str) -> tuple[int, float]:
-    """The count of this minute, this time included, and the seconds until the next begins."""
+def _count(name: str) -> tuple[int, float]:
+    """Increment a counter. Return its value in this minute, and the seconds until the next minute begins."""
     window, into = divmod(clock.now().timestamp(), _WINDOW_S)
-    key = f"{what}-{int(window)}"
+    key = f"{name}-{int(window)}"
     try:
         count = int(cache.incr(key))
     except ValueError:
-        # The first of this minute, or the counter was lost; another request may be as quick.
+        # This is the first request of the minute, or the counter was lost. Another request may have added it.
         count = 1 if cache.add(key, 1, timeout=2 * _WINDOW_S) else _again(key)
     return count, _WINDOW_S - into
 
@@ -84,5 +84,5 @@ def _again(key: str) -> int:
     try:
         return int(cache.incr(key))
     except ValueError:
-        # Flushed, or gone over to another store, between the two calls.
+        # Between the two calls, the cache was flushed or another store took over.
         return 1

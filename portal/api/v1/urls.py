@@ -3,6 +3,7 @@
 from django.urls import path
 
 from portal.api.v1.views import (
+    activation_tests,
     audit_history,
     certificates,
     diagnosis,
@@ -16,7 +17,6 @@ from portal.api.v1.views import (
     jobs,
     lifecycle,
     line_figures,
-    line_tests,
     losses,
     mail_preferences,
     netbox,
@@ -48,8 +48,8 @@ urlpatterns = [
     path("vlls/<uuid:pk>/let-go", lifecycle.LetGoView.as_view(), name="let-go"),
     path("vlls/<uuid:pk>/restore", lifecycle.RestoreView.as_view(), name="restore"),
     path("vlls/<uuid:pk>/history", audit_history.VllHistoryView.as_view(), name="history"),
-    path("vlls/<uuid:pk>/tests", line_tests.LineTestsView.as_view(), name="line-tests"),
-    path("vlls/<uuid:pk>/tests/<uuid:test>", line_tests.LineTestView.as_view(), name="line-test"),
+    path("vlls/<uuid:pk>/tests", activation_tests.ActivationTestsView.as_view(), name="line-tests"),
+    path("vlls/<uuid:pk>/tests/<uuid:test>", activation_tests.ActivationTestView.as_view(), name="line-test"),
     path("vlls/<uuid:pk>/diagnosis", diagnosis.DiagnosisView.as_view(), name="diagnosis"),
     path("vlls/<uuid:pk>/trouble-reports", diagnosis.TroubleReportsView.as_view(), name="trouble-reports"),
     path("trouble-reports/<uuid:pk>/close", diagnosis.TroubleCloseView.as_view(), name="trouble-close"),

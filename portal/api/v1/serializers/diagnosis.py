@@ -1,4 +1,4 @@
-"""The diagnosis of a line and reports of trouble, as the API shows them."""
+"""The diagnosis of a line, and trouble reports, as JSON."""
 
 from typing import Any
 
@@ -11,44 +11,48 @@ from portal.diagnosis.models import TroubleReport
 
 
 class VerdictSerializer(serializers.Serializer[Any]):
-    """The first broken check in one sentence, and what to do."""
+    """The first failed check in one sentence, with advice."""
 
     code = serializers.CharField(
-        help_text="`in-order`, `not-known`, or what is broken, with its end: `a-port-down`, `path-down`."
+        help_text="`in-order`, `not-known`, or the failure, with its end if any: `a-port-down`, `path-down`."
     )
     sentence = serializers.CharField()
     advice = serializers.CharField()
 
 
 class CheckSerializer(serializers.Serializer[Any]):
-    """One link of the chain from port to port."""
+    """One check along the line, from port to port."""
 
-    code = serializers.CharField(help_text="Such as `a_port_link`, `path`, `last_test`.")
+    code = serializers.CharField(help_text="For example `a_port_link`, `path` or `last_test`.")
     state = serializers.ChoiceField(choices=[state.value for state in CheckState])
     evidence = serializers.CharField()
-    at = serializers.DateTimeField(allow_null=True, help_text="As of when; null: nobody says anything.")
-    detail = serializers.CharField(help_text="What else the NOC reads; empty for others.")
+    at = serializers.DateTimeField(
+        allow_null=True, help_text="The time of the observation; null if there is none."
+    )
+    detail = serializers.CharField(help_text="Further facts for NOC staff; empty for others.")
 
 
 class DiagnosisSerializer(serializers.Serializer[Any]):
-    """What speaks for and against the line, by what its routers reported last."""
+    """Checks of the line by the last reports of its routers, and a verdict."""
 
     verdict = VerdictSerializer()
     checks = CheckSerializer(many=True)
 
 
 class TroubleReportRequestSerializer(StrictSerializer):
-    """Telling the NOC."""
+    """A report to the NOC."""
 
     note = StrictCharField(
-        required=False, allow_blank=True, max_length=2000, help_text="What you see, in your own words."
+        required=False, allow_blank=True, max_length=2000, help_text="Your description of the trouble."
     )
 
 
 class TroubleReportSerializer(serializers.ModelSerializer[TroubleReport]):
-    """What the NOC was told, and whether it has closed it."""
+    """A report to the NOC, and its closing."""
 
-    verdict = FactsField(source="finding.verdict", help_text="The diagnosis of that moment.")
+    verdict = FactsField(
+        source="finding.verdict", help_text="The verdict of the diagnosis at the time of the report."
+    )
 
     class Meta:
         model = TroubleReport

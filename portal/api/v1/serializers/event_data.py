@@ -1,4 +1,4 @@
-"""Facts as they were told: an object whose members depend on what happened."""
+"""Facts of an event: an object with members that depend on the event."""
 
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -6,4 +6,4 @@ from rest_framework import serializers
 
 @extend_schema_field({"type": ["object", "null"]})
 class FactsField(serializers.JSONField):
-    """Such as ``{"code": "vpp_refused", "message": "...", "side": "a"}``, or null."""
+    """Facts, for example ``{"code": "vpp_refused", "message": "...", "side": "a"}``, or null."""

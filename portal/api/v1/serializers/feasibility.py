@@ -1,4 +1,4 @@
-"""Serviceability as it goes out. Sizes in bytes, rates in bit/s."""
+"""The feasibility of an order, as JSON. Sizes in bytes, rates in bit/s."""
 
 from dataclasses import asdict
 from typing import Any
@@ -9,7 +9,7 @@ from portal.vll.feasibility import EndFeasibility, Feasibility, LinkFeasibility
 
 
 def feasibility_json(feasibility: Feasibility) -> dict[str, Any]:
-    """The answer of ``POST /api/v1/vlls/validate``."""
+    """Return the response of ``POST /api/v1/vlls/validate``."""
     selected = feasibility.selected
     path = selected.path if selected else None
     return {
@@ -49,7 +49,7 @@ def feasibility_json(feasibility: Feasibility) -> dict[str, Any]:
 
 
 def _reason(refusal: DomainError) -> dict[str, Any]:
-    """As in the ``errors`` of a problem document."""
+    """Return a reason in the form of the ``errors`` of a problem document."""
     return {
         "field": refusal.field,
         "code": refusal.code,

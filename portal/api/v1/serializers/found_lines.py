@@ -1,4 +1,4 @@
-"""Found lines as they go out."""
+"""Found lines and their adoption, as JSON."""
 
 from typing import Any
 from uuid import UUID
@@ -27,23 +27,27 @@ from portal.vll.operations.adopt_line import MOST_ADOPTIONS, AdoptionOutcome
 
 
 class FoundEndSerializer(serializers.Serializer[Any]):
-    """An attachment circuit as VPP has it. ``tagging`` null: it picks frames otherwise than lines here do."""
+    """An attachment circuit in VPP. ``tagging`` is null if no tagging of the portal selects the same
+    frames.
+    """
 
     router = serializers.CharField(source="router.name")
-    interface = serializers.CharField(help_text="The sub-interface, or the port where it is whole.")
+    interface = serializers.CharField(help_text="The sub-interface, or the port for a whole port.")
     port = serializers.CharField()
-    tag = serializers.CharField(help_text="What somebody wrote on the interface, such as vppcfg's name.")
+    tag = serializers.CharField(help_text="The tag of the interface in VPP, for example a name from vppcfg.")
     tagging = serializers.ChoiceField(choices=[each.value for each in Tagging], allow_null=True)
     outer_vlan = serializers.IntegerField(allow_null=True)
     inner_vlan = serializers.IntegerField(allow_null=True)
     exact_match = serializers.BooleanField()
-    link_up = serializers.BooleanField(help_text="Of its port.")
-    policed = serializers.BooleanField(help_text="A policer works on what comes in.")
-    ip_mtu = serializers.IntegerField(allow_null=True, help_text="Of its port, bytes; null: none is set.")
+    link_up = serializers.BooleanField(help_text="Whether the link of the port is up.")
+    policed = serializers.BooleanField(help_text="Whether a policer limits incoming frames.")
+    ip_mtu = serializers.IntegerField(
+        allow_null=True, help_text="The IP MTU of the port in bytes; null if none is set."
+    )
 
 
 class OddSerializer(serializers.Serializer[Odd]):
-    """Something odd about a found line."""
+    """A peculiarity of a found line that prevents or affects its adoption."""
 
     code = serializers.ChoiceField(choices=[each.value for each in Oddity])
     sentence = serializers.SerializerMethodField()
@@ -53,19 +57,22 @@ class OddSerializer(serializers.Serializer[Odd]):
 
 
 class NetboxProposalSerializer(serializers.Serializer[Proposal]):
-    """An L2VPN of NetBox with the VNI of the line, and what it proposes."""
+    """An L2VPN in NetBox with the VNI of the line, and its proposals for the adoption."""
 
-    l2vpn = serializers.CharField(help_text="Its name there, which the line may be called by.")
-    customer = serializers.CharField(help_text="The customer that its tenant is here; empty for none.")
+    l2vpn = serializers.CharField(help_text="The name of the L2VPN, a proposal for the line's description.")
+    customer = serializers.CharField(help_text="The portal's customer for its tenant; empty for none.")
 
 
 class FoundLineSerializer(serializers.Serializer[Any]):
-    """A line that somebody else made, joined from what its routers show."""
+    """A line that the portal does not manage, joined from the observations of its routers."""
 
-    id = serializers.IntegerField(help_text="Of one of its ends, while its router reports it so.")
+    id = serializers.IntegerField(
+        help_text="The id of the observation of one end. It stays the same while the router reports the end"
+        " unchanged."
+    )
     standing = serializers.ChoiceField(choices=[each.value for each in Standing])
     transport = serializers.ChoiceField(choices=[each.value for each in Transport], allow_null=True)
-    key = serializers.IntegerField(allow_null=True, help_text="The VNI or the GRE key; null without one.")
+    key = serializers.IntegerField(allow_null=True, help_text="The VNI or the GRE key; null for none.")
     a_end = FoundEndSerializer(source="a", allow_null=True)
     z_end = FoundEndSerializer(source="z", allow_null=True)
     odd = OddSerializer(many=True)
@@ -73,13 +80,13 @@ class FoundLineSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(NetboxProposalSerializer(allow_null=True))
     def get_netbox(self, line: FoundLine) -> dict[str, Any] | None:
-        """Null where NetBox says nothing of it."""
+        """Return NetBox's proposal; null without an L2VPN for this line."""
         found = self.context["netbox"].of(line)
         return None if found is None else dict(NetboxProposalSerializer(found).data)
 
 
 class AdoptionSerializer(StrictSerializer):
-    """A found line as it is to be called and sold from now on. Sizes in bytes, rates in bit/s."""
+    """The customer and the values of a found line as a line of the portal. Sizes in bytes, rates in bit/s."""
 
     customer = AutocompleteField(
         slug_field="name",
@@ -87,36 +94,36 @@ class AdoptionSerializer(StrictSerializer):
         required=False,
         allow_null=True,
         default=None,
-        help_text="Ports that belong to nobody, or are not in the portal yet, become this customer's.",
+        help_text="Ports that have no customer, or that are not in the portal yet, become this customer's.",
     )
     description = StrictCharField(required=False, default="", allow_blank=True, max_length=100)
     svc_mtu = StrictIntegerField(
-        min_value=0, max_value=MAX_SAFE_INTEGER, help_text="The largest IP packet that it is to carry."
+        min_value=0, max_value=MAX_SAFE_INTEGER, help_text="The largest IP packet that the line must carry."
     )
     cir_bps = StrictIntegerField(
-        min_value=0, max_value=MAX_SAFE_INTEGER, help_text="Booked at once; enforced once it is taken over."
+        min_value=0, max_value=MAX_SAFE_INTEGER, help_text="Booked immediately; enforced after the adoption."
     )
 
 
 class AdoptionOfSerializer(AdoptionSerializer):
-    """The same for one of several; ``found_line``: its id in the list."""
+    """The adoption of one of several found lines. ``found_line``: its id in the list."""
 
     found_line = StrictIntegerField(min_value=0, max_value=MAX_SAFE_INTEGER)
 
 
 class AdoptionsSerializer(StrictSerializer):
-    """Lines that are taken over together, or not at all."""
+    """Found lines that are adopted together, or not at all."""
 
     dry_run = StrictBooleanField(
         required=False,
         default=False,
-        help_text="Nothing is ordered; the answer says what would be.",
+        help_text="True orders nothing; the response contains the results that an order would have.",
     )
     lines = serializers.ListField(child=AdoptionOfSerializer(), allow_empty=False, max_length=MOST_ADOPTIONS)
 
 
 class AdoptionDifferenceSerializer(serializers.Serializer[AdoptionDifference]):
-    """Something that becomes another."""
+    """A change that the adoption makes."""
 
     code = serializers.ChoiceField(choices=[each.value for each in Difference])
     sentence = serializers.SerializerMethodField()
@@ -126,7 +133,7 @@ class AdoptionDifferenceSerializer(serializers.Serializer[AdoptionDifference]):
 
 
 class AdoptionRefusalSerializer(serializers.Serializer[Any]):
-    """Why it cannot be; ``facts`` as in a problem document."""
+    """The reason against an adoption. ``facts`` are those of a problem document."""
 
     code = serializers.CharField()
     detail = serializers.CharField(source="sentence")
@@ -134,7 +141,9 @@ class AdoptionRefusalSerializer(serializers.Serializer[Any]):
 
 
 class AdoptionOutcomeSerializer(serializers.Serializer[Any]):
-    """What becomes of one line: refused, or with a customer and differences. Ids only where it is ordered."""
+    """The result for one line: a refusal, or the customer and the changes. ``order`` and ``vll`` are ids if
+    the adoption was ordered, else null.
+    """
 
     found_line = serializers.IntegerField()
     refusal = AdoptionRefusalSerializer(allow_null=True)
@@ -151,6 +160,6 @@ class AdoptionOutcomeSerializer(serializers.Serializer[Any]):
 
 
 class AdoptionOutcomesSerializer(serializers.Serializer[Any]):
-    """In the order in which they were sent."""
+    """The results, in the order of the request."""
 
     lines = AdoptionOutcomeSerializer(many=True)

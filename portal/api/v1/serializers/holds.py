@@ -1,4 +1,4 @@
-"""Holds: what comes in, and a hold as it goes out."""
+"""Holds in requests and responses."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ _END = ("port", "tagging", "outer_vlan", "inner_vlan", "exact_match")
 
 
 class HoldMakeSerializer(StrictSerializer):
-    """``POST /api/v1/holds``: two ends and a rate in bit/s."""
+    """The body of ``POST /api/v1/holds``: two ends and a rate in bit/s."""
 
     a_end = EndSerializer()
     z_end = EndSerializer()
@@ -26,7 +26,7 @@ class HoldMakeSerializer(StrictSerializer):
 
 
 class HeldEndSerializer(serializers.Serializer[Any]):
-    """One end of a hold: the ordered outer VLAN (a number or "any"), and the one that it got."""
+    """One end of a hold, with the requested outer VLAN (a number or "any") and the allocated one."""
 
     port = serializers.IntegerField()
     tagging = serializers.ChoiceField(choices=[t.value for t in Tagging])
@@ -37,7 +37,7 @@ class HeldEndSerializer(serializers.Serializer[Any]):
 
 
 class HoldSerializer(serializers.ModelSerializer[Hold]):
-    """A hold with the VLANs that it got, and how often it can still be renewed."""
+    """A hold with its allocated VLANs, and the number of renewals that are left."""
 
     customer = serializers.CharField(source="customer.name")
     renewals_left = serializers.SerializerMethodField()

@@ -1,4 +1,4 @@
-"""Imports over the wire."""
+"""Imports in requests and responses."""
 
 from typing import Any
 
@@ -12,24 +12,24 @@ from portal.imports.refusals import sentence
 
 
 class ImportWriteSerializer(StrictSerializer):
-    """A table of rows of one kind; its columns are on the page Import."""
+    """A table with rows of one kind. The page *Import* lists its columns."""
 
     kind = serializers.ChoiceField(choices=list(KINDS))
     dry_run = StrictBooleanField(
         required=False,
         default=False,
-        help_text="It is only checked, and imported when that is asked for at `/begin`.",
+        help_text="True only checks the table; a request to `/begin` then imports it.",
     )
     file_name = StrictCharField(required=False, default="", allow_blank=True, max_length=100)
     csv = serializers.CharField(
         trim_whitespace=False,
-        help_text="The table, its header first; 8 MiB at most. Or send the file itself as the body, with"
-        " `Content-Type: text/csv` and the other members in the query.",
+        help_text="The table with its header, at most 8 MiB. Instead, you can send the file as the body with"
+        " `Content-Type: text/csv`, and the other members in the query.",
     )
 
 
 class RowRefusalSerializer(serializers.Serializer[Any]):
-    """Something that stands against a row. ``column`` "": against the row as a whole."""
+    """A reason against a row. ``column`` is "" if the reason concerns the whole row."""
 
     column = serializers.CharField()
     code = serializers.CharField()
@@ -41,31 +41,37 @@ class RowRefusalSerializer(serializers.Serializer[Any]):
 
 
 class ImportSerializer(serializers.ModelSerializer[Import]):
-    """``rows``: how many there are, of which the next four count those that were looked at."""
+    """An import. ``rows`` is the number of all rows; ``new``, ``same``, ``refused`` and ``made`` count the
+    checked ones by result.
+    """
 
     kind = serializers.ChoiceField(choices=list(KINDS))
     state = serializers.ChoiceField(choices=ImportState.values)
-    asked_by = serializers.CharField(source="asked_by.username")
     begun_by = serializers.CharField(
         source="begun_by.username",
         default=None,
         allow_null=True,
-        help_text="Who had it imported, as whom it is done from then on; null: nobody yet.",
+        help_text="The user who began the import after the check. It then runs with this user's rights. Null:"
+        " nobody yet.",
     )
     ended_by = serializers.CharField(
         source="ended_by.username",
         default=None,
         allow_null=True,
-        help_text="Who cancelled it; null: nobody did.",
+        help_text="The user who cancelled it; null if nobody did.",
     )
     rows = serializers.IntegerField(source="total")
-    new = serializers.IntegerField(help_text="Would be imported.")
-    same = serializers.IntegerField(help_text="Are there already, just so.")
-    refused = serializers.IntegerField(help_text="Cannot be imported; `/errors` says why.")
-    made = serializers.IntegerField(help_text="Are imported.")
-    passed_over = serializers.IntegerField(source="remarks", help_text="Rows that begin with `# `.")
+    new = serializers.IntegerField(help_text="The number of rows that would be imported.")
+    same = serializers.IntegerField(help_text="The number of rows that exist already with equal values.")
+    refused = serializers.IntegerField(
+        help_text="The number of rows that cannot be imported; `/errors` has the reasons."
+    )
+    made = serializers.IntegerField(help_text="The number of imported rows.")
+    passed_over = serializers.IntegerField(
+        source="remarks", help_text="The number of ignored rows: those that begin with `# `."
+    )
     stopped_by = RowRefusalSerializer(
-        allow_null=True, help_text="Why it was cancelled, where nobody did; null otherwise."
+        allow_null=True, help_text="The reason if the portal cancelled the import; else null."
     )
 
     class Meta:
@@ -91,9 +97,13 @@ class ImportSerializer(serializers.ModelSerializer[Import]):
         )
         read_only_fields = fields
 
+    def get_fields(self) -> dict[str, Any]:
+        by = serializers.CharField(source="asked_by.username", help_text="The user who sent the table.")
+        return super().get_fields() | {"asked_by": by}
+
 
 class RefusedRowSerializer(serializers.ModelSerializer[ImportRow]):
-    """A row that cannot be imported. ``line`` counts the file's lines from 1."""
+    """A row that cannot be imported. ``line`` is its line number in the file, from 1."""
 
     cells = serializers.DictField(child=serializers.CharField())
     surplus = serializers.ListField(

@@ -1,4 +1,4 @@
-"""The inventory as it goes out. Rates in bit/s, sizes in bytes."""
+"""The inventory in responses. Rates in bit/s, sizes in bytes."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from portal.inventory.queries import mtu_mismatch
 
 
 class SiteSerializer(serializers.ModelSerializer[Site]):
-    """``latitude`` and ``longitude`` in degrees, north and east positive; null: not known."""
+    """A site. ``latitude`` and ``longitude`` in degrees, north and east positive; null if unknown."""
 
     latitude = serializers.FloatField(allow_null=True)
     longitude = serializers.FloatField(allow_null=True)
@@ -47,11 +47,13 @@ class RouterSerializer(serializers.ModelSerializer[Router]):
         ]
 
 
-FREE_BPS_HELP = "What can still be booked at the present speed of the link."
+FREE_BPS_HELP = "The bandwidth that can still be booked at the present speed of the link."
 
 
 class PortSerializer(serializers.ModelSerializer[Port]):
-    """Rates in bit/s. A link slower than ``speed_bps`` has room for the same part of its own speed."""
+    """A port. Rates in bit/s. If the link is slower than ``speed_bps``, its bookable bandwidth decreases in
+    proportion.
+    """
 
     router = serializers.CharField(source="router.name")
     site = serializers.CharField(source="router.site.name")
@@ -59,7 +61,7 @@ class PortSerializer(serializers.ModelSerializer[Port]):
     link_bps = serializers.IntegerField(
         read_only=True,
         allow_null=True,
-        help_text="The speed of the link while it is up; null where its router reports none.",
+        help_text="The speed of the link while it is up; null if its router reports none.",
     )
     free_bps = serializers.IntegerField(read_only=True, help_text=FREE_BPS_HELP)
 
@@ -84,9 +86,9 @@ class PortSerializer(serializers.ModelSerializer[Port]):
 
 
 class LinkSerializer(serializers.ModelSerializer[BackboneLink]):
-    """Declared MTUs and, beside them, observed ones; ``mtu_mismatch`` when these contradict each other.
+    """A backbone link with declared and observed MTUs; ``mtu_mismatch`` is true if these differ.
 
-    ``a_missing``, ``z_missing``: that router's agent does not see the interface, and no order uses the link.
+    ``a_missing``, ``z_missing``: the router's agent does not find the interface. No order then uses the link.
     """
 
     a_observed_ip_mtu = serializers.IntegerField(allow_null=True)

@@ -1,6 +1,6 @@
-"""The JSON that the NOC writes: one serializer per kind. What the numbers can be is the domain's question.
+"""The inventory in the NOC's requests: one serializer per kind. The domain validates the numbers.
 
-Sites, routers and customers are named by name, as they go out. ``PATCH`` takes any part.
+Requests refer to sites, routers and customers by name, like responses. ``PATCH`` accepts any part.
 """
 
 from typing import Any
@@ -25,7 +25,7 @@ def _number(**more: Any) -> StrictIntegerField:
 
 
 class AutocompleteField(serializers.SlugRelatedField[Any]):
-    """A row by its name, a JSON string. PostgreSQL has no NUL in a text, and so no row of such a name."""
+    """A row by its name, a JSON string. No row has a name with NUL, because PostgreSQL cannot store it."""
 
     def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
@@ -40,7 +40,7 @@ def _named(model: Any, **more: Any) -> AutocompleteField:
 
 
 class SiteWriteSerializer(StrictSerializer):
-    """``latitude`` and ``longitude`` in degrees, north and east positive: both, or neither."""
+    """A site. ``latitude`` and ``longitude`` in degrees, north and east positive: both or neither."""
 
     name = StrictCharField(max_length=100)
     latitude = StrictDegreesField(allow_null=True, required=False)
@@ -48,7 +48,9 @@ class SiteWriteSerializer(StrictSerializer):
 
 
 class CustomerWriteSerializer(StrictSerializer):
-    """``approve_up_to_bps`` in bit/s, null: no order waits. ``cooling_off_s`` null: the default."""
+    """A customer. Orders above ``approve_up_to_bps`` (bit/s) need approval; null: no order does.
+    ``cooling_off_s`` null is the default of the portal.
+    """
 
     name = StrictCharField(max_length=100)
     approve_up_to_bps = _number(allow_null=True, required=False)
@@ -56,9 +58,14 @@ class CustomerWriteSerializer(StrictSerializer):
 
 
 class RouterFactsSerializer(StrictSerializer):
-    """``underlay_table``: VPP's FIB table, of either family, with its loopbacks and links; 0 unless they are
-    in a VRF. ``agent_url`` "" for a router that only carries traffic. ``line_test_pps``: frames in a second
-    that a line's test may send to it or from it; null: as the deployment says."""
+    """The facts of a router.
+
+    * ``underlay_table``: the id of VPP's FIB tables (IPv4 and IPv6) with the router's loopbacks and links: 0
+      except in a VRF.
+    * ``agent_url``: "" for a router without an agent, which only carries traffic.
+    * ``line_test_pps``: the maximum number of frames per second that an activation test may send from or to
+      the router; null for the default of the portal.
+    """
 
     site = _named(Site)
     loopback4 = serializers.IPAddressField(protocol="IPv4", allow_null=True, required=False)
@@ -73,7 +80,7 @@ class RouterFactsSerializer(StrictSerializer):
 
 
 class RouterChangeSerializer(RouterFactsSerializer):
-    """``accept_affected``: even if fewer cores stay than the lines have booked."""
+    """A change of a router. ``accept_affected``: also if the lines have booked more cores than remain."""
 
     accept_affected = StrictBooleanField(required=False)
 
@@ -83,8 +90,11 @@ class RouterCreateSerializer(RouterFactsSerializer):
 
 
 class PortFactsSerializer(StrictSerializer):
-    """The bookable rate is ``oversubscription_percent`` of the speed, or the rate ``bookable_bps``; with
-    neither, or null, the policy's part of the speed. Rates in bit/s, ``max_frame`` in bytes without FCS."""
+    """The facts of a port. Rates in bit/s, ``max_frame`` in bytes without FCS.
+
+    The bookable rate is ``oversubscription_percent`` of the speed, or the rate ``bookable_bps``. If both are
+    null or left out, the portal's policy determines the percentage.
+    """
 
     description = StrictCharField(max_length=100, allow_blank=True, required=False)
     kind = serializers.ChoiceField(choices=Port.Kind.values, required=False)
@@ -96,7 +106,9 @@ class PortFactsSerializer(StrictSerializer):
 
 
 class PortChangeSerializer(PortFactsSerializer):
-    """``accept_affected``: even if lines in service send larger frames than the port then takes."""
+    """A change of a port. ``accept_affected``: also if lines in service send frames above the new
+    ``max_frame``.
+    """
 
     accept_affected = StrictBooleanField(required=False)
 
@@ -107,8 +119,9 @@ class PortCreateSerializer(PortFactsSerializer):
 
 
 class LinkWriteSerializer(StrictSerializer):
-    """IP MTUs in bytes, null where unknown. ``accept_affected``: even if lines in service are no longer
-    carried as they were sold; each of them is told."""
+    """A backbone link. IP MTUs in bytes, null if unknown. ``accept_affected``: also if the network can no
+    longer carry some lines in service as ordered; the portal records this at each of them.
+    """
 
     a_router = _named(Router)
     a_interface = StrictCharField(max_length=63)
@@ -125,7 +138,7 @@ class LinkWriteSerializer(StrictSerializer):
 
 
 class VniRangeWriteSerializer(StrictSerializer):
-    """Both ends are included."""
+    """A range of VNIs, including ``first`` and ``last``."""
 
     first = _number()
     last = _number()

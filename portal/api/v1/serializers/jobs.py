@@ -1,4 +1,4 @@
-"""An order as a job: how far each end is, and where its result will be."""
+"""An order as a job: the progress of each end, and the address of the result."""
 
 from typing import Any
 
@@ -21,8 +21,8 @@ JOB_STATUS: dict[str, str] = {
     OrderState.REJECTED: "failed",
     OrderState.CANCELLED: "cancelled",
 }
-# What an end says that was not asked yet about the revision wanted now, and what is left of a job that
-# did not succeed.
+# The status of an end before its router got the wanted revision, and the status after a job that did not
+# succeed.
 WAITING, UNDONE = "waiting", "undone"
 STEP_STATUS = [
     WAITING,
@@ -36,14 +36,14 @@ class JobStepSerializer(serializers.Serializer[Any]):
 
     end = serializers.ChoiceField(choices=["a", "z"])
     router = serializers.CharField(
-        allow_null=True, help_text="The router at work; null once the job has ended."
+        allow_null=True, help_text="The router of the end; null after the job has ended."
     )
     status = serializers.ChoiceField(choices=STEP_STATUS)
-    reason = FactsField(help_text="Why the router could not do it yet.")
+    reason = FactsField(help_text="Why the router has not done it yet.")
 
 
 class JobSerializer(serializers.Serializer[Order]):
-    """A job's facts. Once it has ended they all come from the order alone, and so never change again."""
+    """A job. After its end it never changes again."""
 
     id = serializers.UUIDField()
     status = serializers.SerializerMethodField()
@@ -58,7 +58,7 @@ class JobSerializer(serializers.Serializer[Order]):
 
     @extend_schema_field({"enum": sorted(set(JOB_STATUS.values())), "type": "string"})
     def get_status(self, order: Order) -> str:
-        # A state that only a newer release knows is none that has ended here.
+        # An unknown state comes from a newer release; the order has not ended.
         return JOB_STATUS.get(order.state, "running")
 
     @extend_schema_field({"type": ["string", "null"], "format": "date-time"})

@@ -1,4 +1,4 @@
-"""The bodies that change a VLL, take it away, and decide on an order."""
+"""The bodies of requests that change or remove a VLL, or decide about an order."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from portal.vll.operations import Changes
 
 
 class EndChangeSerializer(StrictSerializer):
-    """The members of an end that change (RFC 7396: what is left out stays).
+    """The changes of an end. Members that are left out stay as they are (RFC 7396).
 
     ``requested_outer_vlan`` is ``outer_vlan`` as the document of a line has it.
     """
@@ -38,7 +38,7 @@ class EndChangeSerializer(StrictSerializer):
 
 
 class VllChangeSerializer(StrictSerializer):
-    """``PATCH /api/v1/vlls/<id>``. Sizes in bytes, rates in bit/s; what is left out stays as it is.
+    """The changes of a VLL. Sizes in bytes, rates in bit/s. Members that are left out stay as they are.
 
     ``requested_transport``, ``requested_cbs_bytes`` and ``requested_ebs_bytes`` are the same as
     ``transport``, ``cbs_bytes`` and ``ebs_bytes``: the document of a line has the ordered value in the first
@@ -66,15 +66,15 @@ class VllChangeSerializer(StrictSerializer):
 
     @property
     def only_describes(self) -> bool:
-        """Whether nothing changes that a router would have to know."""
+        """Whether only the description changes, which no router needs."""
         return set(self.validated_data) == {"description"}
 
     @property
     def changes(self) -> Changes:
-        """The operation's keywords."""
-        asked = dict(self.validated_data)
-        bursts = {name: asked.pop(name) for name in ("cbs_bytes", "ebs_bytes") if name in asked}
-        return Changes(**asked, bursts=bursts)
+        """The changes, for the operation."""
+        members = dict(self.validated_data)
+        bursts = {name: members.pop(name) for name in ("cbs_bytes", "ebs_bytes") if name in members}
+        return Changes(**members, bursts=bursts)
 
 
 def _as_ordered(attrs: dict[str, Any]) -> dict[str, Any]:
@@ -84,20 +84,25 @@ def _as_ordered(attrs: dict[str, Any]) -> dict[str, Any]:
 
 
 class CoolingOffSerializer(serializers.Serializer[Any]):
-    """``?cooling_off=`` of DELETE, in seconds; left out, the customer's agreement counts."""
+    """The query of DELETE. Without ``cooling_off``, the customer's default counts."""
 
     cooling_off = serializers.IntegerField(
-        required=False, min_value=0, max_value=10**9, help_text="Seconds in which it can be taken back."
+        required=False,
+        min_value=0,
+        max_value=10**9,
+        help_text="Seconds during which the removal can be undone.",
     )
 
 
 class RejectionSerializer(StrictSerializer):
-    """The reason why an order is not approved; the customer reads it."""
+    """The reason for a rejection; the customer can read it."""
 
     reason = StrictCharField(max_length=500, several_lines=True)
 
 
 class ForceEndSerializer(StrictSerializer):
-    """The reason to end an order without the routers; kept with the order, and the customer reads it."""
+    """The reason to end an order without the routers. It is stored with the order; the customer can
+    read it.
+    """
 
     reason = StrictCharField(max_length=500, several_lines=True)

@@ -1,4 +1,4 @@
-"""The mails that one gets, by group."""
+"""The mails that a user gets, by group."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def _wanted(about: str) -> StrictBooleanField:
 
 
 class MailsSerializer(StrictSerializer):
-    """Whether you are mailed, by group: the groups that concern you, and no others."""
+    """Whether you get mails, for each group that concerns you."""
 
     orders = _wanted("Orders: accepted, waiting for approval, changes done, rejected, cancelled.")
     failures = _wanted("Orders that failed.")
@@ -23,7 +23,7 @@ class MailsSerializer(StrictSerializer):
     noc = _wanted("Orders to approve, overdue orders, drift; for NOC staff.")
 
     def get_fields(self) -> Any:
-        """Without a caller, as for the schema, all groups."""
+        """Return the fields of the caller's groups. Without a caller, for the schema, return all groups."""
         fields = super().get_fields()
         reader = getattr(self.context.get("request"), "user", None)
         if not isinstance(reader, User):

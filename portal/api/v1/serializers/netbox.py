@@ -1,4 +1,4 @@
-"""The state of NetBox, as JSON."""
+"""The state of the synchronization with NetBox, as JSON."""
 
 from typing import Any
 
@@ -6,19 +6,27 @@ from rest_framework import serializers
 
 
 class NetboxSerializer(serializers.Serializer[Any]):
-    """Without a NetBox only ``configured`` says something."""
+    """The state of the synchronization. If no NetBox is configured, all other members are null."""
 
     configured = serializers.BooleanField()
     release = serializers.CharField(allow_null=True)
     stale = serializers.BooleanField(
-        allow_null=True, help_text="What is known of it is older than two rounds."
+        allow_null=True, help_text="Whether the last complete import is older than two intervals."
     )
-    imported_at = serializers.DateTimeField(allow_null=True, help_text="When all of it was last read.")
+    imported_at = serializers.DateTimeField(
+        allow_null=True, help_text="The time of the last import that read all of NetBox."
+    )
     exported_at = serializers.DateTimeField(
-        allow_null=True, help_text="When every line was last checked there."
+        allow_null=True, help_text="The time of the last check that found every line in NetBox up to date."
     )
     failing_since = serializers.DateTimeField(allow_null=True)
     retry_at = serializers.DateTimeField(allow_null=True)
-    error = serializers.CharField(allow_null=True, help_text="Why it does not go, and what to do.")
-    lines_waiting = serializers.IntegerField(allow_null=True, help_text="Lines that are to be written yet.")
-    lines_in_error = serializers.IntegerField(allow_null=True, help_text="Lines that NetBox does not take.")
+    error = serializers.CharField(
+        allow_null=True, help_text="The reason for the failure, and the action that it needs."
+    )
+    lines_waiting = serializers.IntegerField(
+        allow_null=True, help_text="The number of lines that are not in NetBox yet."
+    )
+    lines_in_error = serializers.IntegerField(
+        allow_null=True, help_text="The number of lines that NetBox refuses."
+    )

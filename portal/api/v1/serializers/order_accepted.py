@@ -1,4 +1,4 @@
-"""The answer to every order, for the schema."""
+"""The response to every order, for the schema."""
 
 from typing import Any
 
@@ -9,17 +9,17 @@ from portal.api.v1.serializers.vlls import VllSerializer
 
 
 class AcceptedSerializer(serializers.Serializer[Any]):
-    """The order, and the line as it is now."""
+    """The order, and the present state of the line."""
 
     order = OrderSerializer()
     vll = VllSerializer()
 
 
 class OrderAddedSerializer(AcceptedSerializer):
-    """The answer to an order for a new line."""
+    """The response to an order for a new line."""
 
     similar_orders = serializers.ListField(
         child=serializers.UUIDField(),
-        help_text="Orders of the same customer in the last minute for the same, newest first, 10 at most. "
-        "Descriptions may differ. Normally empty; otherwise this order may be a repetition of one of them.",
+        help_text="Orders of the same customer with the same content in the last minute, newest first, at"
+        " most 10. Descriptions may differ. If not empty, this order may be an accidental repetition.",
     )

@@ -1,4 +1,4 @@
-"""The plan of a held order: what each router would do, as it goes out, and an approval as it comes in."""
+"""The plan of a held order (the operations of each router) in responses, and an approval in requests."""
 
 from typing import Any
 
@@ -13,37 +13,39 @@ from portal.vll.operations.order_plan_preview import PlanState, state_of
 
 
 class ApprovalSerializer(StrictSerializer):
-    """``plan``: the one that was looked at; approving is refused when a router has moved on since."""
+    """An approval. ``plan``: the id of the reviewed plan. The approval is refused if a router has changed
+    since that plan.
+    """
 
     plan = StrictUuidField(required=False, allow_null=True, default=None)
 
 
-# A choice of types and not a list of them: generators of Go clients stop at such a list.
+# ``oneOf`` instead of a list of types: generators of Go clients reject a list.
 @extend_schema_field(
     {"oneOf": [{"type": "string"}, {"type": "integer"}, {"type": "boolean"}, {"type": "null"}]}
 )
 class ValueField(serializers.Field[Any, Any, Any, Any]):
-    """Show the value of a member of an intent."""
+    """The value of a member of an intent."""
 
     def to_representation(self, value: Any) -> Any:
         return value
 
 
 class DifferenceSerializer(serializers.Serializer[Any]):
-    """A member of the router's intent that would become another; null where there is none."""
+    """A member of the router's intent that would change. A value is null if the member does not exist."""
 
     end = serializers.ChoiceField(choices=["a", "z"])
-    field = serializers.CharField(help_text="As in the router's intent, such as transport.vni.")
+    field = serializers.CharField(help_text="The member of the intent, for example transport.vni.")
     before = ValueField()
     after = ValueField()
 
 
 class OperationSerializer(serializers.Serializer[Any]):
-    """One thing that the router would do, in this order."""
+    """An operation of the router. ``n`` is its place in the sequence."""
 
     n = serializers.IntegerField(min_value=1)
     stage = serializers.CharField()
-    end = serializers.CharField(help_text="The end that it is for.")
+    end = serializers.CharField(help_text="The end that the operation belongs to.")
     message = serializers.CharField(help_text="The message of VPP's binary API.")
     cli = serializers.CharField(help_text="The equivalent line of VPP's CLI.")
     why = serializers.CharField()
@@ -58,10 +60,12 @@ class PlannedEndSerializer(serializers.Serializer[Any]):
 
 
 class RouterPlanSerializer(serializers.Serializer[Any]):
-    """One router's part; ``error`` says why it has none, or is empty."""
+    """The plan of one router. ``error``: why the router has none; else empty."""
 
     router = serializers.CharField(source="name")
-    generation = serializers.IntegerField(help_text="The router's when it was asked.")
+    generation = serializers.IntegerField(
+        help_text="The generation of the router at the time of the request."
+    )
     differences = DifferenceSerializer(many=True)
     operations = OperationSerializer(many=True)
     ends = PlannedEndSerializer(many=True)
@@ -69,7 +73,9 @@ class RouterPlanSerializer(serializers.Serializer[Any]):
 
 
 class PlanSerializer(serializers.ModelSerializer[PlanResult]):
-    """A plan: `underWay` while the routers are asked, `ready`, `stale` when one has moved on, or `lost`."""
+    """A plan. Its `state` is `underWay` during the requests to the routers, `ready`, `stale` after a router
+    has changed, or `lost`.
+    """
 
     state = serializers.SerializerMethodField()
     refusal = FactsField(help_text="Why the order cannot be approved as it is.")

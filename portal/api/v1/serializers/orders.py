@@ -1,4 +1,4 @@
-"""The JSON of ordering: what comes in, and an order as it goes out."""
+"""Orders in requests and responses."""
 
 from typing import Any, Literal
 
@@ -25,13 +25,13 @@ from portal.vll.queries import orderers_may_order
 
 AUTO = "auto"
 LINK_LOSS_HELP = (
-    "Whether the port at one end is taken down when the other end has lost its link. For whole ports only."
+    "Whether the line shuts the port at one end while the other end has lost its link. Only for whole ports."
 )
 
 
 OUTER_VLAN: dict[str, Any] = {
     "oneOf": [
-        # No bounds: validation takes other numbers too, and answers that they are no VLANs.
+        # The schema has no bounds: a check (``validate``) accepts other numbers and reports them as reasons.
         {"type": "integer", "description": f"{MIN_VLAN} to {MAX_VLAN}"},
         {"type": "string", "enum": ["any"]},
     ]
@@ -40,7 +40,7 @@ OUTER_VLAN: dict[str, Any] = {
 
 @extend_schema_field(OUTER_VLAN)
 class OuterVlanField(serializers.Field[Any, Any, Any, Any]):
-    """A VLAN id, or ``"any"``. Whether it lies in 1..4094 is the domain's question."""
+    """A VLAN id, or ``"any"``. The domain checks the range 1 to 4094."""
 
     default_error_messages = {"not_a_vlan": _('Give a VLAN id from 1 to 4094, "any", or null.')}
 
@@ -69,22 +69,22 @@ class EndSerializer(StrictSerializer):
     tagging = serializers.ChoiceField(
         choices=[t.value for t in Tagging],
         help_text="The frames that belong to the line: `untagged` for the whole port, `dot1q` for one VLAN,"
-        " `qinq` and `dot1ad` for an outer and an inner one.",
+        " `qinq` or `dot1ad` for an outer and an inner VLAN.",
     )
     outer_vlan = OuterVlanField(
         required=False,
         allow_null=True,
         default=None,
-        help_text='`"any"` for one that is free. Left out or null for a whole port.',
+        help_text='`"any"` lets the portal choose a free VLAN. Left out or null for a whole port.',
     )
     inner_vlan = StrictIntegerField(
         required=False,
         allow_null=True,
         default=None,
-        help_text="From 1 to 4094, of `qinq` and `dot1ad` alone.",
+        help_text="From 1 to 4094; only for `qinq` and `dot1ad`.",
     )
     exact_match = StrictBooleanField(
-        required=False, default=True, help_text="False also takes frames with further tags."
+        required=False, default=True, help_text="False also accepts frames with further tags."
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -92,22 +92,22 @@ class EndSerializer(StrictSerializer):
 
 
 class OrderAddSerializer(StrictSerializer):
-    """``POST /api/v1/vlls``. Sizes in bytes, rates in bit/s."""
+    """An order for a new line. Sizes in bytes, rates in bit/s."""
 
     description = StrictCharField(
-        required=False, default="", allow_blank=True, max_length=100, help_text="What you call the line."
+        required=False, default="", allow_blank=True, max_length=100, help_text="Your name for the line."
     )
     a_end = EndSerializer()
     z_end = EndSerializer()
     svc_mtu = StrictIntegerField(
         min_value=0,
         max_value=MAX_SAFE_INTEGER,
-        help_text="The largest IP packet of yours that is carried, in bytes.",
+        help_text="The largest IP packet that the line must carry, in bytes.",
     )
     cir_bps = StrictIntegerField(
         min_value=0,
         max_value=MAX_SAFE_INTEGER,
-        help_text="The rate that is kept for you in both directions, in bit/s.",
+        help_text="The rate that is reserved for you in both directions, in bit/s.",
     )
     cbs_bytes = burst_field("CBS", required=False, default=None)
     eir_bps = StrictIntegerField(
@@ -118,32 +118,35 @@ class OrderAddSerializer(StrictSerializer):
         choices=[AUTO, *[t.value for t in Transport]],
         required=False,
         default=AUTO,
-        help_text="How frames cross the network; `auto` takes what carries your packets.",
+        help_text="The encapsulation of frames in the network. `auto` lets the portal choose one that carries"
+        " `svc_mtu`.",
     )
     link_loss_forwarding = StrictBooleanField(required=False, default=False, help_text=LINK_LOSS_HELP)
     hold = StrictUuidField(
         required=False,
         allow_null=True,
         default=None,
-        help_text="The `id` of a hold, whose VLANs and bandwidth the order takes over.",
+        help_text="The `id` of a hold. The order takes over its VLANs and bandwidth.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         return {**attrs, "a_end": attrs["a_end"]["end"], "z_end": attrs["z_end"]["end"]}
 
 
-# Making one takes longer than using it, and it keeps nothing of what it reads.
+# One instance serves all requests: it keeps no state, and constructing one takes longer than using it.
 _ORDER_ADD = OrderAddSerializer()
 
 
-def order_asked(body: Any) -> dict[str, Any]:
-    """The body of ``POST /api/v1/vlls``, as ``order_add`` takes it. Raises DRF's ValidationError."""
-    asked: dict[str, Any] = _ORDER_ADD.run_validation(body)
-    return asked
+def requested_order(body: Any) -> dict[str, Any]:
+    """Return the body of ``POST /api/v1/vlls`` as arguments of ``order_add``. Raises DRF's
+    ValidationError.
+    """
+    requested: dict[str, Any] = _ORDER_ADD.run_validation(body)
+    return requested
 
 
 class OrderListSerializer(serializers.ListSerializer[Order]):
-    """Orders together: what is read of their orderers is read once for all."""
+    """A list of orders. It reads the rights of all orderers together."""
 
     def to_representation(self, data: Any) -> Any:
         orders = list(data)
@@ -154,13 +157,13 @@ class OrderListSerializer(serializers.ListSerializer[Order]):
 
 
 class OrderSerializer(serializers.ModelSerializer[Order]):
-    """An order as it goes out."""
+    """An order."""
 
     failure = FactsField(read_only=True)
-    changes = serializers.SerializerMethodField(help_text="Of a modify, the kinds of change.")
+    changes = serializers.SerializerMethodField(help_text="The kinds of change, for a `modify`.")
     orderer_may_order = serializers.SerializerMethodField(
-        help_text="Of a held order, whether `ordered_by` could place it today; false where the account is"
-        " closed or its role has changed. Null of any other order."
+        help_text="For a held order: whether `ordered_by` may still place it. False if the account is closed"
+        " or its role has changed. Null for other orders."
     )
 
     class Meta:

@@ -1,4 +1,4 @@
-"""Accounts over the wire, as the NOC sees them."""
+"""Accounts in responses, for the NOC and for their owners."""
 
 from rest_framework import serializers
 
@@ -6,10 +6,10 @@ from portal.accounts.models import User
 
 
 class PersonSerializer(serializers.ModelSerializer[User]):
-    """``noc_role``: none, noc or nocAdmin."""
+    """An account. ``noc_role``: none, noc or nocAdmin."""
 
     full_name = serializers.CharField(source="get_full_name")
-    email = serializers.CharField(help_text="Empty where none is known.")
+    email = serializers.CharField(help_text="Empty if unknown.")
     is_open = serializers.BooleanField(source="is_active", help_text="Whether its owner can sign in.")
     last_sign_in = serializers.DateTimeField(source="last_login", allow_null=True)
     has_second_factor = serializers.BooleanField()

@@ -1,4 +1,4 @@
-"""The free part of what lines lease, as it goes out. Rates in bit/s."""
+"""The use of the resources that lines lease, as JSON. Rates in bit/s."""
 
 from typing import Any
 
@@ -9,7 +9,9 @@ from portal.inventory.models import Port
 
 
 class LeasesSerializer(serializers.Serializer[Any]):
-    """``resting`` come free by themselves, ``quarantined`` when a router that was away has confirmed."""
+    """The numbers of leases. ``resting`` ones are cooling down and become free automatically; ``quarantined``
+    ones wait for the confirmation of a router.
+    """
 
     leased = serializers.IntegerField()
     resting = serializers.IntegerField()
@@ -17,7 +19,9 @@ class LeasesSerializer(serializers.Serializer[Any]):
 
 
 class VnisSerializer(LeasesSerializer):
-    """``total`` counts all 24-bit values but 0; ``reserved`` those in ``/vni-ranges``."""
+    """The numbers of VNIs. ``total`` counts all 24-bit values except 0; ``reserved`` counts those in
+    ``/vni-ranges``.
+    """
 
     total = serializers.IntegerField()
     reserved = serializers.IntegerField()
@@ -35,7 +39,7 @@ class FullPortSerializer(serializers.ModelSerializer[Port]):
 
 
 class BusyPortSerializer(serializers.Serializer[Any]):
-    """``leases``: VLANs, and whole ports."""
+    """A port. ``leases``: the number of its leases, VLANs or the whole port."""
 
     id = serializers.IntegerField(source="port.pk")
     port_name = serializers.CharField(source="port.__str__")
@@ -51,7 +55,10 @@ class FullRouterSerializer(serializers.Serializer[Any]):
 
 
 class PoolsSerializer(serializers.Serializer[Any]):
-    """The fullest ten come first: ports by bandwidth, ports by VLANs, routers by cores."""
+    """The use of VNIs, GRE keys and address pairs, and the ten fullest ports and routers.
+
+    ``fullest_ports`` by bandwidth, ``busiest_ports`` by VLANs, ``fullest_routers`` by cores; fullest first.
+    """
 
     vnis = VnisSerializer()
     gre_keys = LeasesSerializer()

@@ -1,4 +1,4 @@
-"""Serializers for long lists, which decide once, and not for each row, how each field is read."""
+"""A mixin for serializers of long lists: they determine how to read a field once, not for each row."""
 
 from collections.abc import Callable
 from operator import attrgetter
@@ -8,7 +8,7 @@ from django.core.exceptions import ObjectDoesNotExist
 from django.utils.functional import cached_property
 from rest_framework import serializers
 
-# Fields that write the value of an attribute, and nothing else about the row.
+# Fields that only need the value of an attribute.
 _PLAIN = (
     serializers.BooleanField,
     serializers.CharField,
@@ -22,17 +22,17 @@ _Read = Callable[[Any], Any]
 
 
 class PrecomputedReads(serializers.BaseSerializer[Any]):
-    """Mixin that writes the same as the serializer without it, with a third of the calls.
+    """A mixin that returns the same as the serializer without it, with a third of the calls.
 
-    A page of 50 lines has 3,200 fields. For each, Django REST framework looks for the field, asks whether the
-    row is a mapping and whether the value is callable.
+    A page of 50 lines has 3,200 fields. For each, Django REST framework finds the field, and checks whether
+    the row is a mapping and whether the value is callable.
     """
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
         try:
             return {name: read(instance) for name, read in self._reads}
         except (AttributeError, ObjectDoesNotExist):
-            # The framework has rules for attributes that are missing.
+            # The framework has rules for missing attributes.
             plain: dict[str, Any] = super().to_representation(instance)
             return plain
 

@@ -1,4 +1,4 @@
-"""The things made with a token or by a person, over the wire."""
+"""The objects that were created with a token or by a person, in responses."""
 
 from typing import Any
 
@@ -9,21 +9,21 @@ from portal.audit.provenance import Made
 
 
 class MadeWebhookSerializer(serializers.Serializer[Any]):
-    key = serializers.CharField(help_text="What to send as ``end``.")
+    key = serializers.CharField(help_text="The value for the parameter ``end``.")
     id = serializers.IntegerField()
-    customer = serializers.CharField(allow_null=True, help_text="Null: the NOC's own.")
+    customer = serializers.CharField(allow_null=True, help_text="Null for a webhook of the NOC.")
     url = serializers.CharField()
     description = serializers.CharField()
     created_at = serializers.DateTimeField()
 
 
 class MadeEnrolmentSerializer(serializers.Serializer[Any]):
-    """``serial`` null: nobody has used it yet."""
+    """An enrolment of a router's agent. ``serial`` is null before its use."""
 
-    key = serializers.CharField(help_text="What to send as ``end``.")
+    key = serializers.CharField(help_text="The value for the parameter ``end``.")
     router = serializers.CharField()
     created_at = serializers.DateTimeField()
-    serial = serializers.CharField(allow_null=True, help_text="Of the certificate that came of it.")
+    serial = serializers.CharField(allow_null=True, help_text="The serial number of its certificate.")
 
 
 class MadeTokenSerializer(serializers.ModelSerializer[ApiToken]):
@@ -41,8 +41,9 @@ class MadeInvitationSerializer(serializers.ModelSerializer[Invitation]):
 
 
 class ProvenanceSerializer(serializers.Serializer[Any]):
-    """``webhooks`` and ``enrolments`` end when their keys are sent; ``tokens`` and ``invitations`` by
-    themselves."""
+    """The objects that were created. ``webhooks`` and ``enrolments`` end only if their keys are sent as
+    ``end``; ``tokens`` and ``invitations`` always end.
+    """
 
     webhooks = MadeWebhookSerializer(many=True)
     enrolments = MadeEnrolmentSerializer(many=True)

@@ -1,4 +1,4 @@
-"""Samples in quarantine: what waits for a decision, and what it would do to the months of its lines."""
+"""Samples in quarantine, and the effect of their acceptance on the months of their lines, as JSON."""
 
 from datetime import datetime
 from typing import Any
@@ -13,36 +13,41 @@ from portal.telemetry.sample_quarantine_preview import MonthPreview, span_of
 
 
 class QuarantineSerializer(serializers.ModelSerializer[Quarantine]):
-    """Samples of one router, set aside for one reason; one decision is about all of them."""
+    """Samples of one router that are quarantined for one reason. One decision applies to all of them."""
 
     router = serializers.CharField(source="router.name")
     month = serializers.SerializerMethodField(
-        help_text="The calendar month (UTC) that they are of, corrected, as 2026-11. Null: their time is not"
-        " known, and they can only be discarded."
+        help_text="The calendar month (UTC) of the samples by their corrected time, such as 2026-11. Null if"
+        " their time is unknown: they can then only be discarded."
     )
     offset_ms = serializers.IntegerField(
-        help_text="The portal's time minus the router's, measured when they were sent: below 0 the router's"
-        " clock is ahead."
+        help_text="The portal's time minus the router's time, measured when the samples were sent. Below 0,"
+        " the router's clock is ahead."
     )
     first_ms = serializers.IntegerField(
-        help_text="Their beginning by the router's clock, epoch milliseconds."
+        help_text="The beginning of the first sample by the router's clock, in epoch milliseconds."
     )
-    last_ms = serializers.IntegerField(help_text="Their end by the router's clock, epoch milliseconds.")
-    first_at = serializers.SerializerMethodField(help_text="Their beginning, corrected.")
-    last_at = serializers.SerializerMethodField(help_text="Their end, corrected.")
-    samples = serializers.IntegerField(help_text="Of each end of a line one.")
+    last_ms = serializers.IntegerField(
+        help_text="The end of the last sample by the router's clock, in epoch milliseconds."
+    )
+    first_at = serializers.SerializerMethodField(
+        help_text="The beginning of the first sample, as corrected time."
+    )
+    last_at = serializers.SerializerMethodField(help_text="The end of the last sample, as corrected time.")
+    samples = serializers.IntegerField(help_text="The number of samples; each end of a line counts as one.")
     waited = serializers.IntegerField(
-        help_text="Of these, how many waited more than 5 minutes before they were sent: had the clock been"
-        " set meanwhile, nothing would show it."
+        help_text="The number of these samples that waited more than 5 minutes before they were sent. Their"
+        " corrected time is wrong if the router's clock was set during that time."
     )
     lines = serializers.IntegerField()
     decided_by = serializers.CharField(source="decided_by.username", allow_null=True, default=None)
-    why = serializers.CharField(help_text="Why they were discarded.")
+    why = serializers.CharField(help_text="The reason for discarding them.")
     counted_at = serializers.DateTimeField(
-        allow_null=True, help_text="When what was accepted had been added, and frozen months corrected."
+        allow_null=True,
+        help_text="When the accepted samples had been added and the final months corrected; else null.",
     )
     given_up_at = serializers.SerializerMethodField(
-        help_text="When what nobody has decided about is given up; null once it is decided."
+        help_text="When the samples expire without a decision; null after a decision."
     )
 
     class Meta:
@@ -69,13 +74,16 @@ class QuarantineSerializer(serializers.ModelSerializer[Quarantine]):
 
 
 class DiscardSerializer(StrictSerializer):
-    """``reason``: it is kept with the decision."""
+    """The reason for discarding the samples. It is stored with the decision."""
 
     reason = StrictCharField(max_length=500, several_lines=True)
 
 
 class QuarantinedEndSerializer(serializers.Serializer[Any]):
-    """``added``: 5 minutes that were, or would be, added; ``left_out``: those that are counted already."""
+    """An end of a line in a quarantine, with numbers of 5-minute intervals.
+
+    ``added``: those that acceptance adds; ``left_out``: those that are already counted.
+    """
 
     side = serializers.ChoiceField(choices=["a", "z"])
     samples = serializers.IntegerField()
@@ -84,7 +92,9 @@ class QuarantinedEndSerializer(serializers.Serializer[Any]):
 
 
 class MonthRatesSerializer(serializers.Serializer[Any]):
-    """95th percentiles in bit/s, null where nothing was counted; how many 5 minutes were, and were not."""
+    """95th percentiles in bit/s, null if nothing was counted, and the numbers of ``counted`` and ``missing``
+    5-minute intervals.
+    """
 
     out = serializers.IntegerField(allow_null=True)
     max = serializers.IntegerField(allow_null=True)
@@ -97,8 +107,9 @@ class MonthRatesSerializer(serializers.Serializer[Any]):
 
 
 class MonthFiguresSerializer(serializers.Serializer[Any]):
-    """Of the month: each end's percentiles, and the frames lost (0 to 1, null where not measured) by 5
-    minutes."""
+    """The figures of a month: the percentiles of each end, and the ratios of lost frames (0 to 1, null if not
+    measured), from 5-minute intervals.
+    """
 
     a_end = MonthRatesSerializer(source="p95.a")
     z_end = MonthRatesSerializer(source="p95.z")
@@ -110,8 +121,9 @@ class MonthFiguresSerializer(serializers.Serializer[Any]):
 
 
 class QuarantinedLineSerializer(serializers.Serializer[Any]):
-    """A line in a quarantine. ``now`` and ``accepted``: its month without and with these samples; null once
-    it is decided. Availability does not come from samples."""
+    """A line in a quarantine. ``now`` and ``accepted``: its month without and with these samples; null after
+    the decision. Availability does not depend on samples.
+    """
 
     vll = serializers.UUIDField(source="vll.pk")
     description = serializers.CharField(source="vll.description")

@@ -1,4 +1,4 @@
-"""The NOC's work on a router, and how far a drain is."""
+"""The NOC's actions on a router, its calibration, and the progress of a drain, as JSON."""
 
 from typing import Any
 
@@ -19,8 +19,12 @@ CARE = (
 
 
 class RouterActionSerializer(StrictSerializer):
-    """``accept_affected`` counts for drains: even if lines in service no longer fit the paths. ``reason``:
-    why a router is declared dead, which NOC admins do, or frozen, and ``until``: when a freeze ends."""
+    """An action on a router.
+
+    * ``accept_affected``: for drains, also if lines in service no longer fit the remaining paths.
+    * ``reason``: required for `declare-dead` (only NOC admins) and `freeze`.
+    * ``until``: the end of a freeze.
+    """
 
     do = serializers.ChoiceField(choices=CARE)
     accept_affected = StrictBooleanField(required=False, default=False)
@@ -42,16 +46,22 @@ class RouterActionSerializer(StrictSerializer):
 
 
 class CalibrationWriteSerializer(StrictSerializer):
-    """``calibration``: what ``longline-agent calibrate -json`` printed on this router; null: by the shipped
-    table again. ``accept_affected``: even if its lines have booked more than its cores then."""
+    """A calibration. ``calibration``: the output of ``longline-agent calibrate -json`` on this router; null
+    returns to the shipped table. ``accept_affected``: also if the router's lines then need more than its
+    cores.
+    """
 
     calibration = serializers.DictField(allow_null=True)
     accept_affected = StrictBooleanField(required=False, default=False)
 
 
 class TransportCostSerializer(serializers.Serializer[Any]):
-    """``clocks``: measured per frame of 64 bytes, null: not measured. ``mpps_per_core``: what admission
-    reckons with, in millions of such frames a second; ``mpps_by_table``: by the shipped table."""
+    """The cost of a transport on a router.
+
+    * ``clocks``: measured clocks per frame of 64 bytes; null if not measured.
+    * ``mpps_per_core``: millions of such frames per second and core, as order checks count them.
+    * ``mpps_by_table``: the same figure in the shipped table.
+    """
 
     transport = serializers.ChoiceField(choices=[transport.value for transport in Transport])
     clocks = serializers.FloatField(allow_null=True)
@@ -60,7 +70,7 @@ class TransportCostSerializer(serializers.Serializer[Any]):
 
 
 class CalibrationSerializer(serializers.Serializer[Any]):
-    """What encapsulations cost a router. The first four are null where the shipped table counts."""
+    """The cost of each transport on a router. The first four members are null if the shipped table counts."""
 
     measured_at = serializers.DateTimeField(allow_null=True)
     vpp_version = serializers.CharField(allow_null=True)
@@ -70,7 +80,9 @@ class CalibrationSerializer(serializers.Serializer[Any]):
 
 
 class DrainProgressSerializer(serializers.Serializer[Any]):
-    """``carrying``: ends that still forward, or may; ``leaving``: moved away, not confirmed gone yet."""
+    """The progress of a drain. ``carrying``: ends that forward or may forward; ``leaving``: ends that moved
+    away and that the router has not confirmed as removed.
+    """
 
     drained_since = serializers.DateTimeField(allow_null=True)
     carrying = serializers.IntegerField()
@@ -80,15 +92,15 @@ class DrainProgressSerializer(serializers.Serializer[Any]):
 
 
 class DrainEndSerializer(serializers.ModelSerializer[VllEnd]):
-    """An end on the router, and what is to be done about its line."""
+    """An end on the router, and the next step for its line."""
 
     description = serializers.CharField(source="vll.description")
     customer = serializers.CharField(source="vll.customer.name")
     lifecycle = serializers.CharField(source="vll.lifecycle")
     port_name = serializers.CharField(source="port.__str__")
     step = serializers.SerializerMethodField(
-        help_text="move: the customer has a port on another router; suspend: it has none; wait: an order is"
-        " under way; stopped: it forwards nothing."
+        help_text="move: the customer has a port on another router; suspend: the customer has none; wait: an"
+        " order is under way; stopped: the end forwards nothing."
     )
 
     class Meta:

@@ -1,4 +1,6 @@
-"""Fields that take JSON as it is written: DRF's own make 7 of ``"7"``, ``"7"`` of 7 and true of ``"yes"``."""
+"""Fields that do not convert JSON types. DRF's fields read ``"7"`` as 7, 7 as ``"7"`` and ``"yes"`` as
+true.
+"""
 
 from decimal import Decimal
 from math import isfinite
@@ -19,7 +21,7 @@ MAX_SAFE_INTEGER = 2**53 - 1
 
 
 class StrictIntegerField(serializers.IntegerField):
-    """A JSON number without fraction: neither ``true`` nor ``"7"`` nor ``7.0`` is one."""
+    """A JSON number without fraction. ``true``, ``"7"`` and ``7.0`` are refused."""
 
     default_error_messages = {"not_integer": _("Send a whole number, without quotes.")}
 
@@ -30,7 +32,7 @@ class StrictIntegerField(serializers.IntegerField):
 
 
 class StrictDegreesField(serializers.FloatField):
-    """A JSON number of degrees, kept to six decimal places: a tenth of a metre."""
+    """A JSON number of degrees, rounded to six decimal places (a tenth of a metre)."""
 
     default_error_messages = {"not_a_number": _("Send a number, without quotes.")}
 
@@ -39,12 +41,12 @@ class StrictDegreesField(serializers.FloatField):
             self.fail("not_a_number")
         if isinstance(data, float) and not isfinite(data):
             self.fail("not_a_number")
-        # A number with so many digits is out of range whatever the rest of them says.
+        # A number beyond a million is out of range anyway; the limit keeps the Decimal short.
         return round(Decimal(repr(max(-1e6, min(1e6, data)))), 6)
 
 
 class StrictLookupField(serializers.CharField):
-    """A JSON string that a row is found by. Nothing of it is kept, and so it may be any row's name."""
+    """A JSON string to find a row by. It is not stored, so it may contain any characters that a name has."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -71,7 +73,7 @@ class StrictCharField(serializers.CharField):
 
 
 class StrictUuidField(serializers.UUIDField):
-    """A UUID as a JSON string; DRF's own takes a number for one."""
+    """A UUID as a JSON string. DRF's field also accepts a number."""
 
     def to_internal_value(self, data: Any) -> UUID:
         if not isinstance(data, str):
@@ -80,7 +82,7 @@ class StrictUuidField(serializers.UUIDField):
 
 
 class StrictBooleanField(serializers.BooleanField):
-    """``true`` or ``false``."""
+    """A JSON ``true`` or ``false``."""
 
     def to_internal_value(self, data: Any) -> bool:
         if not isinstance(data, bool):
@@ -89,7 +91,7 @@ class StrictBooleanField(serializers.BooleanField):
 
 
 class StrictSerializer(serializers.Serializer[Any]):
-    """Refuses members that it does not know, so that a typing error is never ignored."""
+    """Refuses unknown members, because a typing error must not be ignored."""
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, dict):
@@ -103,16 +105,16 @@ class StrictSerializer(serializers.Serializer[Any]):
 
 
 def validated(kind: type[serializers.BaseSerializer[Any]], data: Any, **more: Any) -> dict[str, Any]:
-    """The body, or the query, as this serializer reads it. Raises ValidationError.
+    """Return the body or query as validated by this serializer. Raises ValidationError.
 
-    A parameter that is empty is not one that was left out, for which REST framework takes it in a query.
+    An empty parameter of a query is not treated as missing, unlike in REST framework.
     """
-    asked = kind(data=data.dict() if isinstance(data, QueryDict) else data, **more)
-    check(asked)
-    return dict(asked.validated_data)
+    serializer = kind(data=data.dict() if isinstance(data, QueryDict) else data, **more)
+    check(serializer)
+    return dict(serializer.validated_data)
 
 
 def check(body: serializers.BaseSerializer[Any]) -> None:
-    """Raises ValidationError, in the language of the reader."""
+    """Validate the body. Raises ValidationError, in the language of the reader."""
     with in_readers_language():
         body.is_valid(raise_exception=True)

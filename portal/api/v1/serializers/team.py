@@ -1,4 +1,4 @@
-"""The people of a customer over the wire, and whom it invites."""
+"""The members of a customer and its invitations, in requests and responses."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from portal.api.v1.serializers.strict_fields import StrictLookupField, StrictSer
 
 
 class StrictEmailField(serializers.EmailField):
-    """An address as a JSON string."""
+    """A mail address as a JSON string."""
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -18,12 +18,12 @@ class StrictEmailField(serializers.EmailField):
 
 
 class MemberSerializer(serializers.ModelSerializer[Membership]):
-    """``user``: the person's own id, which is the same in every team."""
+    """A membership. ``user``: the id of the person, which is the same in every team."""
 
     customer = serializers.CharField(source="customer.name")
     username = serializers.CharField(source="user.username")
     full_name = serializers.CharField(source="user.get_full_name")
-    email = serializers.CharField(source="user.email", help_text="Empty where none is known.")
+    email = serializers.CharField(source="user.email", help_text="Empty if unknown.")
 
     class Meta:
         model = Membership
@@ -36,7 +36,9 @@ class MemberChangeSerializer(StrictSerializer):
 
 
 class InvitationSerializer(serializers.ModelSerializer[Invitation]):
-    """The link is in the mail alone. ``sent_at`` null: no mail server has taken it yet."""
+    """An invitation. Only the mail contains the link. ``sent_at`` is null until a mail server accepts the
+    mail.
+    """
 
     customer = serializers.CharField(source="customer.name")
     invited_by = serializers.CharField(source="invited_by.username")
@@ -57,7 +59,7 @@ class InvitationSerializer(serializers.ModelSerializer[Invitation]):
 
 
 class InvitationCreateSerializer(StrictSerializer):
-    """``customer``: a customer's name. Without it: the only one that you run."""
+    """A new invitation. ``customer``: a customer's name; may be left out if you manage only one."""
 
     customer = StrictLookupField(max_length=100, allow_null=True, required=False, default=None)
     email = StrictEmailField(max_length=254)

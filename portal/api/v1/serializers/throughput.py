@@ -1,4 +1,4 @@
-"""The query of a throughput graph."""
+"""The queries of graphs and reports: time range, step and unit."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,12 +15,12 @@ _DEFAULT_SPAN = timedelta(hours=1)
 _DEFAULT_LOSSES = timedelta(days=1)
 _DEFAULT_REPORT = timedelta(days=30)
 _LONGEST_SPAN = timedelta(days=400)
-# Far enough from the ends of Python's calendar for all arithmetic.
+# Arithmetic with these limits stays within Python's calendar.
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
 class InstantField(serializers.Field[Any, Any, Any, Any]):
-    """Epoch seconds, or an ISO 8601 time with its zone."""
+    """Epoch seconds, or an ISO 8601 time with a zone."""
 
     default_error_messages = {
         "not_an_instant": gettext_lazy("Give epoch seconds, or an ISO 8601 time with a zone."),
@@ -47,7 +47,9 @@ class InstantField(serializers.Field[Any, Any, Any, Any]):
 
 
 class ThroughputQuerySerializer(serializers.Serializer[Any]):
-    """``from`` and ``to`` (default: the last hour), ``step`` in seconds (default: what fits) and ``unit``."""
+    """``from`` and ``to`` (default: the last hour), ``step`` in seconds (default: by the range), and
+    ``unit``.
+    """
 
     to = InstantField(required=False)
     step = serializers.IntegerField(required=False, min_value=1, max_value=86_400)
@@ -58,12 +60,12 @@ class ThroughputQuerySerializer(serializers.Serializer[Any]):
         return {"from": InstantField(required=False), **super().get_fields()}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        asked = range_asked(attrs, self.context["now"], _DEFAULT_SPAN)
-        return asked | {"step_s": attrs.get("step"), "unit": Unit[attrs["unit"].upper()]}
+        time_range = requested_range(attrs, self.context["now"], _DEFAULT_SPAN)
+        return time_range | {"step_s": attrs.get("step"), "unit": Unit[attrs["unit"].upper()]}
 
 
 class PortThroughputQuerySerializer(serializers.Serializer[Any]):
-    """``from`` and ``to`` (default: the last day) and ``unit``; of many lines the portal chooses the step."""
+    """``from`` and ``to`` (default: the last day), and ``unit``. The portal chooses the step."""
 
     to = InstantField(required=False)
     unit = serializers.ChoiceField(choices=UNITS, required=False, default="bits")
@@ -72,12 +74,12 @@ class PortThroughputQuerySerializer(serializers.Serializer[Any]):
         return {"from": InstantField(required=False), **super().get_fields()}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        asked = range_asked(attrs, self.context["now"], timedelta(days=1))
-        return asked | {"unit": Unit[attrs["unit"].upper()]}
+        time_range = requested_range(attrs, self.context["now"], timedelta(days=1))
+        return time_range | {"unit": Unit[attrs["unit"].upper()]}
 
 
 class LossesQuerySerializer(serializers.Serializer[Any]):
-    """``from`` and ``to`` (default: the last day), and ``step`` in seconds (default: what fits)."""
+    """``from`` and ``to`` (default: the last day), and ``step`` in seconds (default: by the range)."""
 
     to = InstantField(required=False)
     step = serializers.IntegerField(required=False, min_value=1, max_value=86_400)
@@ -86,11 +88,12 @@ class LossesQuerySerializer(serializers.Serializer[Any]):
         return {"from": InstantField(required=False), **super().get_fields()}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return range_asked(attrs, self.context["now"], _DEFAULT_LOSSES) | {"step_s": attrs.get("step")}
+        time_range = requested_range(attrs, self.context["now"], _DEFAULT_LOSSES)
+        return time_range | {"step_s": attrs.get("step")}
 
 
 class LatencyQuerySerializer(serializers.Serializer[Any]):
-    """``from`` and ``to`` (default: the last hour), and ``step`` in seconds (default: what fits)."""
+    """``from`` and ``to`` (default: the last hour), and ``step`` in seconds (default: by the range)."""
 
     to = InstantField(required=False)
     step = serializers.IntegerField(required=False, min_value=1, max_value=86_400)
@@ -99,11 +102,12 @@ class LatencyQuerySerializer(serializers.Serializer[Any]):
         return {"from": InstantField(required=False), **super().get_fields()}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        return range_asked(attrs, self.context["now"], _DEFAULT_SPAN) | {"step_s": attrs.get("step")}
+        time_range = requested_range(attrs, self.context["now"], _DEFAULT_SPAN)
+        return time_range | {"step_s": attrs.get("step")}
 
 
 class RangeQuerySerializer(serializers.Serializer[Any]):
-    """``from`` and ``to`` of a report; by default the last 30 days."""
+    """``from`` and ``to`` of a report (default: the last 30 days)."""
 
     to = InstantField(required=False)
 
@@ -111,18 +115,18 @@ class RangeQuerySerializer(serializers.Serializer[Any]):
         return {"from": InstantField(required=False), **super().get_fields()}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
-        asked = range_asked(attrs, self.context["now"], _DEFAULT_REPORT)
-        return asked | {name: value for name, value in attrs.items() if name not in ("from", "to")}
+        time_range = requested_range(attrs, self.context["now"], _DEFAULT_REPORT)
+        return time_range | {name: value for name, value in attrs.items() if name not in ("from", "to")}
 
 
 class AvailabilityQuerySerializer(RangeQuerySerializer):
-    """Also ``period``: what the time is divided into."""
+    """A range, and ``period``: the length of the parts of the report."""
 
     period = serializers.ChoiceField(choices=PERIODS, required=False, default="day")
 
 
-def range_asked(attrs: dict[str, Any], now: datetime, default: timedelta) -> dict[str, Any]:
-    """``since`` and ``until``; a ValidationError when they are too far apart."""
+def requested_range(attrs: dict[str, Any], now: datetime, default: timedelta) -> dict[str, Any]:
+    """Return ``since``, ``until`` and ``now``. Raises ValidationError for more than 400 days."""
     until = attrs.get("to", now)
     since = attrs.get("from", until - default)
     if until - since > _LONGEST_SPAN:

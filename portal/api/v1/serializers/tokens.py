@@ -1,4 +1,4 @@
-"""API tokens over the wire: everything but the secret, which is in one answer only."""
+"""API tokens in requests and responses. Only the response to their creation contains the secret."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from portal.api.v1.serializers.strict_fields import StrictCharField, StrictSeria
 
 
 class NetworkField(StrictCharField):
-    """``192.0.2.0/24``; a single address is a network of one."""
+    """An IP network, such as ``192.0.2.0/24``, or a single address."""
 
     def to_internal_value(self, data: Any) -> Network:  # type: ignore[override]
         text: str = super().to_internal_value(data)
@@ -21,7 +21,7 @@ class NetworkField(StrictCharField):
 
 
 class TokenSerializer(serializers.ModelSerializer[ApiToken]):
-    """A token as its owner sees it."""
+    """A token, without its secret."""
 
     allowed_networks = serializers.ListField(child=NetworkField())
 
@@ -41,9 +41,9 @@ class TokenSerializer(serializers.ModelSerializer[ApiToken]):
 
 
 class TokenMadeSerializer(TokenSerializer):
-    """A token at its birth."""
+    """A new token, with its secret."""
 
-    secret = serializers.CharField(help_text="What to send as the bearer token. It is not shown again.")
+    secret = serializers.CharField(help_text="The value of the bearer token. It is not shown again.")
 
     class Meta(TokenSerializer.Meta):
         fields = (*TokenSerializer.Meta.fields, "secret")
@@ -51,7 +51,9 @@ class TokenMadeSerializer(TokenSerializer):
 
 
 class TokenCreateSerializer(StrictSerializer):
-    """A new token. Without networks it may be used from anywhere, without an expiry until it is revoked."""
+    """A new token. Without networks it may be used from any address; without an expiry it is valid until it
+    is revoked.
+    """
 
     name = StrictCharField(max_length=100)
     scopes = serializers.ListField(

@@ -1,4 +1,4 @@
-"""A VLL as it goes out."""
+"""VLLs in responses."""
 
 from typing import Any, TypedDict
 
@@ -16,14 +16,14 @@ from portal.vll.policing_status import unpoliced, unpoliced_text
 
 
 class UnpolicedReason(TypedDict):
-    """A stable code, and the same as a sentence."""
+    """A stable code, and a sentence with the same meaning."""
 
     code: str
     message: str
 
 
 class PathStatusSerializer(PrecomputedReads, serializers.Serializer[PathStatus]):
-    """How the path between a line's routers stands; ``since`` where it is up or down, else ``why``."""
+    """The state of the path between a line's routers. ``since`` is set if it is up or down, else ``why``."""
 
     state = serializers.ChoiceField(choices=["up", "down", "starting", "not_watched"])
     since = serializers.DateTimeField(allow_null=True)
@@ -32,7 +32,7 @@ class PathStatusSerializer(PrecomputedReads, serializers.Serializer[PathStatus])
 
 
 class HealthSerializer(serializers.Serializer[Health]):
-    """The line in a word; ``cause`` is a sentence, null where nothing is the matter."""
+    """The state of a line in one word. ``cause`` is a sentence, or null for a healthy line."""
 
     state = serializers.ChoiceField(choices=HealthState.values)
     cause = serializers.CharField(allow_null=True)
@@ -40,7 +40,7 @@ class HealthSerializer(serializers.Serializer[Health]):
 
 
 class VllEndSerializer(PrecomputedReads, serializers.ModelSerializer[VllEnd]):
-    """One end: where it is, how frames are picked, and what its router last answered."""
+    """One end of a line: its place, the selection of its frames, and the last response of its router."""
 
     port_name = serializers.CharField(source="port.__str__")
     router = serializers.CharField(source="port.router.name")
@@ -72,19 +72,21 @@ class VllEndSerializer(PrecomputedReads, serializers.ModelSerializer[VllEnd]):
 
     @extend_schema_field({"oneOf": [*OUTER_VLAN["oneOf"], {"type": "null"}]})
     def get_requested_outer_vlan(self, end: VllEnd) -> int | str | None:
-        """The ordered outer VLAN: a number, "any", or null for a whole port."""
+        """Return the ordered outer VLAN: a number, "any", or null for a whole port."""
         return ordered_outer_vlan(requested=end.requested_outer_vlan, allocated=end.outer_vlan)
 
     def get_unpoliced_reason(self, end: VllEnd) -> UnpolicedReason | None:
-        """The reason why this end is not held to the bandwidth profile; null where it is."""
+        """Return why the router does not enforce the bandwidth profile at this end; null if it does."""
         why = unpoliced(end)
         return None if why is None else {"code": why.value, "message": unpoliced_text(end, why)}
 
 
 class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
-    """Its health, the five facts behind that, what was asked for and what was allocated. Bytes and bit/s."""
+    """A line: its health, the five facts that the health is derived from, and its ordered and allocated
+    values. Sizes in bytes, rates in bit/s.
+    """
 
-    # Who writes many calls ``with_health`` first.
+    # For a list, call ``with_health`` first.
     health = serializers.SerializerMethodField()
     customer = serializers.CharField(source="customer.name")
     transport = serializers.CharField()
@@ -130,7 +132,7 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
 
     @extend_schema_field(HealthSerializer(allow_null=True))
     def get_health(self, vll: Vll) -> dict[str, Any] | None:
-        """Null for a line that has ended."""
+        """Return the health; null for a line that has ended."""
         found = known_health(vll)
         if found is None:
             return None
@@ -138,7 +140,9 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
 
     @extend_schema_field(PathStatusSerializer(allow_null=True))
     def get_path(self, vll: Vll) -> dict[str, Any] | None:
-        """Null for a line that is not in service, or that leaves no router."""
+        """Return the state of the path; null for a line that is not in service or has both ends on one
+        router.
+        """
         found = path_status(vll)
         return None if found is None else self._of_path.to_representation(found)
 
@@ -151,7 +155,7 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
         return self._end(vll, "z")
 
     def _end(self, vll: Vll, side: str) -> dict[str, Any]:
-        # The ends are prefetched: picking one here costs no query.
+        # The ends are prefetched, so this needs no query.
         return self._of_end.to_representation(next(end for end in vll.ends.all() if end.side == side))
 
     @cached_property
@@ -160,5 +164,5 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
 
     @cached_property
     def _of_end(self) -> VllEndSerializer:
-        # One for all: making one takes longer than using it.
+        # One instance for all ends: constructing one takes longer than using it.
         return VllEndSerializer()

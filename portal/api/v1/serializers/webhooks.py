@@ -1,4 +1,4 @@
-"""Webhooks over the wire: everything but the secrets, each of which is in one answer only."""
+"""Webhooks in requests and responses. Each secret is in one response only."""
 
 from typing import Any
 
@@ -17,7 +17,9 @@ from portal.notifications.public_address_check import LONGEST_URL
 
 
 class WebhookSerializer(serializers.ModelSerializer[Webhook]):
-    """``customer`` null: the NOC's own, told of every customer's events. ``types`` empty: all of them."""
+    """A webhook. ``customer`` null: a webhook of the NOC, which gets the events of all customers. ``types``
+    empty: all types of events.
+    """
 
     customer = serializers.CharField(source="customer.name", default=None)
     types = serializers.ListField(child=serializers.CharField())
@@ -47,9 +49,9 @@ class WebhookSerializer(serializers.ModelSerializer[Webhook]):
 
 
 class WebhookMadeSerializer(WebhookSerializer):
-    """A webhook at its birth."""
+    """A new webhook, with its secret."""
 
-    secret = serializers.CharField(help_text="What its messages are signed with. It is not shown again.")
+    secret = serializers.CharField(help_text="The key that signs its messages. It is not shown again.")
 
     class Meta(WebhookSerializer.Meta):
         fields = (*WebhookSerializer.Meta.fields, "secret")
@@ -57,7 +59,7 @@ class WebhookMadeSerializer(WebhookSerializer):
 
 
 class WebhookSecretSerializer(serializers.Serializer[Any]):
-    """A new secret; until ``previous_until`` the one before signs too."""
+    """A new secret. Until ``previous_until``, messages are also signed with the previous secret."""
 
     secret = serializers.CharField(help_text="It is not shown again.")
     previous_until = serializers.DateTimeField()
@@ -72,7 +74,9 @@ class WebhookFactsSerializer(StrictSerializer):
 
 
 class WebhookCreateSerializer(WebhookFactsSerializer):
-    """``customer``: a customer's name. Without it: the only one that you run; for NOC admins, their own."""
+    """A new webhook. ``customer``: a customer's name. Without it, the webhook belongs to the only customer
+    that you manage; for NOC admins, to the NOC.
+    """
 
     customer = StrictLookupField(max_length=100, allow_null=True, required=False, default=None)
 
@@ -97,12 +101,13 @@ class WebhookChangeSerializer(WebhookFactsSerializer):
     }
 )
 class TriesField(serializers.JSONField):
-    """The newest tries, oldest first."""
+    """The latest tries, oldest first."""
 
 
 class DeliverySerializer(serializers.ModelSerializer[Delivery]):
-    """``webhook_id``: the header by which a receiver knows what it has had. ``answer``: how the last answer
-    began."""
+    """A delivery. ``webhook_id``: the value of the header that identifies the message, so that a receiver can
+    ignore repetitions. ``answer``: the beginning of the last response.
+    """
 
     webhook_id = serializers.CharField(source="message_id")
     log = TriesField(read_only=True)
@@ -125,7 +130,9 @@ class DeliverySerializer(serializers.ModelSerializer[Delivery]):
 
 
 class EventTypeSerializer(serializers.Serializer[Any]):
-    """``schema`` is a JSON Schema of the whole body, ``example`` such a body."""
+    """A type of events. ``schema``: the JSON Schema of the whole body; ``example``: an example of the
+    body.
+    """
 
     name = serializers.CharField()
     about = serializers.CharField()

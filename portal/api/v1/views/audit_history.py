@@ -1,4 +1,6 @@
-"""The history of a VLL, and of what the NOC keeps: what was changed, from what to what, and by whom."""
+"""The histories of VLLs, inventory, webhooks and accounts: each change with its old and new values and
+author.
+"""
 
 from ipaddress import IPv4Network, IPv6Network
 from typing import Any, ClassVar
@@ -31,18 +33,18 @@ from portal.vll.models import Vll
 
 
 class VllHistoryView(APIView):
-    """The newest 200 changes of the VLL, its ends and its orders, newest first."""
+    """The latest 200 changes of the VLL, its ends and its orders, newest first."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: HISTORY})
     def get(self, request: Request, pk: UUID) -> Response:
         vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
-        return _answer(vll_history(vll))
+        return _response(vll_history(vll))
 
 
 class InventoryHistoryView(APIView):
-    """``changes``: those of the object with an id; of a ``model``, those of its row alone."""
+    """The base of histories by id. The default ``changes`` returns the changes of a row of ``model``."""
 
     model: ClassVar[type[Model]]
 
@@ -55,14 +57,14 @@ class InventoryHistoryView(APIView):
         found = self.changes(pk)
         if not found:
             raise Http404
-        return _answer(found)
+        return _response(found)
 
     def check_reader(self, request: Request, pk: int) -> None:
-        """Raises Http404 to whoever may not know of the object, for views that let more than the NOC in."""
+        """Raise Http404 if the caller may not know the object, in views that also serve customers."""
 
 
 class SharedHistoryView(InventoryHistoryView):
-    """The history of objects that customers may see too; its history they may not, and get 403."""
+    """The history of objects that customers may see. Customers who request the history get 403."""
 
     noc_alone = True
     model: ClassVar[type[Port | Webhook]]
@@ -74,15 +76,16 @@ class SharedHistoryView(InventoryHistoryView):
 
 
 class SiteHistoryView(InventoryHistoryView):
-    """The newest 200 changes of a site, newest first, also of one that is gone; for NOC staff."""
+    """The latest 200 changes of a site, newest first, also of a removed site. For NOC staff."""
 
     permission_classes = [IsNoc]
     model = Site
 
 
 class RouterHistoryView(InventoryHistoryView):
-    """The newest 200 changes of a router, its certificates and enrolments, also of one that is gone; for NOC
-    staff."""
+    """The latest 200 changes of a router, its certificates and enrolments, newest first, also of a removed
+    router. For NOC staff.
+    """
 
     permission_classes = [IsNoc]
 
@@ -91,28 +94,30 @@ class RouterHistoryView(InventoryHistoryView):
 
 
 class PortHistoryView(SharedHistoryView):
-    """The newest 200 changes of a port, newest first, also of one that is gone; for NOC staff."""
+    """The latest 200 changes of a port, newest first, also of a removed port. For NOC staff."""
 
     permission_classes = [IsAuthenticated]
     model = Port
 
 
 class LinkHistoryView(InventoryHistoryView):
-    """The newest 200 changes of a link, newest first, also of one that is gone; for NOC staff."""
+    """The latest 200 changes of a link, newest first, also of a removed link. For NOC staff."""
 
     permission_classes = [IsNoc]
     model = BackboneLink
 
 
 class VniRangeHistoryView(InventoryHistoryView):
-    """The newest 200 changes of a reserved range, newest first, also of one that is gone; for NOC staff."""
+    """The latest 200 changes of a reserved range, newest first, also of a removed range. For NOC staff."""
 
     permission_classes = [IsNoc]
     model = ReservedVniRange
 
 
 class CustomerHistoryView(InventoryHistoryView):
-    """The newest 200 changes of a customer, its members, invitations and holds; for NOC staff."""
+    """The latest 200 changes of a customer, its members, invitations and holds, newest first. For NOC
+    staff.
+    """
 
     permission_classes = [IsNoc]
 
@@ -121,14 +126,17 @@ class CustomerHistoryView(InventoryHistoryView):
 
 
 class WebhookHistoryView(SharedHistoryView):
-    """The newest 200 changes of a webhook, newest first, also of one that is gone; for NOC staff."""
+    """The latest 200 changes of a webhook, newest first, also of a removed webhook. For NOC staff."""
 
     permission_classes = [IsAuthenticated]
     model = Webhook
 
 
 class PersonHistoryView(InventoryHistoryView):
-    """The newest 200 changes of an account, its roles and how it signs in: yours, or for the NOC."""
+    """The latest 200 changes of an account, its roles and its sign-in methods, newest first.
+
+    Everybody can read the history of their own account, NOC staff that of all accounts.
+    """
 
     permission_classes = [IsAuthenticated]
 
@@ -140,7 +148,7 @@ class PersonHistoryView(InventoryHistoryView):
             raise Http404
 
 
-def _answer(found: list[Change]) -> Response:
+def _response(found: list[Change]) -> Response:
     return Response({"results": [_change(change) for change in found]})
 
 
@@ -157,7 +165,7 @@ def _change(change: Change) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The value as text where JSON has no word for it."""
+    """Return the value for JSON, with IP networks as text."""
     match value:
         case dict():
             return {name: _plain(inner) for name, inner in value.items()}

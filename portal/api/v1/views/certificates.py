@@ -1,4 +1,4 @@
-"""A router's way to its certificate, and the end of one: for NOC staff."""
+"""Enrolment of a router's agent, and its certificates and their revocation. For NOC staff."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ from portal.inventory.operations.enrolment import LIFETIME
 
 
 class EnrolmentSerializer(serializers.Serializer[Any]):
-    """A one-time token for ``longline-agent enroll``; a newer one makes it void."""
+    """A one-time token for ``longline-agent enroll``. A newer token makes it void."""
 
     router = serializers.CharField()
     token = serializers.CharField(help_text="It is not shown again.")
@@ -37,26 +37,26 @@ class CertificateSerializer(serializers.ModelSerializer[RouterCertificate]):
 
 
 class RevocationSerializer(StrictSerializer):
-    """``serial`` null: all of the router's certificates."""
+    """The certificates to revoke. ``serial`` null: all certificates of the router."""
 
     serial = StrictCharField(max_length=40, allow_null=True)
 
 
 class RevokedSerializer(serializers.Serializer[Any]):
-    """The serial numbers of those that were good until now."""
+    """The serial numbers of the certificates that this request revoked."""
 
     revoked = serializers.ListField(child=serializers.CharField())
 
 
 class EnrolmentView(APIView):
-    """Offers of certificates to one router."""
+    """The enrolment of a router's agent."""
 
     permission_classes = [IsNocAdmin]
 
-    # Without an Idempotency-Key: the answer would be kept, and with it the token.
+    # Without an Idempotency-Key, because the token would be stored with the response.
     @extend_schema(request=None, responses={201: EnrolmentSerializer})
     def post(self, request: Request, pk: int) -> Response:
-        """Make a one-time token for the router's agent; for NOC admins. It is in this answer only."""
+        """Create a one-time token for the router's agent. For NOC admins. Only this response contains it."""
         router, now = get_object_or_404(Router, pk=pk), clock.now()
         token = enrolment_offer(router=router, user=caller(request), made_with=token_of(request), now=now)
         document = {"router": router.name, "token": token, "expires_at": now + LIFETIME}
@@ -64,7 +64,7 @@ class EnrolmentView(APIView):
 
 
 class CertificatesView(generics.ListAPIView[RouterCertificate]):
-    """The certificates that a router was given, revoked ones too; for NOC staff."""
+    """The certificates that were issued to a router, including revoked ones. For NOC staff."""
 
     permission_classes = [NocAlone]
     queryset = RouterCertificate.objects.none()
@@ -78,15 +78,17 @@ class CertificatesView(generics.ListAPIView[RouterCertificate]):
 
 
 class RevocationView(APIView):
-    """The end of certificates."""
+    """The revocation of certificates."""
 
     permission_classes = [NocAlone]
 
     @extend_schema(request=RevocationSerializer, responses={200: RevokedSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Revoke one certificate of a router, or all; for NOC staff. It counts at once and for ever."""
+        """Revoke one certificate of a router, or all. For NOC staff. It takes effect immediately and cannot
+        be undone.
+        """
         router = get_object_or_404(Router, pk=pk)
-        asked = validated(RevocationSerializer, request.data)
-        serials = certificates_revoke(router=router, serial=asked["serial"], now=clock.now())
+        body = validated(RevocationSerializer, request.data)
+        serials = certificates_revoke(router=router, serial=body["serial"], now=clock.now())
         return Response({"revoked": serials})

@@ -1,4 +1,4 @@
-"""The diagnosis of a line, and telling the NOC of it."""
+"""The diagnosis of a line, and trouble reports to the NOC."""
 
 from uuid import UUID
 
@@ -32,19 +32,21 @@ class NewestReportFirst(KeysetPagination):
 
 
 class DiagnosisView(APIView):
-    """What speaks for and against a line, check by check, and one verdict."""
+    """The checks of a line, and a verdict."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: DiagnosisSerializer})
     def get(self, request: Request, pk: UUID) -> Response:
-        """The diagnosis of a line by what its routers reported last; no router is asked."""
+        """The diagnosis of a line, from the last reports of its routers. The portal does not query the
+        routers.
+        """
         found = diagnosis_of(_vll(request, pk), now=clock.now())
         return Response(DiagnosisSerializer(found.as_document(for_noc=caller(request).is_noc)).data)
 
 
 class TroubleReportsView(generics.ListAPIView[TroubleReport]):
-    """What the NOC was told of trouble with a line, newest first."""
+    """The trouble reports about a line, newest first."""
 
     permission_classes = [IsAuthenticated]
     queryset = TroubleReport.objects.none()
@@ -59,22 +61,21 @@ class TroubleReportsView(generics.ListAPIView[TroubleReport]):
     @extend_schema(request=TroubleReportRequestSerializer, responses={201: TroubleReportSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Report to the NOC of trouble with a line; the diagnosis of this moment goes with it."""
-        asked = validated(TroubleReportRequestSerializer, request.data)
-        note = asked.get("note", "")
+        """Report trouble with a line to the NOC. The report contains the present diagnosis."""
+        note = validated(TroubleReportRequestSerializer, request.data).get("note", "")
         report = trouble_report(user=caller(request), vll=_vll(request, pk), note=note, now=clock.now())
         return Response(TroubleReportSerializer(report).data, status=status.HTTP_201_CREATED)
 
 
 class TroubleCloseView(APIView):
-    """The NOC closes a report of trouble."""
+    """The closing of a trouble report."""
 
     permission_classes = [IsNoc]
 
     @extend_schema(request=None, responses={200: TroubleReportSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Close a report of trouble; for NOC staff."""
+        """Close a trouble report. For NOC staff."""
         report = get_object_or_404(TroubleReport.objects.visible_to(caller(request)), pk=pk)
         closed = trouble_close(user=caller(request), report=report, now=clock.now())
         return Response(TroubleReportSerializer(closed).data)

@@ -1,4 +1,6 @@
-"""Enrolment, for ``longline-agent enroll``: it has no certificate yet, so this is the public API."""
+"""Enrolment for ``longline-agent enroll``. It is in the public API, because the agent has no
+certificate yet.
+"""
 
 from typing import Any
 
@@ -18,9 +20,9 @@ from portal.inventory.operations import router_enrol
 
 
 class EnrolSerializer(StrictSerializer):
-    """``csr_pem``: PKCS #10 (RFC 2986). Names in it are not looked at.
+    """A certificate request. ``csr_pem``: PKCS #10 (RFC 2986); names in it are ignored.
 
-    ``router``: how the agent calls itself; a token of another router is refused, and stays good.
+    ``router``: the name in the agent's configuration. The token of another router is refused and stays valid.
     """
 
     token = StrictCharField(max_length=100)
@@ -29,7 +31,7 @@ class EnrolSerializer(StrictSerializer):
 
 
 class EnrolledSerializer(StrictSerializer):
-    """The certificate for that key, and the CA that portal and agents trust."""
+    """The certificate for the key of the request, and the CA that portal and agents trust."""
 
     router = CharField()
     certificate_pem = CharField()
@@ -37,9 +39,9 @@ class EnrolledSerializer(StrictSerializer):
 
 
 class EnrolView(APIView):
-    """Change a one-time token and a certificate request for a router's certificate.
+    """Exchange a one-time token and a certificate request for a router's certificate.
 
-    The same token with a request of the same key is answered with the same certificate.
+    A repetition with the same token and the same key gets the same certificate.
     """
 
     authentication_classes: list[Any] = []
@@ -48,7 +50,7 @@ class EnrolView(APIView):
 
     @extend_schema(request=EnrolSerializer, responses={201: EnrolledSerializer})
     def post(self, request: Request) -> Response:
-        asked = validated(EnrolSerializer, request.data)
-        row, certificate_pem, ca_pem = router_enrol(now=clock.now(), **asked)
+        body = validated(EnrolSerializer, request.data)
+        row, certificate_pem, ca_pem = router_enrol(now=clock.now(), **body)
         document = {"router": row.router.name, "certificate_pem": certificate_pem, "ca_pem": ca_pem}
         return Response(EnrolledSerializer(document).data, status=status.HTTP_201_CREATED, headers=NO_STORE)

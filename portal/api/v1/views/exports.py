@@ -1,4 +1,4 @@
-"""Lists as CSV, whole: streamed row by row, whatever their length."""
+"""Complete lists as CSV, streamed row by row."""
 
 from collections.abc import Callable, Iterator
 from datetime import date
@@ -14,7 +14,7 @@ from rest_framework.permissions import IsAuthenticated
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 
-from portal.api.v1.csv_response import CsvRenderer, csv_answer
+from portal.api.v1.csv_response import CsvRenderer, csv_response
 from portal.api.v1.list_filters import MonthField, MonthFilters, VllFilters
 from portal.api.v1.pagination import NewestVllFirst, parts_of
 from portal.api.v1.permission_classes import caller
@@ -28,13 +28,13 @@ from portal.telemetry.monthly_figures import month_of
 from portal.vll import queries
 from portal.vll.models import Vll, VllEnd
 
-# Calls what reads: each read may be of a replica.
+# Calls a function that reads. The data may come from a replica.
 _Read = Callable[[Callable[[], Any]], Any]
 _OF_AN_END = ("port", "site", "tagging", "outer_vlan", "inner_vlan", "exact_match")
 
 
 class VllsCsvView(generics.ListAPIView[Vll]):
-    """The VLLs that you may see as CSV, newest first: all of them, narrowed as their list is."""
+    """All VLLs that you may see as CSV, newest first, with the filters of their list."""
 
     permission_classes = [IsAuthenticated]
     renderer_classes = [CsvRenderer, JSONRenderer]
@@ -49,16 +49,16 @@ class VllsCsvView(generics.ListAPIView[Vll]):
     def get(self, request: Request) -> StreamingHttpResponse:  # type: ignore[override]
         rows = confirmed(request, self.filter_queryset(self.get_queryset()))
         will_be_streamed(request)
-        return csv_answer(
+        return csv_response(
             "vlls.csv", _rows(rows, partial(from_replica, request)), unbounded_for=owners_of(caller(request))
         )
 
 
 class MonthCsvView(generics.ListAPIView[Vll]):
-    """A month's figures of your VLLs as CSV: availability, frame loss and 95th percentiles (UTC).
+    """The figures of your VLLs in a month (UTC) as CSV: availability, frame loss and 95th percentiles.
 
-    A row for each that you may see and that was in service in that month; empty cells where nothing was
-    measured.
+    It has a row for each VLL that you may see and that was in service in the month. Cells are empty if
+    nothing was measured.
     """
 
     permission_classes = [IsAuthenticated]
@@ -76,7 +76,7 @@ class MonthCsvView(generics.ListAPIView[Vll]):
         month = MonthField(required=False).clean(request.query_params.get("month", ""))
         rows = _month_rows(lines, month, partial(from_replica, request))
         will_be_streamed(request)
-        return csv_answer(
+        return csv_response(
             f"lines-{month:%Y-%m}.csv", chain([HEADING], rows), unbounded_for=owners_of(caller(request))
         )
 
@@ -89,7 +89,7 @@ def _month_rows(lines: QuerySet[Vll], month: date, read: _Read) -> Iterator[list
 
 
 def _rows(lines: QuerySet[Vll], read: _Read) -> Iterator[list[object]]:
-    """A heading, then a row per VLL; rates in bit/s, svc_mtu in bytes."""
+    """Yield a heading, then a row per VLL. Rates in bit/s, svc_mtu in bytes."""
     yield [
         *("id", "customer", "description", "created_at", "lifecycle", "decommission_at"),
         *("health", "health_cause", "admin_status", "oper_status", "in_sync", "transport", "vni", "gre_key"),
@@ -126,6 +126,6 @@ def _row(vll: Vll, health: Health | None) -> list[object]:
 
 
 def _end(end: VllEnd) -> tuple[object, ...]:
-    """As ``_OF_AN_END`` names them."""
+    """Return the values of the columns ``_OF_AN_END``."""
     site = end.port.router.site.name
     return str(end.port), site, end.tagging, end.outer_vlan, end.inner_vlan, end.exact_match

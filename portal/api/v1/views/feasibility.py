@@ -1,4 +1,4 @@
-"""Asking whether a line could be ordered."""
+"""The check of an order without placing it."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.permissions import IsAuthenticated
@@ -9,22 +9,22 @@ from rest_framework.views import APIView
 from portal.api.openapi.feasibility import OUTLOOK
 from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.feasibility import feasibility_json
-from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
+from portal.api.v1.serializers.orders import OrderAddSerializer, requested_order
 from portal.core import clock
 from portal.vll.feasibility import feasibility_of
 from portal.vll.operations import LineRequest
 
 
 class ValidateView(APIView):
-    """Asks whether a line could be ordered."""
+    """The check of an order without placing it."""
 
     permission_classes = [IsAuthenticated]
     writes = False
 
     @extend_schema(request=OrderAddSerializer, responses={200: OUTLOOK})
     def post(self, request: Request) -> Response:
-        """Check an order without placing it. Nothing is written; the answer holds all reasons at once."""
-        order = order_asked(request.data)
-        asked = LineRequest(**{name: order[name] for name in LineRequest.__slots__})
-        found = feasibility_of(user=caller(request), request=asked, now=clock.now(), hold=order["hold"])
+        """Check an order without placing it. It changes nothing. The response has all reasons at once."""
+        order = requested_order(request.data)
+        line = LineRequest(**{name: order[name] for name in LineRequest.__slots__})
+        found = feasibility_of(user=caller(request), request=line, now=clock.now(), hold=order["hold"])
         return Response(feasibility_json(found))

@@ -1,4 +1,4 @@
-"""Lines that others made on the routers."""
+"""Found lines: lines on the routers that the portal does not manage."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +33,7 @@ from portal.vll.operations.adopt_line import AdoptionOutcome
 
 
 class FoundLinesView(generics.ListAPIView[ObservedCircuit]):
-    """Lines that somebody else made, joined across routers, and what is odd about them; for NOC staff."""
+    """The lines on the routers that the portal does not manage, with their peculiarities. For NOC staff."""
 
     permission_classes = [IsNoc]
     queryset = ObservedCircuit.objects.none()
@@ -53,22 +53,25 @@ class FoundLinesView(generics.ListAPIView[ObservedCircuit]):
 
 
 class AdoptView(APIView):
-    """Take a found line over, as it is, for the customer of its ports; for NOC admins."""
+    """Adopt a found line, unchanged, for the customer of its ports. For NOC admins."""
 
     permission_classes = [IsNocAdmin]
 
     @extend_schema(request=AdoptionSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Only its tags change on the routers; its VLANs, its key and its bandwidth are booked as
-        those of any line. Where that cannot be, or something about the line is odd, it is refused."""
-        asked = validated(AdoptionSerializer, request.data)
-        adoption = Adoption(found_line=pk, **asked)
+        """Adopt a found line for the customer of its ports. For NOC admins.
+
+        Only its tags change on the routers. The portal leases its VLANs, key and bandwidth as for any other
+        line. The adoption is refused if one of them is not available, or if a peculiarity of the line
+        prevents it.
+        """
+        adoption = Adoption(found_line=pk, **validated(AdoptionSerializer, request.data))
         return accepted(request, line_adopt(user=caller(request), adoption=adoption, now=clock.now()))
 
 
 class AdoptSeveralView(APIView):
-    """Take over several found lines together, or see what would become of each; for NOC admins."""
+    """Adopt several found lines together, or check the result for each. For NOC admins."""
 
     permission_classes = [IsNocAdmin]
 
@@ -79,19 +82,23 @@ class AdoptSeveralView(APIView):
     )
     @once_per_key
     def post(self, request: Request) -> Response:
-        """All of them are ordered (202), or none where one is refused; each is checked as if it came alone
-        after those before it. With `dry_run` nothing is ordered (200), and refusals are in the answer."""
-        asked = validated(AdoptionsSerializer, request.data)
-        wanted, dry_run = [Adoption(**each) for each in asked["lines"]], asked["dry_run"]
+        """Adopt several found lines together, or check the result for each. For NOC admins.
+
+        If one adoption is refused, none is ordered; otherwise the response is 202. Each line is checked as if
+        the lines before it had been adopted. With `dry_run` nothing is ordered (200), and the response
+        contains the refusals.
+        """
+        body = validated(AdoptionsSerializer, request.data)
+        wanted, dry_run = [Adoption(**each) for each in body["lines"]], body["dry_run"]
         outcomes = lines_adopt(user=caller(request), wanted=wanted, now=clock.now(), dry_run=dry_run)
         if not dry_run:
             _require_all(outcomes)
-        answer = AdoptionOutcomesSerializer({"lines": outcomes}, context={"dry_run": dry_run})
-        return Response(answer.data, status=status.HTTP_200_OK if dry_run else status.HTTP_202_ACCEPTED)
+        document = AdoptionOutcomesSerializer({"lines": outcomes}, context={"dry_run": dry_run})
+        return Response(document.data, status=status.HTTP_200_OK if dry_run else status.HTTP_202_ACCEPTED)
 
 
 def _require_all(outcomes: Sequence[AdoptionOutcome]) -> None:
-    """Raises AdoptionsRefused, with each refusal at its line."""
+    """Raise AdoptionsRefused if a line was refused. Each refusal names its line."""
     refusals = []
     for at, outcome in enumerate(outcomes):
         if outcome.refusal:

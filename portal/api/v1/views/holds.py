@@ -1,4 +1,4 @@
-"""Holds: reserving two ports' VLANs and bandwidth before ordering."""
+"""Holds: reservations of VLANs and bandwidth of two ports before an order."""
 
 from uuid import UUID
 
@@ -23,7 +23,7 @@ from portal.vll.operations import hold_make, hold_release, hold_renew
 
 
 class HoldsView(generics.ListAPIView[Hold]):
-    """Your customers' open holds."""
+    """The open holds of your customers."""
 
     permission_classes = [IsAuthenticated]
     queryset = Hold.objects.none()
@@ -37,8 +37,8 @@ class HoldsView(generics.ListAPIView[Hold]):
     @once_per_key
     def post(self, request: Request) -> Response:
         """Hold VLANs and bandwidth of two ports for 900 s."""
-        asked = validated(HoldMakeSerializer, request.data)
-        hold = hold_make(user=caller(request), now=clock.now(), **asked)
+        body = validated(HoldMakeSerializer, request.data)
+        hold = hold_make(user=caller(request), now=clock.now(), **body)
         where = reverse("api-v1:hold", args=[hold.pk], request=request)
         return Response(
             HoldSerializer(hold).data, status=status.HTTP_201_CREATED, headers={"Location": where}
@@ -46,7 +46,7 @@ class HoldsView(generics.ListAPIView[Hold]):
 
 
 class HoldView(generics.RetrieveAPIView[Hold]):
-    """One hold. 404 when it has ended, however it ended."""
+    """One hold. 404 after its end."""
 
     permission_classes = [IsAuthenticated]
     queryset = Hold.objects.none()
@@ -57,21 +57,21 @@ class HoldView(generics.RetrieveAPIView[Hold]):
 
     @once_per_key
     def delete(self, request: Request, pk: UUID) -> Response:
-        """Give back what was held."""
+        """Release the VLANs and bandwidth of the hold."""
         hold = self.get_object()
         hold_release(user=caller(request), hold=hold.pk, now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class HoldRenewalView(APIView):
-    """Another 900 s, three times at most."""
+    """The renewal of a hold."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(request=None, responses={200: HoldSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Hold for another 900 s. Three times at most."""
+        """Renew a hold for another 900 s, at most three times."""
         hold = generics.get_object_or_404(queries.holds(caller(request), now=clock.now()), pk=pk)
         renewed = hold_renew(user=caller(request), hold=hold.pk, now=clock.now())
         return Response(HoldSerializer(renewed).data)

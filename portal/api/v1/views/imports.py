@@ -1,4 +1,4 @@
-"""Imports of tables: sending one, following it, and reading what is wrong with its rows."""
+"""Imports of tables: requests, progress, and the errors of rows."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from portal.accounts.models import Scope
 from portal.api.parsers import BoundedJSONParser
 from portal.api.v1.authentication import needs_scope
-from portal.api.v1.csv_response import CsvRenderer, csv_answer
+from portal.api.v1.csv_response import CsvRenderer, csv_response
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.large_body import takes_bytes
 from portal.api.v1.pagination import KeysetPagination, NewestVllFirst
@@ -39,7 +39,7 @@ from portal.imports.queries import error_rows, imports, refused_rows
 from portal.imports.staging import import_stage
 from portal.uploads.table import MAX_BYTES
 
-# As JSON a table is longer: its quotation marks and line ends take two bytes.
+# In bytes. A table is longer as JSON, where a quotation mark or a line end needs two bytes.
 _LARGEST = MAX_BYTES + MAX_BYTES // 8
 _FLAGS = {"true": True, "false": False}
 _NOT_YOURS = _("Only NOC admins import users.")
@@ -50,16 +50,16 @@ class TableJSONParser(BoundedJSONParser):
 
 
 class TableParser(BaseParser):
-    """The file itself; what is said of it is in the query."""
+    """Parses a body that is the file itself. The other members of the request are in the query."""
 
     media_type = "text/csv"
 
     def parse(self, stream: Any, media_type: Any = None, parser_context: Any = None) -> Any:
-        return _as_told((parser_context or {})["request"], stream.read())
+        return _as_json((parser_context or {})["request"], stream.read())
 
 
 class ImportsView(generics.ListAPIView[Import]):
-    """The imports, newest first; for NOC staff."""
+    """The imports, newest first. For NOC staff."""
 
     permission_classes = [IsNoc]
     parser_classes = [TableJSONParser, TableParser]
@@ -77,31 +77,32 @@ class ImportsView(generics.ListAPIView[Import]):
     @takes_bytes(_LARGEST)
     @once_per_key
     def post(self, request: Request) -> Response:
-        """Send a table to be checked, and to be imported where it is no dry run. Rows that are refused cost
-        no other row. Users are imported by NOC admins alone, and by a token with the scope team."""
+        """Send a table. It is checked and, unless it is a dry run, imported. A refused row does not prevent
+        the import of others. Only NOC admins can import users; a token also needs the scope team.
+        """
         data: bytes | None = None
-        told = request.data
-        if request.content_type.partition(";")[0] == TableParser.media_type and not told:
-            # No parser is asked about an empty body.
-            told = _as_told(request, b"")
-        if isinstance(told, dict) and isinstance(told.get("csv"), bytes):
-            data = told["csv"]
-            told = told | {"csv": "…"}
-        asked = validated(ImportWriteSerializer, told)
-        kind = KINDS[asked["kind"]]
+        document = request.data
+        if request.content_type.partition(";")[0] == TableParser.media_type and not document:
+            # The framework calls no parser for an empty body.
+            document = _as_json(request, b"")
+        if isinstance(document, dict) and isinstance(document.get("csv"), bytes):
+            data = document["csv"]
+            document = document | {"csv": "…"}
+        body = validated(ImportWriteSerializer, document)
+        kind = KINDS[body["kind"]]
         this = import_stage(
             kind=kind,
-            data=asked["csv"].encode() if data is None else data,
-            file_name=asked["file_name"],
+            data=body["csv"].encode() if data is None else data,
+            file_name=body["file_name"],
             actor=_actor(request, kind),
             now=clock.now(),
-            at_once=not asked["dry_run"],
+            at_once=not body["dry_run"],
         )
         return _accepted(request, this)
 
 
 class ImportView(generics.RetrieveAPIView[Import]):
-    """An import, and how far it is."""
+    """An import and its progress."""
 
     permission_classes = [IsNoc]
     queryset = Import.objects.none()
@@ -119,21 +120,21 @@ class ImportBeginView(APIView):
     @extend_schema(request=None, responses={202: ImportSerializer})
     @once_per_key
     def post(self, request: Request, pk: Any) -> Response:
-        """Have the rows imported that a dry run found new."""
+        """Import the rows that a dry run found new."""
         this = get_object_or_404(imports(caller(request)), pk=pk)
         actor = _actor(request, KINDS[this.kind])
         return _accepted(request, import_begin(this=this, actor=actor, now=clock.now()))
 
 
 class ImportCancelView(APIView):
-    """The end of an import before it is through."""
+    """The cancellation of an import."""
 
     permission_classes = [IsNoc]
 
     @extend_schema(request=None, responses={200: ImportSerializer})
     @once_per_key
     def post(self, request: Request, pk: Any) -> Response:
-        """Go no further. What is imported stays."""
+        """Cancel an import. Rows that are already imported stay."""
         this = get_object_or_404(imports(caller(request)), pk=pk)
         actor = _actor(request, KINDS[this.kind])
         ended = import_cancel(this=this, user=actor.user, now=clock.now())
@@ -141,7 +142,7 @@ class ImportCancelView(APIView):
 
 
 class ImportErrorsView(generics.ListAPIView[ImportRow]):
-    """The rows that cannot be imported, in the order of the file, and why."""
+    """The rows that cannot be imported, with reasons, in the order of the file."""
 
     permission_classes = [IsNoc]
     queryset = ImportRow.objects.none()
@@ -152,35 +153,35 @@ class ImportErrorsView(generics.ListAPIView[ImportRow]):
         if "pk" not in self.kwargs:
             return self.queryset
         this = get_object_or_404(imports(caller(self.request)), pk=self.kwargs["pk"])
-        # Its cells are what was sent, people's addresses too.
+        # Its cells may contain people's mail addresses.
         _actor(self.request, KINDS[this.kind])
         return refused_rows(this)
 
 
 class ImportErrorsCsvView(APIView):
-    """The same rows as CSV, with what is wrong: to be mended and sent again."""
+    """The rows that cannot be imported, as CSV."""
 
     permission_classes = [IsNoc]
     renderer_classes = [CsvRenderer, JSONRenderer]
 
     @extend_schema(responses={(200, "text/csv"): {"type": "string"}})
     def get(self, request: Request, pk: Any) -> StreamingHttpResponse:
-        """The refused rows as CSV: mended, they can be sent again."""
+        """The refused rows with reasons as CSV. After a correction, you can send this file again."""
         this = get_object_or_404(imports(caller(request)), pk=pk)
         _actor(request, KINDS[this.kind])
-        return csv_answer(f"{this.kind}-errors.csv", error_rows(this))
+        return csv_response(f"{this.kind}-errors.csv", error_rows(this))
 
 
-def _as_told(request: Request, table: bytes) -> dict[str, Any]:
-    """The query of a request whose body is the table, as JSON would have it."""
-    told: dict[str, Any] = request.query_params.dict()
-    if "dry_run" in told:
-        told["dry_run"] = _FLAGS.get(told["dry_run"], told["dry_run"])
-    return told | {"csv": table}
+def _as_json(request: Request, table: bytes) -> dict[str, Any]:
+    """Return the query and the table of a request in the form of a JSON body."""
+    document: dict[str, Any] = request.query_params.dict()
+    if "dry_run" in document:
+        document["dry_run"] = _FLAGS.get(document["dry_run"], document["dry_run"])
+    return document | {"csv": table}
 
 
 def _actor(request: Request, kind: Kind) -> Actor:
-    """Raises PermissionDenied for a kind that others import."""
+    """Return the caller with its token. Raises PermissionDenied if the caller may not import this kind."""
     actor = Actor(user=caller(request), token=token_of(request))
     if not kind.may_import(actor):
         if kind.may_import(Actor(user=actor.user)):

@@ -1,4 +1,6 @@
-"""Sites, routers, ports, links, customers and reserved VNIs: customers read their own, the NOC keeps them."""
+"""Sites, routers, ports, links, customers and reserved VNIs. The NOC manages them; customers read their
+own.
+"""
 
 from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
@@ -57,7 +59,7 @@ class _Ports(GenericAPIView[Port]):
 
 
 class PortsView(_Ports, InventoryListView):
-    """The ports that you may order on, with what is booked and free."""
+    """The ports on which you may order lines, with their booked and free bandwidth."""
 
     permission_classes = [NocWrites]
     queryset = Port.objects.none()
@@ -69,7 +71,7 @@ class PortsView(_Ports, InventoryListView):
 
 
 class PortView(_Ports, InventoryItemView):
-    """One port, with what is booked and free."""
+    """One port, with its booked and free bandwidth."""
 
     permission_classes = [NocWrites]
     queryset = Port.objects.none()
@@ -78,13 +80,13 @@ class PortView(_Ports, InventoryItemView):
     change, remove, keyword = port_change, port_remove, "port"
 
     def lock_before(self, pk: int) -> None:
-        """As ``port_change`` does, which may note at lines that they are no longer carried."""
+        """Lock the lines that ``port_change`` may mark as no longer carried, as ``port_change`` does."""
         if self.request.method == "PATCH":
             lines_on_port_lock(pk)
 
 
 class SitesView(InventoryListView):
-    """The sites where ports are."""
+    """The sites of ports."""
 
     permission_classes = [NocWrites]
     serializer_class = SiteSerializer
@@ -106,7 +108,7 @@ class SiteView(InventoryItemView):
 
 
 class RoutersView(InventoryListView):
-    """The routers; for NOC staff."""
+    """The routers. For NOC staff."""
 
     permission_classes = [NocAlone]
     serializer_class = RouterSerializer
@@ -118,7 +120,7 @@ class RoutersView(InventoryListView):
 
 
 class RouterView(InventoryItemView):
-    """One router; for NOC staff."""
+    """One router. For NOC staff."""
 
     permission_classes = [NocAlone]
     serializer_class = RouterSerializer
@@ -128,7 +130,7 @@ class RouterView(InventoryItemView):
 
 
 class LinksView(InventoryListView):
-    """The backbone links with metric and IP MTU of each side; for NOC staff."""
+    """The backbone links with metric and IP MTU of each side. For NOC staff."""
 
     permission_classes = [NocAlone]
     queryset = links_with_observed_mtu()
@@ -140,7 +142,7 @@ class LinksView(InventoryListView):
 
 
 class LinkView(InventoryItemView):
-    """One backbone link; for NOC staff."""
+    """One backbone link. For NOC staff."""
 
     permission_classes = [NocAlone]
     queryset = links_with_observed_mtu()
@@ -150,7 +152,7 @@ class LinkView(InventoryItemView):
 
 
 class CustomersView(InventoryListView):
-    """The customers; for NOC staff."""
+    """The customers. For NOC staff."""
 
     permission_classes = [NocAlone]
     serializer_class = CustomerSerializer
@@ -162,7 +164,9 @@ class CustomersView(InventoryListView):
 
 
 class CustomerView(InventoryItemView):
-    """One customer; for NOC staff. Removing one that has a past retires it: its people sign in no more."""
+    """One customer. For NOC staff. The removal of a customer with a history only retires it: its members can
+    no longer sign in.
+    """
 
     permission_classes = [NocAlone]
     serializer_class = CustomerSerializer
@@ -171,27 +175,27 @@ class CustomerView(InventoryItemView):
     change, remove, keyword = customer_change, customer_remove, "customer"
 
     def lock_before(self, pk: int) -> None:
-        """As ``customer_remove`` does, which deletes the memberships too."""
+        """Lock the memberships that ``customer_remove`` deletes, as ``customer_remove`` does."""
         if self.request.method == "DELETE":
             memberships_lock(customer_id=pk)
 
 
 class CustomerReopenView(APIView):
-    """Takes back the retirement of a customer."""
+    """The reopening of a retired customer."""
 
     permission_classes = [IsNocAdmin]
 
     @extend_schema(request=None, responses={200: CustomerSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Undo a retirement; for NOC admins. Accounts open again; API tokens stay revoked."""
+        """Reopen a retired customer. For NOC admins. Its accounts open again; API tokens stay revoked."""
         customer = get_object_or_404(Customer, pk=pk)
         customer_return(customer=customer, user=caller(request), now=clock.now())
         return Response(CustomerSerializer(Customer.objects.get(pk=pk)).data)
 
 
 class VniRangesView(InventoryListView):
-    """The VNIs that are never leased; for NOC staff."""
+    """The reserved ranges of VNIs, which the portal never leases. For NOC staff."""
 
     permission_classes = [NocAlone]
     serializer_class = VniRangeSerializer
@@ -202,7 +206,7 @@ class VniRangesView(InventoryListView):
 
 
 class VniRangeView(InventoryItemView):
-    """One reserved range of VNIs; for NOC staff."""
+    """One reserved range of VNIs. For NOC staff."""
 
     permission_classes = [NocAlone]
     serializer_class = VniRangeSerializer

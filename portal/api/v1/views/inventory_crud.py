@@ -1,4 +1,4 @@
-"""The common part of every kind of inventory in the API: a list to add to, and items to change and remove."""
+"""The base views of the inventory: a list to add to, and items to change and remove."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -22,7 +22,7 @@ from portal.core import clock
 
 
 class NocWrites(BasePermission):
-    """Everybody reads what their scope holds; NOC staff write; NOC admins remove."""
+    """Allows all users to read, within their tenant scope, NOC staff to write, and NOC admins to remove."""
 
     message = _("Only NOC staff may change this, and only NOC admins remove it.")
 
@@ -34,7 +34,7 @@ class NocWrites(BasePermission):
 
 
 class NocAlone(NocWrites):
-    """The same, and nobody else reads."""
+    """Allows only NOC staff to read and write, and only NOC admins to remove."""
 
     message = _("Only NOC staff may see this, and only NOC admins remove it.")
 
@@ -43,7 +43,7 @@ class NocAlone(NocWrites):
 
 
 class InventoryListView(generics.ListAPIView[Any]):
-    """``item``: the name of the item's address. ``create`` is the operation, called once."""
+    """A list. ``item``: the URL name of an item. ``create``: the operation that adds one."""
 
     pagination_class = KeysetPagination
     write_serializer: ClassVar[type[Serializer[Any]]]
@@ -52,9 +52,9 @@ class InventoryListView(generics.ListAPIView[Any]):
 
     @once_per_key
     def post(self, request: Request) -> Response:
-        """Add one; for NOC staff."""
-        asked = validated(self.write_serializer, request.data)
-        made = type(self).create(user=caller(request), now=clock.now(), **asked)
+        """Add an object. For NOC staff."""
+        body = validated(self.write_serializer, request.data)
+        made = type(self).create(user=caller(request), now=clock.now(), **body)
         document = self.get_serializer(self.get_queryset().get(pk=made.pk)).data
         location = reverse(f"api-v1:{self.item}", args=[made.pk], request=request)
         headers = {"Location": location, "ETag": etag_of(document)}
@@ -62,7 +62,7 @@ class InventoryListView(generics.ListAPIView[Any]):
 
 
 class InventoryItemView(ConditionalRetrieveView[Any]):
-    """``keyword``: what the operations ``change`` and ``remove`` call the row."""
+    """An item. ``keyword``: the argument of the operations ``change`` and ``remove`` for the row."""
 
     write_serializer: ClassVar[type[Serializer[Any]]]
     change: ClassVar[Callable[..., Any]]
@@ -72,7 +72,7 @@ class InventoryItemView(ConditionalRetrieveView[Any]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, found: Any) -> Response:
-        """Change it; for NOC staff. Members that are as you read them change nothing."""
+        """Change the object. For NOC staff. Members that are equal to the present values change nothing."""
         document = self.get_serializer(found).data
         body = changed_members(request.data, document, self.write_serializer())
         if body:
@@ -85,6 +85,6 @@ class InventoryItemView(ConditionalRetrieveView[Any]):
     @once_per_key
     @if_match(required=False)
     def delete(self, request: Request, found: Any) -> Response:
-        """Remove it; for NOC admins. What is in use stays."""
+        """Remove the object. For NOC admins. An object that is in use cannot be removed."""
         type(self).remove(**{self.keyword: found}, user=caller(request), now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)

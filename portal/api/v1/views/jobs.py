@@ -1,4 +1,4 @@
-"""Jobs: the work behind an answer of 202."""
+"""Jobs: orders in the form of asynchronous work."""
 
 from django.db.models import QuerySet
 from rest_framework.permissions import IsAuthenticated
@@ -11,10 +11,10 @@ from portal.vll.models import Order
 
 
 class JobView(ConditionalRetrieveView[Order]):
-    """An order as a job: its status, a step for each end, and where the result is.
+    """An order as a job: its status, a step for each end, and the address of the result.
 
-    A job has the id of its order. Ask again after Retry-After seconds; a job that has ended says no such
-    thing and never changes again.
+    A job has the id of its order. Poll it every Retry-After seconds. A job that has ended has no Retry-After
+    and never changes again.
     """
 
     permission_classes = [IsAuthenticated]

@@ -1,4 +1,4 @@
-"""Suspending, resuming and restoring a VLL, and what can be done to an order; each answers 202."""
+"""Actions on a VLL (suspend, resume, restore, release) and on an order. Each responds with 202."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -40,7 +40,7 @@ from portal.vll.operations import (
 
 
 class VllActionView(generics.GenericAPIView[Vll]):
-    """A POST without a body that orders something about one VLL; ``If-Match`` is heeded when it is sent."""
+    """The base of actions on one VLL: a POST without a body, with optional ``If-Match``."""
 
     queryset = Vll.objects.none()
     serializer_class = VllSerializer
@@ -57,7 +57,7 @@ class VllActionView(generics.GenericAPIView[Vll]):
 
 
 class SuspendView(VllActionView):
-    """Take a VLL out of service. Its leases are kept."""
+    """Take a VLL out of service. It keeps its leases."""
 
     permission_classes = [IsAuthenticated]
     do = order_suspend
@@ -71,21 +71,23 @@ class ResumeView(VllActionView):
 
 
 class RestoreView(VllActionView):
-    """Take a removal back. Possible within its cooling-off."""
+    """Undo a removal. Possible during its cooling-off."""
 
     permission_classes = [IsAuthenticated]
     do = order_restore
 
 
 class LetGoView(VllActionView):
-    """Let a VLL go: it forwards on, as somebody else's, and the portal forgets it. For NOC admins."""
+    """Release a VLL: it keeps forwarding as a foreign line, and the portal no longer manages it. For NOC
+    admins.
+    """
 
     permission_classes = [IsNocAdmin]
     do = line_let_go
 
 
 class OrderActionView(generics.GenericAPIView[Order]):
-    """A POST that does something to one order: without a body, unless the view takes one."""
+    """The base of actions on one order: a POST, without a body unless the view defines one."""
 
     queryset = Order.objects.none()
     serializer_class = OrderSerializer
@@ -99,24 +101,24 @@ class OrderActionView(generics.GenericAPIView[Order]):
     def post(self, request: Request, pk: UUID) -> Response:
         return self.done(request, pk)
 
-    def done(self, request: Request, pk: UUID, **asked: Any) -> Response:
-        done = type(self).do(user=caller(request), order=self.order(pk), now=clock.now(), **asked)
+    def done(self, request: Request, pk: UUID, **body: Any) -> Response:
+        done = type(self).do(user=caller(request), order=self.order(pk), now=clock.now(), **body)
         return accepted(request, done)
 
     def order(self, pk: UUID) -> Any:
-        """The order, or 404 outside the caller's scope."""
+        """Return the order. Raises Http404 outside the caller's scope."""
         return get_object_or_404(self.get_queryset(), pk=pk)
 
 
 class CancelView(OrderActionView):
-    """Cancel an order that is not done."""
+    """Cancel an order that has not ended."""
 
     permission_classes = [IsAuthenticated]
     do = order_cancel
 
 
 class RetryView(OrderActionView):
-    """Order anew what failed. The new order is a `retry_of` the old one."""
+    """Repeat a failed order. The new order refers to the old one with `retry_of`."""
 
     permission_classes = [IsAuthenticated]
     do = order_retry
@@ -129,7 +131,7 @@ class ApproveView(OrderActionView):
     @extend_schema(request=ApprovalSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Approve an order that is held; for NOC staff. With `plan`, only if it still holds."""
+        """Approve a held order. For NOC staff. With `plan`, only if that plan is still valid."""
         return self.done(request, pk, **validated(ApprovalSerializer, request.data))
 
 
@@ -140,12 +142,12 @@ class RejectView(OrderActionView):
     @extend_schema(request=RejectionSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Reject an order that is held; for NOC staff."""
+        """Reject a held order. For NOC staff."""
         return self.done(request, pk, **validated(RejectionSerializer, request.data))
 
 
 class ForceRetryView(OrderActionView):
-    """Ask the routers of an open order again now; for NOC staff."""
+    """Send an open order to its routers again, immediately. For NOC staff."""
 
     permission_classes = [IsNoc]
     do = order_force_retry
@@ -158,8 +160,8 @@ class ForceEndView(OrderActionView):
     @extend_schema(request=ForceEndSerializer, responses={202: AcceptedSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """End an order whose undoing or removal no router confirms; for NOC admins.
+        """End an order although its routers do not confirm the removal or the undoing. For NOC admins.
 
-        Its leases stay until all routers have confirmed.
+        The line keeps its leases until all routers have confirmed.
         """
         return self.done(request, pk, **validated(ForceEndSerializer, request.data))

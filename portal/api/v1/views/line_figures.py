@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 
 from portal.api.openapi.line_figures import AVAILABILITY, LOSS, PERCENTILES, POLICING
 from portal.api.openapi.throughput import INSTANT
-from portal.api.v1.csv_response import CsvRenderer, csv_answer
+from portal.api.v1.csv_response import CsvRenderer, csv_response
 from portal.api.v1.permission_classes import caller
 from portal.api.v1.serializers.strict_fields import validated
 from portal.api.v1.serializers.throughput import (
@@ -40,35 +40,36 @@ from portal.telemetry.throughput import throughput
 from portal.vll.models import Vll
 
 _RANGE = [
-    OpenApiParameter("from", INSTANT, description="By default 30 days before the end."),
-    OpenApiParameter("to", INSTANT, description="By default now."),
+    OpenApiParameter("from", INSTANT, description="Default: 30 days before `to`."),
+    OpenApiParameter("to", INSTANT, description="Default: now."),
 ]
 
 
 class ThroughputCsvView(APIView):
-    """Throughput of a VLL as CSV; empty cells where nothing was measured."""
+    """Throughput of a VLL as CSV. Cells are empty if nothing was measured."""
 
     permission_classes = [IsAuthenticated]
     renderer_classes = [CsvRenderer, JSONRenderer]
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("from", INSTANT, description="By default an hour before the end."),
-            OpenApiParameter("to", INSTANT, description="By default now."),
-            OpenApiParameter("step", int, enum=STEPS_S, description="Seconds; by default what fits."),
-            OpenApiParameter("unit", str, enum=UNITS, description="What is counted; by default bits."),
+            OpenApiParameter("from", INSTANT, description="Default: an hour before `to`."),
+            OpenApiParameter("to", INSTANT, description="Default: now."),
+            OpenApiParameter(
+                "step", int, enum=STEPS_S, description="Seconds; by default chosen by the range."
+            ),
+            OpenApiParameter("unit", str, enum=UNITS, description="The unit of the counts; default: bits."),
         ],
         responses={(200, "text/csv"): {"type": "string"}},
     )
     def get(self, request: Request, pk: UUID) -> StreamingHttpResponse:
-        vll = _vll(request, pk)
-        asked = _asked(ThroughputQuerySerializer, request)
-        answer = from_replica(request, lambda: throughput(vll=vll, **asked))
-        return csv_answer(f"throughput-{vll.pk}.csv", _rows(vll, answer))
+        vll, query = _vll(request, pk), _query(ThroughputQuerySerializer, request)
+        found = from_replica(request, lambda: throughput(vll=vll, **query))
+        return csv_response(f"throughput-{vll.pk}.csv", _rows(vll, found))
 
 
 class PercentilesView(APIView):
-    """The 95th percentiles of each month, frozen when no sample of it can come any more."""
+    """The final 95th percentiles of each month. They become final when no more samples can arrive."""
 
     permission_classes = [IsAuthenticated]
 
@@ -79,7 +80,9 @@ class PercentilesView(APIView):
 
 
 class MonthsCsvView(APIView):
-    """Availability, frame loss and 95th percentiles by month as CSV; empty cells: nothing was measured."""
+    """Availability, frame loss and 95th percentiles by month as CSV. Cells are empty if nothing was
+    measured.
+    """
 
     permission_classes = [IsAuthenticated]
     renderer_classes = [CsvRenderer, JSONRenderer]
@@ -89,11 +92,11 @@ class MonthsCsvView(APIView):
         vll = _vll(request, pk)
         months = from_replica(request, lambda: months_of(vll=vll, now=clock.now()))
         rows = (month_row(vll, figures) for figures in months)
-        return csv_answer(f"months-{vll.pk}.csv", chain([HEADING], rows))
+        return csv_response(f"months-{vll.pk}.csv", chain([HEADING], rows))
 
 
 class AvailabilityView(APIView):
-    """Op-status availability of a VLL in service, by day or month (UTC)."""
+    """Availability of a VLL in service, from its oper status, by day or month (UTC)."""
 
     permission_classes = [IsAuthenticated]
 
@@ -101,34 +104,36 @@ class AvailabilityView(APIView):
         parameters=[*_RANGE, OpenApiParameter("period", str, enum=PERIODS)], responses={200: AVAILABILITY}
     )
     def get(self, request: Request, pk: UUID) -> Response:
-        vll, asked = _vll(request, pk), _asked(AvailabilityQuerySerializer, request)
-        return Response(from_replica(request, lambda: availability(vll=vll, **asked)))
+        vll, query = _vll(request, pk), _query(AvailabilityQuerySerializer, request)
+        return Response(from_replica(request, lambda: availability(vll=vll, **query)))
 
 
 class LossView(APIView):
-    """Passive frame loss of a VLL in both directions, where both ends were counted without a gap; and what
-    the routers at its ends dropped."""
+    """Frame loss of a VLL in both directions, from the counters of both ends, and the drops of its routers.
+
+    Only times in which both ends were counted without a gap contribute to the loss.
+    """
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(parameters=_RANGE, responses={200: LOSS})
     def get(self, request: Request, pk: UUID) -> Response:
-        vll, asked = _vll(request, pk), _asked(RangeQuerySerializer, request)
+        vll, query = _vll(request, pk), _query(RangeQuerySerializer, request)
         lost, drops = from_replica(
-            request, lambda: (frame_loss(vll=vll, **asked), end_drops(vll=vll, **asked))
+            request, lambda: (frame_loss(vll=vll, **query), end_drops(vll=vll, **query))
         )
         return Response(lost | {f"{side}_end": found.as_document() for side, found in drops.items()})
 
 
 class PolicingView(APIView):
-    """The traffic that the policers at each end of a VLL let through and dropped."""
+    """The traffic that the policers at each end of a VLL forwarded and dropped."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(parameters=_RANGE, responses={200: POLICING})
     def get(self, request: Request, pk: UUID) -> Response:
-        vll, asked = _vll(request, pk), _asked(RangeQuerySerializer, request)
-        return Response(from_replica(request, lambda: policed(vll=vll, **asked)))
+        vll, query = _vll(request, pk), _query(RangeQuerySerializer, request)
+        return Response(from_replica(request, lambda: policed(vll=vll, **query)))
 
 
 def _vll(request: Request, pk: UUID) -> Vll:
@@ -136,12 +141,12 @@ def _vll(request: Request, pk: UUID) -> Vll:
     return vll
 
 
-def _asked(kind: type[Any], request: Request) -> dict[str, Any]:
+def _query(kind: type[Any], request: Request) -> dict[str, Any]:
     return validated(kind, request.query_params, context={"now": clock.now()})
 
 
-def _rows(vll: Vll, answer: dict[str, Any]) -> Iterator[list[object]]:
+def _rows(vll: Vll, found: dict[str, Any]) -> Iterator[list[object]]:
     yield ["start", "vll", "description", "unit", "a_in", "a_out", "z_in", "z_out"]
-    for a, z in zip(answer["a_end"], answer["z_end"], strict=True):
+    for a, z in zip(found["a_end"], found["z_end"], strict=True):
         start = datetime.fromtimestamp(a[0], tz=UTC).isoformat()
-        yield [start, str(vll.pk), vll.description, answer["unit"], *a[1:], *z[1:]]
+        yield [start, str(vll.pk), vll.description, found["unit"], *a[1:], *z[1:]]

@@ -1,4 +1,4 @@
-"""What routers and links lose; for NOC staff."""
+"""Losses of routers and links. For NOC staff."""
 
 from typing import Any
 
@@ -19,21 +19,23 @@ from portal.telemetry.rates_and_percentiles import STEPS_S
 from portal.telemetry.router_losses import link_losses, router_losses
 
 _PARAMETERS = [
-    OpenApiParameter("from", INSTANT, description="By default a day before the end."),
-    OpenApiParameter("to", INSTANT, description="By default now."),
-    OpenApiParameter("step", int, enum=STEPS_S, description="Seconds; by default what fits."),
+    OpenApiParameter("from", INSTANT, description="Default: a day before `to`."),
+    OpenApiParameter("to", INSTANT, description="Default: now."),
+    OpenApiParameter("step", int, enum=STEPS_S, description="Seconds; by default chosen by the range."),
 ]
 
 
 class RouterLossesView(APIView):
-    """The losses of a router: of its interfaces, and its own."""
+    """The losses of a router and its interfaces."""
 
     permission_classes = [NocAlone]
 
     @extend_schema(parameters=_PARAMETERS, responses={200: ROUTER_LOSSES})
     def get(self, request: Request, pk: int) -> Response:
-        """What its interfaces lost, packets for tunnels that are not there, fragments, and buffers."""
-        return Response(router_losses(router=get_object_or_404(Router, pk=pk), **_asked(request)))
+        """The losses of a router: of its interfaces, packets for unknown tunnels, fragments, and free
+        buffers.
+        """
+        return Response(router_losses(router=get_object_or_404(Router, pk=pk), **_query(request)))
 
 
 class LinkLossesView(APIView):
@@ -43,9 +45,9 @@ class LinkLossesView(APIView):
 
     @extend_schema(parameters=_PARAMETERS, responses={200: LINK_LOSSES})
     def get(self, request: Request, pk: int) -> Response:
-        """What both interfaces of the link lost."""
-        return Response(link_losses(link=get_object_or_404(BackboneLink, pk=pk), **_asked(request)))
+        """The losses of both interfaces of a backbone link."""
+        return Response(link_losses(link=get_object_or_404(BackboneLink, pk=pk), **_query(request)))
 
 
-def _asked(request: Request) -> dict[str, Any]:
+def _query(request: Request) -> dict[str, Any]:
     return validated(LossesQuerySerializer, request.query_params, context={"now": clock.now()})

@@ -1,4 +1,4 @@
-"""The caller's own choice of mails, as on the page *Mails*."""
+"""The caller's choice of mails, as on the page *Mails*."""
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
@@ -34,7 +34,7 @@ class MailsView(ConditionalRetrieveView[User]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, found: User) -> Response:
-        """Choose which mails you get. Groups that you do not name stay as they are."""
+        """Choose the mails that you get. Groups that you leave out stay as they are."""
         document = self.get_serializer(found).data
         body = changed_members(request.data, document, MailsSerializer(context=self.get_serializer_context()))
         if body:
@@ -42,7 +42,7 @@ class MailsView(ConditionalRetrieveView[User]):
             check(choice)
             chosen = {**document, **choice.validated_data}
             wanted = [name for name, is_wanted in chosen.items() if is_wanted]
-            # The caller and not the row: a token may leave out some of its user's rights, and their groups.
+            # The caller instead of the row, because the token's scopes may exclude groups of its user.
             mails_choose(user=caller(request), wanted=wanted, now=clock.now())
             document = self.get_serializer(found).data
         return Response(document, headers={"ETag": etag_of(document)})

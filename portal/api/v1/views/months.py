@@ -1,4 +1,4 @@
-"""Months of VLLs as rows of a table."""
+"""The figures of VLLs by month, as rows of CSV files."""
 
 from typing import Any
 
@@ -20,7 +20,10 @@ HEADING = [
 
 
 def month_row(vll: Vll, figures: dict[str, Any]) -> list[object]:
-    """A month of a VLL, as ``HEADING`` says; seconds, frames and bit/s, None where nothing was measured."""
+    """Return the figures of a VLL in a month, with the columns ``HEADING``.
+
+    Values are in seconds, frames and bit/s, None if nothing was measured.
+    """
     frozen = figures["p95"] or {}
     return [
         figures["month"],

@@ -1,4 +1,4 @@
-"""The state of NetBox."""
+"""The state of the synchronization with NetBox."""
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
@@ -12,28 +12,32 @@ from portal.netbox_sync.netbox_status import standing
 
 
 class NetboxView(APIView):
-    """The portal's knowledge of NetBox, and its age."""
+    """The state of the synchronization with NetBox."""
 
     permission_classes = [IsNoc]
 
     @extend_schema(responses={200: NetboxSerializer})
     def get(self, request: Request) -> Response:
-        """The age of what is known of NetBox, and what waits to be written there; for NOC staff."""
-        stands = standing(clock.now())
-        if stands is None:
+        """The state of the synchronization with NetBox: the last import and export, and lines not yet
+        written.
+
+        For NOC staff.
+        """
+        found = standing(clock.now())
+        if found is None:
             nothing = dict.fromkeys(NetboxSerializer().fields)
             return Response(NetboxSerializer(nothing | {"configured": False}).data)
-        state = stands.state
-        told = {
+        state = found.state
+        document = {
             "configured": True,
             "release": state.release or None,
-            "stale": stands.stale,
+            "stale": found.stale,
             "imported_at": state.imported_at,
             "exported_at": state.exported_at,
             "failing_since": state.failing_since,
             "retry_at": state.retry_at,
-            "error": stands.error or None,
-            "lines_waiting": stands.waiting,
-            "lines_in_error": stands.in_error,
+            "error": found.error or None,
+            "lines_waiting": found.waiting,
+            "lines_in_error": found.in_error,
         }
-        return Response(NetboxSerializer(told).data)
+        return Response(NetboxSerializer(document).data)

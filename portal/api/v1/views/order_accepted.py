@@ -1,4 +1,4 @@
-"""The answer to every order."""
+"""The response to every order."""
 
 from rest_framework import status
 from rest_framework.request import Request
@@ -12,14 +12,15 @@ from portal.diagnosis.health import with_order
 from portal.vll import queries
 from portal.vll.models import Order, Vll
 
-# Making one takes longer than using it, and they keep nothing of what they write.
+# One instance of each for all requests. They keep no state, and constructing one takes longer than using it.
 _ORDER, _VLL = OrderSerializer(), VllSerializer()
 
 
 def accepted(request: Request, order: Order, vll: Vll | None = None) -> Response:
-    """202: the order is a fact, its effect comes; ``Location`` is where to watch it.
+    """Return the response 202: the portal has accepted the order and will carry it out. Follow it at
+    ``Location``.
 
-    ``vll`` with its ends, where the caller has just written it; else it is read.
+    ``vll``: the line with its ends, if the caller has just written it; otherwise it is read.
     """
     if vll is None:
         vll = queries.vlls(caller(request)).get(pk=order.vll_id)

@@ -1,4 +1,4 @@
-"""The plan of a held order: what the routers would do if it were approved."""
+"""The plan of a held order: the operations of the routers after an approval."""
 
 from uuid import UUID
 
@@ -21,15 +21,15 @@ from portal.vll.operations.order_plan_preview import plan_of
 
 
 class PlanView(OrderActionView):
-    """The plan of a held order; for NOC staff."""
+    """The plan of a held order. For NOC staff."""
 
-    # Whose order it is comes first: to a stranger there is none.
+    # The views check the tenant scope before the role: other customers get 404, not 403.
     permission_classes = [IsAuthenticated]
     noc_alone = True
 
     @extend_schema(responses={200: PlanSerializer})
     def get(self, request: Request, pk: UUID) -> Response:
-        """The newest plan that was asked for; for NOC staff. 404 when none was."""
+        """The latest plan of a held order. For NOC staff. 404 if none was requested."""
         order = self.order(pk)
         if not caller(request).is_noc:
             raise PermissionDenied(IsNoc.message)
@@ -41,7 +41,9 @@ class PlanView(OrderActionView):
     @extend_schema(request=None, responses={202: PlanSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Ask both routers what they would do, which they do not; for NOC staff. Read it at Location."""
+        """Request a plan from both routers. For NOC staff. The routers change nothing. Read the plan at
+        Location.
+        """
         order = self.order(pk)
         if not caller(request).is_noc:
             raise PermissionDenied(IsNoc.message)

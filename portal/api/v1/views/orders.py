@@ -1,4 +1,4 @@
-"""Orders: what became of what was asked for."""
+"""Orders and their states."""
 
 from django.db.models import QuerySet
 from rest_framework.permissions import IsAuthenticated
@@ -27,7 +27,7 @@ class OrdersView(ReplicaListView[Order]):
 
 
 class OrderView(ConditionalRetrieveView[Order]):
-    """One order. Ask again after Retry-After seconds until its state is terminal; then it never changes."""
+    """One order. Poll it every Retry-After seconds until it has ended; then it never changes again."""
 
     permission_classes = [IsAuthenticated]
     queryset = Order.objects.none()

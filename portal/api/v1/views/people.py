@@ -1,7 +1,7 @@
-"""NOC staff, and closing the account of somebody who leaves.
+"""NOC staff, and the closing of accounts.
 
-What gives the NOC's power is left to pages, for people who are signed in: a token that leaked makes no NOC
-admin who stays when it is revoked.
+Only pages, for signed-in people, can give NOC rights. Otherwise somebody with a leaked token could create a
+NOC admin who stays after the token is revoked.
 """
 
 from django.db.models import QuerySet
@@ -29,7 +29,7 @@ from portal.core import clock
 
 
 class NocStaffView(generics.ListAPIView[User]):
-    """The NOC staff, closed accounts too; for NOC staff."""
+    """The NOC staff, including closed accounts. For NOC staff."""
 
     permission_classes = [IsNoc]
     queryset = User.objects.none()
@@ -41,7 +41,7 @@ class NocStaffView(generics.ListAPIView[User]):
 
 
 class PersonView(generics.RetrieveAPIView[User]):
-    """An account: your own, and for NOC staff anybody's."""
+    """An account: your own, or any account for NOC staff."""
 
     permission_classes = [IsAuthenticated]
     queryset = User.objects.none()
@@ -52,7 +52,7 @@ class PersonView(generics.RetrieveAPIView[User]):
 
 
 class PersonCloseView(APIView):
-    """The end of an account, until NOC staff open it again on its page."""
+    """The closing of an account. NOC staff can open it again on its page."""
 
     permission_classes = [IsAuthenticated]
     noc_alone = True
@@ -60,8 +60,10 @@ class PersonCloseView(APIView):
     @extend_schema(parameters=[END], request=None, responses={200: PersonSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Close an account, with its sessions, API tokens and password; for NOC admins. The last NOC admin
-        and the last admin of a customer stay."""
+        """Close an account. For NOC admins. Its sessions, API tokens and password become invalid.
+
+        The last NOC admin and the last admin of a customer cannot be closed.
+        """
         people = _people(caller(request))
         person, now = _managed(request, pk), clock.now()
         ending = chosen(request, made_by(person, viewer=caller(request), now=now))
@@ -70,20 +72,20 @@ class PersonCloseView(APIView):
 
 
 class PersonMadeView(APIView):
-    """The things that a person made."""
+    """The objects that a person created."""
 
     permission_classes = [IsAuthenticated]
     noc_alone = True
 
     @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """The things that a person made, at pages and with tokens, and that stand; for NOC admins."""
+        """The existing objects that a person created, on pages and with tokens. For NOC admins."""
         made = made_by(_managed(request, pk), viewer=caller(request), now=clock.now())
         return Response(ProvenanceSerializer(made).data)
 
 
 def _managed(request: Request, pk: int) -> User:
-    """One whose account the caller may close. Raises Http404, PermissionDenied."""
+    """Return a person with an account that the caller may close. Raises Http404, PermissionDenied."""
     person = get_object_or_404(_people(caller(request)), pk=pk)
     if not permissions.may_manage_people(caller(request)):
         raise PermissionDenied(IsNocAdmin.message)
@@ -91,6 +93,6 @@ def _managed(request: Request, pk: int) -> User:
 
 
 def _people(user: User) -> QuerySet[User]:
-    """The accounts that this user may know of by their ids."""
+    """Return the accounts that this user may read by id."""
     found = User.objects.all() if user.is_noc else User.objects.filter(pk=user.pk)
     return with_second_factor(found)

@@ -1,4 +1,4 @@
-"""The free part of what lines lease."""
+"""The use of the resources that lines lease."""
 
 from dataclasses import asdict
 
@@ -13,16 +13,16 @@ from portal.api.v1.serializers.pools import PoolsSerializer
 
 
 class PoolsView(APIView):
-    """The free part of VNIs, GRE keys and address pairs, bandwidth, VLANs and cores."""
+    """The use of VNIs, GRE keys and address pairs, bandwidth, VLANs and cores."""
 
     permission_classes = [IsNoc]
 
     @extend_schema(responses={200: PoolsSerializer})
     def get(self, request: Request) -> Response:
-        """The free part of what lines lease, the fullest first; for NOC staff."""
+        """The use of VNIs, GRE keys and address pairs, and the fullest ports and routers. For NOC staff."""
         found = pools()
         counts = found.counts
-        told = {
+        document = {
             "vnis": {
                 "total": counts.vni_total,
                 "reserved": counts.vni_reserved,
@@ -37,4 +37,4 @@ class PoolsView(APIView):
                 {"id": router.pk, "name": router.name, **asdict(use)} for router, use in found.fullest_routers
             ],
         }
-        return Response(PoolsSerializer(told).data)
+        return Response(PoolsSerializer(document).data)

@@ -1,4 +1,4 @@
-"""What the lines of a port carry together."""
+"""The throughput of a port: the sum of its lines."""
 
 from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter, extend_schema
@@ -18,20 +18,20 @@ from portal.telemetry.port_throughput import port_throughput
 
 
 class PortThroughputView(APIView):
-    """Throughput of a port: the sum of what the lines that end there now carried at it, in and out."""
+    """Throughput of a port, in and out: the sum over the lines that end there now."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("from", INSTANT, description="By default a day before the end."),
-            OpenApiParameter("to", INSTANT, description="By default now."),
-            OpenApiParameter("unit", str, enum=UNITS, description="What is counted; by default bits."),
+            OpenApiParameter("from", INSTANT, description="Default: a day before `to`."),
+            OpenApiParameter("to", INSTANT, description="Default: now."),
+            OpenApiParameter("unit", str, enum=UNITS, description="The unit of the counts; default: bits."),
         ],
         responses={200: PORT_THROUGHPUT},
     )
     def get(self, request: Request, pk: int) -> Response:
         port = get_object_or_404(Port.objects.visible_to(caller(request)), pk=pk)
         context = {"now": clock.now()}
-        asked = validated(PortThroughputQuerySerializer, request.query_params, context=context)
-        return Response(from_replica(request, lambda: port_throughput(port=port, **asked)))
+        query = validated(PortThroughputQuerySerializer, request.query_params, context=context)
+        return Response(from_replica(request, lambda: port_throughput(port=port, **query)))

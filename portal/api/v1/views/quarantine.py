@@ -1,4 +1,4 @@
-"""Samples that were set aside: what they would do to their months, and what the NOC decides about them."""
+"""Quarantined samples, the effect of their acceptance, and the NOC's decisions about them."""
 
 from typing import Any
 
@@ -32,14 +32,14 @@ class NewestFirst(KeysetPagination):
 
 
 class FewAtATime(KeysetPagination):
-    """For each line its month is read."""
+    """Small pages, because each line needs the data of its month."""
 
     default_limit = 10
     largest_limit = 20
 
 
 class QuarantinesView(generics.ListAPIView[Quarantine]):
-    """Samples that were set aside, with a wrong time or count, the newest first; for NOC staff."""
+    """Quarantined samples, with an impossible time or count, newest first. For NOC staff."""
 
     permission_classes = [IsNoc]
     queryset = Quarantine.objects.none()
@@ -52,7 +52,7 @@ class QuarantinesView(generics.ListAPIView[Quarantine]):
 
 
 class QuarantineView(generics.RetrieveAPIView[Quarantine]):
-    """One of them; for NOC staff."""
+    """One quarantine. For NOC staff."""
 
     permission_classes = [IsNoc]
     queryset = Quarantine.objects.none()
@@ -63,7 +63,7 @@ class QuarantineView(generics.RetrieveAPIView[Quarantine]):
 
 
 class LinesView(generics.ListAPIView[Vll]):
-    """Its lines, and what accepting it would do to the month of each; for NOC staff."""
+    """The lines of a quarantine, and the effect of its acceptance on the month of each. For NOC staff."""
 
     permission_classes = [IsNoc]
     queryset = Vll.objects.none()
@@ -79,30 +79,35 @@ class LinesView(generics.ListAPIView[Vll]):
 
 
 class AcceptView(APIView):
-    """Let samples count by the measured offset."""
+    """The acceptance of quarantined samples, at a time that is corrected by the measured offset."""
 
     permission_classes = [IsNoc]
 
     @extend_schema(request=None, responses={200: QuarantineSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Add these samples at their corrected time, wherever their end is not counted already; frozen months
-        are corrected. For NOC staff. 409 when it is decided otherwise, or when nobody knows their time."""
+        """Accept quarantined samples at their corrected time. For NOC staff. Final months are corrected.
+
+        Times in which the end is already counted are left out. 409 if the samples were discarded or have
+        expired, or if their time is unknown.
+        """
         found = get_object_or_404(quarantines(), pk=pk)
         quarantine_accept(quarantine=found, user=caller(request), now=clock.now())
         return Response(QuarantineSerializer(quarantines().get(pk=pk)).data)
 
 
 class DiscardView(APIView):
-    """Forget samples for good."""
+    """The discarding of quarantined samples."""
 
     permission_classes = [IsNoc]
 
     @extend_schema(request=DiscardSerializer, responses={200: QuarantineSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Forget these samples, for a reason that is kept; for NOC staff. 409 when decided otherwise."""
+        """Discard quarantined samples, with a reason. For NOC staff. 409 if they were accepted or have
+        expired.
+        """
         found = get_object_or_404(quarantines(), pk=pk)
-        asked = validated(DiscardSerializer, request.data)
-        quarantine_discard(quarantine=found, user=caller(request), now=clock.now(), **asked)
+        body = validated(DiscardSerializer, request.data)
+        quarantine_discard(quarantine=found, user=caller(request), now=clock.now(), **body)
         return Response(QuarantineSerializer(quarantines().get(pk=pk)).data)

@@ -1,4 +1,4 @@
-"""Maintenance, drain, hold and retry of a router, and what is left on one that is drained."""
+"""The NOC's actions on a router, the progress of a drain, and the ends on a router."""
 
 from collections.abc import Callable
 from typing import Any
@@ -44,12 +44,12 @@ from portal.vll.router_operations.freeze import freeze_acknowledge, router_freez
 
 _ROUTERS = Router.objects.filter(retired_at__isnull=True).select_related("site")
 _DO: dict[str, Callable[..., Any]] = {
-    "maintenance-begin": lambda **asked: router_maintenance_set(on=True, **asked),
-    "maintenance-end": lambda **asked: router_maintenance_set(on=False, **asked),
+    "maintenance-begin": lambda **request: router_maintenance_set(on=True, **request),
+    "maintenance-end": lambda **request: router_maintenance_set(on=False, **request),
     "drain-begin": drain_begin,
     "drain-end": drain_end,
-    "hold": lambda **asked: router_hold_set(on=True, **asked),
-    "release": lambda **asked: router_hold_set(on=False, **asked),
+    "hold": lambda **request: router_hold_set(on=True, **request),
+    "release": lambda **request: router_hold_set(on=False, **request),
     "retry": router_retry,
     "reconcile": generation_adopt_ask,
     "declare-dead": router_declare_dead,
@@ -61,26 +61,34 @@ _DO: dict[str, Callable[..., Any]] = {
 
 
 class RouterActionsView(APIView):
-    """The NOC's work on a router."""
+    """The NOC's actions on a router."""
 
     permission_classes = [NocAlone]
 
     @extend_schema(request=RouterActionSerializer, responses={200: RouterSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Begin or end maintenance, a drain, a hold or a freeze, say that somebody has looked what a freeze
-        left, try again now, count on from what the agent holds; for NOC staff. Declare a router dead, or
-        alive again; for NOC admins."""
+        """Do an action on a router. For NOC staff; only NOC admins can declare a router dead or alive.
+
+        The member `do` names the action:
+
+        * `maintenance-begin`, `maintenance-end`, `drain-begin`, `drain-end`, `freeze`, `unfreeze`.
+        * `hold` and `release`: stop sending to the router, and resume.
+        * `freeze-looked`: acknowledge the differences that a freeze left.
+        * `retry`: send the intent immediately.
+        * `reconcile`: continue from the agent's generation.
+        * `declare-dead` and `declare-alive`: whether removals wait for the router.
+        """
         router = get_object_or_404(_ROUTERS, pk=pk)
-        asked = validated(RouterActionSerializer, request.data)
-        do: str = asked["do"]
+        body = validated(RouterActionSerializer, request.data)
+        do: str = body["do"]
         more: dict[str, Any] = {}
         if do.startswith("drain"):
-            more["accept_affected"] = asked["accept_affected"]
+            more["accept_affected"] = body["accept_affected"]
         elif do == "declare-dead":
-            more["reason"] = asked["reason"]
+            more["reason"] = body["reason"]
         elif do == "freeze":
-            more |= {"reason": asked["reason"], "until": asked["until"]}
+            more |= {"reason": body["reason"], "until": body["until"]}
         _DO[do](router=router, user=caller(request), now=clock.now(), **more)
         return Response(RouterSerializer(_ROUTERS.get(pk=pk)).data)
 
@@ -92,7 +100,7 @@ class RouterDrainView(APIView):
 
     @extend_schema(responses={200: DrainProgressSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """The number of ends that are left on a router; for NOC staff."""
+        """The progress of a drain: the numbers of ends that are left on a router. For NOC staff."""
         router = get_object_or_404(_ROUTERS, pk=pk)
         found = drain_progress(router)
         document: dict[str, Any] = {
@@ -106,7 +114,9 @@ class RouterDrainView(APIView):
 
 
 class RouterEndsView(generics.ListAPIView[VllEnd]):
-    """The ends on a router of lines that are not over, and what a drain does about each; for NOC staff."""
+    """The ends on a router of lines that have not ended, and the next step of a drain for each. For NOC
+    staff.
+    """
 
     permission_classes = [NocAlone]
     queryset = VllEnd.objects.none()

@@ -1,4 +1,4 @@
-"""What encapsulations were measured to cost a router, and whether admission goes by it."""
+"""The calibration of a router: the measured cost of each encapsulation, which order checks then use."""
 
 from typing import Any
 
@@ -27,23 +27,24 @@ class RouterCalibrationView(APIView):
 
     @extend_schema(responses={200: CalibrationSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """What each transport costs this router, as admission reckons with it; for NOC staff."""
+        """The cost of each transport on this router, as order checks count it. For NOC staff."""
         return Response(_document(get_object_or_404(Router, pk=pk)))
 
     @extend_schema(request=CalibrationWriteSerializer, responses={200: CalibrationSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Take what was measured on this router, or with null take it back; for NOC staff. What its lines
-        have booked is booked anew."""
+        """Use a calibration of this router, or with null return to the shipped table. For NOC staff. The load
+        of its lines is booked again.
+        """
         router = get_object_or_404(Router, pk=pk)
-        asked = validated(CalibrationWriteSerializer, request.data)
-        document = asked["calibration"]
+        body = validated(CalibrationWriteSerializer, request.data)
+        document = body["calibration"]
         router_calibration_set(
             router=router,
             calibration=None
             if document is None
             else calibration_read(calibration_text(document), router=router.name),
-            accept_affected=asked["accept_affected"],
+            accept_affected=body["accept_affected"],
             user=caller(request),
             now=clock.now(),
         )

@@ -9,7 +9,7 @@ from portal.api.openapi.document import document
 
 
 class SchemaView(APIView):
-    """OpenAPI 3.1, for anybody: it holds no secrets."""
+    """The OpenAPI 3.1 document. It contains no secrets and is public."""
 
     permission_classes = [AllowAny]
     schema = None

@@ -1,6 +1,7 @@
-"""The people of customers, and inviting more: what the team page does, for programs.
+"""The members of customers, and invitations, with the functions of the team page.
 
-What gives power needs a token that was made for it: a role that a leaked one gave stays when it is revoked.
+Changes of roles need a token with the scope team. Roles that somebody gives with a leaked token remain after
+the token is revoked.
 """
 
 from django.db.models import QuerySet
@@ -37,13 +38,13 @@ from portal.core import clock
 
 
 def check_manages(request: Request, customer: Customer) -> None:
-    """Raises PermissionDenied for members who do not run the customer's team, and for mere NOC staff."""
+    """Raise PermissionDenied unless the caller is an admin of the customer or a NOC admin."""
     if not permissions.may_manage_team(caller(request), customer):
         raise PermissionDenied(ADMINS_ALONE)
 
 
 class MembersView(generics.ListAPIView[Membership]):
-    """The members of your customers, and their roles; for NOC staff of all."""
+    """The members of your customers, and their roles. NOC staff read the members of all customers."""
 
     permission_classes = [IsAuthenticated]
     queryset = Membership.objects.none()
@@ -70,8 +71,9 @@ class MemberView(ConditionalRetrieveView[Membership]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, found: Membership) -> Response:
-        """Give a member another role; for admins, by a token with the scope team. The last admin stays
-        one. Members of the document that are as you read them change nothing."""
+        """Change the role of a member. For admins; a token needs the scope team. The last admin of a customer
+        must stay admin. Members of the body that are equal to the present values change nothing.
+        """
         check_manages(request, found.customer)
         document = self.get_serializer(found).data
         body = changed_members(request.data, document, MemberChangeSerializer())
@@ -86,8 +88,9 @@ class MemberView(ConditionalRetrieveView[Membership]):
     @once_per_key
     @if_match(required=False)
     def delete(self, request: Request, found: Membership) -> Response:
-        """Remove a member; for admins, by a token with the scope team. The account stays, and so does the
-        last admin."""
+        """Remove a member. For admins; a token needs the scope team. The account remains. The last admin of a
+        customer cannot be removed.
+        """
         check_manages(request, found.customer)
         now = clock.now()
         ending = chosen(request, made_by_member(found, viewer=caller(request), now=now))
@@ -96,13 +99,13 @@ class MemberView(ConditionalRetrieveView[Membership]):
 
 
 class MemberMadeView(APIView):
-    """The things that a member made."""
+    """The objects that a member created."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """The things that a member made for the customer, and that stand; for admins."""
+        """The existing objects that a member created for the customer. For admins."""
         found = get_object_or_404(team.members(caller(request)), pk=pk)
         check_manages(request, found.customer)
         return Response(
@@ -111,7 +114,7 @@ class MemberMadeView(APIView):
 
 
 class InvitationsView(generics.ListAPIView[Invitation]):
-    """The open invitations of the customers that you run, newest first."""
+    """The open invitations of the customers that you manage, newest first."""
 
     permission_classes = [IsAuthenticated]
     writes_with = Scope.TEAM
@@ -126,20 +129,21 @@ class InvitationsView(generics.ListAPIView[Invitation]):
     @extend_schema(request=InvitationCreateSerializer, responses={201: InvitationSerializer})
     @once_per_key
     def post(self, request: Request) -> Response:
-        """Invite somebody by mail; for admins, by a token with the scope team. So many a day per customer,
-        and to one address."""
-        asked = validated(InvitationCreateSerializer, request.data)
-        customer = managed_customer(caller(request), asked.pop("customer"))
+        """Invite somebody by mail. For admins; a token needs the scope team. The number of invitations per
+        day is limited for each customer and for each address.
+        """
+        body = validated(InvitationCreateSerializer, request.data)
+        customer = managed_customer(caller(request), body.pop("customer"))
         made = invitations.invite(
-            by=caller(request), customer=customer, made_with=token_of(request), now=clock.now(), **asked
+            by=caller(request), customer=customer, made_with=token_of(request), now=clock.now(), **body
         )
         where = reverse("api-v1:invitation", args=[made.pk], request=request)
-        answer = InvitationSerializer(made).data
-        return Response(answer, status=status.HTTP_201_CREATED, headers={"Location": where})
+        document = InvitationSerializer(made).data
+        return Response(document, status=status.HTTP_201_CREATED, headers={"Location": where})
 
 
 class InvitationView(generics.RetrieveAPIView[Invitation]):
-    """One open invitation. 404 when it has ended, however it ended."""
+    """One open invitation. 404 after its end."""
 
     permission_classes = [IsAuthenticated]
     writes_with = Scope.TEAM
@@ -157,7 +161,6 @@ class InvitationView(generics.RetrieveAPIView[Invitation]):
     @extend_schema(request=None, responses={204: None})
     @once_per_key
     def delete(self, request: Request, pk: int) -> Response:
-        """Take an invitation back; for admins, by a token with the scope team. Its link opens nothing from
-        now on."""
+        """Withdraw an invitation. For admins; a token needs the scope team. Its link becomes invalid."""
         invitations.invitation_revoke(invitation=self.get_object(), now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)

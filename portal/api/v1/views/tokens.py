@@ -24,7 +24,7 @@ from portal.core import clock
 
 
 class TokensView(generics.ListAPIView[ApiToken]):
-    """Your tokens that were not revoked."""
+    """Your API tokens that are not revoked."""
 
     permission_classes = [IsAuthenticated]
     queryset = ApiToken.objects.none()
@@ -34,20 +34,22 @@ class TokensView(generics.ListAPIView[ApiToken]):
     def get_queryset(self) -> QuerySet[ApiToken]:
         return tokens_of(caller(self.request))
 
-    # Without an Idempotency-Key: the answer would be kept, and with it the secret.
+    # Without an Idempotency-Key, because the secret would be stored with the response.
     @extend_schema(request=TokenCreateSerializer, responses={201: TokenMadeSerializer})
     def post(self, request: Request) -> Response:
-        """Make a token. Its ``secret`` is in this answer only; it may do no more than its maker's."""
-        asked = validated(TokenCreateSerializer, request.data)
+        """Create an API token. Only this response contains its ``secret``. If you create it with another
+        token, it cannot have more rights than that token.
+        """
+        body = validated(TokenCreateSerializer, request.data)
         token, plain = token_create(
-            user=caller(request), now=clock.now(), made_with=token_of(request), **asked
+            user=caller(request), now=clock.now(), made_with=token_of(request), **body
         )
-        answer = {**TokenSerializer(token).data, "secret": plain}
-        return Response(answer, status=status.HTTP_201_CREATED, headers=NO_STORE)
+        document = {**TokenSerializer(token).data, "secret": plain}
+        return Response(document, status=status.HTTP_201_CREATED, headers=NO_STORE)
 
 
 class TokenView(generics.RetrieveAPIView[ApiToken]):
-    """One token of yours."""
+    """One of your API tokens."""
 
     permission_classes = [IsAuthenticated]
     queryset = ApiToken.objects.none()
@@ -59,8 +61,9 @@ class TokenView(generics.RetrieveAPIView[ApiToken]):
     @extend_schema(parameters=[END], request=None, responses={204: None})
     @once_per_key
     def delete(self, request: Request, pk: int) -> Response:
-        """Revoke a token. It opens nothing from now on, nor does any that was made with it; open invitations
-        that were sent with it end too."""
+        """Revoke an API token, and all tokens that were created with it. Open invitations that were sent with
+        them end too.
+        """
         token, now = get_object_or_404(self.get_queryset(), pk=pk), clock.now()
         ending = chosen(request, made_with(token, viewer=caller(request), now=now))
         token_revoke_with(token=token, ending=ending, now=now)
@@ -68,12 +71,14 @@ class TokenView(generics.RetrieveAPIView[ApiToken]):
 
 
 class TokenMadeWithView(APIView):
-    """The things made with one token of yours."""
+    """The objects that were created with one of your API tokens."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(responses={200: ProvenanceSerializer})
     def get(self, request: Request, pk: int) -> Response:
-        """The things made with it, or with tokens that were, and that stand: of what you run."""
+        """The existing objects that were created with the token, or with tokens that it created. Only objects
+        that you may manage.
+        """
         token = get_object_or_404(tokens_of(caller(request)), pk=pk)
         return Response(ProvenanceSerializer(made_with(token, viewer=caller(request), now=clock.now())).data)

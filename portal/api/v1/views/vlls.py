@@ -1,4 +1,4 @@
-"""VLLs: listing, ordering, removing, and their graphs. Each view makes one domain call."""
+"""VLLs: lists, orders, changes, removals and graphs. Each view makes one domain call."""
 
 from datetime import timedelta
 from typing import Any
@@ -23,7 +23,7 @@ from portal.api.v1.permission_classes import caller
 from portal.api.v1.replica_lists import ReplicaListView
 from portal.api.v1.serializers.lifecycle import CoolingOffSerializer, VllChangeSerializer
 from portal.api.v1.serializers.order_accepted import AcceptedSerializer, OrderAddedSerializer
-from portal.api.v1.serializers.orders import OrderAddSerializer, order_asked
+from portal.api.v1.serializers.orders import OrderAddSerializer, requested_order
 from portal.api.v1.serializers.strict_fields import check, validated
 from portal.api.v1.serializers.throughput import (
     UNITS,
@@ -69,19 +69,20 @@ class VllsView(ReplicaListView[Vll]):
     @extend_schema(request=OrderAddSerializer, responses={202: OrderAddedSerializer})
     @once_per_key
     def post(self, request: Request) -> Response:
-        """Order a new VLL. It is built on both routers at once; its leases are yours from now on.
+        """Order a new VLL. Its resources are leased immediately, and the portal then configures both routers.
 
-        ``similar_orders`` names your orders of the last minute for the same: this one may be a repetition.
+        ``similar_orders`` lists your orders of the last minute with the same content. If it is not empty,
+        this order may be an accidental repetition.
         """
         now = clock.now()
-        order = order_add(user=caller(request), now=now, **order_asked(request.data))
-        answer = accepted(request, order, order.vll)
-        answer.data["similar_orders"] = similar_orders_of(order.vll, now=now)
-        return answer
+        order = order_add(user=caller(request), now=now, **requested_order(request.data))
+        response = accepted(request, order, order.vll)
+        response.data["similar_orders"] = similar_orders_of(order.vll, now=now)
+        return response
 
 
 class VllView(ConditionalRetrieveView[Vll]):
-    """One VLL: five independent facts, what was asked for, what was allocated, and both ends."""
+    """One VLL: its health, the facts behind it, the ordered and the allocated values, and both ends."""
 
     permission_classes = [IsAuthenticated]
     queryset = Vll.objects.none()
@@ -117,7 +118,7 @@ class VllView(ConditionalRetrieveView[Vll]):
     @once_per_key
     @if_match(required=False)
     def delete(self, request: Request, vll: Vll) -> Response:
-        """Order the removal. A VLL that is still being built is cancelled instead."""
+        """Order the removal of a VLL. If the VLL is still being built, its order is cancelled instead."""
         seconds = validated(CoolingOffSerializer, request.query_params).get("cooling_off")
         cooling_off = None if seconds is None else timedelta(seconds=seconds)
         order = order_delete(user=caller(request), vll=vll, now=clock.now(), cooling_off=cooling_off)
@@ -125,41 +126,47 @@ class VllView(ConditionalRetrieveView[Vll]):
 
 
 class ThroughputView(APIView):
-    """Throughput of a VLL: bit/s or packet/s in and out for each end; null where nothing was measured."""
+    """Throughput of a VLL: bit/s or packet/s, in and out, for each end; null if nothing was measured."""
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("from", INSTANT, description="By default an hour before the end."),
-            OpenApiParameter("to", INSTANT, description="By default now."),
-            OpenApiParameter("step", int, enum=STEPS_S, description="Seconds; by default what fits."),
-            OpenApiParameter("unit", str, enum=UNITS, description="What is counted; by default bits."),
+            OpenApiParameter("from", INSTANT, description="Default: an hour before `to`."),
+            OpenApiParameter("to", INSTANT, description="Default: now."),
+            OpenApiParameter(
+                "step", int, enum=STEPS_S, description="Seconds; by default chosen by the range."
+            ),
+            OpenApiParameter("unit", str, enum=UNITS, description="The unit of the counts; default: bits."),
         ],
         responses={200: THROUGHPUT},
     )
     def get(self, request: Request, pk: UUID) -> Response:
         vll = get_object_or_404(Vll.objects.visible_to(caller(request)), pk=pk)
         now = {"now": clock.now()}
-        asked = validated(ThroughputQuerySerializer, request.query_params, context=now)
-        return Response(from_replica(request, lambda: throughput(vll=vll, **asked)))
+        query = validated(ThroughputQuerySerializer, request.query_params, context=now)
+        return Response(from_replica(request, lambda: throughput(vll=vll, **query)))
 
 
 class LatencyView(APIView):
-    """Round trips between the two routers of a VLL: shortest, mean and longest in µs, and what was lost."""
+    """Round-trip times between the two routers of a VLL (shortest, mean and longest, in µs), and lost
+    packets.
+    """
 
     permission_classes = [IsAuthenticated]
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("from", INSTANT, description="By default an hour before the end."),
-            OpenApiParameter("to", INSTANT, description="By default now."),
-            OpenApiParameter("step", int, enum=LATENCY_STEPS_S, description="Seconds; by default what fits."),
+            OpenApiParameter("from", INSTANT, description="Default: an hour before `to`."),
+            OpenApiParameter("to", INSTANT, description="Default: now."),
+            OpenApiParameter(
+                "step", int, enum=LATENCY_STEPS_S, description="Seconds; by default chosen by the range."
+            ),
         ],
         responses={200: LATENCY},
     )
     def get(self, request: Request, pk: UUID) -> Response:
         lines = Vll.objects.visible_to(caller(request)).prefetch_related("ends__port")
         vll = get_object_or_404(lines, pk=pk)
-        asked = validated(LatencyQuerySerializer, request.query_params, context={"now": clock.now()})
-        return Response(from_replica(request, lambda: latency(vll=vll, **asked)))
+        query = validated(LatencyQuerySerializer, request.query_params, context={"now": clock.now()})
+        return Response(from_replica(request, lambda: latency(vll=vll, **query)))

@@ -1,4 +1,4 @@
-"""Webhooks, their logs, and the catalogue of what they are told."""
+"""Webhooks, their deliveries, and the catalogue of events."""
 
 from typing import Any
 from uuid import UUID
@@ -50,7 +50,10 @@ from portal.notifications.webhook_operations import (
 
 
 def check_may(request: Request, webhook: Webhook) -> None:
-    """Raises PermissionDenied for members who do not run the customer, and for writes of mere NOC staff."""
+    """Raise PermissionDenied unless the caller is an admin of the customer or a NOC admin.
+
+    All NOC staff may read.
+    """
     reads = request.method in SAFE_METHODS
     may = permissions.may_see_webhooks if reads else permissions.may_manage_webhooks
     if not may(caller(request), webhook.customer):
@@ -58,7 +61,7 @@ def check_may(request: Request, webhook: Webhook) -> None:
 
 
 class WebhooksView(generics.ListAPIView[Webhook]):
-    """The webhooks of the customers that you run; for NOC staff all."""
+    """The webhooks of the customers that you manage. NOC staff read all webhooks."""
 
     permission_classes = [IsAuthenticated]
     writes_with = Scope.WEBHOOKS
@@ -69,19 +72,20 @@ class WebhooksView(generics.ListAPIView[Webhook]):
     def get_queryset(self) -> QuerySet[Webhook]:
         return queries.managed_webhooks(caller(self.request))
 
-    # Without an Idempotency-Key: the answer would be kept, and with it the secret.
+    # Without an Idempotency-Key, because the secret would be stored with the response.
     @extend_schema(request=WebhookCreateSerializer, responses={201: WebhookMadeSerializer})
     def post(self, request: Request) -> Response:
-        """Add a webhook; for admins, by a token with the scope webhooks. Its ``secret`` is in this answer
-        only."""
-        asked = validated(WebhookCreateSerializer, request.data)
-        customer = _owner(caller(request), asked.pop("customer"))
+        """Add a webhook. For admins; a token needs the scope webhooks. Only this response contains its
+        ``secret``.
+        """
+        body = validated(WebhookCreateSerializer, request.data)
+        customer = _owner(caller(request), body.pop("customer"))
         webhook, secret = webhook_create(
-            user=caller(request), customer=customer, made_with=token_of(request), now=clock.now(), **asked
+            user=caller(request), customer=customer, made_with=token_of(request), now=clock.now(), **body
         )
-        answer = {**WebhookSerializer(webhook).data, "secret": secret}
+        document = {**WebhookSerializer(webhook).data, "secret": secret}
         headers = {**NO_STORE, "Location": reverse("api-v1:webhook", args=[webhook.pk], request=request)}
-        return Response(answer, status=status.HTTP_201_CREATED, headers=headers)
+        return Response(document, status=status.HTTP_201_CREATED, headers=headers)
 
 
 class WebhookView(ConditionalRetrieveView[Webhook]):
@@ -104,8 +108,9 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
     @once_per_key
     @if_match(required=True)
     def patch(self, request: Request, found: Webhook) -> Response:
-        """Change, disable or enable it; for admins, by a token with the scope webhooks. What waits goes to
-        the new address."""
+        """Change, disable or enable a webhook. For admins; a token needs the scope webhooks. Waiting
+        deliveries go to the new address.
+        """
         check_may(request, found)
         document = self.get_serializer(found).data
         body = changed_members(request.data, document, WebhookChangeSerializer())
@@ -119,32 +124,35 @@ class WebhookView(ConditionalRetrieveView[Webhook]):
     @once_per_key
     @if_match(required=False)
     def delete(self, request: Request, found: Webhook) -> Response:
-        """Remove it, its secret and its log; for admins, by a token with the scope webhooks."""
+        """Remove a webhook with its secret and its deliveries. For admins; a token needs the scope
+        webhooks.
+        """
         check_may(request, found)
         webhook_remove(webhook=found)
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 
 class WebhookSecretView(APIView):
-    """Another secret for a webhook."""
+    """The replacement of a webhook's secret."""
 
     permission_classes = [IsAuthenticated]
     writes_with = Scope.WEBHOOKS
 
-    # Without an Idempotency-Key: the answer would be kept, and with it the secret.
+    # Without an Idempotency-Key, because the secret would be stored with the response.
     @extend_schema(request=None, responses={201: WebhookSecretSerializer})
     def post(self, request: Request, pk: int) -> Response:
-        """Give it another secret; for admins, by a token with the scope webhooks. The old one signs too for
-        24 hours."""
+        """Replace the secret of a webhook. For admins; a token needs the scope webhooks. For 24 hours,
+        messages are also signed with the old secret.
+        """
         webhook = _webhook(request, pk)
         secret = webhook_rotate(webhook=webhook, by=caller(request), token=token_of(request), now=clock.now())
         webhook.refresh_from_db()
-        answer = WebhookSecretSerializer({"secret": secret, "previous_until": webhook.previous_until})
-        return Response(answer.data, status=status.HTTP_201_CREATED, headers=NO_STORE)
+        document = WebhookSecretSerializer({"secret": secret, "previous_until": webhook.previous_until})
+        return Response(document.data, status=status.HTTP_201_CREATED, headers=NO_STORE)
 
 
 class WebhookTestView(APIView):
-    """Trying a webhook."""
+    """The test of a webhook."""
 
     permission_classes = [IsAuthenticated]
     writes_with = Scope.WEBHOOKS
@@ -152,7 +160,9 @@ class WebhookTestView(APIView):
     @extend_schema(request=None, responses={201: DeliverySerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Send it a test; for admins, by a token with the scope webhooks. How that goes is in the log."""
+        """Send a test message to a webhook. For admins; a token needs the scope webhooks. The delivery has
+        the result.
+        """
         delivery = webhook_test(webhook=_webhook(request, pk), now=clock.now())
         where = reverse("api-v1:webhook-delivery", args=[delivery.pk], request=request)
         return Response(
@@ -161,7 +171,7 @@ class WebhookTestView(APIView):
 
 
 class DeliveriesView(generics.ListAPIView[Delivery]):
-    """The deliveries of a webhook in the last weeks, newest first."""
+    """The deliveries of a webhook, newest first. Old ones are deleted."""
 
     permission_classes = [IsAuthenticated]
     queryset = Delivery.objects.none()
@@ -190,7 +200,7 @@ class DeliveryView(generics.RetrieveAPIView[Delivery]):
 
 
 class RedeliverView(APIView):
-    """Sending something once more."""
+    """The repetition of a delivery."""
 
     permission_classes = [IsAuthenticated]
     writes_with = Scope.WEBHOOKS
@@ -198,8 +208,7 @@ class RedeliverView(APIView):
     @extend_schema(request=None, responses={200: DeliverySerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Send the same message under the same webhook-id again; for admins, by a token with the scope
-        webhooks."""
+        """Send a message again with the same webhook-id. For admins; a token needs the scope webhooks."""
         found = get_object_or_404(queries.deliveries(caller(request)), pk=pk)
         check_may(request, found.webhook)
         delivery_redeliver(delivery=found, now=clock.now())
@@ -214,7 +223,7 @@ class EventTypesView(APIView):
 
     @extend_schema(responses={200: EventTypesSerializer})
     def get(self, request: Request) -> Response:
-        """The events that webhooks are told: each type with the JSON Schema of its body and an example."""
+        """The types of events that webhooks can get, with the JSON Schema of the body and an example."""
         rows: list[dict[str, Any]] = [
             {"name": each.name, "about": str(each.about), "schema": each.schema, "example": each.body}
             for each in TYPES
@@ -223,7 +232,7 @@ class EventTypesView(APIView):
 
 
 def _change(request: Request, webhook: Webhook, *, enabled: bool | None = None, **facts: Any) -> None:
-    """Change the webhook's ``facts``, and enable or disable it. ``enabled=None`` leaves that as it is."""
+    """Change the webhook's ``facts``, and enable or disable it. ``enabled=None`` keeps its state."""
     now = clock.now()
     webhook_change(webhook=webhook, by=caller(request), token=token_of(request), now=now, **facts)
     if enabled is True:
@@ -233,12 +242,15 @@ def _change(request: Request, webhook: Webhook, *, enabled: bool | None = None, 
 
 
 def _webhook(request: Request, pk: int) -> Webhook:
-    """One that the caller may see, or for a write may manage. Raises Http404, PermissionDenied."""
+    """Return a webhook that the caller may see, and manage if the request writes.
+
+    Raises Http404, PermissionDenied.
+    """
     webhook = get_object_or_404(queries.webhooks(caller(request)), pk=pk)
     check_may(request, webhook)
     return webhook
 
 
 def _owner(user: User, name: str | None) -> Customer | None:
-    """The customer of a new webhook, None for the NOC. Raises PermissionDenied, ValidationError."""
+    """Return the customer of a new webhook, or None for the NOC. Raises PermissionDenied, ValidationError."""
     return None if name is None and user.is_noc_admin else managed_customer(user, name)

@@ -1,4 +1,4 @@
-"""The tests of a line with frames."""
+"""Activation tests of a line (ITU-T Y.1564)."""
 
 from uuid import UUID
 
@@ -15,19 +15,22 @@ from rest_framework.views import APIView
 from portal.api.v1.idempotency import once_per_key
 from portal.api.v1.pagination import NewestVllFirst
 from portal.api.v1.permission_classes import caller
-from portal.api.v1.serializers.line_tests import LineTestRequestSerializer, LineTestSerializer
+from portal.api.v1.serializers.activation_tests import (
+    ActivationTestRequestSerializer,
+    ActivationTestSerializer,
+)
 from portal.api.v1.serializers.strict_fields import validated
 from portal.core import clock
 from portal.vll.models import LineTest, Vll
 from portal.vll.operations import line_test_call_off, line_test_order, line_test_schedule
 
 
-class LineTestsView(generics.ListAPIView[LineTest]):
-    """The tests of a line with frames, newest first; those that were not made say why."""
+class ActivationTestsView(generics.ListAPIView[LineTest]):
+    """The activation tests of a line, newest first, also those that were not made, with the reason."""
 
     permission_classes = [IsAuthenticated]
     queryset = LineTest.objects.none()
-    serializer_class = LineTestSerializer
+    serializer_class = ActivationTestSerializer
     pagination_class = NewestVllFirst
 
     def get_queryset(self) -> QuerySet[LineTest]:
@@ -35,42 +38,45 @@ class LineTestsView(generics.ListAPIView[LineTest]):
             return LineTest.objects.none()
         return _tests(self.request, self.kwargs["pk"])
 
-    @extend_schema(request=LineTestRequestSerializer, responses={202: LineTestSerializer})
+    @extend_schema(request=ActivationTestRequestSerializer, responses={202: ActivationTestSerializer})
     @once_per_key
     def post(self, request: Request, pk: UUID) -> Response:
-        """Test a line in service with frames, now or `at` a time. This interrupts it for seconds.
+        """Request an activation test of a line in service, now or `at` a time. It interrupts the line for
+        seconds.
 
-        Its interruption is measured, and is maintenance rather than an outage.
+        The portal measures the interruption and counts it as maintenance, not as an outage.
         """
         vll, now = _vll(request, pk), clock.now()
-        asked = validated(LineTestRequestSerializer, request.data)
-        at, frame = asked.get("at"), asked.get("frame")
+        body = validated(ActivationTestRequestSerializer, request.data)
+        at, frame = body.get("at"), body.get("frame")
         if at is None:
             test = line_test_order(user=caller(request), vll=vll, frame=frame, now=now)
         else:
             test = line_test_schedule(user=caller(request), vll=vll, frame=frame, at=at, now=now)
         where = reverse("api-v1:line-test", args=[pk, test.pk], request=request)
         return Response(
-            LineTestSerializer(test).data,
+            ActivationTestSerializer(test).data,
             status=status.HTTP_202_ACCEPTED,
             headers={"Location": where, "Retry-After": "1"},
         )
 
 
-class LineTestView(APIView):
-    """One test of a line."""
+class ActivationTestView(APIView):
+    """One activation test of a line."""
 
     permission_classes = [IsAuthenticated]
 
-    @extend_schema(responses={200: LineTestSerializer})
+    @extend_schema(responses={200: ActivationTestSerializer})
     def get(self, request: Request, pk: UUID, test: UUID) -> Response:
-        """One test of a line: sizes, frames sent and received each way, and who counted them."""
-        return Response(LineTestSerializer(get_object_or_404(_tests(request, pk), pk=test)).data)
+        """One activation test: frames sent and received by size and direction, and the routers and their
+        software.
+        """
+        return Response(ActivationTestSerializer(get_object_or_404(_tests(request, pk), pk=test)).data)
 
     @extend_schema(responses={204: None})
     @once_per_key
     def delete(self, request: Request, pk: UUID, test: UUID) -> Response:
-        """Call a scheduled test off. One that has begun is stopped by cancelling its order."""
+        """Call off a scheduled activation test. To stop a test that has begun, cancel its order."""
         found = get_object_or_404(_tests(request, pk), pk=test)
         line_test_call_off(user=caller(request), test=found, now=clock.now())
         return Response(status=status.HTTP_204_NO_CONTENT)

@@ -1,9 +1,9 @@
-"""Tests of a line with frames, as the API shows them."""
+"""Activation tests of a line (ITU-T Y.1564), as JSON. The schema's names begin with ``LineTest``."""
 
 from datetime import timedelta
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from portal.api.v1.serializers.strict_fields import MAX_SAFE_INTEGER, StrictIntegerField, StrictSerializer
@@ -12,7 +12,7 @@ from portal.vll.models import LineTest
 
 
 class FrameCountSerializer(serializers.Serializer[Any]):
-    """Frames of one size in one direction; ``fragmented``: the underlay cut them in pieces."""
+    """Frames of one size in one direction. ``fragmented``: the underlay fragmented them."""
 
     frame = serializers.IntegerField(min_value=64, max_value=65535, help_text="Bytes, without FCS.")
     sent = serializers.IntegerField(min_value=0)
@@ -21,30 +21,30 @@ class FrameCountSerializer(serializers.Serializer[Any]):
 
 
 class DirectionsSerializer(serializers.Serializer[Any]):
-    """The newest count of each size."""
+    """The newest counts of each size, by direction."""
 
     a_to_z = FrameCountSerializer(many=True)
     z_to_a = FrameCountSerializer(many=True)
 
 
 class TestedRouterSerializer(serializers.Serializer[Any]):
-    """The software that sent and counted."""
+    """A router and the software versions that sent and counted the frames."""
 
     router = serializers.CharField()
-    port = serializers.CharField(help_text="The interface that the line ended on.")
+    port = serializers.CharField(help_text="The interface at the end of the line.")
     vpp = serializers.CharField()
     agent = serializers.CharField()
 
 
 class TestedRoutersSerializer(serializers.Serializer[Any]):
-    """Both ends; null where nothing was sent."""
+    """The routers of both ends; null if nothing was sent."""
 
     a = TestedRouterSerializer()
     z = TestedRouterSerializer()
 
 
 class RoundTripSerializer(serializers.Serializer[Any]):
-    """Small packets from the A end's router to the Z end's and back, in microseconds."""
+    """Round-trip times of small packets from the A end's router to the Z end's, in microseconds."""
 
     sent = serializers.IntegerField(min_value=1)
     received = serializers.IntegerField(min_value=1)
@@ -54,42 +54,47 @@ class RoundTripSerializer(serializers.Serializer[Any]):
 
 
 class TestedLinkSerializer(serializers.Serializer[Any]):
-    """A backbone link on the path; ``backup``: used after one failure alone."""
+    """A backbone link on the path. ``backup``: in use only after a failure."""
 
     link = serializers.CharField()
-    ip_mtu = serializers.IntegerField(allow_null=True, help_text="Bytes; null: not known.")
+    ip_mtu = serializers.IntegerField(allow_null=True, help_text="Bytes; null if unknown.")
     backup = serializers.BooleanField()
 
 
 class TestedPathSerializer(serializers.Serializer[Any]):
-    """What was assumed of the underlay: IP MTUs in bytes, null where not known."""
+    """The path of the test through the underlay, as the portal calculated it. IP MTUs in bytes."""
 
-    required_ip_mtu = serializers.IntegerField(help_text="What the largest frame needs.")
-    ip_mtu = serializers.IntegerField(allow_null=True, help_text="The smallest of the links'.")
+    required_ip_mtu = serializers.IntegerField(help_text="The IP MTU that the largest frame needs.")
+    ip_mtu = serializers.IntegerField(
+        allow_null=True, help_text="The smallest IP MTU of the links; null if unknown."
+    )
     links = TestedLinkSerializer(many=True)
 
 
-class LineTestRequestSerializer(StrictSerializer):
-    """A test to be made. It interrupts the line for seconds."""
+@extend_schema_serializer(component_name="LineTestRequest")
+class ActivationTestRequestSerializer(StrictSerializer):
+    """A request for an activation test, which interrupts the line for seconds."""
 
     at = serializers.DateTimeField(
-        required=False, allow_null=True, help_text="When to begin; left out: now. At most 90 days ahead."
+        required=False, allow_null=True, help_text="The time to begin, at most 90 days ahead. Default: now."
     )
     frame = StrictIntegerField(
         required=False,
         allow_null=True,
         min_value=0,
         max_value=MAX_SAFE_INTEGER,
-        help_text="The largest frame to send in bytes, without FCS; left out: the largest promised.",
+        help_text="The largest frame to send, in bytes without FCS. Default: the largest frame that the line"
+        " must carry.",
     )
 
 
-class LineTestSerializer(serializers.ModelSerializer[LineTest]):
-    """A test, from when it was asked for; ``reason`` says why it did not pass or was not made."""
+@extend_schema_serializer(component_name="LineTest")
+class ActivationTestSerializer(serializers.ModelSerializer[LineTest]):
+    """An activation test. ``reason``: why it did not pass or was not made; else null."""
 
     reason = serializers.SerializerMethodField()
     message = serializers.SerializerMethodField(
-        help_text="The outcome as a sentence; null until there is one."
+        help_text="The result as a sentence; null before the test has ended."
     )
     transport = serializers.SerializerMethodField()
     directions = serializers.SerializerMethodField()
@@ -97,7 +102,7 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
     path = serializers.SerializerMethodField()
     routers = serializers.SerializerMethodField()
     interruption_ms = serializers.SerializerMethodField(
-        help_text="How long it kept the line from its customer, at most; null: not at all, or not over yet."
+        help_text="The upper bound of the line's interruption. Null: no interruption, or it is not over yet."
     )
 
     class Meta:
@@ -157,5 +162,5 @@ class LineTestSerializer(serializers.ModelSerializer[LineTest]):
 
     @extend_schema_field(serializers.IntegerField(allow_null=True, min_value=0))
     def get_interruption_ms(self, test: LineTest) -> int | None:
-        lasted = test.interruption
-        return None if lasted is None else lasted // timedelta(milliseconds=1)
+        interruption = test.interruption
+        return None if interruption is None else interruption // timedelta(milliseconds=1)
