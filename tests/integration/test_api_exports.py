@@ -122,7 +122,7 @@ def assert_refused(user: User) -> None:
     assert (answer.status_code, answer["Content-Type"]) == (429, "application/problem+json")
     assert answer["Retry-After"] == "10"
     assert answer.json()["type"] == "http://testserver/api/docs/errors/#export-running"
-    assert "Ask again in 10 seconds" in answer.json()["detail"]
+    assert "Try again in 10 seconds" in answer.json()["detail"]
 
 
 def test_each_customer_has_one_export_at_a_time(

@@ -53,7 +53,7 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
         "There is no such object, or you may not see it.",
     ),
     406: (
-        "The response has no media type of the Accept header.",
+        "No media type of the Accept header is available.",
         "not-acceptable",
         "Could not satisfy the request Accept header.",
     ),
@@ -74,7 +74,7 @@ _PROBLEMS: dict[int, tuple[str, str, str]] = {
         'Unsupported media type "text/plain" in request.',
     ),
     422: (
-        "Valid JSON, but the request cannot be carried out.",
+        "The request can be read, but not carried out.",
         "invalid",
         "1 field cannot be accepted; nothing was done.",
     ),

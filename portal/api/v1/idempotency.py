@@ -68,9 +68,7 @@ class KeyInFlight(APIException):
 class KeyReused(APIException):
     status_code = status.HTTP_422_UNPROCESSABLE_ENTITY
     default_code = "idempotency_key_reused"
-    default_detail = _(
-        "This Idempotency-Key came with another request before; nothing was done. Use a new key."
-    )
+    default_detail = _("This Idempotency-Key was used for another request; nothing was done. Use a new key.")
 
 
 def once_per_key(handler: Handler) -> Callable[..., HttpResponse]:

@@ -124,8 +124,8 @@ class VllFilters(Filters):
     port = whole_number(1, MAX_SAFE_INTEGER, method="at_port", about="The id of a port at either end.")
     router = text(method="at_router", about="The name of a router at either end.")
     customer = text(field_name="customer__name", about="A customer's name.")
-    vni = whole_number(1, LARGEST_VNI)
-    gre_key = whole_number(1, LAST_GRE_KEY)
+    vni = whole_number(1, LARGEST_VNI, about="The VNI of the line.")
+    gre_key = whole_number(1, LAST_GRE_KEY, about="The GRE key of the line.")
     vlan = whole_number(MIN_VLAN, MAX_VLAN, method="at_vlan", about="An outer or inner VLAN of either end.")
     q = text(
         method="found",
@@ -233,7 +233,7 @@ class QuarantineFilters(Filters):
 
 class FoundLineFilters(Filters):
     router = text(method="touching", about="The name of a router at either end.")
-    key = whole_number(1, LAST_GRE_KEY, about="Its VNI or GRE key.")
+    key = whole_number(1, LAST_GRE_KEY, about="The VNI or GRE key of the line.")
     standing = django_filters.ChoiceFilter(choices=choices_of(Standing), method="standing_so")
     odd = django_filters.ChoiceFilter(choices=choices_of(Oddity), method="with_oddity")
     q = text(method="named", about="Part of the name of a router or an interface at either end, or of a tag.")

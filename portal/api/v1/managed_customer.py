@@ -1,4 +1,4 @@
-"""The customer that a request is for, one of those that the caller manages."""
+"""The customer that a request names, among those that the caller manages."""
 
 from django.utils.translation import gettext_noop as _
 from rest_framework.exceptions import PermissionDenied, ValidationError
@@ -21,10 +21,12 @@ def managed_customer(user: User, name: str | None) -> Customer:
             raise PermissionDenied(ADMINS_ALONE)
         if len(found) > 1:
             raise ValidationError(
-                {"customer": [_("Name one of the customers that you run.")]}, code="required"
+                {"customer": [_("Name one of the customers that you manage.")]}, code="required"
             )
         return found[0]
     customer = managed.filter(name=name).first()
     if customer is None:
-        raise ValidationError({"customer": [_("You run no customer of that name.")]}, code="does_not_exist")
+        raise ValidationError(
+            {"customer": [_("You manage no customer with this name.")]}, code="does_not_exist"
+        )
     return customer

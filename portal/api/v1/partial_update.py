@@ -16,11 +16,10 @@ REQUESTED = "requested_"
 def changed_members(body: Any, document: Any, serializer: serializers.Serializer[Any]) -> dict[str, Any]:
     """Return the members of ``body`` that differ from ``document``. Without any, the view changes nothing.
 
-    ``document`` is the present answer to GET; ``serializer`` reads the changes. A member that only the portal
-    writes may be sent as it was read. Where the document has ``requested_x`` next to ``x``, the first is
-    what the customer ordered and the second what the portal allocated: ``requested_x`` counts if the body
-    has it, and then ``x`` may be sent as it was read. Raises DRF's ValidationError, also if the body is not
-    a JSON object.
+    ``document`` is the present response to GET; ``serializer`` validates the changes. Read-only members may
+    be sent as they were read. If the document has ``requested_x`` next to ``x``, the first is the ordered
+    value and the second the allocated value. If the body has ``requested_x``, it counts, and ``x`` may be
+    sent as it was read. Raises DRF's ValidationError, also if the body is not a JSON object.
     """
     with in_readers_language():
         if not isinstance(body, dict):

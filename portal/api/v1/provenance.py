@@ -1,4 +1,4 @@
-"""The objects that end together with a token or an account: the caller chooses them from its creations."""
+"""The objects that a request ends together with a token or an account. The caller chooses them."""
 
 from django.utils.translation import gettext
 from drf_spectacular.utils import OpenApiParameter

@@ -27,7 +27,7 @@ class AnotherIsRunning(APIException):
     default_code = "export_running"
     default_detail = (
         "Another export is being sent, and only a few are sent at a time; nothing was done. "
-        f"Ask again in {RETRY_AFTER_S} seconds."
+        f"Try again in {RETRY_AFTER_S} seconds."
     )
     wait = RETRY_AFTER_S
 

@@ -3,8 +3,10 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    """Another index of the table begins with the same column. Without Django's own alteration, which would check
-    each row's reference anew, and let nobody in meanwhile."""
+    """Drop an index, because another index of the table begins with the same column.
+
+    Django's own alteration would check each row's reference again, and lock the table during this time.
+    """
 
     atomic = False
     dependencies = [

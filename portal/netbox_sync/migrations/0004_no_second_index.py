@@ -3,7 +3,7 @@ from django.db import migrations
 
 
 class Migration(migrations.Migration):
-    """The primary key says the same."""
+    """Drop an index that has the same order as the primary key."""
 
     atomic = False
     dependencies = [

@@ -80,7 +80,7 @@ class FoundLineSerializer(serializers.Serializer[Any]):
 
     @extend_schema_field(NetboxProposalSerializer(allow_null=True))
     def get_netbox(self, line: FoundLine) -> dict[str, Any] | None:
-        """Return NetBox's proposal; null without an L2VPN for this line."""
+        """NetBox's proposal; null without an L2VPN for this line."""
         found = self.context["netbox"].of(line)
         return None if found is None else dict(NetboxProposalSerializer(found).data)
 

@@ -80,7 +80,9 @@ class RouterFactsSerializer(StrictSerializer):
 
 
 class RouterChangeSerializer(RouterFactsSerializer):
-    """A change of a router. ``accept_affected``: also if the lines have booked more cores than remain."""
+    """A change of a router. ``accept_affected`` allows it even if the lines have booked more cores than
+    remain.
+    """
 
     accept_affected = StrictBooleanField(required=False)
 
@@ -106,7 +108,7 @@ class PortFactsSerializer(StrictSerializer):
 
 
 class PortChangeSerializer(PortFactsSerializer):
-    """A change of a port. ``accept_affected``: also if lines in service send frames above the new
+    """A change of a port. ``accept_affected`` allows it even if lines in service send frames above the new
     ``max_frame``.
     """
 
@@ -119,8 +121,8 @@ class PortCreateSerializer(PortFactsSerializer):
 
 
 class LinkWriteSerializer(StrictSerializer):
-    """A backbone link. IP MTUs in bytes, null if unknown. ``accept_affected``: also if the network can no
-    longer carry some lines in service as ordered; the portal records this at each of them.
+    """A backbone link. IP MTUs in bytes, null if unknown. ``accept_affected`` allows the change even if the
+    network can no longer carry some lines in service as ordered; the portal records this at each of them.
     """
 
     a_router = _named(Router)

@@ -22,7 +22,8 @@ from portal.vll.operations import Changes
 class EndChangeSerializer(StrictSerializer):
     """The changes of an end. Members that are left out stay as they are (RFC 7396).
 
-    ``requested_outer_vlan`` is ``outer_vlan`` as the document of a line has it.
+    ``requested_outer_vlan`` is another name for ``outer_vlan``: in the document of a line, it is the ordered
+    value.
     """
 
     port = StrictIntegerField(required=False, min_value=1, max_value=MAX_SAFE_INTEGER)
@@ -40,9 +41,8 @@ class EndChangeSerializer(StrictSerializer):
 class VllChangeSerializer(StrictSerializer):
     """The changes of a VLL. Sizes in bytes, rates in bit/s. Members that are left out stay as they are.
 
-    ``requested_transport``, ``requested_cbs_bytes`` and ``requested_ebs_bytes`` are the same as
-    ``transport``, ``cbs_bytes`` and ``ebs_bytes``: the document of a line has the ordered value in the first
-    and the allocated value in the second.
+    ``requested_transport``, ``requested_cbs_bytes`` and ``requested_ebs_bytes`` are other names for
+    ``transport``, ``cbs_bytes`` and ``ebs_bytes``: in the document of a line, they are the ordered values.
     """
 
     description = StrictCharField(required=False, allow_blank=True, max_length=100)

@@ -21,7 +21,7 @@ CARE = (
 class RouterActionSerializer(StrictSerializer):
     """An action on a router.
 
-    * ``accept_affected``: for drains, also if lines in service no longer fit the remaining paths.
+    * ``accept_affected``: allows a drain even if lines in service no longer fit the remaining paths.
     * ``reason``: required for `declare-dead` (only NOC admins) and `freeze`.
     * ``until``: the end of a freeze.
     """
@@ -47,8 +47,8 @@ class RouterActionSerializer(StrictSerializer):
 
 class CalibrationWriteSerializer(StrictSerializer):
     """A calibration. ``calibration``: the output of ``longline-agent calibrate -json`` on this router; null
-    returns to the shipped table. ``accept_affected``: also if the router's lines then need more than its
-    cores.
+    returns to the shipped table. ``accept_affected`` allows the change even if the router's lines then need
+    more than its cores.
     """
 
     calibration = serializers.DictField(allow_null=True)

@@ -32,6 +32,8 @@ class MemberSerializer(serializers.ModelSerializer[Membership]):
 
 
 class MemberChangeSerializer(StrictSerializer):
+    """A change of a membership."""
+
     role = serializers.ChoiceField(choices=Membership.Role.choices)
 
 

@@ -72,11 +72,11 @@ class VllEndSerializer(PrecomputedReads, serializers.ModelSerializer[VllEnd]):
 
     @extend_schema_field({"oneOf": [*OUTER_VLAN["oneOf"], {"type": "null"}]})
     def get_requested_outer_vlan(self, end: VllEnd) -> int | str | None:
-        """Return the ordered outer VLAN: a number, "any", or null for a whole port."""
+        """The ordered outer VLAN: a number, "any", or null for a whole port."""
         return ordered_outer_vlan(requested=end.requested_outer_vlan, allocated=end.outer_vlan)
 
     def get_unpoliced_reason(self, end: VllEnd) -> UnpolicedReason | None:
-        """Return why the router does not enforce the bandwidth profile at this end; null if it does."""
+        """The reason why the router does not enforce the bandwidth profile at this end; null if it does."""
         why = unpoliced(end)
         return None if why is None else {"code": why.value, "message": unpoliced_text(end, why)}
 
@@ -132,7 +132,7 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
 
     @extend_schema_field(HealthSerializer(allow_null=True))
     def get_health(self, vll: Vll) -> dict[str, Any] | None:
-        """Return the health; null for a line that has ended."""
+        """The health of the line; null after its end."""
         found = known_health(vll)
         if found is None:
             return None
@@ -140,9 +140,7 @@ class VllSerializer(PrecomputedReads, serializers.ModelSerializer[Vll]):
 
     @extend_schema_field(PathStatusSerializer(allow_null=True))
     def get_path(self, vll: Vll) -> dict[str, Any] | None:
-        """Return the state of the path; null for a line that is not in service or has both ends on one
-        router.
-        """
+        """The state of the path; null for a line that is not in service or has both ends on one router."""
         found = path_status(vll)
         return None if found is None else self._of_path.to_representation(found)
 

@@ -66,6 +66,8 @@ class WebhookSecretSerializer(serializers.Serializer[Any]):
 
 
 class WebhookFactsSerializer(StrictSerializer):
+    """The facts of a webhook."""
+
     url = StrictCharField(max_length=LONGEST_URL)
     description = StrictCharField(max_length=100, allow_blank=True, required=False)
     types = serializers.ListField(
@@ -82,6 +84,8 @@ class WebhookCreateSerializer(WebhookFactsSerializer):
 
 
 class WebhookChangeSerializer(WebhookFactsSerializer):
+    """A change of a webhook."""
+
     enabled = StrictBooleanField(required=False)
 
 

@@ -62,7 +62,7 @@ class PersonCloseView(APIView):
     def post(self, request: Request, pk: int) -> Response:
         """Close an account. For NOC admins. Its sessions, API tokens and password become invalid.
 
-        The last NOC admin and the last admin of a customer cannot be closed.
+        The accounts of the last NOC admin and of a customer's last admin cannot be closed.
         """
         people = _people(caller(request))
         person, now = _managed(request, pk), clock.now()

@@ -68,7 +68,7 @@ class RouterActionsView(APIView):
     @extend_schema(request=RouterActionSerializer, responses={200: RouterSerializer})
     @once_per_key
     def post(self, request: Request, pk: int) -> Response:
-        """Do an action on a router. For NOC staff; only NOC admins can declare a router dead or alive.
+        """Carry out an action on a router. For NOC staff; only NOC admins can declare a router dead or alive.
 
         The member `do` names the action:
 

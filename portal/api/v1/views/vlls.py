@@ -99,7 +99,7 @@ class VllView(ConditionalRetrieveView[Vll]):
         ordered (202).
 
         You may send back the whole document that you read: only members that differ count. If none differs,
-        the answer is 200 and nothing changes.
+        the response is 200 and nothing changes.
         """
         check_may_order(caller(request), vll)
         document = self.get_serializer(vll).data

@@ -1,4 +1,4 @@
-"""NetBox by hand: what would be done, or doing it now."""
+"""The command ``netbox_sync``: make a run with NetBox immediately, or show its changes."""
 
 import getpass
 from argparse import ArgumentParser
@@ -21,10 +21,10 @@ _EVERY_S = 2.0
 
 
 class Command(BaseCommand):
-    help = "Takes over what is new in NetBox and writes the lines there; with --dry-run it only shows them."
+    help = "Imports changes from NetBox and exports lines to it; with --dry-run, it only shows the changes."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--dry-run", action="store_true", help="show what would be done, and do nothing")
+        parser.add_argument("--dry-run", action="store_true", help="only show the changes")
 
     def handle(self, *args: Any, **options: Any) -> None:
         at = configuration()
@@ -42,7 +42,7 @@ class Command(BaseCommand):
     def _run(self, at: Any) -> None:
         mine = claim(clock.now())
         if mine is None:
-            raise CommandError("a worker is at NetBox already; its run is on the page NetBox")
+            raise CommandError("another run is in progress; the page NetBox shows it")
         now, requester = clock.now(), getpass.getuser()
         run = NetboxRun(why=NetboxRun.Why.PERSON, asked_by=requester, asked_at=now)
         try:
